@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/error.h"
+
+#include "analyze/base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum gm_status gm_fail(struct gm_error *err, enum gm_status status, uint64_t offset, const char *format, ...)
+{
+    if (err == NULL)
+        return status;
+    char raw[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(raw, sizeof raw, format, args);
+    va_end(args);
+    if (n < 0)
+        raw[0] = '\0';
+    err->status = status;
+    err->offset = offset;
+    gm_utf8_clean_line(err->message, sizeof err->message, raw, strlen(raw));
+    return status;
+}
+
+int gm_status_exit_code(enum gm_status status)
+{
+    switch (status) {
+#define X(name, exit_code, text)                                                                                       \
+    case GM_##name:                                                                                                    \
+        return exit_code;
+        GM_STATUS_MAP(X)
+#undef X
+    }
+    return 5;
+}
+
+const char *gm_status_text(enum gm_status status)
+{
+    switch (status) {
+#define X(name, exit_code, text)                                                                                       \
+    case GM_##name:                                                                                                    \
+        return text;
+        GM_STATUS_MAP(X)
+#undef X
+    }
+    return "unknown status";
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/text.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct gm_text *t, size_t extra)
+{
+    if (t->failed)
+        return false;
+    if (extra >= SIZE_MAX / 4 - t->length) {
+        t->failed = true;
+        return false;
+    }
+    size_t need = t->length + extra + 1;
+    if (need > t->capacity) {
+        size_t capacity = t->capacity * 2 > need ? t->capacity * 2 : need < 256 ? 256 : need;
+        char *data = realloc(t->data, capacity);
+        if (data == NULL) {
+            t->failed = true;
+            return false;
+        }
+        t->data = data;
+        t->capacity = capacity;
+    }
+    return true;
+}
+
+void gm_text_add_bytes(struct gm_text *t, const void *s, size_t n)
+{
+    if (!reserve(t, n))
+        return;
+    if (n > 0)
+        memcpy(t->data + t->length, s, n);
+    t->length += n;
+    t->data[t->length] = '\0';
+}
+
+void gm_text_add(struct gm_text *t, const char *s)
+{
+    gm_text_add_bytes(t, s, strlen(s));
+}
+
+void gm_text_add_char(struct gm_text *t, char c)
+{
+    gm_text_add_bytes(t, &c, 1);
+}
+
+void gm_text_repeat(struct gm_text *t, char c, size_t n)
+{
+    if (!reserve(t, n))
+        return;
+    memset(t->data + t->length, c, n);
+    t->length += n;
+    t->data[t->length] = '\0';
+}
+
+void gm_text_printf(struct gm_text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0)
+        t->failed = true;
+    else if (reserve(t, (size_t)n)) {
+        vsnprintf(t->data + t->length, (size_t)n + 1, format, again);
+        t->length += (size_t)n;
+    }
+    va_end(again);
+}
+
+void gm_text_free(struct gm_text *t)
+{
+    free(t->data);
+    *t = (struct gm_text){0};
+}

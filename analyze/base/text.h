@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A growing byte buffer for writing reports. Zero-initialise it. Appending cannot fail visibly: when memory runs out
+ * the buffer sets `failed` and ignores the rest, so a writer checks once, at the end.
+ */
+#ifndef GM_BASE_TEXT_H
+#define GM_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gm_text {
+    char *data; /* NUL-terminated once anything was appended; owned, gm_text_free */
+    size_t length;
+    size_t capacity;
+    bool failed;
+};
+
+void gm_text_add(struct gm_text *t, const char *s);
+void gm_text_add_bytes(struct gm_text *t, const void *s, size_t n);
+void gm_text_add_char(struct gm_text *t, char c);
+void gm_text_repeat(struct gm_text *t, char c, size_t n);
+void gm_text_printf(struct gm_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void gm_text_free(struct gm_text *t);
+
+#endif

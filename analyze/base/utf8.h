@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names in a snapshot are bytes: mostly UTF-8, sometimes not, sometimes hostile. Everything that is shown to a person
+ * passes through here first.
+ */
+#ifndef GM_BASE_UTF8_H
+#define GM_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decodes one character of well-formed UTF-8 (no overlong forms, no surrogates) at s[0..n). Returns its length and
+ * stores the code point, or 0 if the bytes there are not well-formed; n must be at least 1. */
+size_t gm_utf8_decode(const char *s, size_t n, uint32_t *code);
+
+/* Copies in[0..n) to out as well-formed UTF-8 on one line: ill-formed bytes, NUL and control characters (C0, C1, DEL,
+ * line and paragraph separators, bidirectional overrides) each become U+FFFD; a character that no longer fits is left
+ * out. Always terminates out (size > 0). Returns the length written. `3 * n + 1` bytes are always enough. */
+size_t gm_utf8_clean_line(char *out, size_t size, const char *in, size_t n);
+
+#endif

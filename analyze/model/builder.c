@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/model/builder.h"
+
+#include "analyze/base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { MAX_WARNINGS = 100, MIN_SLOTS = 1024 };
+
+/* ---- hashing -------------------------------------------------------------------------------------------------- */
+
+/* Multiply, fold the 128-bit product: the mixing step of the wyhash family of hash functions. */
+__extension__ typedef unsigned __int128 gm_u128; /* gcc and clang have it on every 64-bit machine */
+
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+    gm_u128 product = (gm_u128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+#define SECRET_1 UINT64_C(0xa0761d6478bd642f)
+#define SECRET_2 UINT64_C(0xe7037ed1a0b428db)
+
+static inline uint64_t load8(const unsigned char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+
+static inline uint64_t load_short(const unsigned char *p, size_t n) /* n < 8 bytes */
+{
+    uint64_t v = 0;
+    if (n >= 4) {
+        uint32_t lo, hi;
+        memcpy(&lo, p, 4);
+        memcpy(&hi, p + n - 4, 4);
+        v = (uint64_t)hi << 32 | lo;
+    } else if (n > 0) {
+        v = (uint64_t)p[0] << 16 | (uint64_t)p[n / 2] << 8 | p[n - 1];
+    }
+    return v;
+}
+
+static uint32_t hash_bytes(uint64_t seed, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = seed ^ mix(n ^ SECRET_1, SECRET_2);
+    size_t left = n;
+    for (; left >= 16; p += 16, left -= 16)
+        h = mix(load8(p) ^ SECRET_1, load8(p + 8) ^ h);
+    uint64_t a = left >= 8 ? load8(p) : load_short(p, left);
+    uint64_t b = left >= 8 ? load_short(p + 8, left - 8) : 0;
+    h = mix(a ^ SECRET_2, b ^ h);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+static inline uint32_t hash_pair(uint64_t seed, uint64_t a, uint64_t b)
+{
+    uint64_t h = mix(mix(a ^ SECRET_1, seed ^ SECRET_2), b ^ SECRET_1);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+/* ---- id sets -------------------------------------------------------------------------------------------------- */
+
+static bool id_set_grow(struct gm_id_set *set)
+{
+    size_t size = set->slots == NULL ? MIN_SLOTS : ((size_t)set->mask + 1) * 2;
+    uint32_t *slots = calloc(size, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    uint32_t mask = (uint32_t)(size - 1);
+    for (uint32_t i = 0; set->slots != NULL && i <= set->mask; i++) {
+        uint32_t id = set->slots[i];
+        if (id == 0)
+            continue;
+        uint32_t at = set->hashes[id] & mask;
+        while (slots[at] != 0)
+            at = (at + 1) & mask;
+        slots[at] = id;
+    }
+    free(set->slots);
+    set->slots = slots;
+    set->mask = mask;
+    return true;
+}
+
+/* Room for one more id, so that id_set_put cannot fail. */
+static bool id_set_room(struct gm_id_set *set, uint32_t next_id)
+{
+    if (set->slots == NULL || set->used > set->mask / 4 * 3)
+        if (!id_set_grow(set))
+            return false;
+    return gm_grow(&set->hashes, &set->hashes_capacity, (size_t)next_id + 1, sizeof *set->hashes);
+}
+
+static void id_set_put(struct gm_id_set *set, uint32_t slot, uint32_t hash, uint32_t id)
+{
+    set->slots[slot] = id;
+    set->hashes[id] = hash;
+    set->used++;
+}
+
+/* Walks the ids with this hash: `at` ends on the free slot where a new id belongs. */
+#define FOR_EACH_CANDIDATE(set, hash, at, id)                                                                          \
+    for (uint32_t at = (hash) & (set)->mask, id; (id = (set)->slots[at]) != 0; at = (at + 1) & (set)->mask)            \
+        if ((set)->hashes[id] == (hash))
+
+static uint32_t free_slot(const struct gm_id_set *set, uint32_t hash)
+{
+    uint32_t at = hash & set->mask;
+    while (set->slots[at] != 0)
+        at = (at + 1) & set->mask;
+    return at;
+}
+
+static bool at_limit(struct gm_snapshot_memory *m, size_t count)
+{
+    if (count <= GM_MAX_ID)
+        return false;
+    m->hit_limit = true;
+    return true;
+}
+
+/* ---- interning ------------------------------------------------------------------------------------------------ */
+
+struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *bytes, size_t length)
+{
+    struct gm_id_set *set = &m->string_set;
+    const struct gm_string_id none = {0};
+    uint32_t hash = hash_bytes(m->seed, bytes, length);
+    FOR_EACH_CANDIDATE (set, hash, at, id) {
+        uint64_t start = m->string_start.v[id];
+        if (m->string_start.v[id + 1] - start == length &&
+            (length == 0 || memcmp(m->string_bytes.v + start, bytes, length) == 0))
+            return (struct gm_string_id){id};
+    }
+    uint32_t id = (uint32_t)(m->string_start.n - 1);
+    if (at_limit(m, m->string_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->string_start, 1) ||
+        !GM_VEC_ROOM(&m->string_bytes, length))
+        return none;
+    if (length > 0)
+        memcpy(m->string_bytes.v + m->string_bytes.n, bytes, length);
+    m->string_bytes.n += length;
+    m->string_start.v[m->string_start.n++] = m->string_bytes.n;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_string_id){id};
+}
+
+struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_string_id name, struct gm_string_id filename,
+                                   uint64_t line)
+{
+    struct gm_id_set *set = &m->frame_set;
+    const struct gm_frame_id none = {0};
+    uint32_t hash = hash_pair(m->seed, (uint64_t)name.v << 32 | filename.v, line);
+    FOR_EACH_CANDIDATE (set, hash, at, id)
+        if (m->frame_name.v[id].v == name.v && m->frame_filename.v[id].v == filename.v && m->frame_line.v[id] == line)
+            return (struct gm_frame_id){id};
+    uint32_t id = (uint32_t)m->frame_name.n;
+    if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->frame_name, 1) ||
+        !GM_VEC_ROOM(&m->frame_filename, 1) || !GM_VEC_ROOM(&m->frame_line, 1))
+        return none;
+    m->frame_name.v[m->frame_name.n++] = name;
+    m->frame_filename.v[m->frame_filename.n++] = filename;
+    m->frame_line.v[m->frame_line.n++] = line;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_frame_id){id};
+}
+
+static bool same_frames(const struct gm_frame_id *known, const uint32_t *tagged, size_t depth)
+{
+    for (size_t i = 0; i < depth; i++)
+        if (known[i].v != (tagged[i] & GM_MAX_ID))
+            return false;
+    return true;
+}
+
+struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
+{
+    struct gm_id_set *set = &m->stack_set;
+    const struct gm_stack_id none = {0};
+    uint32_t hash = hash_bytes(m->seed, tagged, depth * sizeof *tagged);
+    FOR_EACH_CANDIDATE (set, hash, at, id) {
+        uint64_t start = m->stack_start.v[id];
+        if (m->stack_start.v[id + 1] - start == depth && same_frames(m->stack_frames.v + start, tagged, depth))
+            return (struct gm_stack_id){id};
+    }
+    uint32_t id = (uint32_t)(m->stack_start.n - 1);
+    if (at_limit(m, m->stack_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->stack_start, 1) ||
+        !GM_VEC_ROOM(&m->stack_frames, depth))
+        return none;
+    for (size_t i = 0; i < depth; i++)
+        m->stack_frames.v[m->stack_frames.n++].v = tagged[i] & GM_MAX_ID;
+    m->stack_start.v[m->stack_start.n++] = m->stack_frames.n;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_stack_id){id};
+}
+
+struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t stream)
+{
+    struct gm_id_set *set = &m->stream_set;
+    const struct gm_stream_id none = {0};
+    uint32_t hash = hash_pair(m->seed, (uint64_t)stream, 1);
+    FOR_EACH_CANDIDATE (set, hash, at, id)
+        if (m->streams.v[id] == stream)
+            return (struct gm_stream_id){id};
+    uint32_t id = (uint32_t)m->streams.n;
+    if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->streams, 1))
+        return none;
+    m->streams.v[m->streams.n++] = stream;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_stream_id){id};
+}
+
+struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_key pool)
+{
+    struct gm_id_set *set = &m->pool_set;
+    const struct gm_pool_id none = {0};
+    uint32_t hash = hash_pair(m->seed, pool.first, pool.second);
+    FOR_EACH_CANDIDATE (set, hash, at, id)
+        if (m->pools.v[id].first == pool.first && m->pools.v[id].second == pool.second)
+            return (struct gm_pool_id){id};
+    uint32_t id = (uint32_t)m->pools.n;
+    if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->pools, 1))
+        return none;
+    m->pools.v[m->pools.n++] = pool;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_pool_id){id};
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------- */
+
+static bool grow_column(void *where, size_t capacity, size_t size)
+{
+    size_t none = 0;
+    return gm_grow(where, &none, capacity, size);
+}
+
+static bool grow_rare(struct gm_rare_builder *column, size_t capacity)
+{
+    return column->v == NULL || grow_column(&column->v, capacity, sizeof *column->v);
+}
+
+static bool grow_events(struct gm_snapshot_memory *m)
+{
+    if (at_limit(m, m->events.count))
+        return false;
+    size_t capacity = m->events.capacity < 4096 ? 4096 : m->events.capacity + m->events.capacity / 2;
+    if (!grow_column(&m->events.action, capacity, sizeof *m->events.action) ||
+        !grow_column(&m->events.addr, capacity, sizeof *m->events.addr) ||
+        !grow_column(&m->events.size, capacity, sizeof *m->events.size) ||
+        !grow_column(&m->events.time_us, capacity, sizeof *m->events.time_us) ||
+        !grow_column(&m->events.stack, capacity, sizeof *m->events.stack) ||
+        !grow_rare(&m->events.stream, capacity) || !grow_rare(&m->events.pool, capacity) ||
+        !grow_rare(&m->events.compile_context, capacity) || !grow_rare(&m->events.user_metadata, capacity) ||
+        !grow_rare(&m->events.action_name, capacity) || !grow_rare(&m->events.category, capacity))
+        return false;
+    m->events.capacity = capacity;
+    return true;
+}
+
+static bool rare_diverges(struct gm_snapshot_memory *m, struct gm_rare_builder *column, uint32_t value)
+{
+    size_t n = m->events.count;
+    if (n == 0) {
+        column->all = value;
+        return true;
+    }
+    column->v = malloc(m->events.capacity * sizeof *column->v);
+    if (column->v == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        column->v[i] = column->all;
+    column->v[n] = value;
+    return true;
+}
+
+static inline bool add_rare(struct gm_snapshot_memory *m, struct gm_rare_builder *column, uint32_t value)
+{
+    if (column->v != NULL) {
+        column->v[m->events.count] = value;
+        return true;
+    }
+    return value == column->all || rare_diverges(m, column, value);
+}
+
+bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row)
+{
+    size_t n = m->events.count;
+    if (n == m->events.capacity && !grow_events(m))
+        return false;
+    m->events.action[n] = row->action;
+    m->events.addr[n] = row->addr;
+    m->events.size[n] = row->size;
+    m->events.time_us[n] = row->time_us;
+    m->events.stack[n] = row->stack;
+    m->events.any_time |= row->time_us != GM_ABSENT_TIME;
+    if (!add_rare(m, &m->events.stream, row->stream) || !add_rare(m, &m->events.pool, row->pool) ||
+        !add_rare(m, &m->events.compile_context, row->compile_context) ||
+        !add_rare(m, &m->events.user_metadata, row->user_metadata) ||
+        !add_rare(m, &m->events.action_name, row->action_name) || !add_rare(m, &m->events.category, row->category))
+        return false;
+    m->events.count = n + 1;
+    return true;
+}
+
+#define PERMUTE(column)                                                                                                \
+    do {                                                                                                               \
+        if ((column) != NULL) {                                                                                        \
+            void *copy = malloc(count * sizeof *(column));                                                             \
+            if (copy == NULL)                                                                                          \
+                return false;                                                                                          \
+            char *to = copy;                                                                                           \
+            for (size_t i = 0; i < count; i++)                                                                         \
+                memcpy(to + i * sizeof *(column), &(column)[order[i]], sizeof *(column));                              \
+            free(column);                                                                                              \
+            (column) = copy;                                                                                           \
+        }                                                                                                              \
+    } while (0)
+
+bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count)
+{
+    if (count == 0) {
+        m->events.count = 0;
+        return true;
+    }
+    m->events.capacity = 0; /* columns may now differ in size: nothing may be added after this */
+    PERMUTE(m->events.action);
+    PERMUTE(m->events.addr);
+    PERMUTE(m->events.size);
+    PERMUTE(m->events.time_us);
+    PERMUTE(m->events.stack);
+    PERMUTE(m->events.stream.v);
+    PERMUTE(m->events.pool.v);
+    PERMUTE(m->events.compile_context.v);
+    PERMUTE(m->events.user_metadata.v);
+    PERMUTE(m->events.action_name.v);
+    PERMUTE(m->events.category.v);
+    m->events.count = count;
+    return true;
+}
+
+/* ---- warnings, life ------------------------------------------------------------------------------------------- */
+
+bool gm_builder_warn(struct gm_snapshot_memory *m, const char *format, ...)
+{
+    if (m->warnings.n > MAX_WARNINGS)
+        return true;
+    char raw[400], clean[400];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(raw, sizeof raw, format, args);
+    va_end(args);
+    if (n < 0)
+        raw[0] = '\0';
+    if (m->warnings.n == MAX_WARNINGS)
+        snprintf(raw, sizeof raw, "further warnings were left out");
+    gm_utf8_clean_line(clean, sizeof clean, raw, strlen(raw));
+    for (size_t i = 0; i < m->warnings.n; i++)
+        if (strcmp(m->warnings.v[i], clean) == 0)
+            return true;
+    char *copy = gm_arena_copy(&m->arena, clean, strlen(clean));
+    return copy != NULL && GM_VEC_PUSH(&m->warnings, copy);
+}
+
+enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t offset, struct gm_error *err)
+{
+    if (m->hit_limit)
+        return gm_fail(err, GM_E_LIMIT, offset, "more than %u events, strings, frames or stacks", (unsigned)GM_MAX_ID);
+    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+/* Row 0 of every interned table is the absent one; stack 1 is the empty stack. */
+static bool add_first_rows(struct gm_snapshot_memory *m)
+{
+    return GM_VEC_PUSH(&m->string_start, 0) && GM_VEC_PUSH(&m->string_start, 0) && GM_VEC_ROOM(&m->string_bytes, 1) &&
+           GM_VEC_PUSH(&m->frame_name, (struct gm_string_id){0}) &&
+           GM_VEC_PUSH(&m->frame_filename, (struct gm_string_id){0}) && GM_VEC_PUSH(&m->frame_line, GM_ABSENT) &&
+           GM_VEC_PUSH(&m->stack_start, 0) && GM_VEC_PUSH(&m->stack_start, 0) && GM_VEC_ROOM(&m->stack_frames, 1) &&
+           GM_VEC_PUSH(&m->streams, 0) && GM_VEC_PUSH(&m->pools, (struct gm_pool_key){0}) &&
+           id_set_grow(&m->string_set) && id_set_grow(&m->frame_set) && id_set_grow(&m->stack_set) &&
+           id_set_grow(&m->stream_set) && id_set_grow(&m->pool_set) &&
+           gm_intern_stack(m, &(uint32_t){0}, 0).v == GM_STACK_EMPTY;
+}
+
+struct gm_snapshot_memory *gm_snapshot_memory_new(void)
+{
+    struct gm_snapshot_memory *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    if (getrandom(&m->seed, sizeof m->seed, GRND_NONBLOCK) != (ssize_t)sizeof m->seed)
+        m->seed = SECRET_2; /* only makes collisions choosable */
+    if (!add_first_rows(m)) {
+        gm_snapshot_memory_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static void free_id_set(struct gm_id_set *set)
+{
+    free(set->slots);
+    free(set->hashes);
+    *set = (struct gm_id_set){0};
+}
+
+static void free_id_sets(struct gm_snapshot_memory *m)
+{
+    free_id_set(&m->string_set);
+    free_id_set(&m->frame_set);
+    free_id_set(&m->stack_set);
+    free_id_set(&m->stream_set);
+    free_id_set(&m->pool_set);
+}
+
+void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
+{
+    if (m == NULL)
+        return;
+    free_id_sets(m);
+    free(m->string_start.v);
+    free(m->string_bytes.v);
+    free(m->frame_name.v);
+    free(m->frame_filename.v);
+    free(m->frame_line.v);
+    free(m->stack_start.v);
+    free(m->stack_frames.v);
+    free(m->streams.v);
+    free(m->pools.v);
+    free(m->events.action);
+    free(m->events.addr);
+    free(m->events.size);
+    free(m->events.time_us);
+    free(m->events.stack);
+    free(m->events.stream.v);
+    free(m->events.pool.v);
+    free(m->events.compile_context.v);
+    free(m->events.user_metadata.v);
+    free(m->events.action_name.v);
+    free(m->events.category.v);
+    free(m->segments.v);
+    free(m->blocks.v);
+    free(m->annotations.v);
+    free(m->warnings.v);
+    gm_arena_free(&m->arena);
+    free(m);
+}
+
+static struct gm_rare_column publish_rare(const struct gm_rare_builder *b)
+{
+    return (struct gm_rare_column){.v = b->v, .all = b->all};
+}
+
+enum gm_status gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot, struct gm_error *err)
+{
+    (void)err;
+    free_id_sets(m); /* only loading needs them */
+    snapshot->memory = m;
+    snapshot->strings = (struct gm_strings){.start = m->string_start.v,
+                                            .bytes = m->string_bytes.v,
+                                            .count = (uint32_t)(m->string_start.n - 1)};
+    snapshot->frames = (struct gm_frames){.name = m->frame_name.v,
+                                          .filename = m->frame_filename.v,
+                                          .line = m->frame_line.v,
+                                          .count = (uint32_t)m->frame_name.n};
+    snapshot->stacks = (struct gm_stacks){.start = m->stack_start.v,
+                                          .frame_ids = m->stack_frames.v,
+                                          .count = (uint32_t)(m->stack_start.n - 1)};
+    snapshot->streams = m->streams.v;
+    snapshot->stream_count = (uint32_t)m->streams.n;
+    snapshot->pools = m->pools.v;
+    snapshot->pool_count = (uint32_t)m->pools.n;
+    snapshot->events = (struct gm_events){.count = m->events.count,
+                                          .action = m->events.action,
+                                          .addr = m->events.addr,
+                                          .size = m->events.size,
+                                          .time_us = m->events.any_time ? m->events.time_us : NULL,
+                                          .stack = m->events.stack,
+                                          .stream = publish_rare(&m->events.stream),
+                                          .pool = publish_rare(&m->events.pool),
+                                          .compile_context = publish_rare(&m->events.compile_context),
+                                          .user_metadata = publish_rare(&m->events.user_metadata),
+                                          .action_name = publish_rare(&m->events.action_name),
+                                          .category = publish_rare(&m->events.category)};
+    snapshot->annotations = m->annotations.v;
+    snapshot->annotation_count = m->annotations.n;
+    snapshot->warnings = m->warnings.v;
+    snapshot->warning_count = m->warnings.n;
+    return GM_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/report.h"
+
+double gm_totals_efficiency(const struct gm_totals *totals)
+{
+    return totals->reserved == 0 ? -1.0 : 100.0 * (double)totals->allocated / (double)totals->reserved;
+}
+
+enum gm_grade gm_grade_of(double efficiency_percent)
+{
+    if (efficiency_percent < 0)
+        return GM_GRADE_NONE;
+    if (efficiency_percent > 98)
+        return GM_GRADE_EXCELLENT;
+    return efficiency_percent >= 95 ? GM_GRADE_GOOD : GM_GRADE_POOR;
+}
+
+const char *gm_grade_name(enum gm_grade grade)
+{
+    static const char *const names[] = {"n/a", "poor", "good", "excellent"};
+    return names[grade];
+}
+
+const char *gm_severity_name(enum gm_severity severity)
+{
+    static const char *const names[] = {"info", "warning", "critical"};
+    return names[severity];
+}
+
+void gm_report_free(struct gm_report *report)
+{
+    gm_arena_free(&report->arena);
+    *report = (struct gm_report){0};
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The report model: what the passes (analyze/state) concluded, as plain data for those who write (analyze/words) and
+ * those who draw (render). It knows no snapshot: every string in it is its own, NUL-terminated, well-formed UTF-8 on
+ * one line (gm_utf8_clean_line), but otherwise as hostile as the file: writers escape for their own format.
+ *
+ * Bytes are uint64_t. A number that the file does not give is GM_REPORT_NONE, a missing string or list is NULL.
+ */
+#ifndef GM_REPORT_REPORT_H
+#define GM_REPORT_REPORT_H
+
+#include "analyze/base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GM_REPORT_NONE UINT64_MAX
+
+/* The contract's totals, over a set of segments. allocated + pending = active; active + inactive = reserved (on a
+ * consistent file); requested + rounding = active. */
+struct gm_totals {
+    uint64_t reserved, allocated, pending, active, requested, inactive, rounding;
+    uint64_t segments, blocks, active_blocks, allocated_blocks, inactive_blocks;
+};
+/* allocated / reserved in percent; negative if nothing is reserved. */
+double gm_totals_efficiency(const struct gm_totals *totals);
+
+enum gm_grade { GM_GRADE_NONE, GM_GRADE_POOR, GM_GRADE_GOOD, GM_GRADE_EXCELLENT };
+enum gm_grade gm_grade_of(double efficiency_percent); /* > 98 excellent, 95 to 98 good, below poor, < 0 none */
+const char *gm_grade_name(enum gm_grade grade);       /* "excellent", "good", "poor", "n/a" */
+
+struct gm_amount { uint64_t bytes, blocks; };
+
+/* A share of allocated bytes: a category (or, later, a role). */
+struct gm_slice {
+    const char *name;
+    uint32_t color; /* 0xRRGGBB, from the category rules: the same in every chart and every run */
+    uint64_t bytes, blocks;
+};
+
+struct gm_frame_row { const char *name, *filename; uint64_t line; }; /* line GM_REPORT_NONE if unknown */
+
+/* One block of interest. */
+struct gm_block_row {
+    uint64_t bytes, requested, address;
+    int64_t device, stream;   /* stream: the file's handle */
+    uint32_t stream_number;   /* 0 = default stream, 1, 2, ... in order of first appearance in the report */
+    const char *pool;         /* "large", "small", "private (0,2) large", ... */
+    const char *category;
+    uint32_t color;
+    const char *role;         /* NULL: not inferred */
+    const char *site;         /* where it was made, short: "forward  model/attention.py:88"; "no stack recorded" */
+    const struct gm_frame_row *frames; /* innermost first, all of them */
+    size_t frame_count;
+};
+
+/* A live block that keeps cached memory from going back to the driver. */
+struct gm_pin_row {
+    struct gm_block_row block;
+    uint64_t pinned_bytes;   /* inactive bytes of its segment or page range that would become releasable without it,
+                                shared equally among the live blocks there when there are several */
+    uint64_t sharers;        /* live blocks in that segment or page range, itself included */
+    uint64_t segment_address, segment_bytes;
+};
+
+struct gm_fragmentation {
+    uint64_t inactive_blocks, largest_inactive;
+    struct gm_amount unused_over_100mib;
+    uint64_t releasable, stranded; /* releasable + stranded = inactive */
+    uint64_t empty_cache;          /* what torch.cuda.empty_cache() would return */
+    const struct gm_pin_row *pins; /* most pinned bytes first */
+    size_t pin_count;
+};
+
+enum { GM_HISTOGRAM_BINS = 12 };
+struct gm_histogram_bin {
+    uint64_t from, to; /* block size in [from, to) bytes; the last bin's `to` is UINT64_MAX */
+    const char *label; /* "512 B - 4 KiB" */
+    struct gm_amount active, cached;
+};
+
+struct gm_stream_row { int64_t stream; uint32_t number; struct gm_totals totals; };
+struct gm_pool_row {
+    const char *name; /* as in gm_block_row */
+    const char *kind; /* "small", "large", or "unknown" */
+    uint64_t id_first, id_second; /* GM_REPORT_NONE if the file gives no pool id */
+    bool is_private, has_expandable;
+    struct gm_totals totals;
+};
+
+/* What the trace says that needs no reconstruction. */
+struct gm_trace_counts {
+    uint64_t events, allocs, frees /* free_completed */, ooms, segment_allocs, segment_frees, segment_maps,
+        segment_unmaps, others;
+    uint64_t max_entries;       /* GM_REPORT_NONE if unknown */
+    int overflowed;             /* 1 yes, 0 no, -1 unknown */
+    uint64_t span_us;           /* last minus first time; GM_REPORT_NONE without times */
+    uint64_t peak_reserved;     /* by the contract's rule; GM_REPORT_NONE without events */
+};
+
+/* The ledger: rows that sum to reserved, from the blocks; and what the file itself states, per device. */
+struct gm_ledger {
+    uint64_t allocated_requested; /* requested bytes of allocated blocks */
+    uint64_t allocated_rounding;
+    uint64_t pending;             /* block bytes */
+    uint64_t releasable, stranded;
+    uint64_t sum;                 /* of the five rows above */
+    uint64_t reserved;            /* sum of segment total_size */
+    int64_t residual;             /* reserved - sum: 0 on a consistent file */
+    uint64_t stated_allocated, stated_active, stated_requested; /* the file's own per-segment sums; NONE if absent */
+    uint64_t segments_disagreeing; /* segments whose stated totals differ from the sums of their blocks */
+    const char *explanation;      /* why there is a residual or a disagreement; NULL if there is none */
+};
+
+struct gm_device_report {
+    int64_t device;
+    struct gm_totals totals;
+    struct gm_fragmentation fragmentation;
+    struct gm_ledger ledger;
+    const struct gm_stream_row *streams;
+    size_t stream_count;
+    const struct gm_pool_row *pools;
+    size_t pool_count;
+    const struct gm_slice *categories; /* bytes of active_allocated blocks; largest first, ties by name */
+    size_t category_count;
+    struct gm_trace_counts trace;
+};
+
+enum gm_severity { GM_INFO, GM_WARNING, GM_CRITICAL };
+const char *gm_severity_name(enum gm_severity severity); /* "info", "warning", "critical" */
+struct gm_finding {
+    const char *id; /* stable, kebab-case: "large-unused-blocks" */
+    enum gm_severity severity;
+    const char *title;  /* one line, no numbers needed to understand it */
+    const char *detail; /* evidence and what to do, one paragraph */
+    uint64_t bytes;     /* what is at stake; GM_REPORT_NONE if it has none */
+};
+
+struct gm_setting_row { const char *key, *value; bool is_default; };
+
+struct gm_report {
+    struct gm_arena arena; /* owns every string and array below */
+
+    const char *run_name;  /* NAME of the run directory; titles use it */
+    const char *timestamp; /* the one time in all outputs: local, "2025-11-14 14:30:25" */
+    struct {
+        const char *path;
+        uint64_t disk_bytes;
+        const char *format, *compression; /* the contract's words */
+        uint64_t segments, blocks, events;
+        bool is_salvaged;
+        uint64_t salvaged_offset;
+        const char *salvaged_reason;
+        uint64_t unique_stacks, unique_frames;
+        uint64_t live_blocks_with_stack, live_bytes_with_stack; /* of active_allocated blocks */
+    } snapshot;
+
+    struct gm_totals totals;
+    struct gm_fragmentation fragmentation;
+    struct gm_ledger ledger;
+    const struct gm_device_report *devices; /* devices with a segment or an event, ascending */
+    size_t device_count;
+    const struct gm_slice *categories; /* all devices; bytes sum to totals.allocated; largest first, ties by name */
+    size_t category_count;
+    const struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */
+    size_t top_block_count;
+    struct gm_histogram_bin histogram[GM_HISTOGRAM_BINS];
+    const struct gm_finding *findings; /* most severe first, then most bytes */
+    size_t finding_count;
+    const struct gm_setting_row *settings; /* NULL: the file records none */
+    size_t setting_count;
+    const char *const *warnings; /* of loading */
+    size_t warning_count;
+    uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
+};
+
+void gm_report_free(struct gm_report *report);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Category rules: which stack belongs to which category. The rules are a text file (docs/categories.md); the default
+ * one is analyze/state/default.categories, which is also compiled in, so that the program works without its data
+ * files.
+ *
+ * A rule set has tiers, a tier has categories, a category has patterns on a frame's function name or file name. Tiers
+ * are tried in order; within a tier the innermost frame that any category matches decides; if several categories match
+ * that frame, the first in the file wins. A block without a stack is "No stack recorded", a stack that no rule matches
+ * is "Other".
+ */
+#ifndef GM_STATE_CATEGORIES_H
+#define GM_STATE_CATEGORIES_H
+
+#include "analyze/base/error.h"
+#include "analyze/model/snapshot.h"
+
+#include <stdint.h>
+
+struct gm_category_rules;
+
+/* Parses rules from text[0..length). Errors are GM_E_USAGE with "NAME:LINE: what" in the message. */
+enum gm_status gm_category_rules_parse(struct gm_category_rules **rules, const char *text, size_t length,
+                                       const char *name, struct gm_error *err);
+/* The compiled-in default rules. */
+enum gm_status gm_category_rules_default(struct gm_category_rules **rules, struct gm_error *err);
+void gm_category_rules_free(struct gm_category_rules *rules);
+
+/* Categories are numbered in file order; the last two are always "Other" and "No stack recorded". */
+uint32_t gm_category_count(const struct gm_category_rules *rules);
+const char *gm_category_name(const struct gm_category_rules *rules, uint32_t category);
+uint32_t gm_category_color(const struct gm_category_rules *rules, uint32_t category); /* 0xRRGGBB */
+
+/* Classifies stacks of one snapshot; remembers each frame's and each stack's answer, so a stack costs once. Lazy:
+ * only frames that are asked for are matched. Not thread-safe. */
+struct gm_classifier;
+enum gm_status gm_classifier_new(struct gm_classifier **classifier, const struct gm_category_rules *rules,
+                                 const struct gm_snapshot *snapshot, struct gm_error *err);
+uint32_t gm_classify(struct gm_classifier *classifier, struct gm_stack_id stack);
+void gm_classifier_free(struct gm_classifier *classifier);
+
+#endif
