@@ -219,9 +219,20 @@ void gm_assembler_cut(struct gm_assembler *a, size_t height)
     }
 }
 
+/* The hot question about a batch of values: is any of these kinds among them? `kinds` has a bit per gm_kind. */
+static inline bool any_of_kinds(const struct gm_value *v, size_t count, uint32_t kinds)
+{
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found |= UINT32_C(1) << (v[i].ref >> GM_KIND_SHIFT);
+    return (found & kinds) != 0;
+}
+
 /* Seals the values above `from`, then cuts the side stacks back to where the first of them began. */
 static enum gm_status seal_above(struct gm_assembler *a, size_t from, uint64_t offset, struct gm_error *err)
 {
+    if (!any_of_kinds(a->stack.v + from, a->stack.n - from, UINT32_C(1) << GM_KIND_OPEN))
+        return GM_OK;
     size_t list_end = a->list_items.n, dict_end = a->dict_pairs.n;
     for (size_t i = from; i < a->stack.n; i++) {
         struct gm_value *v = &a->stack.v[i];
@@ -240,6 +251,18 @@ static enum gm_status seal_above(struct gm_assembler *a, size_t from, uint64_t o
     a->list_items.n = list_end;
     a->dict_pairs.n = dict_end;
     return GM_OK;
+}
+
+/* Adds references to the values above `from` to list_items, which has room. */
+static bool add_refs(struct gm_assembler *a, size_t from)
+{
+    for (size_t i = from; i < a->stack.n; i++) {
+        uint32_t ref = gm_assembler_ref(a, &a->stack.v[i]);
+        if (ref == GM_NO_REF)
+            return false;
+        a->list_items.v[a->list_items.n++] = ref;
+    }
+    return true;
 }
 
 static enum gm_status no_container(const char *what, uint64_t offset, struct gm_error *err)
@@ -263,11 +286,13 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
         return gm_fail(err, GM_E_LIMIT, offset, "a list of more than %u items", UINT32_MAX / 2);
     if (!GM_VEC_ROOM(&a->list_items, extra))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    for (size_t i = from; i < a->stack.n; i++) {
-        uint32_t ref = gm_assembler_ref(a, &a->stack.v[i]);
-        if (ref == GM_NO_REF)
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-        a->list_items.v[a->list_items.n++] = ref;
+    if (!any_of_kinds(a->stack.v + from, extra, UINT32_C(1) << GM_KIND_NUMBER)) {
+        uint32_t *to = a->list_items.v + a->list_items.n;
+        for (size_t i = 0; i < extra; i++)
+            to[i] = a->stack.v[from + i].ref;
+        a->list_items.n += extra;
+    } else if (!add_refs(a, from)) {
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
     list->bits = GM_OPEN_BITS(first, count + extra);
     a->stack.n = from;
@@ -341,12 +366,8 @@ enum gm_status gm_assembler_tuple(struct gm_assembler *a, size_t from, uint64_t 
         return gm_fail(err, GM_E_LIMIT, offset, "a tuple of more than %u items", UINT32_MAX / 2);
     if (!GM_VEC_ROOM(&a->list_items, count))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    for (size_t i = from; i < a->stack.n; i++) {
-        uint32_t ref = gm_assembler_ref(a, &a->stack.v[i]);
-        if (ref == GM_NO_REF)
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-        a->list_items.v[a->list_items.n++] = ref;
-    }
+    if (!add_refs(a, from))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     a->stack.v[from] = (struct gm_value){.bits = GM_OPEN_BITS(first, count), .ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST)};
     status = gm_assembler_seal(a, &a->stack.v[from], offset, err);
     a->list_items.n = first;

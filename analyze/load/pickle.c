@@ -497,6 +497,14 @@ static enum gm_status run_rare(struct machine *d, unsigned op, uint64_t at, stru
 
 /* ---- the hot loop ----------------------------------------------------------------------------------------------- */
 
+/* References whose stack value is just the reference; the others (numbers, containers still open, slots never set) take
+ * the slow path. */
+static inline bool is_direct(uint32_t ref)
+{
+    enum gm_kind kind = GM_REF_KIND(ref);
+    return kind != GM_KIND_SMALL && kind != GM_KIND_BOXED && kind != GM_KIND_OPEN;
+}
+
 /* Runs opcodes while MAX_FIXED bytes are in the window, the stack has room and nothing unusual happens. Handles the
  * opcodes that make up 99 % of a snapshot; returns with source->p at the first opcode that it leaves to run_rare. */
 static enum gm_status run_hot(struct machine *d, struct gm_error *err)
@@ -519,20 +527,25 @@ static enum gm_status run_hot(struct machine *d, struct gm_error *err)
     } while (0)
     while (p <= stop && sp < limit) {
         switch (p[0]) {
-        case GM_OP_BINGET:
-        case GM_OP_LONG_BINGET: {
-            uint32_t slot = p[0] == GM_OP_BINGET ? p[1] : load_u32(p + 1);
-            if (slot >= a->memo.n)
-                goto out;
-            uint32_t ref = a->memo.v[slot];
-            enum gm_kind kind = GM_REF_KIND(ref);
-            if (kind == GM_KIND_SMALL || kind == GM_KIND_BOXED || kind == GM_KIND_OPEN) /* OPEN: also never set */
-                goto out;
-            sp->ref = ref;
-            sp++;
-            p += p[0] == GM_OP_BINGET ? 2 : 5;
+        case GM_OP_BINGET: /* keys and shared values; they come in runs, which the branch predictor likes as a loop */
+            do {
+                if (p[1] >= a->memo.n || !is_direct(a->memo.v[p[1]]))
+                    goto out;
+                sp->ref = a->memo.v[p[1]];
+                sp++;
+                p += 2;
+            } while (p[0] == GM_OP_BINGET && p <= stop && sp < limit);
             continue;
-        }
+        case GM_OP_LONG_BINGET: /* the frames of a stack */
+            do {
+                uint32_t slot = load_u32(p + 1);
+                if (slot >= a->memo.n || !is_direct(a->memo.v[slot]))
+                    goto out;
+                sp->ref = a->memo.v[slot];
+                sp++;
+                p += 5;
+            } while (p[0] == GM_OP_LONG_BINGET && p <= stop && sp < limit);
+            continue;
         case GM_OP_MEMOIZE: {
             if (a->memo.n == a->memo.capacity || sp == a->stack.v)
                 goto out;

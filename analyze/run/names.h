@@ -15,8 +15,8 @@ void gm_name_clean(char out[GM_NAME_SIZE], const char *name);
 /* iterN, stepN, rankN, lbsN ... found in the last four parts of `path`, joined by '_'; else the file's stem (all
  * snapshot suffixes removed). "-" gives "stdin". Cleaned. */
 void gm_name_detect(char out[GM_NAME_SIZE], const char *path);
-/* Whether `name` ends in a snapshot suffix (.pickle .pkl .snap .json .html .gmtrace, each also with .gz or .zst), in any
- * case. */
+/* Whether `name` ends in a snapshot suffix (.pickle .pkl .snap .json .html .gmtrace, each also with .gz or .zst), in
+ * any case. */
 bool gm_name_has_snapshot_suffix(const char *name);
 
 #endif
