@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GM_VEC(type)                                                                                                   \
     {                                                                                                                  \
@@ -18,27 +16,8 @@
     }
 
 /* Makes room for `need` elements of `size` bytes in the array whose pointer lies at `where`, growing by half so that
- * memory stays near what is used; false and unchanged if there is no memory. (The pointer is moved by memcpy because
- * its type is not known here.) */
-static inline bool gm_grow(void *where, size_t *capacity, size_t need, size_t size)
-{
-    if (need <= *capacity)
-        return true;
-    size_t more = *capacity + *capacity / 2;
-    size_t want = need > more ? need : more;
-    if (want < 16)
-        want = 16;
-    if (want > SIZE_MAX / 2 / size)
-        return false;
-    void *p;
-    memcpy(&p, where, sizeof p);
-    p = realloc(p, want * size);
-    if (p == NULL)
-        return false;
-    memcpy(where, &p, sizeof p);
-    *capacity = want;
-    return true;
-}
+ * memory stays near what is used; false and unchanged if there is no memory. */
+bool gm_grow(void *where, size_t *capacity, size_t need, size_t size);
 
 /* Room for `extra` more elements; evaluates to false if there is no memory. */
 #define GM_VEC_ROOM(vec, extra)                                                                                        \
