@@ -22,7 +22,10 @@ enum gm_chart {
 const char *gm_chart_file_name(enum gm_chart chart); /* "memory_overview.png" */
 const char *gm_chart_caption(enum gm_chart chart);   /* one sentence: what to look for, for README alt text */
 
-struct gm_png { unsigned char *data; size_t length; }; /* owned: free(data) */
+struct gm_png {
+    unsigned char *data;
+    size_t length;
+}; /* owned: free(data) */
 
 /* What painting needs once per process (fonts). Create one, share it among threads. */
 struct gm_painter;

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gmanalyze: a thin main. Options and operands in; for each snapshot a job (job.c); messages, summaries, JSON and the
+ * exit code out.
+ */
+#include "analyze/cli/gmanalyze.h"
+
+#include "analyze/cli/interrupt.h"
+#include "analyze/cli/operands.h"
+#include "analyze/cli/options.h"
+#include "analyze/cli/outcome.h"
+#include "analyze/cli/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(field) .offset = offsetof(struct gm_analyze_options, field)
+
+static const struct gm_option option_table[] = {
+    {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
+    {'n', "name", "NAME", "name of the run; all operands are snapshots then", GM_OPTION_TEXT, AT(name)},
+    {0, "json", "FILE", "write analysis.json there too; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
+    {0, "categories", "FILE", "category rules to use instead of the built-in ones", GM_OPTION_TEXT, AT(categories)},
+    {0, "device", "N", "report on this device only", GM_OPTION_INTEGER, AT(device), .min = 0, .max = 65535},
+    {0, "top", "N", "how many of the largest blocks to list (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
+     .max = 1000000},
+    {'j', "jobs", "N", "threads to use (default: one for each CPU)", GM_OPTION_INTEGER, AT(threads), .min = 1,
+     .max = 256},
+    {0, "no-charts", NULL, "no PNG files", GM_OPTION_FLAG, AT(no_charts)},
+    {0, "salvage", NULL, "analyse what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
+    {0, "fail-above", "SIZE", "exit code 1 if peak reserved is more on any device (without a trace: reserved)",
+     GM_OPTION_SIZE, AT(fail_above)},
+    {0, "fail-below-efficiency", "PERCENT", "exit code 1 if less of the reserved memory is allocated",
+     GM_OPTION_PERCENT, AT(fail_below_efficiency)},
+    {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
+    {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},
+    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
+    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+};
+
+static const struct gm_program program = {
+    .name = "gmanalyze",
+    .head = "gmanalyze: where the GPU memory of a PyTorch program is, from a memory snapshot\n"
+            "\n"
+            "Examples:\n"
+            "  gmanalyze snapshot.pickle               a report in ./results/DATE_TIME_...\n"
+            "  gmanalyze snapshot.pickle before        the same, called 'before'\n"
+            "  gmanalyze iteration_1/*.pickle          one report for each rank\n"
+            "  gmanalyze --fail-above 70GiB s.pickle   a budget for CI: exit code 1 if over\n"
+            "  gmanalyze --json - s.pickle.gz          analysis.json on stdout\n"
+            "\n"
+            "Usage: gmanalyze [options] SNAPSHOT... [NAME]\n"
+            "  SNAPSHOT  pickle, JSON or _memory_viz.py HTML, also .gz and .zst; - is stdin\n"
+            "  NAME      name of the run (default: found in the path, as in iter1_rank0)\n"
+            "\n"
+            "Options:\n",
+    .tail = "      --                  end of options\n"
+            "\n"
+            "SIZE is a number and a unit, all binary: 512MiB, 1.5GiB, 70G.\n"
+            "With two or more operands the last is NAME if no such file exists and it does\n"
+            "not end like a snapshot (.pickle .pkl .snap .json .html .gmtrace, .gz, .zst).\n"
+            "\n"
+            "Exit codes: 0 done; 1 done, but a check failed; 2 wrong usage; 3 an input is\n"
+            "missing, damaged or no snapshot; 4 a capability is missing here; 5 an output\n"
+            "could not be written, or an internal error. Of several, the largest.\n",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+};
+
+enum { GM_RULES_LIMIT = 16 << 20 }; /* bytes of a rules file; the built-in one has about 10,000 */
+
+static enum gm_status read_rules_file(struct gm_text *text, const char *path, struct gm_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot open: %s", path, strerror(errno));
+    enum gm_status status = GM_OK;
+    char part[16384];
+    ssize_t n;
+    while (status == GM_OK && (n = read(fd, part, sizeof part)) != 0) {
+        if (n > 0)
+            gm_text_add_bytes(text, part, (size_t)n);
+        else if (errno != EINTR)
+            status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot read: %s", path, strerror(errno));
+        if (text->length > GM_RULES_LIMIT)
+            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: category rules of more than 16 MiB", path);
+        else if (text->failed)
+            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    close(fd);
+    return status;
+}
+
+static enum gm_status load_rules(struct gm_category_rules **rules, const char *path, struct gm_error *err)
+{
+    if (path == NULL)
+        return gm_category_rules_default(rules, err);
+    struct gm_text text = {0};
+    enum gm_status status = read_rules_file(&text, path, err);
+    if (status == GM_OK)
+        status = gm_category_rules_parse(rules, text.length == 0 ? "" : text.data, text.length, path, err);
+    gm_text_free(&text);
+    return status;
+}
+
+static int64_t cpu_count(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 256 ? 256 : n;
+}
+
+static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_context *context, char **paths,
+                                  size_t count, struct gm_error *err)
+{
+    const struct gm_analyze_options *options = &context->options;
+    int threads = (int)(options->threads > 0 ? options->threads : cpu_count());
+    int workers = (size_t)threads < count ? threads : (int)count;
+    context->draw_threads = threads / workers;
+    context->when = time(NULL);
+    if (!options->no_charts) {
+        context->fonts = gm_fonts_start(threads > 1);
+        if (context->fonts == NULL)
+            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    enum gm_status status = load_rules(&context->rules, options->categories, err);
+    if (status != GM_OK)
+        return status;
+    struct gm_job *jobs = calloc(count, sizeof *jobs);
+    if (jobs == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        jobs[i].path = paths[i];
+        gm_operands_name(jobs[i].name, paths[i], options->name, count > 1);
+    }
+    outcome->is_array = count > 1;
+    gm_pool_run(jobs, count, context, workers, gm_outcome_add, outcome);
+    free(jobs);
+    gm_outcome_finish(outcome);
+    return GM_OK;
+}
+
+static void tell_total(const struct gm_outcome *outcome, const struct timespec *start)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double ms = 1e3 * (double)(end.tv_sec - start->tv_sec) + 1e-6 * (double)(end.tv_nsec - start->tv_nsec);
+    struct gm_text message = {0};
+    gm_message_add(&message, &outcome->context->terminal, GM_MESSAGE_NOTE, NULL, "total %.3f ms", ms);
+    gm_message_flush(&message);
+}
+
+static void print_page(struct gm_outcome *outcome, enum gm_parsed page)
+{
+    struct gm_text text = {0};
+    if (page == GM_PARSED_HELP)
+        gm_options_help(&program, &text);
+    else
+        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
+    gm_outcome_print(outcome, &text);
+    if (text.failed)
+        gm_outcome_raise(outcome, GM_E_NOMEM);
+    gm_text_free(&text);
+}
+
+int main(int argc, char **argv)
+{
+    struct timespec start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    struct gm_analyze_context context = {
+        .options =
+            {.results = "results", .device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
+        .terminal = gm_terminal_open(program.name),
+    };
+    struct gm_outcome outcome = {.context = &context};
+    struct gm_error err;
+    enum gm_parsed page = GM_PARSED_RUN;
+    int operands = 0;
+    gm_interrupt_install();
+    enum gm_status status = gm_options_parse(&program, argc, argv, &context.options, &operands, &page, &err);
+    if (status == GM_OK && page == GM_PARSED_RUN)
+        status = gm_operands_sort(&context.options.name, argv, &operands, &err);
+    if (status != GM_OK) {
+        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
+        gm_outcome_fail(&outcome, &err);
+    } else if (page != GM_PARSED_RUN) {
+        print_page(&outcome, page);
+    } else {
+        if (analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
+            gm_outcome_fail(&outcome, &err);
+        if (context.options.verbose)
+            tell_total(&outcome, &start);
+    }
+    gm_outcome_free(&outcome);
+    gm_category_rules_free(context.rules);
+    gm_fonts_free(context.fonts);
+    if (close(STDOUT_FILENO) != 0 && outcome.exit_code == 0)
+        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
+    return outcome.exit_code;
+}

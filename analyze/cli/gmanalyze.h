@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of gmanalyze share: the options, and what is the same for all snapshots of one call.
+ */
+#ifndef GM_CLI_GMANALYZE_H
+#define GM_CLI_GMANALYZE_H
+
+#include "analyze/cli/fonts.h"
+#include "analyze/cli/terminal.h"
+#include "analyze/state/categories.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct gm_analyze_options {
+    const char *results, *name, *json, *categories; /* name, json, categories: NULL if not given */
+    int64_t device;                                 /* -1: all */
+    int64_t top, threads;
+    bool no_charts, salvage, quiet, verbose;
+    uint64_t fail_above;          /* UINT64_MAX: no such check */
+    double fail_below_efficiency; /* negative: no such check */
+};
+
+/* Read-only while jobs run. */
+struct gm_analyze_context {
+    struct gm_analyze_options options;
+    struct gm_terminal terminal;
+    struct gm_category_rules *rules;
+    struct gm_fonts *fonts; /* NULL: no charts */
+    time_t when;            /* the one time of this call */
+    int draw_threads;       /* for the charts of one snapshot */
+};
+
+#endif

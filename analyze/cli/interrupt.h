@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SIGINT, SIGTERM and SIGHUP end the program at once, except while a run directory is being written (milliseconds):
+ * then it is finished first, so that nothing half-made stays behind. A second signal does not wait.
+ */
+#ifndef GM_CLI_INTERRUPT_H
+#define GM_CLI_INTERRUPT_H
+
+void gm_interrupt_install(void);
+/* Around each stretch of writing; may nest and run in several threads. */
+void gm_interrupt_hold(void);
+void gm_interrupt_release(void);
+
+#endif

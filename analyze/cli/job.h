@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One snapshot, from file to run directory. Jobs are independent of each other and may run in any thread; what a job
+ * has to say is kept until its turn comes, so that output is in the order of the operands.
+ */
+#ifndef GM_CLI_JOB_H
+#define GM_CLI_JOB_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/text.h"
+#include "analyze/cli/gmanalyze.h"
+#include "analyze/run/names.h"
+#include "analyze/run/run.h"
+
+#include <stdatomic.h>
+
+enum gm_job_stage { GM_JOB_WAITS, GM_JOB_LOADS, GM_JOB_ANALYSES, GM_JOB_DRAWS, GM_JOB_WRITES, GM_JOB_DONE };
+
+struct gm_job {
+    const char *path;
+    char name[GM_NAME_SIZE];
+    atomic_int stage; /* enum gm_job_stage; the rest is the worker's until this says done */
+
+    enum gm_status status;   /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
+    struct gm_text messages; /* for stderr */
+    struct gm_text summary;  /* for stdout */
+    struct gm_text json;     /* analysis.json */
+    struct gm_run *run;      /* committed; NULL on failure */
+};
+
+/* Runs the whole job; sets stage GM_JOB_DONE last. */
+void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context);
+void gm_job_free(struct gm_job *job);
+
+#endif

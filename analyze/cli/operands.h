@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SNAPSHOT... [NAME]: which operands are snapshots, and what their runs are called.
+ */
+#ifndef GM_CLI_OPERANDS_H
+#define GM_CLI_OPERANDS_H
+
+#include "analyze/base/error.h"
+#include "analyze/run/names.h"
+
+#include <stdbool.h>
+
+/* Leaves only snapshots in operands[0 .. *count). *name is what -n gave, or NULL; if NULL, the last operand may be it.
+ * GM_E_USAGE if there is none, or stdin twice. */
+enum gm_status gm_operands_sort(const char **name, char **operands, int *count, struct gm_error *err);
+
+/* The name of the run for the snapshot at `path`: `name`, the one found in the path if that is NULL, both for one of
+ * several. */
+void gm_operands_name(char out[GM_NAME_SIZE], const char *path, const char *name, bool is_one_of_several);
+
+#endif

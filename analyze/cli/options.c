@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/options.h"
+
+#include "analyze/base/size.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- help -------------------------------------------------------------------------------------------------------- */
+
+enum { GM_HELP_COLUMN = 26, GM_HELP_WIDTH = 80 };
+
+/* Adds `help` from column GM_HELP_COLUMN on, broken at blanks, with a final newline. */
+static void add_wrapped(struct gm_text *out, const char *help)
+{
+    size_t column = GM_HELP_COLUMN;
+    while (*help != '\0') {
+        size_t word = strcspn(help, " ");
+        if (column > GM_HELP_COLUMN && column + 1 + word > GM_HELP_WIDTH) {
+            gm_text_add_char(out, '\n');
+            gm_text_repeat(out, ' ', GM_HELP_COLUMN);
+            column = GM_HELP_COLUMN;
+        } else if (column > GM_HELP_COLUMN) {
+            gm_text_add_char(out, ' ');
+            column++;
+        }
+        gm_text_add_bytes(out, help, word);
+        column += word;
+        help += word;
+        help += strspn(help, " ");
+    }
+    gm_text_add_char(out, '\n');
+}
+
+void gm_options_help(const struct gm_program *program, struct gm_text *out)
+{
+    gm_text_add(out, program->head);
+    for (size_t i = 0; i < program->option_count; i++) {
+        const struct gm_option *option = &program->options[i];
+        size_t width = 6 + 2 + strlen(option->name);
+        if (option->letter != 0)
+            gm_text_printf(out, "  -%c, --%s", option->letter, option->name);
+        else
+            gm_text_printf(out, "      --%s", option->name);
+        if (option->argument != NULL) {
+            gm_text_printf(out, " %s", option->argument);
+            width += 1 + strlen(option->argument);
+        }
+        if (width + 1 > GM_HELP_COLUMN) {
+            gm_text_add_char(out, '\n');
+            width = 0;
+        }
+        gm_text_repeat(out, ' ', GM_HELP_COLUMN - width);
+        add_wrapped(out, option->help);
+    }
+    gm_text_add(out, program->tail);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *value)
+{
+    const char *digits = text + (*text == '-');
+    if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0')
+        return false;
+    errno = 0;
+    long long parsed = strtoll(text, NULL, 10);
+    *value = parsed;
+    return errno == 0 && *value >= min && *value <= max;
+}
+
+static bool parse_percent(const char *text, double *value)
+{
+    size_t digits = strspn(text, "0123456789.");
+    if (digits == 0 || strcmp(text + digits, text[digits] == '%' ? "%" : "") != 0)
+        return false;
+    char *end;
+    *value = strtod(text, &end);
+    return end == text + digits && *value >= 0 && *value <= 100;
+}
+
+/* Stores the argument of `option`; `shown` is how the user spelt the option, for the message. */
+static enum gm_status store(const struct gm_option *option, const char *shown, const char *argument, void *values,
+                            struct gm_error *err)
+{
+    char *where = (char *)values + option->offset;
+    int64_t integer;
+    uint64_t size;
+    double percent;
+    switch (option->kind) {
+    case GM_OPTION_TEXT:
+        memcpy(where, &argument, sizeof argument);
+        return GM_OK;
+    case GM_OPTION_INTEGER:
+        if (!parse_integer(argument, option->min, option->max, &integer))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no whole number from %lld to %lld", shown,
+                           argument, (long long)option->min, (long long)option->max);
+        memcpy(where, &integer, sizeof integer);
+        return GM_OK;
+    case GM_OPTION_SIZE:
+        if (!gm_size_parse(argument, &size))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no size (as in 512MiB or 70GiB)", shown,
+                           argument);
+        memcpy(where, &size, sizeof size);
+        return GM_OK;
+    case GM_OPTION_PERCENT:
+        if (!parse_percent(argument, &percent))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no percentage from 0 to 100", shown, argument);
+        memcpy(where, &percent, sizeof percent);
+        return GM_OK;
+    case GM_OPTION_FLAG:
+    case GM_OPTION_HELP:
+    case GM_OPTION_VERSION:
+        break; /* no argument */
+    }
+    return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "%s: an option of an unknown kind", shown);
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+static const struct gm_option *find_name(const struct gm_program *program, const char *name, size_t length)
+{
+    for (size_t i = 0; i < program->option_count; i++)
+        if (strlen(program->options[i].name) == length && memcmp(program->options[i].name, name, length) == 0)
+            return &program->options[i];
+    return NULL;
+}
+
+static const struct gm_option *find_letter(const struct gm_program *program, char letter)
+{
+    for (size_t i = 0; i < program->option_count; i++)
+        if (letter != '\0' && program->options[i].letter == letter)
+            return &program->options[i];
+    return NULL;
+}
+
+struct cursor {
+    const struct gm_program *program;
+    char **argv;
+    int argc, next; /* argv[next] is the word after the current one */
+    void *values;
+    enum gm_parsed parsed;
+};
+
+/* One option with what may be glued to it: "=value" of a long one, the rest of the word of a short one. */
+static enum gm_status take(struct cursor *at, const struct gm_option *option, const char *shown, const char *glued,
+                           struct gm_error *err)
+{
+    const bool given = true;
+    if (option->argument == NULL) {
+        if (glued != NULL)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s takes no argument", shown);
+        if (option->kind == GM_OPTION_HELP)
+            at->parsed = GM_PARSED_HELP;
+        else if (option->kind == GM_OPTION_VERSION)
+            at->parsed = GM_PARSED_VERSION;
+        else
+            memcpy((char *)at->values + option->offset, &given, sizeof given);
+        return GM_OK;
+    }
+    if (glued == NULL && at->next >= at->argc)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s needs an argument: %s", shown, option->argument);
+    return store(option, shown, glued != NULL ? glued : at->argv[at->next++], at->values, err);
+}
+
+static enum gm_status take_long(struct cursor *at, const char *word, struct gm_error *err)
+{
+    size_t length = strcspn(word + 2, "=");
+    const char *glued = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
+    const struct gm_option *option = find_name(at->program, word + 2, length);
+    if (option == NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "unknown option %.*s", (int)(length < 200 ? length + 2 : 200),
+                       word);
+    char shown[64] = "--";
+    memcpy(shown + 2, option->name, length < sizeof shown - 3 ? length : sizeof shown - 3);
+    return take(at, option, shown, glued, err);
+}
+
+static enum gm_status take_short(struct cursor *at, const char *word, struct gm_error *err)
+{
+    for (const char *letter = word + 1; *letter != '\0'; letter++) {
+        const struct gm_option *option = find_letter(at->program, *letter);
+        if (option == NULL)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "unknown option -%c", *letter);
+        const char shown[] = {'-', *letter, '\0'};
+        bool takes = option->argument != NULL;
+        enum gm_status status = take(at, option, shown, takes && letter[1] != '\0' ? letter + 1 : NULL, err);
+        if (status != GM_OK || takes || at->parsed != GM_PARSED_RUN)
+            return status;
+    }
+    return GM_OK;
+}
+
+enum gm_status gm_options_parse(const struct gm_program *program, int argc, char **argv, void *values, int *operands,
+                                enum gm_parsed *parsed, struct gm_error *err)
+{
+    struct cursor at = {program, argv, argc, 1, values, GM_PARSED_RUN};
+    bool options_ended = false;
+    *operands = 0;
+    *parsed = GM_PARSED_RUN;
+    while (at.next < argc) {
+        char *word = argv[at.next++];
+        enum gm_status status = GM_OK;
+        if (options_ended || word[0] != '-' || word[1] == '\0')
+            argv[(*operands)++] = word;
+        else if (strcmp(word, "--") == 0)
+            options_ended = true;
+        else
+            status = word[1] == '-' ? take_long(&at, word, err) : take_short(&at, word, err);
+        *parsed = at.parsed;
+        if (status != GM_OK || at.parsed != GM_PARSED_RUN)
+            return status;
+    }
+    return GM_OK;
+}

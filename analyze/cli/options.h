@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Command lines. A program describes itself in one const table: what the parser accepts, what --help prints and where
+ * each value goes is the same row, so the three cannot disagree. All programs of the project share this parser.
+ */
+#ifndef GM_CLI_OPTIONS_H
+#define GM_CLI_OPTIONS_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/text.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What an option's value is; the type that lies at `offset` in the program's struct. */
+enum gm_option_kind {
+    GM_OPTION_FLAG,    /* bool: true once given; no argument */
+    GM_OPTION_TEXT,    /* const char *: the argument itself */
+    GM_OPTION_INTEGER, /* int64_t: a whole number from `min` to `max` */
+    GM_OPTION_SIZE,    /* uint64_t: bytes, see analyze/base/size.h */
+    GM_OPTION_PERCENT, /* double: 0 to 100, a '%' may follow */
+    GM_OPTION_HELP,    /* ends parsing: print the help */
+    GM_OPTION_VERSION  /* ends parsing: print the version */
+};
+
+struct gm_option {
+    char letter;          /* 'o' for -o; 0: has only a long name */
+    const char *name;     /* "results" for --results */
+    const char *argument; /* "DIR"; NULL if it takes none */
+    const char *help;     /* the default included, if it is worth telling; wrapped when printed */
+    enum gm_option_kind kind;
+    size_t offset;
+    int64_t min, max;
+};
+
+struct gm_program {
+    const char *name; /* "gmanalyze" */
+    const char *head; /* the help up to the options, as it is printed */
+    const char *tail; /* likewise what follows them */
+    const struct gm_option *options;
+    size_t option_count;
+};
+
+enum gm_parsed { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION };
+
+/* Parses argv[1 .. argc). Values go into *values (whose defaults the caller has set; a repeated option: the last one
+ * counts). Options may stand anywhere; "--" ends them; "-" is an operand. Operands are moved, in order, to argv[0 ..
+ * *operands). GM_E_USAGE with a message that names the option. */
+enum gm_status gm_options_parse(const struct gm_program *program, int argc, char **argv, void *values, int *operands,
+                                enum gm_parsed *parsed, struct gm_error *err);
+
+/* The help page: at most 80 columns. */
+void gm_options_help(const struct gm_program *program, struct gm_text *out);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/terminal.h"
+
+#include "analyze/base/utf8.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* open() gives the lowest free number, so going up fills each hole with the wrong end of /dev/null: reading a closed
+ * stdin and writing a closed stdout fail as they should. */
+static void occupy_closed_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            _exit(gm_status_exit_code(GM_E_INTERNAL));
+}
+
+struct gm_terminal gm_terminal_open(const char *program)
+{
+    occupy_closed_descriptors();
+    signal(SIGPIPE, SIG_IGN);
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    bool is_tty = isatty(STDERR_FILENO) == 1;
+    bool is_dumb = term == NULL || strcmp(term, "dumb") == 0;
+    bool is_refused = no_color != NULL && *no_color != '\0';
+    return (struct gm_terminal){program, is_tty, is_tty && !is_dumb && !is_refused};
+}
+
+enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err)
+{
+    const char *p = data;
+    while (length > 0) {
+        ssize_t n = write(fd, p, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", name, strerror(errno));
+        p += n;
+        length -= (size_t)n;
+    }
+    return GM_OK;
+}
+
+enum gm_status gm_write_file(const char *path, const void *data, size_t length, struct gm_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot open for writing: %s", path, strerror(errno));
+    enum gm_status status = gm_write_all(fd, data, length, path, err);
+    if (close(fd) != 0 && status == GM_OK)
+        status = gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", path, strerror(errno));
+    struct stat st;
+    if (status != GM_OK && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        unlink(path); /* half a file is worse than none */
+    return status;
+}
+
+static const char *const colours[] = {
+    [GM_MESSAGE_ERROR] = "\x1b[1;31m", [GM_MESSAGE_WARNING] = "\x1b[33m", [GM_MESSAGE_NOTE] = "\x1b[2m"};
+
+void gm_message_add(struct gm_text *out, const struct gm_terminal *terminal, enum gm_message kind, const char *subject,
+                    const char *format, ...)
+{
+    char raw[1024], clean[3 * sizeof raw + 1];
+    if (terminal->has_colour)
+        gm_text_add(out, colours[kind]);
+    gm_text_printf(out, "%s:%s ", terminal->program, terminal->has_colour ? "\x1b[0m" : "");
+    if (subject != NULL) {
+        gm_utf8_clean_line(clean, sizeof clean, subject, strlen(subject));
+        gm_text_printf(out, "%s: ", clean);
+    }
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(raw, sizeof raw, format, args);
+    va_end(args);
+    gm_utf8_clean_line(clean, sizeof clean, raw, n < 0 ? 0 : strlen(raw));
+    gm_text_printf(out, "%s\n", clean);
+}
+
+void gm_message_add_error(struct gm_text *out, const struct gm_terminal *terminal, const char *subject,
+                          const struct gm_error *err)
+{
+    if (err->offset == GM_NO_OFFSET)
+        gm_message_add(out, terminal, GM_MESSAGE_ERROR, subject, "%s", err->message);
+    else
+        gm_message_add(out, terminal, GM_MESSAGE_ERROR, subject, "%s (at byte %" PRIu64 ")", err->message, err->offset);
+}
+
+void gm_message_flush(struct gm_text *out)
+{
+    /* Where stderr itself cannot be written there is nobody left to tell. */
+    if (out->length > 0)
+        (void)gm_write_all(STDERR_FILENO, out->data, out->length, "standard error", NULL);
+    gm_text_free(out);
+    *out = (struct gm_text){0};
+}

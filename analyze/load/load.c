@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a file to a snapshot: peel off compression and HTML by what the bytes say, decode what is inside, finish.
+ */
+#include "analyze/load/load.h"
+
+#include "analyze/load/assemble.h"
+#include "analyze/load/json.h"
+#include "analyze/load/pickle.h"
+#include "analyze/load/sniff.h"
+#include "analyze/load/source.h"
+#include "analyze/load/source_base.h"
+#include "analyze/model/builder.h"
+
+#include <string.h>
+
+enum { MAX_LAYERS = 2 }; /* of compression: someone may have compressed a compressed file once more */
+
+/* Reading ahead pays from about here; decompressing costs more than reading. */
+enum { THREAD_BYTES = 8 << 20, THREAD_COMPRESSED_BYTES = 256 << 10 };
+
+struct loader {
+    struct gm_source source;
+    struct gm_assembler *a;
+    struct gm_source_info info;
+    enum gm_content content;
+    struct gm_error *err;
+};
+
+/* ---- layers ----------------------------------------------------------------------------------------------------- */
+
+static enum gm_status peel_compression(struct loader *l)
+{
+    for (int layers = 0;; layers++) {
+        enum gm_status status = gm_sniff(&l->source, &l->content, l->err);
+        bool is_gzip = l->content == GM_CONTENT_GZIP;
+        if (status != GM_OK || (!is_gzip && l->content != GM_CONTENT_ZSTD))
+            return status;
+        if (layers == MAX_LAYERS)
+            return gm_fail(l->err, GM_E_LIMIT, GM_NO_OFFSET, "it is compressed more than %d times over", MAX_LAYERS);
+        if (layers == 0)
+            l->info.compression = is_gzip ? GM_COMPRESSION_GZIP : GM_COMPRESSION_ZSTD;
+        struct gm_source inner = l->source;
+        status =
+            is_gzip ? gm_source_open_gzip(&l->source, &inner, l->err) : gm_source_open_zstd(&l->source, &inner, l->err);
+        if (status != GM_OK)
+            return status;
+    }
+}
+
+static enum gm_status peel(struct loader *l)
+{
+    enum gm_status status = peel_compression(l);
+    if (status != GM_OK)
+        return status;
+    l->info.format = l->content == GM_CONTENT_PICKLE ? GM_FORMAT_PICKLE
+                     : l->content == GM_CONTENT_JSON ? GM_FORMAT_JSON
+                                                     : GM_FORMAT_HTML;
+    if (l->content != GM_CONTENT_HTML)
+        return GM_OK;
+    struct gm_source inner = l->source;
+    status = gm_source_open_html(&l->source, &inner, l->err);
+    if (status == GM_OK)
+        status = gm_sniff(&l->source, &l->content, l->err);
+    if (status == GM_OK && l->content != GM_CONTENT_PICKLE)
+        status = gm_fail(l->err, GM_E_FORMAT, GM_NO_OFFSET, "the base64 data in this HTML page is no pickle");
+    return status;
+}
+
+/* ---- decoding --------------------------------------------------------------------------------------------------- */
+
+/* Checksums stand at the end of compressed data, behind the STOP of the pickle: reads on to there, within reason. */
+static enum gm_status check_rest(struct loader *l)
+{
+    enum { MAX_REST = 16 << 20 };
+    if (l->info.compression == GM_COMPRESSION_NONE || l->info.format == GM_FORMAT_HTML)
+        return GM_OK;
+    uint64_t first = gm_source_offset(&l->source);
+    while (!l->source.at_end && gm_source_offset(&l->source) - first < MAX_REST) {
+        l->source.p = l->source.end;
+        enum gm_status status = gm_source_more(&l->source, 1, l->err);
+        if (status != GM_OK)
+            return status;
+    }
+    return GM_OK;
+}
+
+static enum gm_status decode(struct loader *l)
+{
+    l->info.pickle_protocol = -1;
+    enum gm_status status = l->content == GM_CONTENT_JSON
+                                ? gm_json_decode(&l->source, l->a, l->err)
+                                : gm_pickle_decode(&l->source, l->a, &l->info.pickle_protocol, l->err);
+    l->info.decoded_bytes = gm_source_offset(&l->source);
+    return status;
+}
+
+static bool can_salvage(enum gm_status status)
+{
+    return status == GM_E_TRUNCATED || status == GM_E_CORRUPT || status == GM_E_LIMIT;
+}
+
+/* The file is damaged (*l->err says how): makes a snapshot of what came before. If nothing came, the damage is the
+ * error. */
+static enum gm_status salvage(struct loader *l, struct gm_snapshot *snapshot, bool is_complete)
+{
+    struct gm_error damage = *l->err, other = {0};
+    l->info.is_salvaged = true;
+    l->info.salvaged_offset = damage.offset != GM_NO_OFFSET ? damage.offset : l->info.decoded_bytes;
+    enum gm_status status = gm_assembler_finish(l->a, snapshot, !is_complete, l->info.salvaged_offset, &other);
+    if (status == GM_E_NOMEM) {
+        *l->err = other;
+        return status;
+    }
+    if (status == GM_OK && (snapshot->segments.count > 0 || snapshot->events.count > 0)) {
+        l->info.salvaged_reason = gm_arena_copy(&snapshot->memory->arena, damage.message, strlen(damage.message));
+        if (l->info.salvaged_reason != NULL)
+            return GM_OK;
+        gm_snapshot_free(snapshot);
+        return gm_fail(l->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    if (status == GM_OK)
+        gm_snapshot_free(snapshot);
+    return damage.status;
+}
+
+static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const struct gm_load_options *options)
+{
+    enum gm_status status = peel(l);
+    uint64_t worth =
+        l->info.compression == GM_COMPRESSION_NONE ? (uint64_t)THREAD_BYTES : (uint64_t)THREAD_COMPRESSED_BYTES;
+    if (status == GM_OK && l->info.disk_bytes >= worth) {
+        struct gm_source inner = l->source;
+        gm_source_open_thread(&l->source, &inner);
+    }
+    if (status == GM_OK)
+        status = gm_assembler_new(&l->a, l->err);
+    if (status != GM_OK)
+        return status;
+    status = decode(l);
+    bool is_complete = status == GM_OK;
+    if (is_complete)
+        status = check_rest(l);
+    if (status == GM_OK)
+        return gm_assembler_finish(l->a, snapshot, false, l->info.decoded_bytes, l->err);
+    if (options != NULL && options->salvage && can_salvage(status))
+        return salvage(l, snapshot, is_complete);
+    return status;
+}
+
+/* Loads from l->source, which it frees, and fills in where the snapshot came from. */
+static enum gm_status load_and_close(struct loader *l, struct gm_snapshot *snapshot, const char *name,
+                                     const struct gm_load_options *options, const uint64_t *disk_bytes,
+                                     struct gm_error *err)
+{
+    struct gm_error here = {0};
+    l->err = &here;
+    l->info.disk_bytes = *disk_bytes;
+    enum gm_status status = load(l, snapshot, options);
+    gm_source_free(&l->source);
+    gm_assembler_free(l->a);
+    if (status == GM_OK) {
+        l->info.disk_bytes = *disk_bytes; /* a pipe's are counted while it is read */
+        l->info.is_bare_segment_list = snapshot->source.is_bare_segment_list;
+        l->info.path = gm_arena_copy(&snapshot->memory->arena, name, strlen(name));
+        snapshot->source = l->info;
+        if (l->info.path == NULL) {
+            gm_snapshot_free(snapshot);
+            status = gm_fail(&here, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        }
+    }
+    if (status != GM_OK && err != NULL)
+        *err = here;
+    return status;
+}
+
+enum gm_status gm_snapshot_load(struct gm_snapshot *snapshot, const char *path, const struct gm_load_options *options,
+                                struct gm_error *err)
+{
+    *snapshot = (struct gm_snapshot){0};
+    struct loader l = {0};
+    uint64_t disk_bytes = 0;
+    enum gm_status status = gm_source_open_file(&l.source, path, &disk_bytes, err);
+    return status == GM_OK ? load_and_close(&l, snapshot, path, options, &disk_bytes, err) : status;
+}
+
+enum gm_status gm_snapshot_load_bytes(struct gm_snapshot *snapshot, const void *data, size_t length, const char *name,
+                                      const struct gm_load_options *options, struct gm_error *err)
+{
+    *snapshot = (struct gm_snapshot){0};
+    struct loader l = {0};
+    uint64_t disk_bytes = length;
+    enum gm_status status = gm_source_open_memory(&l.source, data, length, err);
+    return status == GM_OK ? load_and_close(&l, snapshot, name, options, &disk_bytes, err) : status;
+}

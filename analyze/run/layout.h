@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hidden names in a results directory, and what is done with them. Private to analyze/run.
+ *
+ *   .gm-run-PID-N      a run that is being written (a directory; its writer holds a flock on it)
+ *   .gm-latest-PID-N   the next `latest`, for an instant
+ *   .gm-name-NAME      taken while NAME is being given to a run, on file systems that cannot rename without replacing
+ */
+#ifndef GM_RUN_LAYOUT_H
+#define GM_RUN_LAYOUT_H
+
+#include <stdbool.h>
+
+#define GM_RUN_PREFIX ".gm-run-"
+#define GM_LATEST_PREFIX ".gm-latest-"
+#define GM_NAME_PREFIX ".gm-name-"
+
+enum { GM_STALE_SECONDS = 3600 };
+
+/* Renames `from` to `to` in the directory `dir` only if nothing is called `to`, in one step. 0, or errno: EEXIST if
+ * the name is taken. */
+int gm_rename_new(int dir, const char *from, const char *to);
+/* The same for file systems without renameat2's RENAME_NOREPLACE; all that write there must come this way. */
+int gm_rename_new_portable(int dir, const char *from, const char *to);
+
+/* Removes the files in the directory called `name` in `dir` and the directory; leaves whatever holds directories. */
+void gm_remove_run(int dir, const char *name);
+/* Removes what killed runs left in `dir`: our names only, older than GM_STALE_SECONDS, their process gone and their
+ * lock free. Best effort. */
+void gm_remove_stale(int dir);
+
+#endif

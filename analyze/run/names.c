@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A token of a path is a word (iteration, rank, bs ...) that begins where a word can begin, at most one separator, and
+ * digits that end where a number can end: "seq2seq", "steps" and "rank" alone are none, "iteration-5" and "bs=8" are.
+ */
+#include "analyze/run/names.h"
+
+#include "analyze/base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+enum { PARTS = 4, TOKENS = 32 };
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_letter(char c)
+{
+    return is_upper(c) || is_lower(c);
+}
+
+static bool is_name_char(char c)
+{
+    return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
+}
+
+/* Appends s[0..n) cleaned; one character, however many bytes it has, gives one '_'. */
+static void add_clean(char out[GM_NAME_SIZE], const char *s, size_t n)
+{
+    size_t used = strlen(out);
+    for (size_t i = 0; i < n && used + 1 < GM_NAME_SIZE;) {
+        uint32_t code = 0;
+        size_t length = gm_utf8_decode(s + i, n - i, &code);
+        out[used++] = is_name_char(s[i]) ? s[i] : '_';
+        i += length > 0 ? length : 1;
+    }
+    out[used] = '\0';
+}
+
+void gm_name_clean(char out[GM_NAME_SIZE], const char *name)
+{
+    out[0] = '\0';
+    add_clean(out, name[0] != '\0' ? name : "run", strlen(name[0] != '\0' ? name : "run"));
+}
+
+/* One token found in a path. */
+struct token {
+    const char *word;   /* as it is shown */
+    const char *digits; /* in the path */
+    size_t length;      /* of the digits */
+    size_t bytes;       /* that the token takes in the path */
+};
+
+static const struct {
+    const char *text, *shown;
+} words[] = {{"iteration", "iter"}, {"iter", "iter"},   {"step", "step"}, {"rank", "rank"}, {"lbs", "lbs"},
+             {"bs", "bs"},          {"batch", "batch"}, {"ctx", "ctx"},   {"seq", "seq"}};
+
+static bool starts_word(const char *s, size_t i)
+{
+    return i == 0 || !is_letter(s[i - 1]) || (is_lower(s[i - 1]) && is_upper(s[i]));
+}
+
+/* Whether a word and a number stand at s[0..n), whatever follows. */
+static bool match(struct token *token, const char *s, size_t n)
+{
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        size_t i = strlen(words[w].text);
+        if (i >= n || strncasecmp(s, words[w].text, i) != 0)
+            continue;
+        if (strchr("_-=.: ", s[i]) != NULL)
+            i++;
+        size_t digits = i;
+        while (i < n && is_digit(s[i]))
+            i++;
+        if (i == digits)
+            continue;
+        *token = (struct token){words[w].shown, s + digits, i - digits, i};
+        return true;
+    }
+    return false;
+}
+
+/* The same where a word can begin and the number ends: before a letter only if another token begins there. */
+static bool match_at(struct token *token, const char *s, size_t n, size_t i)
+{
+    if (!starts_word(s, i) || !match(token, s + i, n - i))
+        return false;
+    size_t end = i + token->bytes;
+    struct token next;
+    return end == n || (!is_letter(s[end]) && (unsigned char)s[end] < 0x80) || match(&next, s + end, n - end);
+}
+
+static bool is_same(const struct token *a, const struct token *b)
+{
+    return a->word == b->word && a->length == b->length && memcmp(a->digits, b->digits, a->length) == 0;
+}
+
+static void add_token(struct token *tokens, size_t *count, const struct token *token)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (is_same(&tokens[i], token))
+            return;
+    if (*count < TOKENS)
+        tokens[(*count)++] = *token;
+}
+
+struct part {
+    const char *s;
+    size_t n;
+};
+
+/* The last parts of a path, in order; empty ones and "." are no parts. */
+static size_t last_parts(struct part parts[PARTS], const char *path)
+{
+    size_t count = 0;
+    for (size_t end = strlen(path); end > 0 && count < PARTS;) {
+        size_t start = end;
+        while (start > 0 && path[start - 1] != '/')
+            start--;
+        struct part part = {path + start, end - start};
+        if (part.n > 0 && !(part.n == 1 && part.s[0] == '.'))
+            parts[count++] = part;
+        end = start > 0 ? start - 1 : 0;
+    }
+    for (size_t i = 0; i < count / 2; i++) {
+        struct part swap = parts[i];
+        parts[i] = parts[count - 1 - i];
+        parts[count - 1 - i] = swap;
+    }
+    return count;
+}
+
+/* Length of `suffix` if s[0..n) ends in it, in any case; else 0. */
+static size_t ends_in(const char *s, size_t n, const char *suffix)
+{
+    size_t m = strlen(suffix);
+    return n >= m && strncasecmp(s + n - m, suffix, m) == 0 ? m : 0;
+}
+
+static size_t compression_suffix(const char *s, size_t n)
+{
+    size_t m = ends_in(s, n, ".gz");
+    return m > 0 ? m : ends_in(s, n, ".zst");
+}
+
+/* Length of the snapshot suffix that s[0..n) ends in, compression included; else 0. */
+static size_t snapshot_suffix(const char *s, size_t n)
+{
+    static const char *const suffixes[] = {".pickle", ".pkl", ".snap", ".json", ".html", ".gmtrace"};
+    size_t packed = compression_suffix(s, n);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t m = ends_in(s, n - packed, suffixes[i]);
+        if (m > 0)
+            return m + packed;
+    }
+    return 0;
+}
+
+bool gm_name_has_snapshot_suffix(const char *name)
+{
+    return snapshot_suffix(name, strlen(name)) > 0;
+}
+
+/* Length of a file's name without its suffixes: all snapshot suffixes, or compression and one short suffix of
+ * letters and digits (".bin.gz"). */
+static size_t stem_length(const char *s, size_t n)
+{
+    size_t m = snapshot_suffix(s, n);
+    if (m > 0) {
+        for (; m > 0; m = snapshot_suffix(s, n))
+            n -= m;
+        return n;
+    }
+    n -= compression_suffix(s, n);
+    size_t dot = n;
+    while (dot > 0 && s[dot - 1] != '.')
+        dot--;
+    if (dot < 2 || dot == n || n - dot > 5 || !is_letter(s[dot]))
+        return n;
+    for (size_t i = dot; i < n; i++)
+        if (!is_letter(s[i]) && !is_digit(s[i]))
+            return n;
+    return dot - 1;
+}
+
+void gm_name_detect(char out[GM_NAME_SIZE], const char *path)
+{
+    out[0] = '\0';
+    if (strcmp(path, "-") == 0) {
+        add_clean(out, "stdin", 5);
+        return;
+    }
+    struct part parts[PARTS];
+    struct token tokens[TOKENS];
+    size_t part_count = last_parts(parts, path), count = 0;
+    for (size_t p = 0; p < part_count; p++)
+        for (size_t i = 0; i < parts[p].n;) {
+            struct token token;
+            bool found = match_at(&token, parts[p].s, parts[p].n, i);
+            if (found)
+                add_token(tokens, &count, &token);
+            i += found ? token.bytes : 1;
+        }
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            add_clean(out, "_", 1);
+        add_clean(out, tokens[i].word, strlen(tokens[i].word));
+        add_clean(out, tokens[i].digits, tokens[i].length);
+    }
+    if (count == 0 && part_count > 0) {
+        const struct part *file = &parts[part_count - 1];
+        add_clean(out, file->s, stem_length(file->s, file->n));
+    }
+    if (out[0] == '\0')
+        gm_name_clean(out, "");
+}

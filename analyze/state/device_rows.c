@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Totals per stream and per pool of each device: the device's segments sorted by key, equal keys summed.
+ */
+#include "analyze/state/pass.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct keyed {
+    uint64_t a, b, c;
+    size_t i; /* in gm_pass.order */
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct keyed *x = left, *y = right;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    if (x->c != y->c)
+        return x->c < y->c ? -1 : 1;
+    return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static bool same(const struct keyed *x, const struct keyed *y)
+{
+    return x->a == y->a && x->b == y->b && x->c == y->c;
+}
+
+static size_t count_groups(const struct keyed *keys, size_t n)
+{
+    size_t groups = n > 0;
+    for (size_t i = 1; i < n; i++)
+        groups += !same(&keys[i - 1], &keys[i]);
+    return groups;
+}
+
+const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment)
+{
+    switch ((enum gm_segment_type)s->segments.type[segment]) {
+    case GM_SEGMENT_SMALL:
+        return "small";
+    case GM_SEGMENT_LARGE:
+        return "large";
+    case GM_SEGMENT_TYPE_ABSENT:
+        break;
+    }
+    return "unknown";
+}
+
+const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment)
+{
+    const char *kind = gm_pool_kind(s, segment);
+    if (!gm_segment_is_private(s, segment))
+        return kind;
+    struct gm_pool_key key = s->pools[s->segments.pool[segment].v];
+    return gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", key.first, key.second, kind);
+}
+
+static bool fill_streams(struct gm_pass *pass, size_t d, struct keyed *keys)
+{
+    const struct gm_device_pass *device = &pass->device_passes[d];
+    const struct gm_snapshot *s = pass->snapshot;
+    for (size_t k = 0; k < device->count; k++) {
+        uint32_t stream = s->segments.stream[pass->order[device->first + k]].v;
+        keys[k] = (struct keyed){.a = pass->stream_number[stream], .i = device->first + k};
+    }
+    qsort(keys, device->count, sizeof *keys, compare);
+    size_t groups = count_groups(keys, device->count), row = 0;
+    struct gm_stream_row *rows = gm_arena_calloc(&pass->report->arena, groups, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (size_t k = 0; k < device->count; k++) {
+        uint32_t stream = s->segments.stream[pass->order[keys[k].i]].v;
+        row += k > 0 && !same(&keys[k - 1], &keys[k]);
+        rows[row].stream = stream == 0 ? 0 : s->streams[stream];
+        rows[row].number = (uint32_t)keys[k].a;
+        gm_totals_add(&rows[row].totals, &pass->sums[keys[k].i].totals);
+    }
+    pass->devices[d].streams = rows;
+    pass->devices[d].stream_count = groups;
+    return true;
+}
+
+/* Default pools first, small before large, then private ones by id. */
+static bool fill_pools(struct gm_pass *pass, size_t d, struct keyed *keys)
+{
+    const struct gm_device_pass *device = &pass->device_passes[d];
+    const struct gm_snapshot *s = pass->snapshot;
+    for (size_t k = 0; k < device->count; k++) {
+        size_t segment = pass->order[device->first + k];
+        uint32_t pool = s->segments.pool[segment].v;
+        struct gm_pool_key id = pool != 0 ? s->pools[pool] : (struct gm_pool_key){0, 0};
+        uint8_t type = s->segments.type[segment];
+        keys[k] = (struct keyed){id.first, id.second, (type == GM_SEGMENT_TYPE_ABSENT ? 8u : type) * 2u + (pool == 0),
+                                 device->first + k};
+    }
+    qsort(keys, device->count, sizeof *keys, compare);
+    size_t groups = count_groups(keys, device->count), row = 0;
+    struct gm_pool_row *rows = gm_arena_calloc(&pass->report->arena, groups, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (size_t k = 0; k < device->count; k++) {
+        size_t segment = pass->order[keys[k].i];
+        uint32_t pool = s->segments.pool[segment].v;
+        row += k > 0 && !same(&keys[k - 1], &keys[k]);
+        struct gm_pool_row *out = &rows[row];
+        if (out->name == NULL) {
+            out->name = gm_pool_name(&pass->report->arena, s, segment);
+            out->kind = gm_pool_kind(s, segment);
+            out->id_first = pool != 0 ? s->pools[pool].first : GM_REPORT_NONE;
+            out->id_second = pool != 0 ? s->pools[pool].second : GM_REPORT_NONE;
+            out->is_private = gm_segment_is_private(s, segment);
+            if (out->name == NULL)
+                return false;
+        }
+        out->has_expandable |= gm_segment_is_expandable(s, segment);
+        gm_totals_add(&out->totals, &pass->sums[keys[k].i].totals);
+    }
+    pass->devices[d].pools = rows;
+    pass->devices[d].pool_count = groups;
+    return true;
+}
+
+bool gm_pass_device_rows(struct gm_pass *pass)
+{
+    size_t most = 1;
+    for (size_t d = 0; d < pass->device_count; d++)
+        most = pass->device_passes[d].count > most ? pass->device_passes[d].count : most;
+    struct keyed *keys = malloc(most * sizeof *keys);
+    bool has_memory = keys != NULL;
+    for (size_t d = 0; has_memory && d < pass->device_count; d++)
+        has_memory = fill_streams(pass, d, keys) && fill_pools(pass, d, keys);
+    free(keys);
+    return has_memory;
+}

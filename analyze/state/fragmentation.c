@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which cached bytes could go back to the driver and which cannot (the contract's words): a cudaMalloc segment goes
+ * back whole, an expandable range in whole pages, and only where nothing is active. empty_cache() first waits for
+ * pending frees, so for it pending blocks are free; it never touches private pools, which a snapshot shows only while
+ * they are in use.
+ */
+#include "analyze/base/size.h"
+#include "analyze/state/pass.h"
+
+enum { THIN_MINIMUM_MIB = 10, THIN_PERCENT = 10 };
+
+/* Bytes of the whole pages inside [from, to), pages counted from base. */
+static uint64_t whole_pages(uint64_t from, uint64_t to, uint64_t base, uint64_t page)
+{
+    uint64_t a = gm_sat_sub(from, base), b = gm_sat_sub(to, base);
+    uint64_t first = a / page + (a % page != 0), end = b / page;
+    return end > first ? (end - first) * page : 0;
+}
+
+struct free_run {
+    uint64_t from, to;
+    uint64_t pages; /* bytes of whole pages in the runs so far */
+    bool is_open;
+};
+
+static void close_run(struct free_run *run, uint64_t base, uint64_t page)
+{
+    if (run->is_open)
+        run->pages = gm_sat_add(run->pages, whole_pages(run->from, run->to, base, page));
+    run->is_open = false;
+}
+
+static void extend_run(struct free_run *run, uint64_t from, uint64_t to, uint64_t base, uint64_t page)
+{
+    if (run->is_open && run->to != from)
+        close_run(run, base, page);
+    if (!run->is_open)
+        run->from = from;
+    run->to = to;
+    run->is_open = true;
+}
+
+/* Whole pages of an expandable segment without anything active (releasable), and without anything allocated. */
+static void measure_pages(const struct gm_snapshot *s, size_t segment, uint64_t base, uint64_t page,
+                          uint64_t *without_active, uint64_t *without_allocated)
+{
+    struct free_run inactive = {0}, unallocated = {0};
+    size_t first = s->segments.block_first[segment], end = first + s->segments.block_count[segment];
+    uint64_t at = s->segments.address[segment];
+    for (size_t b = first; b < end; b++) {
+        uint64_t from = s->blocks.address[b] > at ? s->blocks.address[b] : at;
+        uint64_t to = gm_end_of(from, s->blocks.size[b]);
+        at = to;
+        if (s->blocks.state[b] == GM_BLOCK_INACTIVE)
+            extend_run(&inactive, from, to, base, page);
+        else
+            close_run(&inactive, base, page);
+        if (s->blocks.state[b] != GM_BLOCK_ACTIVE_ALLOCATED)
+            extend_run(&unallocated, from, to, base, page);
+        else
+            close_run(&unallocated, base, page);
+    }
+    close_run(&inactive, base, page);
+    close_run(&unallocated, base, page);
+    *without_active = inactive.pages;
+    *without_allocated = unallocated.pages;
+}
+
+static void measure_blocks(struct gm_fragmentation *f, const struct gm_snapshot *s, size_t segment)
+{
+    size_t first = s->segments.block_first[segment], end = first + s->segments.block_count[segment];
+    for (size_t b = first; b < end; b++) {
+        uint64_t size = s->blocks.size[b];
+        if (s->blocks.state[b] != GM_BLOCK_INACTIVE)
+            continue;
+        f->inactive_blocks++;
+        if (size > f->largest_inactive)
+            f->largest_inactive = size;
+        if (size > 100 * GM_MIB) {
+            f->unused_over_100mib.blocks++;
+            f->unused_over_100mib.bytes = gm_sat_add(f->unused_over_100mib.bytes, size);
+        }
+    }
+}
+
+static void note_thin(struct gm_evidence *evidence, const struct gm_snapshot *s, size_t segment,
+                      const struct gm_totals *t)
+{
+    if (t->active_blocks == 0 || t->inactive < THIN_MINIMUM_MIB * GM_MIB ||
+        t->active > t->inactive / (100 / THIN_PERCENT))
+        return;
+    evidence->thin_segments++;
+    evidence->thin_inactive = gm_sat_add(evidence->thin_inactive, t->inactive);
+    evidence->thin_live += t->active_blocks;
+    size_t first = s->segments.block_first[segment], end = first + s->segments.block_count[segment];
+    for (size_t b = first; b < end; b++)
+        evidence->thin_small += s->blocks.state[b] != GM_BLOCK_INACTIVE && s->blocks.size[b] <= GM_MIB;
+}
+
+static bool measure_segment(struct gm_pass *pass, struct gm_device_pass *device, struct gm_fragmentation *f, size_t i)
+{
+    const struct gm_snapshot *s = pass->snapshot;
+    const struct gm_totals *t = &pass->sums[i].totals;
+    size_t segment = pass->order[i];
+    bool is_private = gm_segment_is_private(s, segment), has_memory;
+    uint64_t releasable, empty_cache;
+    measure_blocks(f, s, segment);
+    if (gm_segment_is_expandable(s, segment)) {
+        uint64_t base = gm_reservation_start(device, s, segment), page = gm_page_size(s, segment);
+        measure_pages(s, segment, base, page, &releasable, &empty_cache);
+        has_memory = gm_pins_of_pages(&device->pins, s, segment, base, page);
+        pass->evidence.expandable_bytes = gm_sat_add(pass->evidence.expandable_bytes, t->reserved);
+    } else {
+        releasable = t->active_blocks == 0 ? t->inactive : 0;
+        empty_cache = t->allocated_blocks == 0 ? gm_sat_add(t->inactive, t->pending) : 0;
+        has_memory = gm_pins_of_segment(&device->pins, s, segment, t->inactive, t->active_blocks);
+        note_thin(&pass->evidence, s, segment, t);
+        if (!is_private)
+            pass->evidence.stranded_fixed = gm_sat_add(pass->evidence.stranded_fixed, t->inactive - releasable);
+    }
+    f->releasable = gm_sat_add(f->releasable, releasable);
+    if (is_private)
+        pass->evidence.cached_private = gm_sat_add(pass->evidence.cached_private, t->inactive);
+    else
+        f->empty_cache = gm_sat_add(f->empty_cache, empty_cache);
+    struct gm_stream_id stream = s->segments.stream[segment];
+    if (stream.v != 0 && s->streams[stream.v] != 0)
+        pass->evidence.cached_side = gm_sat_add(pass->evidence.cached_side, t->inactive);
+    return has_memory;
+}
+
+static void merge(struct gm_fragmentation *to, const struct gm_fragmentation *from)
+{
+    to->inactive_blocks += from->inactive_blocks;
+    if (from->largest_inactive > to->largest_inactive)
+        to->largest_inactive = from->largest_inactive;
+    to->unused_over_100mib.blocks += from->unused_over_100mib.blocks;
+    to->unused_over_100mib.bytes = gm_sat_add(to->unused_over_100mib.bytes, from->unused_over_100mib.bytes);
+    to->releasable = gm_sat_add(to->releasable, from->releasable);
+    to->stranded = gm_sat_add(to->stranded, from->stranded);
+    to->empty_cache = gm_sat_add(to->empty_cache, from->empty_cache);
+}
+
+bool gm_pass_fragmentation(struct gm_pass *pass)
+{
+    for (size_t d = 0; d < pass->device_count; d++) {
+        struct gm_device_pass *device = &pass->device_passes[d];
+        struct gm_fragmentation *f = &pass->devices[d].fragmentation;
+        for (size_t i = device->first; i < device->first + device->count; i++)
+            if (!measure_segment(pass, device, f, i))
+                return false;
+        f->stranded = gm_sat_sub(pass->devices[d].totals.inactive, f->releasable);
+        merge(&pass->report->fragmentation, f);
+    }
+    return true;
+}

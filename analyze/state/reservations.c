@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Address reservations of expandable segments, as far as map and unmap events show them: touching ranges of one stream
+ * are one chain, and pages are counted from the chain's lowest address.
+ */
+#include "analyze/base/size.h"
+#include "analyze/state/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to)
+{
+    if (r->n > 0) { /* a reservation grows and shrinks at its end, so most events touch the range before */
+        struct gm_reservation *last = &r->v[r->n - 1];
+        if (last->stream == stream && from <= last->to && to >= last->from) {
+            last->from = from < last->from ? from : last->from;
+            last->to = to > last->to ? to : last->to;
+            return true;
+        }
+    }
+    struct gm_reservation fresh = {stream, from, to};
+    return GM_VEC_PUSH(r, fresh);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct gm_reservation *a = left, *b = right;
+    if (a->stream != b->stream)
+        return a->stream < b->stream ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+void gm_reservations_merge(struct gm_reservations *r)
+{
+    if (r->n < 2)
+        return;
+    qsort(r->v, r->n, sizeof *r->v, compare);
+    size_t n = 1;
+    for (size_t i = 1; i < r->n; i++) {
+        struct gm_reservation *last = &r->v[n - 1];
+        if (last->stream != r->v[i].stream || r->v[i].from > last->to)
+            r->v[n++] = r->v[i];
+        else if (r->v[i].to > last->to)
+            last->to = r->v[i].to;
+    }
+    r->n = n;
+}
+
+/* The last chain of the segment's stream that begins at or before the segment, if it reaches the segment. */
+uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment)
+{
+    const struct gm_reservations *r = &device->reservations;
+    uint64_t address = s->segments.address[segment];
+    struct gm_reservation wanted = {s->segments.stream[segment].v, address, UINT64_MAX};
+    size_t low = 0, high = r->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(&r->v[middle], &wanted) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || r->v[low - 1].stream != wanted.stream || r->v[low - 1].to < address)
+        return address;
+    return r->v[low - 1].from;
+}
+
+/* large_segment_size_mb of the settings text: an integer over 10, in MiB. */
+static uint64_t large_segment_size(const struct gm_snapshot *s)
+{
+    static const char key[] = "large_segment_size_mb";
+    size_t n;
+    const char *conf = gm_alloc_conf(s, &n), *end = conf + n;
+    const char *hit = n == 0 ? NULL : memmem(conf, n, key, sizeof key - 1);
+    if (hit == NULL)
+        return 20 * GM_MIB;
+    uint64_t value = 0;
+    for (hit += sizeof key - 1; hit < end && (*hit == ':' || *hit == ' ' || *hit == '\t');)
+        hit++;
+    for (; hit < end && *hit >= '0' && *hit <= '9' && value < UINT64_C(1) << 32; hit++)
+        value = value * 10 + (uint64_t)(*hit - '0');
+    return value > 10 && value < UINT64_C(1) << 32 ? value * GM_MIB : 20 * GM_MIB;
+}
+
+uint64_t gm_page_size(const struct gm_snapshot *s, size_t segment)
+{
+    return s->segments.type[segment] == GM_SEGMENT_SMALL ? 2 * GM_MIB : large_segment_size(s);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks of interest as rows of the report: the largest allocated blocks and those that pin most cached memory.
+ * Strings and stacks are copied into the report once each, cleaned.
+ */
+#include "analyze/base/utf8.h"
+#include "analyze/state/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *gm_clean_copy(struct gm_arena *arena, const char *s)
+{
+    size_t n = strlen(s);
+    char *buffer = n < (SIZE_MAX - 1) / 3 ? gm_arena_calloc(arena, 3 * n + 1, 1) : NULL;
+    if (buffer != NULL)
+        gm_utf8_clean_line(buffer, 3 * n + 1, s, n);
+    return buffer;
+}
+
+const char *gm_pass_string(struct gm_pass *pass, struct gm_string_id id)
+{
+    if (pass->clean[id.v] != NULL)
+        return pass->clean[id.v];
+    size_t n;
+    const char *raw = gm_string(pass->snapshot, id, &n);
+    bool is_plain = true; /* nearly all names are printable ASCII: no cleaning buffer needed */
+    for (size_t i = 0; i < n && is_plain; i++)
+        is_plain = raw[i] >= 0x20 && raw[i] < 0x7F;
+    char *copy = NULL;
+    if (is_plain) {
+        copy = gm_arena_copy(&pass->report->arena, raw, n);
+    } else if (n < (SIZE_MAX - 1) / 3) {
+        char *buffer = malloc(3 * n + 1);
+        if (buffer != NULL)
+            copy = gm_arena_copy(&pass->report->arena, buffer, gm_utf8_clean_line(buffer, 3 * n + 1, raw, n));
+        free(buffer);
+    }
+    pass->clean[id.v] = copy;
+    return copy;
+}
+
+const struct gm_frame_row *gm_pass_frames(struct gm_pass *pass, struct gm_stack_id stack, size_t *count)
+{
+    const struct gm_frames *frames = &pass->snapshot->frames;
+    const struct gm_frame_id *ids = gm_stack_frames(pass->snapshot, stack, count);
+    if (pass->stack_frames[stack.v] != NULL)
+        return pass->stack_frames[stack.v];
+    struct gm_frame_row *rows = gm_arena_calloc(&pass->report->arena, *count + (*count == 0), sizeof *rows);
+    if (rows == NULL)
+        return NULL;
+    for (size_t i = 0; i < *count; i++) {
+        rows[i].name = gm_pass_string(pass, frames->name[ids[i].v]);
+        rows[i].filename = gm_pass_string(pass, frames->filename[ids[i].v]);
+        rows[i].line = frames->line[ids[i].v] == GM_ABSENT ? GM_REPORT_NONE : frames->line[ids[i].v];
+        if (rows[i].name == NULL || rows[i].filename == NULL)
+            return NULL;
+    }
+    pass->stack_frames[stack.v] = rows;
+    return rows;
+}
+
+bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)
+{
+    const struct gm_snapshot *s = pass->snapshot;
+    const struct gm_category_rules *rules = pass->options->rules;
+    size_t segment = s->blocks.segment[block];
+    uint32_t stream = s->segments.stream[segment].v;
+    struct gm_stack_id stack = s->blocks.stack[block];
+    uint32_t category = gm_classify(pass->classifier, stack);
+    const char *name = gm_category_name(rules, category);
+    row->bytes = s->blocks.size[block];
+    row->requested = gm_block_requested(&s->blocks, block);
+    row->address = s->blocks.address[block];
+    row->device = s->segments.device[segment];
+    row->stream = stream == 0 ? 0 : s->streams[stream];
+    row->stream_number = pass->stream_number[stream];
+    row->pool = gm_pool_name(&pass->report->arena, s, segment);
+    row->category = gm_arena_copy(&pass->report->arena, name, strlen(name));
+    row->color = gm_category_color(rules, category);
+    row->frames = gm_pass_frames(pass, stack, &row->frame_count);
+    row->site = gm_pass_site(pass, stack);
+    return row->pool != NULL && row->category != NULL && row->frames != NULL && row->site != NULL;
+}
+
+static void offer_allocated(struct gm_pass *pass, struct gm_top *top)
+{
+    const struct gm_snapshot *s = pass->snapshot;
+    for (size_t d = 0; d < pass->device_count; d++) {
+        const struct gm_device_pass *device = &pass->device_passes[d];
+        for (size_t i = device->first; i < device->first + device->count; i++) {
+            size_t segment = pass->order[i], first = s->segments.block_first[segment];
+            for (size_t b = first; b < first + s->segments.block_count[segment]; b++)
+                if (s->blocks.state[b] == GM_BLOCK_ACTIVE_ALLOCATED)
+                    gm_top_offer(top, &(struct gm_top_key){s->blocks.size[b], s->blocks.address[b], device->device, b});
+        }
+    }
+    gm_top_sort(top);
+}
+
+bool gm_pass_top_blocks(struct gm_pass *pass)
+{
+    struct gm_top top;
+    if (!gm_top_new(&top, pass->options->top, pass->report->totals.allocated_blocks))
+        return false;
+    offer_allocated(pass, &top);
+    struct gm_block_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
+    bool has_memory = rows != NULL;
+    for (size_t i = 0; has_memory && i < top.n; i++)
+        has_memory = gm_pass_block_row(pass, &rows[i], top.keys[i].index);
+    pass->report->top_blocks = rows;
+    pass->report->top_block_count = has_memory ? top.n : 0;
+    gm_top_free(&top);
+    return has_memory;
+}
+
+static bool pin_row(struct gm_pass *pass, struct gm_pin_row *row, const struct gm_pin *pin)
+{
+    row->pinned_bytes = pin->bytes;
+    row->sharers = pin->sharers;
+    row->segment_address = pin->from;
+    row->segment_bytes = pin->to - pin->from;
+    return gm_pass_block_row(pass, &row->block, pin->block);
+}
+
+static bool device_pins(struct gm_pass *pass, size_t d)
+{
+    const struct gm_device_pass *device = &pass->device_passes[d];
+    struct gm_fragmentation *f = &pass->devices[d].fragmentation;
+    struct gm_top top;
+    if (!gm_top_new(&top, pass->options->top, device->pins.n))
+        return false;
+    for (size_t i = 0; i < device->pins.n; i++) {
+        uint64_t address = pass->snapshot->blocks.address[device->pins.v[i].block];
+        gm_top_offer(&top, &(struct gm_top_key){device->pins.v[i].bytes, address, device->device, i});
+    }
+    gm_top_sort(&top);
+    struct gm_pin_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
+    bool has_memory = rows != NULL;
+    for (size_t i = 0; has_memory && i < top.n; i++)
+        has_memory = pin_row(pass, &rows[i], &device->pins.v[top.keys[i].index]);
+    f->pins = rows;
+    f->pin_count = has_memory ? top.n : 0;
+    gm_top_free(&top);
+    return has_memory;
+}
+
+/* The largest over all devices are among the largest of each device. */
+static bool all_pins(struct gm_pass *pass)
+{
+    size_t candidates = 0;
+    for (size_t d = 0; d < pass->device_count; d++)
+        candidates += pass->devices[d].fragmentation.pin_count;
+    struct gm_top top;
+    if (!gm_top_new(&top, pass->options->top, candidates))
+        return false;
+    for (size_t d = 0; d < pass->device_count; d++) {
+        const struct gm_fragmentation *f = &pass->devices[d].fragmentation;
+        for (size_t i = 0; i < f->pin_count; i++)
+            gm_top_offer(&top, &(struct gm_top_key){f->pins[i].pinned_bytes, f->pins[i].block.address,
+                                                    pass->devices[d].device, i});
+    }
+    gm_top_sort(&top);
+    struct gm_pin_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < top.n; i++) {
+        size_t d = 0;
+        while (pass->devices[d].device != top.keys[i].device)
+            d++;
+        rows[i] = pass->devices[d].fragmentation.pins[top.keys[i].index];
+    }
+    pass->report->fragmentation.pins = rows;
+    pass->report->fragmentation.pin_count = rows != NULL ? top.n : 0;
+    gm_top_free(&top);
+    return rows != NULL;
+}
+
+bool gm_pass_pin_rows(struct gm_pass *pass)
+{
+    for (size_t d = 0; d < pass->device_count; d++)
+        if (!device_pins(pass, d))
+            return false;
+    return all_pins(pass);
+}

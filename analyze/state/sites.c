@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sites: one short label for where a block was made, "forward  model/attention.py:88". Taken is the innermost frame
+ * that is not PyTorch's own, Python's machinery or C++; if there is none, the frame that tells most.
+ */
+#include "analyze/state/pass.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NAME_SHOWN = 60, PATH_SHOWN = 60 };
+
+static bool contains(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool any_in(const char *text, const char *const *parts)
+{
+    for (; *parts != NULL; parts++)
+        if (contains(text, *parts))
+            return true;
+    return false;
+}
+
+static bool is_python(const char *file)
+{
+    return ends_with(file, ".py") || ends_with(file, ".ipynb") || contains(file, "ipykernel") ||
+           strncmp(file, "<ipython", 8) == 0 || strcmp(file, "<stdin>") == 0;
+}
+
+static bool is_machinery(const struct gm_frame_row *frame, const char *file)
+{
+    static const char *const libraries[] = {"packages/torch/",
+                                            "/torch/nn/",
+                                            "/torch/_",
+                                            "/torch/utils/",
+                                            "/torch/autograd/",
+                                            "/torch/optim/",
+                                            "/torch/distributed/",
+                                            "/torch/cuda/",
+                                            "/torch/functional.py",
+                                            "/torchinductor_",
+                                            "packages/triton/",
+                                            "packages/einops/",
+                                            "/contextlib.py",
+                                            "/functools.py",
+                                            "/threading.py",
+                                            "/runpy.py",
+                                            "/importlib/",
+                                            "/multiprocessing/",
+                                            "/concurrent/futures/",
+                                            "/accelerate/utils/operations.py",
+                                            "/accelerate/hooks.py",
+                                            "/transformers/utils/generic.py",
+                                            NULL};
+    static const char *const names[] = {"wrapper", "wrapped",    "wrapped_func",       "decorate_context",
+                                        "inner",   "_call_impl", "_wrapped_call_impl", NULL};
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (strcmp(frame->name, names[i]) == 0)
+            return true;
+    return any_in(file, libraries);
+}
+
+/* How much a frame tells when no user frame is there; 0: nothing. */
+static int weight(const struct gm_frame_row *frame)
+{
+    static const char *const noise[] = {"unwind::",
+                                        "CapturedTraceback",
+                                        "gather_with_cpp",
+                                        "CUDACachingAllocator",
+                                        "wrap_kernel_functor",
+                                        "PyEval",
+                                        "PyObject",
+                                        "PyFunction",
+                                        "vectorcall",
+                                        "StorageImpl",
+                                        "detail::empty",
+                                        "TensorIterator",
+                                        "_start",
+                                        "clone",
+                                        "start_thread",
+                                        "_call_impl",
+                                        "redispatch",
+                                        "empty_strided",
+                                        NULL};
+    if (any_in(frame->name, noise) || frame->name[0] == '\0' || strcmp(frame->name, "??") == 0)
+        return 0;
+    if (contains(frame->name, "Backward") || contains(frame->name, "AccumulateGrad"))
+        return 5;
+    if (contains(frame->name, "nccl") || contains(frame->name, "c10d::"))
+        return 4;
+    if (is_python(frame->filename))
+        return 3;
+    return contains(frame->name, "at::_ops::") || contains(frame->name, "at::native::") ? 2 : 1;
+}
+
+static const struct gm_frame_row *choose(const struct gm_frame_row *frames, size_t count)
+{
+    char file[4096];
+    for (size_t i = 0; i < count; i++) {
+        size_t n = strlen(frames[i].filename), from = n < sizeof file ? 0 : n - (sizeof file - 1);
+        for (size_t k = from; k <= n; k++)
+            file[k - from] = frames[i].filename[k] == '\\' ? '/' : frames[i].filename[k];
+        if (is_python(file) && !is_machinery(&frames[i], file))
+            return &frames[i];
+    }
+    const struct gm_frame_row *best = &frames[0];
+    int best_weight = 0;
+    for (size_t i = 0; i < count; i++) {
+        int w = weight(&frames[i]);
+        if (w > best_weight) {
+            best = &frames[i];
+            best_weight = w;
+        }
+    }
+    return best;
+}
+
+/* A C++ symbol without return type, template arguments and parameters, its last two parts: "BmmBackward0::apply". */
+static void short_symbol(char *out, size_t size, const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    size_t n = 0, start = 0, parts[2] = {0, 0};
+    int depth = 0;
+    for (const char *s = name; *s != '\0' && n + 1 < size; s++) {
+        if (*s == '(' && strncmp(s, anonymous, sizeof anonymous - 1) == 0) {
+            s += sizeof anonymous - 2;
+            continue;
+        }
+        if (*s == '(' && depth == 0)
+            break;
+        depth += *s == '<';
+        if (depth == 0)
+            out[n++] = *s;
+        depth -= *s == '>' && depth > 0;
+    }
+    out[n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (out[i] == ' ')
+            start = i + 1;
+    parts[0] = parts[1] = start;
+    for (size_t i = start; i + 1 < n; i++)
+        if (out[i] == ':' && out[i + 1] == ':') {
+            parts[0] = parts[1];
+            parts[1] = ++i + 1;
+        }
+    if (parts[0] < n)
+        memmove(out, out + parts[0], n - parts[0] + 1);
+}
+
+/* The start of `name`, at most NAME_SHOWN bytes, whole characters. */
+static int shown_length(const char *name)
+{
+    size_t n = strlen(name);
+    if (n <= NAME_SHOWN)
+        return (int)n;
+    for (n = NAME_SHOWN; n > 0 && ((unsigned char)name[n] & 0xC0) == 0x80;)
+        n--;
+    return (int)n;
+}
+
+/* The last two parts of a path, at most PATH_SHOWN bytes, whole characters. */
+static const char *path_tail(const char *path)
+{
+    size_t n = strlen(path), from = n;
+    int parts = 0;
+    while (from > 0) {
+        char c = path[from - 1];
+        if ((c == '/' || c == '\\') && ++parts == 2)
+            break;
+        from--;
+    }
+    if (n - from > PATH_SHOWN)
+        for (from = n - PATH_SHOWN; ((unsigned char)path[from] & 0xC0) == 0x80;)
+            from++;
+    return path + from;
+}
+
+static const char *label(struct gm_arena *arena, const struct gm_frame_row *frame)
+{
+    if (!is_python(frame->filename) && contains(frame->name, "::")) {
+        char symbol[512];
+        short_symbol(symbol, sizeof symbol, frame->name);
+        if (symbol[0] != '\0')
+            return gm_arena_printf(arena, "%.*s", shown_length(symbol), symbol);
+    }
+    const char *tail = path_tail(frame->filename);
+    const char *name = frame->name[0] != '\0' ? frame->name : "unknown function";
+    if (tail[0] == '\0' || strcmp(tail, "??") == 0)
+        return gm_arena_printf(arena, "%.*s", shown_length(name), name);
+    char *text = frame->line == GM_REPORT_NONE
+                     ? gm_arena_printf(arena, "%.*s  %s", shown_length(name), name, tail)
+                     : gm_arena_printf(arena, "%.*s  %s:%" PRIu64, shown_length(name), name, tail, frame->line);
+    for (char *s = text; s != NULL && *s != '\0'; s++)
+        if (*s == '\\')
+            *s = '/';
+    return text;
+}
+
+const char *gm_pass_site(struct gm_pass *pass, struct gm_stack_id stack)
+{
+    if (pass->stack_site[stack.v] != NULL)
+        return pass->stack_site[stack.v];
+    size_t count;
+    const struct gm_frame_row *frames = gm_pass_frames(pass, stack, &count);
+    if (frames == NULL)
+        return NULL;
+    pass->stack_site[stack.v] = count == 0 ? "no stack recorded" : label(&pass->report->arena, choose(frames, count));
+    return pass->stack_site[stack.v];
+}

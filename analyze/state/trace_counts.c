@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a trace says without any reconstruction. One walk over the action column, newest event first: reserved bytes
+ * after the last event are known (the segments), so reserved bytes before each event follow, back to the start.
+ */
+#include "analyze/state/pass.h"
+
+struct walk {
+    const struct gm_snapshot *s;
+    struct gm_reservations *reservations; /* NULL: nobody needs them */
+    uint64_t reserved, peak;
+    bool has_memory;
+};
+
+static void undo_segment_event(struct walk *w, size_t row, enum gm_action action)
+{
+    uint64_t size = w->s->events.size[row], address = w->s->events.addr[row];
+    if (size == GM_ABSENT)
+        return;
+    if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
+        w->reserved = gm_sat_sub(w->reserved, size);
+    else
+        w->reserved = gm_sat_add(w->reserved, size);
+    if (w->reserved > w->peak)
+        w->peak = w->reserved;
+    if (w->reservations != NULL && address != GM_ABSENT &&
+        (action == GM_ACTION_SEGMENT_MAP || action == GM_ACTION_SEGMENT_UNMAP))
+        w->has_memory &= gm_reservations_add(w->reservations, gm_rare_at(&w->s->events.stream, row), address,
+                                             gm_end_of(address, size));
+}
+
+/* Counts every action and undoes the segment events. Neighbours mostly differ in action, so even and odd rows count
+ * apart: no addition waits for the one before. */
+static void count_actions(struct walk *w, const struct gm_trace *trace, uint64_t counts[2][GM_ACTION_COUNT])
+{
+    const uint8_t *action = w->s->events.action;
+    for (size_t row = trace->first + trace->count; row-- > trace->first;) {
+        uint8_t a = action[row];
+        counts[row & 1][a]++;
+        if ((unsigned)(a - GM_ACTION_SEGMENT_ALLOC) <= GM_ACTION_SEGMENT_UNMAP - GM_ACTION_SEGMENT_ALLOC)
+            undo_segment_event(w, row, (enum gm_action)a);
+    }
+}
+
+static uint64_t time_span(const struct gm_events *events, const struct gm_trace *trace)
+{
+    if (events->time_us == NULL || trace->count == 0)
+        return GM_REPORT_NONE;
+    size_t from = trace->first, to = trace->first + trace->count;
+    while (from < to && events->time_us[from] == GM_ABSENT_TIME)
+        from++;
+    while (to > from && events->time_us[to - 1] == GM_ABSENT_TIME)
+        to--;
+    if (from == to || events->time_us[to - 1] < events->time_us[from])
+        return GM_REPORT_NONE;
+    return (uint64_t)events->time_us[to - 1] - (uint64_t)events->time_us[from];
+}
+
+static void find_first_oom(struct gm_evidence *evidence, const struct gm_events *events, const struct gm_trace *trace,
+                           int64_t device)
+{
+    for (size_t row = trace->first; row < trace->first + trace->count; row++) {
+        if (events->action[row] != GM_ACTION_OOM)
+            continue;
+        evidence->oom_size = events->size[row];
+        evidence->oom_free = events->addr[row];
+        evidence->oom_device = device;
+        return;
+    }
+}
+
+static bool has_expandable(const struct gm_pass *pass, const struct gm_device_pass *device)
+{
+    for (size_t i = device->first; i < device->first + device->count; i++)
+        if (gm_segment_is_expandable(pass->snapshot, pass->order[i]))
+            return true;
+    return false;
+}
+
+static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *trace)
+{
+    struct gm_device_pass *device = &pass->device_passes[d];
+    struct gm_trace_counts *out = &pass->devices[d].trace;
+    uint64_t counts[2][GM_ACTION_COUNT] = {{0}};
+    struct walk walk = {pass->snapshot, has_expandable(pass, device) ? &device->reservations : NULL,
+                        pass->devices[d].totals.reserved, pass->devices[d].totals.reserved, true};
+    count_actions(&walk, trace, counts);
+    for (size_t a = 0; a < GM_ACTION_COUNT; a++)
+        counts[0][a] += counts[1][a];
+    out->events = trace->count;
+    out->allocs = counts[0][GM_ACTION_ALLOC];
+    out->frees = counts[0][GM_ACTION_FREE_COMPLETED];
+    out->ooms = counts[0][GM_ACTION_OOM];
+    out->segment_allocs = counts[0][GM_ACTION_SEGMENT_ALLOC];
+    out->segment_frees = counts[0][GM_ACTION_SEGMENT_FREE];
+    out->segment_maps = counts[0][GM_ACTION_SEGMENT_MAP];
+    out->segment_unmaps = counts[0][GM_ACTION_SEGMENT_UNMAP];
+    out->others = trace->count - out->allocs - out->frees - out->ooms - out->segment_allocs - out->segment_frees -
+                  out->segment_maps - out->segment_unmaps - counts[0][GM_ACTION_FREE_REQUESTED];
+    out->peak_reserved = trace->count > 0 ? walk.peak : GM_REPORT_NONE;
+    out->max_entries = trace->max_entries;
+    out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
+    out->span_us = time_span(&pass->snapshot->events, trace);
+    if (out->ooms > 0 && pass->evidence.ooms == 0)
+        find_first_oom(&pass->evidence, &pass->snapshot->events, trace, device->device);
+    pass->evidence.ooms += out->ooms;
+    pass->evidence.events += out->events;
+    gm_reservations_merge(&device->reservations);
+    return walk.has_memory;
+}
+
+bool gm_pass_trace(struct gm_pass *pass)
+{
+    static const struct gm_trace nothing = {.max_entries = GM_ABSENT};
+    pass->evidence.oom_size = pass->evidence.oom_free = GM_ABSENT;
+    for (size_t d = 0; d < pass->device_count; d++) {
+        int64_t device = pass->device_passes[d].device;
+        bool has_trace = device >= 0 && (uint64_t)device < pass->snapshot->trace_count;
+        const struct gm_trace *trace = has_trace ? &pass->snapshot->traces[device] : &nothing;
+        if (!count_device(pass, d, trace))
+            return false;
+        const struct gm_trace_counts *counts = &pass->devices[d].trace;
+        if (counts->overflowed == 1 ||
+            (counts->overflowed < 0 && counts->events > 1 && counts->events == counts->max_entries))
+            pass->evidence.overflowed_devices++;
+    }
+    return true;
+}

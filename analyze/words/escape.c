@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/escape.h"
+
+#include "analyze/base/utf8.h"
+#include "analyze/words/columns.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* The ctype.h functions depend on the locale. */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+void gm_escape_json(struct gm_text *out, const char *s)
+{
+    if (s == NULL) {
+        gm_text_add(out, "null");
+        return;
+    }
+    gm_text_add_char(out, '"');
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n;) {
+        uint32_t code = 0;
+        size_t length = gm_utf8_decode(s + i, n - i, &code);
+        if (length == 0)
+            gm_text_add(out, "\\ufffd");
+        else if (code == '"' || code == '\\')
+            gm_text_printf(out, "\\%c", (char)code);
+        else if (code == '\n' || code == '\t' || code == '\r')
+            gm_text_add(out, code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r");
+        else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029)
+            gm_text_printf(out, "\\u%04x", (unsigned)code);
+        else
+            gm_text_add_bytes(out, s + i, length);
+        i += length > 0 ? length : 1;
+    }
+    gm_text_add_char(out, '"');
+}
+
+/* One code span of s[0..n), which holds no '|'; nothing if n is 0. The fence is longer than any run of backticks
+ * inside; a blank within each fence is taken away again by the renderer. */
+static void add_span(struct gm_text *out, const char *s, size_t n)
+{
+    if (n == 0)
+        return;
+    size_t fence = 1;
+    for (size_t i = 0; i < n;) {
+        size_t run = 0;
+        while (i + run < n && s[i + run] == '`')
+            run++;
+        if (run >= fence)
+            fence = run + 1;
+        i += run > 0 ? run : 1;
+    }
+    bool pad = s[0] == '`' || s[n - 1] == '`' || s[0] == ' ' || s[n - 1] == ' ';
+    gm_text_repeat(out, '`', fence);
+    if (pad)
+        gm_text_add_char(out, ' ');
+    for (size_t i = 0; i < n;) {
+        char shown[8];
+        size_t columns = 0;
+        i += gm_columns_char(shown, &columns, s + i, n - i);
+        gm_text_add(out, shown);
+    }
+    if (pad)
+        gm_text_add_char(out, ' ');
+    gm_text_repeat(out, '`', fence);
+}
+
+static void add_code(struct gm_text *out, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *bar = memchr(s + i, '|', n - i);
+        size_t end = bar != NULL ? (size_t)(bar - s) : n;
+        add_span(out, s + i, end - i);
+        if (bar != NULL)
+            gm_text_add(out, "&#124;");
+        i = end;
+    }
+}
+
+void gm_escape_code(struct gm_text *out, const char *s)
+{
+    if (s[0] == '\0')
+        gm_text_add(out, "(empty)");
+    add_code(out, s, strlen(s));
+}
+
+static bool has_www(const char *w, size_t n)
+{
+    for (size_t i = 0; i + 4 <= n; i++)
+        if ((w[i] | 32) == 'w' && (w[i + 1] | 32) == 'w' && (w[i + 2] | 32) == 'w' && w[i + 3] == '.')
+            return true;
+    return false;
+}
+
+/* A run that could be a commit's hash: seven or more hexadecimal digits, letters among them. */
+static bool has_hash(const char *w, size_t n)
+{
+    size_t run = 0;
+    bool letters = false;
+    for (size_t i = 0; i < n; i++) {
+        bool letter = (w[i] >= 'a' && w[i] <= 'f') || (w[i] >= 'A' && w[i] <= 'F');
+        if (!letter && !is_digit(w[i])) {
+            run = 0;
+            letters = false;
+            continue;
+        }
+        run++;
+        letters = letters || letter;
+        if (run >= 7 && letters)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the first word of a text would begin a list, a heading or a rule. */
+static bool begins_block(const char *w, size_t n)
+{
+    if (strchr("-+=:", w[0]) != NULL)
+        return true;
+    size_t digits = 0;
+    while (digits < n && is_digit(w[digits]))
+        digits++;
+    return digits > 0 && digits + 1 == n && (w[digits] == '.' || w[digits] == ')');
+}
+
+/* Whether the word means nothing to GitHub but itself. */
+static bool is_harmless(const char *w, size_t n, bool is_first)
+{
+    size_t colons = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)w[i];
+        if (c < 0x80 && !is_letter(w[i]) && !is_digit(w[i]) && strchr(".,;:'\"()/%+-=?!&", w[i]) == NULL)
+            return false;
+        colons += c == ':';
+        if (c == ':' && (colons > 1 || (i + 1 < n && w[i + 1] == '/')))
+            return false;
+        if (c == '-' && i > 0 && is_letter(w[i - 1]) && i + 1 < n && is_digit(w[i + 1])) /* GH-12, TASK-12 */
+            return false;
+    }
+    return !has_www(w, n) && !has_hash(w, n) && !(is_first && begins_block(w, n));
+}
+
+static void add_harmless(struct gm_text *out, const char *w, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        char shown[8];
+        size_t columns = 0;
+        i += gm_columns_char(shown, &columns, w + i, n - i);
+        gm_text_add(out, strcmp(shown, "&") == 0 ? "&amp;" : shown);
+    }
+}
+
+/* A code span leaves out the punctuation around a word, if what remains still needs one. */
+static void add_word(struct gm_text *out, const char *w, size_t n, bool is_first)
+{
+    if (is_harmless(w, n, is_first)) {
+        add_harmless(out, w, n);
+        return;
+    }
+    size_t from = w[0] == '(' ? 1 : 0, to = n, open = 0, closed = 0;
+    while (to > from + 1 && strchr(".,;:", w[to - 1]) != NULL)
+        to--;
+    for (size_t i = from; i < to; i++) {
+        open += w[i] == '(';
+        closed += w[i] == ')';
+    }
+    if (from > 0 && closed > open && to > from + 1 && w[to - 1] == ')')
+        to--;
+    if (is_harmless(w + from, to - from, false)) {
+        from = 0;
+        to = n;
+    }
+    gm_text_add_bytes(out, w, from);
+    add_code(out, w + from, to - from);
+    gm_text_add_bytes(out, w + to, n - to);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+void gm_escape_prose(struct gm_text *out, const char *s)
+{
+    bool is_first = true;
+    for (size_t i = 0; s[i] != '\0';) {
+        size_t n = 0;
+        while (s[i + n] != '\0' && !is_blank(s[i + n]))
+            n++;
+        if (n == 0) {
+            i++;
+            continue;
+        }
+        if (!is_first)
+            gm_text_add_char(out, ' ');
+        add_word(out, s + i, n, is_first);
+        is_first = false;
+        i += n;
+    }
+}
+
+void gm_escape_alt(struct gm_text *out, const char *s)
+{
+    for (size_t i = 0, n = strlen(s); i < n;) {
+        char shown[8];
+        size_t columns = 0;
+        i += gm_columns_char(shown, &columns, s + i, n - i);
+        unsigned char c = (unsigned char)shown[0];
+        if (c < 0x80 && !is_letter(shown[0]) && !is_digit(shown[0]) && strchr(" .,;()%+-/'", shown[0]) == NULL)
+            gm_text_printf(out, "&#%u;", c);
+        else
+            gm_text_add(out, shown);
+    }
+}
+
+void gm_escape_url(struct gm_text *out, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        if (is_letter(*s) || is_digit(*s) || strchr("._-/", *s) != NULL)
+            gm_text_add_char(out, *s);
+        else
+            gm_text_printf(out, "%%%02X", (unsigned)(unsigned char)*s);
+    }
+}

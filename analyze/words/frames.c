@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/frames.h"
+
+#include "analyze/words/columns.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { NOISE, NATIVE, LIBRARY, OWN };
+
+static const char *text_of(const char *s)
+{
+    return s != NULL ? s : "";
+}
+
+static bool has_any(const char *s, const char *const *parts)
+{
+    for (; *parts != NULL; parts++)
+        if (strstr(s, *parts) != NULL)
+            return true;
+    return false;
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && memcmp(s + n - m, end, m) == 0;
+}
+
+static enum kind kind_of(const struct gm_frame_row *frame)
+{
+    static const char *const noise_names[] = {
+        "unwind::unwind", "CapturedTraceback", "gather_with_cpp", "__libc_start", "PyEval_",    "_PyEval", "PyObject_",
+        "_PyObject",      "PyFunction_",       "_PyFunction",     "_call_impl",   "_bootstrap", NULL};
+    static const char *const noise_files[] = {"core/boxing",
+                                              "/Register",
+                                              "/Redispatch",
+                                              "pythonrun.c",
+                                              "Modules/main.c",
+                                              "Objects/call.c",
+                                              "Objects/methodobject.c",
+                                              "pycore_ceval.h",
+                                              "ceval.c",
+                                              "cpython/abstract.h",
+                                              "<frozen",
+                                              "runpy.py",
+                                              NULL};
+    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python", "/torch/", NULL};
+    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    if (strcmp(name, "_start") == 0 || has_any(name, noise_names) || has_any(file, noise_files))
+        return NOISE;
+    if (name[0] == '\0' && file[0] == '\0')
+        return NOISE;
+    if (!ends_in(file, ".py") && strstr(file, ".ipynb") == NULL && file[0] != '<')
+        return strcmp(name, "??") == 0 || name[0] == '\0' ? NOISE : NATIVE;
+    return has_any(file, libraries) ? LIBRARY : OWN;
+}
+
+/* Takes frames of `kind` from `from` on; returns the new number. */
+static size_t take(size_t *index, size_t n, size_t max, const struct gm_block_row *block, enum kind kind)
+{
+    for (size_t i = 0; i < block->frame_count && n < max; i++)
+        if (kind_of(&block->frames[i]) == kind)
+            index[n++] = i;
+    return n;
+}
+
+size_t gm_frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < block->frame_count && n < max; i++) {
+        enum kind kind = kind_of(&block->frames[i]);
+        if (kind == LIBRARY && n == 0) /* what was called ... */
+            index[n++] = i;
+        if (kind == OWN) /* ... and by whom */
+            break;
+    }
+    size_t library = n;
+    n = take(index, n, max, block, OWN);
+    if (n == library) /* no code of the user's own */
+        n = take(index, 0, max, block, LIBRARY);
+    return n > 0 ? n : take(index, 0, max, block, NATIVE);
+}
+
+bool gm_frames_is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
+{
+    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    const char *slash = strrchr(file, '/');
+    const char *site = text_of(block->site);
+    const char *base = slash != NULL ? slash + 1 : file;
+    char end[32] = "";
+    if (frame->line != GM_REPORT_NONE)
+        snprintf(end, sizeof end, ":%" PRIu64, frame->line);
+    return strncmp(site, name, strlen(name)) == 0 && site[strlen(name)] == ' ' && strstr(site, base) != NULL &&
+           ends_in(site, end);
+}
+
+bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
+{
+    if (a->frame_count != b->frame_count || strcmp(text_of(a->site), text_of(b->site)) != 0)
+        return false;
+    for (size_t i = 0; a->frames != b->frames && i < a->frame_count; i++) {
+        const struct gm_frame_row *x = &a->frames[i], *y = &b->frames[i];
+        if (x->line != y->line || strcmp(text_of(x->name), text_of(y->name)) != 0 ||
+            strcmp(text_of(x->filename), text_of(y->filename)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The path from the package on, for files of installed packages. */
+static const char *shown_path(const char *file)
+{
+    static const char *const roots[] = {"site-packages/", "dist-packages/", NULL};
+    for (size_t i = 0; roots[i] != NULL; i++) {
+        const char *at = strstr(file, roots[i]);
+        if (at != NULL && at[strlen(roots[i])] != '\0')
+            return at + strlen(roots[i]);
+    }
+    return file;
+}
+
+void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t columns)
+{
+    const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
+    char line[32] = "";
+    if (frame->line != GM_REPORT_NONE && frame->line > 0)
+        snprintf(line, sizeof line, ":%" PRIu64, frame->line);
+    if (file[0] == '\0' || strcmp(file, "??") == 0) {
+        gm_columns_cut(out, name, columns, false);
+        return;
+    }
+    size_t tail = strlen(line), wants = gm_columns(file);
+    size_t for_name = gm_columns(name), least = columns / 2;
+    if (for_name > least && for_name + 2 + wants + tail > columns) {
+        size_t spare = wants + tail + 2 < columns - least ? columns - least - wants - tail - 2 : 0;
+        for_name = least + spare < for_name ? least + spare : for_name;
+    }
+    gm_columns_cut(out, name, for_name, false);
+    gm_text_add(out, "  ");
+    size_t left = columns > for_name + 2 + tail ? columns - for_name - 2 - tail : 0;
+    gm_columns_cut(out, file, left, true);
+    gm_text_add(out, line);
+}

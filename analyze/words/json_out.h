@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes JSON: commas, indentation, escapes. Absent (GM_REPORT_NONE, NULL) is null. Keys are ours and are not escaped;
+ * NULL inside an array.
+ */
+#ifndef GM_WORDS_JSON_OUT_H
+#define GM_WORDS_JSON_OUT_H
+
+#include "analyze/base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gm_json {
+    struct gm_text *out;
+    unsigned depth;
+    unsigned flat; /* depth from which everything stands on one line; 0: nothing */
+    bool has_item; /* in the container that is open */
+};
+
+void gm_json_open(struct gm_json *json, const char *key, char bracket); /* '{' or '[' */
+void gm_json_open_flat(struct gm_json *json, const char *key, char bracket);
+void gm_json_close(struct gm_json *json, char bracket); /* '}' or ']' */
+void gm_json_string(struct gm_json *json, const char *key, const char *value);
+void gm_json_number(struct gm_json *json, const char *key, uint64_t value);
+void gm_json_signed(struct gm_json *json, const char *key, int64_t value);
+void gm_json_bool(struct gm_json *json, const char *key, bool value);
+void gm_json_null(struct gm_json *json, const char *key);
+/* 100 * part / whole with four decimals; null if whole is 0. */
+void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint64_t whole);
+
+#endif

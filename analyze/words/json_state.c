@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of analysis.json that speak of the allocator's state: totals, devices, fragmentation, ledger, trace.
+ */
+#include "analyze/words/json_parts.h"
+
+void gm_json_totals(struct gm_json *json, const struct gm_totals *t)
+{
+    gm_json_number(json, "reserved_bytes", t->reserved);
+    gm_json_number(json, "allocated_bytes", t->allocated);
+    gm_json_number(json, "active_bytes", t->active);
+    gm_json_number(json, "requested_bytes", t->requested);
+    gm_json_number(json, "inactive_bytes", t->inactive);
+    gm_json_number(json, "rounding_bytes", t->rounding);
+    gm_json_percent(json, "efficiency_percent", t->allocated, t->reserved);
+    gm_json_number(json, "pending_bytes", t->pending);
+    gm_json_number(json, "segments", t->segments);
+    gm_json_number(json, "blocks", t->blocks);
+    gm_json_number(json, "active_blocks", t->active_blocks);
+    gm_json_number(json, "allocated_blocks", t->allocated_blocks);
+    gm_json_number(json, "inactive_blocks", t->inactive_blocks);
+}
+
+void gm_json_slices(struct gm_json *json, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole)
+{
+    gm_json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_string(json, "name", slices[i].name);
+        gm_json_number(json, "bytes", slices[i].bytes);
+        gm_json_number(json, "blocks", slices[i].blocks);
+        gm_json_percent(json, "percent", slices[i].bytes, whole);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
+
+static void add_pin(struct gm_json *json, const struct gm_pin_row *pin)
+{
+    const struct gm_block_row *block = &pin->block;
+    gm_json_open_flat(json, NULL, '{');
+    gm_json_number(json, "pinned_bytes", pin->pinned_bytes);
+    gm_json_number(json, "sharers", pin->sharers);
+    gm_json_number(json, "segment_address", pin->segment_address);
+    gm_json_number(json, "segment_bytes", pin->segment_bytes);
+    gm_json_number(json, "bytes", block->bytes);
+    gm_json_number(json, "requested_bytes", block->requested);
+    gm_json_number(json, "address", block->address);
+    gm_json_signed(json, "device", block->device);
+    gm_json_signed(json, "stream", block->stream);
+    gm_json_string(json, "pool", block->pool);
+    gm_json_string(json, "category", block->category);
+    gm_json_string(json, "site", block->site);
+    gm_json_close(json, '}');
+}
+
+void gm_json_fragmentation(struct gm_json *json, const struct gm_fragmentation *f)
+{
+    gm_json_open(json, "fragmentation", '{');
+    gm_json_number(json, "inactive_blocks", f->inactive_blocks);
+    gm_json_number(json, "largest_inactive_bytes", f->largest_inactive);
+    gm_json_open_flat(json, "unused_over_100MiB", '{');
+    gm_json_number(json, "blocks", f->unused_over_100mib.blocks);
+    gm_json_number(json, "bytes", f->unused_over_100mib.bytes);
+    gm_json_close(json, '}');
+    gm_json_number(json, "releasable_bytes", f->releasable);
+    gm_json_number(json, "empty_cache_bytes", f->empty_cache);
+    gm_json_number(json, "stranded_bytes", f->stranded);
+    gm_json_open(json, "pins", '[');
+    for (size_t i = 0; i < f->pin_count; i++)
+        add_pin(json, &f->pins[i]);
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
+}
+
+void gm_json_ledger(struct gm_json *json, const struct gm_ledger *l)
+{
+    gm_json_open(json, "ledger", '{');
+    gm_json_number(json, "allocated_requested_bytes", l->allocated_requested);
+    gm_json_number(json, "allocated_rounding_bytes", l->allocated_rounding);
+    gm_json_number(json, "pending_bytes", l->pending);
+    gm_json_number(json, "releasable_bytes", l->releasable);
+    gm_json_number(json, "stranded_bytes", l->stranded);
+    gm_json_number(json, "sum_bytes", l->sum);
+    gm_json_number(json, "reserved_bytes", l->reserved);
+    gm_json_signed(json, "residual_bytes", l->residual);
+    gm_json_number(json, "stated_allocated_bytes", l->stated_allocated);
+    gm_json_number(json, "stated_active_bytes", l->stated_active);
+    gm_json_number(json, "stated_requested_bytes", l->stated_requested);
+    gm_json_number(json, "segments_disagreeing", l->segments_disagreeing);
+    gm_json_string(json, "explanation", l->explanation);
+    gm_json_close(json, '}');
+}
+
+static void add_pool(struct gm_json *json, const struct gm_pool_row *pool)
+{
+    gm_json_open_flat(json, NULL, '{');
+    gm_json_string(json, "pool", pool->name);
+    gm_json_string(json, "kind", pool->kind);
+    if (pool->id_first == GM_REPORT_NONE) {
+        gm_json_null(json, "id");
+    } else {
+        gm_json_open_flat(json, "id", '[');
+        gm_json_number(json, NULL, pool->id_first);
+        gm_json_number(json, NULL, pool->id_second);
+        gm_json_close(json, ']');
+    }
+    gm_json_bool(json, "private", pool->is_private);
+    gm_json_bool(json, "expandable", pool->has_expandable);
+    gm_json_totals(json, &pool->totals);
+    gm_json_close(json, '}');
+}
+
+static void add_device(struct gm_json *json, const struct gm_device_report *device)
+{
+    gm_json_open(json, NULL, '{');
+    gm_json_signed(json, "device", device->device);
+    gm_json_totals(json, &device->totals);
+    gm_json_open(json, "streams", '[');
+    for (size_t i = 0; i < device->stream_count; i++) {
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_signed(json, "stream", device->streams[i].stream);
+        gm_json_number(json, "number", device->streams[i].number);
+        gm_json_totals(json, &device->streams[i].totals);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+    gm_json_open(json, "pools", '[');
+    for (size_t i = 0; i < device->pool_count; i++)
+        add_pool(json, &device->pools[i]);
+    gm_json_close(json, ']');
+    gm_json_slices(json, "categories", device->categories, device->category_count, device->totals.allocated);
+    gm_json_fragmentation(json, &device->fragmentation);
+    gm_json_ledger(json, &device->ledger);
+    gm_json_close(json, '}');
+}
+
+void gm_json_devices(struct gm_json *json, const struct gm_report *report)
+{
+    gm_json_open(json, "devices", '[');
+    for (size_t i = 0; i < report->device_count; i++)
+        add_device(json, &report->devices[i]);
+    gm_json_close(json, ']');
+}
+
+static void add_trace(struct gm_json *json, const struct gm_device_report *device)
+{
+    const struct gm_trace_counts *t = &device->trace;
+    gm_json_open(json, NULL, '{');
+    gm_json_signed(json, "device", device->device);
+    gm_json_number(json, "events", t->events);
+    gm_json_number(json, "allocs", t->allocs);
+    gm_json_number(json, "frees", t->frees);
+    gm_json_number(json, "ooms", t->ooms);
+    gm_json_number(json, "segment_allocs", t->segment_allocs);
+    gm_json_number(json, "segment_frees", t->segment_frees);
+    gm_json_number(json, "segment_maps", t->segment_maps);
+    gm_json_number(json, "segment_unmaps", t->segment_unmaps);
+    /* null: peaks of blocks need the trace to be replayed */
+    gm_json_null(json, "peak_requested_bytes");
+    gm_json_null(json, "peak_allocated_bytes");
+    gm_json_null(json, "peak_active_bytes");
+    gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
+    gm_json_null(json, "peak_event");
+    gm_json_null(json, "peak_time_us");
+    gm_json_null(json, "categories_at_peak");
+    gm_json_null(json, "roles_at_peak");
+    gm_json_number(json, "other_events", t->others);
+    gm_json_number(json, "max_entries", t->max_entries);
+    if (t->overflowed < 0)
+        gm_json_null(json, "overflowed");
+    else
+        gm_json_bool(json, "overflowed", t->overflowed != 0);
+    gm_json_number(json, "span_us", t->span_us);
+    gm_json_close(json, '}');
+}
+
+void gm_json_timeline(struct gm_json *json, const struct gm_report *report)
+{
+    bool any = false;
+    for (size_t i = 0; i < report->device_count; i++)
+        any = any || report->devices[i].trace.events > 0;
+    if (!any)
+        return;
+    gm_json_open(json, "timeline", '{');
+    gm_json_open(json, "devices", '[');
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].trace.events > 0)
+            add_trace(json, &report->devices[i]);
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
+}

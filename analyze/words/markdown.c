@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * README.md: what GitHub shows for a run directory, and what people paste into a pull request. What matters stands on
+ * top and open, the rest is folded.
+ */
+#include "analyze/words/columns.h"
+#include "analyze/words/escape.h"
+#include "analyze/words/markdown_parts.h"
+#include "analyze/words/numbers.h"
+#include "analyze/words/verdict.h"
+#include "analyze/words/words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { BLOCKS_OPEN = 10, FINDING_DETAIL = 1200 };
+
+bool gm_md_room(struct gm_text *out, size_t left)
+{
+    if (out->length < GM_MD_BUDGET)
+        return true;
+    gm_text_printf(out, "\n%zu more: see `analysis_report.txt` and `analysis.json`.\n", left);
+    return false;
+}
+
+static void add_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
+                    void (*escape)(struct gm_text *, const char *))
+{
+    struct gm_text cut = {0};
+    gm_columns_cut(&cut, s, columns, keep_tail);
+    out->failed = out->failed || cut.failed;
+    escape(out, cut.data != NULL ? cut.data : "");
+    gm_text_free(&cut);
+}
+
+void gm_md_name(struct gm_text *out, const char *name, size_t columns, bool keep_tail)
+{
+    add_cut(out, name, columns, keep_tail, gm_escape_code);
+}
+
+void gm_md_prose(struct gm_text *out, const char *text, size_t columns)
+{
+    add_cut(out, text, columns, false, gm_escape_prose);
+}
+
+void gm_md_size_cell(struct gm_text *out, uint64_t bytes)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_text_printf(out, " %s |", gm_bytes_format(s, bytes));
+}
+
+void gm_md_count_cell(struct gm_text *out, uint64_t count)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_text_printf(out, " %s |", gm_count_format(s, count));
+}
+
+void gm_md_percent_cell(struct gm_text *out, uint64_t part, uint64_t whole)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_text_printf(out, " %s%s |", gm_percent_format(s, part, whole, 1), whole == 0 ? "" : " %");
+}
+
+void gm_md_fold(struct gm_text *out, const char *title)
+{
+    gm_text_printf(out, "\n<details>\n<summary>%s</summary>\n\n", title);
+}
+
+void gm_md_unfold(struct gm_text *out)
+{
+    gm_text_add(out, "\n</details>\n");
+}
+
+static void add_verdict(struct gm_text *out, const struct gm_report *report)
+{
+    struct gm_verdict verdict;
+    gm_verdict_make(&verdict, report);
+    if (report->snapshot.is_salvaged) {
+        gm_text_printf(
+            out,
+            "> [!WARNING]\n> The file is damaged and was salvaged: only what is complete before byte %" PRIu64
+            " of it was read. Reason: ",
+            report->snapshot.salvaged_offset);
+        gm_md_prose(out, report->snapshot.salvaged_reason != NULL ? report->snapshot.salvaged_reason : "", 300);
+        gm_text_add(out, "\n\n");
+    }
+    for (size_t i = 0; i < GM_VERDICT_LINES; i++) {
+        const struct gm_verdict_line *line = gm_verdict_line(&verdict, i);
+        gm_text_printf(out, "- **%s:** ", line->label);
+        for (size_t k = 0; k < line->count; k++) {
+            gm_text_add(out, k > 0 ? ", " : "");
+            gm_md_prose(out, line->pieces[k], 200);
+        }
+        gm_text_add_char(out, '\n');
+    }
+}
+
+static void add_image(struct gm_text *out, const char *const *chart)
+{
+    gm_text_add(out, "\n![");
+    gm_escape_alt(out, chart[1]);
+    gm_text_add(out, "](");
+    gm_escape_url(out, chart[0]);
+    gm_text_add(out, ")\n");
+}
+
+static void add_summary_row(struct gm_text *out, const char *name, uint64_t bytes, const char *what, uint64_t whole)
+{
+    gm_text_printf(out, "| %s |", name);
+    gm_md_size_cell(out, bytes);
+    gm_md_percent_cell(out, bytes, whole);
+    gm_text_printf(out, " %s |\n", what);
+}
+
+static void add_summary(struct gm_text *out, const struct gm_report *report)
+{
+    const struct gm_totals *t = &report->totals;
+    const struct gm_fragmentation *f = &report->fragmentation;
+    gm_text_add(out, "\n## Summary\n\n| | Size | Of reserved | |\n|:--|--:|--:|:--|\n");
+    add_summary_row(out, "**Reserved**", t->reserved, "from the driver", t->reserved);
+    add_summary_row(out, "**Allocated**", t->allocated, "handed out and not freed", t->reserved);
+    add_summary_row(out, "Pending free", t->pending, "freed, but a stream may still use it", t->reserved);
+    add_summary_row(out, "Requested", t->requested, "what the program asked for, of active blocks", t->reserved);
+    add_summary_row(out, "Rounding", t->rounding, "active minus requested", t->reserved);
+    add_summary_row(out, "Cached", t->inactive, "reserved, in nobody's use", t->reserved);
+    add_summary_row(out, "- releasable", f->releasable, "segments or pages without a live block", t->reserved);
+    add_summary_row(out, "- stranded", f->stranded, "beside live blocks", t->reserved);
+    add_summary_row(out, "`empty_cache()` returns", f->empty_cache, "to the driver", t->reserved);
+}
+
+static void add_devices(struct gm_text *out, const struct gm_report *report)
+{
+    if (report->device_count < 2)
+        return;
+    gm_text_add(out, "\n## Devices\n\n| Device | Reserved | Allocated | Efficiency | Releasable | Stranded | Largest "
+                     "category |\n|--:|--:|--:|--:|--:|--:|:--|\n");
+    for (size_t i = 0; i < report->device_count && gm_md_room(out, report->device_count - i); i++) {
+        const struct gm_device_report *d = &report->devices[i];
+        gm_text_printf(out, "| %" PRId64 " |", d->device);
+        gm_md_size_cell(out, d->totals.reserved);
+        gm_md_size_cell(out, d->totals.allocated);
+        gm_md_percent_cell(out, d->totals.allocated, d->totals.reserved);
+        gm_md_size_cell(out, d->fragmentation.releasable);
+        gm_md_size_cell(out, d->fragmentation.stranded);
+        gm_text_add_char(out, ' ');
+        if (d->category_count > 0) {
+            gm_md_prose(out, d->categories[0].name, GM_MD_NAME);
+            char s[GM_NUMBER_TEXT];
+            gm_text_printf(out, " %s", gm_bytes_format(s, d->categories[0].bytes));
+        }
+        gm_text_add(out, " |\n");
+    }
+}
+
+static void add_categories(struct gm_text *out, const struct gm_report *report)
+{
+    gm_text_add(out, "\n## Memory by category\n\n");
+    if (report->category_count == 0) {
+        gm_text_add(out, "No block is allocated.\n");
+        return;
+    }
+    gm_text_add(out, "| Category | Size | Share | Blocks |\n|:--|--:|--:|--:|\n");
+    for (size_t i = 0; i < report->category_count && gm_md_room(out, report->category_count - i); i++) {
+        const struct gm_slice *c = &report->categories[i];
+        gm_text_add(out, "| ");
+        gm_md_prose(out, c->name, GM_MD_NAME);
+        gm_text_add(out, " |");
+        gm_md_size_cell(out, c->bytes);
+        gm_md_percent_cell(out, c->bytes, report->totals.allocated);
+        gm_md_count_cell(out, c->blocks);
+        gm_text_add_char(out, '\n');
+    }
+}
+
+static void add_blocks(struct gm_text *out, const struct gm_report *report, size_t from, size_t to)
+{
+    gm_text_add(out, "| # | Size | Category | Made in | Device | Stream |\n|--:|--:|:--|:--|--:|--:|\n");
+    for (size_t i = from; i < to && gm_md_room(out, to - i); i++) {
+        const struct gm_block_row *block = &report->top_blocks[i];
+        gm_text_printf(out, "| %zu |", i + 1);
+        gm_md_size_cell(out, block->bytes);
+        gm_text_add_char(out, ' ');
+        gm_md_prose(out, block->category, GM_MD_NAME);
+        gm_text_add(out, " | ");
+        gm_md_name(out, block->site, GM_MD_PATH, true);
+        gm_text_printf(out, " | %" PRId64 " | %" PRIu32 " |\n", block->device, block->stream_number);
+    }
+}
+
+static void add_top_blocks(struct gm_text *out, const struct gm_report *report)
+{
+    size_t n = report->top_block_count;
+    gm_text_add(out, "\n## Largest blocks\n\n");
+    if (n == 0) {
+        gm_text_add(out, "No block is allocated.\n");
+        return;
+    }
+    add_blocks(out, report, 0, n < BLOCKS_OPEN ? n : BLOCKS_OPEN);
+    gm_md_stacks(out, report);
+    if (n > BLOCKS_OPEN) {
+        gm_md_fold(out, "The next largest blocks");
+        add_blocks(out, report, BLOCKS_OPEN, n);
+        gm_md_unfold(out);
+    }
+}
+
+static void add_findings(struct gm_text *out, const struct gm_report *report)
+{
+    gm_text_add(out, "\n## Recommendations\n\n");
+    if (report->finding_count == 0)
+        gm_text_add(out, "None: nothing stands out.\n");
+    for (size_t i = 0; i < report->finding_count && gm_md_room(out, report->finding_count - i); i++) {
+        const struct gm_finding *f = &report->findings[i];
+        char s[GM_NUMBER_TEXT];
+        gm_text_printf(out, "%zu. **%s:** ", i + 1, gm_severity_name(f->severity));
+        gm_md_prose(out, f->title, 200);
+        if (f->bytes != GM_REPORT_NONE)
+            gm_text_printf(out, " (%s)", gm_bytes_format(s, f->bytes));
+        gm_text_add(out, "<br>\n   ");
+        gm_md_prose(out, f->detail, FINDING_DETAIL);
+        gm_text_add_char(out, '\n');
+    }
+}
+
+static void add_source(struct gm_text *out, const struct gm_report *report)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    gm_text_add(out, "\nSnapshot ");
+    gm_md_name(out, report->snapshot.path, GM_MD_PATH, true);
+    gm_text_printf(out, ": %s, %s, %s segments, %s blocks, %s events.\n", report->snapshot.format,
+                   gm_bytes_format(a, report->snapshot.disk_bytes), gm_count_format(b, report->snapshot.segments),
+                   gm_count_format(c, report->snapshot.blocks), gm_count_format(d, report->snapshot.events));
+}
+
+void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
+{
+    gm_text_add(out, "# GPU memory: ");
+    gm_md_name(out, report->run_name, GM_MD_PATH, false);
+    gm_text_add(out, "\n\n");
+    add_verdict(out, report);
+    if (charts != NULL && charts[0] != NULL)
+        add_image(out, charts);
+    add_source(out, report);
+    add_summary(out, report);
+    add_devices(out, report);
+    add_categories(out, report);
+    add_top_blocks(out, report);
+    add_findings(out, report);
+    if (charts != NULL && charts[0] != NULL && charts[2] != NULL) {
+        gm_text_add(out, "\n## Charts\n");
+        for (const char *const *chart = charts + 2; chart[0] != NULL; chart += 2)
+            add_image(out, chart);
+    }
+    gm_text_add(out, "\n## Details\n");
+    gm_md_pins(out, report);
+    gm_md_pools(out, report);
+    gm_md_ledger(out, report);
+    gm_md_settings(out, report);
+    gm_md_trace(out, report);
+    gm_md_warnings(out, report);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Percent by hand: printf would take the decimal point from the locale and round as the binary fraction happens to lie.
+ */
+#include "analyze/words/numbers.h"
+
+#include "analyze/base/size.h"
+#include "analyze/report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static char *not_available(char out[GM_NUMBER_TEXT])
+{
+    return memcpy(out, "n/a", sizeof "n/a");
+}
+
+char *gm_count_format(char out[GM_NUMBER_TEXT], uint64_t count)
+{
+    if (count == GM_REPORT_NONE)
+        return not_available(out);
+    char digits[GM_NUMBER_TEXT];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    char *to = out;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return out;
+}
+
+char *gm_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes)
+{
+    return bytes == GM_REPORT_NONE ? not_available(out) : gm_size_format(out, bytes);
+}
+
+char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole, unsigned decimals)
+{
+    if (whole == 0 || part == GM_REPORT_NONE || whole == GM_REPORT_NONE)
+        return not_available(out);
+    static const uint64_t powers[] = {1, 10, 100, 1000, 10000};
+    uint64_t unit = powers[decimals];
+    while (whole >> 44 != 0) { /* keeps the product below from overflowing */
+        whole >>= 1;
+        part >>= 1;
+    }
+    uint64_t times = part / whole;
+    if (times > UINT64_C(1000000000000)) /* only nonsense gets here; keep it printable */
+        times = UINT64_C(1000000000000);
+    uint64_t scaled = times * 100 * unit + (part % whole * 100 * unit + whole / 2) / whole;
+    if (decimals == 0)
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64, scaled);
+    else
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%0*" PRIu64, scaled / unit, (int)decimals, scaled % unit);
+    return out;
+}
+
+char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us)
+{
+    if (us == GM_REPORT_NONE)
+        return not_available(out);
+    uint64_t s = us / 1000000;
+    if (us < 1000)
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 " us", us);
+    else if (s == 0)
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%03" PRIu64 " ms", us / 1000, us % 1000);
+    else if (s < 60)
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%03" PRIu64 " s", s, us / 1000 % 1000);
+    else if (s < 3600)
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+    return out;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as every writer shows them, made with integers only: no locale, no floating point, the same on every machine.
+ */
+#ifndef GM_WORDS_NUMBERS_H
+#define GM_WORDS_NUMBERS_H
+
+#include <stdint.h>
+
+enum { GM_NUMBER_TEXT = 32 };
+
+/* "1,234,567"; "n/a" for GM_REPORT_NONE. Returns out. */
+char *gm_count_format(char out[GM_NUMBER_TEXT], uint64_t count);
+/* gm_size_format, but "n/a" for GM_REPORT_NONE. Returns out. */
+char *gm_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes);
+/* 100 * part / whole with `decimals` (0 to 4) decimals, rounded half up, without a percent sign; "n/a" if whole is 0.
+ * Exact while whole is below 16 TiB. Returns out. */
+char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole, unsigned decimals);
+/* Microseconds as "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min"; "n/a" for GM_REPORT_NONE. */
+char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * analysis_report.txt: the five lines that matter, then sections. 80 columns.
+ */
+#include "analyze/base/size.h"
+#include "analyze/words/columns.h"
+#include "analyze/words/numbers.h"
+#include "analyze/words/text_parts.h"
+#include "analyze/words/verdict.h"
+#include "analyze/words/words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LABEL = 10 };
+
+void gm_text_section(struct gm_text *out, const char *title)
+{
+    gm_text_add_char(out, '\n');
+    gm_text_add(out, title);
+    gm_text_add_char(out, '\n');
+    gm_text_repeat(out, '-', strlen(title));
+    gm_text_add_char(out, '\n');
+}
+
+void gm_text_size(struct gm_text *out, uint64_t bytes, size_t columns)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_columns_cell(out, gm_bytes_format(s, bytes), columns, GM_CELL_RIGHT);
+}
+
+void gm_text_count(struct gm_text *out, uint64_t count, size_t columns)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_columns_cell(out, gm_count_format(s, count), columns, GM_CELL_RIGHT);
+}
+
+void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_percent_format(s, part, whole, 1);
+    gm_columns_cell(out, s, whole == 0 ? 8 : 6, GM_CELL_RIGHT);
+    gm_text_add(out, whole == 0 ? "" : " %");
+}
+
+/* As many pieces as fit the line. The first is cut if it must be, later ones only if half of one still says something:
+ * sentences, not figures. */
+static void add_verdict_line(struct gm_text *out, const struct gm_verdict_line *line, bool are_sentences)
+{
+    gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
+    size_t left = GM_LINE - LABEL;
+    for (size_t i = 0; i < line->count; i++) {
+        size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
+        if (i > 0 && wants > left && !(are_sentences && left > GM_LINE / 4))
+            break;
+        gm_text_add(out, i > 0 ? ", " : "");
+        gm_columns_cut(out, line->pieces[i], left - comma, false);
+        left -= wants < left ? wants : left;
+    }
+    gm_text_add_char(out, '\n');
+}
+
+/* The largest block: its place is what counts, and of a long path its end. */
+static void add_where(struct gm_text *out, const struct gm_report *report, const struct gm_verdict_line *line)
+{
+    if (report->top_block_count == 0 || gm_columns(line->pieces[0]) <= GM_LINE - LABEL) {
+        add_verdict_line(out, line, false);
+        return;
+    }
+    const struct gm_block_row *block = &report->top_blocks[0];
+    char size[GM_SIZE_TEXT];
+    gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
+    gm_size_format(size, block->bytes);
+    gm_text_printf(out, "largest block %s: ", size);
+    gm_columns_cut(out, block->site, GM_LINE - LABEL - sizeof "largest block : " + 1 - strlen(size), true);
+    gm_text_add_char(out, '\n');
+}
+
+static void add_salvaged(struct gm_text *out, const struct gm_report *report)
+{
+    if (!report->snapshot.is_salvaged)
+        return;
+    struct gm_text line = {0};
+    gm_text_printf(&line,
+                   "This file is damaged and was salvaged: only what is complete before byte %" PRIu64
+                   " of it was read (%s). The figures below are a lower bound.",
+                   report->snapshot.salvaged_offset,
+                   report->snapshot.salvaged_reason != NULL ? report->snapshot.salvaged_reason : "no reason known");
+    gm_text_add(out, "SALVAGED  ");
+    if (line.failed)
+        out->failed = true;
+    else
+        gm_columns_wrap(out, line.data, LABEL);
+    gm_text_free(&line);
+    gm_text_add_char(out, '\n');
+}
+
+static void add_source(struct gm_text *out, const struct gm_report *report)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    gm_text_add(out, "\nRun       ");
+    gm_columns_cut(out, report->run_name, GM_LINE - LABEL, false);
+    gm_text_add(out, "\nSnapshot  ");
+    gm_columns_cut(out, report->snapshot.path, GM_LINE - LABEL, true);
+    struct gm_text line = {0};
+    gm_text_printf(&line, "%s%s%s, %s on disk; ", report->snapshot.format,
+                   strcmp(report->snapshot.compression, "none") == 0 ? "" : " in ",
+                   strcmp(report->snapshot.compression, "none") == 0 ? "" : report->snapshot.compression,
+                   gm_bytes_format(a, report->snapshot.disk_bytes));
+    gm_text_printf(&line, "%s segments, %s blocks, %s events", gm_count_format(a, report->snapshot.segments),
+                   gm_count_format(b, report->snapshot.blocks), gm_count_format(c, report->snapshot.events));
+    gm_text_add_char(out, '\n');
+    gm_text_repeat(out, ' ', LABEL);
+    if (line.failed)
+        out->failed = true;
+    else
+        gm_columns_wrap(out, line.data, LABEL);
+    gm_text_free(&line);
+}
+
+static void add_summary_row(struct gm_text *out, const char *name, uint64_t bytes, uint64_t whole)
+{
+    gm_text_add(out, "  ");
+    gm_columns_cell(out, name, 36, GM_CELL_LEFT);
+    gm_text_size(out, bytes, 12);
+    gm_text_count(out, bytes, 21);
+    gm_text_percent(out, bytes, whole);
+    gm_text_add_char(out, '\n');
+}
+
+static void add_summary(struct gm_text *out, const struct gm_report *report)
+{
+    const struct gm_totals *t = &report->totals;
+    gm_text_section(out, "SUMMARY");
+    gm_text_printf(out, "  %-36s%12s%21s%8s\n", "", "size", "bytes", "share");
+    add_summary_row(out, "Reserved from the driver", t->reserved, t->reserved);
+    add_summary_row(out, "Allocated (handed out, not freed)", t->allocated, t->reserved);
+    add_summary_row(out, "Pending (freed, a stream uses it)", t->pending, t->reserved);
+    add_summary_row(out, "Active (allocated + pending)", t->active, t->reserved);
+    add_summary_row(out, "Requested by the program", t->requested, t->reserved);
+    add_summary_row(out, "Rounding (active - requested)", t->rounding, t->reserved);
+    add_summary_row(out, "Inactive (cached, unused)", t->inactive, t->reserved);
+    if (report->host_reserved != GM_REPORT_NONE)
+        add_summary_row(out, "Pinned host memory, reserved", report->host_reserved, 0);
+    if (report->host_active != GM_REPORT_NONE)
+        add_summary_row(out, "Pinned host memory, active", report->host_active, 0);
+    gm_text_printf(out, "  %-36s", "Efficiency (allocated / reserved)");
+    gm_text_repeat(out, ' ', 4);
+    gm_text_percent(out, t->allocated, t->reserved);
+    gm_text_printf(out, "  (%s)\n", gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+    gm_text_add(out, "  Grades: over 98 % excellent, 95 to 98 % good, below that poor.\n");
+}
+
+static void add_categories(struct gm_text *out, const struct gm_report *report)
+{
+    gm_text_section(out, "MEMORY BY CATEGORY");
+    if (report->category_count == 0) {
+        gm_text_add(out, "  No block is allocated.\n");
+        return;
+    }
+    gm_text_printf(out, "  %-36s%12s%12s%8s\n", "", "size", "blocks", "share");
+    for (size_t i = 0; i < report->category_count; i++) {
+        const struct gm_slice *c = &report->categories[i];
+        gm_text_add(out, "  ");
+        gm_columns_cell(out, c->name, 36, GM_CELL_LEFT);
+        gm_text_size(out, c->bytes, 12);
+        gm_text_count(out, c->blocks, 12);
+        gm_text_percent(out, c->bytes, report->totals.allocated);
+        gm_text_add_char(out, '\n');
+    }
+    char a[GM_NUMBER_TEXT];
+    gm_text_printf(out, "  Of allocated bytes, %s %% have a recorded stack.\n",
+                   gm_percent_format(a, report->snapshot.live_bytes_with_stack, report->totals.allocated, 1));
+}
+
+static void add_findings(struct gm_text *out, const struct gm_report *report)
+{
+    gm_text_section(out, "OPTIMIZATION RECOMMENDATIONS");
+    if (report->finding_count == 0)
+        gm_text_add(out, "  None: nothing stands out.\n");
+    for (size_t i = 0; i < report->finding_count; i++) {
+        const struct gm_finding *f = &report->findings[i];
+        struct gm_text title = {0};
+        char a[GM_NUMBER_TEXT];
+        gm_text_printf(&title, "[%s] %s", gm_severity_name(f->severity), f->title);
+        if (f->bytes != GM_REPORT_NONE)
+            gm_text_printf(&title, " (%s)", gm_bytes_format(a, f->bytes));
+        gm_text_printf(out, "%s%3zu. ", i > 0 ? "\n" : "", i + 1);
+        gm_columns_wrap(out, title.failed ? "" : title.data, 5);
+        gm_text_repeat(out, ' ', 5);
+        gm_columns_wrap(out, f->detail, 5);
+        out->failed = out->failed || title.failed;
+        gm_text_free(&title);
+    }
+}
+
+static void add_warnings(struct gm_text *out, const struct gm_report *report)
+{
+    gm_text_section(out, "WARNINGS");
+    if (report->warning_count == 0)
+        gm_text_add(out, "  None.\n");
+    for (size_t i = 0; i < report->warning_count; i++) {
+        gm_text_add(out, "  - ");
+        gm_columns_wrap(out, report->warnings[i], 4);
+    }
+}
+
+void gm_words_text(struct gm_text *out, const struct gm_report *report)
+{
+    struct gm_verdict verdict;
+    gm_verdict_make(&verdict, report);
+    add_salvaged(out, report);
+    for (size_t i = 0; i < GM_VERDICT_LINES - 1; i++)
+        add_verdict_line(out, gm_verdict_line(&verdict, i), gm_verdict_line(&verdict, i) == &verdict.finding);
+    add_where(out, report, &verdict.where);
+    add_source(out, report);
+    add_summary(out, report);
+    add_categories(out, report);
+    gm_text_top_blocks(out, report);
+    gm_text_fragmentation(out, report);
+    add_findings(out, report);
+    gm_text_devices(out, report);
+    gm_text_pools(out, report);
+    gm_text_streams(out, report);
+    gm_text_ledger(out, report);
+    gm_text_settings(out, report);
+    gm_text_trace(out, report);
+    add_warnings(out, report);
+}

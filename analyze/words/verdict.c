@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/verdict.h"
+
+#include "analyze/base/size.h"
+#include "analyze/words/columns.h"
+#include "analyze/words/numbers.h"
+#include "analyze/words/words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void piece(struct gm_verdict_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void piece(struct gm_verdict_line *line, const char *format, ...)
+{
+    if (line->count == GM_VERDICT_PIECES)
+        return;
+    char *to = line->pieces[line->count++];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(to, GM_VERDICT_PIECE, format, args);
+    va_end(args);
+    if (n < 0)
+        to[0] = '\0';
+    if (n < GM_VERDICT_PIECE)
+        return;
+    size_t end = GM_VERDICT_PIECE - 4; /* cut: not inside a character */
+    while (end > 0 && ((unsigned char)to[end] & 0xc0) == 0x80)
+        end--;
+    memcpy(to + end, "...", 4);
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void make_memory(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Memory";
+    const struct gm_totals *t = &report->totals;
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+    uint64_t peak = 0;
+    for (size_t i = 0; i < report->device_count; i++) {
+        uint64_t p = report->devices[i].trace.events > 0 ? report->devices[i].trace.peak_reserved : GM_REPORT_NONE;
+        if (p != GM_REPORT_NONE && p > peak)
+            peak = p;
+    }
+    if (t->reserved == 0) {
+        piece(line, "nothing is reserved in this snapshot");
+    } else {
+        piece(line, "%s reserved", gm_size_format(a, t->reserved));
+        piece(line, "%s allocated", gm_size_format(a, t->allocated));
+        piece(line, "efficiency %s %% (%s)", gm_percent_format(b, t->allocated, t->reserved, 1),
+              gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+        if (report->device_count > 1)
+            piece(line, "%zu devices", report->device_count);
+    }
+    if (peak > 0)
+        piece(line, "peak reserved %s%s", gm_size_format(a, peak), report->device_count > 1 ? " on one device" : "");
+}
+
+static void make_largest(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Largest";
+    for (size_t i = 0; i < report->category_count && i < 3; i++) {
+        const struct gm_slice *c = &report->categories[i];
+        char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+        if (c->bytes > 0)
+            piece(line, "%s %s (%s %%)", c->name, gm_size_format(a, c->bytes),
+                  gm_percent_format(b, c->bytes, report->totals.allocated, 1));
+    }
+    if (line->count == 0)
+        piece(line, "no block is allocated");
+}
+
+static void make_cached(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Cached";
+    const struct gm_fragmentation *f = &report->fragmentation;
+    char a[GM_SIZE_TEXT];
+    if (report->totals.inactive == 0) {
+        piece(line, "nothing");
+    } else {
+        piece(line, "%s unused: %s can be released", gm_size_format(a, report->totals.inactive),
+              gm_size_format((char[GM_SIZE_TEXT]){0}, f->releasable));
+        piece(line, "%s stranded", gm_size_format(a, f->stranded));
+    }
+    if (report->totals.pending > 0)
+        piece(line, "%s pending free", gm_size_format(a, report->totals.pending));
+}
+
+static void make_finding(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Finding";
+    const struct gm_finding *f = report->finding_count > 0 ? &report->findings[0] : NULL;
+    uint64_t ooms = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        ooms += report->devices[i].trace.ooms;
+    if (ooms > 0 && (f == NULL || strstr(f->id, "oom") == NULL))
+        piece(line, "ran out of memory %" PRIu64 " time%s", ooms, plural(ooms));
+    if (f != NULL && f->bytes != GM_REPORT_NONE)
+        piece(line, "%s: %s (%s)", gm_severity_name(f->severity), f->title,
+              gm_size_format((char[GM_SIZE_TEXT]){0}, f->bytes));
+    else if (f != NULL)
+        piece(line, "%s: %s", gm_severity_name(f->severity), f->title);
+    if (report->finding_count > 1)
+        piece(line, "%zu more", report->finding_count - 1);
+    if (line->count == 0)
+        piece(line, "nothing stands out");
+}
+
+static void make_where(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Where";
+    if (report->top_block_count == 0) {
+        piece(line, "no block is allocated");
+        return;
+    }
+    const struct gm_block_row *block = &report->top_blocks[0];
+    piece(line, "largest block %s (%s): %s", gm_size_format((char[GM_SIZE_TEXT]){0}, block->bytes), block->category,
+          block->site);
+}
+
+void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
+{
+    *verdict = (struct gm_verdict){0};
+    make_memory(&verdict->memory, report);
+    make_largest(&verdict->largest, report);
+    make_cached(&verdict->cached, report);
+    make_finding(&verdict->finding, report);
+    make_where(&verdict->where, report);
+}
+
+const struct gm_verdict_line *gm_verdict_line(const struct gm_verdict *verdict, size_t i)
+{
+    const struct gm_verdict_line *lines[GM_VERDICT_LINES] = {&verdict->memory, &verdict->largest, &verdict->cached,
+                                                             &verdict->finding, &verdict->where};
+    return lines[i];
+}
+
+static void add_line(struct gm_text *out, const struct gm_verdict_line *line)
+{
+    gm_text_printf(out, "%-8s", line->label);
+    for (size_t i = 0; i < line->count; i++) {
+        gm_text_add(out, i > 0 ? ", " : "");
+        gm_columns_cut(out, line->pieces[i], SIZE_MAX, false); /* cleans: this goes to a terminal */
+    }
+    gm_text_add_char(out, '\n');
+}
+
+void gm_words_summary(struct gm_text *out, const struct gm_report *report, const char *directory)
+{
+    struct gm_verdict verdict;
+    gm_verdict_make(&verdict, report);
+    if (report->snapshot.is_salvaged)
+        gm_text_add(out, "SALVAGED, incomplete: ");
+    add_line(out, &verdict.memory);
+    add_line(out, &verdict.largest);
+    add_line(out, &verdict.cached);
+    add_line(out, &verdict.finding);
+    gm_text_add(out, "Report  ");
+    for (; *directory != '\0'; directory++) /* bytes as they are: a path must stay usable; but only one line */
+        gm_text_add_char(out, (unsigned char)*directory < 0x20 || *directory == 0x7f ? '?' : *directory);
+    gm_text_add_char(out, '\n');
+}

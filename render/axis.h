@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Value axes: from zero to a round number at or above the largest value.
+ */
+#ifndef GM_RENDER_AXIS_H
+#define GM_RENDER_AXIS_H
+
+#include "render/display.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gm_axis {
+    double step;    /* between ticks; a power of two bytes, or 1, 2, 5 times a power of ten */
+    unsigned steps; /* the axis ends at step * steps */
+    bool is_bytes;
+};
+
+struct gm_axis gm_axis_bytes(uint64_t largest);
+struct gm_axis gm_axis_counts(uint64_t largest);
+/* The width that `value` takes where the whole axis takes `width`: 0 for 0, else at least one device pixel. */
+double gm_axis_span(const struct gm_axis *axis, uint64_t value, double width);
+/* Grid lines from y1 to y2 and tick labels below y2 (GM_AXIS_HEIGHT in all). */
+void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double x, double width, double y1, double y2);
+enum { GM_AXIS_HEIGHT = 20 };
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The devices of a report; see devices.h.
+ */
+#include "render/devices.h"
+
+#include "analyze/base/size.h"
+#include "render/numbers.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* The indices of the devices that reserve most, ties by place; ascending. Returns how many. */
+static size_t largest_devices(const struct gm_report *report, size_t out[GM_DEVICES_SHOWN])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->device_count; i++) {
+        size_t smallest = 0;
+        if (n < GM_DEVICES_SHOWN) {
+            out[n++] = i;
+            continue;
+        }
+        for (size_t k = 1; k < n; k++) /* the last of the smallest has to go */
+            if (report->devices[out[k]].totals.reserved <= report->devices[out[smallest]].totals.reserved)
+                smallest = k;
+        if (report->devices[i].totals.reserved > report->devices[out[smallest]].totals.reserved) {
+            memmove(out + smallest, out + smallest + 1, (n - smallest - 1) * sizeof *out);
+            out[n - 1] = i;
+        }
+    }
+    return n;
+}
+
+struct gm_shown_devices gm_devices_shown(const struct gm_report *report)
+{
+    struct gm_shown_devices shown = {.n = 0};
+    size_t largest[GM_DEVICES_SHOWN];
+    size_t n = largest_devices(report, largest);
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct gm_device_report *device = &report->devices[i];
+        if (shown.n < n && largest[shown.n] == i) {
+            shown.v[shown.n++] = device;
+        } else {
+            shown.hidden++;
+            shown.hidden_reserved = gm_sum(shown.hidden_reserved, device->totals.reserved);
+            shown.hidden_allocated = gm_sum(shown.hidden_allocated, device->totals.allocated);
+        }
+    }
+    return shown;
+}
+
+const char *gm_devices_text(struct gm_display *display, const struct gm_report *report)
+{
+    const struct gm_device_report *v = report->devices;
+    size_t n = report->device_count;
+    if (n == 0)
+        return "no device";
+    if (n == 1)
+        return gm_display_printf(display, "device %" PRId64, v[0].device);
+    bool is_range = true;
+    for (size_t i = 1; i < n && is_range; i++)
+        is_range = v[i - 1].device < INT64_MAX && v[i].device == v[i - 1].device + 1;
+    if (is_range && n > 2)
+        return gm_display_printf(display, "%zu devices (%" PRId64 " to %" PRId64 ")", n, v[0].device, v[n - 1].device);
+    if (n > 6)
+        return gm_display_printf(display, "%zu devices", n);
+    const char *text = gm_display_printf(display, "devices %" PRId64, v[0].device);
+    for (size_t i = 1; i < n; i++)
+        text = gm_display_printf(display, "%s, %" PRId64, text, v[i].device);
+    return text;
+}
+
+const char *gm_device_label(struct gm_display *display, const struct gm_device_report *device)
+{
+    return gm_display_printf(display, "Device %" PRId64, device->device);
+}
+
+void gm_devices_note_hidden(struct gm_page *page, const struct gm_shown_devices *shown)
+{
+    if (shown->hidden == 0)
+        return;
+    char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT];
+    gm_page_note(page, gm_display_printf(page->display,
+                                         "%zu more devices, each with no more reserved than any of these: %s "
+                                         "reserved, %s allocated",
+                                         shown->hidden, gm_size_format(reserved, shown->hidden_reserved),
+                                         gm_size_format(allocated, shown->hidden_allocated)));
+}

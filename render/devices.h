@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which devices a chart shows: all of up to GM_DEVICES_SHOWN; of more the ones that reserve most.
+ */
+#ifndef GM_RENDER_DEVICES_H
+#define GM_RENDER_DEVICES_H
+
+#include "analyze/report/report.h"
+#include "render/display.h"
+#include "render/page.h"
+
+enum { GM_DEVICES_SHOWN = 16 };
+
+struct gm_shown_devices {
+    const struct gm_device_report *v[GM_DEVICES_SHOWN]; /* ascending, as in the report */
+    size_t n;
+    size_t hidden;
+    uint64_t hidden_reserved, hidden_allocated;
+};
+struct gm_shown_devices gm_devices_shown(const struct gm_report *report);
+
+/* "device 0", "devices 0, 2, 5", "8 devices (0 to 7)", "no device". */
+const char *gm_devices_text(struct gm_display *display, const struct gm_report *report);
+/* "Device 3", as a row's label. */
+const char *gm_device_label(struct gm_display *display, const struct gm_device_report *device);
+/* A line about the devices that are not shown, if there are any. */
+void gm_devices_note_hidden(struct gm_page *page, const struct gm_shown_devices *shown);
+
+#endif

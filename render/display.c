@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The display list's few operations; see display.h.
+ */
+#include "render/display.h"
+
+#include "render/metric.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gm_display_free(struct gm_display *display)
+{
+    free(display->items.v);
+    gm_arena_free(&display->arena);
+    *display = (struct gm_display){0};
+}
+
+static void push(struct gm_display *display, struct gm_item item)
+{
+    if (!display->failed && !GM_VEC_PUSH(&display->items, item))
+        display->failed = true;
+}
+
+void gm_display_rect(struct gm_display *display, double x, double y, double w, double h, struct gm_fill fill,
+                     enum gm_rect_role role)
+{
+    push(display, (struct gm_item){.kind = GM_ITEM_RECT, .rect = {x, y, w, h, fill, role}});
+}
+
+void gm_display_line(struct gm_display *display, double x1, double y1, double x2, double y2, uint32_t color,
+                     bool is_dashed)
+{
+    push(display, (struct gm_item){.kind = GM_ITEM_LINE, .line = {x1, y1, x2, y2, color, is_dashed}});
+}
+
+void gm_display_text(struct gm_display *display, const struct gm_text_item *text)
+{
+    if (text->text == NULL || text->text[0] == '\0')
+        return;
+    struct gm_item item = {.kind = GM_ITEM_TEXT, .text = *text};
+    item.text.text = gm_arena_copy(&display->arena, text->text, strlen(text->text));
+    if (item.text.text == NULL)
+        display->failed = true;
+    else
+        push(display, item);
+}
+
+const char *gm_display_printf(struct gm_display *display, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *p = n < 0 ? NULL : gm_arena_calloc(&display->arena, (size_t)n + 1, 1);
+    if (p != NULL)
+        vsnprintf(p, (size_t)n + 1, format, again);
+    else
+        display->failed = true;
+    va_end(again);
+    return p == NULL ? "" : p;
+}
+
+struct gm_box gm_text_box(const struct gm_text_item *text)
+{
+    double size = gm_text_pixels(text->size);
+    double shift = text->anchor == GM_ANCHOR_START ? 0 : text->anchor == GM_ANCHOR_MIDDLE ? 0.5 : 1;
+    return (struct gm_box){text->x - shift * text->max_width, text->y - 0.6 * size, text->max_width, 1.2 * size};
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Folding small categories; see fold.h.
+ */
+#include "render/fold.h"
+
+#include "render/numbers.h"
+
+#include <string.h>
+
+static const struct gm_fill folded_fill = {0xd5dae0, 0x7d8793, GM_HATCH_DOTS};
+
+static bool is_small(uint64_t bytes, uint64_t sum)
+{
+    return (double)bytes * 1000 < (double)sum * GM_FOLD_PERMILLE;
+}
+
+struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_slice *slices, size_t count,
+                                    size_t rows)
+{
+    struct gm_folded f = {.n = 0};
+    size_t present = 0; /* slices are sorted: the ones with bytes come first */
+    while (present < count && slices[present].bytes > 0)
+        f.bytes = gm_sum(f.bytes, slices[present++].bytes);
+    size_t keep = present;
+    while (keep > 0 && is_small(slices[keep - 1].bytes, f.bytes))
+        keep--;
+    if (keep > rows || (keep == rows && present > rows))
+        keep = rows - 1;
+    if (present - keep == 1 && present <= rows)
+        keep = present;
+    for (; f.n < keep; f.n++) {
+        const struct gm_slice *s = &slices[f.n];
+        f.parts[f.n] = (struct gm_part){gm_name(s->name), s->bytes, {s->color, 0, GM_HATCH_NONE}};
+        f.blocks[f.n] = s->blocks;
+    }
+    f.folded_from = keep;
+    f.folded = present - keep;
+    if (f.folded > 0) {
+        struct gm_part *rest = &f.parts[f.n];
+        *rest = (struct gm_part){gm_display_printf(display, "Other (%zu)", f.folded), 0, folded_fill};
+        for (size_t i = keep; i < present; i++) {
+            rest->bytes = gm_sum(rest->bytes, slices[i].bytes);
+            f.blocks[f.n] = gm_sum(f.blocks[f.n], slices[i].blocks);
+        }
+        f.n++;
+    }
+    return f;
+}
+
+void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, size_t count,
+                  struct gm_part out[GM_FOLD_ROWS])
+{
+    size_t named = model->n - (model->folded > 0);
+    for (size_t k = 0; k < model->n; k++) {
+        out[k] = model->parts[k];
+        out[k].bytes = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < named && strcmp(gm_name(slices[i].name), model->parts[k].name) != 0)
+            k++;
+        if (k < model->n)
+            out[k].bytes = gm_sum(out[k].bytes, slices[i].bytes);
+    }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * category_breakdown: allocated bytes by category, sorted; and how they are spread over the devices.
+ */
+#include "render/layout.h"
+
+#include "analyze/base/size.h"
+#include "render/axis.h"
+#include "render/devices.h"
+#include "render/fold.h"
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/page.h"
+#include "render/theme.h"
+
+#include <string.h>
+
+static const double name_x = GM_PAGE_LEFT + 22, bar_x = 240, bar_width = 400;
+static const double bytes_end = 736, share_end = 796, blocks_end = GM_PAGE_RIGHT;
+
+static void draw_captions(struct gm_page *page)
+{
+    struct gm_style end = gm_style_note;
+    end.anchor = GM_ANCHOR_END;
+    gm_put_between(page->display, bar_x + bar_width + 8, bytes_end, page->y, end, "allocated");
+    gm_put_between(page->display, bytes_end + 8, share_end, page->y, end, "share");
+    gm_put_between(page->display, share_end + 8, blocks_end, page->y, end, "blocks");
+    page->y += 10;
+}
+
+static void draw_rows(struct gm_page *page, const struct gm_folded *f)
+{
+    const double pitch = 25, bar = 16;
+    struct gm_display *d = page->display;
+    draw_captions(page);
+    uint64_t largest = 0; /* the folded part, last, can be the largest */
+    for (size_t i = 0; i < f->n; i++)
+        largest = f->parts[i].bytes > largest ? f->parts[i].bytes : largest;
+    struct gm_axis axis = gm_axis_bytes(largest);
+    double bottom = page->y + pitch * (double)f->n;
+    gm_axis_draw(d, &axis, bar_x, bar_width, page->y, bottom);
+    struct gm_style muted = gm_style_value;
+    muted.color = GM_MUTED;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct gm_part *part = &f->parts[i];
+        double middle = page->y + pitch * ((double)i + 0.5);
+        char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
+        gm_display_rect(d, GM_PAGE_LEFT, middle - 6, 12, 12, part->fill, GM_RECT_SWATCH);
+        gm_put_between(d, name_x, bar_x - 8, middle, gm_style_label, part->name);
+        gm_display_rect(d, bar_x, middle - bar / 2, gm_axis_span(&axis, part->bytes, bar_width), bar, part->fill,
+                        GM_RECT_BAR);
+        gm_put_between(d, bar_x + bar_width + 8, bytes_end, middle, gm_style_value, gm_size_format(size, part->bytes));
+        gm_put_between(d, bytes_end + 4, share_end, middle, gm_style_value,
+                       gm_percent_text(percent, part->bytes, f->bytes));
+        gm_put_between(d, share_end + 4, blocks_end, middle, muted, gm_count_text(blocks, f->blocks[i]));
+    }
+    page->y = bottom + GM_AXIS_HEIGHT;
+}
+
+/* "Other (3) = Loss, Input, KV cache", cut to the page's width; and that it is not the category called Other. */
+static void draw_fold_note(struct gm_page *page, const struct gm_report *report, const struct gm_folded *f)
+{
+    if (f->folded == 0)
+        return;
+    struct gm_display *d = page->display;
+    double room = GM_PAGE_INNER - 130;
+    const char *names = report->categories[f->folded_from].name;
+    for (size_t i = 1; i < f->folded; i++) {
+        const char *more = gm_display_printf(d, "%s, %s", names, report->categories[f->folded_from + i].name);
+        if (gm_text_width(more, GM_TEXT_SMALL, GM_REGULAR) > room) {
+            names = gm_display_printf(d, "%s ...", names);
+            break;
+        }
+        names = more;
+    }
+    gm_page_note(page,
+                 gm_display_printf(d, "%s is %zu small categories: %s", f->parts[f->n - 1].name, f->folded, names));
+    for (size_t i = 0; i < f->folded_from; i++)
+        if (strcmp(f->parts[i].name, "Other") == 0)
+            gm_page_note(page, "Other, without a number, is a category: stacks that no rule matches");
+}
+
+static void draw_devices(struct gm_page *page, const struct gm_report *report, const struct gm_folded *f)
+{
+    const double label_width = 84, x = GM_PAGE_LEFT + label_width + 8, width = GM_PAGE_RIGHT - 92 - x;
+    const double bar = 20, pitch = 26;
+    struct gm_display *d = page->display;
+    struct gm_shown_devices shown = gm_devices_shown(report);
+    page->y += 20;
+    gm_page_section(page, "By device", "colours as above; at the bar's end: allocated");
+    uint64_t largest = 0;
+    struct gm_part parts[GM_FOLD_ROWS];
+    for (size_t i = 0; i < shown.n; i++) {
+        gm_fold_like(f, shown.v[i]->categories, shown.v[i]->category_count, parts);
+        uint64_t sum = gm_parts_sum(parts, f->n);
+        largest = sum > largest ? sum : largest;
+    }
+    struct gm_axis axis = gm_axis_bytes(largest);
+    double bottom = page->y + pitch * (double)shown.n;
+    gm_axis_draw(d, &axis, x, width, page->y, bottom);
+    for (size_t i = 0; i < shown.n; i++) {
+        double middle = page->y + pitch * ((double)i + 0.5);
+        gm_fold_like(f, shown.v[i]->categories, shown.v[i]->category_count, parts);
+        uint64_t sum = gm_parts_sum(parts, f->n);
+        gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
+        gm_stacked_bar(d, x, middle - bar / 2, width, bar, parts, f->n, axis.step * axis.steps);
+        char size[GM_SIZE_TEXT];
+        gm_put_value(d, x + gm_axis_span(&axis, sum, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
+                     gm_size_format(size, sum));
+    }
+    page->y = bottom + GM_AXIS_HEIGHT;
+    gm_devices_note_hidden(page, &shown);
+}
+
+void gm_layout_category_breakdown(struct gm_display *display, const struct gm_report *report)
+{
+    struct gm_page page = gm_page_begin(display, report, "Category breakdown");
+    struct gm_folded f = gm_fold_categories(display, report->categories, report->category_count, GM_FOLD_ROWS - 2);
+    gm_page_section(&page, "Allocated memory by category", NULL);
+    if (f.n == 0) {
+        gm_page_empty(&page, "No block was allocated when the snapshot was taken.");
+    } else {
+        gm_stacked_bar(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, 36, f.parts, f.n, (double)f.bytes);
+        page.y += 36 + 22;
+        draw_rows(&page, &f);
+        draw_fold_note(&page, report, &f);
+        if (report->device_count > 1)
+            draw_devices(&page, report, &f);
+    }
+    gm_page_end(&page);
+}

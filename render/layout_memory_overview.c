@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory_overview: what the reserved memory is doing, in total and per device, and whose the allocated memory is.
+ */
+#include "render/layout.h"
+
+#include "analyze/base/size.h"
+#include "render/axis.h"
+#include "render/devices.h"
+#include "render/fold.h"
+#include "render/page.h"
+#include "render/theme.h"
+
+enum { USES = 3, CATEGORY_ROWS = 14 };
+
+static void uses_of(const struct gm_totals *totals, struct gm_part parts[USES])
+{
+    parts[0] = (struct gm_part){"Allocated", totals->allocated, gm_use_fill(GM_USE_ALLOCATED)};
+    parts[1] = (struct gm_part){"Cached", totals->inactive, gm_use_fill(GM_USE_CACHED)};
+    parts[2] = (struct gm_part){"Pending free", totals->pending, gm_use_fill(GM_USE_PENDING)};
+}
+
+static void draw_total(struct gm_page *page, const struct gm_report *report)
+{
+    struct gm_part parts[USES];
+    uses_of(&report->totals, parts);
+    uint64_t sum = gm_parts_sum(parts, USES);
+    gm_page_section(page, report->device_count > 1 ? "All devices: allocated and cached" : "Allocated and cached",
+                    "cached: reserved by PyTorch's allocator, in nobody's use");
+    if (sum == 0) {
+        gm_page_empty(page, "The snapshot has no segments: nothing was reserved when it was taken.");
+        return;
+    }
+    gm_stacked_bar(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 40, parts, USES, (double)sum);
+    page->y += 40 + 8;
+    size_t shown = parts[2].bytes > 0 ? 3 : 2;
+    page->y += gm_legend(page->display, page->y, (unsigned)shown, parts, shown, sum) + 22;
+}
+
+static void draw_devices(struct gm_page *page, const struct gm_report *report)
+{
+    const double label_width = 84, x = GM_PAGE_LEFT + label_width + 8, width = GM_PAGE_RIGHT - 92 - x;
+    const double bar = 22, pitch = 29;
+    struct gm_display *d = page->display;
+    struct gm_shown_devices shown = gm_devices_shown(report);
+    gm_page_section(page, "By device", "at the bar's end: reserved");
+    struct gm_part parts[USES];
+    uint64_t largest = 0;
+    for (size_t i = 0; i < shown.n; i++) {
+        uses_of(&shown.v[i]->totals, parts);
+        uint64_t sum = gm_parts_sum(parts, USES);
+        largest = sum > largest ? sum : largest;
+    }
+    struct gm_axis axis = gm_axis_bytes(largest);
+    double bottom = page->y + pitch * (double)shown.n;
+    gm_axis_draw(d, &axis, x, width, page->y, bottom);
+    for (size_t i = 0; i < shown.n; i++) {
+        double y = page->y + pitch * (double)i + (pitch - bar) / 2, middle = y + bar / 2;
+        uses_of(&shown.v[i]->totals, parts);
+        uint64_t sum = gm_parts_sum(parts, USES);
+        gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
+        gm_stacked_bar(d, x, y, width, bar, parts, USES, axis.step * axis.steps);
+        char size[GM_SIZE_TEXT];
+        gm_put_value(d, x + gm_axis_span(&axis, sum, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
+                     gm_size_format(size, sum));
+    }
+    page->y = bottom + GM_AXIS_HEIGHT;
+    gm_devices_note_hidden(page, &shown);
+    page->y += 20;
+}
+
+static void draw_categories(struct gm_page *page, const struct gm_report *report)
+{
+    gm_page_section(page, "Allocated memory by category", "category: whose tensors they are, told by the stack");
+    struct gm_folded f = gm_fold_categories(page->display, report->categories, report->category_count, CATEGORY_ROWS);
+    if (f.n == 0) {
+        gm_page_empty(page, "No block was allocated when the snapshot was taken.");
+        return;
+    }
+    gm_stacked_bar(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 40, f.parts, f.n, (double)f.bytes);
+    page->y += 40 + 10;
+    page->y += gm_legend(page->display, page->y, 2, f.parts, f.n, f.bytes) + 8;
+}
+
+void gm_layout_memory_overview(struct gm_display *display, const struct gm_report *report)
+{
+    struct gm_page page = gm_page_begin(display, report, "Memory overview");
+    draw_total(&page, report);
+    if (report->device_count > 1 && report->totals.reserved > 0)
+        draw_devices(&page, report);
+    draw_categories(&page, report);
+    gm_page_end(&page);
+}

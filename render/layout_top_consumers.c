@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * top_consumers: the largest live blocks, each with where it was made, its size and its category.
+ */
+#include "render/layout.h"
+
+#include "analyze/base/size.h"
+#include "render/axis.h"
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/page.h"
+#include "render/theme.h"
+
+#include <inttypes.h>
+
+enum { MOST_ROWS = 30 };
+
+/* Columns of a row: rank, device (if there are several), site, bar. */
+struct columns {
+    double rank_end, device, site, site_end, bar, bar_width;
+};
+
+static struct columns columns_of(const struct gm_report *report)
+{
+    struct columns c = {.rank_end = GM_PAGE_LEFT + 16};
+    c.device = c.rank_end + 12;
+    c.site = report->device_count > 1 ? c.device + 56 : c.device;
+    c.site_end = 412;
+    c.bar = c.site_end + 12;
+    c.bar_width = GM_PAGE_RIGHT - 84 - c.bar;
+    return c;
+}
+
+/* The category on the bar if it fits there, else after the value, else (both narrow) ellipsised after the value. */
+static void label_bar(struct gm_display *d, const struct columns *c, const struct gm_block_row *block, double span,
+                      double middle)
+{
+    char size[GM_SIZE_TEXT];
+    gm_size_format(size, block->bytes);
+    double value_x = c->bar + span + 7;
+    double value_width = gm_text_width(size, GM_TEXT_BODY, GM_REGULAR);
+    gm_put_value(d, value_x, GM_PAGE_RIGHT, middle, gm_style_label, size);
+    const char *category = gm_name(block->category);
+    double category_width = gm_text_width(category, GM_TEXT_SMALL, GM_REGULAR);
+    double after = value_x + value_width + 10;
+    struct gm_style style = gm_style_note;
+    if (category_width + 12 <= span || span - 12 > GM_PAGE_RIGHT - after) {
+        style.color = gm_text_color_on(block->color);
+        gm_put(d, c->bar + 6, middle, span - 12, style, category);
+    } else {
+        gm_put_value(d, after, GM_PAGE_RIGHT, middle, style, category);
+    }
+}
+
+static void draw_row(struct gm_display *d, const struct gm_report *report, const struct columns *c,
+                     const struct gm_axis *axis, size_t i, double middle)
+{
+    const struct gm_block_row *block = &report->top_blocks[i];
+    struct gm_style rank = gm_style_note;
+    rank.anchor = GM_ANCHOR_END;
+    gm_put_between(d, GM_PAGE_LEFT - 4, c->rank_end, middle, rank, gm_display_printf(d, "%zu", i + 1));
+    if (report->device_count > 1)
+        gm_put_between(d, c->device, c->site - 8, middle, gm_style_note,
+                       gm_display_printf(d, "dev %" PRId64, block->device));
+    struct gm_style site = gm_style_label;
+    site.size = GM_TEXT_SMALL;
+    site.ellipsis = GM_ELLIPSIS_MIDDLE;
+    const char *text = gm_name(block->site);
+    gm_put_between(d, c->site, c->site_end, middle, site,
+                   gm_shorten_site(d, text, c->site_end - c->site, site.size, site.weight));
+    double span = gm_axis_span(axis, block->bytes, c->bar_width);
+    gm_display_rect(d, c->bar, middle - 8, span, 16, gm_solid(block->color), GM_RECT_BAR);
+    label_bar(d, c, block, span, middle);
+}
+
+static void draw_heading(struct gm_page *page, const struct gm_report *report, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum = gm_sum(sum, report->top_blocks[i].bytes);
+    char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
+    gm_count_text(blocks, report->totals.allocated_blocks);
+    gm_percent_text(percent, sum, report->totals.allocated);
+    const char *remark = gm_display_printf(page->display, "together %s, %s of what is allocated in %s blocks",
+                                           gm_size_format(size, sum), percent, blocks);
+    const char *heading = n == 1
+                              ? "The largest block"
+                              : gm_display_printf(page->display, "The %zu largest blocks, by where they were made", n);
+    gm_page_section(page, heading, remark);
+}
+
+void gm_layout_top_consumers(struct gm_display *display, const struct gm_report *report)
+{
+    const double pitch = 22;
+    struct gm_page page = gm_page_begin(display, report, "Top consumers");
+    size_t n = report->top_block_count < MOST_ROWS ? report->top_block_count : MOST_ROWS;
+    if (n == 0) {
+        gm_page_section(&page, "The largest blocks", NULL);
+        gm_page_empty(&page, report->totals.allocated_blocks == 0
+                                 ? "No block was allocated when the snapshot was taken."
+                                 : "No blocks were listed: the run asked for none (--top 0).");
+        gm_page_end(&page);
+        return;
+    }
+    draw_heading(&page, report, n);
+    struct columns c = columns_of(report);
+    struct gm_axis axis = gm_axis_bytes(report->top_blocks[0].bytes);
+    double bottom = page.y + pitch * (double)n;
+    gm_axis_draw(display, &axis, c.bar, c.bar_width, page.y, bottom);
+    for (size_t i = 0; i < n; i++)
+        draw_row(display, report, &c, &axis, i, page.y + pitch * ((double)i + 0.5));
+    page.y = bottom + GM_AXIS_HEIGHT;
+    gm_page_end(&page);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Estimated text widths; see metric.h.
+ */
+#include "render/metric.h"
+
+#include "analyze/base/utf8.h"
+
+#include <string.h>
+
+#define ELLIPSIS "\xe2\x80\xa6"
+#define SITE_GAP "  " /* between function and path in a site */
+
+double gm_text_pixels(enum gm_text_size size)
+{
+    static const double pixels[GM_TEXT_SIZES] = {20, 13.5, 12.5, 11};
+    return pixels[size];
+}
+
+/* Advance widths of U+0020 to U+007E in hundredths of an em, measured from DejaVu Sans and rounded up. */
+static const unsigned char advances[95] = {
+    32,  41, 46, 84, 64, 96, 78, 28, 40, 40, 50, 84, 32, 37, 32, 34, /*   ! " # $ % & ' ( ) * + , - . / */
+    64,  64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84, 54, /* 0-9 : ; < = > ? */
+    100, 69, 69, 70, 78, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79, /* @ A-O */
+    61,  79, 70, 64, 62, 74, 69, 99, 69, 62, 69, 40, 34, 40, 84, 50, /* P-Z [ \ ] ^ _ */
+    50,  62, 64, 55, 64, 62, 36, 64, 64, 28, 28, 58, 28, 98, 64, 62, /* ` a-o */
+    64,  64, 42, 53, 40, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84,     /* p-z { | } ~ */
+};
+
+/* Other scripts by classes: no table can know the font that will draw them. */
+static unsigned advance(uint32_t code)
+{
+    if (code >= 0x20 && code < 0x7f)
+        return advances[code - 0x20];
+    if (code == 0xb7) /* middle dot, in our own texts */
+        return 38;
+    if (code < 0x1100)
+        return 95;
+    return code < 0x2e80 ? 112 : 130; /* symbols; then CJK, emoji and the like */
+}
+
+static double em_of(enum gm_text_size size, enum gm_weight weight)
+{
+    return gm_text_pixels(size) * (weight == GM_BOLD ? 1.15 : 1.01) / 100;
+}
+
+/* Length of the character at s[0..n), n > 0; ill-formed bytes (there should be none) count one by one. */
+static size_t next(const char *s, size_t n, unsigned *width)
+{
+    uint32_t code = 0xfffd;
+    size_t length = gm_utf8_decode(s, n, &code);
+    *width = advance(code);
+    return length > 0 ? length : 1;
+}
+
+static double width_of(const char *s, size_t n, double em)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n;) {
+        unsigned w;
+        i += next(s + i, n - i, &w);
+        sum += w;
+    }
+    return sum * em;
+}
+
+double gm_text_width(const char *text, enum gm_text_size size, enum gm_weight weight)
+{
+    return width_of(text, strlen(text), em_of(size, weight));
+}
+
+/* How many bytes of s[0..n) fit into `width`. */
+static size_t fitting(const char *s, size_t n, double width, double em)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n;) {
+        unsigned w;
+        size_t length = next(s + i, n - i, &w);
+        sum += w * em;
+        if (sum > width)
+            return i;
+        i += length;
+    }
+    return n;
+}
+
+/* The first byte of the longest tail of s[0..n) that fits into `width`. */
+static size_t fitting_tail(const char *s, size_t n, double width, double em)
+{
+    double left = width_of(s, n, em);
+    size_t i = 0;
+    while (i < n && left > width) {
+        unsigned w;
+        i += next(s + i, n - i, &w);
+        left -= w * em;
+    }
+    return i;
+}
+
+const char *gm_shorten_end(struct gm_display *display, const char *text, double width, enum gm_text_size size,
+                           enum gm_weight weight)
+{
+    double em = em_of(size, weight);
+    size_t n = strlen(text);
+    if (width_of(text, n, em) <= width)
+        return text;
+    size_t keep = fitting(text, n, width - width_of(ELLIPSIS, 3, em), em);
+    while (keep > 0 && text[keep - 1] == ' ')
+        keep--;
+    return gm_display_printf(display, "%.*s" ELLIPSIS, (int)keep, text);
+}
+
+/* "a/b/c.py:1" to ".../c.py:1" with as many directories as fit, or the tail of the name if not even that fits. */
+static const char *shorten_path(struct gm_display *display, const char *path, double width, double em)
+{
+    size_t n = strlen(path);
+    if (width_of(path, n, em) <= width)
+        return path;
+    double room = width - width_of(ELLIPSIS, 3, em);
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
+        if (width_of(slash, strlen(slash), em) <= room)
+            return gm_display_printf(display, ELLIPSIS "%s", slash);
+    return gm_display_printf(display, ELLIPSIS "%s", path + fitting_tail(path, n, room, em));
+}
+
+const char *gm_shorten_site(struct gm_display *display, const char *site, double width, enum gm_text_size size,
+                            enum gm_weight weight)
+{
+    double em = em_of(size, weight);
+    size_t n = strlen(site);
+    if (width_of(site, n, em) <= width)
+        return site;
+    const char *gap = NULL;
+    for (const char *p = strstr(site, SITE_GAP); p != NULL; p = strstr(p + 1, SITE_GAP))
+        gap = p;
+    if (gap == NULL)
+        return strchr(site, '/') != NULL ? shorten_path(display, site, width, em)
+                                         : gm_shorten_end(display, site, width, size, weight);
+    const char *path = gap + strlen(SITE_GAP);
+    double space = width_of(SITE_GAP, strlen(SITE_GAP), em);
+    double function_width = width_of(site, (size_t)(gap - site), em);
+    double room = width - space - function_width;
+    path = shorten_path(display, path, room > 0.5 * width ? room : 0.5 * width, em);
+    const char *function = gm_display_printf(display, "%.*s", (int)(gap - site), site);
+    function = gm_shorten_end(display, function, width - space - gm_text_width(path, size, weight), size, weight);
+    return gm_display_printf(display, "%s" SITE_GAP "%s", function, path);
+}

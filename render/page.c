@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of a page that all charts share; see page.h.
+ */
+#include "render/page.h"
+
+#include "analyze/base/size.h"
+#include "render/devices.h"
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/theme.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define DOT "  \xc2\xb7  "
+
+const struct gm_style gm_style_label = {GM_TEXT_BODY, GM_REGULAR, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+const struct gm_style gm_style_value = {GM_TEXT_BODY, GM_REGULAR, GM_INK, GM_ANCHOR_END, GM_ELLIPSIS_END};
+const struct gm_style gm_style_note = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_START, GM_ELLIPSIS_END};
+
+void gm_put(struct gm_display *display, double x, double y, double max_width, struct gm_style style, const char *text)
+{
+    const struct gm_text_item item = {
+        x, y, max_width, text, style.color, style.size, style.weight, style.anchor, style.ellipsis};
+    gm_display_text(display, &item);
+}
+
+void gm_put_between(struct gm_display *display, double x1, double x2, double y, struct gm_style style, const char *text)
+{
+    gm_put(display, style.anchor == GM_ANCHOR_END ? x2 : x1, y, x2 - x1, style, text);
+}
+
+void gm_put_value(struct gm_display *display, double x1, double x2, double y, struct gm_style style, const char *text)
+{
+    double width = fmin(gm_text_width(text, style.size, style.weight), x2 - x1);
+    double half = 0.6 * gm_text_pixels(style.size);
+    gm_display_rect(display, style.anchor == GM_ANCHOR_END ? x2 - width - 3 : x1 - 3, y - half, width + 6, 2 * half,
+                    gm_solid(GM_PAPER), GM_RECT_PLAIN);
+    gm_put_between(display, x1, x2, y, style, text);
+}
+
+static void put_totals(struct gm_page *page, const struct gm_report *report)
+{
+    const struct gm_totals *t = &report->totals;
+    char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], cached[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
+    gm_size_format(reserved, t->reserved);
+    gm_size_format(allocated, t->allocated);
+    gm_size_format(cached, t->inactive);
+    gm_percent_text(percent, t->allocated, t->reserved);
+    const char *line =
+        gm_display_printf(page->display, "%s reserved" DOT "%s allocated" DOT "%s cached", reserved, allocated, cached);
+    if (t->pending > 0) {
+        char pending[GM_SIZE_TEXT];
+        line = gm_display_printf(page->display, "%s" DOT "%s pending", line, gm_size_format(pending, t->pending));
+    }
+    if (t->reserved > 0)
+        line = gm_display_printf(page->display, "%s" DOT "%s efficient", line, percent);
+    struct gm_style style = gm_style_label;
+    style.color = GM_MUTED;
+    gm_put(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, style, line);
+    page->y += 19;
+}
+
+struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report *report, const char *title)
+{
+    struct gm_page page = {display, 36};
+    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, title);
+    page.y += 27;
+    const char *name = gm_name(report->run_name);
+    const char *devices = gm_devices_text(display, report);
+    double room = GM_PAGE_INNER - gm_text_width(devices, GM_TEXT_BODY, GM_REGULAR) - 60;
+    name = gm_shorten_end(display, name, room, GM_TEXT_BODY, GM_REGULAR);
+    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
+           gm_display_printf(display, "Run %s" DOT "%s", name, devices));
+    page.y += 19;
+    put_totals(&page, report);
+    if (report->snapshot.is_salvaged) {
+        struct gm_style alarm = gm_style_label;
+        alarm.color = GM_ALARM;
+        gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, alarm,
+               gm_display_printf(display, "The file is damaged: only what comes before byte %" PRIu64 " is shown",
+                                 report->snapshot.salvaged_offset));
+        page.y += 19;
+    }
+    page.y += 17;
+    return page;
+}
+
+void gm_page_section(struct gm_page *page, const char *heading, const char *remark)
+{
+    const struct gm_style style = {GM_TEXT_HEADING, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+    double width = gm_text_width(heading, GM_TEXT_HEADING, GM_BOLD);
+    gm_put(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, style, heading);
+    if (remark != NULL) {
+        struct gm_style note = gm_style_note;
+        note.anchor = GM_ANCHOR_END;
+        gm_put_between(page->display, GM_PAGE_LEFT + width + 16, GM_PAGE_RIGHT, page->y, note, remark);
+    }
+    page->y += 17;
+}
+
+void gm_page_note(struct gm_page *page, const char *note)
+{
+    page->y += 8;
+    gm_put(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, gm_style_note, note);
+    page->y += 8;
+}
+
+void gm_page_empty(struct gm_page *page, const char *reason)
+{
+    const double height = 150;
+    struct gm_display *d = page->display;
+    gm_display_rect(d, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, height, gm_solid(GM_TRACK), GM_RECT_PLAIN);
+    const double x1 = GM_PAGE_LEFT, x2 = GM_PAGE_RIGHT, y1 = page->y, y2 = page->y + height;
+    gm_display_line(d, x1, y1, x2, y1, GM_GRID, false);
+    gm_display_line(d, x1, y2, x2, y2, GM_GRID, false);
+    gm_display_line(d, x1, y1, x1, y2, GM_GRID, false);
+    gm_display_line(d, x2, y1, x2, y2, GM_GRID, false);
+    struct gm_style style = {GM_TEXT_HEADING, GM_BOLD, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
+    gm_put(d, (x1 + x2) / 2, page->y + height / 2 - 12, GM_PAGE_INNER - 40, style, "Nothing to draw");
+    style.size = GM_TEXT_BODY;
+    style.weight = GM_REGULAR;
+    gm_put(d, (x1 + x2) / 2, page->y + height / 2 + 12, GM_PAGE_INNER - 40, style, reason);
+    page->y += height + 16;
+}
+
+void gm_page_end(struct gm_page *page)
+{
+    page->display->height = page->y + 16;
+}
+
+const char *gm_name(const char *name)
+{
+    return name == NULL || name[0] == '\0' ? "(unnamed)" : name;
+}
+
+uint64_t gm_parts_sum(const struct gm_part *parts, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum = gm_sum(sum, parts[i].bytes);
+    return sum;
+}
+
+double gm_legend(struct gm_display *display, double y, unsigned columns, const struct gm_part *parts, size_t count,
+                 uint64_t total)
+{
+    const double row_height = 20, gutter = 36;
+    const double width = (GM_PAGE_INNER - gutter * (columns - 1)) / columns;
+    const size_t rows = (count + columns - 1) / columns;
+    struct gm_style muted = gm_style_value;
+    muted.color = GM_MUTED;
+    for (size_t i = 0; i < count; i++) {
+        double x = GM_PAGE_LEFT + (double)(i / rows) * (width + gutter);
+        double middle = y + (double)(i % rows) * row_height + row_height / 2;
+        char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
+        gm_display_rect(display, x, middle - 6, 12, 12, parts[i].fill, GM_RECT_SWATCH);
+        gm_put_between(display, x + 20, x + width - 140, middle, gm_style_label, parts[i].name);
+        gm_put_between(display, x + width - 136, x + width - 56, middle, gm_style_value,
+                       gm_size_format(size, parts[i].bytes));
+        gm_put_between(display, x + width - 52, x + width, middle, muted,
+                       gm_percent_text(percent, parts[i].bytes, total));
+    }
+    return (double)rows * row_height;
+}

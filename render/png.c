@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pixels to PNG; see png.h. Charts are flat areas and repeated rows, and both steps are made for them. libpng writes
+ * the file, but the compressed data come from deflate.c: zlib would take longer than all the drawing.
+ */
+#include "render/png.h"
+
+#include <png.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <zlib.h>
+
+enum { PIXEL_VALUES = 65536, HUGE_PAGE = 2 << 20 };
+
+bool gm_png_reserve(void *buffer, size_t *capacity, size_t bytes, size_t usual)
+{
+    if (bytes <= *capacity)
+        return true;
+    void *p;
+    memcpy(&p, buffer, sizeof p);
+    free(p);
+    *capacity = 0;
+    const size_t want = bytes > usual ? bytes : usual;
+    p = NULL;
+    if (want <= SIZE_MAX - HUGE_PAGE &&
+        posix_memalign(&p, HUGE_PAGE, (want + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE) != 0)
+        p = NULL;
+    if (p != NULL) {
+        madvise(p, (want + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* fewer page faults, if it can */
+        *capacity = want;
+    }
+    memcpy(buffer, &p, sizeof p);
+    return p != NULL;
+}
+
+void gm_png_scratch_free(struct gm_png_scratch *scratch)
+{
+    free(scratch->rows);
+    free(scratch->index_of);
+    free(scratch->packed);
+    gm_deflate_free(scratch->deflate);
+    *scratch = (struct gm_png_scratch){0};
+}
+
+static uint16_t pack(uint32_t color)
+{
+    return (uint16_t)((color >> 8 & 0xf800) | (color >> 5 & 0x07e0) | (color >> 3 & 0x001f));
+}
+
+static uint32_t unpack(uint16_t pixel)
+{
+    uint32_t r = pixel >> 11, g = pixel >> 5 & 0x3f, b = pixel & 0x1f;
+    return (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
+}
+
+static int nearest(const struct gm_palette *palette, uint32_t color)
+{
+    int best = 0;
+    long best_distance = -1;
+    for (size_t i = 0; i < palette->n; i++) {
+        long distance = 0;
+        for (int shift = 0; shift < 24; shift += 8) {
+            long d = (long)(color >> shift & 0xff) - (long)(palette->colors[i] >> shift & 0xff);
+            distance += d * d;
+        }
+        if (best_distance < 0 || distance < best_distance) {
+            best = (int)i;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+/* Letters' edges in six steps a channel: more cannot be seen at this resolution, but would cost bytes. */
+static uint32_t coarse(uint32_t color)
+{
+    uint32_t out = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        uint32_t step = ((color >> shift & 0xff) * 5 + 127) / 255;
+        out |= step * 51 << shift;
+    }
+    return out;
+}
+
+/* The index of `color`, new if there is room. */
+static int16_t enter(struct gm_palette *palette, uint32_t color)
+{
+    for (size_t i = 0; i < palette->n; i++)
+        if (palette->colors[i] == color)
+            return (int16_t)i;
+    if (palette->n == 256)
+        return (int16_t)nearest(palette, color);
+    palette->colors[palette->n] = color;
+    return (int16_t)palette->n++;
+}
+
+static void index_row(struct gm_png_scratch *scratch, struct gm_palette *palette, uint8_t *out, const uint16_t *row,
+                      size_t width)
+{
+    size_t x = 0;
+    while (x < width) {
+        uint16_t pixel = row[x];
+        int16_t known = scratch->index_of[pixel];
+        if (known < 0)
+            known = scratch->index_of[pixel] = enter(palette, coarse(unpack(pixel)));
+        uint8_t index = (uint8_t)known;
+        out[x++] = index;
+        /* a run: four pixels at a time */
+        const uint64_t four = pixel * UINT64_C(0x0001000100010001);
+        uint64_t next;
+        while (x + 4 <= width && (memcpy(&next, row + x, sizeof next), next == four)) {
+            memset(out + x, index, 4);
+            x += 4;
+        }
+    }
+}
+
+enum gm_status gm_png_index(struct gm_png_scratch *scratch, struct gm_palette *palette, const struct gm_pixels *pixels,
+                            const uint32_t *exact, size_t exact_count, struct gm_error *err)
+{
+    const size_t width = pixels->width, length = width + 1, need = length * pixels->height;
+    if (scratch->index_of == NULL)
+        scratch->index_of = malloc(PIXEL_VALUES * sizeof *scratch->index_of);
+    if (scratch->index_of == NULL || !gm_png_reserve(&scratch->rows, &scratch->row_capacity, need, GM_USUAL_PIXELS))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
+    memset(scratch->index_of, 0xff, PIXEL_VALUES * sizeof *scratch->index_of);
+    palette->n = 0;
+    for (size_t i = 0; i < exact_count; i++)
+        if (scratch->index_of[pack(exact[i])] < 0)
+            scratch->index_of[pack(exact[i])] = enter(palette, exact[i]);
+    uLong check = adler32(0, NULL, 0), row_check = 0;
+    for (size_t y = 0; y < pixels->height; y++) {
+        const uint16_t *row = pixels->v + y * pixels->stride;
+        uint8_t *out = scratch->rows + y * length;
+        if (y > 0 && memcmp(row, row - pixels->stride, width * sizeof *row) == 0) {
+            memcpy(out, out - length, length);
+        } else {
+            out[0] = 0;
+            index_row(scratch, palette, out + 1, row, width);
+            row_check = adler32(adler32(0, NULL, 0), out, (uInt)length);
+        }
+        check = adler32_combine(check, row_check, (z_off_t)length);
+    }
+    scratch->check = (uint32_t)check;
+    return GM_OK;
+}
+
+/* What libpng's callbacks share with us. */
+struct sink {
+    struct gm_png png;
+    size_t capacity;
+    bool is_out_of_memory;
+    char message[120];
+};
+
+static void on_write(png_structp handle, png_bytep data, png_size_t length)
+{
+    struct sink *sink = png_get_io_ptr(handle);
+    size_t need = sink->png.length + length;
+    if (need > sink->capacity) {
+        size_t capacity = need < 64 * 1024 ? 64 * 1024 : need + need / 2;
+        unsigned char *grown = realloc(sink->png.data, capacity);
+        if (grown == NULL) {
+            sink->is_out_of_memory = true;
+            png_error(handle, "out of memory");
+        }
+        sink->png.data = grown;
+        sink->capacity = capacity;
+    }
+    memcpy(sink->png.data + sink->png.length, data, length);
+    sink->png.length = need;
+}
+
+static void on_flush(png_structp handle)
+{
+    (void)handle;
+}
+
+static void on_error(png_structp handle, png_const_charp message)
+{
+    struct sink *sink = png_get_error_ptr(handle);
+    strncpy(sink->message, message, sizeof sink->message - 1);
+    longjmp(png_jmpbuf(handle), 1);
+}
+
+static void on_warning(png_structp handle, png_const_charp message)
+{
+    (void)handle;
+    (void)message; /* nothing that we write can go wrong and be readable */
+}
+
+/* Everything that may longjmp. libpng counts rows only if it compresses them itself, so IEND is written here too. */
+static bool write_all(png_structp handle, png_infop info, const uint8_t *packed, size_t packed_length,
+                      const struct gm_palette *palette, size_t width, size_t height)
+{
+    if (setjmp(png_jmpbuf(handle)))
+        return false;
+    png_color colors[256] = {{0, 0, 0}};
+    for (size_t i = 0; i < palette->n; i++)
+        colors[i] = (png_color){(png_byte)(palette->colors[i] >> 16), (png_byte)(palette->colors[i] >> 8),
+                                (png_byte)palette->colors[i]};
+    png_set_IHDR(handle, info, (png_uint_32)width, (png_uint_32)height, 8, PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_PLTE(handle, info, colors, (int)palette->n);
+    png_write_info(handle, info);
+    png_write_chunk(handle, (png_const_bytep) "IDAT", packed, packed_length);
+    png_write_chunk(handle, (png_const_bytep) "IEND", NULL, 0);
+    return true;
+}
+
+/* The rows as a zlib stream (RFC 1950) into scratch->packed; its length, or 0 if there is no memory. */
+static size_t pack_rows(struct gm_png_scratch *scratch, size_t width, size_t height)
+{
+    const size_t length = (width + 1) * height, bound = gm_deflate_bound(length) + 6;
+    if (scratch->deflate == NULL)
+        scratch->deflate = gm_deflate_new();
+    if (bound > scratch->packed_capacity) {
+        free(scratch->packed);
+        scratch->packed = malloc(bound);
+        scratch->packed_capacity = scratch->packed != NULL ? bound : 0;
+    }
+    if (scratch->deflate == NULL || scratch->packed == NULL)
+        return 0;
+    uint8_t *out = scratch->packed;
+    out[0] = 0x78; /* deflate with a window of 32 KiB */
+    out[1] = 0x01; /* no dictionary, fast; makes the two bytes a multiple of 31 */
+    size_t n = 2 + gm_deflate(scratch->deflate, out + 2, scratch->rows, length, width + 1);
+    for (int shift = 24; shift >= 0; shift -= 8)
+        out[n++] = (uint8_t)(scratch->check >> shift);
+    return n;
+}
+
+enum gm_status gm_png_compress(struct gm_png *png, struct gm_png_scratch *scratch, const struct gm_palette *palette,
+                               size_t width, size_t height, struct gm_error *err)
+{
+    struct sink sink = {.capacity = 0};
+    size_t packed_length = pack_rows(scratch, width, height);
+    *png = (struct gm_png){NULL, 0};
+    if (packed_length == 0)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
+    png_structp handle = png_create_write_struct(PNG_LIBPNG_VER_STRING, &sink, on_error, on_warning);
+    png_infop info = handle != NULL ? png_create_info_struct(handle) : NULL;
+    if (info == NULL) {
+        png_destroy_write_struct(&handle, NULL);
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
+    }
+    png_set_write_fn(handle, &sink, on_write, on_flush);
+    bool ok = write_all(handle, info, scratch->packed, packed_length, palette, width, height);
+    png_destroy_write_struct(&handle, &info);
+    if (!ok) {
+        free(sink.png.data);
+        return sink.is_out_of_memory ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart")
+                                     : gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "libpng: %s", sink.message);
+    }
+    *png = sink.png;
+    return GM_OK;
+}

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the program share: a scratch folder, small snapshots, a way to run the binary ($GMANALYZE)."""
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+from caching_allocator import Allocator  # noqa: E402
+
+BINARY = os.environ.get("GMANALYZE") or sys.exit("GMANALYZE names the binary to test")
+CHARTS = {"memory_overview.png", "top_consumers.png", "category_breakdown.png", "size_distribution.png",
+          "memory_efficiency.png"}
+TEXTS = {"analysis_report.txt", "README.md", "analysis.json"}
+MIB = 1 << 20
+
+
+class Clock:
+    now = 1700000000000000
+
+    def __call__(self):
+        self.now += 7
+        return self.now
+
+
+def frame(name, filename, line):
+    return {"name": name, "filename": filename, "line": line}
+
+
+def small_snapshot(devices=1, megabytes=30):
+    """Per device: a block of `megabytes` MiB in its own segment, a freed one of 40 MiB, a small one. By hand, with 30:
+    reserved 30 + 40 + 2 = 72 MiB = peak reserved; allocated 30 MiB + 1024 bytes; efficiency 41.668 %."""
+    segments, traces = [], []
+    for device in range(devices):
+        allocator = Allocator(device, 0x7F0000000000 + device * (1 << 40), Clock())
+        allocator.recording = True
+        allocator.alloc(megabytes * MIB, [frame("forward", "/app/model/attention.py", 12),
+                                          frame("main", "/app/train.py", 3)])
+        gone = allocator.alloc(40 * MIB, [frame("forward", "/app/model/mlp.py", 20)])
+        allocator.alloc(1000, [frame("step", "/app/torch/optim/adamw.py", 99)])
+        allocator.free(gone)
+        segments += allocator.snapshot_segments()
+        traces.append(allocator.trace)
+    return {"segments": segments, "device_traces": traces, "external_annotations": []}
+
+
+def write(path, snapshot=None, protocol=4):
+    with open(path, "wb") as file:
+        pickle.dump(small_snapshot() if snapshot is None else snapshot, file, protocol=protocol)
+    return path
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="gmanalyze-test-")
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = self.scratch.name
+        self.snapshot = write(self.at("snapshot.pickle"))
+
+    def at(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def run_it(self, *arguments, code=0, **options):
+        """Runs the program in the scratch folder and expects exit code `code`."""
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        if "input" in options:
+            del options["stdin"]
+        done = subprocess.run([BINARY, *arguments], cwd=self.folder, timeout=120, **options)
+        if code is not None:
+            self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr!r}")
+        return done
+
+    def runs(self, results="results"):
+        """Visible run directories, oldest first."""
+        path = self.at(results)
+        if not os.path.isdir(path):
+            return []
+        return sorted(name for name in os.listdir(path) if name[0] != "." and name not in ("latest", "archived"))
+
+    def latest(self, results="results"):
+        return os.readlink(self.at(results, "latest"))
+
+    def assert_complete(self, run, results="results", charts=True):
+        path = self.at(results, run)
+        names = set(os.listdir(path))
+        self.assertLessEqual(TEXTS | (CHARTS if charts else set()), names, run)
+        for name in names:
+            self.assertGreater(os.path.getsize(os.path.join(path, name)), 0, name)
+        with open(os.path.join(path, "analysis.json"), "rb") as file:
+            return json.load(file)
+
+    def analysis(self, *arguments, **options):
+        return json.loads(self.run_it("--no-charts", "--json", "-", *arguments, **options).stdout)
+
+    def assert_one_error(self, done, *words):
+        """Exactly one line on stderr, which begins as it should and has only printable characters."""
+        text = done.stderr.decode("utf-8")
+        self.assertRegex(text, r"\Agmanalyze: [^\n]+\n\Z")
+        self.assertTrue(text[:-1].isprintable(), repr(text))
+        for word in words:
+            self.assertIn(word, text)
+
+
+def main():
+    unittest.main(verbosity=1)

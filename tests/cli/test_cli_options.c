@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The option parser with a table of its own, and the line that errors are printed as.
+ */
+#include "analyze/cli/options.h"
+#include "analyze/cli/terminal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct values {
+    const char *text;
+    int64_t integer;
+    uint64_t size;
+    double percent;
+    bool flag, other;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct gm_option table[] = {
+    {'t', "text", "T", "any text", GM_OPTION_TEXT, AT(text)},
+    {'i', "integer", "N", "a whole number", GM_OPTION_INTEGER, AT(integer), .min = -5, .max = 5},
+    {0, "size", "SIZE", "bytes", GM_OPTION_SIZE, AT(size)},
+    {0, "percent", "P", "percent", GM_OPTION_PERCENT, AT(percent)},
+    {'f', "flag", NULL, "a flag", GM_OPTION_FLAG, AT(flag)},
+    {'g', "a-flag-with-a-very-long-name", NULL,
+     "this text is long enough that it has to be broken into two lines somewhere about here", GM_OPTION_FLAG,
+     AT(other)},
+    {'h', "help", NULL, "help", GM_OPTION_HELP, .offset = 0},
+    {0, "version", NULL, "version", GM_OPTION_VERSION, .offset = 0},
+};
+
+static const struct gm_program program = {"prog", "HEAD\n", "TAIL\n", table, sizeof table / sizeof table[0]};
+
+enum { MOST = 12 };
+
+/* Parses the NULL-terminated words after the program's name; the operands are left in words[0 ..). */
+static enum gm_status parse(char *words[MOST], struct values *values, int *operands, enum gm_parsed *parsed,
+                            struct gm_error *err)
+{
+    int argc = 1;
+    while (words[argc] != NULL)
+        argc++;
+    return gm_options_parse(&program, argc, words, values, operands, parsed, err);
+}
+
+static void expect_error(const char *message, const char *word1, const char *word2)
+{
+    char one[64], two[64];
+    snprintf(one, sizeof one, "%s", word1);
+    snprintf(two, sizeof two, "%s", word2 == NULL ? "" : word2);
+    char name[] = "prog";
+    char *words[MOST] = {name, one, word2 == NULL ? NULL : two};
+    struct values values = {0};
+    struct gm_error err = {0};
+    int operands;
+    enum gm_parsed parsed;
+    assert_int_equal(parse(words, &values, &operands, &parsed, &err), GM_E_USAGE);
+    assert_int_equal(err.status, GM_E_USAGE);
+    assert_string_equal(err.message, message);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    char w0[] = "prog", w1[] = "one", w2[] = "--text=a=b", w3[] = "-i", w4[] = "-4", w5[] = "--size", w6[] = "1.5KiB",
+         w7[] = "-ftx", w8[] = "--percent=12.5%", w9[] = "two";
+    char *words[MOST] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9};
+    struct values values = {0};
+    int operands = -1;
+    enum gm_parsed parsed;
+    assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(parsed, GM_PARSED_RUN);
+    assert_int_equal(operands, 2);
+    assert_string_equal(words[0], "one");
+    assert_string_equal(words[1], "two");
+    assert_string_equal(values.text, "x"); /* the later of the two */
+    assert_int_equal(values.integer, -4);
+    assert_int_equal(values.size, 1536);
+    assert_true(values.percent == 12.5);
+    assert_true(values.flag);
+    assert_false(values.other);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    char w0[] = "prog", w1[] = "-", w2[] = "-f", w3[] = "--", w4[] = "-g", w5[] = "--";
+    char *words[MOST] = {w0, w1, w2, w3, w4, w5};
+    struct values values = {0};
+    int operands = -1;
+    enum gm_parsed parsed;
+    assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(operands, 3);
+    assert_string_equal(words[0], "-");
+    assert_string_equal(words[1], "-g");
+    assert_string_equal(words[2], "--");
+    assert_true(values.flag);
+    assert_false(values.other);
+}
+
+static void test_help_stops_parsing(void **state)
+{
+    (void)state;
+    char w0[] = "prog", w1[] = "-fh", w2[] = "--unknown";
+    char *words[MOST] = {w0, w1, w2};
+    struct values values = {0};
+    int operands;
+    enum gm_parsed parsed;
+    assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(parsed, GM_PARSED_HELP);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    expect_error("unknown option --nope", "--nope=1", NULL);
+    expect_error("unknown option -x", "-fx", NULL);
+    expect_error("--text needs an argument: T", "--text", NULL);
+    expect_error("-t needs an argument: T", "-t", NULL);
+    expect_error("--flag takes no argument", "--flag=yes", NULL);
+    expect_error("-i: '6' is no whole number from -5 to 5", "-i6", NULL);
+    expect_error("--integer: '' is no whole number from -5 to 5", "--integer=", NULL);
+    expect_error("--integer: '+1' is no whole number from -5 to 5", "--integer", "+1");
+    expect_error("--integer: '99999999999999999999' is no whole number from -5 to 5", "--integer",
+                 "99999999999999999999");
+    expect_error("--size: '12 parsecs' is no size (as in 512MiB or 70GiB)", "--size", "12 parsecs");
+    expect_error("--percent: '100.1' is no percentage from 0 to 100", "--percent", "100.1");
+    expect_error("--percent: '.' is no percentage from 0 to 100", "--percent", ".");
+    expect_error("--percent: '1.2.3' is no percentage from 0 to 100", "--percent", "1.2.3");
+    expect_error("--percent: '5%%' is no percentage from 0 to 100", "--percent", "5%%");
+}
+
+static void test_help_page(void **state)
+{
+    (void)state;
+    struct gm_text out = {0};
+    gm_options_help(&program, &out);
+    assert_false(out.failed);
+    assert_string_equal(out.data, "HEAD\n"
+                                  "  -t, --text T            any text\n"
+                                  "  -i, --integer N         a whole number\n"
+                                  "      --size SIZE         bytes\n"
+                                  "      --percent P         percent\n"
+                                  "  -f, --flag              a flag\n"
+                                  "  -g, --a-flag-with-a-very-long-name\n"
+                                  "                          this text is long enough that it has to be broken into\n"
+                                  "                          two lines somewhere about here\n"
+                                  "  -h, --help              help\n"
+                                  "      --version           version\n"
+                                  "TAIL\n");
+    gm_text_free(&out);
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    const struct gm_terminal plain = {.program = "prog"};
+    const struct gm_terminal bright = {.program = "prog", .is_tty = true, .has_colour = true};
+    struct gm_error err = {GM_E_CORRUPT, 123, "a bad thing"};
+    struct gm_text out = {0};
+    gm_message_add_error(&out, &plain, "dir/a\nb\x1b[2J", &err);
+    err.offset = GM_NO_OFFSET;
+    gm_message_add_error(&out, &plain, NULL, &err);
+    gm_message_add(&out, &bright, GM_MESSAGE_ERROR, "x", "%d %s", 5, "\r");
+    assert_string_equal(out.data, "prog: dir/a\xef\xbf\xbd"
+                                  "b\xef\xbf\xbd[2J: a bad thing (at byte 123)\n"
+                                  "prog: a bad thing\n"
+                                  "\x1b[1;31mprog:\x1b[0m x: 5 \xef\xbf\xbd\n");
+    gm_text_free(&out);
+}
+
+static void test_write_all(void **state)
+{
+    (void)state;
+    struct gm_error err = {0};
+    assert_int_equal(gm_write_file("/dev/full", "x", 1, &err), GM_E_WRITE);
+    assert_string_equal(err.message, "/dev/full: cannot write: No space left on device");
+    assert_int_equal(gm_write_file("/nowhere/at/all", "x", 1, &err), GM_E_WRITE);
+    assert_int_equal(gm_write_file("/dev/null", "x", 1, NULL), GM_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_ends),      cmocka_unit_test(test_help_stops_parsing),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_help_page), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_write_all)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What gmanalyze leaves behind when something goes wrong: inputs, outputs, signals, names."""
+import os
+import pickle
+import pty
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+from harness import BINARY, SOURCE, Case, main, write
+
+
+class Executes:
+    def __reduce__(self):
+        return (print, ("executed",))
+
+
+class Inputs(Case):
+    def test_missing(self):
+        self.assert_one_error(self.run_it("missing.pickle", code=3), "missing.pickle")
+        self.assertFalse(os.path.exists(self.at("results")))
+
+    def test_no_snapshot(self):
+        os.mkdir(self.at("folder.pickle"))
+        for name, data in (("empty.pickle", b""), ("text.pickle", b"hello"), ("zeros.pickle", bytes(5000)),
+                           ("number.pickle", pickle.dumps(5)), ("other.pickle", pickle.dumps({"a": [1, 2]})),
+                           ("gzip.pickle", b"\x1f\x8b\x08\x00garbage"), ("folder.pickle", None)):
+            if data is not None:
+                with open(self.at(name), "wb") as file:
+                    file.write(data)
+            self.assert_one_error(self.run_it(name, code=3), name)
+        self.assertFalse(os.path.exists(self.at("results")))
+
+    def test_damaged(self):
+        with open(self.snapshot, "rb") as file:
+            data = file.read()
+        with open(self.at("cut.pickle"), "wb") as file:
+            file.write(data[:len(data) * 2 // 3])
+        self.assertRegex(self.run_it("cut.pickle", code=3).stderr.decode(), r"\Agmanalyze: cut\.pickle: .+ \(at byte \d+\)\n\Z")
+        self.assertEqual(self.runs(), [])
+        done = self.run_it("--salvage", "cut.pickle")
+        self.assertIn(b"warning", done.stderr)
+        self.assert_complete(self.latest())
+        self.assertEqual(self.run_it("-q", "--salvage", "cut.pickle").stderr, b"")
+
+    def test_nothing_is_executed(self):
+        write(self.at("evil.pickle"), {"segments": [], "device_traces": [Executes()]})
+        done = self.run_it("evil.pickle", code=3)
+        self.assertEqual(done.stdout, b"")
+        self.assert_one_error(done, "evil.pickle", "GLOBAL", "at byte")
+
+    def test_one_bad_among_several(self):
+        with open(self.at("bad.pickle"), "wb") as file:
+            file.write(b"\x80\x04}")
+        done = self.run_it("snapshot.pickle", "bad.pickle", code=3)
+        self.assert_one_error(done, "bad.pickle")
+        self.assertTrue(self.latest().endswith("_snapshot"))
+        self.assert_complete(self.latest())
+        done = self.run_it("bad.pickle", "snapshot.pickle", "again", code=3)
+        self.assertTrue(self.latest().endswith("_again_snapshot"))
+
+    def test_unreadable_stdin(self):
+        self.run_it("-", code=3)
+        self.run_it("-", code=3, stdin=None, preexec_fn=lambda: os.close(0))
+
+
+class Names(Case):
+    NASTY = [b"new\nline.pickle", b"esc\x1b[2J\x1b]0;x\x07.pickle", b"%s%n%d.pickle", b"bad\xff\xfeutf.pickle",
+             "\u202egnp.pickle".encode(), b"sp ace'\"`$(id).pickle", b"<script>|x.pickle", b"-v.pickle",
+             b"x" * 240 + b".pickle"]
+
+    def test_hostile_names_of_snapshots(self):
+        for name in self.NASTY:
+            with self.subTest(name=name):
+                write(os.path.join(os.fsencode(self.folder), name))
+                done = self.run_it("--", name)
+                self.assertTrue(done.stdout.decode("utf-8").replace("\n", "").isprintable())
+                self.assertEqual(len(done.stdout.splitlines()), 5)
+                run = self.latest()
+                self.assertRegex(run, r"\A\d{8}_\d{6}_[A-Za-z0-9._-]+\Z")
+                self.assert_complete(run)
+
+    def test_hostile_names_in_errors(self):
+        for name in self.NASTY:
+            self.assert_one_error(self.run_it("--", b"missing" + name, code=3))
+            self.assert_one_error(self.run_it(b"--" + name, code=2))
+
+    def test_names_that_leave_the_folder(self):
+        for name in ("..", ".", "../../x", "/etc/x", "", "."):
+            self.run_it("-q", "-n", name, "snapshot.pickle")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["results", "snapshot.pickle"])
+        for run in self.runs():
+            self.assertRegex(run, r"\A\d{8}_\d{6}_[A-Za-z0-9._-]+\Z")
+            self.assert_complete(run)
+
+
+class Outputs(Case):
+    def test_full_stdout(self):
+        for arguments in (["snapshot.pickle"], ["--json", "-", "snapshot.pickle"], ["--help"], ["--version"]):
+            with open("/dev/full", "wb") as full:
+                self.assert_one_error(self.run_it(*arguments, code=5, stdout=full), "No space left")
+        self.assert_complete(self.latest())
+
+    def test_full_json(self):
+        self.assert_one_error(self.run_it("-q", "--json", "/dev/full", "snapshot.pickle", code=5), "/dev/full")
+        self.assert_one_error(self.run_it("-q", "--json", "no/such/folder", "snapshot.pickle", code=5), "no/such/folder")
+        self.assert_complete(self.latest())
+
+    def test_closed_streams(self):
+        for closed in ([1], [0, 1], [0, 1, 2], [2], [1, 2]):
+            with self.subTest(closed=closed):
+                done = self.run_it("snapshot.pickle", code=5 if 1 in closed else 0, stdin=None, stdout=None, stderr=None,
+                                   preexec_fn=lambda: [os.close(fd) for fd in closed])
+                self.assertEqual(done.stdout, None)
+                self.assertEqual(self.assert_complete(self.latest())["snapshot"]["path"], "snapshot.pickle")
+        for fd in ([0], [1], [2]):
+            self.run_it("-q", "snapshot.pickle", stdin=None, preexec_fn=lambda: os.close(fd[0]))
+
+    def test_reader_that_goes_away(self):
+        read, write_end = os.pipe()
+        os.close(read)
+        with os.fdopen(write_end, "wb") as pipe:
+            self.assert_one_error(self.run_it("snapshot.pickle", code=5, stdout=pipe), "Broken pipe")
+        self.assert_complete(self.latest())
+
+    def test_results_that_cannot_be(self):
+        with open(self.at("file"), "w", encoding="ascii") as file:
+            file.write("mine")
+        for results in ("file", "file/deeper", "/proc/nothing", "/dev/null"):
+            self.assert_one_error(self.run_it("-o", results, "snapshot.pickle", code=5), results)
+        with open(self.at("file"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "mine")
+
+    def test_read_only_results(self):
+        os.mkdir(self.at("locked"), 0o555)
+        os.chmod(self.folder, 0o755)
+        as_nobody = {"user": 65534} if os.geteuid() == 0 else {}
+        try:
+            subprocess.run([BINARY, "--version"], check=True, stdout=subprocess.DEVNULL, **as_nobody)
+        except OSError:
+            self.skipTest("nobody else may run the program here")
+        self.assert_one_error(self.run_it("-o", "locked", "snapshot.pickle", code=5, **as_nobody), "locked")
+        self.assertEqual(os.listdir(self.at("locked")), [])
+
+    def test_full_disk(self):
+        """Files may grow to 3000 bytes; the report does not fit."""
+        self.run_it("-q", "snapshot.pickle", "good")
+        before = sorted(os.listdir(self.at("results")))
+
+        def fill():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+        for charts in ([], ["--no-charts"]):
+            self.assert_one_error(self.run_it(*charts, "snapshot.pickle", code=5, preexec_fn=fill), "File too large")
+        self.assertEqual(sorted(os.listdir(self.at("results"))), before)
+        self.assertTrue(self.latest().endswith("_good"))
+
+    def test_full_file_system(self):
+        os.mkdir(self.at("tiny"))
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.at("tiny")],
+                                 stderr=subprocess.DEVNULL)
+        if mounted.returncode != 0:
+            self.skipTest("cannot mount a small file system here")
+        try:
+            self.assert_one_error(self.run_it("-o", "tiny/results", "snapshot.pickle", code=5), "No space left")
+            self.assertEqual(os.listdir(self.at("tiny/results")), [])
+        finally:
+            subprocess.run(["umount", self.at("tiny")], check=True)
+
+    def test_latest_that_is_somebodys(self):
+        os.makedirs(self.at("results", "latest"))
+        with open(self.at("results", "latest", "notes"), "w", encoding="ascii") as file:
+            file.write("mine")
+        os.makedirs(self.at("results", "archived", "20200101_000000_old"))
+        done = self.run_it("snapshot.pickle")
+        self.assert_one_error(done, "latest", "warning")
+        self.assertEqual(os.listdir(self.at("results", "latest")), ["notes"])
+        self.assertEqual(os.listdir(self.at("results", "archived")), ["20200101_000000_old"])
+        self.assert_complete(self.runs()[0])
+
+
+class Together(Case):
+    def test_ten_runs_at_once(self):
+        runs = [subprocess.Popen([BINARY, "-q", "snapshot.pickle"], cwd=self.folder) for _ in range(10)]
+        self.assertEqual([run.wait(timeout=120) for run in runs], [0] * 10)
+        self.assertEqual(len(self.runs()), 10)
+        for run in self.runs():
+            self.assert_complete(run)
+        self.assertIn(self.latest(), self.runs())
+        self.assertEqual([name for name in os.listdir(self.at("results")) if name[0] == "."], [])
+
+    def test_same_name_in_one_call(self):
+        for folder in "abcd":
+            os.mkdir(self.at(folder))
+            write(self.at(folder, "s.pickle"))
+        self.run_it("-q", "-j4", *(f"{folder}/s.pickle" for folder in "abcd"))
+        self.assertEqual(len(self.runs()), 4)
+        self.assertEqual({self.assert_complete(run)["snapshot"]["path"] for run in self.runs()},
+                         {f"{folder}/s.pickle" for folder in "abcd"})
+        last = self.assert_complete(self.latest())
+        self.assertEqual(last["snapshot"]["path"], "d/s.pickle")
+
+    def test_same_input_same_bytes(self):
+        time_stamp = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d{8}_\d{6}")
+        demo = self.at("demo.pickle")
+        subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tests/data/make_demo_snapshot.py"), demo], check=True)
+        contents = []
+        for extra in (["-j1"], ["-j8"]):
+            self.run_it("-q", "-o", "same", "demo.pickle", "n", *extra, env=dict(os.environ, TZ="UTC", LC_ALL="de_DE.UTF-8"))
+            run = self.latest("same")
+            self.assert_complete(run, "same")
+            files = {}
+            for name in sorted(os.listdir(self.at("same", run))):
+                with open(self.at("same", run, name), "rb") as file:
+                    files[name] = file.read() if name.endswith(".png") else time_stamp.sub(b"T", file.read())
+            contents.append(files)
+        self.assertEqual(contents[0].keys(), contents[1].keys())
+        for name in contents[0]:
+            self.assertTrue(contents[0][name] == contents[1][name], name)
+
+
+class Signals(Case):
+    def kill_often(self, number, times):
+        """Kills the program after random times, most of which fall between its first and its last system call."""
+        chance = random.Random(number)
+        started = time.monotonic()
+        self.run_it("-q", "snapshot.pickle", "first")
+        whole = time.monotonic() - started
+        killed = 0
+        for _ in range(times):
+            run = subprocess.Popen([BINARY, "-q", "snapshot.pickle"], cwd=self.folder)
+            time.sleep(chance.uniform(0, 1.1 * whole))
+            run.send_signal(number)
+            killed += run.wait(timeout=120) == -number
+            for directory in self.runs():
+                self.assert_complete(directory)
+            self.assert_complete(self.latest())
+        self.assertGreater(killed, 0)
+
+    def test_kill_in_the_middle(self):
+        self.kill_often(signal.SIGKILL, 40)
+
+    def test_interrupt_in_the_middle(self):
+        self.kill_often(signal.SIGINT, 20)
+        self.kill_often(signal.SIGTERM, 20)
+        self.assertEqual([name for name in os.listdir(self.at("results")) if name[0] == "."], [])
+
+
+class Terminals(Case):
+    def on_terminal(self, *arguments, **environment):
+        """What the program writes to a stderr that is a terminal."""
+        master, slave = pty.openpty()
+        base = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        run = subprocess.Popen([BINARY, *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=slave,
+                               env={**base, "TERM": "xterm", **environment})
+        os.close(slave)
+        said = b""
+        try:
+            while part := os.read(master, 4096):
+                said += part
+        except OSError:
+            pass  # the other end is closed
+        run.wait(timeout=120)
+        os.close(master)
+        return said
+
+    def test_colour(self):
+        self.assertIn(b"\x1b[", self.on_terminal("missing.pickle"))
+        self.assertNotIn(b"\x1b", self.on_terminal("missing.pickle", NO_COLOR="1"))
+        self.assertNotIn(b"\x1b", self.on_terminal("missing.pickle", TERM="dumb"))
+        self.assertNotIn(b"\x1b", self.run_it("missing.pickle", code=3).stderr)
+
+    def test_quick_work_shows_no_progress(self):
+        self.assertEqual(self.on_terminal("--no-charts", "snapshot.pickle"), b"")
+
+    def test_slow_work_shows_progress(self):
+        """A pipe that is filled slowly makes the work long."""
+        os.mkfifo(self.at("slow.pickle"))
+        with open(self.snapshot, "rb") as file:
+            data = file.read()
+        feeder = subprocess.Popen([sys.executable, "-c",
+                                   "import sys, time; out = open(sys.argv[1], 'wb'); time.sleep(1.6); "
+                                   "out.write(open(sys.argv[2], 'rb').read())", self.at("slow.pickle"), self.snapshot])
+        said = self.on_terminal("--no-charts", "slow.pickle")
+        self.assertEqual(feeder.wait(timeout=60), 0)
+        self.assertIn(b"] 0 of 1, 1 s: reading slow.pickle", said)
+        self.assertTrue(said.endswith(b"\r"), said[-100:])
+        self.assertEqual(len(data), os.path.getsize(self.snapshot))
+
+
+if __name__ == "__main__":
+    main()

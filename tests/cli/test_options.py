@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every option of gmanalyze, the operands, names and exit codes, seen from outside."""
+import json
+import os
+import re
+
+from harness import CHARTS, MIB, SOURCE, TEXTS, Case, main, small_snapshot, write
+
+OPTIONS = ["--results", "--name", "--json", "--categories", "--device", "--top", "--no-charts", "--salvage",
+           "--fail-above", "--fail-below-efficiency", "--quiet", "--verbose", "--help", "--version", "-o", "-n", "-j",
+           "-q", "-v"]
+
+
+class Help(Case):
+    def test_help(self):
+        page = self.run_it("--help").stdout.decode("ascii")
+        lines = page.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        start = "\n".join(lines[:24])
+        for word in ("Examples:", "Usage:", "Options:", "--results", "--json", "--fail-above"):
+            self.assertIn(word, start)
+        self.assertLess(page.index("Examples:"), page.index("Usage:"))
+        for option in OPTIONS:
+            self.assertRegex(page, rf"(?m)(^ +|, ){option}\b")
+        self.assertEqual(page, self.run_it("-h", "nonsense").stdout.decode())
+
+    def test_the_documentation_knows_every_option(self):
+        page = self.run_it("--help").stdout.decode()
+        with open(os.path.join(SOURCE, "docs", "cli.md"), encoding="utf-8") as file:
+            document = file.read()
+        for option in re.findall(r"(?m)^ +(?:-\w, )?(--[a-z-]+)", page):
+            self.assertIn(f"`{option}", document)
+
+    def test_version(self):
+        self.assertRegex(self.run_it("--version").stdout, rb"\Agmanalyze \d+\.\d+\.\d+\n\Z")
+
+
+class Usage(Case):
+    def test_wrong_usage_is_2(self):
+        for arguments in ([], ["--nonsense", "x"], ["-Z"], ["--top"], ["--top", "0"], ["--top", "-3"], ["--top", "1e3"],
+                          ["--top", "99999999999999999999"], ["--top=", "x"], ["-j", "0"], ["-j", "x"],
+                          ["--device", "-1"], ["--fail-above", "lots"], ["--fail-above", "-1"],
+                          ["--fail-below-efficiency", "101"], ["--fail-below-efficiency", "nan"],
+                          ["--fail-below-efficiency", "1x"], ["--no-charts=yes"], ["--quiet=1"], ["-"] * 2,
+                          ["--results"], ["--jso", "x"]):
+            with self.subTest(arguments=arguments):
+                done = self.run_it(*arguments, *([] if arguments in ([], ["--top"], ["--results"]) else ["snapshot.pickle"]),
+                                   code=2)
+                self.assert_one_error(done)
+                self.assertEqual(done.stdout, b"")
+                self.assertEqual(self.runs(), [])
+
+    def test_messages_name_the_option(self):
+        self.assert_one_error(self.run_it("--frobnicate=3", code=2), "unknown option --frobnicate", "--help")
+        self.assert_one_error(self.run_it("--top", "many", "x", code=2), "--top", "'many'")
+        self.assert_one_error(self.run_it("x", "-o", code=2), "-o needs an argument: DIR")
+
+    def test_two_dashes_end_options(self):
+        write(self.at("--top"))
+        self.run_it("-q", "--", "--top")
+        self.assertEqual(len(self.runs()), 1)
+
+    def test_options_may_follow_operands_and_be_glued(self):
+        self.run_it("snapshot.pickle", "-qoelsewhere", "--top=3", "-j2", "--name=n")
+        self.assertRegex(self.runs("elsewhere")[0], r"_n\Z")
+
+    def test_the_last_of_a_repeated_option_counts(self):
+        self.run_it("-q", "-o", "one", "-o", "two", "snapshot.pickle")
+        self.assertEqual((self.runs("one"), len(self.runs("two"))), ([], 1))
+
+
+class Operands(Case):
+    def names(self):
+        return [re.sub(r"\A\d{8}_\d{6}_", "", run) for run in self.runs()]
+
+    def test_one_operand_is_a_snapshot(self):
+        self.assert_one_error(self.run_it("nameless", code=3), "nameless")
+
+    def test_the_last_of_two_is_a_name(self):
+        self.run_it("-q", "snapshot.pickle", "before")
+        self.assertEqual(self.names(), ["before"])
+
+    def test_the_last_of_two_is_a_snapshot_if_there_is_such_a_file(self):
+        write(self.at("before"))
+        self.run_it("-q", "snapshot.pickle", "before")
+        self.assertEqual(self.names(), ["before", "snapshot"])
+
+    def test_the_last_of_two_is_a_snapshot_if_it_looks_like_one(self):
+        for name in ("a.pickle", "a.pkl", "a.snap", "a.json", "a.html", "a.gmtrace", "a.pickle.gz", "a.json.zst"):
+            self.assert_one_error(self.run_it("-q", "snapshot.pickle", name, code=3), name)
+
+    def test_a_folder_does_not_keep_a_name_from_being_one(self):
+        os.mkdir(self.at("before"))
+        self.run_it("-q", "snapshot.pickle", "before")
+        self.assertEqual(self.names(), ["before"])
+
+    def test_with_n_all_operands_are_snapshots(self):
+        self.assert_one_error(self.run_it("-q", "-n", "x", "snapshot.pickle", "before", code=3), "before")
+
+    def test_names_are_cleaned(self):
+        self.run_it("-q", "snapshot.pickle", "../a b/ü|x")
+        self.assertRegex(self.names()[0], r"\A[A-Za-z0-9._-]+\Z")
+        self.assertEqual(os.listdir(self.folder).count("results"), 1)
+
+    def test_names_are_found_in_paths(self):
+        os.makedirs(self.at("iteration_1"))
+        write(self.at("iteration_1", "rank0_memory_snapshot.pickle"))
+        self.run_it("-q", "iteration_1/rank0_memory_snapshot.pickle")
+        self.run_it("-q", "snapshot.pickle")
+        self.assertEqual(self.names(), ["iter1_rank0", "snapshot"])
+
+    def test_several_snapshots(self):
+        os.mkdir(self.at("iteration_2"))
+        for rank in range(3):
+            write(self.at("iteration_2", f"rank{rank}.pickle"))
+        paths = [f"iteration_2/rank{rank}.pickle" for rank in (2, 0, 1)]
+        self.run_it("-q", *paths)
+        self.assertEqual(self.names(), ["iter2_rank0", "iter2_rank1", "iter2_rank2"])
+        self.assertTrue(self.latest().endswith("iter2_rank1"))
+        self.run_it("-q", *paths, "exp")
+        self.assertIn("exp_iter2_rank0", self.names())
+
+    def test_stdin(self):
+        with open(self.snapshot, "rb") as file:
+            self.run_it("-q", "-", input=file.read())
+        self.assertEqual(self.names(), ["stdin"])
+
+
+class Values(Case):
+    def test_json(self):
+        self.run_it("--json", "out.json", "snapshot.pickle")
+        with open(self.at("out.json"), "rb") as one, open(self.at("results/latest/analysis.json"), "rb") as two:
+            self.assertEqual(one.read(), two.read())
+        analysis = self.analysis("snapshot.pickle")
+        self.assertEqual(analysis["schema"], "gmanalyze.analysis/1")
+        self.assertEqual(analysis["totals"]["reserved_bytes"], 72 * MIB)
+        self.assertEqual(analysis["totals"]["allocated_bytes"], 30 * MIB + 1024)
+        self.assertEqual(analysis["totals"]["efficiency_percent"], 41.668)
+
+    def test_json_of_several_is_an_array(self):
+        write(self.at("b.pickle"), small_snapshot(megabytes=50))
+        both = self.analysis("snapshot.pickle", "b.pickle", "-j2")
+        self.assertEqual([a["snapshot"]["path"] for a in both], ["snapshot.pickle", "b.pickle"])
+        with_bad = self.analysis("missing.pickle", "b.pickle", code=3)
+        self.assertEqual([a["snapshot"]["path"] for a in with_bad], ["b.pickle"])
+
+    def test_json_on_stdout_is_alone_there(self):
+        done = self.run_it("--json", "-", "snapshot.pickle")
+        json.loads(done.stdout)
+        self.assertEqual(done.stderr, b"")
+
+    def test_summary(self):
+        done = self.run_it("snapshot.pickle")
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertTrue(lines[-1].endswith("results/" + self.latest()), lines[-1])
+        self.assertEqual(done.stderr, b"")
+
+    def test_quiet_and_verbose(self):
+        done = self.run_it("-q", "snapshot.pickle")
+        self.assertEqual((done.stdout, done.stderr), (b"", b""))
+        done = self.run_it("-v", "snapshot.pickle")
+        self.assertRegex(done.stderr, rb"read\+decode [\d.]+ ms, analyse [\d.]+ ms, draw [\d.]+ ms, write [\d.]+ ms")
+        self.assertRegex(done.stderr, rb"total [\d.]+ ms")
+
+    def test_charts(self):
+        self.run_it("-q", "snapshot.pickle", "with")
+        self.run_it("-q", "--no-charts", "snapshot.pickle", "without")
+        without, with_them = sorted(self.runs(), key=lambda run: run.endswith("_with"))
+        self.assertEqual(set(os.listdir(self.at("results", with_them))), CHARTS | TEXTS)
+        self.assertEqual(set(os.listdir(self.at("results", without))), TEXTS)
+        for chart in CHARTS:
+            with open(self.at("results", with_them, chart), "rb") as file:
+                self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+            self.assertLess(os.path.getsize(self.at("results", with_them, chart)), 150000)
+        with open(self.at("results", without, "README.md"), encoding="utf-8") as file:
+            self.assertNotIn(".png", file.read())
+
+    def test_device(self):
+        write(self.at("two.pickle"), small_snapshot(devices=2))
+        self.assertEqual([d["device"] for d in self.analysis("two.pickle")["devices"]], [0, 1])
+        only = self.analysis("--device", "1", "two.pickle")
+        self.assertEqual([d["device"] for d in only["devices"]], [1])
+        self.assertEqual(only["totals"]["reserved_bytes"], 72 * MIB)
+        self.assert_one_error(self.run_it("--device", "7", "two.pickle", code=2), "two.pickle", "7")
+
+    def test_top(self):
+        self.assertEqual(len(self.analysis("snapshot.pickle")["top_blocks"]), 2)
+        self.assertEqual([b["bytes"] for b in self.analysis("--top", "1", "snapshot.pickle")["top_blocks"]], [30 * MIB])
+
+    def test_threads_do_not_change_what_is_said(self):
+        paths = [write(self.at(f"rank{i}.pickle"), small_snapshot(megabytes=20 + i)) for i in range(8)]
+        said = {}
+        for threads in ("1", "2", "8"):
+            done = self.run_it("--no-charts", "-j", threads, "-o", "j" + threads, *map(os.path.basename, paths), "missing.pkl",
+                               code=3)
+            said[threads] = re.sub(rb"j\d+/\d{8}_\d{6}", b"", done.stdout)
+            self.assertTrue(self.latest("j" + threads).endswith("rank7"))
+        self.assertEqual(said["1"], said["2"])
+        self.assertEqual(said["1"], said["8"])
+
+    def test_categories(self):
+        self.assert_one_error(self.run_it("--categories", "missing", "snapshot.pickle", code=3), "missing")
+        with open(self.at("bad"), "w", encoding="utf-8") as file:
+            file.write("this is no rule\n")
+        self.assert_one_error(self.run_it("--categories", "bad", "snapshot.pickle", code=2), "bad:1:")
+        with open(os.path.join(SOURCE, "analyze/state/default.categories"), encoding="utf-8") as file:
+            rules = file.read()
+        self.assertIn("Attention", rules)
+        with open(self.at("mine"), "w", encoding="utf-8") as file:
+            file.write(rules.replace("Attention", "Looking"))
+        names = [c["name"] for c in self.analysis("--categories", "mine", "snapshot.pickle")["categories"]]
+        self.assertIn("Looking", names)
+        self.assertNotIn("Attention", names)
+
+
+class Checks(Case):
+    def test_fail_above(self):
+        """Peak reserved of the fixture is 72 MiB, by hand."""
+        self.run_it("--fail-above", "72MiB", "snapshot.pickle")
+        done = self.run_it("--fail-above", str(72 * MIB - 1), "snapshot.pickle", code=1)
+        self.assert_one_error(done, "snapshot.pickle", "72.0 MiB", "device 0")
+        self.assert_complete(self.latest())
+        self.assertEqual(len(done.stdout.splitlines()), 5)
+
+    def test_fail_above_looks_at_the_peak(self):
+        """A segment that was given back still counts: 72 + 100 MiB."""
+        snapshot = small_snapshot()
+        trace = snapshot["device_traces"][0]
+        gone = {"addr": 1 << 46, "size": 100 * MIB, "stream": 0, "time_us": 1}
+        snapshot["device_traces"][0] = [dict(gone, action="segment_alloc"), *trace, dict(gone, action="segment_free")]
+        write(self.at("peak.pickle"), snapshot)
+        self.run_it("-q", "--fail-above", "172M", "peak.pickle")
+        self.run_it("-q", "--fail-above", "171M", "peak.pickle", code=1)
+
+    def test_fail_above_without_a_trace(self):
+        write(self.at("bare.pickle"), small_snapshot()["segments"])
+        self.run_it("-q", "--fail-above", "72m", "bare.pickle")
+        self.run_it("-q", "--fail-above", "71.9mb", "bare.pickle", code=1)
+
+    def test_fail_above_is_for_each_device(self):
+        write(self.at("two.pickle"), small_snapshot(devices=2))
+        self.run_it("-q", "--fail-above", "80M", "two.pickle")
+
+    def test_fail_below_efficiency(self):
+        """(30 MiB + 1024) / 72 MiB is 41.66802 %, by hand."""
+        self.run_it("-q", "--fail-below-efficiency", "41.668", "snapshot.pickle")
+        self.run_it("-q", "--fail-below-efficiency", "41.6681", "snapshot.pickle", code=1)
+        self.run_it("-q", "--fail-below-efficiency", "50%", "snapshot.pickle", code=1)
+        self.assertTrue(all(self.assert_complete(run) for run in self.runs()))
+
+    def test_nothing_reserved_is_not_inefficient(self):
+        write(self.at("empty.pickle"), {"segments": [], "device_traces": [[]]})
+        self.run_it("-q", "--fail-below-efficiency", "100", "--fail-above", "0", "empty.pickle")
+
+    def test_the_largest_code_is_returned(self):
+        self.run_it("-q", "--fail-above", "1M", "snapshot.pickle", "missing.pickle", code=3)
+        self.run_it("-q", "--fail-above", "1M", "missing.pickle", "snapshot.pickle", code=3)
+        write(self.at("big.pickle"), small_snapshot(megabytes=80))
+        self.run_it("-q", "--fail-above", "100M", "big.pickle", "snapshot.pickle", code=1)
+
+
+if __name__ == "__main__":
+    main()

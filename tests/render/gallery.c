@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gm_render_gallery DIR: every chart of every sample as DIR/SAMPLE.CHART.png, to be looked at.
+ * gm_render_gallery --bench [ROUNDS]: milliseconds per phase and kilobytes of each chart of the typical sample, drawn
+ * by one thread, and the wall time of all charts with two threads, the painter's start included.
+ */
+#include "render/charts.h"
+#include "tests/render/samples.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int gallery(const char *directory)
+{
+    struct gm_error err;
+    struct gm_painter *painter;
+    if (gm_painter_new(&painter, &err) != GM_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    int failures = 0;
+    for (int s = 0; s < SAMPLE_COUNT; s++) {
+        struct gm_report report;
+        sample_make(&report, (enum sample)s);
+        for (int c = 0; c < GM_CHART_COUNT; c++) {
+            struct gm_png png;
+            char path[4096];
+            snprintf(path, sizeof path, "%s/%s.%s", directory, sample_name((enum sample)s),
+                     gm_chart_file_name((enum gm_chart)c));
+            if (gm_chart_draw(&png, painter, &report, (enum gm_chart)c, &err) != GM_OK) {
+                fprintf(stderr, "%s: %s\n", path, err.message);
+                failures++;
+                continue;
+            }
+            FILE *f = fopen(path, "wb");
+            if (f == NULL || fwrite(png.data, 1, png.length, f) != png.length || fclose(f) != 0) {
+                perror(path);
+                failures++;
+            }
+            printf("%7.1f KB  %s\n", (double)png.length / 1e3, path);
+            free(png.data);
+        }
+        gm_report_free(&report);
+    }
+    gm_painter_free(painter);
+    return failures > 0;
+}
+
+struct job {
+    struct gm_painter *painter;
+    const struct gm_report *report;
+    unsigned *next; /* shared: the next chart to draw */
+    int failures;
+};
+
+static void *draw_charts(void *arg)
+{
+    struct job *job = arg;
+    for (;;) {
+        unsigned chart = __atomic_fetch_add(job->next, 1, __ATOMIC_RELAXED);
+        if (chart >= GM_CHART_COUNT)
+            return NULL;
+        struct gm_png png;
+        job->failures += gm_chart_draw(&png, job->painter, job->report, (enum gm_chart)chart, NULL) != GM_OK;
+        free(png.data);
+    }
+}
+
+/* What a program pays: the first use in this process. */
+static int bench_start(const struct gm_report *report)
+{
+    double start = now_ms();
+    struct gm_painter *painter;
+    if (gm_painter_new(&painter, NULL) != GM_OK)
+        return 1;
+    double made = now_ms();
+    unsigned next = 0;
+    struct job jobs[2] = {{painter, report, &next, 0}, {painter, report, &next, 0}};
+    pthread_t other;
+    if (pthread_create(&other, NULL, draw_charts, &jobs[1]) != 0)
+        return 1;
+    draw_charts(&jobs[0]);
+    pthread_join(other, NULL);
+    printf("first use: painter %.2f ms, five charts with two threads %.2f ms\n", made - start, now_ms() - made);
+    gm_painter_free(painter);
+    return jobs[0].failures + jobs[1].failures > 0;
+}
+
+static int bench_phases(const struct gm_report *report, int rounds)
+{
+    struct gm_painter *painter;
+    if (gm_painter_new(&painter, NULL) != GM_OK)
+        return 1;
+    printf("best of %d, milliseconds:\n%-26s%8s%8s%8s%9s%8s%8s\n", rounds, "chart", "layout", "paint", "index",
+           "compress", "sum", "KB");
+    for (int c = 0; c < GM_CHART_COUNT; c++) {
+        struct gm_chart_times best = {0, 0, 0, 0};
+        double best_sum = 1e9;
+        size_t length = 0;
+        for (int i = 0; i < rounds; i++) {
+            struct gm_chart_times t;
+            struct gm_png png;
+            if (gm_chart_draw_timed(&png, painter, report, (enum gm_chart)c, &t, NULL) != GM_OK)
+                return 1;
+            length = png.length;
+            free(png.data);
+            double sum = t.layout + t.paint + t.index + t.compress;
+            if (sum < best_sum) {
+                best_sum = sum;
+                best = t;
+            }
+        }
+        printf("%-26s%8.2f%8.2f%8.2f%9.2f%8.2f%8.1f\n", gm_chart_file_name((enum gm_chart)c), best.layout * 1e3,
+               best.paint * 1e3, best.index * 1e3, best.compress * 1e3, best_sum * 1e3, (double)length / 1e3);
+    }
+    gm_painter_free(painter);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s DIR | --bench [ROUNDS]\n", argv[0]);
+        return 2;
+    }
+    if (strcmp(argv[1], "--bench") != 0)
+        return gallery(argv[1]);
+    int rounds = argc > 2 ? atoi(argv[2]) : 10;
+    struct gm_report report;
+    sample_make(&report, SAMPLE_TYPICAL);
+    int failed = bench_start(&report) || bench_phases(&report, rounds > 0 ? rounds : 1);
+    gm_report_free(&report);
+    return failed;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Findings: said when their evidence is there, silent when it is small or when the setting is in force. And sites.
+ */
+#include "tests/state/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect_finding(const struct gm_report *r, const char *id, uint64_t bytes, const char *part)
+{
+    const struct gm_finding *finding = fx_finding(r, id);
+    if (finding == NULL)
+        fail_msg("no %s", id);
+    assert_int_equal(finding->bytes, bytes);
+    if (strstr(finding->detail, part) == NULL)
+        fail_msg("%s lacks '%s': %s", id, part, finding->detail);
+}
+
+/* 1000 MiB, 5 live at each end: 990 cached, stranded. */
+static struct fixture *stranded(void)
+{
+    struct fixture *fx = fx_new();
+    struct gm_stack_id stack = fx_stack(fx, "keep @ /home/u/proj/a.py : 5", NULL);
+    fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
+    fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(5), MIB(5), stack);
+    fx_free_block(fx, MIB(990));
+    fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(5), MIB(5), stack);
+    return fx;
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    struct fixture *fx = stranded();
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "large-cache", MIB(990), "99.0 %");
+    expect_finding(&r, "large-unused-blocks", MIB(990), "1 cached block of over 100 MiB holds 990");
+    expect_finding(&r, "pinned-segments", MIB(990), "proj/a.py:5");
+    expect_finding(&r, "allocator-efficiency", MIB(990), "1.0 %");
+    expect_finding(&r, "try-expandable-segments", MIB(990), "may");
+    expect_finding(&r, "no-trace", GM_REPORT_NONE, "_record_memory_history");
+    assert_null(fx_finding(&r, "no-stacks"));
+    assert_null(fx_finding(&r, "conflicting-settings"));
+    for (size_t i = 1; i < r.finding_count; i++)
+        assert_true(r.findings[i - 1].severity >= r.findings[i].severity);
+    gm_report_free(&r);
+
+    fx_setting(fx, "expandable_segments", GM_SETTING_BOOL)->integer = 1;
+    fx_analyze(fx, &r, 10, -1);
+    assert_null(fx_finding(&r, "try-expandable-segments"));
+    gm_report_free(&r);
+    fx->settings[0].integer = 0;
+    fx_analyze(fx, &r, 10, -1);
+    assert_non_null(fx_finding(&r, "try-expandable-segments"));
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_silent_when_small(void **state)
+{
+    (void)state;
+    struct fixture *fx = fx_new();
+    struct gm_stack_id stack = fx_stack(fx, "keep @ /home/u/proj/a.py : 5", NULL);
+    fx_segment(fx, 0x7000000000, MIB(20), GM_SEGMENT_LARGE, false);
+    fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(5), MIB(4), stack);
+    fx_block(fx, GM_BLOCK_ACTIVE_PENDING_FREE, MIB(5), MIB(4), stack);
+    fx_free_block(fx, MIB(10));
+    fx_trace(fx);
+    fx_event(fx, GM_ACTION_ALLOC, 0, 1);
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    assert_int_equal(r.finding_count, 1);
+    assert_string_equal(r.findings[0].id, "allocator-efficiency");
+    assert_int_equal(r.findings[0].severity, GM_INFO);
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_grades(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t live;
+        const char *word;
+    } cases[] = {{1000, "excellent"}, {981, "excellent"}, {980, "good"}, {950, "good"}, {949, "poor"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *fx = fx_new();
+        fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
+        fx_live(fx, MIB(cases[i].live));
+        fx_free_block(fx, MIB(1000 - cases[i].live));
+        struct gm_report r;
+        fx_analyze(fx, &r, 10, -1);
+        assert_non_null(strstr(fx_finding(&r, "allocator-efficiency")->title, cases[i].word));
+        gm_report_free(&r);
+        fx_free(fx);
+    }
+}
+
+static void test_live_memory(void **state)
+{
+    (void)state;
+    struct fixture *fx = fx_new();
+    fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
+    fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(900), MIB(800), (struct gm_stack_id){0});
+    fx_block(fx, GM_BLOCK_ACTIVE_PENDING_FREE, MIB(100), MIB(100), (struct gm_stack_id){0});
+    fx_trace(fx);
+    fx->traces[0].overflowed = GM_TRUE;
+    fx_event(fx, GM_ACTION_ALLOC, 0, 1);
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "rounding-waste", MIB(100), "10.0 %");
+    expect_finding(&r, "pending-frees", MIB(100), "record_stream");
+    expect_finding(&r, "no-stacks", MIB(900), "100.0 %");
+    expect_finding(&r, "trace-overflowed", GM_REPORT_NONE, "max_entries");
+    gm_report_free(&r);
+
+    fx->traces[0].overflowed = GM_TRUTH_ABSENT; /* a ring that is exactly full counts as overflowed */
+    fx_event(fx, GM_ACTION_ALLOC, 0, 1);
+    fx->traces[0].max_entries = 2;
+    fx_analyze(fx, &r, 10, -1);
+    assert_non_null(fx_finding(&r, "trace-overflowed"));
+    gm_report_free(&r);
+    fx->traces[0].max_entries = 3;
+    fx_analyze(fx, &r, 10, -1);
+    assert_null(fx_finding(&r, "trace-overflowed"));
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_settings_in_force(void **state)
+{
+    (void)state;
+    struct fixture *fx = stranded();
+    fx_setting(fx, "max_split_size", GM_SETTING_INTEGER)->integer = (int64_t)MIB(128);
+    fx_setting(fx, "expandable_segments", GM_SETTING_BOOL)->integer = 1;
+    fx_setting(fx, "garbage_collection_threshold", GM_SETTING_REAL)->real = 0.8;
+    struct gm_setting *conf = fx_setting(fx, "PYTORCH_CUDA_ALLOC_CONF", GM_SETTING_STRING);
+    conf->string = fx_string(fx, "per_process_memory_fraction:0.5");
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "conflicting-settings", GM_REPORT_NONE, "128");
+    assert_null(fx_finding(&r, "gc-threshold-without-limit"));
+    gm_report_free(&r);
+    conf->string = (struct gm_string_id){0};
+    fx->settings[0].integer = -1;
+    fx_analyze(fx, &r, 10, -1);
+    assert_null(fx_finding(&r, "conflicting-settings"));
+    assert_non_null(fx_finding(&r, "gc-threshold-without-limit"));
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_pools_and_streams(void **state)
+{
+    (void)state;
+    struct fixture *fx = stranded();
+    fx->g_pool[0] = fx_pool(fx, 0, 4);
+    fx->g_stream[0] = fx_stream(fx, 1234);
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "private-pool-cache", MIB(990), "99.0 %");
+    expect_finding(&r, "side-stream-cache", MIB(990), "record_stream");
+    assert_null(fx_finding(&r, "try-expandable-segments")); /* default pools only */
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_salvaged(void **state)
+{
+    (void)state;
+    struct fixture *fx = fx_new();
+    fx->s.source.is_salvaged = true;
+    fx->s.source.salvaged_offset = 4711;
+    fx->s.source.salvaged_reason = "it ends\nhere";
+    static const char *const warnings[] = {"one", "t\x01wo"};
+    fx->s.warnings = warnings;
+    fx->s.warning_count = 2;
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "salvaged-file", GM_REPORT_NONE, "byte 4711: it ends\xef\xbf\xbdhere");
+    assert_int_equal(r.warning_count, 2);
+    assert_string_equal(r.warnings[1], "t\xef\xbf\xbdwo");
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_sites(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *site, *frames[5];
+    } cases[] = {
+        {"forward  model/attention.py:88",
+         {"at::_ops::linear::call() @ ??", "linear @ /v/site-packages/torch/nn/functional.py : 3",
+          "_call_impl @ /v/site-packages/torch/nn/modules/module.py : 1", "forward @ /home/u/model/attention.py : 88"}},
+        {"forward  llama/modeling_llama.py:7",
+         {"wrapper @ /v/transformers/utils/generic.py : 1",
+          "forward @ /v/site-packages/transformers/models/llama/modeling_llama.py : 7", "main @ /home/u/train.py : 1"}},
+        {"run  dir/x.py", {"run @ C:\\some\\dir\\x.py"}},
+        {"BmmBackward0::apply",
+         {"torch::unwind::unwind() @ ??", "at::_ops::bmm::call(at::Tensor const&) @ ??",
+          "torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&) @ "
+          "??",
+          "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&) @ ??"}},
+        {"blas::gemm", {"void at::cuda::blas::gemm<float>(char, char, long) @ "}},
+        {"step  optim/adam.py:9",
+         {"at::_ops::zeros_like::call() @ ??", "step @ /v/site-packages/torch/optim/adam.py : 9"}},
+        {"<module>  u/main.py:1", {"<module> @ /home/u/main.py : 1"}},
+        {"unknown function", {" @ ??"}},
+        {"odd", {"odd"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *fx = fx_new();
+        const char *const *f = cases[i].frames;
+        struct gm_stack_id stack = fx_stack(fx, f[0], f[1], f[2], f[3], NULL);
+        fx_segment(fx, 0x7000000000, MIB(20), GM_SEGMENT_LARGE, false);
+        fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(20), MIB(20), stack);
+        struct gm_report r;
+        fx_analyze(fx, &r, 10, -1);
+        assert_string_equal(r.top_blocks[0].site, cases[i].site);
+        gm_report_free(&r);
+        fx_free(fx);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_silent_when_small),
+        cmocka_unit_test(test_grades),
+        cmocka_unit_test(test_live_memory),
+        cmocka_unit_test(test_settings_in_force),
+        cmocka_unit_test(test_pools_and_streams),
+        cmocka_unit_test(test_salvaged),
+        cmocka_unit_test(test_sites),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every allocation of the rules and of the passes fails once: GM_E_NOMEM, an empty report, nothing lost (the sanitizer
+ * builds see leaks). Linked with --wrap for malloc, calloc and realloc.
+ */
+#include "tests/state/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static long countdown = -1; /* allocations until one fails; negative: none does */
+
+static bool fails_now(void)
+{
+    return countdown >= 0 && countdown-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails_now() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails_now() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return fails_now() ? NULL : __real_realloc(p, size);
+}
+
+static struct fixture *make(void)
+{
+    struct fixture *fx = fx_new();
+    struct gm_stack_id stack = fx_stack(fx, "f\xff @ /a/b.py : 1", "g @ /a/c.py : 2", NULL);
+    for (uint64_t i = 0; i < 5; i++) {
+        size_t row = fx_segment(fx, (i + 1) << 32, MIB(300), GM_SEGMENT_LARGE, i % 2 == 0);
+        fx->g_device[row] = (int64_t)i / 2;
+        fx->g_pool[row] = fx_pool(fx, 0, i);
+        fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(3), MIB(2), stack);
+        fx_free_block(fx, MIB(297));
+    }
+    fx->g_total[0]++;
+    fx_trace(fx);
+    fx_event(fx, GM_ACTION_SEGMENT_MAP, UINT64_C(1) << 32, MIB(20));
+    fx_event(fx, GM_ACTION_OOM, 1, 2);
+    fx_setting(fx, "garbage_collection_threshold", GM_SETTING_REAL)->real = 0.5;
+    return fx;
+}
+
+static enum gm_status run(const struct fixture *fx)
+{
+    struct gm_category_rules *rules;
+    struct gm_report report;
+    struct gm_error err;
+    enum gm_status status = gm_category_rules_default(&rules, &err);
+    if (status != GM_OK) {
+        assert_null(rules);
+        return status;
+    }
+    struct gm_state_options options = {.top = 10, .device = -1, .rules = rules};
+    status = gm_state_analyze(&report, &fx->s, &options, &err);
+    if (status != GM_OK) {
+        assert_null(report.devices);
+        assert_null(report.arena.head);
+    }
+    gm_report_free(&report);
+    gm_category_rules_free(rules);
+    return status;
+}
+
+static void test_each_allocation(void **state)
+{
+    (void)state;
+    struct fixture *fx = make();
+    enum gm_status status = GM_E_NOMEM;
+    long failures = 0;
+    for (; status != GM_OK && failures < 10000; failures++) {
+        countdown = failures;
+        status = run(fx);
+        countdown = -1;
+        assert_true(status == GM_OK || status == GM_E_NOMEM);
+    }
+    assert_int_equal(status, GM_OK);
+    assert_true(failures > 30); /* there was something to fail */
+    fx_free(fx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Escapes, columns and numbers. What a Markdown renderer makes of the escapes is checked in check_markdown.py.
+ */
+#include "analyze/report/report.h"
+#include "analyze/words/columns.h"
+#include "analyze/words/escape.h"
+#include "analyze/words/frames.h"
+#include "analyze/words/numbers.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BAD "\xef\xbf\xbd" /* U+FFFD */
+
+static void assert_escapes(void (*escape)(struct gm_text *, const char *), const char *in, const char *expected)
+{
+    struct gm_text out = {0};
+    escape(&out, in);
+    assert_string_equal(out.data != NULL ? out.data : "", expected);
+    gm_text_free(&out);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    assert_escapes(gm_escape_json, NULL, "null");
+    assert_escapes(gm_escape_json, "", "\"\"");
+    assert_escapes(gm_escape_json, "a\"b\\c/", "\"a\\\"b\\\\c/\"");
+    assert_escapes(gm_escape_json, "\n\r\t\x01\x1f\x7f", "\"\\n\\r\\t\\u0001\\u001f\\u007f\"");
+    assert_escapes(gm_escape_json, "\xc3\xa9\xf0\x9f\x98\x80", "\"\xc3\xa9\xf0\x9f\x98\x80\"");
+    assert_escapes(gm_escape_json, "a\xff\xe2\x82", "\"a\\ufffd\\ufffd\\ufffd\"");
+    assert_escapes(gm_escape_json, "\xe2\x80\xa8\xe2\x80\xa9", "\"\\u2028\\u2029\"");
+    assert_escapes(gm_escape_json, "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""); /* a surrogate */
+}
+
+static void test_code(void **state)
+{
+    (void)state;
+    assert_escapes(gm_escape_code, "at::empty", "`at::empty`");
+    assert_escapes(gm_escape_code, "", "(empty)");
+    assert_escapes(gm_escape_code, "<b>&amp;*_[", "`<b>&amp;*_[`");
+    assert_escapes(gm_escape_code, "a`b", "``a`b``");
+    assert_escapes(gm_escape_code, "`", "`` ` ``");
+    assert_escapes(gm_escape_code, "a``b`", "``` a``b` ```");
+    assert_escapes(gm_escape_code, " x", "`  x `");
+    assert_escapes(gm_escape_code, "a|b", "`a`&#124;`b`");
+    assert_escapes(gm_escape_code, "|", "&#124;");
+    assert_escapes(gm_escape_code, "||x", "&#124;&#124;`x`");
+    assert_escapes(gm_escape_code, "a\\|b", "`a\\`&#124;`b`");
+    assert_escapes(gm_escape_code, "a\nb\x1b\xff", "`a" BAD "b" BAD BAD "`");
+}
+
+static void test_prose(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"Set it to 5 (see below), \"please\".",
+                                        "50.0 % of 1.5 GiB; 95-98 + a/b?",
+                                        "caf\xc3\xa9 \xe4\xb8\xad",
+                                        "12240656384 bytes",
+                                        "model/attention.py:88",
+                                        NULL};
+    for (size_t i = 0; plain[i] != NULL; i++)
+        assert_escapes(gm_escape_prose, plain[i], plain[i]);
+    assert_escapes(gm_escape_prose, "  a \t b\nc ", "a b c");
+    assert_escapes(gm_escape_prose, "R&D", "R&amp;D");
+    assert_escapes(gm_escape_prose, "- item - x", "`-` item - x");
+    assert_escapes(gm_escape_prose, "1. one 2. two", "`1.` one 2. two");
+    assert_escapes(gm_escape_prose, "see <b>bold</b> now", "see `<b>bold</b>` now");
+    assert_escapes(gm_escape_prose, "a|b", "`a`&#124;`b`");
+    assert_escapes(gm_escape_prose, "(use a_b, #1; c_d: x@y.)", "(use `a_b`, `#1`; `c_d`: `x@y.)`");
+    assert_escapes(gm_escape_prose, "x (a_b()). (#1)", "x (`a_b()`). (`#1`)");
+    static const char *const hazards[] = {
+        "@octocat", "#123",      "GH-5",   "www.x.y", "http://x", "a@b.c",   "*x*",          "_x_", "~x~", "$x$",
+        ":tada:",   "std::move", "[x]",    "x\\",     "<x>",      "d6fde92", "0123456789ab", "{x}", "x^2", "&lt;#",
+        "=x",       "+1",        ">quote", "1)",      "--x",      "WWW.x",   "TASK-9",       "!@",  NULL};
+    for (size_t i = 0; hazards[i] != NULL; i++) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "`%s`", hazards[i]);
+        assert_escapes(gm_escape_prose, hazards[i], expected);
+    }
+}
+
+/* No printable ASCII character, alone or doubled, first or later, leaves prose as anything but itself or code. */
+static void test_prose_every_character(void **state)
+{
+    (void)state;
+    static const char bare[] = ".,;:'\"()/%+-=?!&";
+    for (char c = 0x21; c < 0x7f; c++) {
+        bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        char in[8] = {'x', ' ', 'y', c, '\0'};
+        struct gm_text out = {0};
+        gm_escape_prose(&out, in);
+        bool is_code = strchr(out.data, '`') != NULL || strcmp(out.data, "x `y`&#124;") == 0;
+        assert_int_equal(is_code, !is_word && strchr(bare, c) == NULL);
+        gm_text_free(&out);
+    }
+}
+
+static void test_alt_and_url(void **state)
+{
+    (void)state;
+    assert_escapes(gm_escape_alt, "Memory (by category), 50%.", "Memory (by category), 50%.");
+    assert_escapes(gm_escape_alt, "a]b`<\"@", "a&#93;b&#96;&#60;&#34;&#64;");
+    assert_escapes(gm_escape_url, "memory_overview.png", "memory_overview.png");
+    assert_escapes(gm_escape_url, "a b)\"\xc3\xa9", "a%20b%29%22%C3%A9");
+    assert_escapes(gm_escape_url, "javascript:x", "javascript%3Ax");
+}
+
+static void assert_cell(const char *in, size_t columns, enum gm_cell cell, const char *expected)
+{
+    struct gm_text out = {0};
+    gm_columns_cell(&out, in, columns, cell);
+    assert_string_equal(out.data, expected);
+    gm_text_free(&out);
+}
+
+static void test_columns(void **state)
+{
+    (void)state;
+    assert_int_equal(gm_columns("abc"), 3);
+    assert_int_equal(gm_columns("caf\xc3\xa9"), 4);
+    assert_int_equal(gm_columns("\xe4\xb8\xad\xe6\x96\x87"), 4);
+    assert_int_equal(gm_columns("\xff\n"), 2);
+    assert_cell("abc", 5, GM_CELL_LEFT, "abc  ");
+    assert_cell("abc", 5, GM_CELL_RIGHT, "  abc");
+    assert_cell("abcdefgh", 6, GM_CELL_LEFT, "abc...");
+    assert_cell("abcdefgh", 6, GM_CELL_TAIL, "...fgh");
+    assert_cell("abcdef", 6, GM_CELL_TAIL, "abcdef");
+    assert_cell("\xe4\xb8\xad\xe6\x96\x87\xe4\xbb\xb6", 5, GM_CELL_LEFT, "\xe4\xb8\xad...");
+    assert_cell("\xe4\xb8\xad\xe6\x96\x87\xe4\xbb\xb6", 4, GM_CELL_LEFT, "... ");
+    assert_cell("abc", 2, GM_CELL_LEFT, "..");
+    assert_cell("abc", 0, GM_CELL_LEFT, "");
+    assert_cell("a\nb\xff", 4, GM_CELL_LEFT, "a" BAD "b" BAD);
+}
+
+static void assert_wraps(const char *in, size_t indent, const char *expected)
+{
+    struct gm_text out = {0};
+    gm_columns_wrap(&out, in, indent);
+    assert_string_equal(out.data, expected);
+    gm_text_free(&out);
+}
+
+static void test_wrap(void **state)
+{
+    (void)state;
+    assert_wraps("", 4, "\n");
+    assert_wraps("  a   b ", 4, "a b\n");
+    assert_wraps("1234567 12 1", 70,
+                 "1234567 12\n" /* column 80 */
+                 "                                                                      1\n");
+    assert_wraps("12345678901234", 70,
+                 "1234567890\n"
+                 "                                                                      1234\n");
+}
+
+static void test_percent(void **state)
+{
+    (void)state;
+    char out[GM_NUMBER_TEXT];
+    assert_string_equal(gm_percent_format(out, 1, 3, 4), "33.3333");
+    assert_string_equal(gm_percent_format(out, 2, 3, 4), "66.6667");
+    assert_string_equal(gm_percent_format(out, 1, 2, 1), "50.0");
+    assert_string_equal(gm_percent_format(out, 1, 1, 4), "100.0000");
+    assert_string_equal(gm_percent_format(out, 0, 5, 1), "0.0");
+    assert_string_equal(gm_percent_format(out, 1, 2000, 1), "0.1"); /* 0.05: half up */
+    assert_string_equal(gm_percent_format(out, 999999, 1000000, 1), "100.0");
+    assert_string_equal(gm_percent_format(out, 3, 1, 0), "300");
+    assert_string_equal(gm_percent_format(out, 1, 0, 1), "n/a");
+    assert_string_equal(gm_percent_format(out, GM_REPORT_NONE, 5, 1), "n/a");
+    assert_string_equal(gm_percent_format(out, UINT64_MAX - 1, UINT64_MAX - 1, 4), "100.0000");
+    assert_string_equal(gm_percent_format(out, UINT64_MAX / 2, UINT64_MAX - 1, 4), "50.0000");
+    assert_true(strlen(gm_percent_format(out, UINT64_MAX - 1, 1, 4)) < GM_NUMBER_TEXT);
+}
+
+static void test_counts_and_times(void **state)
+{
+    (void)state;
+    char out[GM_NUMBER_TEXT];
+    assert_string_equal(gm_count_format(out, 0), "0");
+    assert_string_equal(gm_count_format(out, 999), "999");
+    assert_string_equal(gm_count_format(out, 1000), "1,000");
+    assert_string_equal(gm_count_format(out, 123456), "123,456");
+    assert_string_equal(gm_count_format(out, UINT64_MAX - 1), "18,446,744,073,709,551,614");
+    assert_string_equal(gm_count_format(out, GM_REPORT_NONE), "n/a");
+    assert_string_equal(gm_bytes_format(out, GM_REPORT_NONE), "n/a");
+    assert_string_equal(gm_duration_format(out, 850), "850 us");
+    assert_string_equal(gm_duration_format(out, 12345), "12.345 ms");
+    assert_string_equal(gm_duration_format(out, 2500000), "2.500 s");
+    assert_string_equal(gm_duration_format(out, 200000000), "3 min 20 s");
+    assert_string_equal(gm_duration_format(out, 3780000000), "1 h 3 min");
+    assert_true(strlen(gm_duration_format(out, UINT64_MAX - 1)) < GM_NUMBER_TEXT);
+}
+
+/* Numbers do not follow the locale; skipped where no locale with a decimal comma is installed. */
+static void test_locale(void **state)
+{
+    (void)state;
+    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
+        skip();
+    test_percent(state);
+    test_counts_and_times(state);
+    setlocale(LC_ALL, "C");
+}
+
+static void assert_telling(const struct gm_frame_row *frames, size_t count, const char *expected)
+{
+    const struct gm_block_row block = {.frames = frames, .frame_count = count, .site = ""};
+    size_t index[4];
+    size_t n = gm_frames_telling(index, 4, &block);
+    char got[64] = "";
+    for (size_t i = 0; i < n; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%zu ", index[i]);
+    assert_string_equal(got, expected);
+}
+
+static void test_telling_frames(void **state)
+{
+    (void)state;
+    const struct gm_frame_row frames[] = {{"unwind::unwind", "??", 0},
+                                          {"at::empty", "Empty.cpp", 1},
+                                          {"softmax", "/x/site-packages/torch/nn/functional.py", 2},
+                                          {"softmax2", "/x/site-packages/torch/nn/functional.py", 3},
+                                          {"forward", "/home/me/a.py", 4},
+                                          {"_call_impl", "/x/site-packages/torch/nn/modules/module.py", 5},
+                                          {"b", "/home/me/b.py", 6},
+                                          {"c", "<ipython-input-1>", 7},
+                                          {"d", "/home/me/d.py", 8},
+                                          {"_start", "??", 0}};
+    assert_telling(frames, 10, "2 4 6 7 ");
+    assert_telling(frames + 4, 5, "0 2 3 4 ");
+    assert_telling(frames, 4, "2 3 ");
+    assert_telling(frames, 2, "1 ");
+    assert_telling(frames, 1, "");
+    assert_telling(NULL, 0, "");
+}
+
+static void assert_frame(const char *name, const char *file, uint64_t line, size_t columns, const char *expected)
+{
+    const struct gm_frame_row frame = {name, file, line};
+    struct gm_text out = {0};
+    gm_frames_add(&out, &frame, columns);
+    assert_string_equal(out.data, expected);
+    gm_text_free(&out);
+}
+
+static void test_frame_text(void **state)
+{
+    (void)state;
+    assert_frame("f", "/home/a.py", 5, 40, "f  /home/a.py:5");
+    assert_frame("f", "/x/site-packages/torch/nn/f.py", 5, 40, "f  torch/nn/f.py:5");
+    assert_frame("f", "/very/long/path/to/a/file.py", 12345, 24, "f  ...to/a/file.py:12345");
+    assert_frame("f", "??", 0, 24, "f");
+    assert_frame("f", NULL, GM_REPORT_NONE, 24, "f");
+    assert_frame("a_very_long_function_name", "short.py", 1, 30, "a_very_long_fun...  short.py:1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_code),
+                                       cmocka_unit_test(test_prose),
+                                       cmocka_unit_test(test_prose_every_character),
+                                       cmocka_unit_test(test_alt_and_url),
+                                       cmocka_unit_test(test_columns),
+                                       cmocka_unit_test(test_wrap),
+                                       cmocka_unit_test(test_percent),
+                                       cmocka_unit_test(test_counts_and_times),
+                                       cmocka_unit_test(test_locale),
+                                       cmocka_unit_test(test_telling_frames),
+                                       cmocka_unit_test(test_frame_text)};
+    return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
+}

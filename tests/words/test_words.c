@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the writers make of the sample reports, against texts that were read and checked line by line.
+ * `test_words --update` writes the golden files anew: then read the difference.
+ */
+#include "analyze/words/words.h"
+
+#include "sample.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool is_update;
+static long reallocs_left = -1; /* -1: all succeed */
+static bool was_refused;
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    if (reallocs_left == 0) {
+        was_refused = true;
+        return NULL;
+    }
+    if (reallocs_left > 0)
+        reallocs_left--;
+    return __real_realloc(p, n);
+}
+
+enum format { TEXT, MARKDOWN, JSON, SUMMARY, FORMATS };
+static const char *const format_names[FORMATS] = {"text", "markdown", "json", "summary"};
+
+static void write_format(struct gm_text *out, const struct gm_report *report, enum format format)
+{
+    if (format == TEXT)
+        gm_words_text(out, report);
+    else if (format == MARKDOWN)
+        gm_words_markdown(out, report, sample_charts);
+    else if (format == JSON)
+        gm_words_json(out, report);
+    else
+        gm_words_summary(out, report, "results/20251114_143025_x");
+}
+
+static void compare_golden(const char *sample, enum format format, const struct gm_text *out)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s.%s.golden", GM_GOLDEN, sample, format_names[format]);
+    FILE *f = fopen(path, is_update ? "wb" : "rb");
+    if (f == NULL)
+        fail_msg("cannot open %s", path);
+    if (is_update) {
+        assert_int_equal(fwrite(out->data, 1, out->length, f), out->length);
+        assert_int_equal(fclose(f), 0);
+        return;
+    }
+    char *expected = malloc(1 << 20);
+    assert_non_null(expected);
+    size_t n = fread(expected, 1, 1 << 20, f);
+    fclose(f);
+    size_t same = 0;
+    while (same < n && same < out->length && expected[same] == out->data[same])
+        same++;
+    if (same < n || same < out->length) {
+        size_t line = same;
+        while (line > 0 && out->data[line - 1] != '\n')
+            line--;
+        fail_msg("%s differs at byte %zu:\n%.200s", path, same, line < out->length ? out->data + line : "(end)");
+    }
+    free(expected);
+}
+
+static void check_goldens(const char *sample)
+{
+    struct gm_report report;
+    assert_true(sample_report(&report, sample));
+    for (enum format format = 0; format < FORMATS; format++) {
+        struct gm_text out = {0};
+        write_format(&out, &report, format);
+        assert_false(out.failed);
+        compare_golden(sample, format, &out);
+        gm_text_free(&out);
+    }
+    gm_report_free(&report);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    check_goldens("small");
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    check_goldens("empty");
+}
+
+static void test_eight(void **state)
+{
+    (void)state;
+    check_goldens("eight");
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    check_goldens("hostile");
+}
+
+static void test_same_twice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; sample_names[i] != NULL; i++)
+        for (enum format format = 0; format < FORMATS; format++) {
+            struct gm_text out[2] = {{0}, {0}};
+            for (int k = 0; k < 2; k++) {
+                struct gm_report report;
+                assert_true(sample_report(&report, sample_names[i]));
+                write_format(&out[k], &report, format);
+                gm_report_free(&report);
+            }
+            assert_int_equal(out[0].length, out[1].length);
+            assert_memory_equal(out[0].data, out[1].data, out[0].length);
+            gm_text_free(&out[0]);
+            gm_text_free(&out[1]);
+        }
+}
+
+/* The time is in one field of one output. */
+static void test_time_stands_once(void **state)
+{
+    (void)state;
+    struct gm_report report;
+    assert_true(sample_report(&report, "small"));
+    for (enum format format = 0; format < FORMATS; format++) {
+        struct gm_text out = {0};
+        write_format(&out, &report, format);
+        const char *found = strstr(out.data, report.timestamp);
+        assert_int_equal(found != NULL, format == JSON);
+        assert_null(found != NULL ? strstr(found + 1, report.timestamp) : NULL);
+        gm_text_free(&out);
+    }
+    gm_report_free(&report);
+}
+
+static void test_summary_is_five_lines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; sample_names[i] != NULL; i++) {
+        struct gm_report report;
+        struct gm_text out = {0};
+        assert_true(sample_report(&report, sample_names[i]));
+        gm_words_summary(&out, &report, "/tmp/a\nb\x1b[31m/20251114_143025_x");
+        size_t lines = 0;
+        for (size_t k = 0; k < out.length; k++) {
+            lines += out.data[k] == '\n';
+            assert_true(out.data[k] == '\n' || (unsigned char)out.data[k] >= 0x20);
+        }
+        assert_int_equal(lines, 5);
+        const char end[] = "/tmp/a?b?[31m/20251114_143025_x\n";
+        assert_string_equal(out.data + out.length - strlen(end), end);
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+/* Whichever allocation fails, the writer ends, says so, and leaks nothing (that is for the sanitizer to see). */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    struct gm_report report;
+    assert_true(sample_report(&report, "eight"));
+    for (enum format format = 0; format < FORMATS; format++)
+        for (long n = 0;; n++) {
+            struct gm_text out = {0};
+            reallocs_left = n;
+            was_refused = false;
+            write_format(&out, &report, format);
+            reallocs_left = -1;
+            assert_int_equal(out.failed, was_refused);
+            gm_text_free(&out);
+            if (!was_refused)
+                break;
+        }
+    gm_report_free(&report);
+}
+
+int main(int argc, char **argv)
+{
+    is_update = argc > 1 && strcmp(argv[1], "--update") == 0;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small),
+                                       cmocka_unit_test(test_empty),
+                                       cmocka_unit_test(test_eight),
+                                       cmocka_unit_test(test_hostile),
+                                       cmocka_unit_test(test_same_twice),
+                                       cmocka_unit_test(test_time_stands_once),
+                                       cmocka_unit_test(test_summary_is_five_lines),
+                                       cmocka_unit_test(test_no_memory)};
+    return cmocka_run_group_tests_name("words", tests, NULL, NULL);
+}
