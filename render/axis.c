@@ -61,6 +61,6 @@ void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double
             style.anchor = GM_ANCHOR_END;
             shown_at = fmin(at, GM_PAGE_RIGHT);
         }
-        gm_put(display, shown_at, y2 + 11, width / axis->steps - 4, style, text);
+        gm_put(display, shown_at, y2 + 11, fmin(width / axis->steps - 4, 80), style, text);
     }
 }

@@ -155,6 +155,7 @@ static void typesetter_init(struct gm_typesetter *t, FcConfig *config, const cha
     cairo_font_options_destroy(options);
     pango_context_set_language(t->context, pango_language_from_string("en"));
     pango_context_set_base_dir(t->context, PANGO_DIRECTION_LTR);
+    pango_context_set_round_glyph_positions(t->context, FALSE); /* letters as far apart as the font says */
     for (int size = 0; size < GM_TEXT_SIZES; size++)
         for (int weight = 0; weight < GM_WEIGHTS; weight++) {
             PangoFontDescription *font = pango_font_description_new();

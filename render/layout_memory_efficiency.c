@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 
 static const double label_width = 84, bar_x = GM_PAGE_LEFT + 92, bar_width = GM_PAGE_RIGHT - 146 - GM_PAGE_LEFT - 92;
 static const double good_from = 95, excellent_from = 98; /* the limits of gm_grade_of */
@@ -86,11 +87,12 @@ static void draw_grades(struct gm_page *page, const struct gm_report *report)
     struct gm_shown_devices shown = gm_devices_shown(report);
     gm_page_section(page, "Allocated / reserved", NULL);
     page->y += 14;
-    size_t rows = shown.n + (report->device_count > 1);
+    bool has_total = report->device_count != 1;
+    size_t rows = shown.n + has_total;
     double bottom = page->y + pitch * (double)rows;
     draw_scale(page->display, page->y, bottom);
     double middle = page->y + pitch / 2;
-    if (report->device_count > 1) {
+    if (has_total) {
         draw_grade_row(page->display, "All devices", &report->totals, middle, true);
         middle += pitch;
     }

@@ -6,6 +6,7 @@
 
 #include "analyze/base/utf8.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -39,44 +40,52 @@ static unsigned advance(uint32_t code)
     return code < 0x2e80 ? 112 : 130; /* symbols; then CJK, emoji and the like */
 }
 
-static double em_of(enum gm_text_size size, enum gm_weight weight)
+/* What a text is measured for. */
+struct font {
+    double unit; /* a hundredth of an em, with one percent of safety */
+    bool is_bold;
+};
+
+static struct font font_of(enum gm_text_size size, enum gm_weight weight)
 {
-    return gm_text_pixels(size) * (weight == GM_BOLD ? 1.15 : 1.01) / 100;
+    return (struct font){gm_text_pixels(size) * 1.01 / 100, weight == GM_BOLD};
 }
 
 /* Length of the character at s[0..n), n > 0; ill-formed bytes (there should be none) count one by one. */
-static size_t next(const char *s, size_t n, unsigned *width)
+static size_t next(const char *s, size_t n, const struct font *font, double *width)
 {
     uint32_t code = 0xfffd;
     size_t length = gm_utf8_decode(s, n, &code);
-    *width = advance(code);
+    unsigned w = advance(code);
+    *width = font->unit * (font->is_bold ? 1.1 * w + 7 : w);
     return length > 0 ? length : 1;
 }
 
-static double width_of(const char *s, size_t n, double em)
+static double width_of(const char *s, size_t n, const struct font *font)
 {
     double sum = 0;
     for (size_t i = 0; i < n;) {
-        unsigned w;
-        i += next(s + i, n - i, &w);
+        double w;
+        i += next(s + i, n - i, font, &w);
         sum += w;
     }
-    return sum * em;
+    return sum;
 }
 
 double gm_text_width(const char *text, enum gm_text_size size, enum gm_weight weight)
 {
-    return width_of(text, strlen(text), em_of(size, weight));
+    const struct font font = font_of(size, weight);
+    return width_of(text, strlen(text), &font);
 }
 
 /* How many bytes of s[0..n) fit into `width`. */
-static size_t fitting(const char *s, size_t n, double width, double em)
+static size_t fitting(const char *s, size_t n, double width, const struct font *font)
 {
     double sum = 0;
     for (size_t i = 0; i < n;) {
-        unsigned w;
-        size_t length = next(s + i, n - i, &w);
-        sum += w * em;
+        double w;
+        size_t length = next(s + i, n - i, font, &w);
+        sum += w;
         if (sum > width)
             return i;
         i += length;
@@ -85,14 +94,14 @@ static size_t fitting(const char *s, size_t n, double width, double em)
 }
 
 /* The first byte of the longest tail of s[0..n) that fits into `width`. */
-static size_t fitting_tail(const char *s, size_t n, double width, double em)
+static size_t fitting_tail(const char *s, size_t n, double width, const struct font *font)
 {
-    double left = width_of(s, n, em);
+    double left = width_of(s, n, font);
     size_t i = 0;
     while (i < n && left > width) {
-        unsigned w;
-        i += next(s + i, n - i, &w);
-        left -= w * em;
+        double w;
+        i += next(s + i, n - i, font, &w);
+        left -= w;
     }
     return i;
 }
@@ -100,47 +109,47 @@ static size_t fitting_tail(const char *s, size_t n, double width, double em)
 const char *gm_shorten_end(struct gm_display *display, const char *text, double width, enum gm_text_size size,
                            enum gm_weight weight)
 {
-    double em = em_of(size, weight);
+    const struct font measure = font_of(size, weight), *font = &measure;
     size_t n = strlen(text);
-    if (width_of(text, n, em) <= width)
+    if (width_of(text, n, font) <= width)
         return text;
-    size_t keep = fitting(text, n, width - width_of(ELLIPSIS, 3, em), em);
+    size_t keep = fitting(text, n, width - width_of(ELLIPSIS, 3, font), font);
     while (keep > 0 && text[keep - 1] == ' ')
         keep--;
     return gm_display_printf(display, "%.*s" ELLIPSIS, (int)keep, text);
 }
 
 /* "a/b/c.py:1" to ".../c.py:1" with as many directories as fit, or the tail of the name if not even that fits. */
-static const char *shorten_path(struct gm_display *display, const char *path, double width, double em)
+static const char *shorten_path(struct gm_display *display, const char *path, double width, const struct font *font)
 {
     size_t n = strlen(path);
-    if (width_of(path, n, em) <= width)
+    if (width_of(path, n, font) <= width)
         return path;
-    double room = width - width_of(ELLIPSIS, 3, em);
+    double room = width - width_of(ELLIPSIS, 3, font);
     for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
-        if (width_of(slash, strlen(slash), em) <= room)
+        if (width_of(slash, strlen(slash), font) <= room)
             return gm_display_printf(display, ELLIPSIS "%s", slash);
-    return gm_display_printf(display, ELLIPSIS "%s", path + fitting_tail(path, n, room, em));
+    return gm_display_printf(display, ELLIPSIS "%s", path + fitting_tail(path, n, room, font));
 }
 
 const char *gm_shorten_site(struct gm_display *display, const char *site, double width, enum gm_text_size size,
                             enum gm_weight weight)
 {
-    double em = em_of(size, weight);
+    const struct font measure = font_of(size, weight), *font = &measure;
     size_t n = strlen(site);
-    if (width_of(site, n, em) <= width)
+    if (width_of(site, n, font) <= width)
         return site;
     const char *gap = NULL;
     for (const char *p = strstr(site, SITE_GAP); p != NULL; p = strstr(p + 1, SITE_GAP))
         gap = p;
     if (gap == NULL)
-        return strchr(site, '/') != NULL ? shorten_path(display, site, width, em)
+        return strchr(site, '/') != NULL ? shorten_path(display, site, width, font)
                                          : gm_shorten_end(display, site, width, size, weight);
     const char *path = gap + strlen(SITE_GAP);
-    double space = width_of(SITE_GAP, strlen(SITE_GAP), em);
-    double function_width = width_of(site, (size_t)(gap - site), em);
+    double space = width_of(SITE_GAP, strlen(SITE_GAP), font);
+    double function_width = width_of(site, (size_t)(gap - site), font);
     double room = width - space - function_width;
-    path = shorten_path(display, path, room > 0.5 * width ? room : 0.5 * width, em);
+    path = shorten_path(display, path, room > 0.5 * width ? room : 0.5 * width, font);
     const char *function = gm_display_printf(display, "%.*s", (int)(gap - site), site);
     function = gm_shorten_end(display, function, width - space - gm_text_width(path, size, weight), size, weight);
     return gm_display_printf(display, "%s" SITE_GAP "%s", function, path);

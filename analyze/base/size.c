@@ -69,9 +69,10 @@ bool gm_size_parse(const char *text, uint64_t *bytes)
     uint64_t whole = 0, fraction = 0, scale = 1;
     bool any = false;
     for (; isdigit((unsigned char)*s); s++, any = true) {
-        if (whole > (INT64_MAX - 9) / 10)
+        uint64_t digit = (uint64_t)(*s - '0');
+        if (whole > ((uint64_t)INT64_MAX - digit) / 10)
             return false;
-        whole = whole * 10 + (uint64_t)(*s - '0');
+        whole = whole * 10 + digit;
     }
     if (*s == '.')
         for (s++; isdigit((unsigned char)*s); s++, any = true)

@@ -15,7 +15,7 @@
 
 enum { GM_SIZE_TEXT = 24 };
 
-/* "0 B", "512 B", "20.0 KiB", "1.50 MiB", "6.25 GiB", "1.02 TiB": three significant digits or more, never more than
+/* "0 B", "512 B", "20.00 KiB", "1.50 MiB", "6.25 GiB", "1.02 TiB": three significant digits or more, never more than
  * GM_SIZE_TEXT - 1 characters. Rounds half away from zero and never shows 1024 of a unit. Returns out. */
 char *gm_size_format(char out[GM_SIZE_TEXT], uint64_t bytes);
 /* The same with a leading '+' or '-' (U+002D); 0 is "0 B". Returns out. */

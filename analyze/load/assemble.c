@@ -36,7 +36,10 @@ enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error
     if (a != NULL) {
         a->m = gm_snapshot_memory_new();
         const struct gm_node empty = {0};
-        if (a->m != NULL && intern_words(a->m) && GM_VEC_PUSH(&a->nodes, empty)) {
+        /* room from the start, so that no pointer into a stack is ever null */
+        if (a->m != NULL && intern_words(a->m) && GM_VEC_PUSH(&a->nodes, empty) && GM_VEC_ROOM(&a->stack, 64) &&
+            GM_VEC_ROOM(&a->list_items, 64) && GM_VEC_ROOM(&a->dict_pairs, 64) && GM_VEC_ROOM(&a->marks, 16) &&
+            GM_VEC_ROOM(&a->memo, 64) && GM_VEC_ROOM(&a->node_refs, 16)) {
             *assembler = a;
             return GM_OK;
         }

@@ -10,6 +10,7 @@
 #include "analyze/load/sniff.h"
 #include "analyze/load/source.h"
 #include "analyze/load/source_base.h"
+#include "analyze/load/source_filter.h"
 #include "analyze/model/builder.h"
 
 #include <string.h>
@@ -56,6 +57,8 @@ static enum gm_status peel(struct loader *l)
     l->info.format = l->content == GM_CONTENT_PICKLE ? GM_FORMAT_PICKLE
                      : l->content == GM_CONTENT_JSON ? GM_FORMAT_JSON
                                                      : GM_FORMAT_HTML;
+    if (l->content == GM_CONTENT_PICKLE)
+        gm_filter_expect_pickle(&l->source);
     if (l->content != GM_CONTENT_HTML)
         return GM_OK;
     struct gm_source inner = l->source;

@@ -125,6 +125,7 @@ enum gm_status gm_source_open_gzip(struct gm_source *source, struct gm_source *i
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
     g->filter.inner = *inner;
+    g->filter.ratio = GM_EXPANSION_OTHER;
     *inner = (struct gm_source){0};
     g->between_members = g->is_first = true;
     return gm_source_begin(source, gm_source_gzip_read, gunzip_close, g, err);

@@ -115,6 +115,7 @@ enum gm_status gm_source_open_zstd(struct gm_source *source, struct gm_source *i
     }
     ZSTD_DCtx_setParameter(z->context, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
     z->filter.inner = *inner;
+    z->filter.ratio = GM_EXPANSION_OTHER;
     *inner = (struct gm_source){0};
     z->between_frames = true;
     return gm_source_begin(source, gm_source_zstd_read, unzstd_close, z, err);

@@ -30,7 +30,9 @@ enum gm_grade { GM_GRADE_NONE, GM_GRADE_POOR, GM_GRADE_GOOD, GM_GRADE_EXCELLENT 
 enum gm_grade gm_grade_of(double efficiency_percent); /* > 98 excellent, 95 to 98 good, below poor, < 0 none */
 const char *gm_grade_name(enum gm_grade grade);       /* "excellent", "good", "poor", "n/a" */
 
-struct gm_amount { uint64_t bytes, blocks; };
+struct gm_amount {
+    uint64_t bytes, blocks;
+};
 
 /* A share of allocated bytes: a category (or, later, a role). */
 struct gm_slice {
@@ -39,28 +41,39 @@ struct gm_slice {
     uint64_t bytes, blocks;
 };
 
-struct gm_frame_row { const char *name, *filename; uint64_t line; }; /* line GM_REPORT_NONE if unknown */
+struct gm_frame_row {
+    const char *name, *filename;
+    uint64_t line;
+}; /* line GM_REPORT_NONE if unknown */
 
 /* One block of interest. */
 struct gm_block_row {
     uint64_t bytes, requested, address;
-    int64_t device, stream;   /* stream: the file's handle */
-    uint32_t stream_number;   /* 0 = default stream, 1, 2, ... in order of first appearance in the report */
-    const char *pool;         /* "large", "small", "private (0,2) large", ... */
+    int64_t device, stream; /* stream: the file's handle */
+    uint32_t stream_number; /* 0 = default stream, 1, 2, ... in order of first appearance in the report */
+    const char *pool;       /* "large", "small", "private (0,2) large", ... */
     const char *category;
     uint32_t color;
-    const char *role;         /* NULL: not inferred */
-    const char *site;         /* where it was made, short: "forward  model/attention.py:88"; "no stack recorded" */
+    const char *role; /* NULL: not inferred */
+    const char *site; /* where it was made, short: "forward  model/attention.py:88"; "no stack recorded" */
     const struct gm_frame_row *frames; /* innermost first, all of them */
     size_t frame_count;
+};
+
+/* A place in the user's code and what it holds: all allocated blocks of one site and category. */
+struct gm_site_row {
+    const char *site; /* as in gm_block_row */
+    const char *category;
+    uint32_t color;
+    uint64_t bytes, blocks;
 };
 
 /* A live block that keeps cached memory from going back to the driver. */
 struct gm_pin_row {
     struct gm_block_row block;
-    uint64_t pinned_bytes;   /* inactive bytes of its segment or page range that would become releasable without it,
-                                shared equally among the live blocks there when there are several */
-    uint64_t sharers;        /* live blocks in that segment or page range, itself included */
+    uint64_t pinned_bytes; /* inactive bytes of its segment or page range that would become releasable without it,
+                              shared equally among the live blocks there when there are several */
+    uint64_t sharers;      /* live blocks in that segment or page range, itself included */
     uint64_t segment_address, segment_bytes;
 };
 
@@ -80,10 +93,14 @@ struct gm_histogram_bin {
     struct gm_amount active, cached;
 };
 
-struct gm_stream_row { int64_t stream; uint32_t number; struct gm_totals totals; };
+struct gm_stream_row {
+    int64_t stream;
+    uint32_t number;
+    struct gm_totals totals;
+};
 struct gm_pool_row {
-    const char *name; /* as in gm_block_row */
-    const char *kind; /* "small", "large", or "unknown" */
+    const char *name;             /* as in gm_block_row */
+    const char *kind;             /* "small", "large", or "unknown" */
     uint64_t id_first, id_second; /* GM_REPORT_NONE if the file gives no pool id */
     bool is_private, has_expandable;
     struct gm_totals totals;
@@ -93,24 +110,24 @@ struct gm_pool_row {
 struct gm_trace_counts {
     uint64_t events, allocs, frees /* free_completed */, ooms, segment_allocs, segment_frees, segment_maps,
         segment_unmaps, others;
-    uint64_t max_entries;       /* GM_REPORT_NONE if unknown */
-    int overflowed;             /* 1 yes, 0 no, -1 unknown */
-    uint64_t span_us;           /* last minus first time; GM_REPORT_NONE without times */
-    uint64_t peak_reserved;     /* by the contract's rule; GM_REPORT_NONE without events */
+    uint64_t max_entries;   /* GM_REPORT_NONE if unknown */
+    int overflowed;         /* 1 yes, 0 no, -1 unknown */
+    uint64_t span_us;       /* last minus first time; GM_REPORT_NONE without times */
+    uint64_t peak_reserved; /* by the contract's rule; GM_REPORT_NONE without events */
 };
 
 /* The ledger: rows that sum to reserved, from the blocks; and what the file itself states, per device. */
 struct gm_ledger {
     uint64_t allocated_requested; /* requested bytes of allocated blocks */
     uint64_t allocated_rounding;
-    uint64_t pending;             /* block bytes */
+    uint64_t pending; /* block bytes */
     uint64_t releasable, stranded;
-    uint64_t sum;                 /* of the five rows above */
-    uint64_t reserved;            /* sum of segment total_size */
-    int64_t residual;             /* reserved - sum: 0 on a consistent file */
+    uint64_t sum;                                               /* of the five rows above */
+    uint64_t reserved;                                          /* sum of segment total_size */
+    int64_t residual;                                           /* reserved - sum: 0 on a consistent file */
     uint64_t stated_allocated, stated_active, stated_requested; /* the file's own per-segment sums; NONE if absent */
     uint64_t segments_disagreeing; /* segments whose stated totals differ from the sums of their blocks */
-    const char *explanation;      /* why there is a residual or a disagreement; NULL if there is none */
+    const char *explanation;       /* why there is a residual or a disagreement; NULL if there is none */
 };
 
 struct gm_device_report {
@@ -137,7 +154,10 @@ struct gm_finding {
     uint64_t bytes;     /* what is at stake; GM_REPORT_NONE if it has none */
 };
 
-struct gm_setting_row { const char *key, *value; bool is_default; };
+struct gm_setting_row {
+    const char *key, *value;
+    bool is_default;
+};
 
 struct gm_report {
     struct gm_arena arena; /* owns every string and array below */
@@ -165,6 +185,8 @@ struct gm_report {
     size_t category_count;
     const struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */
     size_t top_block_count;
+    const struct gm_site_row *sites; /* most bytes first, ties by site, then category; site_total have been found */
+    size_t site_count, site_total;
     struct gm_histogram_bin histogram[GM_HISTOGRAM_BINS];
     const struct gm_finding *findings; /* most severe first, then most bytes */
     size_t finding_count;

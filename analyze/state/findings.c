@@ -101,8 +101,7 @@ static void find_missing_records(struct list *list, const struct gm_report *repo
     if (without >= GM_MIB && is_share(without, report->totals.allocated, 0.25))
         add(list, "no-stacks", GM_INFO, without, "Much allocated memory has no stack trace",
             "%s of %s allocated (%s %%) was allocated while no stacks were recorded, so it cannot be attributed. Call "
-            "torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is created; for C++ frames "
-            "add stacks=\"all\".",
+            "torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is created.",
             gm_size_format(t.size[0], without), gm_size_format(t.size[1], report->totals.allocated),
             percent(t.percent[0], without, report->totals.allocated));
     if (list->pass->evidence.events == 0 && report->totals.reserved >= GM_MIB)
@@ -129,12 +128,17 @@ static void find_ooms(struct list *list)
         snprintf(asked, sizeof asked, " The first one asked for %s", gm_size_format(t.size[0], e->oom_size));
     if (e->oom_size != GM_ABSENT && e->oom_free != GM_ABSENT)
         snprintf(left, sizeof left, " while the driver had %s left", gm_size_format(t.size[1], e->oom_free));
+    const struct gm_device_report *d = list->pass->devices;
+    while (d->device != e->oom_device)
+        d++;
     add(list, "out-of-memory", GM_CRITICAL, e->oom_size == GM_ABSENT ? GM_REPORT_NONE : e->oom_size,
         "The trace contains out-of-memory errors",
-        "%" PRIu64 " allocation%s failed.%s%s%s At the end of the trace %s was cached, unused: see FRAGMENTATION for "
-        "whether that memory could have served, and the categories for who holds the rest.",
-        e->ooms, plural(e->ooms), asked, left, asked[0] != '\0' ? "." : "",
-        gm_size_format(t.size[2], list->pass->report->totals.inactive));
+        "%" PRIu64 " allocation%s failed.%s%s%s At the end of the trace device %" PRId64 " had %s allocated and %s "
+        "cached, of which %s could go back to the driver: the categories show who holds the first, FRAGMENTATION "
+        "whether the second could have served.",
+        e->ooms, plural(e->ooms), asked, left, asked[0] != '\0' ? "." : "", d->device,
+        gm_size_format(t.size[2], d->totals.allocated), gm_size_format(t.size[3], d->totals.inactive),
+        gm_size_format(t.size[4], d->fragmentation.empty_cache));
 }
 
 /* ---- cached memory ------------------------------------------------------------------------------------------------
@@ -158,20 +162,37 @@ static void find_grade(struct list *list, const struct gm_report *report)
         grade == GM_GRADE_POOR && !is_serious ? " The unused rest is small in bytes." : "");
 }
 
+/* " Device 1 holds 78.0 GiB of the cache." if there are several devices, else "". */
+static const char *largest_holder(char out[80], const struct gm_report *report)
+{
+    char size[GM_SIZE_TEXT];
+    const struct gm_device_report *most = report->devices;
+    for (size_t d = 1; d < report->device_count; d++)
+        if (report->devices[d].totals.inactive > most->totals.inactive)
+            most = &report->devices[d];
+    out[0] = '\0';
+    if (report->device_count > 1)
+        snprintf(out, 80, " Device %" PRId64 " holds %s of the cache.", most->device,
+                 gm_size_format(size, most->totals.inactive));
+    return out;
+}
+
 static void find_cache(struct list *list, const struct gm_report *report)
 {
     const struct gm_totals *totals = &report->totals;
     const struct gm_fragmentation *f = &report->fragmentation;
     struct shown t;
+    char holder[80];
     if (totals->inactive < 100 * GM_MIB || !is_share(totals->inactive, totals->reserved, 0.1))
         return;
     add(list, "large-cache", GM_WARNING, totals->inactive, "More than 10 % of reserved memory is cached and unused",
         "%s of %s reserved (%s %%) is cached: %s lies in memory that could go back to the driver (torch.cuda."
-        "empty_cache() would return %s), %s is stranded next to live blocks. A cache left by a past peak is harmless "
+        "empty_cache() would return %s), %s is stranded next to live blocks.%s A cache left by a past peak is harmless "
         "unless another process, NCCL or a later and larger block needs the memory.",
         gm_size_format(t.size[0], totals->inactive), gm_size_format(t.size[1], totals->reserved),
         percent(t.percent[0], totals->inactive, totals->reserved), gm_size_format(t.size[2], f->releasable),
-        gm_size_format(t.size[3], f->empty_cache), gm_size_format(t.size[4], f->stranded));
+        gm_size_format(t.size[3], f->empty_cache), gm_size_format(t.size[4], f->stranded),
+        largest_holder(holder, report));
 }
 
 static void find_large_blocks(struct list *list, const struct gm_report *report)

@@ -72,8 +72,9 @@ static const char *explain(struct gm_pass *pass, const struct gm_ledger *ledger,
     if (pass->snapshot->source.is_salvaged)
         gm_text_add(&text, "; the file is damaged and only its readable part was counted");
     else
-        gm_text_add(&text, "; the file was changed after it was written, or written by a program that is not PyTorch's "
-                           "allocator, or while the allocator was at work. Figures here are sums of the blocks");
+        gm_text_add(&text,
+                    "; the file was changed after it was written, or its writer was not PyTorch's allocator. Figures "
+                    "here are sums of the blocks");
     const char *copy = text.failed ? NULL : gm_arena_copy(&pass->report->arena, text.data, text.length);
     gm_text_free(&text);
     *failed = copy == NULL;

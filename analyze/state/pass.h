@@ -89,6 +89,7 @@ bool gm_pass_ledger(struct gm_pass *pass);
 bool gm_pass_device_rows(struct gm_pass *pass); /* streams, pools */
 bool gm_pass_slices(struct gm_pass *pass);      /* categories, histogram, blocks with stacks */
 bool gm_pass_top_blocks(struct gm_pass *pass);
+bool gm_pass_call_sites(struct gm_pass *pass);
 bool gm_pass_pin_rows(struct gm_pass *pass);
 bool gm_pass_settings(struct gm_pass *pass);
 bool gm_pass_findings(struct gm_pass *pass);

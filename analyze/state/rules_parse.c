@@ -18,7 +18,8 @@ struct parser {
     size_t line;
     enum place place;
     struct gm_error *err;
-    size_t section_patterns; /* positive patterns of the section at hand */
+    size_t section_patterns; /* positive patterns of the section at hand, and the line where it begins */
+    size_t section_line;
 };
 
 struct token {
@@ -132,9 +133,10 @@ static enum gm_status add_patterns(struct parser *p, const struct token *kind, s
 
 static enum gm_status end_section(struct parser *p)
 {
-    if (p->place == PLACE_CATEGORY && p->section_patterns == 0)
-        return complain(p, "the category before this line has no rule", NULL);
-    return GM_OK;
+    if (p->place != PLACE_CATEGORY || p->section_patterns > 0)
+        return GM_OK;
+    p->line = p->section_line;
+    return complain(p, "this category has no rule", NULL);
 }
 
 static enum gm_status begin_tier(struct parser *p, struct token *rest)
@@ -250,6 +252,7 @@ static enum gm_status begin_category(struct parser *p, struct token *rest)
     if (!GM_VEC_PUSH(&rules->sections, section))
         return no_memory(p);
     p->place = PLACE_CATEGORY;
+    p->section_line = p->line;
     p->section_patterns = 0;
     return GM_OK;
 }
@@ -316,7 +319,7 @@ static enum gm_status parse_text(struct parser *p, const char *text, size_t leng
         length -= n;
     }
     if (p->rules->sections.n == 0)
-        return complain(p, "no category in this file", NULL);
+        return gm_fail(p->err, GM_E_USAGE, GM_NO_OFFSET, "%s: no category in this file", p->name);
     return end_section(p);
 }
 

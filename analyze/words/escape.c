@@ -215,7 +215,9 @@ void gm_escape_alt(struct gm_text *out, const char *s)
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, s + i, n - i);
         unsigned char c = (unsigned char)shown[0];
-        if (c < 0x80 && !is_letter(shown[0]) && !is_digit(shown[0]) && strchr(" .,;()%+-/'", shown[0]) == NULL)
+        bool is_colon = c == ':' && i < n && s[i] == ' ';
+        if (!is_colon && c < 0x80 && !is_letter(shown[0]) && !is_digit(shown[0]) &&
+            strchr(" .,;()%+-/'", shown[0]) == NULL)
             gm_text_printf(out, "&#%u;", c);
         else
             gm_text_add(out, shown);

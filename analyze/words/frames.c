@@ -23,6 +23,14 @@ static bool has_any(const char *s, const char *const *parts)
     return false;
 }
 
+static bool starts_with_any(const char *s, const char *const *starts)
+{
+    for (; *starts != NULL; starts++)
+        if (strncmp(s, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
 static bool ends_in(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);
@@ -47,6 +55,10 @@ static enum kind kind_of(const struct gm_frame_row *frame)
                                               "<frozen",
                                               "runpy.py",
                                               NULL};
+    static const char *const native_noise[] = {
+        "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
+        "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
+        "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
     static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python", "/torch/", NULL};
     const char *name = text_of(frame->name), *file = text_of(frame->filename);
     if (strcmp(name, "_start") == 0 || has_any(name, noise_names) || has_any(file, noise_files))
@@ -54,7 +66,7 @@ static enum kind kind_of(const struct gm_frame_row *frame)
     if (name[0] == '\0' && file[0] == '\0')
         return NOISE;
     if (!ends_in(file, ".py") && strstr(file, ".ipynb") == NULL && file[0] != '<')
-        return strcmp(name, "??") == 0 || name[0] == '\0' ? NOISE : NATIVE;
+        return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? NOISE : NATIVE;
     return has_any(file, libraries) ? LIBRARY : OWN;
 }
 
@@ -122,6 +134,43 @@ static const char *shown_path(const char *file)
     return file;
 }
 
+/* A C++ name without its parameters: they are long and say little. */
+static size_t name_length(const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
+    if (strstr(name, "::") == NULL)
+        return strlen(name);
+    for (size_t i = 0; name[i] != '\0';)
+        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0)
+            i += sizeof anonymous - 1;
+        else if (strncmp(name + i, call, sizeof call - 1) == 0)
+            i += sizeof call - 1;
+        else if (name[i] == '(' && i > 0)
+            return i;
+        else
+            i++;
+    return strlen(name);
+}
+
+/* Appends the name in at most `columns`. */
+static void add_name(struct gm_text *out, const char *name, size_t columns)
+{
+    struct gm_text cut = {0};
+    gm_text_add_bytes(&cut, name, name_length(name));
+    if (cut.failed)
+        out->failed = true;
+    else
+        gm_columns_cut(out, cut.data, columns, false);
+    gm_text_free(&cut);
+}
+
+/* Columns of the name as add_name shows it, if there is room. */
+static size_t name_columns(const char *name)
+{
+    return name_length(name) == strlen(name) ? gm_columns(name)
+                                             : gm_columns(name) - gm_columns(name + name_length(name));
+}
+
 void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t columns)
 {
     const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
@@ -129,16 +178,16 @@ void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t
     if (frame->line != GM_REPORT_NONE && frame->line > 0)
         snprintf(line, sizeof line, ":%" PRIu64, frame->line);
     if (file[0] == '\0' || strcmp(file, "??") == 0) {
-        gm_columns_cut(out, name, columns, false);
+        add_name(out, name, columns);
         return;
     }
     size_t tail = strlen(line), wants = gm_columns(file);
-    size_t for_name = gm_columns(name), least = columns / 2;
+    size_t for_name = name_columns(name), least = columns / 2;
     if (for_name > least && for_name + 2 + wants + tail > columns) {
         size_t spare = wants + tail + 2 < columns - least ? columns - least - wants - tail - 2 : 0;
         for_name = least + spare < for_name ? least + spare : for_name;
     }
-    gm_columns_cut(out, name, for_name, false);
+    add_name(out, name, for_name);
     gm_text_add(out, "  ");
     size_t left = columns > for_name + 2 + tail ? columns - for_name - 2 - tail : 0;
     gm_columns_cut(out, file, left, true);

@@ -7,6 +7,7 @@
 #include "analyze/words/frames.h"
 #include "analyze/words/markdown_parts.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -159,13 +160,18 @@ void gm_md_settings(struct gm_text *out, const struct gm_report *report)
         return;
     gm_md_fold(out, "Allocator settings");
     gm_text_add(out, "| Setting | Value | Default |\n|:--|:--|:--|\n");
-    for (size_t i = 0; i < report->setting_count && gm_md_room(out, report->setting_count - i); i++) {
+    for (size_t i = 0, run = 0; i < report->setting_count && gm_md_room(out, report->setting_count - i); i += run) {
         const struct gm_setting_row *row = &report->settings[i];
+        struct gm_text key = {0};
+        run = gm_settings_run(report, i);
+        gm_settings_key(&key, report, i, run);
+        out->failed = out->failed || key.failed;
         gm_text_add(out, "| ");
-        gm_md_name(out, row->key, GM_MD_NAME, false);
+        gm_md_name(out, key.data != NULL ? key.data : "", GM_MD_NAME, false);
         gm_text_add(out, " | ");
         gm_md_name(out, row->value, SETTING_COLUMNS, false);
         gm_text_printf(out, " | %s |\n", row->is_default ? "yes" : "**no**");
+        gm_text_free(&key);
     }
     gm_md_unfold(out);
 }

@@ -2,7 +2,6 @@
  *
  * analysis_report.txt: the five lines that matter, then sections. 80 columns.
  */
-#include "analyze/base/size.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/text_parts.h"
@@ -12,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL = 10 };
+enum { LABEL = 10, VERDICT_LABEL = 8 };
 
 void gm_text_section(struct gm_text *out, const char *title)
 {
@@ -47,8 +46,8 @@ void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole)
  * sentences, not figures. */
 static void add_verdict_line(struct gm_text *out, const struct gm_verdict_line *line, bool are_sentences)
 {
-    gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
-    size_t left = GM_LINE - LABEL;
+    gm_columns_cell(out, line->label, VERDICT_LABEL, GM_CELL_LEFT);
+    size_t left = GM_LINE - VERDICT_LABEL;
     for (size_t i = 0; i < line->count; i++) {
         size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
         if (i > 0 && wants > left && !(are_sentences && left > GM_LINE / 4))
@@ -60,19 +59,19 @@ static void add_verdict_line(struct gm_text *out, const struct gm_verdict_line *
     gm_text_add_char(out, '\n');
 }
 
-/* The largest block: its place is what counts, and of a long path its end. */
-static void add_where(struct gm_text *out, const struct gm_report *report, const struct gm_verdict_line *line)
+/* The line ends in a place, and of a long path the end is what counts. */
+static void add_where(struct gm_text *out, const struct gm_verdict_line *line)
 {
-    if (report->top_block_count == 0 || gm_columns(line->pieces[0]) <= GM_LINE - LABEL) {
-        add_verdict_line(out, line, false);
-        return;
+    static const char before[] = ": ";
+    const char *piece = line->pieces[0], *place = strstr(piece, before);
+    gm_columns_cell(out, line->label, VERDICT_LABEL, GM_CELL_LEFT);
+    if (place == NULL) {
+        gm_columns_cut(out, piece, GM_LINE - VERDICT_LABEL, false);
+    } else {
+        place += sizeof before - 1;
+        gm_text_add_bytes(out, piece, (size_t)(place - piece)); /* ours, and short */
+        gm_columns_cut(out, place, GM_LINE - VERDICT_LABEL - (size_t)(place - piece), true);
     }
-    const struct gm_block_row *block = &report->top_blocks[0];
-    char size[GM_SIZE_TEXT];
-    gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
-    gm_size_format(size, block->bytes);
-    gm_text_printf(out, "largest block %s: ", size);
-    gm_columns_cut(out, block->site, GM_LINE - LABEL - sizeof "largest block : " + 1 - strlen(size), true);
     gm_text_add_char(out, '\n');
 }
 
@@ -212,7 +211,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     add_salvaged(out, report);
     for (size_t i = 0; i < GM_VERDICT_LINES - 1; i++)
         add_verdict_line(out, gm_verdict_line(&verdict, i), gm_verdict_line(&verdict, i) == &verdict.finding);
-    add_where(out, report, &verdict.where);
+    add_where(out, &verdict.where);
     add_source(out, report);
     add_summary(out, report);
     add_categories(out, report);

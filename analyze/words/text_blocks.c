@@ -10,12 +10,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { FRAMES_SHOWN = 4, PINS_SHOWN = 10 };
+enum { FRAMES_SHOWN = 4, PINS_SHOWN = 10, LOOK_BACK = 200 };
 
-/* The first block of those before `i` with the same stack, or i. */
+/* The first block with the same stack among the LOOK_BACK before `i`, or i. */
 static size_t same_stack(const struct gm_report *report, size_t i)
 {
-    for (size_t j = 0; j < i; j++)
+    for (size_t j = i > LOOK_BACK ? i - LOOK_BACK : 0; j < i; j++)
         if (gm_frames_equal(&report->top_blocks[j], &report->top_blocks[i]))
             return j;
     return i;
@@ -55,10 +55,13 @@ void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report)
         snprintf(place, sizeof place, " device %" PRId64 " stream %" PRIu32 " 0x%" PRIx64, block->device,
                  block->stream_number, block->address);
         gm_columns_cut(out, place, GM_LINE - 42, false);
-        gm_text_add(out, "\n       ");
+        gm_text_add_char(out, '\n');
+        if (block->frame_count == 0) /* the category says so */
+            continue;
+        gm_text_repeat(out, ' ', 7);
         size_t first = same_stack(report, i);
         char note[40] = "";
-        if (first != i && block->frame_count > 0)
+        if (first != i)
             snprintf(note, sizeof note, "  (stack of %zu)", first + 1);
         size_t columns = GM_LINE - 7 - gm_columns(note);
         gm_columns_cut(out, block->site, columns, true);

@@ -4,6 +4,7 @@
  */
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/settings.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>
@@ -102,17 +103,20 @@ void gm_text_settings(struct gm_text *out, const struct gm_report *report)
     if (report->setting_count == 0)
         gm_text_add(out, "  Recorded, but empty.\n");
     struct gm_text defaults = {0};
-    for (size_t i = 0; i < report->setting_count; i++) {
+    for (size_t i = 0, run = 0; i < report->setting_count; i += run) {
         const struct gm_setting_row *row = &report->settings[i];
-        if (row->is_default) {
-            gm_text_printf(&defaults, "%s%s = %s", defaults.length > 0 ? ", " : "", row->key, row->value);
-            continue;
-        }
         struct gm_text line = {0};
-        gm_text_printf(&line, "%s = %s", row->key, row->value);
-        gm_text_add(out, "  ");
-        gm_columns_wrap(out, line.failed ? "" : line.data, 4);
-        out->failed = out->failed || line.failed;
+        run = gm_settings_run(report, i);
+        gm_settings_key(&line, report, i, run);
+        gm_text_printf(&line, " = %s", row->value[0] != '\0' ? row->value : "(empty)");
+        if (line.failed) {
+            out->failed = true;
+        } else if (row->is_default) {
+            gm_text_printf(&defaults, "%s%s", defaults.length > 0 ? ", " : "", line.data);
+        } else {
+            gm_text_add(out, "  ");
+            gm_columns_wrap(out, line.data, 4);
+        }
         gm_text_free(&line);
     }
     if (defaults.length > 0) {

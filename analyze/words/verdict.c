@@ -99,7 +99,7 @@ static void make_finding(struct gm_verdict_line *line, const struct gm_report *r
     uint64_t ooms = 0;
     for (size_t i = 0; i < report->device_count; i++)
         ooms += report->devices[i].trace.ooms;
-    if (ooms > 0 && (f == NULL || strstr(f->id, "oom") == NULL))
+    if (ooms > 0 && (f == NULL || strcmp(f->id, "out-of-memory") != 0))
         piece(line, "ran out of memory %" PRIu64 " time%s", ooms, plural(ooms));
     if (f != NULL && f->bytes != GM_REPORT_NONE)
         piece(line, "%s: %s (%s)", gm_severity_name(f->severity), f->title,
@@ -112,16 +112,46 @@ static void make_finding(struct gm_verdict_line *line, const struct gm_report *r
         piece(line, "nothing stands out");
 }
 
+enum { WHERE_BLOCKS = 50 }; /* however many the user asked for */
+
+/* Bytes and number of the first n top blocks made in the same place as block `first`. */
+static struct gm_amount made_there(const struct gm_report *report, size_t first, size_t n)
+{
+    struct gm_amount sum = {0, 0};
+    for (size_t i = first; i < n; i++)
+        if (strcmp(report->top_blocks[i].site, report->top_blocks[first].site) == 0) {
+            sum.bytes += report->top_blocks[i].bytes;
+            sum.blocks++;
+        }
+    return sum;
+}
+
+/* The place where most bytes of the top blocks were made. */
 static void make_where(struct gm_verdict_line *line, const struct gm_report *report)
 {
     line->label = "Where";
-    if (report->top_block_count == 0) {
-        piece(line, "no block is allocated");
+    size_t best = SIZE_MAX, n = report->top_block_count < WHERE_BLOCKS ? report->top_block_count : WHERE_BLOCKS;
+    struct gm_amount most = {0, 0};
+    for (size_t i = 0; i < n; i++) {
+        if (report->top_blocks[i].frame_count == 0)
+            continue;
+        struct gm_amount sum = made_there(report, i, n);
+        if (sum.bytes > most.bytes) {
+            most = sum;
+            best = i;
+        }
+    }
+    if (best == SIZE_MAX) {
+        piece(line,
+              report->top_block_count == 0 ? "no block is allocated" : "no stack recorded for the largest blocks");
         return;
     }
-    const struct gm_block_row *block = &report->top_blocks[0];
-    piece(line, "largest block %s (%s): %s", gm_size_format((char[GM_SIZE_TEXT]){0}, block->bytes), block->category,
-          block->site);
+    char a[GM_SIZE_TEXT];
+    gm_size_format(a, most.bytes);
+    if (most.blocks == 1)
+        piece(line, "%s in one block: %s", a, report->top_blocks[best].site);
+    else
+        piece(line, "%s in %" PRIu64 " of top %zu blocks: %s", a, most.blocks, n, report->top_blocks[best].site);
 }
 
 void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)

@@ -24,7 +24,7 @@ struct gm_verdict {
     struct gm_verdict_line largest; /* the largest categories */
     struct gm_verdict_line cached;  /* what is reserved but unused, and what could be given back */
     struct gm_verdict_line finding; /* running out of memory, the first finding */
-    struct gm_verdict_line where;   /* the largest block and where it was made */
+    struct gm_verdict_line where;   /* where most bytes of the largest blocks were made */
 };
 
 void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report);

@@ -114,12 +114,11 @@ class Outputs(Case):
     def test_closed_streams(self):
         for closed in ([1], [0, 1], [0, 1, 2], [2], [1, 2]):
             with self.subTest(closed=closed):
-                done = self.run_it("snapshot.pickle", code=5 if 1 in closed else 0, stdin=None, stdout=None, stderr=None,
-                                   preexec_fn=lambda: [os.close(fd) for fd in closed])
-                self.assertEqual(done.stdout, None)
+                self.run_it("snapshot.pickle", code=5 if 1 in closed else 0,
+                            preexec_fn=lambda closed=closed: [os.close(fd) for fd in closed])
                 self.assertEqual(self.assert_complete(self.latest())["snapshot"]["path"], "snapshot.pickle")
-        for fd in ([0], [1], [2]):
-            self.run_it("-q", "snapshot.pickle", stdin=None, preexec_fn=lambda: os.close(fd[0]))
+        for fd in (0, 1, 2):
+            self.run_it("-q", "snapshot.pickle", preexec_fn=lambda fd=fd: os.close(fd))
 
     def test_reader_that_goes_away(self):
         read, write_end = os.pipe()

@@ -220,7 +220,7 @@ class Checks(Case):
         """Peak reserved of the fixture is 72 MiB, by hand."""
         self.run_it("--fail-above", "72MiB", "snapshot.pickle")
         done = self.run_it("--fail-above", str(72 * MIB - 1), "snapshot.pickle", code=1)
-        self.assert_one_error(done, "snapshot.pickle", "72.0 MiB", "device 0")
+        self.assert_one_error(done, "snapshot.pickle", "72.00 MiB", "device 0")
         self.assert_complete(self.latest())
         self.assertEqual(len(done.stdout.splitlines()), 5)
 

@@ -41,8 +41,8 @@ static void test_refused(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"", "my.rules:0: no category in this file"},
-        {"tier a\n\n# x\n", "my.rules:4: no category in this file"},
+        {"", "my.rules: no category in this file"},
+        {"tier a\n\n# x\n", "my.rules: no category in this file"},
         {"\n\nword x\n", "my.rules:3: a pattern before the first 'noise' or 'tier': 'word'"},
         {"category X\n", "my.rules:1: a category stands before the first 'tier'"},
         {"tier a b\n", "my.rules:1: 'tier' takes a name of one word"},
@@ -55,8 +55,8 @@ static void test_refused(void **state)
         {"tier a\ncategory Other\nword x", "my.rules:2: this name is reserved: 'Other'"},
         {"tier a\ncategory No stack recorded #000000\nword x",
          "my.rules:2: this name is reserved: 'No stack recorded'"},
-        {"tier a\ncategory X\ncategory Y\nword y\n", "my.rules:3: the category before this line has no rule"},
-        {"tier a\ncategory X\nnot word x\n", "my.rules:4: the category before this line has no rule"},
+        {"tier a\ncategory X\ncategory Y\nword y\n", "my.rules:2: this category has no rule"},
+        {"tier a\ncategory X\nnot word x\n", "my.rules:2: this category has no rule"},
         {"tier a\ncategory X\nword x\ncategory X\nword y\n", "my.rules:4: this category stands twice in one tier: 'X'"},
         {"tier a\ncategory X #000001\nword x\ntier b\ncategory X #000002\nword y\n",
          "my.rules:5: this category already has another colour: 'X'"},

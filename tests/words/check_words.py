@@ -46,7 +46,8 @@ def check_text(sample):
     text = dump(sample, "text")
     for number, line in enumerate(text.split("\n"), 1):
         expect(columns(line) <= 80, f"{sample} text line {number} has {columns(line)} columns: {line!r}")
-        expect(not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", line), f"{sample} text line {number}: {line!r}")
+        unsafe = re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", line)
+        expect(not unsafe, f"{sample} text line {number}: {line!r}")
         expect(line == line.rstrip(" ") or sample == "hostile", f"{sample} text line {number} ends in blanks")
     for title in ["SUMMARY", "MEMORY BY CATEGORY", "FRAGMENTATION ANALYSIS", "OPTIMIZATION RECOMMENDATIONS",
                   "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER", "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
@@ -143,12 +144,13 @@ def check_values(reports):
     expect(sum(c["bytes"] for c in small["categories"]) == 768 * MIB == small["totals"]["allocated_bytes"], "small sum")
     expect([c["percent"] for c in small["categories"]] == [66.6667, 33.3333], "small percents")
     f = small["fragmentation"]
-    expect(f["releasable_bytes"] + f["stranded_bytes"] == small["totals"]["inactive_bytes"] == 254 * MIB, "small cached")
+    expect(f["releasable_bytes"] + f["stranded_bytes"] == 254 * MIB, "small cached")
+    expect(small["totals"]["inactive_bytes"] == 254 * MIB, "small inactive")
     expect(small["timeline"]["devices"][0]["peak_reserved_bytes"] == 1200 * MIB, "small peak")
     expect(small["timeline"]["devices"][0]["peak_allocated_bytes"] is None, "small peak allocated")
     expect(small["top_blocks"][0]["frames"][0]["line"] is None, "absent line")
-    expect(small["top_blocks"][0]["frames"][3] == {"name": "forward", "filename": "/home/user/project/model/attention.py",
-                                                   "line": 88}, "frame")
+    forward = {"name": "forward", "filename": "/home/user/project/model/attention.py", "line": 88}
+    expect(small["top_blocks"][0]["frames"][3] == forward, "frame")
     expect(small["ledger"]["residual_bytes"] == 0, "small residual")
     expect(small["findings"][1]["bytes"] is None, "absent bytes")
     expect(small["created"] == "2025-11-14 14:30:25", "created")
@@ -173,7 +175,7 @@ def check_values(reports):
     for name in ["a\\|b", "</details></table><h1>x", "line\nbreak\r\nand\ttab", "\x1b[31mred\x07",
                  "bad utf8 \ufffd\ufffd(", "\u202eright to left", "\u4e2d\u6587\u6587\u4ef6 \U0001f600 wide"]:
         expect(name in names, f"hostile name {name!r} did not survive")
-    expect(hostile["top_blocks"][0]["address"] == 2**64 - 1 - 0 or hostile["top_blocks"][0]["address"] is None, "address")
+    expect(hostile["top_blocks"][0]["address"] is None, "absent address")
     expect(hostile["top_blocks"][1]["address"] == 2**64 - 2, "address")
     expect(hostile["top_blocks"][0]["device"] == -2**63, "device")
 

@@ -106,7 +106,11 @@ static const struct gm_finding small_findings[] = {
     {"no-history", GM_INFO, "Some blocks have no stack", "Record from the start of the program.", GM_REPORT_NONE}};
 static const struct gm_setting_row small_settings[] = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128", false},
                                                        {"expandable_segments", "False", true},
-                                                       {"garbage_collection_threshold", "0.0", true}};
+                                                       {"garbage_collection_threshold", "0.0", true},
+                                                       {"roundup_power2_divisions.1", "0", true},
+                                                       {"roundup_power2_divisions.2", "0", true},
+                                                       {"roundup_power2_divisions.4", "8", false},
+                                                       {"pinned.x", "", true}};
 static const char *const small_warnings[] = {"unknown key 'flavour' in a segment (4 times)"};
 
 static void set_source(struct gm_report *r, const char *path)

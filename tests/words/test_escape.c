@@ -107,6 +107,7 @@ static void test_alt_and_url(void **state)
 {
     (void)state;
     assert_escapes(gm_escape_alt, "Memory (by category), 50%.", "Memory (by category), 50%.");
+    assert_escapes(gm_escape_alt, "Overview: x:y", "Overview: x&#58;y");
     assert_escapes(gm_escape_alt, "a]b`<\"@", "a&#93;b&#96;&#60;&#34;&#64;");
     assert_escapes(gm_escape_url, "memory_overview.png", "memory_overview.png");
     assert_escapes(gm_escape_url, "a b)\"\xc3\xa9", "a%20b%29%22%C3%A9");
@@ -225,7 +226,7 @@ static void test_telling_frames(void **state)
 {
     (void)state;
     const struct gm_frame_row frames[] = {{"unwind::unwind", "??", 0},
-                                          {"at::empty", "Empty.cpp", 1},
+                                          {"at::native::softmax", "SoftMax.cpp", 1},
                                           {"softmax", "/x/site-packages/torch/nn/functional.py", 2},
                                           {"softmax2", "/x/site-packages/torch/nn/functional.py", 3},
                                           {"forward", "/home/me/a.py", 4},
@@ -258,6 +259,10 @@ static void test_frame_text(void **state)
     assert_frame("f", "/x/site-packages/torch/nn/f.py", 5, 40, "f  torch/nn/f.py:5");
     assert_frame("f", "/very/long/path/to/a/file.py", 12345, 24, "f  ...to/a/file.py:12345");
     assert_frame("f", "??", 0, 24, "f");
+    assert_frame("at::native::copy_(at::Tensor&, bool)", "??", 0, 40, "at::native::copy_");
+    assert_frame("(anonymous namespace)::f(int)", "??", 0, 40, "(anonymous namespace)::f");
+    assert_frame("a::b::operator()(int) const", "x.cpp", 7, 40, "a::b::operator()  x.cpp:7");
+    assert_frame("main(x)", "a.py", 7, 40, "main(x)  a.py:7");
     assert_frame("f", NULL, GM_REPORT_NONE, 24, "f");
     assert_frame("a_very_long_function_name", "short.py", 1, 30, "a_very_long_fun...  short.py:1");
 }

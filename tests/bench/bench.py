@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Speed and memory of gmanalyze as ratios, measured in turns with what it is compared to, in one run.
+
+usage: bench.py [--full] [--rounds N]
+
+Compared: the whole job (process start, five charts, everything written) with pickle.load alone; decoding with a bare
+scan of the same opcodes, which is the limit for one core. The snapshots are a real one of 3 MB and two made of it by
+repeating its trace, if ../shared (or $GM_SHARED) is there; else the demo. Large files are kept in build/bench.
+"""
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CACHE = os.path.join(SOURCE, "build", "bench")
+BINARY = os.environ.get("GMANALYZE") or os.path.join(SOURCE, "build", "bin", "gmanalyze")
+SHARED = os.environ.get("GM_SHARED") or os.path.join(SOURCE, "..", "shared")
+REAL = os.path.join(SHARED, "snapshots", "Wedsonlin__assignment2-systems__results__medium_128_training_memory_snapshot.pickle")
+MKBIG = os.path.join(SHARED, "tools", "mkbig.py")
+OLD_TOOL_SECONDS = 3.9  # the Python tool that users had, on the real snapshot of 3 MB
+MIB = 1 << 20
+
+# pickle.load without its danger, at its full speed: the C unpickler, which calls back only for globals.
+PICKLE_LOAD = """
+import pickle, sys, time
+class Restricted(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"refused {module}.{name}")
+start = time.perf_counter()
+with open(sys.argv[1], "rb") as file:
+    snapshot = Restricted(file).load()
+print(time.perf_counter() - start)
+sys.stdout.flush()
+import os
+os._exit(0)
+"""
+
+
+def run(command, **options):
+    """Seconds, peak resident bytes (not below this process's own, about 12 MiB), stdout, stderr."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdout=out, stderr=err, **options)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        said, complained = out.read().decode(), err.read().decode()
+    if child.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit code {child.returncode}\n{complained}")
+    return seconds, usage.ru_maxrss * 1024, said, complained
+
+
+def phases_of(complained):
+    """{"read+decode": seconds, ...} from what gmanalyze -v says."""
+    pairs = re.findall(r"(read\+decode|analyse|draw|write|total) ([\d.]+) ms", complained)
+    return {name: float(value) / 1000 for name, value in pairs}
+
+
+class Measured:
+    def __init__(self, path, rounds, scan):
+        self.size = os.path.getsize(path)
+        whole, loads, scans, phases, self.peak, self.load_peak = [], [], [], [], 0, 0
+        with tempfile.TemporaryDirectory(prefix="gmanalyze-bench-") as results:
+            run([BINARY, "-q", "-o", results, path])  # the file into the page cache, the fonts' cache too
+            for _ in range(rounds):
+                scans.append(float(run([scan, path])[2].split()[0]))
+                seconds, peak, _, complained = run([BINARY, "-q", "-v", "-o", results, path])
+                whole.append(seconds)
+                phases.append(phases_of(complained))
+                self.peak = max(self.peak, peak)
+                _, self.load_peak, said, _ = run([sys.executable, "-c", PICKLE_LOAD, path])
+                loads.append(float(said))
+        self.whole, self.load, self.scan = map(statistics.median, (whole, loads, scans))
+        self.phases = {name: statistics.median(p[name] for p in phases) for name in phases[0]}
+
+
+def show_goal(what, value, limit, unit, at_least=False):
+    met = value >= limit if at_least else value <= limit
+    print(f"  {'met   ' if met else 'MISSED'} {what:<46} {value:9.2f} {unit:<4} goal {'>=' if at_least else '<='} {limit:.2f}"
+          f"  ({value / limit:.2f} of it)")
+
+
+def show(name, path, rounds, scan, is_real):
+    m = Measured(path, rounds, scan)
+    print(f"{name}: {m.size / MIB:.1f} MiB, median of {rounds}")
+    print(f"  whole job      {1e3 * m.whole:10.1f} ms   {m.size / m.whole / 1e9:6.3f} GB/s   peak {m.peak / MIB:8.1f} MiB")
+    for phase in ("read+decode", "analyse", "draw", "write"):
+        print(f"    {phase:<12} {1e3 * m.phases[phase]:10.1f} ms   {100 * m.phases[phase] / m.whole:5.1f} %")
+    rest = m.whole - sum(m.phases[phase] for phase in ("read+decode", "analyse", "draw", "write"))
+    print(f"    {'the rest':<12} {1e3 * rest:10.1f} ms   {100 * rest / m.whole:5.1f} %   (process start and end)")
+    print(f"  pickle.load    {1e3 * m.load:10.1f} ms   {m.size / m.load / 1e9:6.3f} GB/s   peak {m.load_peak / MIB:8.1f} MiB")
+    print(f"  opcode scan    {1e3 * m.scan:10.1f} ms   {m.size / m.scan / 1e9:6.3f} GB/s")
+    decode = m.phases["read+decode"]
+    if m.size < 16 * MIB:
+        if is_real:
+            show_goal("whole job, of the old tool's 3900 ms, 1/100", 1e3 * m.whole, 10 * OLD_TOOL_SECONDS, "ms")
+        print(f"         {'whole job, faster than pickle.load by':<46} {m.load / m.whole:9.2f} x")
+    else:
+        show_goal("whole job, faster than pickle.load by", m.load / m.whole, 10, "x", at_least=True)
+        show_goal("peak memory, of the file's size", m.peak / m.size, 1, "x")
+        show_goal("whole job, of the time of the scan", m.whole / m.scan, 3, "x")
+    show_goal("decoding, of the speed of the scan", 100 * m.scan / decode, 40, "%", at_least=True)
+    print()
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--rounds", type=int, default=11)
+    options = parser.parse_args()
+    os.makedirs(CACHE, exist_ok=True)
+    scan = os.path.join(CACHE, "opcode_scan")
+    subprocess.run([os.environ.get("CC", "cc"), "-O3", "-o", scan, os.path.join(SOURCE, "tests/bench/opcode_scan.c")],
+                   check=True)
+    demo = os.path.join(CACHE, "demo.pickle")
+    subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tests/data/make_demo_snapshot.py"), demo], check=True)
+    show("demo", demo, options.rounds, scan, False)
+    if not os.path.exists(REAL):
+        print("no shared snapshots here: the real one and the large ones are left out")
+        return
+    show("medium_128_training", REAL, options.rounds, scan, True)
+    for n, rounds in ((75, min(5, options.rounds)), (750, 1)) if options.full else ((75, min(5, options.rounds)),):
+        big = os.path.join(CACHE, f"medium_128_training_x{n}.pickle")
+        if not os.path.exists(big):
+            print(f"making {big}", flush=True)
+            subprocess.run([sys.executable, MKBIG, REAL, big + ".part", str(n)], check=True, stdout=subprocess.DEVNULL)
+            os.rename(big + ".part", big)
+        show(f"the same, trace repeated {n} times", big, rounds, scan, True)
+
+
+main()

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pictures: read back by libpng, small enough, the same every time and from every thread, nothing at the edges,
+ * colours exact, and texts no wider than the layout believed.
+ */
+#include "render/charts.h"
+#include "render/fonts.h"
+#include "render/layout.h"
+#include "render/metric.h"
+#include "render/theme.h"
+#include "tests/render/samples.h"
+
+#include <math.h>
+#include <png.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_BYTES = 150 * 1000, MARGIN = 20 };
+
+static int setup(void **state)
+{
+    struct gm_error err;
+    struct gm_painter *painter;
+    if (gm_painter_new(&painter, &err) != GM_OK) {
+        print_error("%s\n", err.message);
+        return -1;
+    }
+    *state = painter;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    gm_painter_free(*state);
+    return 0;
+}
+
+struct picture {
+    unsigned width, height;
+    uint32_t *pixels; /* 0xRRGGBB */
+};
+
+static struct picture read_back(const struct gm_png *png)
+{
+    assert_true(png->length > 33);
+    assert_int_equal(png->data[24], 8); /* bits */
+    assert_int_equal(png->data[25], 3); /* a palette */
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    if (!png_image_begin_read_from_memory(&image, png->data, png->length))
+        fail_msg("libpng: %s", image.message);
+    image.format = PNG_FORMAT_RGB;
+    uint8_t *rgb = malloc(PNG_IMAGE_SIZE(image));
+    struct picture p = {image.width, image.height, malloc(sizeof *p.pixels * image.width * image.height)};
+    assert_true(rgb != NULL && p.pixels != NULL);
+    if (!png_image_finish_read(&image, NULL, rgb, 0, NULL) || image.warning_or_error)
+        fail_msg("libpng: %s", image.message);
+    for (size_t i = 0; i < (size_t)p.width * p.height; i++)
+        p.pixels[i] = (uint32_t)rgb[3 * i] << 16 | (uint32_t)rgb[3 * i + 1] << 8 | rgb[3 * i + 2];
+    free(rgb);
+    return p;
+}
+
+static void check_margins(const struct picture *p)
+{
+    for (unsigned y = 0; y < p->height; y++)
+        for (unsigned x = 0; x < p->width; x++)
+            if ((x < MARGIN || y < MARGIN || x >= p->width - MARGIN || y >= p->height - MARGIN) &&
+                p->pixels[y * p->width + x] != GM_PAPER)
+                fail_msg("something is painted at %u, %u of %u x %u", x, y, p->width, p->height);
+}
+
+/* The middle of every solid bar that nothing lies on has the very colour that the layout asked for. */
+static void check_colors(const struct picture *p, const struct gm_display *d)
+{
+    size_t seen = 0;
+    for (size_t i = 0; i < d->items.n; i++) {
+        const struct gm_rect_item *r = &d->items.v[i].rect;
+        if (d->items.v[i].kind != GM_ITEM_RECT || r->role == GM_RECT_PLAIN || r->fill.hatch != GM_HATCH_NONE ||
+            r->w < 4)
+            continue;
+        unsigned x = (unsigned)((r->x + r->w) * GM_DISPLAY_SCALE) - 4, y = (unsigned)(r->y * GM_DISPLAY_SCALE) + 3;
+        assert_int_equal(p->pixels[y * p->width + x], r->fill.color);
+        seen++;
+    }
+    print_message("%zu bars have their colours\n", seen);
+}
+
+static void test_pictures(void **state)
+{
+    struct gm_painter *painter = *state;
+    for (int s = 0; s < SAMPLE_COUNT; s++) {
+        struct gm_report report;
+        sample_make(&report, (enum sample)s);
+        for (int c = 0; c < GM_CHART_COUNT; c++) {
+            struct gm_png png, again;
+            struct gm_error err;
+            assert_int_equal(gm_chart_draw(&png, painter, &report, (enum gm_chart)c, &err), GM_OK);
+            assert_true(png.length < MOST_BYTES);
+            struct picture p = read_back(&png);
+            assert_int_equal(p.width, 1800);
+            check_margins(&p);
+            struct gm_display d = {0};
+            gm_chart_layout(&d, &report, (enum gm_chart)c);
+            assert_int_equal(p.height, (unsigned)ceil(d.height * GM_DISPLAY_SCALE));
+            check_colors(&p, &d);
+            gm_display_free(&d);
+            assert_int_equal(gm_chart_draw(&again, painter, &report, (enum gm_chart)c, &err), GM_OK);
+            assert_int_equal(png.length, again.length);
+            assert_memory_equal(png.data, again.data, png.length);
+            free(p.pixels);
+            free(png.data);
+            free(again.data);
+        }
+        gm_report_free(&report);
+    }
+}
+
+struct job {
+    struct gm_painter *painter;
+    const struct gm_report *report;
+    int first; /* the chart to begin with, so that threads draw different ones at the same time */
+    struct gm_png png[GM_CHART_COUNT];
+    enum gm_status status;
+};
+
+static void *draw_all(void *arg)
+{
+    struct job *job = arg;
+    for (int i = 0; i < GM_CHART_COUNT; i++) {
+        int c = (job->first + i) % GM_CHART_COUNT;
+        enum gm_status status = gm_chart_draw(&job->png[c], job->painter, job->report, (enum gm_chart)c, NULL);
+        if (status != GM_OK)
+            job->status = status;
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    enum { THREADS = 4, ROUNDS = 3 };
+    static const enum sample samples[] = {SAMPLE_EIGHT, SAMPLE_HOSTILE};
+    for (size_t s = 0; s < 2; s++) {
+        struct gm_report report;
+        sample_make(&report, samples[s]);
+        struct job alone = {.painter = *state, .report = &report};
+        draw_all(&alone);
+        assert_int_equal(alone.status, GM_OK);
+        for (int round = 0; round < ROUNDS; round++) {
+            struct job jobs[THREADS] = {{0}};
+            pthread_t threads[THREADS];
+            for (int i = 0; i < THREADS; i++) {
+                jobs[i] = (struct job){.painter = *state, .report = &report, .first = i};
+                assert_int_equal(pthread_create(&threads[i], NULL, draw_all, &jobs[i]), 0);
+            }
+            for (int i = 0; i < THREADS; i++) {
+                pthread_join(threads[i], NULL);
+                assert_int_equal(jobs[i].status, GM_OK);
+                for (int c = 0; c < GM_CHART_COUNT; c++) {
+                    assert_int_equal(jobs[i].png[c].length, alone.png[c].length);
+                    assert_memory_equal(jobs[i].png[c].data, alone.png[c].data, alone.png[c].length);
+                    free(jobs[i].png[c].data);
+                }
+            }
+        }
+        for (int c = 0; c < GM_CHART_COUNT; c++)
+            free(alone.png[c].data);
+        gm_report_free(&report);
+    }
+}
+
+static void test_two_painters(void **state)
+{
+    struct gm_painter *other;
+    assert_int_equal(gm_painter_new(&other, NULL), GM_OK);
+    struct gm_report report;
+    sample_make(&report, SAMPLE_HOSTILE);
+    struct gm_png a, b;
+    assert_int_equal(gm_chart_draw(&a, *state, &report, GM_CHART_TOP_CONSUMERS, NULL), GM_OK);
+    assert_int_equal(gm_chart_draw(&b, other, &report, GM_CHART_TOP_CONSUMERS, NULL), GM_OK);
+    assert_int_equal(a.length, b.length);
+    assert_memory_equal(a.data, b.data, a.length);
+    free(a.data);
+    free(b.data);
+    gm_report_free(&report);
+    gm_painter_free(other);
+}
+
+/* Real widths must not exceed the estimate, or texts would be ellipsised although the layout left enough room. */
+static void test_estimates(void **state)
+{
+    static const char *const texts[] = {
+        "Memory overview",
+        "Top consumers",
+        "Category breakdown",
+        "Size distribution",
+        "Memory efficiency",
+        "12.50 GiB",
+        "1014.2 MiB",
+        "99.9%",
+        "4,611,686",
+        "Optimizer State",
+        "cuBLAS/cuDNN workspace",
+        "forward  torchtitan/models/llama3/model/attention.py:188",
+        "_init_group  torch/optim/adamw.py:160",
+        "at::native::empty_cuda(c10::ArrayRef<long>, ...)  aten/src/ATen/native/cuda/EmptyTensor.cpp:84",
+        "36.05 GiB reserved  \xc2\xb7  35.69 GiB allocated  \xc2\xb7  365.5 MiB cached  \xc2\xb7  99.0% efficient",
+        "The 30 largest blocks, by where they were made",
+        "excellent",
+        "torch.cuda.empty_cache() would return 1 GiB",
+        "iiiiiiiiiijjjjjjjjjjllllllllll",
+        "WWWWWWWWWWMMMMMMMMMM@@@@@@@@@@",
+        "!\"#$%&'()*+,-./:;<=>?[\\]^_`{|}~",
+        "\xd0\xbf\xd1\x80\xd1\x8f\xd0\xbc\xd0\xbe\xd0\xb9",
+        "\xc3\x9c\x62\x65r Gr\xc3\xb6\xc3\x9f\x65 \xe2\x80\xa6",
+    };
+    struct gm_painter *painter = *state;
+    double widest = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int size = 0; size < GM_TEXT_SIZES; size++)
+            for (int weight = 0; weight < GM_WEIGHTS; weight++) {
+                const struct gm_text_item item = {
+                    .text = texts[i], .size = (enum gm_text_size)size, .weight = (enum gm_weight)weight};
+                double real = gm_painter_text_width(painter, &item);
+                double estimate = gm_text_width(item.text, item.size, item.weight);
+                assert_true(real > 0);
+                widest = fmax(widest, real / estimate);
+                if (real > estimate)
+                    fail_msg("\"%s\" is %.1f wide, estimated %.1f (size %d, weight %d)", texts[i], real, estimate, size,
+                             weight);
+            }
+    print_message("widest: %.3f of the estimate\n", widest);
+}
+
+static void test_no_such_chart(void **state)
+{
+    struct gm_report report = {.run_name = "r"};
+    struct gm_png png;
+    struct gm_error err;
+    assert_int_equal(gm_chart_draw(&png, *state, &report, GM_CHART_COUNT, &err), GM_E_INTERNAL);
+    assert_null(png.data);
+}
+
+/* More colours than a palette has: the exact ones stay exact, the others become near ones. */
+static void test_palette_overflow(void **state)
+{
+    (void)state;
+    enum { W = 512, H = 128 };
+    uint16_t *v = malloc(sizeof *v * W * H);
+    assert_non_null(v);
+    for (unsigned i = 0; i < W * H; i++)
+        v[i] = (uint16_t)i; /* every pixel value there is */
+    const struct gm_pixels pixels = {v, W, H, W};
+    uint32_t exact[200];
+    for (unsigned i = 0; i < 200; i++)
+        exact[i] = (i * 1237U & 0x1fU) << 19 | (i * 331U & 0x3fU) << 10 | (i & 0x1fU) << 3;
+    struct gm_png_scratch scratch = {0};
+    struct gm_palette palette;
+    assert_int_equal(gm_png_index(&scratch, &palette, &pixels, exact, 200, NULL), GM_OK);
+    assert_int_equal(palette.n, 256);
+    struct gm_png png;
+    assert_int_equal(gm_png_compress(&png, &scratch, &palette, W, H, NULL), GM_OK);
+    struct picture p = read_back(&png);
+    for (unsigned i = 0; i < 200; i++) {
+        unsigned pixel = exact[i] >> 19 << 11 | (exact[i] >> 10 & 0x3f) << 5 | (exact[i] >> 3 & 0x1f);
+        assert_int_equal(p.pixels[pixel], exact[i]);
+    }
+    free(p.pixels);
+    free(png.data);
+    free(v);
+    gm_png_scratch_free(&scratch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pictures),  cmocka_unit_test(test_threads),       cmocka_unit_test(test_two_painters),
+        cmocka_unit_test(test_estimates), cmocka_unit_test(test_no_such_chart), cmocka_unit_test(test_palette_overflow),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

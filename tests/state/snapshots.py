@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real snapshots beside the checkout, read by Python without executing anything, and what gmanalyze says of them."""
+import base64
+import io
+import json
+import os
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+
+class RestrictedUnpickler(pickle.Unpickler):
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"refused: {module}.{name}")
+
+
+def load(path):
+    data = path.read_bytes()
+    if path.suffix == ".html":
+        texts = re.findall(rb'"base64": *"([A-Za-z0-9+/=]+)"', data)
+        if not texts:
+            return None
+        data = base64.b64decode(max(texts, key=len))
+    found = RestrictedUnpickler(io.BytesIO(data)).load()
+    return {"segments": found} if isinstance(found, list) else found
+
+
+def shared_folder():
+    given = os.environ.get("GM_SHARED")
+    return pathlib.Path(given) if given else pathlib.Path(__file__).resolve().parents[3] / "shared"
+
+
+def snapshots():
+    """(path, object) for every snapshot; ends the test as skipped if there is none."""
+    folder = shared_folder() / "snapshots"
+    paths = [p for p in sorted(folder.rglob("*")) if p.suffix in (".pickle", ".pkl", ".html")]
+    if not paths:
+        print("skipped: no snapshots beside the checkout")
+        sys.exit(SKIPPED)
+    for path in paths:
+        found = load(path)
+        if found is not None:
+            yield path, found
+
+
+def program():
+    path = sys.argv[1] if len(sys.argv) > 1 else ""
+    if not os.access(path, os.X_OK):
+        print("skipped: no gmanalyze to test")
+        sys.exit(SKIPPED)
+    return path
+
+
+def analysis(binary, path):
+    with tempfile.TemporaryDirectory() as results:
+        command = [binary, "-q", "--no-charts", "--json", "-", "-o", results, str(path)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{path.name}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+        text = done.stdout.decode()
+        return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]
+
+
+def frames_of(block):
+    if "frames" in block:
+        return block["frames"] or []
+    history = block.get("history")
+    return (history[0].get("frames") or []) if history else []
+
+
+def requested_of(block):
+    if "requested_size" in block:
+        return block["requested_size"]
+    history = block.get("history")
+    if history and "real_size" in history[0]:
+        return history[0]["real_size"]
+    return block["size"]
