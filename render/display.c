@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONGEST_TEXT = 1000 };
+
 void gm_display_free(struct gm_display *display)
 {
     free(display->items.v);
@@ -41,7 +43,15 @@ void gm_display_text(struct gm_display *display, const struct gm_text_item *text
     if (text->text == NULL || text->text[0] == '\0')
         return;
     struct gm_item item = {.kind = GM_ITEM_TEXT, .text = *text};
-    item.text.text = gm_arena_copy(&display->arena, text->text, strlen(text->text));
+    size_t length = strnlen(text->text, LONGEST_TEXT + 1);
+    if (length <= LONGEST_TEXT) {
+        item.text.text = gm_arena_copy(&display->arena, text->text, length);
+    } else {
+        length = LONGEST_TEXT;
+        while (length > 0 && ((unsigned char)text->text[length] & 0xc0) == 0x80) /* not inside of a character */
+            length--;
+        item.text.text = gm_arena_printf(&display->arena, "%.*s\xe2\x80\xa6", (int)length, text->text);
+    }
     if (item.text.text == NULL)
         display->failed = true;
     else

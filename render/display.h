@@ -78,7 +78,7 @@ void gm_display_rect(struct gm_display *display, double x, double y, double w, d
                      enum gm_rect_role role);
 void gm_display_line(struct gm_display *display, double x1, double y1, double x2, double y2, uint32_t color,
                      bool is_dashed);
-/* `text` is copied. */
+/* `text` is copied; of one that no page could show whole only the beginning (a name in a file may have megabytes). */
 void gm_display_text(struct gm_display *display, const struct gm_text_item *text);
 /* A formatted string that lives as long as the list; "" (and failed) if there is no memory. */
 const char *gm_display_printf(struct gm_display *display, const char *format, ...)

@@ -126,10 +126,9 @@ static const char *shorten_path(struct gm_display *display, const char *path, do
     if (width_of(path, n, font) <= width)
         return path;
     double room = width - width_of(ELLIPSIS, 3, font);
-    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/'))
-        if (width_of(slash, strlen(slash), font) <= room)
-            return gm_display_printf(display, ELLIPSIS "%s", slash);
-    return gm_display_printf(display, ELLIPSIS "%s", path + fitting_tail(path, n, room, font));
+    const char *tail = path + fitting_tail(path, n, room, font);
+    const char *slash = strchr(tail, '/');
+    return gm_display_printf(display, ELLIPSIS "%s", slash != NULL ? slash : tail);
 }
 
 const char *gm_shorten_site(struct gm_display *display, const char *site, double width, enum gm_text_size size,
@@ -139,9 +138,10 @@ const char *gm_shorten_site(struct gm_display *display, const char *site, double
     size_t n = strlen(site);
     if (width_of(site, n, font) <= width)
         return site;
-    const char *gap = NULL;
-    for (const char *p = strstr(site, SITE_GAP); p != NULL; p = strstr(p + 1, SITE_GAP))
-        gap = p;
+    const char *gap = NULL; /* the last one */
+    for (size_t i = n; i >= 2 && gap == NULL; i--)
+        if (memcmp(site + i - 2, SITE_GAP, 2) == 0)
+            gap = site + i - 2;
     if (gap == NULL)
         return strchr(site, '/') != NULL ? shorten_path(display, site, width, font)
                                          : gm_shorten_end(display, site, width, size, weight);

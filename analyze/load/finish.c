@@ -24,9 +24,50 @@ static enum gm_status no_memory(struct finisher *f)
 
 /* ---- salvage: closing what is open ------------------------------------------------------------------------------ */
 
-static bool is_open(const struct gm_value *v)
+static bool is_open(const struct gm_value *v, enum gm_open type)
 {
-    return GM_REF_KIND(v->ref) == GM_KIND_OPEN;
+    return v->ref == GM_REF(GM_KIND_OPEN, type);
+}
+
+/* Completes the last value as far as that can be told, and hands it to the container that it belongs to if that lies in
+ * the same group, the values from `base` on. *changed: there may be more to do. */
+static enum gm_status close_last(struct finisher *f, size_t base, bool is_marked, bool *changed)
+{
+    struct gm_assembler *a = f->a;
+    size_t last = a->stack.n - 1;
+    struct gm_value *v = a->stack.v + last;
+    *changed = true;
+    if (is_open(v, GM_OPEN_DICT)) { /* a row with fields missing is no row */
+        gm_assembler_cut(a, last);
+        return GM_OK;
+    }
+    enum gm_status status = GM_OK;
+    if (is_open(v, GM_OPEN_LIST)) {
+        size_t first = GM_OPEN_COUNT(v) > 0 ? GM_OPEN_FIRST(v) : a->list_items.n;
+        status = gm_assembler_seal(a, v, f->offset, f->err);
+        if (status != GM_OK)
+            return status;
+        a->list_items.n = first;
+    }
+    /* Above a mark, a dictionary's keys and values take turns: a value where a key should be is the one item of the list
+     * before it. Without marks every value belongs to what lies below it. */
+    bool is_key = GM_REF_KIND(v->ref) == GM_KIND_STRING;
+    bool is_item = !is_marked || ((last - base) % 2 == 0 && !is_key && is_open(&a->stack.v[base - 1], GM_OPEN_DICT));
+    if (is_item && last > base && is_open(v - 1, GM_OPEN_LIST))
+        return gm_assembler_append(a, last, f->offset, f->err);
+    if (!is_marked && last >= 2 && is_open(v - 2, GM_OPEN_DICT)) {
+        if (last > 2)
+            gm_assembler_cut(a, last - 2);
+        else
+            status = gm_assembler_put(a, 1, false, f->offset, f->err);
+        return status;
+    }
+    if (!is_marked && last >= 1 && is_open(v - 1, GM_OPEN_DICT)) { /* a key whose value is missing */
+        gm_assembler_cut(a, last);
+        return GM_OK;
+    }
+    *changed = false;
+    return GM_OK;
 }
 
 /* Closes unfinished containers from the innermost out. Lists keep the items they have. A dictionary that is not
@@ -34,34 +75,26 @@ static bool is_open(const struct gm_value *v)
 static enum gm_status close_open(struct finisher *f)
 {
     struct gm_assembler *a = f->a;
-    a->marks.n = 0;
-    while (a->stack.n > 1 || (a->stack.n == 1 && is_open(&a->stack.v[0]))) {
-        size_t c = a->stack.n - 1;
-        while (c > 0 && !is_open(&a->stack.v[c]))
-            c--;
-        struct gm_value *v = &a->stack.v[c];
+    for (;;) {
+        bool is_marked = a->marks.n > 0, changed = true;
+        size_t base = is_marked ? a->marks.v[--a->marks.n] : 0;
         enum gm_status status = GM_OK;
-        if (!is_open(v)) {
-            gm_assembler_cut(a, 1);
-        } else if (GM_REF_INDEX(v->ref) == GM_OPEN_LIST) {
-            status = gm_assembler_append(a, c + 1, f->offset, f->err);
-            uint64_t bits = a->stack.v[c].bits;
-            if (status == GM_OK)
-                status = gm_assembler_seal(a, &a->stack.v[c], f->offset, f->err);
-            if (status == GM_OK && (uint32_t)bits > 0)
-                a->list_items.n = (size_t)(bits >> 32);
-        } else if (c > 0) {
-            gm_assembler_cut(a, c);
-        } else {
-            gm_assembler_cut(a, c + 1 + (a->stack.n - c - 1) / 2 * 2);
-            status = gm_assembler_put(a, c + 1, false, f->offset, f->err);
-            if (status == GM_OK)
-                status = gm_assembler_seal(a, &a->stack.v[c], f->offset, f->err);
+        is_marked = is_marked && base > 0; /* a mark at the very bottom has no container below it */
+        while (status == GM_OK && changed && a->stack.n > (is_marked ? base : 1))
+            status = close_last(f, base, is_marked, &changed);
+        if (status != GM_OK || !is_marked)
+            return status; /* the outermost value is sealed by the caller */
+        if (is_open(&a->stack.v[base - 1], GM_OPEN_LIST))
+            status = gm_assembler_append(a, base, f->offset, f->err);
+        else if (base > 1)
+            gm_assembler_cut(a, base - 1);
+        else {
+            gm_assembler_cut(a, base + (a->stack.n - base) / 2 * 2);
+            status = gm_assembler_put(a, base, false, f->offset, f->err);
         }
         if (status != GM_OK)
             return status;
     }
-    return GM_OK;
 }
 
 /* ---- looking things up ------------------------------------------------------------------------------------------ */
@@ -523,6 +556,8 @@ enum gm_status gm_assembler_finish(struct gm_assembler *a, struct gm_snapshot *s
     enum gm_status status = is_partial ? close_open(&f) : GM_OK;
     if (status != GM_OK)
         return status;
+    if (is_partial && a->stack.n > 1)
+        gm_assembler_cut(a, 1);
     if (a->stack.n != 1)
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "no memory snapshot: the file holds nothing complete");
     status = gm_assembler_seal(a, &a->stack.v[0], offset, err);

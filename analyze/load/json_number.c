@@ -63,8 +63,10 @@ size_t gm_json_number_parse(const unsigned char *s, size_t n, struct gm_json_num
     }
     if (i == first)
         return i;
-    if (s[first] == '0' && i > first + 1) /* 01 is no number: the 1 should not be there */
+    if (s[first] == '0' && i > first + 1) { /* a number cannot begin with 0 and go on: the digit behind is too much */
+        *number = (struct gm_json_number){.kind = GM_JSON_INTEGER, .is_negative = number->is_negative};
         return first + 1;
+    }
     bool ok;
     size_t length = skip_fraction(s, n, i, &ok);
     if (length == GM_JSON_NUMBER_MAX)

@@ -72,6 +72,23 @@ static void add_findings(struct gm_json *json, const struct gm_report *report)
     gm_json_close(json, ']');
 }
 
+static void add_call_sites(struct gm_json *json, const struct gm_report *report)
+{
+    gm_json_open(json, "call_sites", '[');
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct gm_site_row *row = &report->sites[i];
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_string(json, "site", row->site);
+        gm_json_string(json, "category", row->category);
+        gm_json_number(json, "bytes", row->bytes);
+        gm_json_number(json, "blocks", row->blocks);
+        gm_json_percent(json, "percent", row->bytes, report->totals.allocated);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+    gm_json_number(json, "call_sites_total", report->site_total);
+}
+
 static void add_histogram(struct gm_json *json, const struct gm_report *report)
 {
     gm_json_open(json, "histogram", '[');
@@ -139,6 +156,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     add_findings(&json, report);
 
     /* What follows is more than the schema asks for. */
+    add_call_sites(&json, report);
     gm_json_ledger(&json, &report->ledger);
     add_histogram(&json, report);
     add_settings(&json, report);

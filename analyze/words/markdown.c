@@ -3,17 +3,20 @@
  * README.md: what GitHub shows for a run directory, and what people paste into a pull request. What matters stands on
  * top and open, the rest is folded.
  */
+#include "analyze/words/block_runs.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/escape.h"
 #include "analyze/words/markdown_parts.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/sites.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { BLOCKS_OPEN = 10, FINDING_DETAIL = 1200 };
+enum { SITES = 10, FINDING_DETAIL = 1200 };
 
 bool gm_md_room(struct gm_text *out, size_t left)
 {
@@ -36,6 +39,19 @@ static void add_cut(struct gm_text *out, const char *s, size_t columns, bool kee
 void gm_md_name(struct gm_text *out, const char *name, size_t columns, bool keep_tail)
 {
     add_cut(out, name, columns, keep_tail, gm_escape_code);
+}
+
+void gm_md_site(struct gm_text *out, const char *site)
+{
+    if (!gm_site_has_stack(site)) { /* the category says so */
+        gm_text_add_char(out, '-');
+        return;
+    }
+    struct gm_text shown = {0};
+    gm_site_add(&shown, site, GM_MD_PATH);
+    out->failed = out->failed || shown.failed;
+    gm_escape_code(out, shown.data != NULL ? shown.data : "");
+    gm_text_free(&shown);
 }
 
 void gm_md_prose(struct gm_text *out, const char *text, size_t columns)
@@ -172,36 +188,63 @@ static void add_categories(struct gm_text *out, const struct gm_report *report)
     }
 }
 
-static void add_blocks(struct gm_text *out, const struct gm_report *report, size_t from, size_t to)
+static void add_sites(struct gm_text *out, const struct gm_report *report)
 {
-    gm_text_add(out, "| # | Size | Category | Made in | Device | Stream |\n|--:|--:|:--|:--|--:|--:|\n");
-    for (size_t i = from; i < to && gm_md_room(out, to - i); i++) {
-        const struct gm_block_row *block = &report->top_blocks[i];
-        gm_text_printf(out, "| %zu |", i + 1);
-        gm_md_size_cell(out, block->bytes);
+    size_t n = report->site_count < SITES ? report->site_count : SITES;
+    gm_text_add(out, "\n## Largest call sites\n\n");
+    if (n == 0) {
+        gm_text_add(out, report->totals.allocated == 0 ? "No block is allocated.\n" : "None is listed.\n");
+        return;
+    }
+    gm_text_add(out, "| Size | Share | Blocks | Category | Made in |\n|--:|--:|--:|:--|:--|\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_site_row *row = &report->sites[i];
+        gm_text_add_char(out, '|');
+        gm_md_size_cell(out, row->bytes);
+        gm_md_percent_cell(out, row->bytes, report->totals.allocated);
+        gm_md_count_cell(out, row->blocks);
         gm_text_add_char(out, ' ');
+        gm_md_prose(out, row->category, GM_MD_NAME);
+        gm_text_add(out, " | ");
+        gm_md_site(out, row->site);
+        gm_text_add(out, " |\n");
+    }
+    gm_text_add_char(out, '\n');
+    gm_sites_add_sum(out, report, n);
+    gm_text_add_char(out, '\n');
+}
+
+static void add_blocks(struct gm_text *out, const struct gm_report *report)
+{
+    size_t n = report->top_block_count;
+    gm_text_add(out, "| # | Size | Category | Made in | Device | Stream |\n|--:|--:|:--|:--|--:|--:|\n");
+    for (size_t i = 0; i < n && gm_md_room(out, n - i);) {
+        const struct gm_block_row *block = &report->top_blocks[i];
+        const struct gm_block_run run = gm_block_run(report, i, n);
+        char s[GM_NUMBER_TEXT];
+        gm_bytes_format(s, block->bytes);
+        if (run.count > 1)
+            gm_text_printf(out, "| %zu-%zu | %zu x %s | ", i + 1, i + run.count, run.count, s);
+        else
+            gm_text_printf(out, "| %zu | %s | ", i + 1, s);
         gm_md_prose(out, block->category, GM_MD_NAME);
         gm_text_add(out, " | ");
-        gm_md_name(out, block->site, GM_MD_PATH, true);
+        gm_md_site(out, block->site);
         gm_text_printf(out, " | %" PRId64 " | %" PRIu32 " |\n", block->device, block->stream_number);
+        i += run.count;
     }
 }
 
 static void add_top_blocks(struct gm_text *out, const struct gm_report *report)
 {
-    size_t n = report->top_block_count;
-    gm_text_add(out, "\n## Largest blocks\n\n");
-    if (n == 0) {
-        gm_text_add(out, "No block is allocated.\n");
+    if (report->top_block_count == 0)
         return;
-    }
-    add_blocks(out, report, 0, n < BLOCKS_OPEN ? n : BLOCKS_OPEN);
+    char title[64];
+    snprintf(title, sizeof title, "The %zu largest blocks", report->top_block_count);
+    gm_md_fold(out, report->top_block_count > 1 ? title : "The largest block");
+    add_blocks(out, report);
+    gm_md_unfold(out);
     gm_md_stacks(out, report);
-    if (n > BLOCKS_OPEN) {
-        gm_md_fold(out, "The next largest blocks");
-        add_blocks(out, report, BLOCKS_OPEN, n);
-        gm_md_unfold(out);
-    }
 }
 
 static void add_findings(struct gm_text *out, const struct gm_report *report)
@@ -244,6 +287,7 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     add_summary(out, report);
     add_devices(out, report);
     add_categories(out, report);
+    add_sites(out, report);
     add_top_blocks(out, report);
     add_findings(out, report);
     if (charts != NULL && charts[0] != NULL && charts[2] != NULL) {

@@ -39,7 +39,7 @@ void gm_md_stacks(struct gm_text *out, const struct gm_report *report)
         if (is_known)
             continue;
         if (shown++ == 0)
-            gm_md_fold(out, "Their stacks");
+            gm_md_fold(out, "Stacks of the largest blocks");
         char s[GM_NUMBER_TEXT];
         gm_text_printf(out, "%s**%zu.** %s, ", shown > 1 ? "\n" : "", i + 1, gm_bytes_format(s, block->bytes));
         gm_md_prose(out, block->category, GM_MD_NAME);
@@ -69,7 +69,7 @@ void gm_md_pins(struct gm_text *out, const struct gm_report *report)
         gm_text_add_char(out, ' ');
         gm_md_prose(out, pin->block.category, GM_MD_NAME);
         gm_text_add(out, " | ");
-        gm_md_name(out, pin->block.site, GM_MD_PATH, true);
+        gm_md_site(out, pin->block.site);
         gm_text_add(out, " |\n");
     }
     gm_md_unfold(out);

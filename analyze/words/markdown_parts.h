@@ -21,6 +21,8 @@ enum { GM_MD_BUDGET = 56000, GM_MD_NAME = 60, GM_MD_PATH = 100 };
 bool gm_md_room(struct gm_text *out, size_t left);
 /* A name as a code span, cut to `columns`. */
 void gm_md_name(struct gm_text *out, const char *name, size_t columns, bool keep_tail);
+/* A call site as a code span; "-" if no stack was recorded. */
+void gm_md_site(struct gm_text *out, const char *site);
 /* Prose, cut likewise. */
 void gm_md_prose(struct gm_text *out, const char *text, size_t columns);
 /* " 1.50 GiB |": one cell. */

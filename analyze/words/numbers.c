@@ -58,6 +58,11 @@ char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole,
     return out;
 }
 
+const char *gm_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us)
 {
     if (us == GM_REPORT_NONE)

@@ -16,6 +16,8 @@ char *gm_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes);
 /* 100 * part / whole with `decimals` (0 to 4) decimals, rounded half up, without a percent sign; "n/a" if whole is 0.
  * Exact while whole is below 16 TiB. Returns out. */
 char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole, unsigned decimals);
+/* "s", or "" for 1. */
+const char *gm_plural(uint64_t count);
 /* Microseconds as "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min"; "n/a" for GM_REPORT_NONE. */
 char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us);
 

@@ -4,6 +4,7 @@
  */
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/sites.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
@@ -59,7 +60,7 @@ static void add_verdict_line(struct gm_text *out, const struct gm_verdict_line *
     gm_text_add_char(out, '\n');
 }
 
-/* The line ends in a place, and of a long path the end is what counts. */
+/* The line ends in a place. */
 static void add_where(struct gm_text *out, const struct gm_verdict_line *line)
 {
     static const char before[] = ": ";
@@ -70,7 +71,7 @@ static void add_where(struct gm_text *out, const struct gm_verdict_line *line)
     } else {
         place += sizeof before - 1;
         gm_text_add_bytes(out, piece, (size_t)(place - piece)); /* ours, and short */
-        gm_columns_cut(out, place, GM_LINE - VERDICT_LABEL - (size_t)(place - piece), true);
+        gm_site_add(out, place, GM_LINE - VERDICT_LABEL - (size_t)(place - piece));
     }
     gm_text_add_char(out, '\n');
 }
@@ -106,8 +107,11 @@ static void add_source(struct gm_text *out, const struct gm_report *report)
                    strcmp(report->snapshot.compression, "none") == 0 ? "" : " in ",
                    strcmp(report->snapshot.compression, "none") == 0 ? "" : report->snapshot.compression,
                    gm_bytes_format(a, report->snapshot.disk_bytes));
-    gm_text_printf(&line, "%s segments, %s blocks, %s events", gm_count_format(a, report->snapshot.segments),
-                   gm_count_format(b, report->snapshot.blocks), gm_count_format(c, report->snapshot.events));
+    gm_text_printf(&line, "%s segment%s, ", gm_count_format(a, report->snapshot.segments),
+                   gm_plural(report->snapshot.segments));
+    gm_text_printf(&line, "%s block%s, %s event%s", gm_count_format(b, report->snapshot.blocks),
+                   gm_plural(report->snapshot.blocks), gm_count_format(c, report->snapshot.events),
+                   gm_plural(report->snapshot.events));
     gm_text_add_char(out, '\n');
     gm_text_repeat(out, ' ', LABEL);
     if (line.failed)
@@ -215,6 +219,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     add_source(out, report);
     add_summary(out, report);
     add_categories(out, report);
+    gm_text_sites(out, report);
     gm_text_top_blocks(out, report);
     gm_text_fragmentation(out, report);
     add_findings(out, report);

@@ -2,9 +2,11 @@
  *
  * analysis_report.txt: the largest blocks with where they were made, and fragmentation with the blocks that pin it.
  */
+#include "analyze/words/block_runs.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/frames.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>
@@ -12,12 +14,20 @@
 
 enum { FRAMES_SHOWN = 4, PINS_SHOWN = 10, LOOK_BACK = 200 };
 
-/* The first block with the same stack among the LOOK_BACK before `i`, or i. */
-static size_t same_stack(const struct gm_report *report, size_t i)
+/* The entries of the list so far, by their first block; the last LOOK_BACK of them. */
+struct entries {
+    size_t first[LOOK_BACK];
+    size_t count;
+};
+
+/* The first block of the entry that shows the stack of block `i`, or i. */
+static size_t same_stack(const struct gm_report *report, const struct entries *entries, size_t i)
 {
-    for (size_t j = i > LOOK_BACK ? i - LOOK_BACK : 0; j < i; j++)
-        if (gm_frames_equal(&report->top_blocks[j], &report->top_blocks[i]))
-            return j;
+    for (size_t k = entries->count > LOOK_BACK ? entries->count - LOOK_BACK : 0; k < entries->count; k++) {
+        size_t shown = entries->first[k % LOOK_BACK];
+        if (gm_frames_equal(&report->top_blocks[shown], &report->top_blocks[i]))
+            return shown;
+    }
     return i;
 }
 
@@ -29,10 +39,67 @@ static void add_frames(struct gm_text *out, const struct gm_block_row *block)
         const struct gm_frame_row *frame = &block->frames[index[i]];
         if (gm_frames_is_site(block, frame))
             continue;
-        gm_text_repeat(out, ' ', 9);
-        gm_frames_add(out, frame, GM_LINE - 9);
+        gm_text_repeat(out, ' ', 10);
+        gm_frames_add(out, frame, GM_LINE - 10);
         gm_text_add_char(out, '\n');
     }
+}
+
+/* "  15-50  16.00 MiB x 36  Optimizer State  device 0 stream 0 0x713e00000" */
+static void add_entry(struct gm_text *out, const struct gm_block_row *block, size_t first, size_t count)
+{
+    struct gm_text line = {0};
+    char text[128];
+    if (count > 1)
+        snprintf(text, sizeof text, "%zu-%zu", first + 1, first + count);
+    else
+        snprintf(text, sizeof text, "%zu", first + 1);
+    gm_text_printf(&line, "%6s", text);
+    gm_text_size(&line, block->bytes, 11);
+    if (count > 1)
+        snprintf(text, sizeof text, " x %zu", count);
+    gm_text_printf(&line, "%-6s ", count > 1 ? text : "");
+    gm_columns_cell(&line, block->category, 23, GM_CELL_LEFT);
+    gm_text_printf(&line, " device %" PRId64 " stream %" PRIu32 " 0x%" PRIx64, block->device, block->stream_number,
+                   block->address);
+    out->failed = out->failed || line.failed;
+    gm_columns_cut(out, line.data != NULL ? line.data : "", GM_LINE, false);
+    gm_text_add_char(out, '\n');
+    gm_text_free(&line);
+}
+
+/* What the line with the site says behind it: "  (576.0 MiB in all; stack of 5)". */
+static void make_note(struct gm_text *note, const struct gm_block_run *run, size_t i, size_t stack)
+{
+    char s[GM_NUMBER_TEXT];
+    if (run->count > 1)
+        gm_text_printf(note, "%s in all", gm_bytes_format(s, run->bytes));
+    if (stack != i)
+        gm_text_printf(note, "%sstack of %zu%s", run->count > 1 ? "; " : "", stack + 1,
+                       run->has_other_stacks ? " and others" : "");
+    else if (run->has_other_stacks)
+        gm_text_add(note, "; stacks differ");
+}
+
+static void add_made(struct gm_text *out, const struct gm_report *report, const struct gm_block_run *run, size_t i,
+                     const struct entries *entries)
+{
+    const struct gm_block_row *block = &report->top_blocks[i];
+    size_t stack = block->frame_count > 0 ? same_stack(report, entries, i) : i;
+    struct gm_text note = {0};
+    make_note(&note, run, i, stack);
+    bool has_note = note.length > 0;
+    out->failed = out->failed || note.failed;
+    if (block->frame_count > 0) {
+        gm_text_repeat(out, ' ', 8);
+        gm_site_add(out, block->site, GM_LINE - 8 - (has_note ? note.length + 4 : 0));
+        gm_text_printf(out, has_note ? "  (%s)\n" : "\n", note.data);
+    } else if (has_note) { /* the category says that there is no stack */
+        gm_text_printf(out, "        (%s; the address is that of the first)\n", note.data);
+    }
+    if (stack == i)
+        add_frames(out, block);
+    gm_text_free(&note);
 }
 
 void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report)
@@ -44,30 +111,14 @@ void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report)
         snprintf(title, sizeof title, "TOP ALLOCATIONS");
     gm_text_section(out, title);
     if (report->top_block_count == 0)
-        gm_text_add(out, "  No block is allocated.\n");
-    for (size_t i = 0; i < report->top_block_count; i++) {
-        const struct gm_block_row *block = &report->top_blocks[i];
-        gm_text_printf(out, "%4zu ", i + 1);
-        gm_text_size(out, block->bytes, 11);
-        gm_text_add(out, "  ");
-        gm_columns_cell(out, block->category, 24, GM_CELL_LEFT);
-        char place[128];
-        snprintf(place, sizeof place, " device %" PRId64 " stream %" PRIu32 " 0x%" PRIx64, block->device,
-                 block->stream_number, block->address);
-        gm_columns_cut(out, place, GM_LINE - 42, false);
-        gm_text_add_char(out, '\n');
-        if (block->frame_count == 0) /* the category says so */
-            continue;
-        gm_text_repeat(out, ' ', 7);
-        size_t first = same_stack(report, i);
-        char note[40] = "";
-        if (first != i)
-            snprintf(note, sizeof note, "  (stack of %zu)", first + 1);
-        size_t columns = GM_LINE - 7 - gm_columns(note);
-        gm_columns_cut(out, block->site, columns, true);
-        gm_text_printf(out, "%s\n", note);
-        if (first == i)
-            add_frames(out, block);
+        gm_text_add(out, report->totals.allocated == 0 ? "  No block is allocated.\n" : "  None is listed.\n");
+    struct entries entries = {.count = 0};
+    for (size_t i = 0; i < report->top_block_count;) {
+        struct gm_block_run run = gm_block_run(report, i, report->top_block_count);
+        add_entry(out, &report->top_blocks[i], i, run.count);
+        add_made(out, report, &run, i, &entries);
+        entries.first[entries.count++ % LOOK_BACK] = i;
+        i += run.count;
     }
 }
 
@@ -97,7 +148,7 @@ static void add_pins(struct gm_text *out, const struct gm_fragmentation *f)
         gm_text_size(out, pin->segment_bytes, 12);
         gm_text_count(out, pin->sharers, 9);
         gm_text_add(out, "  ");
-        gm_columns_cut(out, pin->block.site, GM_LINE - 49, true);
+        gm_site_add(out, pin->block.site, GM_LINE - 49);
         gm_text_add_char(out, '\n');
     }
     if (f->pin_count > PINS_SHOWN)

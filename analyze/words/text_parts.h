@@ -18,6 +18,7 @@ void gm_text_count(struct gm_text *out, uint64_t count, size_t columns);
 /* A percentage with one decimal, right-aligned in 8 columns with its sign. */
 void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole);
 
+void gm_text_sites(struct gm_text *out, const struct gm_report *report);
 void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report);
 void gm_text_fragmentation(struct gm_text *out, const struct gm_report *report);
 void gm_text_devices(struct gm_text *out, const struct gm_report *report);

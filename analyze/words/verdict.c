@@ -4,6 +4,7 @@
 #include "analyze/base/size.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/sites.h"
 #include "analyze/words/words.h"
 
 #include <inttypes.h>
@@ -32,12 +33,8 @@ static void piece(struct gm_verdict_line *line, const char *format, ...)
     memcpy(to + end, "...", 4);
 }
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static void make_memory(struct gm_verdict_line *line, const struct gm_report *report)
+/* with_cached: for a summary that has no line of its own for what is cached. */
+static void make_memory(struct gm_verdict_line *line, const struct gm_report *report, bool with_cached)
 {
     line->label = "Memory";
     const struct gm_totals *t = &report->totals;
@@ -53,6 +50,9 @@ static void make_memory(struct gm_verdict_line *line, const struct gm_report *re
     } else {
         piece(line, "%s reserved", gm_size_format(a, t->reserved));
         piece(line, "%s allocated", gm_size_format(a, t->allocated));
+        if (with_cached && t->inactive > 0)
+            piece(line, "%s cached (%s releasable)", gm_size_format(a, t->inactive),
+                  gm_size_format((char[GM_SIZE_TEXT]){0}, report->fragmentation.releasable));
         piece(line, "efficiency %s %% (%s)", gm_percent_format(b, t->allocated, t->reserved, 1),
               gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
         if (report->device_count > 1)
@@ -100,7 +100,7 @@ static void make_finding(struct gm_verdict_line *line, const struct gm_report *r
     for (size_t i = 0; i < report->device_count; i++)
         ooms += report->devices[i].trace.ooms;
     if (ooms > 0 && (f == NULL || strcmp(f->id, "out-of-memory") != 0))
-        piece(line, "ran out of memory %" PRIu64 " time%s", ooms, plural(ooms));
+        piece(line, "ran out of memory %" PRIu64 " time%s", ooms, gm_plural(ooms));
     if (f != NULL && f->bytes != GM_REPORT_NONE)
         piece(line, "%s: %s (%s)", gm_severity_name(f->severity), f->title,
               gm_size_format((char[GM_SIZE_TEXT]){0}, f->bytes));
@@ -112,52 +112,45 @@ static void make_finding(struct gm_verdict_line *line, const struct gm_report *r
         piece(line, "nothing stands out");
 }
 
-enum { WHERE_BLOCKS = 50 }; /* however many the user asked for */
-
-/* Bytes and number of the first n top blocks made in the same place as block `first`. */
-static struct gm_amount made_there(const struct gm_report *report, size_t first, size_t n)
+/* Where no site is listed. */
+static void add_largest_block(struct gm_verdict_line *line, const struct gm_report *report)
 {
-    struct gm_amount sum = {0, 0};
-    for (size_t i = first; i < n; i++)
-        if (strcmp(report->top_blocks[i].site, report->top_blocks[first].site) == 0) {
-            sum.bytes += report->top_blocks[i].bytes;
-            sum.blocks++;
-        }
-    return sum;
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+    for (size_t i = 0; i < report->top_block_count; i++) {
+        const struct gm_block_row *block = &report->top_blocks[i];
+        if (block->frame_count == 0)
+            continue;
+        piece(line, "%s (%s %%) in one block: %s", gm_size_format(a, block->bytes),
+              gm_percent_format(b, block->bytes, report->totals.allocated, 1), block->site);
+        return;
+    }
+    if (report->totals.allocated == 0)
+        piece(line, "no block is allocated");
+    else
+        piece(line, "no stack recorded for what is allocated");
 }
 
-/* The place where most bytes of the top blocks were made. */
+/* The largest site that has a stack. */
 static void make_where(struct gm_verdict_line *line, const struct gm_report *report)
 {
     line->label = "Where";
-    size_t best = SIZE_MAX, n = report->top_block_count < WHERE_BLOCKS ? report->top_block_count : WHERE_BLOCKS;
-    struct gm_amount most = {0, 0};
-    for (size_t i = 0; i < n; i++) {
-        if (report->top_blocks[i].frame_count == 0)
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    for (size_t i = 0; i < report->site_count; i++) {
+        const struct gm_site_row *row = &report->sites[i];
+        if (!gm_site_has_stack(row->site))
             continue;
-        struct gm_amount sum = made_there(report, i, n);
-        if (sum.bytes > most.bytes) {
-            most = sum;
-            best = i;
-        }
-    }
-    if (best == SIZE_MAX) {
-        piece(line,
-              report->top_block_count == 0 ? "no block is allocated" : "no stack recorded for the largest blocks");
+        piece(line, "%s (%s %%) in %s block%s: %s", gm_size_format(a, row->bytes),
+              gm_percent_format(b, row->bytes, report->totals.allocated, 1),
+              row->blocks == 1 ? "one" : gm_count_format(c, row->blocks), gm_plural(row->blocks), row->site);
         return;
     }
-    char a[GM_SIZE_TEXT];
-    gm_size_format(a, most.bytes);
-    if (most.blocks == 1)
-        piece(line, "%s in one block: %s", a, report->top_blocks[best].site);
-    else
-        piece(line, "%s in %" PRIu64 " of top %zu blocks: %s", a, most.blocks, n, report->top_blocks[best].site);
+    add_largest_block(line, report);
 }
 
 void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
 {
     *verdict = (struct gm_verdict){0};
-    make_memory(&verdict->memory, report);
+    make_memory(&verdict->memory, report, false);
     make_largest(&verdict->largest, report);
     make_cached(&verdict->cached, report);
     make_finding(&verdict->finding, report);
@@ -185,11 +178,13 @@ void gm_words_summary(struct gm_text *out, const struct gm_report *report, const
 {
     struct gm_verdict verdict;
     gm_verdict_make(&verdict, report);
+    verdict.memory = (struct gm_verdict_line){0};
+    make_memory(&verdict.memory, report, true);
     if (report->snapshot.is_salvaged)
         gm_text_add(out, "SALVAGED, incomplete: ");
     add_line(out, &verdict.memory);
     add_line(out, &verdict.largest);
-    add_line(out, &verdict.cached);
+    add_line(out, &verdict.where);
     add_line(out, &verdict.finding);
     gm_text_add(out, "Report  ");
     for (; *directory != '\0'; directory++) /* bytes as they are: a path must stay usable; but only one line */

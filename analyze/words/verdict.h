@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-enum { GM_VERDICT_LINES = 5, GM_VERDICT_PIECES = 5, GM_VERDICT_PIECE = 480 };
+enum { GM_VERDICT_LINES = 5, GM_VERDICT_PIECES = 6, GM_VERDICT_PIECE = 480 };
 
 struct gm_verdict_line {
     const char *label;
@@ -24,7 +24,7 @@ struct gm_verdict {
     struct gm_verdict_line largest; /* the largest categories */
     struct gm_verdict_line cached;  /* what is reserved but unused, and what could be given back */
     struct gm_verdict_line finding; /* running out of memory, the first finding */
-    struct gm_verdict_line where;   /* where most bytes of the largest blocks were made */
+    struct gm_verdict_line where;   /* the call site that holds most */
 };
 
 void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report);

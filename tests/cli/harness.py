@@ -74,7 +74,7 @@ class Case(unittest.TestCase):
             del options["stdin"]
         done = subprocess.run([BINARY, *arguments], cwd=self.folder, timeout=120, **options)
         if code is not None:
-            self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr!r}")
+            self.assertEqual(done.returncode, code, f"{arguments}: {(done.stderr or b'')[:600]!r}")
         return done
 
     def runs(self, results="results"):

@@ -3,11 +3,12 @@
 """All encodings of one snapshot load to the same model, and that is what Python reads.
 
 usage: check_equal.py DUMP_MODEL              own fixtures
-       check_equal.py DUMP_MODEL DIRECTORY    all real snapshots there; exit code 77 if there is no such directory
+       check_equal.py DUMP_MODEL --real       real snapshots next to the checkout; exit code 77 if there are none
 """
 import base64
 import json
 import math
+import os
 import pathlib
 import pickle
 import re
@@ -101,10 +102,15 @@ def real(program, folder):
 
 
 def main():
-    if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).is_dir():
-        print("skipped: no", sys.argv[2])
-        sys.exit(77)
-    count, failures = real(sys.argv[1], pathlib.Path(sys.argv[2])) if len(sys.argv) > 2 else own(sys.argv[1])
+    if sys.argv[2:] != ["--real"]:
+        count, failures = own(sys.argv[1])
+    else:
+        source = pathlib.Path(__file__).resolve().parents[2]
+        folder = pathlib.Path(os.environ.get("GM_SHARED", source.parent / "shared"), "snapshots")
+        if not folder.is_dir():
+            print("skipped: no", folder)
+            sys.exit(77)
+        count, failures = real(sys.argv[1], folder)
     print(count, "files,", failures, "failures")
     sys.exit(1 if failures or count == 0 else 0)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints a snapshot as loading left it: one JSON array a line, ids resolved (those of stacks by lines of their own), null
- * for what is absent. Tests compare these lines among encodings and with what Python reads.
+ * Prints a snapshot as loading left it: one JSON array a line, ids resolved (those of stacks by lines of their own),
+ * null for what is absent. Tests compare these lines among encodings and with what Python reads.
  *
  * usage: dump_model [--salvage] [--quiet] FILE
  */

@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -139,6 +140,36 @@ static void test_shorten(void **state)
     gm_display_free(&d);
 }
 
+/* A file may hold names of any length: nothing may take time that grows faster than they do. */
+static void test_giant_names(void **state)
+{
+    (void)state;
+    enum { N = 4 << 20 };
+    char *name = malloc(N + 1);
+    assert_non_null(name);
+    struct gm_display d = {0};
+    static const char *const fillers[] = {"/", " ", "W", "\xe6\xb3\xa8"};
+    for (size_t i = 0; i < 4; i++) {
+        size_t step = strlen(fillers[i]), n = 0;
+        for (; n + step <= N; n += step)
+            memcpy(name + n, fillers[i], step);
+        name[n] = '\0';
+        const char *s = gm_shorten_site(&d, name, 300, GM_TEXT_SMALL, GM_REGULAR);
+        assert_true(gm_text_width(s, GM_TEXT_SMALL, GM_REGULAR) <= 300);
+        const struct gm_text_item item = {.text = name, .max_width = 300, .size = GM_TEXT_SMALL};
+        gm_display_text(&d, &item);
+        const char *kept = d.items.v[i].text.text;
+        size_t length = strlen(kept);
+        assert_true(length > 900 && length < 1100);
+        assert_memory_equal(kept, name, (length - 3) / step * step);
+        assert_int_equal((length - 3) % step, 0); /* no half characters */
+        assert_string_equal(kept + length - 3, "\xe2\x80\xa6");
+    }
+    assert_false(d.failed);
+    gm_display_free(&d);
+    free(name);
+}
+
 static void test_contrast(void **state)
 {
     (void)state;
@@ -152,9 +183,9 @@ static void test_contrast(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percent),   cmocka_unit_test(test_counts), cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_sum_stops), cmocka_unit_test(test_axes),   cmocka_unit_test(test_shorten),
-        cmocka_unit_test(test_contrast),
+        cmocka_unit_test(test_percent),     cmocka_unit_test(test_counts),   cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_sum_stops),   cmocka_unit_test(test_axes),     cmocka_unit_test(test_shorten),
+        cmocka_unit_test(test_giant_names), cmocka_unit_test(test_contrast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

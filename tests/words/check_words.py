@@ -23,6 +23,7 @@ FRAGMENTATION = ["inactive_blocks", "largest_inactive_bytes", "unused_over_100Mi
 TIMELINE = ["device", "events", "allocs", "frees", "ooms", "segment_allocs", "segment_frees", "segment_maps",
             "segment_unmaps", "peak_requested_bytes", "peak_allocated_bytes", "peak_active_bytes",
             "peak_reserved_bytes", "peak_event", "peak_time_us", "categories_at_peak", "roles_at_peak"]
+SITE = ["site", "category", "bytes", "blocks", "percent"]
 FINDING = ["id", "severity", "title", "detail", "bytes"]
 
 failures = []
@@ -49,7 +50,7 @@ def check_text(sample):
         unsafe = re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", line)
         expect(not unsafe, f"{sample} text line {number}: {line!r}")
         expect(line == line.rstrip(" ") or sample == "hostile", f"{sample} text line {number} ends in blanks")
-    for title in ["SUMMARY", "MEMORY BY CATEGORY", "FRAGMENTATION ANALYSIS", "OPTIMIZATION RECOMMENDATIONS",
+    for title in ["SUMMARY", "MEMORY BY CATEGORY", "LARGEST CALL SITES", "FRAGMENTATION ANALYSIS", "OPTIMIZATION RECOMMENDATIONS",
                   "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER", "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
         expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"{sample} text lacks {title}")
     start = text.split("\n")
@@ -71,6 +72,109 @@ def check_ledger_text(sample, text):
     residual = [number(line) for line in lines if "residual" in line]
     expect(len(rows) == 5 and [sum(rows)] == total, f"{sample}: the ledger's rows do not add up: {rows} {total}")
     expect(reserved[0] - total[0] == residual[0], f"{sample}: residual {residual}")
+
+
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+def about(shown, exact):
+    """Whether a size as shown ("1.59 GiB") is that many bytes: it has three significant digits."""
+    number, unit = shown.split(" ")
+    return abs(float(number) * UNITS[unit] - exact) <= max(exact * 0.005, 0.5)
+
+
+def check_call_sites(sample, report):
+    sites = report["call_sites"]
+    allocated = report["totals"]["allocated_bytes"]
+    for row in sites:
+        expect(list(row) == SITE, f"{sample} call site {list(row)}")
+        exact = 100 * row["bytes"] / allocated
+        expect(abs(row["percent"] - exact) < 0.00006, f"{sample} call site: {row['percent']} is not {exact}")
+    order = [row["bytes"] for row in sites]
+    expect(order == sorted(order, reverse=True), f"{sample} call sites are not sorted")
+    expect(sum(order) <= allocated, f"{sample} call sites hold {sum(order)} of {allocated}")
+    expect(report["call_sites_total"] >= len(sites), f"{sample} call_sites_total")
+
+
+def section(text, title):
+    return re.split(r"\n\n[A-Z]", text.split(f"\n{title}\n{'-' * len(title)}\n")[1])[0].split("\n")
+
+
+def check_call_sites_text(sample, text, report):
+    """The rows that a person sees are those of the JSON, and the line below says what they add up to."""
+    sites = report["call_sites"][:20]
+    if not sites:
+        return
+    lines = section(text, "LARGEST CALL SITES")
+    rows = lines[1:1 + len(sites)]
+    for line, row in zip(rows, sites):
+        found = re.match(r" {1,}(\d[\d.]* [KMGT]?i?B) +([\d,]+) +([\d.]+) %  (\S.*)$", line)
+        expect(found, f"{sample} call site: {line!r}")
+        if not found:
+            continue
+        expect(about(found.group(1), row["bytes"]), f"{sample} call site {line!r}: {row['bytes']}")
+        expect(found.group(2) == f"{row['blocks']:,}", f"{sample} call site {line!r}: {row['blocks']}")
+        expect(abs(float(found.group(3)) - row["percent"]) < 0.051, f"{sample} call site {line!r}: {row['percent']}")
+        line_number = re.search(r":\d+$", row["site"])
+        expect(not line_number or line.endswith(line_number.group(0)), f"{sample} call site {line!r}: {row['site']}")
+    total = " ".join(" ".join(lines[1 + len(sites):]).split())
+    shown = sum(row["site"] != "no stack recorded" for row in sites)
+    found = re.match(r"(?:([\d,]+) of [\d,]+ call sites|All ([\d,]+) call sites|The only call site)(, and blocks without a "
+                     r"stack)?: ([\d.]+ \S*B), ([\d.]+) % of allocated\.$", total)
+    expect(found, f"{sample} call sites: {total!r}")
+    if found:
+        expect(int(found.group(1) or found.group(2) or "1") == shown, f"{sample}: {total!r}, not {shown}")
+        expect((found.group(3) is not None) == (shown < len(sites)), f"{sample}: {total!r}")
+        expect(about(found.group(4), sum(row["bytes"] for row in sites)), f"{sample}: {total!r}")
+        share = 100 * sum(row["bytes"] for row in sites) / report["totals"]["allocated_bytes"]
+        expect(abs(float(found.group(5)) - share) < 0.051, f"{sample}: {total!r}, not {share}")
+
+
+def runs_of(blocks):
+    """[(first rank, last rank)]: three or more equal blocks in a row are one entry."""
+    key = lambda b: [b[k] for k in ("bytes", "category", "site", "device", "stream")]
+    runs = []
+    for block in blocks:
+        if runs and key(blocks[runs[-1][0] - 1]) == key(block):
+            runs[-1][1] = block["rank"]
+        else:
+            runs.append([block["rank"], block["rank"]])
+    return [part for first, last in runs
+            for part in ([(first, last)] if last - first >= 2 else [(r, r) for r in range(first, last + 1)])]
+
+
+def check_top_blocks_text(sample, text, report):
+    blocks = report["top_blocks"]
+    if not blocks:
+        return
+    found = []
+    lines = section(text, f"TOP {len(blocks)} ALLOCATIONS")
+    for i, line in enumerate(lines):
+        entry = re.match(r" {0,5}(\d+)(?:-(\d+))? +([\d.]+ [KMGT]?i?B)(?: x (\d+))? ", line)
+        if not entry:
+            continue
+        first, last = int(entry.group(1)), int(entry.group(2) or entry.group(1))
+        found.append((first, last))
+        expect(about(entry.group(3), blocks[first - 1]["bytes"]), f"{sample} block {line!r}")
+        expect(int(entry.group(4) or "1") == last - first + 1, f"{sample} block {line!r}")
+        if sample != "hostile":
+            expect(line.endswith(f" {blocks[first - 1]['address']:#x}"), f"{sample} block {line!r}")
+        if last > first:
+            total = re.search(r"\(([\d.]+ [KMGT]?i?B) in all", lines[i + 1])
+            expect(total and about(total.group(1), sum(b["bytes"] for b in blocks[first - 1:last])),
+                   f"{sample} blocks {first} to {last}: {lines[i + 1]!r}")
+        elif i + 1 < len(lines):
+            expect("in all" not in lines[i + 1] or sample == "hostile", f"{sample} block {first}: {lines[i + 1]!r}")
+    expect(found == runs_of(blocks), f"{sample} top blocks: {found}, not {runs_of(blocks)}")
+
+
+def check_where(sample, text, report):
+    line = re.search(r"^Where   (.*)$", text, re.M).group(1)
+    row = next((row for row in report["call_sites"] if row["site"] != "no stack recorded"), None)
+    if row:
+        expect(about(re.match(r"[\d.]+ \S*B", line).group(0), row["bytes"]), f"{sample} where: {line!r}")
+        count = "one block" if row["blocks"] == 1 else f"{row['blocks']:,} blocks"
+        expect(f"({row['percent']:.1f} %) in {count}: " in line, f"{sample} where: {line!r}")
 
 
 def keys_begin(mapping, wanted, what):
@@ -133,6 +237,7 @@ def check_json(sample):
     for finding in report["findings"]:
         expect(list(finding) == FINDING, f"{sample} finding {list(finding)}")
         expect(finding["severity"] in ("info", "warning", "critical"), finding["severity"])
+    check_call_sites(sample, report)
     return report
 
 
@@ -155,7 +260,14 @@ def check_values(reports):
     expect(small["findings"][1]["bytes"] is None, "absent bytes")
     expect(small["created"] == "2025-11-14 14:30:25", "created")
 
+    expect(small["call_sites"] == [
+        {"site": "forward  model/attention.py:88", "category": "Attention", "bytes": 512 * MIB, "blocks": 1,
+         "percent": 66.6667},
+        {"site": "forward  model/mlp.py:17", "category": "MLP", "bytes": 256 * MIB, "blocks": 2,
+         "percent": 33.3333}], "small call sites")
+
     empty = reports["empty"]
+    expect(empty["call_sites"] == [] and empty["call_sites_total"] == 0, "empty call sites")
     expect("timeline" not in empty and empty["settings"] is None and empty["devices"] == [], "empty")
     expect(empty["snapshot"]["salvaged"] is None and empty["host_memory"] is None, "empty")
 
@@ -167,6 +279,10 @@ def check_values(reports):
     expect(eight["ledger"]["residual_bytes"] == -4096, "eight residual")
     expect(eight["ledger"]["stated_requested_bytes"] is None, "eight stated")
     expect([d["device"] for d in eight["timeline"]["devices"]] == [7], "eight timeline")
+    expect(len(eight["call_sites"]) == 24 and eight["call_sites_total"] == 57, "eight call sites")
+    expect(sum(row["bytes"] for row in eight["call_sites"]) == 2400 * MIB, "eight call sites' sum")
+    expect(runs_of(eight["top_blocks"]) == [(1, 1), (2, 6), (7, 7), (8, 8), (9, 11), (12, 12), (13, 15), (16, 18),
+                                            (19, 19)], "eight runs")
     expect(eight["settings"] == [], "recorded but empty settings")
     expect(eight["snapshot"]["salvaged"] == {"offset": 1048576, "reason": "the file ends inside a string"}, "salvaged")
 
@@ -185,6 +301,10 @@ def main():
     for sample in SAMPLES:
         check_text(sample)
         reports[sample] = check_json(sample)
+        text = dump(sample, "text")
+        check_call_sites_text(sample, text, reports[sample])
+        check_top_blocks_text(sample, text, reports[sample])
+        check_where(sample, text, reports[sample])
         readme = dump(sample, "markdown")
         expect(len(readme) < 65000, f"{sample} README.md has {len(readme)} characters")
         summary = dump(sample, "summary").split("\n")

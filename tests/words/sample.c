@@ -89,6 +89,9 @@ static const struct gm_block_row small_blocks[] = {
      "forward  model/mlp.py:17", mlp_frames, COUNT(mlp_frames)},
     {128 * GM_MIB, 128 * GM_MIB, 0x7f0028000000, 0, 0, 0, "large", "MLP", 0xe69f00, NULL, "forward  model/mlp.py:17",
      mlp_frames, COUNT(mlp_frames)}};
+static const struct gm_site_row small_sites[] = {
+    {"forward  model/attention.py:88", "Attention", 0x0072b2, 512 * GM_MIB, 1},
+    {"forward  model/mlp.py:17", "MLP", 0xe69f00, 256 * GM_MIB, 2}};
 static const struct gm_pin_row small_pins[] = {
     {{128 * GM_MIB, 128 * GM_MIB, 0x7f0028000000, 0, 0, 0, "large", "MLP", 0xe69f00, NULL, "forward  model/mlp.py:17",
       mlp_frames, COUNT(mlp_frames)},
@@ -167,6 +170,8 @@ static bool make_small(struct gm_report *r)
     r->category_count = COUNT(small_slices);
     r->top_blocks = small_blocks;
     r->top_block_count = COUNT(small_blocks);
+    r->sites = small_sites;
+    r->site_count = r->site_total = COUNT(small_sites);
     r->findings = small_findings;
     r->finding_count = COUNT(small_findings);
     r->settings = small_settings;
@@ -227,9 +232,9 @@ static bool set_device(struct gm_report *r, struct gm_device_report *d, int64_t 
                                    .requested = half,
                                    .inactive = half,
                                    .segments = 2,
-                                   .blocks = 4,
-                                   .active_blocks = 2,
-                                   .allocated_blocks = 2,
+                                   .blocks = 22,
+                                   .active_blocks = 20,
+                                   .allocated_blocks = 20,
                                    .inactive_blocks = 2};
     d->fragmentation.inactive_blocks = 2;
     d->fragmentation.largest_inactive = half / 4 * 3;
@@ -240,13 +245,76 @@ static bool set_device(struct gm_report *r, struct gm_device_report *d, int64_t 
     streams[1] = (struct gm_stream_row){-81985529216486896, 1, {0}};
     pools[0] = (struct gm_pool_row){"large", "large", 0, 0, false, true, d->totals};
     pools[1] = (struct gm_pool_row){"private (0,2) small", "small", 0, 2, true, false, {0}};
-    slices[0] = (struct gm_slice){"Optimizer State", 0x009e73, half / 2, 1};
-    slices[1] = (struct gm_slice){"Gradient/backward", 0xd55e00, half / 2, 1};
+    slices[0] = (struct gm_slice){"Optimizer State", 0x009e73, half / 2, 10};
+    slices[1] = (struct gm_slice){"Gradient/backward", 0xd55e00, half / 2, 10};
     d->streams = streams;
     d->pools = pools;
     d->categories = slices;
     d->stream_count = d->pool_count = d->category_count = 2;
     set_trace_absent(&d->trace);
+    return true;
+}
+
+#define OPTIMIZER_ROW(bytes, address, device, category, frames)                                                        \
+    {                                                                                                                  \
+        bytes, bytes, address, device, 0, 0, "large", category, 0x009e73, NULL, "step  optim/adam.py:76", frames,      \
+            COUNT(frames)                                                                                              \
+    }
+#define STACKLESS_ROW(bytes, address, device)                                                                          \
+    {                                                                                                                  \
+        bytes, bytes, address, device, 0, 0, "large", "No stack recorded", 0x999999, NULL, "no stack recorded", NULL,  \
+            0                                                                                                          \
+    }
+
+/* The same place by two ways. */
+static const struct gm_frame_row first_step_frames[] = {{"step", "/home/user/optim/adam.py", 76},
+                                                        {"train", "/home/user/train.py", 12}};
+static const struct gm_frame_row other_step_frames[] = {{"step", "/home/user/optim/adam.py", 76},
+                                                        {"train", "/home/user/train.py", 15}};
+
+/* Runs of equal blocks: 2-6, 9-11, 13-15 and 16-18; the others only look like it. */
+static const struct gm_block_row eight_blocks[] = {
+    OPTIMIZER_ROW(64 * GM_MIB, 0x1000000000, 0, "Optimizer State", first_step_frames),
+    STACKLESS_ROW(32 * GM_MIB, 0x1100000000, 0),
+    STACKLESS_ROW(32 * GM_MIB, 0x1200000000, 0),
+    STACKLESS_ROW(32 * GM_MIB, 0x1300000000, 0),
+    STACKLESS_ROW(32 * GM_MIB, 0x1400000000, 0),
+    STACKLESS_ROW(32 * GM_MIB, 0x1500000000, 0),
+    STACKLESS_ROW(32 * GM_MIB, 0x1100000000, 1),
+    STACKLESS_ROW(32 * GM_MIB, 0x1200000000, 1),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1100000000, 2, "Optimizer State", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1200000000, 2, "Optimizer State", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1300000000, 2, "Optimizer State", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1000000000, 3, "Optimizer State", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1100000000, 3, "Training step", other_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1200000000, 3, "Training step", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1300000000, 3, "Training step", first_step_frames),
+    OPTIMIZER_ROW(8 * GM_MIB, 0x1400000000, 3, "Training step", first_step_frames),
+    OPTIMIZER_ROW(8 * GM_MIB, 0x1500000000, 3, "Training step", other_step_frames),
+    OPTIMIZER_ROW(8 * GM_MIB, 0x1600000000, 3, "Training step", first_step_frames),
+    OPTIMIZER_ROW(4 * GM_MIB, 0x1700000000, 3, "Training step", other_step_frames)};
+
+/* 24 of 57 call sites, 192 MiB, 184 MiB ... 8 MiB: 2400 of 2800 MiB; the third has no stack. */
+static bool set_sites(struct gm_report *r)
+{
+    enum { LISTED = 24 };
+    struct gm_site_row *rows = gm_arena_calloc(&r->arena, LISTED, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (size_t i = 0; i < LISTED; i++) {
+        const char *site = gm_arena_printf(&r->arena, "step_%zu  train/file.py:%zu", i, i + 1);
+        rows[i] = (struct gm_site_row){site, "Optimizer State", 0x009e73, (LISTED - i) * 8 * GM_MIB, 1 + i % 3};
+    }
+    rows[2].site = "no stack recorded";
+    rows[2].category = "No stack recorded";
+    rows[4].site = "forward  some_package_with_a_name/transformer.py:1234";
+    rows[5].site = "parametrize_everything_again  a_package/a_file_with_a_long_name.py:77";
+    rows[6].site = "f  a_package/a_file_whose_name_alone_is_longer_than_any_cell_could_be.py:7";
+    rows[7].site = "generated::SomeFunctionWithAVeryLongNameBackward0_apply";
+    rows[8].category = "Autocast/precision cast";
+    r->sites = rows;
+    r->site_count = LISTED;
+    r->site_total = 57;
     return true;
 }
 
@@ -273,16 +341,18 @@ static bool make_eight(struct gm_report *r)
         t->inactive += d[i].totals.inactive;
         t->inactive_blocks += 2;
         t->segments += 2;
-        t->blocks += 4;
+        t->blocks += 22;
         r->fragmentation.releasable += d[i].fragmentation.releasable;
         r->fragmentation.stranded += d[i].fragmentation.stranded;
         for (int k = 0; k < 2; k++) {
             slices[k].bytes += d[i].totals.allocated / 2;
-            slices[k].blocks++;
+            slices[k].blocks += 10;
         }
     }
     r->totals.active = r->totals.requested = r->totals.allocated;
-    r->totals.active_blocks = r->totals.allocated_blocks = 16;
+    r->totals.active_blocks = r->totals.allocated_blocks = 160;
+    r->snapshot.live_blocks_with_stack = 150;
+    r->snapshot.live_bytes_with_stack = 2000 * GM_MIB;
     r->fragmentation.empty_cache = r->fragmentation.releasable;
     r->fragmentation.inactive_blocks = 16;
     r->fragmentation.largest_inactive = 525 * GM_MIB;
@@ -306,11 +376,13 @@ static bool make_eight(struct gm_report *r)
     r->categories = slices;
     r->category_count = 2;
     r->snapshot.segments = 16;
-    r->snapshot.blocks = 32;
+    r->snapshot.blocks = 176;
     r->snapshot.events = 3;
     r->settings = small_settings;
     r->setting_count = 0; /* recorded, but empty */
-    return true;
+    r->top_blocks = eight_blocks;
+    r->top_block_count = COUNT(eight_blocks);
+    return set_sites(r);
 }
 
 /* ---- hostile ---------------------------------------------------------------------------------------------------- */
@@ -374,7 +446,8 @@ static bool make_hostile(struct gm_report *r)
     struct gm_pin_row *pins = gm_arena_calloc(&r->arena, HOSTILE, sizeof *pins);
     struct gm_finding *findings = gm_arena_calloc(&r->arena, HOSTILE, sizeof *findings);
     struct gm_setting_row *settings = gm_arena_calloc(&r->arena, HOSTILE, sizeof *settings);
-    if (slices == NULL || blocks == NULL || pins == NULL || findings == NULL || settings == NULL)
+    struct gm_site_row *sites = gm_arena_calloc(&r->arena, HOSTILE, sizeof *sites);
+    if (slices == NULL || blocks == NULL || pins == NULL || findings == NULL || settings == NULL || sites == NULL)
         return false;
     for (size_t i = 0; i < HOSTILE; i++) {
         const char *s = hostile_texts[i];
@@ -387,6 +460,7 @@ static bool make_hostile(struct gm_report *r)
         slices[i] = (struct gm_slice){s, 0, 1, 1};
         blocks[i] = (struct gm_block_row){
             GM_MIB, GM_REPORT_NONE, UINT64_MAX - i, INT64_MIN, INT64_MAX, UINT32_MAX, s, s, 0, s, s, frames, 3};
+        sites[i] = (struct gm_site_row){s, s, 0, (HOSTILE - i) * GM_KIB, i == 0 ? UINT64_MAX - 1 : 1};
         pins[i] = (struct gm_pin_row){blocks[i], UINT64_MAX - 1, UINT64_MAX - 1, 0, UINT64_MAX - 1};
         findings[i] = (struct gm_finding){s, GM_CRITICAL, s, s, UINT64_MAX - 1};
         settings[i] = (struct gm_setting_row){s, s, i % 2 == 0};
@@ -398,6 +472,8 @@ static bool make_hostile(struct gm_report *r)
     r->ledger.explanation = "segment <b>|`x` @octocat";
     r->categories = slices;
     r->top_blocks = blocks;
+    r->sites = sites;
+    r->site_count = r->site_total = HOSTILE;
     r->fragmentation.pins = pins;
     r->findings = findings;
     r->settings = settings;
@@ -419,9 +495,10 @@ static bool make_flood(struct gm_report *r)
     struct gm_frame_row *frames = gm_arena_calloc(&r->arena, FRAMES, sizeof *frames);
     struct gm_finding *findings = gm_arena_calloc(&r->arena, N, sizeof *findings);
     struct gm_device_report *devices = gm_arena_calloc(&r->arena, N, sizeof *devices);
+    struct gm_site_row *sites = gm_arena_calloc(&r->arena, N, sizeof *sites);
     const char **warnings = gm_arena_calloc(&r->arena, N, sizeof *warnings);
     if (name == NULL || slices == NULL || blocks == NULL || frames == NULL || findings == NULL || devices == NULL ||
-        warnings == NULL)
+        warnings == NULL || sites == NULL)
         return false;
     for (size_t i = 0; i < LONG; i++)
         name[i] = "`|x"[i % 3];
@@ -433,6 +510,7 @@ static bool make_flood(struct gm_report *r)
         devices[i] = r->devices[3];
         devices[i].device = (int64_t)i;
         warnings[i] = name;
+        sites[i] = (struct gm_site_row){name, name, 0, GM_MIB, UINT64_MAX - 1};
     }
     for (size_t i = 0; i < 50; i++)
         blocks[i] = (struct gm_block_row){GM_MIB, GM_MIB, i, 0, 0, 0, "large", name, 0, NULL, name, frames, FRAMES - i};
@@ -444,6 +522,9 @@ static bool make_flood(struct gm_report *r)
     r->finding_count = N;
     r->devices = devices;
     r->device_count = N;
+    r->sites = sites;
+    r->site_count = N;
+    r->site_total = SIZE_MAX;
     r->warnings = warnings;
     r->warning_count = N;
     return true;

@@ -3,7 +3,8 @@
  * Reports made by hand, for the tests of the writers.
  *   small     one device, three live blocks, a trace; every figure can be checked in one's head
  *   empty     nothing at all: no device, no block, no setting
- *   eight     eight devices, private pools, several streams, an inconsistent file, salvaged
+ *   eight     eight devices, private pools, several streams, an inconsistent file, salvaged; runs of equal blocks, and
+ *             more call sites than are listed
  *   hostile   one device; every name in it means harm
  *   flood     more rows of everything than anyone can read, with long names
  */

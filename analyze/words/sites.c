@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/sites.h"
+
+#include "analyze/words/columns.h"
+#include "analyze/words/numbers.h"
+
+#include <stdint.h>
+#include <string.h>
+
+bool gm_site_has_stack(const char *site)
+{
+    return strcmp(site, "no stack recorded") != 0; /* as struct gm_block_row has it */
+}
+
+/* Appends s[0..n) in at most `columns`. */
+static void add_name(struct gm_text *out, const char *s, size_t n, size_t columns)
+{
+    struct gm_text name = {0};
+    gm_text_add_bytes(&name, s, n);
+    if (name.failed)
+        out->failed = true;
+    else
+        gm_columns_cut(out, name.data != NULL ? name.data : "", columns, false);
+    gm_text_free(&name);
+}
+
+void gm_site_add(struct gm_text *out, const char *site, size_t columns)
+{
+    static const char gap[] = "  ", dots[] = "...";
+    const char *path = strstr(site, gap);
+    if (path == NULL || gm_columns(site) <= columns || columns < 4 * sizeof gap) {
+        gm_columns_cut(out, site, columns, false);
+        return;
+    }
+    size_t name_bytes = (size_t)(path - site), room = columns - (sizeof gap - 1);
+    path += sizeof gap - 1;
+    size_t for_name = gm_columns(site) - gm_columns(path) - (sizeof gap - 1);
+    const char *slash = strrchr(path, '/');
+    if (slash != NULL && for_name + sizeof dots - 1 + gm_columns(slash) > room)
+        slash++; /* no room even for ".../" */
+    size_t for_path = gm_columns(slash != NULL ? slash : path);
+    bool has_dots = slash != NULL && *slash == '/';
+    if (has_dots)
+        for_path += sizeof dots - 1;
+    if (for_name + for_path > room) { /* the name is cut, to a third if need be, and then the file's */
+        size_t least = for_name < room / 3 ? for_name : room / 3;
+        for_name = for_path < room - least ? room - for_path : least;
+    }
+    add_name(out, site, name_bytes, for_name);
+    gm_text_add(out, gap);
+    gm_text_add(out, has_dots ? dots : "");
+    gm_columns_cut(out, slash != NULL ? slash : path, room - for_name - (has_dots ? sizeof dots - 1 : 0), true);
+}
+
+void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum = report->sites[i].bytes > UINT64_MAX - sum ? UINT64_MAX : sum + report->sites[i].bytes;
+    bool has_stackless = report->snapshot.live_blocks_with_stack < report->totals.allocated_blocks;
+    size_t all = report->site_total - (report->site_total > 0 && has_stackless), shown = n; /* one row is no site */
+    for (size_t i = 0; i < n; i++)
+        shown -= !gm_site_has_stack(report->sites[i].site);
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (shown == 0)
+        gm_text_add(out, "Blocks without a stack: ");
+    else if (shown < all)
+        gm_text_printf(out, "%s of %s call sites", gm_count_format(a, shown), gm_count_format(b, all));
+    else if (shown > 1)
+        gm_text_printf(out, "All %s call sites", gm_count_format(a, shown));
+    else
+        gm_text_add(out, "The only call site");
+    if (shown > 0)
+        gm_text_add(out, shown < n ? ", and blocks without a stack: " : ": ");
+    gm_text_printf(out, "%s, %s %% of allocated.", gm_bytes_format(a, sum),
+                   gm_percent_format(b, sum, report->totals.allocated, 1));
+}
