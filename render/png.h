@@ -6,7 +6,6 @@
 #define GM_RENDER_PNG_H
 
 #include "analyze/base/error.h"
-#include "render/deflate.h"
 #include "render/render.h"
 
 #include <stdbool.h>
@@ -23,9 +22,8 @@ struct gm_pixels {
 struct gm_png_scratch {
     uint8_t *rows; /* what a PNG compresses: per row a filter byte (0, none) and the palette indices */
     size_t row_capacity;
-    uint32_t check;    /* Adler-32 of the rows */
     int16_t *index_of; /* of each of the 2^16 pixel values; -1: not met yet */
-    struct gm_deflate *deflate;
+    struct libdeflate_compressor *compressor;
     uint8_t *packed; /* the compressed rows */
     size_t packed_capacity;
 };

@@ -59,7 +59,8 @@ static enum kind kind_of(const struct gm_frame_row *frame)
         "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
         "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
         "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
-    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python", "/torch/", NULL};
+    static const char *const libraries[] = {
+        "site-packages/", "dist-packages/", "site-packages\\", "/lib/python", "/torch/", "\\torch\\", NULL};
     const char *name = text_of(frame->name), *file = text_of(frame->filename);
     if (strcmp(name, "_start") == 0 || has_any(name, noise_names) || has_any(file, noise_files))
         return NOISE;
@@ -99,9 +100,10 @@ size_t gm_frames_telling(size_t *index, size_t max, const struct gm_block_row *b
 bool gm_frames_is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
 {
     const char *name = text_of(frame->name), *file = text_of(frame->filename);
-    const char *slash = strrchr(file, '/');
-    const char *site = text_of(block->site);
-    const char *base = slash != NULL ? slash + 1 : file;
+    const char *site = text_of(block->site), *base = file;
+    for (const char *c = file; *c != '\0'; c++)
+        if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
+            base = c + 1;
     char end[32] = "";
     if (frame->line != GM_REPORT_NONE)
         snprintf(end, sizeof end, ":%" PRIu64, frame->line);
@@ -125,7 +127,7 @@ bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
 /* The path from the package on, for files of installed packages. */
 static const char *shown_path(const char *file)
 {
-    static const char *const roots[] = {"site-packages/", "dist-packages/", NULL};
+    static const char *const roots[] = {"site-packages/", "dist-packages/", "site-packages\\", NULL};
     for (size_t i = 0; roots[i] != NULL; i++) {
         const char *at = strstr(file, roots[i]);
         if (at != NULL && at[strlen(roots[i])] != '\0')

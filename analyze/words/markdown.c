@@ -198,6 +198,8 @@ static void add_sites(struct gm_text *out, const struct gm_report *report)
     }
     gm_text_add(out, "| Size | Share | Blocks | Category | Made in |\n|--:|--:|--:|:--|:--|\n");
     for (size_t i = 0; i < n; i++) {
+        if (!gm_md_room(out, n - i))
+            return;
         const struct gm_site_row *row = &report->sites[i];
         gm_text_add_char(out, '|');
         gm_md_size_cell(out, row->bytes);

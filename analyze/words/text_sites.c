@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { SHOWN = 20, SIZE = 11, LEAST_BLOCKS = 7, SHARE = 8, LEAST_CATEGORY = 15 };
+enum { SHOWN = 20, SIZE = 11, LEAST_BLOCKS = 7, SHARE = 8, LEAST_CATEGORY = 17 };
 
 /* Columns of the cells that depend on what is in them. The category is cut where a site needs the room: categories have
  * their own table, and of a site the end is its line. */

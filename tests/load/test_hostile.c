@@ -60,7 +60,7 @@ static enum gm_status load_checked(struct bytes b, bool salvage, const char *wha
 /* ---- code ---------------------------------------------------------------------------------------------------------
  */
 
-#define REFUSED(name, bytes)                                                                                           \
+#define ROW(name, bytes)                                                                                           \
     {                                                                                                                  \
         name, bytes, sizeof bytes - 1                                                                                  \
     }
@@ -72,21 +72,21 @@ static void test_refused(void **state)
         const char *name, *bytes;
         size_t n;
     } rows[] = {
-        REFUSED("GLOBAL", "cos\nsystem\n"),
-        REFUSED("STACK_GLOBAL", "\x93"),
-        REFUSED("REDUCE", "R"),
-        REFUSED("BUILD", "b"),
-        REFUSED("INST", "(ios\nsystem\n"),
-        REFUSED("OBJ", "o"),
-        REFUSED("NEWOBJ", "\x81"),
-        REFUSED("NEWOBJ_EX", "\x92"),
-        REFUSED("EXT1", "\x82\001"),
-        REFUSED("EXT2", "\x83\001\000"),
-        REFUSED("EXT4", "\x84\1\0\0\0"),
-        REFUSED("PERSID", "Pabc\n"),
-        REFUSED("BINPERSID", "Q"),
-        REFUSED("NEXT_BUFFER", "\x97"),
-        REFUSED("READONLY_BUFFER", "\x98"),
+        ROW("GLOBAL", "cos\nsystem\n"),
+        ROW("STACK_GLOBAL", "\x93"),
+        ROW("REDUCE", "R"),
+        ROW("BUILD", "b"),
+        ROW("INST", "(ios\nsystem\n"),
+        ROW("OBJ", "o"),
+        ROW("NEWOBJ", "\x81"),
+        ROW("NEWOBJ_EX", "\x92"),
+        ROW("EXT1", "\x82\001"),
+        ROW("EXT2", "\x83\001\000"),
+        ROW("EXT4", "\x84\1\0\0\0"),
+        ROW("PERSID", "Pabc\n"),
+        ROW("BINPERSID", "Q"),
+        ROW("NEXT_BUFFER", "\x97"),
+        ROW("READONLY_BUFFER", "\x98"),
     };
     static const char before[] = "\x80\x04}\x94(X\x08\0\0\0segments]\x94X\x01\0\0\0k";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -186,21 +186,21 @@ static void test_claims(void **state)
         const char *what, *bytes;
         size_t n;
     } rows[] = {
-        REFUSED("memo index", "\x80\002}r\xff\xff\xff\xff."),
-        REFUSED("memo index in text", "(dp4294967295\n."),
-        REFUSED("memo index beyond 64 bits", "(dp99999999999999999999999\n."),
-        REFUSED("memo fetch", "\x80\002j\xff\xff\xff\xff."),
-        REFUSED("BINUNICODE", "\x80\002X\xff\xff\xff\xff."),
-        REFUSED("BINUNICODE8", "\x80\004\x8d\xff\xff\xff\xff\xff\xff\xff\x7f."),
-        REFUSED("BINUNICODE8 2^63", "\x80\004\x8d\0\0\0\0\0\0\0\x80."),
-        REFUSED("BINUNICODE8 2^64-1", "\x80\004\x8d\xff\xff\xff\xff\xff\xff\xff\xff."),
-        REFUSED("BINBYTES8", "\x80\004\x8e\xff\xff\xff\xff\xff\xff\xff\x7f."),
-        REFUSED("BYTEARRAY8", "\x80\005\x96\xff\xff\xff\xff\xff\xff\xff\x7f."),
-        REFUSED("BINSTRING", "\x80\002T\xff\xff\xff\x7f."),
-        REFUSED("BINSTRING negative", "\x80\002T\xff\xff\xff\xff."),
-        REFUSED("LONG4", "\x80\002\x8b\xff\xff\xff\x7f."),
-        REFUSED("LONG4 negative", "\x80\002\x8b\xff\xff\xff\xff."),
-        REFUSED("FRAME", "\x80\004\x95\xff\xff\xff\xff\xff\xff\xff\xff}."),
+        ROW("memo index", "\x80\002}r\xff\xff\xff\xff."),
+        ROW("memo index in text", "(dp4294967295\n."),
+        ROW("memo index beyond 64 bits", "(dp99999999999999999999999\n."),
+        ROW("memo fetch", "\x80\002j\xff\xff\xff\xff."),
+        ROW("BINUNICODE", "\x80\002X\xff\xff\xff\xff."),
+        ROW("BINUNICODE8", "\x80\004\x8d\xff\xff\xff\xff\xff\xff\xff\x7f."),
+        ROW("BINUNICODE8 2^63", "\x80\004\x8d\0\0\0\0\0\0\0\x80."),
+        ROW("BINUNICODE8 2^64-1", "\x80\004\x8d\xff\xff\xff\xff\xff\xff\xff\xff."),
+        ROW("BINBYTES8", "\x80\004\x8e\xff\xff\xff\xff\xff\xff\xff\x7f."),
+        ROW("BYTEARRAY8", "\x80\005\x96\xff\xff\xff\xff\xff\xff\xff\x7f."),
+        ROW("BINSTRING", "\x80\002T\xff\xff\xff\x7f."),
+        ROW("BINSTRING negative", "\x80\002T\xff\xff\xff\xff."),
+        ROW("LONG4", "\x80\002\x8b\xff\xff\xff\x7f."),
+        ROW("LONG4 negative", "\x80\002\x8b\xff\xff\xff\xff."),
+        ROW("FRAME", "\x80\004\x95\xff\xff\xff\xff\xff\xff\xff\xff}."),
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct bytes b = {0};

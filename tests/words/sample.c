@@ -524,7 +524,7 @@ static bool make_flood(struct gm_report *r)
     r->device_count = N;
     r->sites = sites;
     r->site_count = N;
-    r->site_total = SIZE_MAX;
+    r->site_total = SIZE_MAX - 1;
     r->warnings = warnings;
     r->warning_count = N;
     return true;

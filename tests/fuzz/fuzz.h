@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every fuzz target asserts: loading ends in an error with a message, or in a snapshot that holds together.
+ */
+#ifndef GM_TESTS_FUZZ_FUZZ_H
+#define GM_TESTS_FUZZ_FUZZ_H
+
+#include "analyze/load/assemble.h"
+#include "analyze/load/source.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Loads the bytes as a file, with and without salvage. Aborts if something does not hold. */
+void gm_fuzz_load(const uint8_t *data, size_t size);
+
+/* Decodes the bytes once as a whole and once through a small window in small steps: both must give the same. */
+typedef enum gm_status gm_fuzz_decoder(struct gm_source *source, struct gm_assembler *a, struct gm_error *err);
+void gm_fuzz_windows(gm_fuzz_decoder *decode, const uint8_t *data, size_t size);
+
+#endif
