@@ -36,6 +36,7 @@ static const unsigned char *match_key(const unsigned char *p, const unsigned cha
 {
     static const char key[] = "base64";
     size_t n = sizeof key - 1;
+    end = end - p > KEY_ROOM ? p + KEY_ROOM : end; /* the same wherever the window ends */
     if ((size_t)(end - p) < n + 2 || (*p != '"' && *p != '\'') || memcmp(p + 1, key, n) != 0 || p[n + 1] != *p)
         return NULL;
     p += n + 2;

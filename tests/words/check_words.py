@@ -50,8 +50,9 @@ def check_text(sample):
         unsafe = re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", line)
         expect(not unsafe, f"{sample} text line {number}: {line!r}")
         expect(line == line.rstrip(" ") or sample == "hostile", f"{sample} text line {number} ends in blanks")
-    for title in ["SUMMARY", "MEMORY BY CATEGORY", "LARGEST CALL SITES", "FRAGMENTATION ANALYSIS", "OPTIMIZATION RECOMMENDATIONS",
-                  "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER", "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
+    for title in ["SUMMARY", "MEMORY BY CATEGORY", "LARGEST CALL SITES", "FRAGMENTATION ANALYSIS",
+                  "OPTIMIZATION RECOMMENDATIONS", "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER",
+                  "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
         expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"{sample} text lacks {title}")
     start = text.split("\n")
     if text.startswith("SALVAGED"):
@@ -119,8 +120,8 @@ def check_call_sites_text(sample, text, report):
         expect(not line_number or line.endswith(line_number.group(0)), f"{sample} call site {line!r}: {row['site']}")
     total = " ".join(" ".join(lines[1 + len(sites):]).split())
     shown = sum(row["site"] != "no stack recorded" for row in sites)
-    found = re.match(r"(?:([\d,]+) of [\d,]+ call sites|All ([\d,]+) call sites|The only call site)(, and blocks without a "
-                     r"stack)?: ([\d.]+ \S*B), ([\d.]+) % of allocated\.$", total)
+    found = re.match(r"(?:([\d,]+) of [\d,]+ call sites|All ([\d,]+) call sites|The only call site)"
+                     r"(, and blocks without a stack)?: ([\d.]+ \S*B), ([\d.]+) % of allocated\.$", total)
     expect(found, f"{sample} call sites: {total!r}")
     if found:
         expect(int(found.group(1) or found.group(2) or "1") == shown, f"{sample}: {total!r}, not {shown}")
