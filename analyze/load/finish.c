@@ -121,6 +121,17 @@ static uint32_t lookup(const struct finisher *f, uint32_t dict, enum gm_word key
     return GM_NO_REF;
 }
 
+/* Python objects can be shared, so a list may name a row again, and real files do that now and then. But naming takes two
+ * bytes of file where a row takes a hundred of memory: what is named may not be far more than what is there. */
+enum { SHARED_AT_LEAST = 65536, SHARED_TIMES = 4 };
+
+static enum gm_status check_sharing(const struct finisher *f, const char *what, size_t named, size_t made)
+{
+    if (named <= SHARED_AT_LEAST || named / SHARED_TIMES <= made)
+        return GM_OK;
+    return gm_fail(f->err, GM_E_LIMIT, GM_NO_OFFSET, "%s: %zu are named, but the file holds only %zu", what, named, made);
+}
+
 /* ---- segments and blocks ---------------------------------------------------------------------------------------- */
 
 #define NEW_COLUMN(table, column, n) ((table)->column = gm_arena_calloc(&f->a->m->arena, (n), sizeof *(table)->column))
@@ -129,6 +140,9 @@ static uint32_t lookup(const struct finisher *f, uint32_t dict, enum gm_word key
 static enum gm_status count_blocks(struct finisher *f, const struct gm_node *list, const char *what, size_t *blocks)
 {
     *blocks = 0;
+    enum gm_status status = check_sharing(f, what, list->count, f->a->m->segments.n);
+    if (status != GM_OK)
+        return status;
     for (uint32_t i = 0; i < list->count; i++) {
         uint32_t ref = gm_node_ref(f->a, list, i);
         if (GM_REF_KIND(ref) != GM_KIND_SEGMENT)
@@ -146,9 +160,7 @@ static enum gm_status count_blocks(struct finisher *f, const struct gm_node *lis
         }
         *blocks += members->count;
     }
-    if (*blocks > GM_MAX_ID) /* only by naming the same list of blocks again and again */
-        return gm_fail(f->err, GM_E_LIMIT, GM_NO_OFFSET, "%s hold %zu blocks", what, *blocks);
-    return GM_OK;
+    return check_sharing(f, "blocks", *blocks, f->a->m->blocks.n);
 }
 
 /* The same, writable, while they are filled. */
@@ -282,13 +294,10 @@ static enum gm_status measure_traces(struct finisher *f, struct trace_lists *t, 
                     return no_memory(f);
             }
             next += trace->count;
-            if (next > GM_MAX_ID)
-                return gm_fail(f->err, GM_E_LIMIT, GM_NO_OFFSET, "device_traces name more than %u events",
-                               (unsigned)GM_MAX_ID);
         }
     *total = next;
     *in_order = *in_order && next == f->a->m->events.count;
-    return GM_OK;
+    return check_sharing(f, "events", next, f->a->m->events.count);
 }
 
 static enum gm_status reorder_events(struct finisher *f, const struct trace_lists *t, size_t total)
