@@ -99,7 +99,8 @@ enum gm_status gm_assembler_room(struct gm_assembler *a, uint64_t offset, struct
         return GM_OK;
     /* An event takes 40 bytes of file and more, so no real file comes near this. */
     if (a->stack.n > (UINT64_C(1) << 20) + offset / 8 || a->stack.n >= GM_MAX_ID)
-        return gm_fail(err, GM_E_LIMIT, offset, "%zu unfinished values at once, more than a snapshot needs", a->stack.n);
+        return gm_fail(err, GM_E_LIMIT, offset, "%zu unfinished values at once, more than a snapshot needs",
+                       a->stack.n);
     if (!GM_VEC_ROOM(&a->stack, 1))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     return GM_OK;
@@ -197,8 +198,8 @@ enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_value *v, uin
 {
     if (GM_REF_KIND(v->ref) != GM_KIND_OPEN)
         return GM_OK;
-    enum gm_status status = GM_REF_INDEX(v->ref) == GM_OPEN_LIST ? seal_list(a, v, offset, err)
-                                                                 : seal_dict(a, v, offset, err);
+    enum gm_status status =
+        GM_REF_INDEX(v->ref) == GM_OPEN_LIST ? seal_list(a, v, offset, err) : seal_dict(a, v, offset, err);
     if (status != GM_OK)
         return status;
     if (v->slot != 0)
@@ -302,7 +303,8 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
     return GM_OK;
 }
 
-enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_last, uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_last, uint64_t offset,
+                                struct gm_error *err)
 {
     size_t extra = a->stack.n - from;
     if (from == 0 || a->stack.v[from - 1].ref != GM_REF(GM_KIND_OPEN, GM_OPEN_DICT))
@@ -402,9 +404,9 @@ enum gm_status gm_assembler_bool(struct gm_assembler *a, bool value, uint64_t of
 enum gm_status gm_assembler_integer(struct gm_assembler *a, uint64_t magnitude, bool is_negative, uint64_t offset,
                                     struct gm_error *err)
 {
-    enum gm_number type = !is_negative || magnitude == 0            ? GM_NUMBER_POSITIVE
+    enum gm_number type = !is_negative || magnitude == 0         ? GM_NUMBER_POSITIVE
                           : magnitude <= (uint64_t)INT64_MAX + 1 ? GM_NUMBER_NEGATIVE
-                                                                    : GM_NUMBER_TOO_LARGE;
+                                                                 : GM_NUMBER_TOO_LARGE;
     uint64_t bits = is_negative ? 0 - magnitude : magnitude;
     return push(a, (struct gm_value){.bits = bits, .ref = GM_REF(GM_KIND_NUMBER, type)}, offset, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The assembler turns the values that a decoder meets, bottom-up, into rows of the snapshot. It knows the schema (what a
- * frame, a block, an event looks like: by its keys, never by its place in the file) and no byte format; decoders
+ * The assembler turns the values that a decoder meets, bottom-up, into rows of the snapshot. It knows the schema (what
+ * a frame, a block, an event looks like: by its keys, never by its place in the file) and no byte format; decoders
  * (pickle.c, json.c) know a byte format and no schema.
  *
  * A dictionary becomes a row as soon as it is complete and is then forgotten, so memory grows with the rows, not with

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The schema. A dictionary's keys are collected into a bit mask and a table of its values; the mask says which row it is.
- * Unknown keys are reported once per kind of row and otherwise ignored; so are fields of the wrong type.
+ * The schema. A dictionary's keys are collected into a bit mask and a table of its values; the mask says which row it
+ * is. Unknown keys are reported once per kind of row and otherwise ignored; so are fields of the wrong type.
  */
 #include "analyze/load/assemble_row.h"
 
@@ -14,7 +14,7 @@ static const char *const row_names[] = {"event", "segment", "block", "frame", "a
 #define BIT(key) (UINT64_C(1) << GM_KEY_##key)
 
 struct fields {
-    uint64_t present;                /* bit per known key */
+    uint64_t present;                 /* bit per known key */
     const struct gm_value *value[64]; /* valid where present */
     uint32_t unknown;                 /* how many keys are not known, or are no strings */
 };
@@ -213,8 +213,8 @@ static inline bool note(struct gm_assembler *a, enum row_kind kind, const struct
 }
 
 #define EVENT_KEYS                                                                                                     \
-    (BIT(ACTION) | BIT(ADDR) | BIT(DEVICE_FREE) | BIT(SIZE) | BIT(STREAM) | BIT(TIME_US) | BIT(COMPILE_CONTEXT) |       \
-     BIT(USER_METADATA) | BIT(POOL_ID) | BIT(FRAMES) | BIT(CATEGORY) | BIT(FORWARD_FRAMES) | BIT(INTERNAL_METADATA) |   \
+    (BIT(ACTION) | BIT(ADDR) | BIT(DEVICE_FREE) | BIT(SIZE) | BIT(STREAM) | BIT(TIME_US) | BIT(COMPILE_CONTEXT) |      \
+     BIT(USER_METADATA) | BIT(POOL_ID) | BIT(FRAMES) | BIT(CATEGORY) | BIT(FORWARD_FRAMES) | BIT(INTERNAL_METADATA) |  \
      BIT(CPP_FRAMES))
 
 static bool make_event(struct gm_assembler *a, struct getter *g, uint32_t *ref)
@@ -250,8 +250,8 @@ static bool make_event(struct gm_assembler *a, struct getter *g, uint32_t *ref)
 }
 
 #define SEGMENT_KEYS                                                                                                   \
-    (BIT(DEVICE) | BIT(ADDRESS) | BIT(TOTAL_SIZE) | BIT(ALLOCATED_SIZE) | BIT(ACTIVE_SIZE) | BIT(REQUESTED_SIZE) |      \
-     BIT(STREAM) | BIT(SEGMENT_TYPE) | BIT(SEGMENT_POOL_ID) | BIT(IS_EXPANDABLE) | BIT(FRAMES) | BIT(BLOCKS) |          \
+    (BIT(DEVICE) | BIT(ADDRESS) | BIT(TOTAL_SIZE) | BIT(ALLOCATED_SIZE) | BIT(ACTIVE_SIZE) | BIT(REQUESTED_SIZE) |     \
+     BIT(STREAM) | BIT(SEGMENT_TYPE) | BIT(SEGMENT_POOL_ID) | BIT(IS_EXPANDABLE) | BIT(FRAMES) | BIT(BLOCKS) |         \
      BIT(REGISTRATION_COUNTER))
 
 static bool make_segment(struct gm_assembler *a, struct getter *g, uint32_t *ref)
@@ -265,8 +265,9 @@ static bool make_segment(struct gm_assembler *a, struct getter *g, uint32_t *ref
     row.requested_size = get_uint(g, GM_KEY_REQUESTED_SIZE, "requested_size");
     row.stack = get_stack(g, GM_KEY_FRAMES, "frames");
     uint32_t type = get_string(g, GM_KEY_SEGMENT_TYPE, "segment_type");
-    row.type = type == GM_VALUE_SMALL ? GM_SEGMENT_SMALL : type == GM_VALUE_LARGE ? GM_SEGMENT_LARGE
-                                                                                   : GM_SEGMENT_TYPE_ABSENT;
+    row.type = type == GM_VALUE_SMALL   ? GM_SEGMENT_SMALL
+               : type == GM_VALUE_LARGE ? GM_SEGMENT_LARGE
+                                        : GM_SEGMENT_TYPE_ABSENT;
     if (type != 0 && row.type == GM_SEGMENT_TYPE_ABSENT)
         g->odd = "segment_type";
     if ((g->f->present & BIT(BLOCKS)) != 0) {
@@ -276,8 +277,8 @@ static bool make_segment(struct gm_assembler *a, struct getter *g, uint32_t *ref
             g->odd = "blocks";
         }
     }
-    if (!get_truth(g, GM_KEY_IS_EXPANDABLE, "is_expandable", &row.is_expandable) ||
-        !get_stream(a, g, &row.stream) || !get_pool(a, g, GM_KEY_SEGMENT_POOL_ID, "segment_pool_id", &row.pool))
+    if (!get_truth(g, GM_KEY_IS_EXPANDABLE, "is_expandable", &row.is_expandable) || !get_stream(a, g, &row.stream) ||
+        !get_pool(a, g, GM_KEY_SEGMENT_POOL_ID, "segment_pool_id", &row.pool))
         return false;
     *ref = GM_REF(GM_KIND_SEGMENT, a->m->segments.n);
     a->m->hit_limit |= a->m->segments.n >= GM_MAX_ID;
@@ -328,7 +329,7 @@ static bool make_block(struct gm_assembler *a, struct getter *g, uint32_t *ref)
 }
 
 #define FRAME_KEYS                                                                                                     \
-    (BIT(NAME) | BIT(FILENAME) | BIT(LINE) | BIT(FX_NODE_OP) | BIT(FX_NODE_NAME) | BIT(FX_NODE_TARGET) |                \
+    (BIT(NAME) | BIT(FILENAME) | BIT(LINE) | BIT(FX_NODE_OP) | BIT(FX_NODE_NAME) | BIT(FX_NODE_TARGET) |               \
      BIT(FX_NODE_INFO) | BIT(FX_ORIGINAL_TRACE))
 
 static bool make_frame(struct gm_assembler *a, struct getter *g, uint32_t *ref)
@@ -339,7 +340,6 @@ static bool make_frame(struct gm_assembler *a, struct getter *g, uint32_t *ref)
     *ref = GM_REF(GM_KIND_FRAME, id.v);
     return id.v != 0;
 }
-
 
 static bool make_annotation(struct gm_assembler *a, struct getter *g, uint32_t *ref)
 {

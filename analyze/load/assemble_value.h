@@ -2,9 +2,9 @@
  *
  * The assembler from inside: what the pickle decoder works on directly, because it runs once per opcode.
  *
- * A value is 16 bytes on the stack. A reference is a value's 4-byte form (kind in the top 4 bits, index in the rest); the
- * pickle memo and lists hold references. Rows (frame, event, ...) are made when their dictionary is complete and are
- * immutable from then on, so a reference can be shared freely.
+ * A value is 16 bytes on the stack. A reference is a value's 4-byte form (kind in the top 4 bits, index in the rest);
+ * the pickle memo and lists hold references. Rows (frame, event, ...) are made when their dictionary is complete and
+ * are immutable from then on, so a reference can be shared freely.
  *
  * Containers under construction are values of kind OPEN on the stack. Their items wait in one of two side stacks
  * (list_items, dict_pairs), last container on top: a container is only ever extended when everything above it on the
@@ -65,8 +65,14 @@ struct gm_node {
 };
 enum { GM_NODE_EMPTY }; /* nodes[0] is the empty list or dictionary */
 
-struct gm_boxed { uint64_t bits; enum gm_number type; };
-struct gm_history { uint64_t real_size; struct gm_stack_id stack; };
+struct gm_boxed {
+    uint64_t bits;
+    enum gm_number type;
+};
+struct gm_history {
+    uint64_t real_size;
+    struct gm_stack_id stack;
+};
 
 struct gm_assembler {
     struct gm_snapshot_memory *m;

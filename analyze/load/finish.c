@@ -49,8 +49,8 @@ static enum gm_status close_last(struct finisher *f, size_t base, bool is_marked
             return status;
         a->list_items.n = first;
     }
-    /* Above a mark, a dictionary's keys and values take turns: a value where a key should be is the one item of the list
-     * before it. Without marks every value belongs to what lies below it. */
+    /* Above a mark, a dictionary's keys and values take turns: a value where a key should be is the one item of the
+     * list before it. Without marks every value belongs to what lies below it. */
     bool is_key = GM_REF_KIND(v->ref) == GM_KIND_STRING;
     bool is_item = !is_marked || ((last - base) % 2 == 0 && !is_key && is_open(&a->stack.v[base - 1], GM_OPEN_DICT));
     if (is_item && last > base && is_open(v - 1, GM_OPEN_LIST))
@@ -121,15 +121,16 @@ static uint32_t lookup(const struct finisher *f, uint32_t dict, enum gm_word key
     return GM_NO_REF;
 }
 
-/* Python objects can be shared, so a list may name a row again, and real files do that now and then. But naming takes two
- * bytes of file where a row takes a hundred of memory: what is named may not be far more than what is there. */
+/* Python objects can be shared, so a list may name a row again, and real files do that now and then. But naming takes
+ * two bytes of file where a row takes a hundred of memory: what is named may not be far more than what is there. */
 enum { SHARED_AT_LEAST = 65536, SHARED_TIMES = 4 };
 
 static enum gm_status check_sharing(const struct finisher *f, const char *what, size_t named, size_t made)
 {
     if (named <= SHARED_AT_LEAST || named / SHARED_TIMES <= made)
         return GM_OK;
-    return gm_fail(f->err, GM_E_LIMIT, GM_NO_OFFSET, "%s: %zu are named, but the file holds only %zu", what, named, made);
+    return gm_fail(f->err, GM_E_LIMIT, GM_NO_OFFSET, "%s: %zu are named, but the file holds only %zu", what, named,
+                   made);
 }
 
 /* ---- segments and blocks ---------------------------------------------------------------------------------------- */
@@ -245,9 +246,9 @@ static enum gm_status fill_segments(struct finisher *f, uint32_t ref, const char
         fill_segment(f, &s, &b, i, row, block);
         block += s.block_count[i];
     }
-    *segments = (struct gm_segments){list->count,     s.device,      s.address,        s.total_size, s.allocated_size,
-                                     s.active_size,   s.requested_size, s.stream,      s.pool,       s.stack,
-                                     s.type,          s.is_expandable, s.block_first, s.block_count};
+    *segments = (struct gm_segments){list->count,   s.device,         s.address,     s.total_size, s.allocated_size,
+                                     s.active_size, s.requested_size, s.stream,      s.pool,       s.stack,
+                                     s.type,        s.is_expandable,  s.block_first, s.block_count};
     *blocks = (struct gm_blocks){block_total, b.address, b.size, b.requested, b.state, b.stack, b.segment};
     return GM_OK;
 }
@@ -463,8 +464,7 @@ static enum gm_status fill_settings(struct finisher *f, uint32_t ref)
         return GM_OK;
     f->s->has_settings = true;
     struct setting_list list = {0};
-    enum gm_status status =
-        GM_REF_KIND(ref) == GM_KIND_DICT ? flatten_settings(f, ref, "", 1, &list) : GM_OK;
+    enum gm_status status = GM_REF_KIND(ref) == GM_KIND_DICT ? flatten_settings(f, ref, "", 1, &list) : GM_OK;
     f->s->settings = list.v;
     f->s->setting_count = list.n;
     if (status == GM_OK && GM_REF_KIND(ref) == GM_KIND_DICT) {
@@ -535,8 +535,9 @@ static enum gm_status fill(struct finisher *f, uint32_t root)
     if (traces == GM_NO_REF)
         traces = lookup(f, root, GM_KEY_TRACES); /* the old viewer's wrapping of a bare list */
     if (segments == GM_NO_REF && traces == GM_NO_REF)
-        return gm_fail(f->err, GM_E_FORMAT, GM_NO_OFFSET,
-                       "no memory snapshot: it holds neither 'segments' nor 'device_traces', nor is it a list of segments");
+        return gm_fail(
+            f->err, GM_E_FORMAT, GM_NO_OFFSET,
+            "no memory snapshot: it holds neither 'segments' nor 'device_traces', nor is it a list of segments");
     f->s->source.is_bare_segment_list = is_bare;
     enum gm_status status = is_bare ? GM_OK : note_top_keys(f, root);
     if (status == GM_OK)
@@ -572,11 +573,11 @@ enum gm_status gm_assembler_finish(struct gm_assembler *a, struct gm_snapshot *s
     status = gm_assembler_seal(a, &a->stack.v[0], offset, err);
     if (status == GM_OK)
         status = fill(&f, a->stack.v[0].ref);
-    if (status == GM_OK)
-        status = gm_builder_publish(a->m, snapshot, err);
-    if (status == GM_OK)
-        a->m = NULL; /* the snapshot owns it now */
-    else
+    if (status != GM_OK) {
         *snapshot = (struct gm_snapshot){0};
-    return status;
+        return status;
+    }
+    gm_builder_publish(a->m, snapshot);
+    a->m = NULL; /* the snapshot owns it now */
+    return GM_OK;
 }

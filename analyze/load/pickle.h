@@ -9,8 +9,8 @@
 #include "analyze/load/assemble.h"
 #include "analyze/load/source.h"
 
-/* Decodes one pickle from *source up to its STOP into the assembler; gm_assembler_finish is the caller's. *protocol gets
- * the highest protocol stated or needed so far, also on failure. */
+/* Decodes one pickle from *source up to its STOP into the assembler; gm_assembler_finish is the caller's. *protocol
+ * gets the highest protocol stated or needed so far, also on failure. */
 enum gm_status gm_pickle_decode(struct gm_source *source, struct gm_assembler *a, int *protocol, struct gm_error *err);
 
 #endif

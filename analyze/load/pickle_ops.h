@@ -91,8 +91,8 @@ enum gm_op {
 const char *gm_op_name(unsigned op); /* "unknown" for a byte that is no opcode */
 bool gm_op_is_refused(unsigned op);
 unsigned gm_op_length_width(unsigned op); /* of GM_ARG_COUNTED: 1, 4 or 8 */
-/* Whether the opcode at p[0..n) and its fixed arguments are all there. The bytes that a length of 4 or 8 bytes announces
- * need not be; nor does the end of a line. Unknown and refused opcodes need only themselves. */
+/* Whether the opcode at p[0..n) and its fixed arguments are all there. The bytes that a length of 4 or 8 bytes
+ * announces need not be; nor does the end of a line. Unknown and refused opcodes need only themselves. */
 bool gm_op_is_complete(const unsigned char *p, size_t n);
 
 #endif

@@ -133,7 +133,8 @@ struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *b
     struct gm_id_set *set = &m->string_set;
     const struct gm_string_id none = {0};
     uint32_t hash = hash_bytes(m->seed, bytes, length);
-    FOR_EACH_CANDIDATE (set, hash, at, id) {
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    {
         uint64_t start = m->string_start.v[id];
         if (m->string_start.v[id + 1] - start == length &&
             (length == 0 || memcmp(m->string_bytes.v + start, bytes, length) == 0))
@@ -157,9 +158,9 @@ struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_strin
     struct gm_id_set *set = &m->frame_set;
     const struct gm_frame_id none = {0};
     uint32_t hash = hash_pair(m->seed, (uint64_t)name.v << 32 | filename.v, line);
-    FOR_EACH_CANDIDATE (set, hash, at, id)
-        if (m->frame_name.v[id].v == name.v && m->frame_filename.v[id].v == filename.v && m->frame_line.v[id] == line)
-            return (struct gm_frame_id){id};
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (m->frame_name.v[id].v == name.v && m->frame_filename.v[id].v == filename.v && m->frame_line.v[id] == line)
+        return (struct gm_frame_id){id};
     uint32_t id = (uint32_t)m->frame_name.n;
     if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->frame_name, 1) ||
         !GM_VEC_ROOM(&m->frame_filename, 1) || !GM_VEC_ROOM(&m->frame_line, 1))
@@ -184,7 +185,8 @@ struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t 
     struct gm_id_set *set = &m->stack_set;
     const struct gm_stack_id none = {0};
     uint32_t hash = hash_bytes(m->seed, tagged, depth * sizeof *tagged);
-    FOR_EACH_CANDIDATE (set, hash, at, id) {
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    {
         uint64_t start = m->stack_start.v[id];
         if (m->stack_start.v[id + 1] - start == depth && same_frames(m->stack_frames.v + start, tagged, depth))
             return (struct gm_stack_id){id};
@@ -205,9 +207,9 @@ struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t strea
     struct gm_id_set *set = &m->stream_set;
     const struct gm_stream_id none = {0};
     uint32_t hash = hash_pair(m->seed, (uint64_t)stream, 1);
-    FOR_EACH_CANDIDATE (set, hash, at, id)
-        if (m->streams.v[id] == stream)
-            return (struct gm_stream_id){id};
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (m->streams.v[id] == stream)
+        return (struct gm_stream_id){id};
     uint32_t id = (uint32_t)m->streams.n;
     if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->streams, 1))
         return none;
@@ -221,9 +223,9 @@ struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_ke
     struct gm_id_set *set = &m->pool_set;
     const struct gm_pool_id none = {0};
     uint32_t hash = hash_pair(m->seed, pool.first, pool.second);
-    FOR_EACH_CANDIDATE (set, hash, at, id)
-        if (m->pools.v[id].first == pool.first && m->pools.v[id].second == pool.second)
-            return (struct gm_pool_id){id};
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (m->pools.v[id].first == pool.first && m->pools.v[id].second == pool.second)
+        return (struct gm_pool_id){id};
     uint32_t id = (uint32_t)m->pools.n;
     if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->pools, 1))
         return none;
@@ -254,10 +256,10 @@ static bool grow_events(struct gm_snapshot_memory *m)
         !grow_column(&m->events.addr, capacity, sizeof *m->events.addr) ||
         !grow_column(&m->events.size, capacity, sizeof *m->events.size) ||
         !grow_column(&m->events.time_us, capacity, sizeof *m->events.time_us) ||
-        !grow_column(&m->events.stack, capacity, sizeof *m->events.stack) ||
-        !grow_rare(&m->events.stream, capacity) || !grow_rare(&m->events.pool, capacity) ||
-        !grow_rare(&m->events.compile_context, capacity) || !grow_rare(&m->events.user_metadata, capacity) ||
-        !grow_rare(&m->events.action_name, capacity) || !grow_rare(&m->events.category, capacity))
+        !grow_column(&m->events.stack, capacity, sizeof *m->events.stack) || !grow_rare(&m->events.stream, capacity) ||
+        !grow_rare(&m->events.pool, capacity) || !grow_rare(&m->events.compile_context, capacity) ||
+        !grow_rare(&m->events.user_metadata, capacity) || !grow_rare(&m->events.action_name, capacity) ||
+        !grow_rare(&m->events.category, capacity))
         return false;
     m->events.capacity = capacity;
     return true;
@@ -455,21 +457,18 @@ static struct gm_rare_column publish_rare(const struct gm_rare_builder *b)
     return (struct gm_rare_column){.v = b->v, .all = b->all};
 }
 
-enum gm_status gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot, struct gm_error *err)
+void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
 {
-    (void)err;
     free_id_sets(m); /* only loading needs them */
     snapshot->memory = m;
-    snapshot->strings = (struct gm_strings){.start = m->string_start.v,
-                                            .bytes = m->string_bytes.v,
-                                            .count = (uint32_t)(m->string_start.n - 1)};
+    snapshot->strings = (struct gm_strings){
+        .start = m->string_start.v, .bytes = m->string_bytes.v, .count = (uint32_t)(m->string_start.n - 1)};
     snapshot->frames = (struct gm_frames){.name = m->frame_name.v,
                                           .filename = m->frame_filename.v,
                                           .line = m->frame_line.v,
                                           .count = (uint32_t)m->frame_name.n};
-    snapshot->stacks = (struct gm_stacks){.start = m->stack_start.v,
-                                          .frame_ids = m->stack_frames.v,
-                                          .count = (uint32_t)(m->stack_start.n - 1)};
+    snapshot->stacks = (struct gm_stacks){
+        .start = m->stack_start.v, .frame_ids = m->stack_frames.v, .count = (uint32_t)(m->stack_start.n - 1)};
     snapshot->streams = m->streams.v;
     snapshot->stream_count = (uint32_t)m->streams.n;
     snapshot->pools = m->pools.v;
@@ -490,5 +489,4 @@ enum gm_status gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapsh
     snapshot->annotation_count = m->annotations.n;
     snapshot->warnings = m->warnings.v;
     snapshot->warning_count = m->warnings.n;
-    return GM_OK;
 }

@@ -22,7 +22,7 @@
 
 /* An open-addressing hash set of ids; equal hashes are told apart by the table that owns the content. */
 struct gm_id_set {
-    uint32_t *slots; /* 0 = free */
+    uint32_t *slots;  /* 0 = free */
     uint32_t *hashes; /* by id */
     size_t hashes_capacity;
     uint32_t mask, used;
@@ -112,7 +112,7 @@ enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t o
 
 /* Points the snapshot's tables of strings, frames, stacks, streams, pools, events, annotations and warnings into m,
  * which it owns from now on. Segments, blocks and traces are the loader's to fill. */
-enum gm_status gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot, struct gm_error *err);
+void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot);
 
 /* Reorders the events: row i becomes what row order[i] was; rows that order does not name vanish. */
 bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count);

@@ -37,11 +37,21 @@
 #define GM_ABSENT_TIME INT64_MIN /* likewise for times */
 
 /* Ids index the interning tables. Each has its own type so that they cannot be mixed up; v == 0 is "absent". */
-struct gm_string_id { uint32_t v; };
-struct gm_frame_id { uint32_t v; };
-struct gm_stack_id { uint32_t v; };  /* v == GM_STACK_EMPTY: present, but without frames */
-struct gm_stream_id { uint32_t v; }; /* index into snapshot->streams */
-struct gm_pool_id { uint32_t v; };   /* index into snapshot->pools */
+struct gm_string_id {
+    uint32_t v;
+};
+struct gm_frame_id {
+    uint32_t v;
+};
+struct gm_stack_id {
+    uint32_t v;
+}; /* v == GM_STACK_EMPTY: present, but without frames */
+struct gm_stream_id {
+    uint32_t v;
+}; /* index into snapshot->streams */
+struct gm_pool_id {
+    uint32_t v;
+}; /* index into snapshot->pools */
 enum { GM_STACK_EMPTY = 1 };
 
 enum gm_block_state { GM_BLOCK_INACTIVE, GM_BLOCK_ACTIVE_ALLOCATED, GM_BLOCK_ACTIVE_PENDING_FREE };
@@ -89,7 +99,9 @@ struct gm_stacks {
     const struct gm_frame_id *frame_ids;
     uint32_t count;
 };
-struct gm_pool_key { uint64_t first, second; }; /* (0,0) is the default pool */
+struct gm_pool_key {
+    uint64_t first, second;
+}; /* (0,0) is the default pool */
 
 /* ---- tables --------------------------------------------------------------------------------------------------- */
 
@@ -103,7 +115,7 @@ struct gm_segments {
     const struct gm_stack_id *stack;
     const uint8_t *type;          /* enum gm_segment_type */
     const uint8_t *is_expandable; /* enum gm_truth */
-    const size_t *block_first;    /* blocks of segment i: block rows [block_first[i], block_first[i] + block_count[i]) */
+    const size_t *block_first; /* blocks of segment i: block rows [block_first[i], block_first[i] + block_count[i]) */
     const size_t *block_count;
 };
 
@@ -128,11 +140,11 @@ static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t ro
 }
 
 struct gm_events {
-    size_t count;             /* all devices; device d has the rows of traces[d] */
-    const uint8_t *action;    /* enum gm_action */
-    const uint64_t *addr;     /* bytes; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
-    const uint64_t *size;     /* bytes; alloc and frees: requested bytes; segment events: segment bytes */
-    const int64_t *time_us;   /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */
+    size_t count;           /* all devices; device d has the rows of traces[d] */
+    const uint8_t *action;  /* enum gm_action */
+    const uint64_t *addr;   /* bytes; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
+    const uint64_t *size;   /* bytes; alloc and frees: requested bytes; segment events: segment bytes */
+    const int64_t *time_us; /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */
     const struct gm_stack_id *stack;
     struct gm_rare_column stream;          /* gm_stream_id */
     struct gm_rare_column pool;            /* gm_pool_id */
@@ -145,7 +157,7 @@ struct gm_events {
 /* The events of one device: event rows [first, first + count). The index in the array is the device's ordinal. */
 struct gm_trace {
     size_t first, count;
-    uint64_t max_entries;  /* capacity of the recorder's ring, GM_ABSENT if not given */
+    uint64_t max_entries;     /* capacity of the recorder's ring, GM_ABSENT if not given */
     enum gm_truth overflowed; /* older events were overwritten */
 };
 
@@ -173,16 +185,16 @@ const char *gm_compression_name(enum gm_compression compression); /* likewise */
 
 /* Where the file came from and what loading it met. */
 struct gm_source_info {
-    const char *path;                  /* as given by the user; "-" is standard input */
-    uint64_t disk_bytes;               /* size on disk (bytes read, if from a pipe) */
-    uint64_t decoded_bytes;            /* after decompression and base64 */
+    const char *path;       /* as given by the user; "-" is standard input */
+    uint64_t disk_bytes;    /* size on disk (bytes read, if from a pipe) */
+    uint64_t decoded_bytes; /* after decompression and base64 */
     enum gm_format format;
     enum gm_compression compression;
-    int pickle_protocol;               /* -1 if it is no pickle */
+    int pickle_protocol; /* -1 if it is no pickle */
     bool is_bare_segment_list;
-    bool is_salvaged;                  /* damaged; what was complete before salvaged_offset was kept */
-    uint64_t salvaged_offset;          /* decoded byte offset where reading stopped */
-    const char *salvaged_reason;       /* one clean line, or NULL */
+    bool is_salvaged;            /* damaged; what was complete before salvaged_offset was kept */
+    uint64_t salvaged_offset;    /* decoded byte offset where reading stopped */
+    const char *salvaged_reason; /* one clean line, or NULL */
 };
 
 struct gm_snapshot {
@@ -201,7 +213,7 @@ struct gm_snapshot {
     struct gm_segments host_segments; /* pinned host memory, where the file has it */
     struct gm_blocks host_blocks;
     struct gm_events events;
-    const struct gm_trace *traces;      /* one per device ordinal; counts may be 0 */
+    const struct gm_trace *traces; /* one per device ordinal; counts may be 0 */
     size_t trace_count;
     const struct gm_trace *host_traces; /* likewise for pinned host memory; rows are in events too */
     size_t host_trace_count;
