@@ -16,7 +16,8 @@
 enum {
     PIXEL_VALUES = 65536,
     HUGE_PAGE = 2 << 20,
-    LEVEL = 3, /* of libdeflate, measured on the charts: 2 to 3 are fastest, 6 takes a third longer for 5 % fewer bytes */
+    LEVEL =
+        3, /* of libdeflate, measured on the charts: 2 to 3 are fastest, 6 takes a third longer for 5 % fewer bytes */
 };
 
 bool gm_png_reserve(void *buffer, size_t *capacity, size_t bytes, size_t usual)

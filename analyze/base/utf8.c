@@ -27,6 +27,18 @@ size_t gm_utf8_decode(const char *s, size_t n, uint32_t *code)
     return length;
 }
 
+size_t gm_utf8_encode(unsigned char out[4], uint32_t code)
+{
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        code = 0xfffd;
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n; i > 1; i--, code >>= 6)
+        out[i - 1] = (unsigned char)(0x80 | (code & 0x3f));
+    out[0] = (unsigned char)(lead[n] | code);
+    return n;
+}
+
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||

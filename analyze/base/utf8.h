@@ -13,6 +13,10 @@
  * stores the code point, or 0 if the bytes there are not well-formed; n must be at least 1. */
 size_t gm_utf8_decode(const char *s, size_t n, uint32_t *code);
 
+/* Writes `code` as UTF-8 and returns how many bytes that took, at most 4. What is no character (a surrogate, or beyond
+ * U+10FFFF) becomes U+FFFD. */
+size_t gm_utf8_encode(unsigned char out[4], uint32_t code);
+
 /* Copies in[0..n) to out as well-formed UTF-8 on one line: ill-formed bytes, NUL and control characters (C0, C1, DEL,
  * line and paragraph separators, bidirectional overrides) each become U+FFFD; a character that no longer fits is left
  * out. Always terminates out (size > 0). Returns the length written. `3 * n + 1` bytes are always enough. */

@@ -7,7 +7,6 @@
 #include "analyze/load/assemble_row.h"
 #include "analyze/load/assemble_value.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  */
 #include "analyze/load/assemble_row.h"
 
-#include <math.h>
 #include <string.h>
 
 enum row_kind { ROW_EVENT, ROW_SEGMENT, ROW_BLOCK, ROW_FRAME, ROW_ANNOTATION, ROW_HISTORY };
@@ -60,7 +59,7 @@ static inline uint64_t get_uint(struct getter *g, int key, const char *name)
     if (v->ref == GM_REF(GM_KIND_NUMBER, GM_NUMBER_REAL)) {
         double real;
         memcpy(&real, &v->bits, sizeof real);
-        if (real >= 0 && real < 9.0e18 && floor(real) == real)
+        if (real >= 0 && real < 9.0e18 && (double)(uint64_t)real == real)
             return (uint64_t)real;
     }
     g->odd = name;

@@ -359,7 +359,7 @@ static void fill_ring_field(struct finisher *f, uint32_t ref, bool is_overflowed
 {
     struct gm_trace *traces = f->traces;
     const struct gm_node *list = is_list(ref) ? node_of(f, ref) : NULL;
-    for (size_t d = 0; d < f->s->trace_count; d++) {
+    for (size_t d = 0; traces != NULL && d < f->s->trace_count; d++) {
         uint32_t item = ref;
         if (list != NULL && d >= list->count)
             break;

@@ -5,6 +5,7 @@
  */
 #include "analyze/load/json.h"
 
+#include "analyze/base/utf8.h"
 #include "analyze/base/vec.h"
 #include "analyze/load/json_number.h"
 
@@ -80,11 +81,7 @@ static bool add_bytes(struct json *j, const void *bytes, size_t n)
 static bool add_code(struct json *j, uint32_t code)
 {
     unsigned char out[4];
-    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n; i > 1; i--, code >>= 6)
-        out[i - 1] = (unsigned char)(0x80 | (code & 0x3f));
-    out[0] = (unsigned char)(lead[n] | code);
+    size_t n = gm_utf8_encode(out, code);
     return add_bytes(j, out, n);
 }
 

@@ -16,9 +16,6 @@ struct gm_load_options {
     bool salvage; /* keep what is complete of a damaged file instead of failing */
 };
 
-/* Seconds spent, for ./dev bench; may be NULL everywhere. */
-struct gm_load_times { double read, decode; };
-
 /* Loads `path` ("-": standard input) into *snapshot (to be freed by gm_snapshot_free). On failure *snapshot is empty
  * and err says what and where. */
 enum gm_status gm_snapshot_load(struct gm_snapshot *snapshot, const char *path, const struct gm_load_options *options,

@@ -96,6 +96,17 @@ static enum gm_status truncated(const struct machine *d, struct gm_error *err)
     return gm_fail(err, GM_E_TRUNCATED, gm_source_offset(d->source), "the pickle ends before its STOP");
 }
 
+/* Moves the next n bytes of the window to the scratch buffer. */
+static bool add_scratch(struct machine *d, size_t n)
+{
+    if (!GM_VEC_ROOM(&d->scratch, n + 1) || d->scratch.v == NULL)
+        return false;
+    memcpy(d->scratch.v + d->scratch.n, d->source->p, n);
+    d->scratch.n += n;
+    d->source->p += n;
+    return true;
+}
+
 /* Makes the next `length` bytes contiguous: in the window if they fit, else collected in scratch, which grows only with
  * bytes that are really there. Consumes them. */
 static enum gm_status take_bytes(struct machine *d, uint64_t length, const unsigned char **bytes, struct gm_error *err)
@@ -122,11 +133,8 @@ static enum gm_status take_bytes(struct machine *d, uint64_t length, const unsig
         }
         size_t here = (size_t)(s->end - s->p);
         size_t n = length < here ? (size_t)length : here;
-        if (!GM_VEC_ROOM(&d->scratch, n))
+        if (!add_scratch(d, n))
             return no_memory(err);
-        memcpy(d->scratch.v + d->scratch.n, s->p, n);
-        d->scratch.n += n;
-        s->p += n;
         length -= n;
     }
     *bytes = d->scratch.v;
@@ -148,12 +156,8 @@ static enum gm_status take_line(struct machine *d, const unsigned char **line, s
             s->p = newline + 1;
             return GM_OK;
         }
-        if (!GM_VEC_ROOM(&d->scratch, n + 1))
+        if (!add_scratch(d, n))
             return no_memory(err);
-        if (n > 0)
-            memcpy(d->scratch.v + d->scratch.n, s->p, n);
-        d->scratch.n += n;
-        s->p += n;
         if (newline != NULL) {
             s->p++;
             *line = d->scratch.v;
@@ -547,7 +551,8 @@ static enum gm_status run_hot(struct machine *d, struct gm_error *err)
             } while (p[0] == GM_OP_LONG_BINGET && p <= stop && sp < limit);
             continue;
         case GM_OP_MEMOIZE: {
-            if (a->memo.n == a->memo.capacity || sp == a->stack.v)
+            if (a->memo.n == a->memo.capacity || sp == a->stack.v ||
+                (a->marks.n > 0 && a->marks.v[a->marks.n - 1] == (size_t)(sp - a->stack.v)))
                 goto out;
             struct gm_value *top = sp - 1;
             enum gm_kind kind = GM_REF_KIND(top->ref);

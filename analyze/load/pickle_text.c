@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/load/pickle_text.h"
 
+#include "analyze/base/utf8.h"
+
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,32 +88,6 @@ bool gm_pickle_text_real(const unsigned char *s, size_t n, double *value)
     return *rest == '\0';
 }
 
-static size_t put_utf8(unsigned char *out, uint32_t code)
-{
-    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-        code = 0xfffd;
-    if (code < 0x80) {
-        out[0] = (unsigned char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (unsigned char)(0xc0 | code >> 6);
-        out[1] = (unsigned char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (unsigned char)(0xe0 | code >> 12);
-        out[1] = (unsigned char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (unsigned char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (unsigned char)(0xf0 | code >> 18);
-    out[1] = (unsigned char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (unsigned char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (unsigned char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 static bool parse_hex(const unsigned char *s, size_t n, uint32_t *code)
 {
     *code = 0;
@@ -143,7 +119,7 @@ bool gm_pickle_text_unicode(const unsigned char *s, size_t n, unsigned char *out
                 i += 6;
             }
         }
-        used += put_utf8(out + used, code);
+        used += gm_utf8_encode(out + used, code);
     }
     *length = used;
     return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A source is a stream of bytes seen through a moving window: [p, end) are the next bytes, and gm_source_more slides the
- * window on. Sources stack: file or memory, then gzip or zstd, then base64 out of HTML. No source ever holds more than
- * its window, so reading costs no memory that grows with the file, and file pages are never mapped.
+ * A source is a stream of bytes seen through a moving window: [p, end) are the next bytes, and gm_source_more slides
+ * the window on. Sources stack: file or memory, then gzip or zstd, then base64 out of HTML. No source ever holds more
+ * than its window, so reading costs no memory that grows with the file, and file pages are never mapped.
  *
  * Hot readers work on p and end directly and keep them in registers; gm_source_more is called once per window.
  */

@@ -14,9 +14,9 @@
 
 struct gm_run;
 
-/* Starts a run under `results` (created with its parents if missing) for `name` (already cleaned, see names.h) at local
- * time `when`. Nothing visible is made. */
-enum gm_status gm_run_begin(struct gm_run **run, const char *results, const char *name, time_t when,
+/* Starts a run, *out, under `results` (created with its parents if missing) for `name` (already cleaned, see names.h)
+ * at local time `when`. Nothing visible is made. */
+enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char *name, time_t when,
                             struct gm_error *err);
 /* Adds one file, complete: written, flushed and closed, or an error. */
 enum gm_status gm_run_add(struct gm_run *run, const char *file_name, const void *data, size_t length,

@@ -9,6 +9,12 @@
             return "not true: " #condition;                                                                            \
     } while (0)
 
+/* Uses a value that was computed only to read its parts. */
+static void touch(unsigned value)
+{
+    __asm__ volatile("" : : "r"(value));
+}
+
 static bool is_ascending(const uint64_t *start, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -21,24 +27,24 @@ static const char *check_interned(const struct gm_snapshot *s)
 {
     CHECK(s->strings.count > 0 && s->strings.start[0] == 0 && s->strings.start[1] == 0);
     CHECK(is_ascending(s->strings.start, s->strings.count));
-    unsigned sum = 0; /* touches every byte, so that a sanitizer sees one that is not there */
+    unsigned sum = 0; /* of everything, so that a sanitizer sees what is not there */
     for (uint64_t i = 0; i < s->strings.start[s->strings.count]; i++)
         sum += (unsigned char)s->strings.bytes[i];
-    CHECK(sum < UINT32_MAX);
     CHECK(s->frames.count > 0 && s->frames.name[0].v == 0 && s->frames.filename[0].v == 0);
     for (uint32_t i = 0; i < s->frames.count; i++) {
         CHECK(s->frames.name[i].v < s->strings.count);
         CHECK(s->frames.filename[i].v < s->strings.count);
-        CHECK(i == 0 || s->frames.line[i] <= GM_ABSENT);
+        sum += (unsigned)s->frames.line[i];
     }
     CHECK(s->stacks.count > GM_STACK_EMPTY && s->stacks.start[0] == 0 && s->stacks.start[GM_STACK_EMPTY + 1] == 0);
     CHECK(is_ascending(s->stacks.start, s->stacks.count));
     for (uint64_t i = 0; i < s->stacks.start[s->stacks.count]; i++)
         CHECK(s->stacks.frame_ids[i].v > 0 && s->stacks.frame_ids[i].v < s->frames.count);
     for (uint32_t i = 1; i < s->stream_count; i++)
-        CHECK(s->streams[i] != 0 || true);
+        sum += (unsigned)s->streams[i];
     for (uint32_t i = 1; i < s->pool_count; i++)
-        CHECK(s->pools[i].first <= UINT64_MAX);
+        sum += (unsigned)(s->pools[i].first + s->pools[i].second);
+    touch(sum);
     return NULL;
 }
 
@@ -79,6 +85,7 @@ static const char *check_events(const struct gm_snapshot *s)
     }
     CHECK(next == s->events.count);
     const struct gm_events *e = &s->events;
+    unsigned sum = 0;
     for (size_t i = 0; i < e->count; i++) {
         CHECK(e->action[i] < GM_ACTION_COUNT);
         CHECK(e->stack[i].v < s->stacks.count);
@@ -88,16 +95,16 @@ static const char *check_events(const struct gm_snapshot *s)
         CHECK(gm_rare_at(&e->user_metadata, i) < s->strings.count);
         CHECK(gm_rare_at(&e->action_name, i) < s->strings.count);
         CHECK(gm_rare_at(&e->category, i) < s->strings.count);
-        CHECK(e->addr[i] <= GM_ABSENT && e->size[i] <= GM_ABSENT);
-        CHECK(e->time_us == NULL || e->time_us[i] >= GM_ABSENT_TIME);
+        sum += (unsigned)(e->addr[i] + e->size[i]) + (e->time_us != NULL ? (unsigned)e->time_us[i] : 0);
     }
+    touch(sum);
     return NULL;
 }
 
 static const char *check_rest(const struct gm_snapshot *s)
 {
     for (size_t i = 0; i < s->setting_count; i++) {
-        CHECK(s->settings[i].key != NULL && strlen(s->settings[i].key) < SIZE_MAX);
+        CHECK(s->settings[i].key != NULL);
         CHECK(s->settings[i].type <= GM_SETTING_STRING);
         CHECK(s->settings[i].string.v < s->strings.count);
     }

@@ -60,7 +60,7 @@ static enum gm_status load_checked(struct bytes b, bool salvage, const char *wha
 /* ---- code ---------------------------------------------------------------------------------------------------------
  */
 
-#define ROW(name, bytes)                                                                                           \
+#define ROW(name, bytes)                                                                                               \
     {                                                                                                                  \
         name, bytes, sizeof bytes - 1                                                                                  \
     }

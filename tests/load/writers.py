@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of pickles other than Python's own, opcode by opcode (facts: ../../docs and Python's pickletools).
+"""Writers of pickles other than Python's own, opcode by opcode.
 
 A `bytes` object in the data stands for a string with just these bytes, UTF-8 or not.
 """
