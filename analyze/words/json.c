@@ -41,15 +41,7 @@ static void add_block(struct gm_json *json, const struct gm_block_row *block, si
     gm_json_signed(json, "stream", block->stream);
     gm_json_string(json, "category", block->category);
     gm_json_string(json, "role", block->role);
-    gm_json_open(json, "frames", '[');
-    for (size_t i = 0; i < block->frame_count; i++) {
-        gm_json_open_flat(json, NULL, '{');
-        gm_json_string(json, "name", block->frames[i].name);
-        gm_json_string(json, "filename", block->frames[i].filename);
-        gm_json_number(json, "line", block->frames[i].line);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
+    gm_json_frames(json, block);
     gm_json_number(json, "stream_number", block->stream_number);
     gm_json_string(json, "pool", block->pool);
     gm_json_string(json, "site", block->site);
@@ -151,7 +143,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     for (size_t i = 0; i < report->top_block_count; i++)
         add_block(&json, &report->top_blocks[i], i + 1);
     gm_json_close(&json, ']');
-    gm_json_fragmentation(&json, &report->fragmentation);
+    gm_json_fragmentation(&json, &report->fragmentation, true);
     gm_json_timeline(&json, report);
     add_findings(&json, report);
 

@@ -35,10 +35,26 @@ void gm_json_slices(struct gm_json *json, const char *key, const struct gm_slice
     gm_json_close(json, ']');
 }
 
-static void add_pin(struct gm_json *json, const struct gm_pin_row *pin)
+void gm_json_frames(struct gm_json *json, const struct gm_block_row *block)
+{
+    gm_json_open(json, "frames", '[');
+    for (size_t i = 0; i < block->frame_count; i++) {
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_string(json, "name", block->frames[i].name);
+        gm_json_string(json, "filename", block->frames[i].filename);
+        gm_json_number(json, "line", block->frames[i].line);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
+
+static void add_pin(struct gm_json *json, const struct gm_pin_row *pin, bool with_stack)
 {
     const struct gm_block_row *block = &pin->block;
-    gm_json_open_flat(json, NULL, '{');
+    if (with_stack)
+        gm_json_open(json, NULL, '{');
+    else
+        gm_json_open_flat(json, NULL, '{');
     gm_json_number(json, "pinned_bytes", pin->pinned_bytes);
     gm_json_number(json, "sharers", pin->sharers);
     gm_json_number(json, "segment_address", pin->segment_address);
@@ -51,10 +67,12 @@ static void add_pin(struct gm_json *json, const struct gm_pin_row *pin)
     gm_json_string(json, "pool", block->pool);
     gm_json_string(json, "category", block->category);
     gm_json_string(json, "site", block->site);
+    if (with_stack)
+        gm_json_frames(json, block);
     gm_json_close(json, '}');
 }
 
-void gm_json_fragmentation(struct gm_json *json, const struct gm_fragmentation *f)
+void gm_json_fragmentation(struct gm_json *json, const struct gm_fragmentation *f, bool with_stacks)
 {
     gm_json_open(json, "fragmentation", '{');
     gm_json_number(json, "inactive_blocks", f->inactive_blocks);
@@ -68,7 +86,7 @@ void gm_json_fragmentation(struct gm_json *json, const struct gm_fragmentation *
     gm_json_number(json, "stranded_bytes", f->stranded);
     gm_json_open(json, "pins", '[');
     for (size_t i = 0; i < f->pin_count; i++)
-        add_pin(json, &f->pins[i]);
+        add_pin(json, &f->pins[i], with_stacks);
     gm_json_close(json, ']');
     gm_json_close(json, '}');
 }
@@ -130,7 +148,7 @@ static void add_device(struct gm_json *json, const struct gm_device_report *devi
         add_pool(json, &device->pools[i]);
     gm_json_close(json, ']');
     gm_json_slices(json, "categories", device->categories, device->category_count, device->totals.allocated);
-    gm_json_fragmentation(json, &device->fragmentation);
+    gm_json_fragmentation(json, &device->fragmentation, false);
     gm_json_ledger(json, &device->ledger);
     gm_json_close(json, '}');
 }
