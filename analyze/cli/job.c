@@ -8,6 +8,7 @@
 #include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
 #include "analyze/state/state.h"
+#include "analyze/timeline/timeline.h"
 #include "analyze/words/words.h"
 
 #include <string.h>
@@ -61,6 +62,8 @@ static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_co
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_ANALYSES);
         status = gm_state_analyze(report, &snapshot, &state, err);
+        if (status == GM_OK)
+            status = gm_timeline_analyze(report, &snapshot, context->rules, err);
     }
     if (status == GM_OK)
         status = name_report(report, job, context->when, err);

@@ -116,6 +116,15 @@ struct gm_trace_counts {
     uint64_t peak_reserved; /* by the contract's rule; GM_REPORT_NONE without events */
 };
 
+/* The peak of requested bytes of one device, and what it was made of (from the trace, by analyze/timeline). */
+struct gm_peak {
+    uint64_t requested;                /* the contract's peak_requested_bytes */
+    uint64_t event;                    /* index in the device's trace; GM_REPORT_NONE: the state before event 0 */
+    uint64_t time_us;                  /* of that event; GM_REPORT_NONE if it has none */
+    const struct gm_slice *categories; /* requested bytes, which sum to `requested`; largest first, ties by name */
+    size_t category_count;
+};
+
 /* The ledger: rows that sum to reserved, from the blocks; and what the file itself states, per device. */
 struct gm_ledger {
     uint64_t allocated_requested; /* requested bytes of allocated blocks */
@@ -181,6 +190,7 @@ struct gm_report {
     struct gm_ledger ledger;
     const struct gm_device_report *devices; /* devices with a segment or an event, ascending */
     size_t device_count;
+    const struct gm_peak *peaks;       /* parallel to devices, for those with events; NULL if they were not computed */
     const struct gm_slice *categories; /* all devices; bytes sum to totals.allocated; largest first, ties by name */
     size_t category_count;
     const struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */

@@ -161,7 +161,9 @@ void gm_json_devices(struct gm_json *json, const struct gm_report *report)
     gm_json_close(json, ']');
 }
 
-static void add_trace(struct gm_json *json, const struct gm_device_report *device)
+/* `peak` is NULL if none was computed. Null: peaks of block bytes, which need the allocator's rounding and splitting.
+ */
+static void add_trace(struct gm_json *json, const struct gm_device_report *device, const struct gm_peak *peak)
 {
     const struct gm_trace_counts *t = &device->trace;
     gm_json_open(json, NULL, '{');
@@ -174,14 +176,16 @@ static void add_trace(struct gm_json *json, const struct gm_device_report *devic
     gm_json_number(json, "segment_frees", t->segment_frees);
     gm_json_number(json, "segment_maps", t->segment_maps);
     gm_json_number(json, "segment_unmaps", t->segment_unmaps);
-    /* null: peaks of blocks need the trace to be replayed */
-    gm_json_null(json, "peak_requested_bytes");
+    gm_json_number(json, "peak_requested_bytes", peak == NULL ? GM_REPORT_NONE : peak->requested);
     gm_json_null(json, "peak_allocated_bytes");
     gm_json_null(json, "peak_active_bytes");
     gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
-    gm_json_null(json, "peak_event");
-    gm_json_null(json, "peak_time_us");
-    gm_json_null(json, "categories_at_peak");
+    gm_json_number(json, "peak_event", peak == NULL ? GM_REPORT_NONE : peak->event);
+    gm_json_number(json, "peak_time_us", peak == NULL ? GM_REPORT_NONE : peak->time_us);
+    if (peak == NULL)
+        gm_json_null(json, "categories_at_peak");
+    else
+        gm_json_slices(json, "categories_at_peak", peak->categories, peak->category_count, peak->requested);
     gm_json_null(json, "roles_at_peak");
     gm_json_number(json, "other_events", t->others);
     gm_json_number(json, "max_entries", t->max_entries);
@@ -204,7 +208,7 @@ void gm_json_timeline(struct gm_json *json, const struct gm_report *report)
     gm_json_open(json, "devices", '[');
     for (size_t i = 0; i < report->device_count; i++)
         if (report->devices[i].trace.events > 0)
-            add_trace(json, &report->devices[i]);
+            add_trace(json, &report->devices[i], report->peaks == NULL ? NULL : &report->peaks[i]);
     gm_json_close(json, ']');
     gm_json_close(json, '}');
 }

@@ -186,7 +186,8 @@ void gm_md_trace(struct gm_text *out, const struct gm_report *report)
     gm_md_fold(out, "Trace");
     gm_text_add(out,
                 "| Device | Events | Time | Allocations | Frees | Out of memory | Segments + | Segments - | Mapped | "
-                "Unmapped | Peak reserved |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+                "Unmapped | Peak requested | Peak reserved |\n"
+                "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < report->device_count && gm_md_room(out, report->device_count - i); i++) {
         const struct gm_trace_counts *t = &report->devices[i].trace;
         if (t->events == 0)
@@ -199,6 +200,7 @@ void gm_md_trace(struct gm_text *out, const struct gm_report *report)
                                    t->segment_frees, t->segment_maps, t->segment_unmaps};
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
             gm_md_count_cell(out, counts[k]);
+        gm_md_size_cell(out, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested);
         gm_md_size_cell(out, t->peak_reserved);
         gm_text_add_char(out, '\n');
     }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Peaks of requested bytes of small traces, written as JSON, computed by hand.
+ */
+#include "analyze/load/load.h"
+#include "analyze/state/categories.h"
+#include "analyze/state/state.h"
+#include "analyze/timeline/timeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char rules_text[] = "tier only\n"
+                                 "category Attention #112233\n"
+                                 "  name attend\n"
+                                 "category MLP #445566\n"
+                                 "  name feed\n";
+
+#define EVENT(action, addr, size)                                                                                      \
+    "{\"action\":\"" action "\",\"addr\":" #addr ",\"size\":" #size ",\"time_us\":1" #addr "}"
+#define EVENT_BY(action, addr, size, name)                                                                             \
+    "{\"action\":\"" action "\",\"addr\":" #addr ",\"size\":" #size ",\"frames\":[{\"name\":\"" name                   \
+    "\",\"filename\":\"m.py\",\"line\":1}]}"
+#define BLOCK(address, size, requested, state)                                                                         \
+    "{\"address\":" #address ",\"size\":" #size ",\"requested_size\":" #requested ",\"state\":\"" state "\"}"
+
+struct result {
+    uint64_t requested, event, time_us, attention, mlp, no_stack;
+};
+
+static struct result peak_of(const char *events, const char *blocks)
+{
+    char text[4096];
+    int n = snprintf(text, sizeof text,
+                     "{\"segments\":[{\"device\":0,\"address\":1000,\"total_size\":100000,\"blocks\":[%s]}],"
+                     "\"device_traces\":[[%s]]}",
+                     blocks, events);
+    assert_true(n > 0 && (size_t)n < sizeof text);
+    struct gm_snapshot snapshot;
+    struct gm_error err = {0};
+    assert_int_equal(gm_snapshot_load_bytes(&snapshot, text, (size_t)n, "test", NULL, &err), GM_OK);
+    struct gm_category_rules *rules;
+    assert_int_equal(gm_category_rules_parse(&rules, rules_text, strlen(rules_text), "rules", &err), GM_OK);
+    struct gm_report report;
+    const struct gm_state_options options = {.top = 5, .device = -1, .rules = rules};
+    assert_int_equal(gm_state_analyze(&report, &snapshot, &options, &err), GM_OK);
+    assert_int_equal(gm_timeline_analyze(&report, &snapshot, rules, &err), GM_OK);
+    assert_int_equal(report.device_count, 1);
+    const struct gm_peak *peak = &report.peaks[0];
+    struct result r = {.requested = peak->requested, .event = peak->event, .time_us = peak->time_us};
+    for (size_t i = 0; i < peak->category_count; i++) {
+        const struct gm_slice *c = &peak->categories[i];
+        if (strcmp(c->name, "Attention") == 0)
+            r.attention = c->bytes;
+        else if (strcmp(c->name, "MLP") == 0)
+            r.mlp = c->bytes;
+        else if (strcmp(c->name, "No stack recorded") == 0)
+            r.no_stack = c->bytes;
+    }
+    assert_int_equal(r.attention + r.mlp + r.no_stack, r.requested);
+    gm_report_free(&report);
+    gm_category_rules_free(rules);
+    gm_snapshot_free(&snapshot);
+    return r;
+}
+
+static void peak_inside_the_trace(void **state)
+{
+    (void)state;
+    /* 100, 350, 250 (the pending free still counts), 250 + 60 */
+    struct result r =
+        peak_of(EVENT_BY("alloc", 1000, 100, "attend") "," EVENT_BY("alloc", 2000, 250, "feed") "," EVENT(
+                    "free_requested", 1000, 100) "," EVENT("free_completed", 1000, 100) "," EVENT("alloc", 1000, 60),
+                BLOCK(1000, 512, 60, "active_allocated") "," BLOCK(2000, 512, 250, "active_allocated"));
+    assert_int_equal(r.requested, 350);
+    assert_int_equal(r.event, 1);
+    assert_int_equal(r.attention, 100);
+    assert_int_equal(r.mlp, 250);
+}
+
+static void first_of_equal_peaks(void **state)
+{
+    (void)state;
+    struct result r = peak_of(EVENT("alloc", 1000, 100) "," EVENT("free_completed", 1000, 100) "," EVENT(
+                                  "snapshot", 0, 0) "," EVENT("alloc", 2000, 100),
+                              BLOCK(2000, 512, 100, "active_allocated"));
+    assert_int_equal(r.requested, 100);
+    assert_int_equal(r.event, 0);
+    assert_int_equal(r.time_us, 11000);
+}
+
+static void blocks_older_than_the_trace(void **state)
+{
+    (void)state;
+    /* 700 and 40 (pending at the end) never appear in the trace, 300 is only freed: 1040 at the start, then 740, 840 */
+    struct result r =
+        peak_of(EVENT("free_completed", 5000, 300) "," EVENT_BY("alloc", 5000, 100, "feed"),
+                BLOCK(1000, 1024, 700, "active_allocated") "," BLOCK(2024, 512, 40, "active_pending_free") "," BLOCK(
+                    2536, 2464, 9, "inactive") "," BLOCK(5000, 512, 100, "active_allocated"));
+    assert_int_equal(r.requested, 1040);
+    assert_true(r.event == GM_REPORT_NONE);
+    assert_true(r.time_us == GM_REPORT_NONE);
+    assert_int_equal(r.mlp, 0);
+    assert_int_equal(r.no_stack, 1040);
+
+    /* the same, but 500 more are allocated before: 1540 after event 0 */
+    r = peak_of(EVENT_BY("alloc", 9000, 500, "feed") "," EVENT("free_completed", 5000, 300) "," EVENT("free_completed",
+                                                                                                      9000, 500),
+                BLOCK(1000, 1024, 700, "active_allocated") "," BLOCK(2024, 512, 40, "active_pending_free"));
+    assert_int_equal(r.requested, 1540);
+    assert_int_equal(r.event, 0);
+    assert_int_equal(r.mlp, 500);
+    assert_int_equal(r.no_stack, 1040);
+}
+
+static void hostile_sizes_do_not_wrap(void **state)
+{
+    (void)state;
+    struct result r =
+        peak_of(EVENT("alloc", 1000, 18446744073709551614) "," EVENT("alloc", 2000, 18446744073709551614) "," EVENT(
+                    "alloc", 1000, 5) "," EVENT("free_completed", 7, 18446744073709551614),
+                "");
+    assert_true(r.requested >= UINT64_MAX - 2);
+    assert_int_equal(r.event, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peak_inside_the_trace),
+        cmocka_unit_test(first_of_equal_peaks),
+        cmocka_unit_test(blocks_older_than_the_trace),
+        cmocka_unit_test(hostile_sizes_do_not_wrap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
