@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ static const struct gm_option option_table[] = {
     {0, "json", "FILE", "write analysis.json there too; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
     {0, "categories", "FILE", "category rules to use instead of the built-in ones", GM_OPTION_TEXT, AT(categories)},
     {0, "device", "N", "report on this device only", GM_OPTION_INTEGER, AT(device), .min = 0, .max = 65535},
-    {0, "top", "N", "how many of the largest blocks to list (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
+    {0, "top", "N", "how many blocks and call sites to list (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
      .max = 1000000},
     {'j', "jobs", "N", "threads to use (default: one for each CPU)", GM_OPTION_INTEGER, AT(threads), .min = 1,
      .max = 256},
@@ -71,7 +72,7 @@ static const struct gm_program program = {
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-enum { GM_RULES_LIMIT = 16 << 20 }; /* bytes of a rules file; the built-in one has about 10,000 */
+enum { GM_RULES_LIMIT = 1 << 20 }; /* bytes of a rules file, as the parser has it; the built-in one has about 26,000 */
 
 static enum gm_status read_rules_file(struct gm_text *text, const char *path, struct gm_error *err)
 {
@@ -87,7 +88,7 @@ static enum gm_status read_rules_file(struct gm_text *text, const char *path, st
         else if (errno != EINTR)
             status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot read: %s", path, strerror(errno));
         if (text->length > GM_RULES_LIMIT)
-            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: category rules of more than 16 MiB", path);
+            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: category rules of more than 1 MiB", path);
         else if (text->failed)
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
@@ -113,6 +114,24 @@ static int64_t cpu_count(void)
     return n < 1 ? 1 : n > 256 ? 256 : n;
 }
 
+/* Gives operands of one name the endings _2, _3 ... in their order, so that which run is whose does not hang on which
+ * thread is done first. */
+static void number_equal_names(struct gm_job *jobs, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        size_t equal = 1;
+        for (size_t j = 0; j < i; j++)
+            equal += strcmp(jobs[j].detected, jobs[i].detected) == 0;
+        for (bool is_taken = equal > 1; is_taken; equal++) {
+            snprintf(jobs[i].name, sizeof jobs[i].name, "%.*s_%zu", (int)sizeof jobs[i].name - 24, jobs[i].detected,
+                     equal);
+            is_taken = false;
+            for (size_t j = 0; j < i; j++)
+                is_taken = is_taken || strcmp(jobs[j].name, jobs[i].name) == 0;
+        }
+    }
+}
+
 static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_context *context, char **paths,
                                   size_t count, struct gm_error *err)
 {
@@ -134,8 +153,11 @@ static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t i = 0; i < count; i++) {
         jobs[i].path = paths[i];
-        gm_operands_name(jobs[i].name, paths[i], options->name, count > 1);
+        gm_operands_name(jobs[i].detected, paths[i], options->name, count > 1);
+        memcpy(jobs[i].name, jobs[i].detected, sizeof jobs[i].name);
+        jobs[i].is_one_of_several = count > 1;
     }
+    number_equal_names(jobs, count);
     outcome->is_array = count > 1;
     gm_pool_run(jobs, count, context, workers, gm_outcome_add, outcome);
     free(jobs);

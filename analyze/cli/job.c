@@ -117,6 +117,8 @@ static enum gm_status write_run(struct gm_job *job, const struct gm_analyze_cont
     gm_interrupt_release();
     if (status != GM_OK)
         return status;
+    if (job->is_one_of_several)
+        gm_text_printf(&job->summary, "%s:\n", report->snapshot.path);
     gm_words_summary(&job->summary, report, gm_run_path(job->run));
     return job->summary.failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
 }

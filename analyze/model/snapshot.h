@@ -6,7 +6,7 @@
  *   device      a GPU, by ordinal. One file may hold several.
  *   segment     memory that the allocator got from the driver: one cudaMalloc, or, if expandable, one contiguous
  *               mapped range of a virtual-address reservation. `reserved` bytes are the sum of segment sizes.
- *   block       a part of a segment. The blocks of a segment tile it in address order without gaps.
+ *   block       a part of a segment. In a sound file the blocks of a segment tile it in address order without gaps.
  *     active_allocated     handed out and not freed: `allocated` bytes are the sum of their sizes.
  *     active_pending_free  freed by the program, but another stream may still use it. allocated + pending = `active`.
  *     inactive             cached: reserved, in nobody's use.
@@ -140,10 +140,10 @@ static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t ro
 }
 
 struct gm_events {
-    size_t count;           /* all devices; device d has the rows of traces[d] */
-    const uint8_t *action;  /* enum gm_action */
-    const uint64_t *addr;   /* bytes; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
-    const uint64_t *size;   /* bytes; alloc and frees: requested bytes; segment events: segment bytes */
+    size_t count;          /* all devices; device d has the rows of traces[d] */
+    const uint8_t *action; /* enum gm_action */
+    const uint64_t *addr;  /* an address; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
+    const uint64_t *size;  /* bytes; alloc and frees: requested bytes; segment events: segment bytes */
     const int64_t *time_us; /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */
     const struct gm_stack_id *stack;
     struct gm_rare_column stream;          /* gm_stream_id */

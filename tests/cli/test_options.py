@@ -121,6 +121,19 @@ class Operands(Case):
         self.run_it("-q", *paths, "exp")
         self.assertIn("exp_iter2_rank0", self.names())
 
+    def test_equal_names_are_numbered_in_operand_order(self):
+        paths = []
+        for i in range(6):  # the later, the smaller: the last would be done first
+            os.mkdir(self.at(f"run{i}"))
+            paths.append(write(self.at(f"run{i}", "rank7.pickle"), small_snapshot(megabytes=60 - 10 * i)))
+        said = self.run_it("-j", "4", "--no-charts", *paths, "-n", "x").stdout.decode()
+        for i, path in enumerate(paths):
+            name = "x_rank7" + ("" if i == 0 else f"_{i + 1}")
+            run, = [r for r in self.runs() if r.split("_", 2)[2] == name]
+            with open(self.at("results", run, "analysis.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["snapshot"]["path"], path)
+            self.assertRegex(said, rf"(?s){re.escape(path)}:\n(?:[^\n]+\n){{4}}Report  results/{run}\n")
+
     def test_stdin(self):
         with open(self.snapshot, "rb") as file:
             self.run_it("-q", "-", input=file.read())
