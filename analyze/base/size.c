@@ -46,13 +46,15 @@ char *gm_size_format_delta(char out[GM_SIZE_TEXT], int64_t bytes)
     return out;
 }
 
+__extension__ typedef unsigned __int128 gm_u128;
+
 static bool parse_unit(const char *s, unsigned *shift)
 {
     static const struct {
         const char *name;
         unsigned shift;
-    } units[] = {{"", 0},     {"b", 0},  {"k", 10},  {"kb", 10},  {"kib", 10}, {"m", 20},  {"mb", 20},
-                 {"mib", 20}, {"g", 30}, {"gb", 30}, {"gib", 30}, {"t", 40},   {"tb", 40}, {"tib", 40}};
+    } units[] = {{"byte", 0}, {"bytes", 0}, {"", 0},   {"b", 0},   {"k", 10},   {"kb", 10}, {"kib", 10}, {"m", 20},
+                 {"mb", 20},  {"mib", 20},  {"g", 30}, {"gb", 30}, {"gib", 30}, {"t", 40},  {"tb", 40},  {"tib", 40}};
     for (unsigned i = 0; i < sizeof units / sizeof *units; i++)
         if (strcasecmp(s, units[i].name) == 0) {
             *shift = units[i].shift;
@@ -76,7 +78,7 @@ bool gm_size_parse(const char *text, uint64_t *bytes)
     }
     if (*s == '.')
         for (s++; isdigit((unsigned char)*s); s++, any = true)
-            if (scale < UINT64_C(1000000)) { /* six digits decide; the rest cannot be seen */
+            if (scale < UINT64_C(1000000000000000000)) { /* 18 digits: far below a byte of any unit */
                 fraction = fraction * 10 + (uint64_t)(*s - '0');
                 scale *= 10;
             }
@@ -95,7 +97,7 @@ bool gm_size_parse(const char *text, uint64_t *bytes)
     unsigned shift = 0;
     if (!parse_unit(unit, &shift) || whole > ((uint64_t)INT64_MAX >> shift))
         return false;
-    uint64_t total = (whole << shift) + (fraction << shift) / scale; /* fraction < 2^20, shift <= 40: fits */
+    uint64_t total = (whole << shift) + (uint64_t)(((gm_u128)fraction << shift) / scale);
     if (total > INT64_MAX)
         return false;
     *bytes = total;

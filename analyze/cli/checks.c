@@ -22,6 +22,20 @@ static enum gm_status check_reserved(const struct gm_analyze_context *context, c
     return GM_E_CHECK;
 }
 
+/* Without a trace there is no peak: the total counts. */
+static enum gm_status check_total(const struct gm_analyze_context *context, const struct gm_report *report,
+                                  const char *path, struct gm_text *messages)
+{
+    uint64_t limit = context->options.fail_above, reserved = report->totals.reserved;
+    if (reserved <= limit)
+        return GM_OK;
+    char is[GM_SIZE_TEXT], may[GM_SIZE_TEXT];
+    gm_message_add(messages, &context->terminal, GM_MESSAGE_ERROR, path,
+                   "check failed: %s (%" PRIu64 " bytes) is reserved, above the limit of %s (%" PRIu64 " bytes)",
+                   gm_size_format(is, reserved), reserved, gm_size_format(may, limit), limit);
+    return GM_E_CHECK;
+}
+
 static enum gm_status check_efficiency(const struct gm_analyze_context *context, const struct gm_report *report,
                                        const char *path, struct gm_text *messages)
 {
@@ -38,9 +52,14 @@ enum gm_status gm_checks_run(const struct gm_analyze_context *context, const str
                              struct gm_text *messages)
 {
     enum gm_status status = GM_OK;
+    bool has_trace = false;
     for (size_t i = 0; i < report->device_count; i++)
+        has_trace = has_trace || report->devices[i].trace.events > 0;
+    for (size_t i = 0; has_trace && i < report->device_count; i++)
         if (check_reserved(context, &report->devices[i], path, messages) != GM_OK)
             status = GM_E_CHECK;
+    if (!has_trace && check_total(context, report, path, messages) != GM_OK)
+        status = GM_E_CHECK;
     if (check_efficiency(context, report, path, messages) != GM_OK)
         status = GM_E_CHECK;
     return status;

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
@@ -132,6 +133,21 @@ static void number_equal_names(struct gm_job *jobs, size_t count)
     }
 }
 
+/* The JSON file would be written over a snapshot: someone took --json for a flag. */
+static enum gm_status check_outputs(const struct gm_analyze_options *options, char **paths, size_t count,
+                                    struct gm_error *err)
+{
+    struct stat json, input;
+    if (options->results[0] == '\0')
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
+    if (options->json == NULL || strcmp(options->json, "-") == 0 || stat(options->json, &json) != 0)
+        return GM_OK;
+    for (size_t i = 0; i < count; i++)
+        if (stat(paths[i], &input) == 0 && input.st_dev == json.st_dev && input.st_ino == json.st_ino)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", paths[i]);
+    return GM_OK;
+}
+
 static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_context *context, char **paths,
                                   size_t count, struct gm_error *err)
 {
@@ -211,7 +227,8 @@ int main(int argc, char **argv)
     } else if (page != GM_PARSED_RUN) {
         print_page(&outcome, page);
     } else {
-        if (analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
+        if (check_outputs(&context.options, argv, (size_t)operands, &err) != GM_OK ||
+            analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
             gm_outcome_fail(&outcome, &err);
         if (context.options.verbose)
             tell_total(&outcome, &start);

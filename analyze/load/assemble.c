@@ -146,12 +146,30 @@ static bool add_node(struct gm_assembler *a, const uint32_t *refs, uint32_t coun
     return a->nodes.n < GM_MAX_ID && GM_VEC_PUSH(&a->nodes, n);
 }
 
+/* A stack with something in it that is no frame keeps its frames, moved to the front of its items. Returns how many;
+ * 0: it is no stack. */
+static uint32_t keep_frames(struct gm_assembler *a, const struct gm_value *v)
+{
+    uint32_t *refs = a->list_items.v + GM_OPEN_FIRST(v), count = GM_OPEN_COUNT(v), kept = 0;
+    for (uint32_t i = 0; i < count && GM_REF_KIND(refs[i]) != GM_KIND_FRAME; i++)
+        if (i > 16) /* long lists are traces and the like: do not walk them for this */
+            return 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (GM_REF_KIND(refs[i]) == GM_KIND_FRAME)
+            refs[kept++] = refs[i];
+    if (kept > 0 && !gm_builder_warn(a->m, "a stack holds entries that are no frames; they were left out"))
+        return 0;
+    return kept;
+}
+
 static enum gm_status seal_list(struct gm_assembler *a, struct gm_value *v, uint64_t offset, struct gm_error *err)
 {
     const uint32_t *refs = a->list_items.v + GM_OPEN_FIRST(v);
     uint32_t count = GM_OPEN_COUNT(v);
-    if (count > 0 && GM_REF_KIND(refs[0]) == GM_KIND_FRAME && all_of_kind(refs, count, GM_KIND_FRAME)) {
-        struct gm_stack_id stack = gm_intern_stack(a->m, refs, count);
+    bool is_stack = count > 0 && GM_REF_KIND(refs[0]) == GM_KIND_FRAME && all_of_kind(refs, count, GM_KIND_FRAME);
+    uint32_t frames = is_stack ? count : keep_frames(a, v);
+    if (frames > 0) {
+        struct gm_stack_id stack = gm_intern_stack(a->m, a->list_items.v + GM_OPEN_FIRST(v), frames);
         if (stack.v == 0)
             return gm_builder_failure(a->m, offset, err);
         v->ref = GM_REF(GM_KIND_STACK, stack.v);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum row_kind { ROW_EVENT, ROW_SEGMENT, ROW_BLOCK, ROW_FRAME, ROW_ANNOTATION, ROW_HISTORY };
-static const char *const row_names[] = {"event", "segment", "block", "frame", "annotation", "history entry"};
+static const char *const row_names[] = {"an event", "a segment",     "a block",
+                                        "a frame",  "an annotation", "a history entry"};
 
 #define BIT(key) (UINT64_C(1) << GM_KEY_##key)
 
@@ -37,7 +38,7 @@ static void collect(struct fields *f, const struct gm_value *pairs, size_t count
 
 static bool odd_field(struct gm_assembler *a, enum row_kind kind, const char *key)
 {
-    return gm_builder_warn(a->m, "a field '%s' of an %s is of no expected type and was ignored", key, row_names[kind]);
+    return gm_builder_warn(a->m, "a field '%s' of %s is of no expected type and was ignored", key, row_names[kind]);
 }
 
 /* How a field is read: every getter returns "absent" for a missing field and for None, and notes anything odd in `odd`
@@ -144,14 +145,19 @@ static bool get_pool(struct gm_assembler *a, struct getter *g, int key, const ch
     return true;
 }
 
+/* A stream is a handle of 64 bits, signed or not; no value of it means "absent". */
 static bool get_stream(struct gm_assembler *a, struct getter *g, struct gm_stream_id *id)
 {
     *id = (struct gm_stream_id){0};
     if ((g->f->present & BIT(STREAM)) == 0)
         return true;
-    int64_t stream = get_int(g, GM_KEY_STREAM, "stream", INT64_MIN);
-    if (stream == INT64_MIN)
+    const struct gm_value *v = g->f->value[GM_KEY_STREAM];
+    if (v->ref != GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE) && v->ref != GM_REF(GM_KIND_NUMBER, GM_NUMBER_NEGATIVE)) {
+        if (v->ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
+            g->odd = "stream";
         return true;
+    }
+    int64_t stream = (int64_t)v->bits;
     if (a->last_stream_id.v == 0 || a->last_stream != stream) {
         a->last_stream = stream;
         a->last_stream_id = gm_intern_stream(a->m, stream);
@@ -195,7 +201,7 @@ static bool note_unknown_keys(struct gm_assembler *a, enum row_kind kind, const 
         const struct gm_snapshot_memory *m = a->m;
         uint64_t start = m->string_start.v[word], length = m->string_start.v[word + 1] - start;
         if (!GM_VEC_PUSH(&a->unknown_keys, mark) ||
-            !gm_builder_warn(a->m, "unknown key '%.*s' in an %s was ignored", length > 80 ? 80 : (int)length,
+            !gm_builder_warn(a->m, "unknown key '%.*s' in %s was ignored", length > 80 ? 80 : (int)length,
                              m->string_bytes.v + start, row_names[kind]))
             return false;
     }
@@ -307,7 +313,8 @@ static bool make_block(struct gm_assembler *a, struct getter *g, uint32_t *ref)
         break;
     default: /* unknown: count it as cached, which claims nothing about who uses it */
         row.state = GM_BLOCK_INACTIVE;
-        g->odd = "state";
+        if (g->odd == NULL && !gm_builder_warn(a->m, "blocks of an unknown state are counted as inactive"))
+            return false;
     }
     if ((g->f->present & BIT(HISTORY)) != 0) { /* legacy files: entry 0 is the current or last occupant */
         uint32_t list = g->f->value[GM_KEY_HISTORY]->ref;

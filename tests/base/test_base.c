@@ -101,6 +101,11 @@ static void test_size_parse(void **state)
     assert_parses("1KiB", 1024);
     assert_parses("2m", 2 * GM_MIB);
     assert_parses("1.5GiB", 3 * GM_GIB / 2);
+    assert_parses("15.95703125GiB", UINT64_C(4085) << 22); /* every digit counts */
+    assert_parses("0.0000001T", 109951);
+    assert_parses("0.999999999999999999999K", 1023);
+    assert_parses("16 bytes", 16);
+    assert_parses("1byte", 1);
     assert_parses("1.5 gb", 3 * GM_GIB / 2);
     assert_parses(" 80GB ", 80 * GM_GIB);
     assert_parses(".5T", GM_TIB / 2);

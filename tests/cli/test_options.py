@@ -121,6 +121,23 @@ class Operands(Case):
         self.run_it("-q", *paths, "exp")
         self.assertIn("exp_iter2_rank0", self.names())
 
+    def test_an_input_is_never_overwritten(self):
+        before = os.path.getsize(self.snapshot)
+        os.symlink("snapshot.pickle", self.at("link"))
+        for target in ("snapshot.pickle", "./snapshot.pickle", "link"):
+            self.assertIn(b"overwrite", self.run_it("--json", target, "snapshot.pickle", code=2).stderr)
+        self.assertEqual(os.path.getsize(self.snapshot), before)
+        self.run_it("-o", "", "snapshot.pickle", code=2)
+
+    def test_without_a_trace_the_total_counts(self):
+        both = small_snapshot(devices=2)  # 72 MiB on each
+        both["device_traces"] = []
+        write(self.at("both.pickle"), both)
+        self.run_it("--fail-above", "144MiB", "both.pickle")
+        self.run_it("--fail-above", "143MiB", "both.pickle", code=1)
+        write(self.at("both.pickle"), small_snapshot(devices=2))
+        self.run_it("--fail-above", "72MiB", "both.pickle")
+
     def test_equal_names_are_numbered_in_operand_order(self):
         paths = []
         for i in range(6):  # the later, the smaller: the last would be done first
