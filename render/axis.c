@@ -4,13 +4,16 @@
  */
 #include "render/axis.h"
 
+#include "render/metric.h"
 #include "render/numbers.h"
 #include "render/page.h"
 #include "render/theme.h"
 
 #include <math.h>
 
-enum { MOST_STEPS_BYTES = 6, MOST_STEPS_COUNTS = 4 };
+enum { MOST_STEPS_BYTES = 6, MOST_STEPS_COUNTS = 4, TICK_GAP = 8 };
+
+static const struct gm_style tick_style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
 
 struct gm_axis gm_axis_bytes(uint64_t largest)
 {
@@ -42,25 +45,42 @@ double gm_axis_span(const struct gm_axis *axis, uint64_t value, double width)
     return fmin(fmax(span, 1.0 / GM_DISPLAY_SCALE), width);
 }
 
+static void tick_text(char out[GM_NUMBER_TEXT], const struct gm_axis *axis, unsigned tick)
+{
+    double value = axis->step * tick;
+    uint64_t n = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
+    if (axis->is_bytes)
+        gm_tick_bytes_text(out, n);
+    else
+        gm_tick_count_text(out, n);
+}
+
+/* Every how many ticks there is room for a label. The ends of an axis are always far enough from each other. */
+static unsigned label_stride(const struct gm_axis *axis, double pitch)
+{
+    double widest = 0;
+    for (unsigned i = 0; i <= axis->steps; i++) {
+        char text[GM_NUMBER_TEXT];
+        tick_text(text, axis, i);
+        widest = fmax(widest, gm_text_width(text, tick_style.size, tick_style.weight));
+    }
+    unsigned stride = 1;
+    while (stride < axis->steps && stride * pitch - TICK_GAP < widest)
+        stride++;
+    return stride;
+}
+
 void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double x, double width, double y1, double y2)
 {
-    const struct gm_style label = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
+    const double pitch = width / axis->steps;
+    const unsigned stride = label_stride(axis, pitch);
     for (unsigned i = 0; i <= axis->steps; i++) {
         double at = x + width * i / axis->steps;
         gm_display_line(display, at, y1, at, y2, GM_GRID, false);
+        if (i % stride != 0)
+            continue;
         char text[GM_NUMBER_TEXT];
-        double value = axis->step * i;
-        uint64_t n = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
-        if (axis->is_bytes)
-            gm_tick_bytes_text(text, n);
-        else
-            gm_tick_count_text(text, n);
-        struct gm_style style = label;
-        double shown_at = at;
-        if (at + 0.4 * width / axis->steps > GM_PAGE_RIGHT) {
-            style.anchor = GM_ANCHOR_END;
-            shown_at = fmin(at, GM_PAGE_RIGHT);
-        }
-        gm_put(display, shown_at, y2 + 11, fmin(width / axis->steps - 4, 80), style, text);
+        tick_text(text, axis, i);
+        gm_put(display, at, y2 + 11, fmin(stride * pitch - TICK_GAP, GM_AXIS_LABEL), tick_style, text);
     }
 }

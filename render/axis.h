@@ -20,8 +20,9 @@ struct gm_axis gm_axis_bytes(uint64_t largest);
 struct gm_axis gm_axis_counts(uint64_t largest);
 /* The width that `value` takes where the whole axis takes `width`: 0 for 0, else at least one device pixel. */
 double gm_axis_span(const struct gm_axis *axis, uint64_t value, double width);
-/* Grid lines from y1 to y2 and tick labels below y2 (GM_AXIS_HEIGHT in all). */
+/* Grid lines from y1 to y2 and tick labels below y2 (GM_AXIS_HEIGHT in all), at every second or third line only where
+ * they would not fit side by side. They stand out by up to half of GM_AXIS_LABEL on both sides. */
 void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double x, double width, double y1, double y2);
-enum { GM_AXIS_HEIGHT = 20 };
+enum { GM_AXIS_HEIGHT = 20, GM_AXIS_LABEL = 80 };
 
 #endif

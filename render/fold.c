@@ -4,6 +4,7 @@
  */
 #include "render/fold.h"
 
+#include "render/metric.h"
 #include "render/numbers.h"
 
 #include <string.h>
@@ -63,4 +64,27 @@ void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, 
         if (k < model->n)
             out[k].bytes = gm_sum(out[k].bytes, slices[i].bytes);
     }
+}
+
+void gm_fold_note(struct gm_page *page, const struct gm_slice *slices, const struct gm_folded *f)
+{
+    if (f->folded == 0)
+        return;
+    struct gm_display *d = page->display;
+    const char *start = gm_display_printf(d, "%s is %zu small categories: ", f->parts[f->n - 1].name, f->folded);
+    const double room = GM_PAGE_INNER - gm_text_width(start, GM_TEXT_SMALL, GM_REGULAR) -
+                        gm_text_width(" ...", GM_TEXT_SMALL, GM_REGULAR);
+    const char *names = gm_name(slices[f->folded_from].name);
+    for (size_t i = 1; i < f->folded; i++) {
+        const char *more = gm_display_printf(d, "%s, %s", names, gm_name(slices[f->folded_from + i].name));
+        if (gm_text_width(more, GM_TEXT_SMALL, GM_REGULAR) > room) {
+            names = gm_display_printf(d, "%s ...", names);
+            break;
+        }
+        names = more;
+    }
+    gm_page_note(page, gm_display_printf(d, "%s%s", start, names));
+    for (size_t i = 0; i < f->folded_from; i++)
+        if (strcmp(f->parts[i].name, "Other") == 0)
+            gm_page_note(page, "Other, without a number, is a category: stacks that no rule matches");
 }

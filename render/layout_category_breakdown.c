@@ -8,12 +8,9 @@
 #include "render/axis.h"
 #include "render/devices.h"
 #include "render/fold.h"
-#include "render/metric.h"
 #include "render/numbers.h"
 #include "render/page.h"
 #include "render/theme.h"
-
-#include <string.h>
 
 static const double name_x = GM_PAGE_LEFT + 22, bar_x = 240, bar_width = 400;
 static const double bytes_end = 736, share_end = 796, blocks_end = GM_PAGE_RIGHT;
@@ -55,29 +52,6 @@ static void draw_rows(struct gm_page *page, const struct gm_folded *f)
         gm_put_between(d, share_end + 4, blocks_end, middle, muted, gm_count_text(blocks, f->blocks[i]));
     }
     page->y = bottom + GM_AXIS_HEIGHT;
-}
-
-/* "Other (3) = Loss, Input, KV cache", cut to the page's width; and that it is not the category called Other. */
-static void draw_fold_note(struct gm_page *page, const struct gm_report *report, const struct gm_folded *f)
-{
-    if (f->folded == 0)
-        return;
-    struct gm_display *d = page->display;
-    double room = GM_PAGE_INNER - 130;
-    const char *names = report->categories[f->folded_from].name;
-    for (size_t i = 1; i < f->folded; i++) {
-        const char *more = gm_display_printf(d, "%s, %s", names, report->categories[f->folded_from + i].name);
-        if (gm_text_width(more, GM_TEXT_SMALL, GM_REGULAR) > room) {
-            names = gm_display_printf(d, "%s ...", names);
-            break;
-        }
-        names = more;
-    }
-    gm_page_note(page,
-                 gm_display_printf(d, "%s is %zu small categories: %s", f->parts[f->n - 1].name, f->folded, names));
-    for (size_t i = 0; i < f->folded_from; i++)
-        if (strcmp(f->parts[i].name, "Other") == 0)
-            gm_page_note(page, "Other, without a number, is a category: stacks that no rule matches");
 }
 
 static void draw_devices(struct gm_page *page, const struct gm_report *report, const struct gm_folded *f)
@@ -123,7 +97,7 @@ void gm_layout_category_breakdown(struct gm_display *display, const struct gm_re
         gm_stacked_bar(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, 36, f.parts, f.n, (double)f.bytes);
         page.y += 36 + 22;
         draw_rows(&page, &f);
-        draw_fold_note(&page, report, &f);
+        gm_fold_note(&page, report->categories, &f);
         if (report->device_count > 1)
             draw_devices(&page, report, &f);
     }

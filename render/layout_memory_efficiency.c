@@ -6,6 +6,7 @@
 
 #include "analyze/base/size.h"
 #include "render/axis.h"
+#include "render/books.h"
 #include "render/devices.h"
 #include "render/numbers.h"
 #include "render/page.h"
@@ -114,13 +115,12 @@ static const char *const meanings[ROWS] = {
 
 static void ledger_parts(const struct gm_ledger *ledger, struct gm_part parts[ROWS])
 {
-    uint64_t residual = ledger->residual < 0 ? 0 - (uint64_t)ledger->residual : (uint64_t)ledger->residual;
     parts[REQUESTED] = (struct gm_part){"Requested", ledger->allocated_requested, gm_use_fill(GM_USE_ALLOCATED)};
     parts[ROUNDING] = (struct gm_part){"Rounding", ledger->allocated_rounding, gm_use_fill(GM_USE_ROUNDING)};
     parts[PENDING] = (struct gm_part){"Pending free", ledger->pending, gm_use_fill(GM_USE_PENDING)};
     parts[RELEASABLE] = (struct gm_part){"Releasable", ledger->releasable, gm_use_fill(GM_USE_CACHED)};
     parts[STRANDED] = (struct gm_part){"Stranded", ledger->stranded, gm_use_fill(GM_USE_STRANDED)};
-    parts[RESIDUAL] = (struct gm_part){"Unexplained", residual, gm_use_fill(GM_USE_RESIDUAL)};
+    parts[RESIDUAL] = gm_unexplained_part(ledger);
 }
 
 static void draw_rest_rows(struct gm_page *page, const struct gm_part parts[ROWS], uint64_t reserved)

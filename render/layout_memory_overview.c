@@ -6,24 +6,27 @@
 
 #include "analyze/base/size.h"
 #include "render/axis.h"
+#include "render/books.h"
 #include "render/devices.h"
 #include "render/fold.h"
 #include "render/page.h"
 #include "render/theme.h"
 
-enum { USES = 3, CATEGORY_ROWS = 14 };
+enum { USES = 4, CATEGORY_ROWS = 14 };
 
-static void uses_of(const struct gm_totals *totals, struct gm_part parts[USES])
+/* Without the books' residual the parts sum to what is reserved. */
+static void uses_of(const struct gm_totals *totals, const struct gm_ledger *ledger, struct gm_part parts[USES])
 {
     parts[0] = (struct gm_part){"Allocated", totals->allocated, gm_use_fill(GM_USE_ALLOCATED)};
     parts[1] = (struct gm_part){"Cached", totals->inactive, gm_use_fill(GM_USE_CACHED)};
     parts[2] = (struct gm_part){"Pending free", totals->pending, gm_use_fill(GM_USE_PENDING)};
+    parts[3] = gm_unexplained_part(ledger);
 }
 
 static void draw_total(struct gm_page *page, const struct gm_report *report)
 {
     struct gm_part parts[USES];
-    uses_of(&report->totals, parts);
+    uses_of(&report->totals, &report->ledger, parts);
     uint64_t sum = gm_parts_sum(parts, USES);
     gm_page_section(page, report->device_count > 1 ? "All devices: allocated and cached" : "Allocated and cached",
                     "cached: reserved by PyTorch's allocator, in nobody's use");
@@ -33,8 +36,14 @@ static void draw_total(struct gm_page *page, const struct gm_report *report)
     }
     gm_stacked_bar(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 40, parts, USES, (double)sum);
     page->y += 40 + 8;
-    size_t shown = parts[2].bytes > 0 ? 3 : 2;
-    page->y += gm_legend(page->display, page->y, (unsigned)shown, parts, shown, sum) + 22;
+    size_t shown = 2;
+    for (size_t i = 2; i < USES; i++)
+        if (parts[i].bytes > 0)
+            parts[shown++] = parts[i];
+    unsigned columns = shown == 3 ? 3 : 2;
+    page->y += gm_legend(page->display, page->y, columns, parts, shown, report->totals.reserved);
+    gm_unexplained_note(page, &report->ledger);
+    page->y += 22;
 }
 
 static void draw_devices(struct gm_page *page, const struct gm_report *report)
@@ -47,7 +56,7 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     struct gm_part parts[USES];
     uint64_t largest = 0;
     for (size_t i = 0; i < shown.n; i++) {
-        uses_of(&shown.v[i]->totals, parts);
+        uses_of(&shown.v[i]->totals, &shown.v[i]->ledger, parts);
         uint64_t sum = gm_parts_sum(parts, USES);
         largest = sum > largest ? sum : largest;
     }
@@ -56,13 +65,13 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     gm_axis_draw(d, &axis, x, width, page->y, bottom);
     for (size_t i = 0; i < shown.n; i++) {
         double y = page->y + pitch * (double)i + (pitch - bar) / 2, middle = y + bar / 2;
-        uses_of(&shown.v[i]->totals, parts);
+        uses_of(&shown.v[i]->totals, &shown.v[i]->ledger, parts);
         uint64_t sum = gm_parts_sum(parts, USES);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
         gm_stacked_bar(d, x, y, width, bar, parts, USES, axis.step * axis.steps);
         char size[GM_SIZE_TEXT];
         gm_put_value(d, x + gm_axis_span(&axis, sum, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_size_format(size, sum));
+                     gm_size_format(size, shown.v[i]->totals.reserved));
     }
     page->y = bottom + GM_AXIS_HEIGHT;
     gm_devices_note_hidden(page, &shown);
@@ -80,6 +89,7 @@ static void draw_categories(struct gm_page *page, const struct gm_report *report
     gm_stacked_bar(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 40, f.parts, f.n, (double)f.bytes);
     page->y += 40 + 10;
     page->y += gm_legend(page->display, page->y, 2, f.parts, f.n, f.bytes) + 8;
+    gm_fold_note(page, report->categories, &f);
 }
 
 void gm_layout_memory_overview(struct gm_display *display, const struct gm_report *report)

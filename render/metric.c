@@ -6,6 +6,7 @@
 
 #include "analyze/base/utf8.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -96,34 +97,54 @@ static size_t fitting(const char *s, size_t n, double width, const struct font *
 /* The first byte of the longest tail of s[0..n) that fits into `width`. */
 static size_t fitting_tail(const char *s, size_t n, double width, const struct font *font)
 {
-    double left = width_of(s, n, font);
-    size_t i = 0;
-    while (i < n && left > width) {
+    const size_t longest = 4; /* of a character */
+    double sum = 0;
+    while (n > 0) {
+        size_t start = n - 1;
+        while (start > 0 && n - start < longest && ((unsigned char)s[start] & 0xc0) == 0x80)
+            start--;
         double w;
-        i += next(s + i, n - i, font, &w);
-        left -= w;
+        if (next(s + start, n - start, font, &w) != n - start)
+            start = n - 1; /* ill-formed */
+        sum += w;
+        if (sum > width)
+            return n;
+        n = start;
     }
-    return i;
+    return 0;
+}
+
+/* Every character has some width, so these look at no more of a giant text than could be shown. */
+static bool fits(const char *s, size_t n, double width, const struct font *font)
+{
+    return fitting(s, n, width, font) == n;
+}
+
+/* s[0..n) as a string of its own, cut to `width`. */
+static const char *shorten(struct gm_display *display, const char *s, size_t n, double width, const struct font *font)
+{
+    size_t keep = fitting(s, n, width, font);
+    if (keep == n)
+        return gm_display_printf(display, "%.*s", (int)n, s);
+    keep = fitting(s, keep, width - width_of(ELLIPSIS, 3, font), font);
+    while (keep > 0 && s[keep - 1] == ' ')
+        keep--;
+    return gm_display_printf(display, "%.*s" ELLIPSIS, (int)keep, s);
 }
 
 const char *gm_shorten_end(struct gm_display *display, const char *text, double width, enum gm_text_size size,
                            enum gm_weight weight)
 {
-    const struct font measure = font_of(size, weight), *font = &measure;
+    const struct font font = font_of(size, weight);
     size_t n = strlen(text);
-    if (width_of(text, n, font) <= width)
-        return text;
-    size_t keep = fitting(text, n, width - width_of(ELLIPSIS, 3, font), font);
-    while (keep > 0 && text[keep - 1] == ' ')
-        keep--;
-    return gm_display_printf(display, "%.*s" ELLIPSIS, (int)keep, text);
+    return fits(text, n, width, &font) ? text : shorten(display, text, n, width, &font);
 }
 
 /* "a/b/c.py:1" to ".../c.py:1" with as many directories as fit, or the tail of the name if not even that fits. */
 static const char *shorten_path(struct gm_display *display, const char *path, double width, const struct font *font)
 {
     size_t n = strlen(path);
-    if (width_of(path, n, font) <= width)
+    if (fits(path, n, width, font))
         return path;
     double room = width - width_of(ELLIPSIS, 3, font);
     const char *tail = path + fitting_tail(path, n, room, font);
@@ -131,26 +152,34 @@ static const char *shorten_path(struct gm_display *display, const char *path, do
     return gm_display_printf(display, ELLIPSIS "%s", slash != NULL ? slash : tail);
 }
 
+/* The last gap of s[0..n) between a function and a path; NULL if there is none. */
+static const char *last_gap(const char *s, size_t n)
+{
+    const char *space = memrchr(s, ' ', n);
+    while (space != NULL && space > s && space[-1] != ' ')
+        space = memrchr(s, ' ', (size_t)(space - s));
+    return space != NULL && space > s ? space - 1 : NULL;
+}
+
 const char *gm_shorten_site(struct gm_display *display, const char *site, double width, enum gm_text_size size,
                             enum gm_weight weight)
 {
     const struct font measure = font_of(size, weight), *font = &measure;
     size_t n = strlen(site);
-    if (width_of(site, n, font) <= width)
+    if (fits(site, n, width, font))
         return site;
-    const char *gap = NULL; /* the last one */
-    for (size_t i = n; i >= 2 && gap == NULL; i--)
-        if (memcmp(site + i - 2, SITE_GAP, 2) == 0)
-            gap = site + i - 2;
+    const char *gap = last_gap(site, n);
     if (gap == NULL)
         return strchr(site, '/') != NULL ? shorten_path(display, site, width, font)
-                                         : gm_shorten_end(display, site, width, size, weight);
-    const char *path = gap + strlen(SITE_GAP);
-    double space = width_of(SITE_GAP, strlen(SITE_GAP), font);
-    double function_width = width_of(site, (size_t)(gap - site), font);
-    double room = width - space - function_width;
-    path = shorten_path(display, path, room > 0.5 * width ? room : 0.5 * width, font);
-    const char *function = gm_display_printf(display, "%.*s", (int)(gap - site), site);
-    function = gm_shorten_end(display, function, width - space - gm_text_width(path, size, weight), size, weight);
+                                         : shorten(display, site, n, width, font);
+    const size_t function_length = (size_t)(gap - site);
+    const double space = width_of(SITE_GAP, strlen(SITE_GAP), font), half = 0.5 * width;
+    /* the path gets what the function leaves, but half of the room at least */
+    double room = half;
+    if (fits(site, function_length, half, font))
+        room = fmax(half, width - space - width_of(site, function_length, font));
+    const char *path = shorten_path(display, gap + strlen(SITE_GAP), room, font);
+    const char *function =
+        shorten(display, site, function_length, width - space - gm_text_width(path, size, weight), font);
     return gm_display_printf(display, "%s" SITE_GAP "%s", function, path);
 }

@@ -123,7 +123,7 @@ void gm_page_empty(struct gm_page *page, const char *reason)
     style.size = GM_TEXT_BODY;
     style.weight = GM_REGULAR;
     gm_put(d, (x1 + x2) / 2, page->y + height / 2 + 12, GM_PAGE_INNER - 40, style, reason);
-    page->y += height + 16;
+    page->y += height + 32; /* a section may follow */
 }
 
 void gm_page_end(struct gm_page *page)

@@ -134,12 +134,29 @@ static void check_contrast(const struct gm_display *d)
     }
 }
 
+static bool is_tick(const struct gm_item *item)
+{
+    return item->kind == GM_ITEM_TEXT && item->text.size == GM_TEXT_SMALL && item->text.color == GM_MUTED &&
+           item->text.anchor == GM_ANCHOR_MIDDLE;
+}
+
+/* A number with its end missing says something else: no tick label may be ellipsised. */
+static void check_ticks_whole(const struct gm_display *d)
+{
+    for (size_t i = 0; i < d->items.n; i++) {
+        const struct gm_text_item *text = &d->items.v[i].text;
+        if (is_tick(&d->items.v[i]) && gm_text_width(text->text, text->size, text->weight) > text->max_width)
+            fail_msg("tick label \"%s\" is wider than its %.1f", text->text, text->max_width);
+    }
+}
+
 static void check_page(const struct gm_report *report, enum gm_chart chart)
 {
     struct gm_display d = laid_out(report, chart);
     check_on_page(&d);
     check_texts_apart(&d);
     check_contrast(&d);
+    check_ticks_whole(&d);
     gm_display_free(&d);
 }
 
@@ -324,6 +341,24 @@ static void test_empty_frames(void **state)
     gm_report_free(&report);
 }
 
+/* What follows an empty frame keeps its distance. */
+static void test_after_empty_frame(void **state)
+{
+    (void)state;
+    struct gm_report report;
+    sample_make(&report, SAMPLE_EMPTY);
+    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
+    const struct gm_rect_item *frame = NULL;
+    for (size_t i = 0; i < d.items.n && frame == NULL; i++)
+        if (d.items.v[i].kind == GM_ITEM_RECT && d.items.v[i].rect.fill.color == GM_TRACK)
+            frame = &d.items.v[i].rect;
+    const struct gm_text_item *heading = find_text(&d, "Allocated memory by category");
+    assert_true(frame != NULL && heading != NULL);
+    assert_true(ink_box(heading).y - (frame->y + frame->h) > 20);
+    gm_display_free(&d);
+    gm_report_free(&report);
+}
+
 static void test_top_consumers(void **state)
 {
     (void)state;
@@ -351,6 +386,26 @@ static void test_top_consumers(void **state)
     gm_report_free(&report);
 }
 
+/* Thirty rows with names of ten megabytes each are cut to what can be shown before they are measured or copied. */
+static void test_giant_sites(void **state)
+{
+    (void)state;
+    enum { N = 10 << 20, ROWS = 30 };
+    static const char tail[] = "  some/where/file.py:1";
+    char *giant = malloc(N + sizeof tail);
+    assert_non_null(giant);
+    memset(giant, 'W', N);
+    memcpy(giant + N, tail, sizeof tail);
+    struct gm_block_row rows[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        rows[i] = (struct gm_block_row){.bytes = GM_MIB, .site = giant, .category = "MLP"};
+    struct gm_report report = {.run_name = "r", .top_blocks = rows, .top_block_count = ROWS};
+    struct gm_display d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
+    assert_non_null(find_part(&d, "WW\xe2\x80\xa6  some/where/file.py:1"));
+    gm_display_free(&d);
+    free(giant);
+}
+
 static void test_category_breakdown(void **state)
 {
     (void)state;
@@ -372,7 +427,10 @@ static void test_category_breakdown(void **state)
     assert_non_null(find_text(&d, text));
     assert_non_null(find_text(&d, gm_size_format(size, small_bytes)));
     snprintf(text, sizeof text, "Other (%zu) is %zu small categories: ", small, small);
-    assert_non_null(find_part(&d, text));
+    const struct gm_text_item *note = find_part(&d, text);
+    assert_non_null(note);
+    assert_true(gm_text_width(note->text, note->size, note->weight) <= note->max_width);
+    assert_string_equal(note->text + strlen(note->text) - 4, " ..."); /* too many to name them all */
 
     /* Bars: first the stacked one, then one per row. Both have one piece per shown category, in their order. */
     size_t rows = report.category_count - small + 1;
@@ -408,19 +466,23 @@ static void test_other_and_other(void **state)
                                              {"Input", 0x334455, 10, 1},
                                              {"FSDP", 0x445566, 0, 0}};
     struct gm_report report = {.run_name = "r", .categories = slices, .category_count = 5};
-    struct gm_display d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
-    assert_non_null(find_text(&d, "Other"));
-    assert_non_null(find_text(&d, "Other (2)"));
-    assert_non_null(find_text(&d, "Other (2) is 2 small categories: Loss, Input"));
-    assert_non_null(find_part(&d, "Other, without a number"));
-    assert_null(find_text(&d, "FSDP"));
-    gm_display_free(&d);
+    static const enum gm_chart charts[] = {GM_CHART_CATEGORY_BREAKDOWN, GM_CHART_MEMORY_OVERVIEW};
+    for (size_t c = 0; c < 2; c++) {
+        report.category_count = 5;
+        struct gm_display d = laid_out(&report, charts[c]);
+        assert_non_null(find_text(&d, "Other"));
+        assert_non_null(find_text(&d, "Other (2)"));
+        assert_non_null(find_text(&d, "Other (2) is 2 small categories: Loss, Input"));
+        assert_non_null(find_part(&d, "Other, without a number"));
+        assert_null(find_text(&d, "FSDP"));
+        gm_display_free(&d);
 
-    report.category_count = 3; /* one small category alone is not folded */
-    d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
-    assert_non_null(find_text(&d, "Loss"));
-    assert_null(find_part(&d, "Other ("));
-    gm_display_free(&d);
+        report.category_count = 3; /* one small category alone is not folded */
+        d = laid_out(&report, charts[c]);
+        assert_non_null(find_text(&d, "Loss"));
+        assert_null(find_part(&d, "Other ("));
+        gm_display_free(&d);
+    }
 }
 
 static void test_devices(void **state)
@@ -466,6 +528,96 @@ static void test_overview_bar(void **state)
     assert_non_null(find_text(&d, "75.0%"));
     assert_non_null(find_text(&d, "25.0%"));
     gm_display_free(&d);
+}
+
+/* 250 MiB are reserved, and the blocks tell of 8.5 KiB: that is not a full bar of allocated memory. */
+static void test_unbalanced_books(void **state)
+{
+    (void)state;
+    struct gm_device_report devices[2] = {{.device = 0}, {.device = 1}};
+    devices[0].totals = (struct gm_totals){.reserved = 250 * GM_MIB, .allocated = 8704};
+    devices[0].ledger = (struct gm_ledger){.reserved = 250 * GM_MIB, .sum = 8704, .residual = 250 * GM_MIB - 8704};
+    struct gm_report report = {.run_name = "r", .devices = devices, .device_count = 1};
+    report.totals = devices[0].totals;
+    report.ledger = devices[0].ledger;
+    report.histogram[0].label = "small";
+    report.histogram[0].active = (struct gm_amount){8704, 17};
+    static const enum gm_chart charts[] = {GM_CHART_MEMORY_OVERVIEW, GM_CHART_SIZE_DISTRIBUTION};
+    for (size_t c = 0; c < 2; c++) {
+        struct gm_display d = laid_out(&report, charts[c]);
+        assert_non_null(find_text(&d, "Unexplained"));
+        assert_non_null(find_text(&d, "<0.1%"));
+        assert_non_null(find_text(&d, "99.9%"));
+        assert_null(find_text(&d, "100.0%"));
+        assert_non_null(find_part(&d, "reserved, but the file's blocks do not say for what"));
+        gm_display_free(&d);
+    }
+    report.device_count = 2; /* the second one reserves nothing */
+    struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
+    const struct gm_rect_item *bars[4];
+    for (size_t i = 0; i < 4; i++)
+        assert_non_null(bars[i] = nth_rect(&d, GM_RECT_BAR, i));
+    const uint32_t unexplained = gm_use_fill(GM_USE_RESIDUAL).color;
+    assert_true(bars[0]->w <= 1 && bars[1]->w > GM_PAGE_INNER - 2 && bars[1]->fill.color == unexplained);
+    assert_true(bars[2]->w <= 1 && bars[3]->w > 400 && bars[3]->fill.color == unexplained); /* by device */
+    char size[GM_SIZE_TEXT]; /* reserved, at the bar's end */
+    assert_non_null(find_text(&d, gm_size_format(size, 250 * GM_MIB)));
+    gm_display_free(&d);
+
+    report.ledger.residual = -4096;
+    report.device_count = 1;
+    for (size_t c = 0; c < 2; c++) {
+        d = laid_out(&report, charts[c]);
+        assert_non_null(find_text(&d, "Unexplained: the file's blocks sum to 4.00 KiB more than is reserved"));
+        gm_display_free(&d);
+    }
+    report.ledger.residual = 0;
+    for (size_t c = 0; c < 2; c++) {
+        d = laid_out(&report, charts[c]);
+        assert_null(find_part(&d, "Unexplained"));
+        gm_display_free(&d);
+    }
+}
+
+/* Only the bins from the first to the last with a block are shown, three at least; the rest is told. */
+static void test_shown_bins(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t first, last;              /* with a block */
+        size_t shown_first, shown_count; /* rows */
+        const char *note;
+    } cases[] = {{0, 11, 0, 12, NULL},
+                 {2, 6, 2, 5, "Not shown: no block is smaller than 2 KiB, and none has 64 KiB or more"},
+                 {0, 3, 0, 4, "Not shown: no block has 8 KiB or more"},
+                 {7, 11, 7, 5, "Not shown: no block is smaller than 64 KiB"},
+                 {0, 0, 0, 3, "Not shown: no block has 4 KiB or more"},
+                 {5, 5, 4, 3, "Not shown: no block is smaller than 8 KiB, and none has 64 KiB or more"},
+                 {11, 11, 9, 3, "Not shown: no block is smaller than 256 KiB"}};
+    static const char *const labels[GM_HISTOGRAM_BINS] = {"bin 0", "bin 1", "bin 2", "bin 3", "bin 4",  "bin 5",
+                                                          "bin 6", "bin 7", "bin 8", "bin 9", "bin 10", "bin 11"};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct gm_report report = {.run_name = "r"};
+        for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++)
+            report.histogram[i] = (struct gm_histogram_bin){.from = i == 0 ? 0 : UINT64_C(512) << i,
+                                                            .to = i == 11 ? UINT64_MAX : UINT64_C(1024) << i,
+                                                            .label = labels[i]};
+        report.histogram[cases[c].first].active = (struct gm_amount){1000, 1};
+        report.histogram[cases[c].last].cached = (struct gm_amount){1000, 1};
+        struct gm_display d = laid_out(&report, GM_CHART_SIZE_DISTRIBUTION);
+        for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++) {
+            bool is_wanted = i >= cases[c].shown_first && i < cases[c].shown_first + cases[c].shown_count;
+            assert_int_equal(find_text(&d, labels[i]) != NULL, is_wanted);
+        }
+        if (cases[c].note != NULL)
+            assert_non_null(find_text(&d, cases[c].note));
+        else
+            assert_null(find_part(&d, "Not shown"));
+        const struct gm_text_item *label = find_text(&d, labels[cases[c].first]);
+        const struct gm_rect_item *bar = nth_rect(&d, GM_RECT_BAR, 0);
+        assert_true(label != NULL && bar != NULL && bar->y < label->y && label->y - bar->y < 20); /* in its row */
+        gm_display_free(&d);
+    }
 }
 
 static void test_size_distribution(void **state)
@@ -533,11 +685,15 @@ int main(void)
         cmocka_unit_test(test_titles),
         cmocka_unit_test(test_chart_table),
         cmocka_unit_test(test_empty_frames),
+        cmocka_unit_test(test_after_empty_frame),
         cmocka_unit_test(test_top_consumers),
+        cmocka_unit_test(test_giant_sites),
         cmocka_unit_test(test_category_breakdown),
         cmocka_unit_test(test_other_and_other),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_overview_bar),
+        cmocka_unit_test(test_unbalanced_books),
+        cmocka_unit_test(test_shown_bins),
         cmocka_unit_test(test_size_distribution),
         cmocka_unit_test(test_efficiency),
     };

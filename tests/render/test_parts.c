@@ -107,6 +107,52 @@ static void test_axes(void **state)
     assert_true(gm_axis_span(&axis, UINT64_MAX, 480) == 480);
 }
 
+/* Whatever the numbers: a line for every tick; labels that are whole, apart from each other and at least two. */
+static void check_drawn_axis(const struct gm_axis *axis, double width)
+{
+    struct gm_display d = {0};
+    gm_axis_draw(&d, axis, 100, width, 10, 50);
+    unsigned lines = 0, labels = 0;
+    double end = 0;
+    for (size_t i = 0; i < d.items.n; i++) {
+        const struct gm_text_item *text = &d.items.v[i].text;
+        if (d.items.v[i].kind != GM_ITEM_TEXT) {
+            lines++;
+            continue;
+        }
+        double w = gm_text_width(text->text, text->size, text->weight);
+        assert_int_equal(text->anchor, GM_ANCHOR_MIDDLE);
+        assert_true(w <= text->max_width);
+        assert_true(labels++ > 0 ? text->x - w / 2 > end + 4 : strcmp(text->text, "0") == 0);
+        end = text->x + w / 2;
+        double tick = (text->x - 100) / (width / axis->steps); /* on a line */
+        assert_true(fabs(tick - round(tick)) < 1e-6);
+    }
+    assert_true(!d.failed && lines == axis->steps + 1 && labels >= 2);
+    gm_display_free(&d);
+}
+
+static void test_axis_labels(void **state)
+{
+    (void)state;
+    static const double widths[] = {264, 350, 400, 688};
+    uint64_t value = 1;
+    for (int i = 0; i < 2000; i++) {
+        value = value * UINT64_C(6364136223846793005) + 1;
+        uint64_t largest = value >> (i % 64);
+        struct gm_axis bytes = gm_axis_bytes(largest), counts = gm_axis_counts(largest);
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            check_drawn_axis(&bytes, widths[w]);
+            check_drawn_axis(&counts, widths[w]);
+        }
+    }
+    struct gm_axis axis = gm_axis_bytes(11 * GM_GIB); /* where there is room, every tick has its label */
+    struct gm_display d = {0};
+    gm_axis_draw(&d, &axis, 100, 688, 10, 50);
+    assert_int_equal(d.items.n, 7 + 7);
+    gm_display_free(&d);
+}
+
 static void test_shorten(void **state)
 {
     (void)state;
@@ -144,7 +190,7 @@ static void test_shorten(void **state)
 static void test_giant_names(void **state)
 {
     (void)state;
-    enum { N = 4 << 20 };
+    enum { N = 10 << 20 };
     char *name = malloc(N + 1);
     assert_non_null(name);
     struct gm_display d = {0};
@@ -183,9 +229,9 @@ static void test_contrast(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percent),     cmocka_unit_test(test_counts),   cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_sum_stops),   cmocka_unit_test(test_axes),     cmocka_unit_test(test_shorten),
-        cmocka_unit_test(test_giant_names), cmocka_unit_test(test_contrast),
+        cmocka_unit_test(test_percent),   cmocka_unit_test(test_counts),      cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_sum_stops), cmocka_unit_test(test_axes),        cmocka_unit_test(test_axis_labels),
+        cmocka_unit_test(test_shorten),   cmocka_unit_test(test_giant_names), cmocka_unit_test(test_contrast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
