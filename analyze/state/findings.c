@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FINDINGS = 32 };
+enum { MAX_FINDINGS = 32, CACHE_MINIMUM_MIB = 100 };
 
 struct list {
     struct gm_pass *pass;
@@ -37,7 +37,7 @@ static void add(struct list *list, const char *id, enum gm_severity severity, ui
         free(text);
     list->failed |= detail == NULL;
     if (detail != NULL && list->n < MAX_FINDINGS)
-        list->rows[list->n++] = (struct gm_finding){id, severity, title, detail, bytes};
+        list->rows[list->n++] = (struct gm_finding){id, severity, title, detail, bytes > 0 ? bytes : GM_REPORT_NONE};
 }
 
 /* part as percent of whole, in tenths ("12.3"). */
@@ -101,14 +101,15 @@ static void find_missing_records(struct list *list, const struct gm_report *repo
     if (without >= GM_MIB && is_share(without, report->totals.allocated, 0.25))
         add(list, "no-stacks", GM_INFO, without, "Much allocated memory has no stack trace",
             "%s of %s allocated (%s %%) was allocated while no stacks were recorded, so it cannot be attributed. Call "
-            "torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is created.",
+            "torch.cuda.memory._record_memory_history(max_entries=100_000), or more entries, before the model is "
+            "created.",
             gm_size_format(t.size[0], without), gm_size_format(t.size[1], report->totals.allocated),
             percent(t.percent[0], without, report->totals.allocated));
     if (list->pass->evidence.events == 0 && report->totals.reserved >= GM_MIB)
         add(list, "no-trace", GM_INFO, GM_REPORT_NONE, "The file has no trace of events",
             "It shows the state at the time of the dump only; peaks before it are unknown. "
-            "torch.cuda.memory._record_memory_history(max_entries=1000000) before the part of interest records the "
-            "events, too.");
+            "torch.cuda.memory._record_memory_history(max_entries=100_000), or more entries, before the part of "
+            "interest records the events, too.");
     if (list->pass->evidence.overflowed_devices > 0)
         add(list, "trace-overflowed", GM_INFO, GM_REPORT_NONE, "The trace lost its oldest events",
             "The recorder's ring was full on %" PRIu64 " device%s: the trace begins in the middle of the run, and what "
@@ -117,49 +118,106 @@ static void find_missing_records(struct list *list, const struct gm_report *repo
             list->pass->evidence.overflowed_devices, plural(list->pass->evidence.overflowed_devices));
 }
 
+static const struct gm_device_report *oom_device(const struct list *list)
+{
+    const struct gm_device_report *d = list->pass->devices;
+    while (d->device != list->pass->evidence.oom_device)
+        d++;
+    return d;
+}
+
+static bool most_was_freed_after_oom(const struct gm_evidence *e)
+{
+    return e->ooms > 0 && e->oom_live != GM_ABSENT && e->oom_freed > e->oom_live / 2;
+}
+
+/* The cache at the end is mostly what the exception of an out-of-memory error released: it tells nothing about how the
+ * program uses its cache. */
+static bool cache_is_wreckage(const struct list *list)
+{
+    const struct gm_evidence *e = &list->pass->evidence;
+    return most_was_freed_after_oom(e) && e->oom_freed >= oom_device(list)->totals.inactive / 2;
+}
+
+static enum gm_severity unless_wreckage(const struct list *list, enum gm_severity severity)
+{
+    return cache_is_wreckage(list) ? GM_INFO : severity;
+}
+
+static const char *wreckage_note(const struct list *list)
+{
+    return cache_is_wreckage(list) ? " This is mostly what the step that ran out of memory left when it was given up, "
+                                     "not why it failed."
+                                   : "";
+}
+
+/* What was live when the allocation failed, and what the snapshot still shows of it. */
+static void describe_oom_live(char *out, size_t room, const struct gm_evidence *e)
+{
+    struct shown t;
+    out[0] = '\0';
+    if (e->oom_live == GM_ABSENT)
+        return;
+    gm_size_format(t.size[0], e->oom_live);
+    gm_size_format(t.size[1], e->oom_freed);
+    if (e->oom_freed == 0)
+        snprintf(out, room, " When it failed, %s was live (requested bytes).", t.size[0]);
+    else
+        snprintf(out, room,
+                 " When it failed, %s was live (requested bytes); %s was freed afterwards, before the "
+                 "snapshot was taken.",
+                 t.size[0], t.size[1]);
+}
+
 static void find_ooms(struct list *list)
 {
     const struct gm_evidence *e = &list->pass->evidence;
     struct shown t;
-    char asked[64] = "", left[96] = "";
+    char asked[96] = "", left[96] = "", live[192];
     if (e->ooms == 0)
         return;
     if (e->oom_size != GM_ABSENT)
-        snprintf(asked, sizeof asked, " The first one asked for %s", gm_size_format(t.size[0], e->oom_size));
-    if (e->oom_size != GM_ABSENT && e->oom_free != GM_ABSENT)
+        snprintf(asked, sizeof asked, " and asked for %s", gm_size_format(t.size[0], e->oom_size));
+    if (e->oom_free != GM_ABSENT)
         snprintf(left, sizeof left, " while the driver had %s left", gm_size_format(t.size[1], e->oom_free));
-    const struct gm_device_report *d = list->pass->devices;
-    while (d->device != e->oom_device)
-        d++;
+    describe_oom_live(live, sizeof live, e);
     add(list, "out-of-memory", GM_CRITICAL, e->oom_size == GM_ABSENT ? GM_REPORT_NONE : e->oom_size,
         "The trace contains out-of-memory errors",
-        "%" PRIu64 " allocation%s failed.%s%s%s At the end of the trace device %" PRId64 " had %s allocated and %s "
-        "cached, of which %s could go back to the driver: the categories show who holds the first, FRAGMENTATION "
-        "whether the second could have served.",
-        e->ooms, plural(e->ooms), asked, left, asked[0] != '\0' ? "." : "", d->device,
-        gm_size_format(t.size[2], d->totals.allocated), gm_size_format(t.size[3], d->totals.inactive),
-        gm_size_format(t.size[4], d->fragmentation.empty_cache));
+        "%" PRIu64 " allocation%s failed. The first one was on device %" PRId64 "%s%s.%s %s", e->ooms, plural(e->ooms),
+        e->oom_device, asked, left, live,
+        most_was_freed_after_oom(e)
+            ? "So the snapshot shows what survived the error, not what filled the device: look at the trace before it, "
+              "or dump from an observer (torch._C._cuda_attach_out_of_memory_observer), which is called before "
+              "anything is freed."
+            : "The categories and the largest blocks show who holds what is still live.");
 }
 
 /* ---- cached memory ------------------------------------------------------------------------------------------------
  */
 
+static bool cache_is_large(const struct gm_totals *totals)
+{
+    return totals->inactive >= CACHE_MINIMUM_MIB * GM_MIB && is_share(totals->inactive, totals->reserved, 0.1);
+}
+
+/* Where large-cache does not say it already. An excellent grade needs no action: see find_nothing. */
 static void find_grade(struct list *list, const struct gm_report *report)
 {
-    static const char *const titles[] = {"", "Allocator efficiency is poor", "Allocator efficiency is good",
-                                         "Allocator efficiency is excellent"};
     const struct gm_totals *totals = &report->totals;
     enum gm_grade grade = gm_grade_of(gm_totals_efficiency(totals));
     uint64_t unused = gm_sat_sub(totals->reserved, totals->allocated);
     struct shown t;
-    if (grade == GM_GRADE_NONE || totals->reserved < GM_MIB)
+    if (grade == GM_GRADE_NONE || grade == GM_GRADE_EXCELLENT || totals->reserved < GM_MIB || cache_is_large(totals))
         return;
     bool is_serious = grade == GM_GRADE_POOR && unused >= 512 * GM_MIB;
-    add(list, "allocator-efficiency", is_serious ? GM_WARNING : GM_INFO, unused, titles[grade],
-        "%s of %s reserved is allocated: %s %% (over 98 %% is excellent, 95 to 98 %% good, below 95 %% poor).%s",
+    bool is_small = unused < CACHE_MINIMUM_MIB * GM_MIB;
+    add(list, "allocator-efficiency", is_serious ? unless_wreckage(list, GM_WARNING) : GM_INFO, unused,
+        grade == GM_GRADE_POOR ? "Allocator efficiency is poor" : "Allocator efficiency is good",
+        "%s of %s reserved is allocated: %s %% (over 98 %% is excellent, 95 to 98 %% good, below 95 %% poor).%s%s",
         gm_size_format(t.size[0], totals->allocated), gm_size_format(t.size[1], totals->reserved),
         percent(t.percent[0], totals->allocated, totals->reserved),
-        grade == GM_GRADE_POOR && !is_serious ? " The unused rest is small in bytes." : "");
+        grade == GM_GRADE_POOR && is_small ? " The unused rest is small in bytes." : "",
+        is_small ? "" : wreckage_note(list));
 }
 
 /* " Device 1 holds 78.0 GiB of the cache." if there are several devices, else "". */
@@ -183,16 +241,21 @@ static void find_cache(struct list *list, const struct gm_report *report)
     const struct gm_fragmentation *f = &report->fragmentation;
     struct shown t;
     char holder[80];
-    if (totals->inactive < 100 * GM_MIB || !is_share(totals->inactive, totals->reserved, 0.1))
+    if (!cache_is_large(totals))
         return;
-    add(list, "large-cache", GM_WARNING, totals->inactive, "More than 10 % of reserved memory is cached and unused",
+    add(list, "large-cache", unless_wreckage(list, GM_WARNING), totals->inactive,
+        "More than 10 % of reserved memory is cached and unused",
         "%s of %s reserved (%s %%) is cached: %s lies in memory that could go back to the driver (torch.cuda."
-        "empty_cache() would return %s), %s is stranded next to live blocks.%s A cache left by a past peak is harmless "
-        "unless another process, NCCL or a later and larger block needs the memory.",
+        "empty_cache() would return %s), %s is stranded next to live blocks.%s Allocator efficiency, allocated of "
+        "reserved, is %s %%: %s.%s%s",
         gm_size_format(t.size[0], totals->inactive), gm_size_format(t.size[1], totals->reserved),
         percent(t.percent[0], totals->inactive, totals->reserved), gm_size_format(t.size[2], f->releasable),
         gm_size_format(t.size[3], f->empty_cache), gm_size_format(t.size[4], f->stranded),
-        largest_holder(holder, report));
+        largest_holder(holder, report), percent(t.percent[1], totals->allocated, totals->reserved),
+        gm_grade_name(gm_grade_of(gm_totals_efficiency(totals))), wreckage_note(list),
+        cache_is_wreckage(list) ? ""
+                                : " A cache left by a past peak is harmless unless another process, NCCL or a later "
+                                  "and larger block needs the memory.");
 }
 
 static void find_large_blocks(struct list *list, const struct gm_report *report)
@@ -201,14 +264,15 @@ static void find_large_blocks(struct list *list, const struct gm_report *report)
     struct shown t;
     if (f->unused_over_100mib.blocks == 0)
         return;
-    add(list, "large-unused-blocks", GM_WARNING, f->unused_over_100mib.bytes, "Large blocks are unused",
+    add(list, "large-unused-blocks", unless_wreckage(list, GM_WARNING), f->unused_over_100mib.bytes,
+        "Large blocks are unused",
         "%" PRIu64
         " cached block%s of over 100 MiB hold%s %s, the largest %s. They serve again when a request of about "
         "their size comes on the same stream; if none does, they are what torch.cuda.empty_cache() after the peak is "
-        "for (it would return %s now).",
+        "for (it would return %s now).%s",
         f->unused_over_100mib.blocks, plural(f->unused_over_100mib.blocks),
         f->unused_over_100mib.blocks == 1 ? "s" : "", gm_size_format(t.size[0], f->unused_over_100mib.bytes),
-        gm_size_format(t.size[1], f->largest_inactive), gm_size_format(t.size[2], f->empty_cache));
+        gm_size_format(t.size[1], f->largest_inactive), gm_size_format(t.size[2], f->empty_cache), wreckage_note(list));
 }
 
 static void find_thin_segments(struct list *list, const struct gm_report *report)
@@ -218,14 +282,15 @@ static void find_thin_segments(struct list *list, const struct gm_report *report
     if (e->thin_inactive < 64 * GM_MIB || !is_share(e->thin_inactive, report->totals.reserved, 0.02))
         return;
     const struct gm_pin_row *pin = report->fragmentation.pin_count > 0 ? &report->fragmentation.pins[0] : NULL;
-    add(list, "pinned-segments", GM_WARNING, e->thin_inactive, "A few live blocks keep whole segments from going back",
+    add(list, "pinned-segments", unless_wreckage(list, GM_WARNING), e->thin_inactive,
+        "A few live blocks keep whole segments from going back",
         "%" PRIu64 " segment%s with at most a tenth in use hold%s %s of cached memory; %" PRIu64 " live block%s "
         "(%" PRIu64 " of at most 1 MiB) keep%s them. %s%s%s Allocating long-lived tensors before the large temporary "
-        "ones, or copying the survivors (x = x.clone()) before torch.cuda.empty_cache(), frees such segments.",
+        "ones, or copying the survivors (x = x.clone()) before torch.cuda.empty_cache(), frees such segments.%s",
         e->thin_segments, plural(e->thin_segments), e->thin_segments == 1 ? "s" : "",
         gm_size_format(t.size[0], e->thin_inactive), e->thin_live, plural(e->thin_live), e->thin_small,
         e->thin_live == 1 ? "s" : "", pin != NULL ? "The block that pins most was made at: " : "",
-        pin != NULL ? pin->block.site : "", pin != NULL ? "." : "");
+        pin != NULL ? pin->block.site : "", pin != NULL ? "." : "", wreckage_note(list));
 }
 
 static void find_expandable(struct list *list, const struct gm_report *report)
@@ -233,7 +298,8 @@ static void find_expandable(struct list *list, const struct gm_report *report)
     const struct gm_evidence *e = &list->pass->evidence;
     struct shown t;
     if (expandable_is_on(list->pass) || gm_alloc_conf_has(list->pass->snapshot, "cudaMallocAsync") ||
-        e->stranded_fixed < 256 * GM_MIB || !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
+        cache_is_wreckage(list) || e->stranded_fixed < 256 * GM_MIB ||
+        !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
         return;
     add(list, "try-expandable-segments", GM_INFO, e->stranded_fixed,
         "Expandable segments may shrink the stranded memory",
@@ -246,9 +312,28 @@ static void find_expandable(struct list *list, const struct gm_report *report)
                                            : " (this file does not record the settings: make sure it is not on yet)");
 }
 
+/* Inactive bytes of side streams, on devices where they are not all there is. */
+static uint64_t cached_on_side_streams(const struct gm_report *report)
+{
+    uint64_t cached = 0;
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct gm_device_report *device = &report->devices[d];
+        uint64_t side = 0;
+        size_t in_use = 0;
+        for (size_t i = 0; i < device->stream_count; i++) {
+            in_use += device->streams[i].totals.reserved > 0;
+            side = device->streams[i].number == 0 ? side : gm_sat_add(side, device->streams[i].totals.inactive);
+        }
+        if (in_use >= 2)
+            cached = gm_sat_add(cached, side);
+    }
+    return cached;
+}
+
 static void find_private_and_streams(struct list *list, const struct gm_report *report)
 {
     const struct gm_evidence *e = &list->pass->evidence;
+    uint64_t side = cached_on_side_streams(report);
     struct shown t;
     if (e->cached_private >= 100 * GM_MIB && is_share(e->cached_private, report->totals.reserved, 0.02))
         add(list, "private-pool-cache", GM_INFO, e->cached_private, "Private pools hold cached memory",
@@ -258,12 +343,12 @@ static void find_private_and_streams(struct list *list, const struct gm_report *
             "(pool=graph.pool()) share this memory.",
             gm_size_format(t.size[0], e->cached_private),
             percent(t.percent[0], e->cached_private, report->totals.reserved));
-    if (e->cached_side >= 256 * GM_MIB && is_share(e->cached_side, report->totals.reserved, 0.1))
-        add(list, "side-stream-cache", GM_INFO, e->cached_side, "Side streams keep a cache of their own",
+    if (side >= 256 * GM_MIB && is_share(side, report->totals.reserved, 0.1))
+        add(list, "side-stream-cache", GM_INFO, side, "Side streams keep a cache of their own",
             "%s (%s %% of reserved) is cached for streams other than the default one. A block can be reused on its own "
             "stream only; allocating on the main stream and calling record_stream where the tensor is used on another "
             "keeps one cache.",
-            gm_size_format(t.size[0], e->cached_side), percent(t.percent[0], e->cached_side, report->totals.reserved));
+            gm_size_format(t.size[0], side), percent(t.percent[0], side, report->totals.reserved));
 }
 
 /* ---- live memory and settings ---------------------------------------------------------------------------------------
@@ -322,6 +407,23 @@ static void find_conflicts(struct list *list)
             "per_process_memory_fraction), and the recorded settings text names none.");
 }
 
+/* The best there is to say, where nothing else was. Categories are sorted. */
+static void find_nothing(struct list *list, const struct gm_report *report)
+{
+    const struct gm_totals *totals = &report->totals;
+    struct shown t;
+    if (list->n > 0 || totals->reserved < GM_MIB || report->category_count == 0 ||
+        gm_grade_of(gm_totals_efficiency(totals)) != GM_GRADE_EXCELLENT)
+        return;
+    const struct gm_slice *largest = &report->categories[0];
+    add(list, "nothing-to-reclaim", GM_INFO, GM_REPORT_NONE, "Nothing to reclaim",
+        "%s of %s reserved is allocated (%s %%): it is what the program holds. The largest category is %s with %s "
+        "(%s %%).",
+        gm_size_format(t.size[0], totals->allocated), gm_size_format(t.size[1], totals->reserved),
+        percent(t.percent[0], totals->allocated, totals->reserved), largest->name,
+        gm_size_format(t.size[2], largest->bytes), percent(t.percent[1], largest->bytes, totals->allocated));
+}
+
 static int compare(const void *left, const void *right)
 {
     const struct gm_finding *a = left, *b = right;
@@ -351,6 +453,7 @@ bool gm_pass_findings(struct gm_pass *pass)
     find_pending(&list, report);
     find_conflicts(&list);
     find_missing_records(&list, report);
+    find_nothing(&list, report);
     qsort(list.rows, list.n, sizeof *list.rows, compare);
     report->findings = list.rows;
     report->finding_count = list.n;

@@ -124,9 +124,6 @@ static bool measure_segment(struct gm_pass *pass, struct gm_device_pass *device,
         pass->evidence.cached_private = gm_sat_add(pass->evidence.cached_private, t->inactive);
     else
         f->empty_cache = gm_sat_add(f->empty_cache, empty_cache);
-    struct gm_stream_id stream = s->segments.stream[segment];
-    if (stream.v != 0 && s->streams[stream.v] != 0)
-        pass->evidence.cached_side = gm_sat_add(pass->evidence.cached_side, t->inactive);
     return has_memory;
 }
 

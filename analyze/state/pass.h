@@ -50,9 +50,10 @@ struct gm_evidence {
     uint64_t thin_small;                              /* of their live blocks, those of at most 1 MiB */
     uint64_t stranded_fixed;                          /* stranded bytes in cudaMalloc segments of the default pools */
     uint64_t cached_private;                          /* inactive bytes in private pools */
-    uint64_t cached_side;                             /* inactive bytes of streams other than the default one */
     uint64_t expandable_bytes;                        /* reserved in expandable ranges */
     uint64_t oom_size, oom_free;                      /* of the first oom event; GM_ABSENT: none */
+    uint64_t oom_live;  /* requested bytes live then on its device; GM_ABSENT: the events do not add up */
+    uint64_t oom_freed; /* of them, at least this much was freed before the snapshot */
     int64_t oom_device;
     uint64_t events, ooms, overflowed_devices;
 };

@@ -54,7 +54,8 @@ static bool finish_page(struct page_walk *w)
     uint64_t from = gm_sat_add(w->base, w->page.index * w->size), to = gm_sat_add(from, w->size);
     if (w->page.inactive > 0)
         for (size_t b = w->page.first_live; left > 0; b++) {
-            if (w->s->blocks.state[b] == GM_BLOCK_INACTIVE)
+            if (w->s->blocks.state[b] == GM_BLOCK_INACTIVE ||
+                w->s->blocks.size[b] == 0) /* no page was visited for it */
                 continue;
             has_memory &= add(w->pins, (uint32_t)b, w->page.inactive / w->page.live, w->page.live, from, to);
             left--;

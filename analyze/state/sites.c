@@ -198,7 +198,8 @@ static const char *label(struct gm_arena *arena, const struct gm_frame_row *fram
     char *text = frame->line == GM_REPORT_NONE
                      ? gm_arena_printf(arena, "%.*s  %s", shown_length(name), name, tail)
                      : gm_arena_printf(arena, "%.*s  %s:%" PRIu64, shown_length(name), name, tail, frame->line);
-    for (char *s = text; s != NULL && *s != '\0'; s++)
+    /* a Windows path; the function's name stays as it is */
+    for (char *s = text == NULL ? NULL : text + shown_length(name); s != NULL && *s != '\0'; s++)
         if (*s == '\\')
             *s = '/';
     return text;

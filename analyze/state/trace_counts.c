@@ -56,15 +56,37 @@ static uint64_t time_span(const struct gm_events *events, const struct gm_trace 
     return (uint64_t)events->time_us[to - 1] - (uint64_t)events->time_us[from];
 }
 
+/* Requested bytes live at event `oom`, backwards from those live at the end. What was allocated after it may have been
+ * freed again, so only the difference to the end is surely a part of what was live then. */
+static void measure_oom(struct gm_evidence *evidence, const struct gm_events *events, size_t oom, size_t end,
+                        uint64_t live_at_end)
+{
+    uint64_t allocated = 0, freed = 0;
+    for (size_t row = oom + 1; row < end; row++) {
+        if (events->size[row] == GM_ABSENT)
+            continue;
+        if (events->action[row] == GM_ACTION_ALLOC)
+            allocated = gm_sat_add(allocated, events->size[row]);
+        else if (events->action[row] == GM_ACTION_FREE_COMPLETED)
+            freed = gm_sat_add(freed, events->size[row]);
+    }
+    uint64_t known = gm_sat_add(live_at_end, freed);
+    if (allocated > known || known == UINT64_MAX)
+        return;
+    evidence->oom_live = known - allocated;
+    evidence->oom_freed = gm_sat_sub(evidence->oom_live, live_at_end);
+}
+
 static void find_first_oom(struct gm_evidence *evidence, const struct gm_events *events, const struct gm_trace *trace,
-                           int64_t device)
+                           const struct gm_device_report *device)
 {
     for (size_t row = trace->first; row < trace->first + trace->count; row++) {
         if (events->action[row] != GM_ACTION_OOM)
             continue;
         evidence->oom_size = events->size[row];
         evidence->oom_free = events->addr[row];
-        evidence->oom_device = device;
+        evidence->oom_device = device->device;
+        measure_oom(evidence, events, row, trace->first + trace->count, device->totals.requested);
         return;
     }
 }
@@ -102,7 +124,7 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
     out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
     out->span_us = time_span(&pass->snapshot->events, trace);
     if (out->ooms > 0 && pass->evidence.ooms == 0)
-        find_first_oom(&pass->evidence, &pass->snapshot->events, trace, device->device);
+        find_first_oom(&pass->evidence, &pass->snapshot->events, trace, &pass->devices[d]);
     pass->evidence.ooms += out->ooms;
     pass->evidence.events += out->events;
     gm_reservations_merge(&device->reservations);
@@ -112,7 +134,7 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
 bool gm_pass_trace(struct gm_pass *pass)
 {
     static const struct gm_trace nothing = {.max_entries = GM_ABSENT};
-    pass->evidence.oom_size = pass->evidence.oom_free = GM_ABSENT;
+    pass->evidence.oom_size = pass->evidence.oom_free = pass->evidence.oom_live = GM_ABSENT;
     for (size_t d = 0; d < pass->device_count; d++) {
         int64_t device = pass->device_passes[d].device;
         bool has_trace = device >= 0 && (uint64_t)device < pass->snapshot->trace_count;

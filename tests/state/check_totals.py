@@ -101,6 +101,27 @@ def counts(trace):
     return dict({key: actions.count(word) for key, word in words.items()}, events=len(trace))
 
 
+def check_oom(name, segments, traces, findings):
+    """The finding names what was live at the first failure of the first device that has one (to 1 %)."""
+    for device, trace in enumerate(traces):
+        at = next((i for i, e in enumerate(trace) if e["action"] == "oom"), None)
+        if at is None:
+            continue
+        after = {word: sum(e["size"] for e in trace[at:] if e["action"] == word)
+                 for word in ("alloc", "free_completed")}
+        end = totals([s for s in segments if s["device"] == device])["requested_bytes"]
+        live = end - after["alloc"] + after["free_completed"]
+        detail = next(f["detail"] for f in findings if f["id"] == "out-of-memory")
+        shown = [re.search(r"([\d.]+) ([MG])iB " + words, detail) for words in ("was live", "was freed afterwards")]
+        for m, expected in zip(shown, (live, live - end)):
+            found = float(m.group(1)) * (MIB << 10 if m.group(2) == "G" else MIB) if m else None
+            if found is None or abs(found - expected) > 0.01 * expected:
+                print(f"{name}: out-of-memory: {found}, not {expected}")
+                return 1
+        return 0
+    return int(any(f["id"] == "out-of-memory" for f in findings))
+
+
 def compare(name, what, expected, found):
     bad = [f"{name}: {what} {key}: {found.get(key)!r}, not {value!r}" for key, value in expected.items()
            if found.get(key) != value]
@@ -127,6 +148,7 @@ def check(path, snapshot, found):
             reserved = sum(s["total_size"] for s in mine)
             expected = dict(counts(trace), peak_reserved_bytes=peak_reserved(trace, reserved))
             bad += compare(name, f"trace {d['device']}", expected, timelines[d["device"]])
+    bad += check_oom(name, segments, traces, found["findings"])
     live = [(b["size"], s["device"]) for s in segments for b in s["blocks"] if b["state"] == "active_allocated"]
     top = sorted(live, key=lambda x: (-x[0], x[1]))[:50]
     if [(b["bytes"], b["device"]) for b in found["top_blocks"]] != top:

@@ -39,11 +39,14 @@ static void test_cache(void **state)
     struct gm_report r;
     fx_analyze(fx, &r, 10, -1);
     expect_finding(&r, "large-cache", MIB(990), "99.0 %");
+    expect_finding(&r, "large-cache", MIB(990), "is 1.0 %: poor"); /* the grade of the same bytes is not said again */
+    assert_null(fx_finding(&r, "allocator-efficiency"));
+    assert_int_equal(fx_finding(&r, "large-cache")->severity, GM_WARNING);
+    assert_int_equal(fx_finding(&r, "large-unused-blocks")->severity, GM_WARNING);
     expect_finding(&r, "large-unused-blocks", MIB(990), "1 cached block of over 100 MiB holds 990");
     expect_finding(&r, "pinned-segments", MIB(990), "proj/a.py:5");
-    expect_finding(&r, "allocator-efficiency", MIB(990), "1.0 %");
     expect_finding(&r, "try-expandable-segments", MIB(990), "may");
-    expect_finding(&r, "no-trace", GM_REPORT_NONE, "_record_memory_history");
+    expect_finding(&r, "no-trace", GM_REPORT_NONE, "max_entries=100_000), or more");
     assert_null(fx_finding(&r, "no-stacks"));
     assert_null(fx_finding(&r, "conflicting-settings"));
     for (size_t i = 1; i < r.finding_count; i++)
@@ -77,6 +80,7 @@ static void test_silent_when_small(void **state)
     assert_int_equal(r.finding_count, 1);
     assert_string_equal(r.findings[0].id, "allocator-efficiency");
     assert_int_equal(r.findings[0].severity, GM_INFO);
+    assert_non_null(strstr(r.findings[0].detail, "small in bytes"));
     gm_report_free(&r);
     fx_free(fx);
 }
@@ -87,7 +91,7 @@ static void test_grades(void **state)
     static const struct {
         uint64_t live;
         const char *word;
-    } cases[] = {{1000, "excellent"}, {981, "excellent"}, {980, "good"}, {950, "good"}, {949, "poor"}};
+    } cases[] = {{1000, NULL}, {981, NULL}, {980, "good"}, {950, "good"}, {949, "poor"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture *fx = fx_new();
         fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
@@ -95,7 +99,147 @@ static void test_grades(void **state)
         fx_free_block(fx, MIB(1000 - cases[i].live));
         struct gm_report r;
         fx_analyze(fx, &r, 10, -1);
-        assert_non_null(strstr(fx_finding(&r, "allocator-efficiency")->title, cases[i].word));
+        const struct gm_finding *grade = fx_finding(&r, "allocator-efficiency");
+        assert_int_equal(grade != NULL, cases[i].word != NULL);
+        if (grade != NULL)
+            assert_non_null(strstr(grade->title, cases[i].word));
+        gm_report_free(&r);
+        fx_free(fx);
+    }
+}
+
+/* 100 GiB with 6 GiB cached in blocks: poor, but less than a tenth, so that the cache finding is silent. */
+static void test_poor_is_not_small(void **state)
+{
+    (void)state;
+    struct fixture *fx = fx_new();
+    fx_segment(fx, 0x7000000000, MIB(100000), GM_SEGMENT_LARGE, false);
+    fx_live(fx, MIB(94000));
+    fx_free_block(fx, MIB(6000));
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    assert_null(fx_finding(&r, "large-cache"));
+    expect_finding(&r, "allocator-efficiency", MIB(6000), "94.0 %");
+    assert_int_equal(fx_finding(&r, "allocator-efficiency")->severity, GM_WARNING);
+    assert_null(strstr(fx_finding(&r, "allocator-efficiency")->detail, "small"));
+    gm_report_free(&r);
+    fx->b_size[0] = MIB(4700); /* 300 of 5000: an info, but not small either */
+    fx->b_size[1] = MIB(300);
+    fx->g_total[0] = MIB(5000);
+    fx->b_address[1] = fx->b_address[0] + MIB(4700);
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "allocator-efficiency", MIB(300), "94.0 %");
+    assert_int_equal(fx_finding(&r, "allocator-efficiency")->severity, GM_INFO);
+    assert_null(strstr(fx_finding(&r, "allocator-efficiency")->detail, "small"));
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+static void test_nothing_to_reclaim(void **state)
+{
+    (void)state;
+    struct fixture *fx = fx_new();
+    struct gm_stack_id stack = fx_stack(fx, "forward @ /home/u/model/attention.py : 88", NULL);
+    fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
+    fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(750), MIB(750), stack);
+    fx_live(fx, MIB(250));
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1); /* without a trace there is that to say */
+    assert_null(fx_finding(&r, "nothing-to-reclaim"));
+    gm_report_free(&r);
+    fx_trace(fx);
+    fx_event(fx, GM_ACTION_ALLOC, 0, 1);
+    fx->b_stack[1] = stack;
+    fx_analyze(fx, &r, 10, -1);
+    assert_int_equal(r.finding_count, 1);
+    expect_finding(&r, "nothing-to-reclaim", GM_REPORT_NONE, "Attention with 1000.0 MiB (100.0 %)");
+    assert_int_equal(r.findings[0].severity, GM_INFO);
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+/* Device 0: 800 MiB live (requested) and 9416 MiB cached at the end. After the error 1 GiB was allocated and `freed` of
+ * them. */
+static struct fixture *after_oom(uint64_t freed)
+{
+    struct fixture *fx = fx_new();
+    struct gm_stack_id stack = fx_stack(fx, "keep @ /home/u/proj/a.py : 5", NULL);
+    fx_segment(fx, 0x7000000000, MIB(10240), GM_SEGMENT_LARGE, false);
+    fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(824), MIB(800), stack);
+    fx_free_block(fx, MIB(9416));
+    fx_trace(fx);
+    fx_event(fx, GM_ACTION_FREE_COMPLETED, 8, MIB(77)); /* before the error: no part of it */
+    fx_event(fx, GM_ACTION_ALLOC, 8, MIB(66));
+    fx_event(fx, GM_ACTION_OOM, MIB(3), MIB(500));
+    fx_event(fx, GM_ACTION_FREE_REQUESTED, 1, freed);
+    fx_event(fx, GM_ACTION_FREE_COMPLETED, 1, freed);
+    fx_event(fx, GM_ACTION_ALLOC, 2, MIB(1024));
+    fx_event(fx, GM_ACTION_OOM, MIB(4), MIB(700));
+    return fx;
+}
+
+static void test_oom_unwound(void **state)
+{
+    (void)state;
+    static const char *const about_cache[] = {"large-cache", "large-unused-blocks", "pinned-segments"};
+    struct fixture *fx = after_oom(MIB(9440)); /* 800 + 9440 - 1024 = 9216 were live, 8416 of them are gone */
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "out-of-memory", MIB(500),
+                   "2 allocations failed. The first one was on device 0 and asked for 500");
+    expect_finding(&r, "out-of-memory", MIB(500),
+                   "the driver had 3.00 MiB left. When it failed, 9.00 GiB was live "
+                   "(requested bytes); 8.22 GiB was freed afterwards, before the "
+                   "snapshot was taken. So");
+    assert_null(strstr(fx_finding(&r, "out-of-memory")->detail, "have served"));
+    for (size_t i = 0; i < sizeof about_cache / sizeof *about_cache; i++) {
+        assert_non_null(fx_finding(&r, about_cache[i]));
+        assert_int_equal(fx_finding(&r, about_cache[i])->severity, GM_INFO);
+        assert_non_null(strstr(fx_finding(&r, about_cache[i])->detail, "what the step that ran out of memory left"));
+    }
+    assert_null(fx_finding(&r, "try-expandable-segments"));
+    gm_report_free(&r);
+
+    /* Half exactly is not most: 800 + 1824 - 1024 = 1600 live, 800 gone. */
+    fx->e_size[4] = MIB(1824);
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "out-of-memory", MIB(500), "1.56 GiB was live (requested bytes); 800.0 MiB was freed");
+    expect_finding(&r, "out-of-memory", MIB(500), "was taken. The categories");
+    assert_int_equal(fx_finding(&r, "large-cache")->severity, GM_WARNING);
+    gm_report_free(&r);
+
+    /* Most was freed, but the cache is far more than that: it was there before. */
+    fx->e_size[4] = MIB(3024);
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "out-of-memory", MIB(500), "So the snapshot shows what survived");
+    assert_int_equal(fx_finding(&r, "large-cache")->severity, GM_WARNING);
+    gm_report_free(&r);
+
+    /* Nothing was freed since. */
+    fx->e_size[4] = MIB(1024);
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "out-of-memory", MIB(500), "800.0 MiB was live (requested bytes). The categories");
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
+/* Events that cannot be: no live bytes are claimed, and nothing wraps. */
+static void test_oom_hostile(void **state)
+{
+    (void)state;
+    static const uint64_t cases[][2] = {
+        {0, UINT64_MAX - 1}, {UINT64_MAX - 1, 0}, {UINT64_MAX - 1, UINT64_MAX - 1}, {5, MIB(2000)}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture *fx = after_oom(cases[i][0]);
+        fx->e_size[5] = cases[i][1];
+        struct gm_report r;
+        fx_analyze(fx, &r, 10, -1);
+        expect_finding(&r, "out-of-memory", MIB(500), "3.00 MiB left. The categories");
+        assert_null(strstr(fx_finding(&r, "out-of-memory")->detail, " was live"));
+        gm_report_free(&r);
+        fx->e_size[4] = fx->e_size[5] = fx->e_size[2] = fx->e_addr[2] = GM_ABSENT;
+        fx_analyze(fx, &r, 10, -1);
+        expect_finding(&r, "out-of-memory", GM_REPORT_NONE, "on device 0. When it failed, 800.0 MiB was live");
         gm_report_free(&r);
         fx_free(fx);
     }
@@ -164,8 +308,24 @@ static void test_pools_and_streams(void **state)
     struct gm_report r;
     fx_analyze(fx, &r, 10, -1);
     expect_finding(&r, "private-pool-cache", MIB(990), "99.0 %");
-    expect_finding(&r, "side-stream-cache", MIB(990), "record_stream");
+    assert_null(fx_finding(&r, "side-stream-cache"));       /* it is all there is */
     assert_null(fx_finding(&r, "try-expandable-segments")); /* default pools only */
+    gm_report_free(&r);
+
+    size_t other = fx_segment(fx, 0x7100000000, MIB(2), GM_SEGMENT_SMALL, false);
+    fx_live(fx, MIB(2));
+    fx_analyze(fx, &r, 10, -1);
+    expect_finding(&r, "side-stream-cache", MIB(990), "record_stream");
+    gm_report_free(&r);
+    fx->g_device[other] = 1; /* its only stream there, too */
+    fx_analyze(fx, &r, 10, -1);
+    assert_null(fx_finding(&r, "side-stream-cache"));
+    gm_report_free(&r);
+    fx->g_device[other] = 0;
+    fx->g_total[other] = 0; /* a stream without reserved memory is none */
+    fx->b_size[fx->s.blocks.count - 1] = 0;
+    fx_analyze(fx, &r, 10, -1);
+    assert_null(fx_finding(&r, "side-stream-cache"));
     gm_report_free(&r);
     fx_free(fx);
 }
@@ -234,6 +394,10 @@ int main(void)
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_silent_when_small),
         cmocka_unit_test(test_grades),
+        cmocka_unit_test(test_poor_is_not_small),
+        cmocka_unit_test(test_nothing_to_reclaim),
+        cmocka_unit_test(test_oom_unwound),
+        cmocka_unit_test(test_oom_hostile),
         cmocka_unit_test(test_live_memory),
         cmocka_unit_test(test_settings_in_force),
         cmocka_unit_test(test_pools_and_streams),

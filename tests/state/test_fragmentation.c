@@ -260,6 +260,28 @@ static void test_pins_of_pages(void **state)
     fx_free(fx);
 }
 
+/* A page of 20: a [0,2), an empty live block, cached [2,8), b [8,20). a and b keep the page; what is nowhere keeps
+ * nothing. */
+static void test_pins_skip_empty_blocks(void **state)
+{
+    (void)state;
+    struct fixture *fx = fx_new();
+    fx_segment(fx, base, MIB(20), GM_SEGMENT_LARGE, true);
+    fx_live(fx, MIB(2));
+    fx_live(fx, 0);
+    fx_free_block(fx, MIB(6));
+    fx_live(fx, MIB(12));
+    struct gm_report r;
+    fx_analyze(fx, &r, 10, -1);
+    assert_int_equal(r.fragmentation.pin_count, 2);
+    assert_int_equal(r.fragmentation.pins[0].block.bytes, MIB(2));
+    assert_int_equal(r.fragmentation.pins[1].block.bytes, MIB(12));
+    assert_int_equal(r.fragmentation.pins[0].pinned_bytes, MIB(3));
+    assert_int_equal(r.fragmentation.pins[0].sharers, 2);
+    gm_report_free(&r);
+    fx_free(fx);
+}
+
 static void test_trace_counts(void **state)
 {
     (void)state;
@@ -329,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_pages_pending_and_private),
         cmocka_unit_test(test_pins_of_segments),
         cmocka_unit_test(test_pins_of_pages),
+        cmocka_unit_test(test_pins_skip_empty_blocks),
         cmocka_unit_test(test_trace_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
