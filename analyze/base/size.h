@@ -21,8 +21,9 @@ char *gm_size_format(char out[GM_SIZE_TEXT], uint64_t bytes);
 /* The same with a leading '+' or '-' (U+002D); 0 is "0 B". Returns out. */
 char *gm_size_format_delta(char out[GM_SIZE_TEXT], int64_t bytes);
 
-/* A size on a command line: a decimal number, a fraction allowed, and an optional unit in any case: bytes (none, B, byte or bytes),
- * K KB KiB, M.., G.., T...; blanks may stand between them. false for anything else, for negative and for >= 2^63. */
+/* A size on a command line: a decimal number, a fraction allowed, and an optional unit in any case: bytes (none, B,
+ * byte or bytes), K KB KiB, M.., G.., T...; blanks may stand between them. false for anything else, for negative and
+ * for >= 2^63. */
 bool gm_size_parse(const char *text, uint64_t *bytes);
 
 #endif

@@ -25,3 +25,23 @@ struct gm_block_run gm_block_run(const struct gm_report *report, size_t first, s
     }
     return run.count >= FEWEST ? run : (struct gm_block_run){1, blocks[first].bytes, false};
 }
+
+static bool are_equal_pins(const struct gm_pin_row *a, const struct gm_pin_row *b)
+{
+    return a->segment_address == b->segment_address && a->segment_bytes == b->segment_bytes &&
+           a->pinned_bytes == b->pinned_bytes && a->sharers == b->sharers && a->block.bytes == b->block.bytes &&
+           a->block.device == b->block.device && strcmp(a->block.category, b->block.category) == 0 &&
+           strcmp(a->block.site, b->block.site) == 0;
+}
+
+struct gm_pin_run gm_pin_run(const struct gm_fragmentation *fragmentation, size_t first)
+{
+    const struct gm_pin_row *pins = fragmentation->pins;
+    struct gm_pin_run run = {1, pins[first].pinned_bytes};
+    for (; first + run.count < fragmentation->pin_count && are_equal_pins(&pins[first], &pins[first + run.count]);
+         run.count++) {
+        uint64_t more = pins[first + run.count].pinned_bytes;
+        run.pinned = run.pinned > UINT64_MAX - more ? UINT64_MAX : run.pinned + more;
+    }
+    return run;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs among the largest blocks: equal blocks one after the other are one entry for a reader.
+ * Runs among the largest blocks and among pins: equal ones one after the other are one entry for a reader.
  */
 #ifndef GM_WORDS_BLOCK_RUNS_H
 #define GM_WORDS_BLOCK_RUNS_H
@@ -20,5 +20,13 @@ struct gm_block_run {
 /* The rows from `first` on, up to `end`, that have one size, category, site, device and stream; only the first row if
  * there are fewer than three. */
 struct gm_block_run gm_block_run(const struct gm_report *report, size_t first, size_t end);
+
+struct gm_pin_run {
+    size_t count;    /* rows, at least 1 */
+    uint64_t pinned; /* by all of them, saturated */
+};
+
+/* The pins from `first` on that are in one segment or page range and have one size, share, category and site. */
+struct gm_pin_run gm_pin_run(const struct gm_fragmentation *fragmentation, size_t first);
 
 #endif

@@ -138,6 +138,8 @@ static bool is_harmless(const char *w, size_t n, bool is_first)
     size_t colons = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)w[i];
+        if (c == '<' && i + 1 < n && is_digit(w[i + 1])) /* "<0.1" begins no tag */
+            continue;
         if (c < 0x80 && !is_letter(w[i]) && !is_digit(w[i]) && strchr(".,;:'\"()/%+-=?!&", w[i]) == NULL)
             return false;
         colons += c == ':';
@@ -155,7 +157,7 @@ static void add_harmless(struct gm_text *out, const char *w, size_t n)
         char shown[8];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, w + i, n - i);
-        gm_text_add(out, strcmp(shown, "&") == 0 ? "&amp;" : shown);
+        gm_text_add(out, strcmp(shown, "&") == 0 ? "&amp;" : strcmp(shown, "<") == 0 ? "&lt;" : shown);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LEAST_NAME = 6 }; /* "tra..." */
 enum kind { NOISE, NATIVE, LIBRARY, OWN };
 
 static const char *text_of(const char *s)
@@ -97,13 +98,19 @@ size_t gm_frames_telling(size_t *index, size_t max, const struct gm_block_row *b
     return n > 0 ? n : take(index, 0, max, block, NATIVE);
 }
 
-bool gm_frames_is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
+static const char *base_of(const char *file)
 {
-    const char *name = text_of(frame->name), *file = text_of(frame->filename);
-    const char *site = text_of(block->site), *base = file;
+    const char *base = file;
     for (const char *c = file; *c != '\0'; c++)
         if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
             base = c + 1;
+    return base;
+}
+
+bool gm_frames_is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
+{
+    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    const char *site = text_of(block->site), *base = base_of(file);
     char end[32] = "";
     if (frame->line != GM_REPORT_NONE)
         snprintf(end, sizeof end, ":%" PRIu64, frame->line);
@@ -142,15 +149,19 @@ static size_t name_length(const char *name)
     static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
     if (strstr(name, "::") == NULL)
         return strlen(name);
-    for (size_t i = 0; name[i] != '\0';)
-        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0)
+    for (size_t i = 0, depth = 0; name[i] != '\0';) {
+        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0) {
             i += sizeof anonymous - 1;
-        else if (strncmp(name + i, call, sizeof call - 1) == 0)
+        } else if (strncmp(name + i, call, sizeof call - 1) == 0) {
             i += sizeof call - 1;
-        else if (name[i] == '(' && i > 0)
+        } else if (name[i] == '(' && i > 0 && depth == 0) { /* not the one of "f<void (int)>" */
             return i;
-        else
+        } else {
+            depth += name[i] == '<';
+            depth -= name[i] == '>' && depth > 0;
             i++;
+        }
+    }
     return strlen(name);
 }
 
@@ -184,7 +195,10 @@ void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t
         return;
     }
     size_t tail = strlen(line), wants = gm_columns(file);
-    size_t for_name = name_columns(name), least = columns / 2;
+    const char *base = base_of(file);
+    size_t fixed = 2 + 3 + gm_columns(base) + tail; /* the gap, dots, and what is never cut if it fits */
+    size_t for_name = name_columns(name), least = fixed + LEAST_NAME <= columns ? columns - fixed : columns / 2;
+    least = least < columns / 2 ? least : columns / 2;
     if (for_name > least && for_name + 2 + wants + tail > columns) {
         size_t spare = wants + tail + 2 < columns - least ? columns - least - wants - tail - 2 : 0;
         for_name = least + spare < for_name ? least + spare : for_name;

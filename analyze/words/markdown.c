@@ -74,7 +74,9 @@ void gm_md_count_cell(struct gm_text *out, uint64_t count)
 void gm_md_percent_cell(struct gm_text *out, uint64_t part, uint64_t whole)
 {
     char s[GM_NUMBER_TEXT];
-    gm_text_printf(out, " %s%s |", gm_percent_format(s, part, whole, 1), whole == 0 ? "" : " %");
+    gm_text_add_char(out, ' ');
+    gm_md_prose(out, gm_share_format(s, part, whole), GM_NUMBER_TEXT);
+    gm_text_add(out, whole == 0 ? " |" : " % |");
 }
 
 void gm_md_fold(struct gm_text *out, const char *title)
@@ -107,6 +109,10 @@ static void add_verdict(struct gm_text *out, const struct gm_report *report)
             gm_text_add(out, k > 0 ? ", " : "");
             gm_md_prose(out, line->pieces[k], 200);
         }
+        if (line->site != NULL) {
+            gm_text_add(out, ": ");
+            gm_md_site(out, line->site);
+        }
         gm_text_add_char(out, '\n');
     }
 }
@@ -128,6 +134,14 @@ static void add_summary_row(struct gm_text *out, const char *name, uint64_t byte
     gm_text_printf(out, " %s |\n", what);
 }
 
+static void add_unexplained(struct gm_text *out, int64_t residual, uint64_t whole)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_text_printf(out, "| Unexplained (books do not balance) | %s | ", gm_signed_bytes_format(s, residual));
+    gm_md_prose(out, gm_signed_share_format(s, residual, whole), GM_NUMBER_TEXT);
+    gm_text_printf(out, "%s | reserved minus allocated, pending and cached |\n", whole == 0 ? "" : " %");
+}
+
 static void add_summary(struct gm_text *out, const struct gm_report *report)
 {
     const struct gm_totals *t = &report->totals;
@@ -141,6 +155,8 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     add_summary_row(out, "Cached", t->inactive, "reserved, in nobody's use", t->reserved);
     add_summary_row(out, "- releasable", f->releasable, "segments or pages without a live block", t->reserved);
     add_summary_row(out, "- stranded", f->stranded, "beside live blocks", t->reserved);
+    if (report->ledger.residual != 0)
+        add_unexplained(out, report->ledger.residual, t->reserved);
     add_summary_row(out, "`empty_cache()` returns", f->empty_cache, "to the driver", t->reserved);
 }
 
@@ -211,9 +227,13 @@ static void add_sites(struct gm_text *out, const struct gm_report *report)
         gm_md_site(out, row->site);
         gm_text_add(out, " |\n");
     }
+    struct gm_text sum = {0};
+    gm_sites_add_sum(&sum, report, n);
+    out->failed = out->failed || sum.failed;
     gm_text_add_char(out, '\n');
-    gm_sites_add_sum(out, report, n);
+    gm_md_prose(out, sum.data != NULL ? sum.data : "", 200);
     gm_text_add_char(out, '\n');
+    gm_text_free(&sum);
 }
 
 static void add_blocks(struct gm_text *out, const struct gm_report *report)
@@ -272,9 +292,11 @@ static void add_source(struct gm_text *out, const struct gm_report *report)
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     gm_text_add(out, "\nSnapshot ");
     gm_md_name(out, report->snapshot.path, GM_MD_PATH, true);
-    gm_text_printf(out, ": %s, %s, %s segments, %s blocks, %s events.\n", report->snapshot.format,
+    gm_text_printf(out, ": %s, %s, %s segment%s, %s block%s, %s event%s.\n", report->snapshot.format,
                    gm_bytes_format(a, report->snapshot.disk_bytes), gm_count_format(b, report->snapshot.segments),
-                   gm_count_format(c, report->snapshot.blocks), gm_count_format(d, report->snapshot.events));
+                   gm_plural(report->snapshot.segments), gm_count_format(c, report->snapshot.blocks),
+                   gm_plural(report->snapshot.blocks), gm_count_format(d, report->snapshot.events),
+                   gm_plural(report->snapshot.events));
 }
 
 void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
@@ -283,8 +305,10 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     gm_md_name(out, report->run_name, GM_MD_PATH, false);
     gm_text_add(out, "\n\n");
     add_verdict(out, report);
-    if (charts != NULL && charts[0] != NULL)
+    if (charts != NULL && charts[0] != NULL) {
         add_image(out, charts);
+        gm_text_add(out, "\nImages do not travel with pasted text: drag the PNG files into the pull request.\n");
+    }
     add_source(out, report);
     add_summary(out, report);
     add_devices(out, report);

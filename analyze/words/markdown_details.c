@@ -2,6 +2,7 @@
  *
  * README.md: the folded parts.
  */
+#include "analyze/words/block_runs.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/escape.h"
 #include "analyze/words/frames.h"
@@ -12,19 +13,35 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { STACKS = 5, STACK_FRAMES = 24, FRAME_COLUMNS = 140, PINS = 10, SETTING_COLUMNS = 200, WARNING_COLUMNS = 400 };
+enum {
+    STACKS = 5,
+    STACK_FRAMES = 10,
+    TELLING_FRAMES = 100,
+    FRAME_COLUMNS = 140,
+    PINS = 10,
+    SETTING_COLUMNS = 200,
+    WARNING_COLUMNS = 400
+};
 
-/* The frames inside a fence. A line begins with its number, so that none can be the fence's end. */
+/* The telling frames inside a fence, with their numbers in the stack: no line can be the fence's end. */
 static void add_stack(struct gm_text *out, const struct gm_block_row *block)
 {
+    size_t index[TELLING_FRAMES];
+    size_t telling = gm_frames_telling(index, TELLING_FRAMES, block);
+    size_t n = telling < STACK_FRAMES ? telling : STACK_FRAMES, left_out = block->frame_count - telling;
     gm_text_add(out, "\n```text\n");
-    for (size_t i = 0; i < block->frame_count && i < STACK_FRAMES; i++) {
-        gm_text_printf(out, "%3zu  ", i);
-        gm_frames_add(out, &block->frames[i], FRAME_COLUMNS);
+    for (size_t i = 0; i < n; i++) {
+        gm_text_printf(out, "%3zu  ", index[i]);
+        gm_frames_add(out, &block->frames[index[i]], FRAME_COLUMNS);
         gm_text_add_char(out, '\n');
     }
-    if (block->frame_count > STACK_FRAMES)
-        gm_text_printf(out, "     %zu more\n", block->frame_count - STACK_FRAMES);
+    if (telling == TELLING_FRAMES) /* the rest may be of any kind */
+        gm_text_printf(out, "     %zu more frames\n", block->frame_count - n);
+    else if (telling > n)
+        gm_text_printf(out, "     %zu more, and %zu frame%s of PyTorch and C++ left out\n", telling - n, left_out,
+                       gm_plural(left_out));
+    else if (left_out > 0)
+        gm_text_printf(out, "     %zu frame%s of PyTorch and C++ left out\n", left_out, gm_plural(left_out));
     gm_text_add(out, "```\n");
 }
 
@@ -58,11 +75,17 @@ void gm_md_pins(struct gm_text *out, const struct gm_report *report)
     if (f->pin_count == 0)
         return;
     gm_md_fold(out, "Blocks that keep the most cached memory from being released");
-    gm_text_add(out, "| Pinned | Block | Segment | Sharers | Category | Made in |\n|--:|--:|--:|--:|:--|:--|\n");
-    for (size_t i = 0; i < f->pin_count && i < PINS && gm_md_room(out, f->pin_count - i); i++) {
+    gm_text_add(out, "A range is a segment, or whole pages of an expandable one. Rows are in the order of the share of "
+                     "one block.\n\n"
+                     "| Pinned | Blocks | Range | Sharers | Category | Made in |\n|--:|--:|--:|--:|:--|:--|\n");
+    size_t i = 0;
+    for (size_t shown = 0; i < f->pin_count && shown < PINS && gm_md_room(out, f->pin_count - i); shown++) {
         const struct gm_pin_row *pin = &f->pins[i];
+        const struct gm_pin_run run = gm_pin_run(f, i);
         gm_text_add_char(out, '|');
-        gm_md_size_cell(out, pin->pinned_bytes);
+        gm_md_size_cell(out, run.pinned);
+        if (run.count > 1)
+            gm_text_printf(out, " %zu x", run.count);
         gm_md_size_cell(out, pin->block.bytes);
         gm_md_size_cell(out, pin->segment_bytes);
         gm_md_count_cell(out, pin->sharers);
@@ -71,6 +94,7 @@ void gm_md_pins(struct gm_text *out, const struct gm_report *report)
         gm_text_add(out, " | ");
         gm_md_site(out, pin->block.site);
         gm_text_add(out, " |\n");
+        i += run.count;
     }
     gm_md_unfold(out);
 }
@@ -141,8 +165,7 @@ void gm_md_ledger(struct gm_text *out, const struct gm_report *report)
     add_ledger_row(out, "**= sum**", l->sum);
     add_ledger_row(out, "Reserved (sum of the segments)", l->reserved);
     char s[GM_NUMBER_TEXT];
-    gm_count_format(s, l->residual < 0 ? 0 - (uint64_t)l->residual : (uint64_t)l->residual);
-    gm_text_printf(out, "| Residual (reserved - sum) | %s%s | |\n", l->residual < 0 ? "-" : "", s);
+    gm_text_printf(out, "| Residual (reserved - sum) | %s | |\n", gm_signed_count_format(s, l->residual));
     if (l->segments_disagreeing > 0)
         gm_text_printf(out, "\nSegments whose stated totals disagree with their blocks: %s.\n",
                        gm_count_format(s, l->segments_disagreeing));

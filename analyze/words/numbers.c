@@ -58,6 +58,46 @@ char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole,
     return out;
 }
 
+char *gm_share_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole)
+{
+    gm_percent_format(out, part, whole, 1);
+    if (part > 0 && strcmp(out, "0.0") == 0)
+        memcpy(out, "<0.1", sizeof "<0.1");
+    return out;
+}
+
+static uint64_t magnitude_of(int64_t value)
+{
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+/* Puts the sign before text; both fit. */
+static char *put_sign(char out[GM_NUMBER_TEXT], int64_t value, const char text[GM_NUMBER_TEXT])
+{
+    snprintf(out, GM_NUMBER_TEXT, "%s%.*s", value < 0 ? "-" : "", GM_NUMBER_TEXT - 2, text);
+    return out;
+}
+
+char *gm_signed_count_format(char out[GM_NUMBER_TEXT], int64_t value)
+{
+    char text[GM_NUMBER_TEXT];
+    return put_sign(out, value, gm_count_format(text, magnitude_of(value)));
+}
+
+char *gm_signed_bytes_format(char out[GM_NUMBER_TEXT], int64_t value)
+{
+    char text[GM_NUMBER_TEXT];
+    return put_sign(out, value, gm_bytes_format(text, magnitude_of(value)));
+}
+
+/* "<0.1" has no sign: -0.04 is not less than 0.1 only. */
+char *gm_signed_share_format(char out[GM_NUMBER_TEXT], int64_t value, uint64_t whole)
+{
+    char text[GM_NUMBER_TEXT];
+    gm_share_format(text, magnitude_of(value), whole);
+    return put_sign(out, text[0] == '<' ? 0 : value, text);
+}
+
 const char *gm_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

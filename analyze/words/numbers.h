@@ -16,6 +16,12 @@ char *gm_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes);
 /* 100 * part / whole with `decimals` (0 to 4) decimals, rounded half up, without a percent sign; "n/a" if whole is 0.
  * Exact while whole is below 16 TiB. Returns out. */
 char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole, unsigned decimals);
+/* The same with one decimal, but "<0.1" for what is there and would round to 0.0. Returns out. */
+char *gm_share_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole);
+/* gm_count_format, gm_size_format and gm_share_format with a '-' where `value` is negative. Return out. */
+char *gm_signed_count_format(char out[GM_NUMBER_TEXT], int64_t value);
+char *gm_signed_bytes_format(char out[GM_NUMBER_TEXT], int64_t value);
+char *gm_signed_share_format(char out[GM_NUMBER_TEXT], int64_t value, uint64_t whole);
 /* "s", or "" for 1. */
 const char *gm_plural(uint64_t count);
 /* Microseconds as "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min"; "n/a" for GM_REPORT_NONE. */

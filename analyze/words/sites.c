@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { LEAST_NAME = 6 }; /* "tra..." */
+
 bool gm_site_has_stack(const char *site)
 {
     return strcmp(site, "no stack recorded") != 0; /* as struct gm_block_row has it */
@@ -28,28 +30,25 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
 {
     static const char gap[] = "  ", dots[] = "...";
     const char *path = strstr(site, gap);
-    if (path == NULL || gm_columns(site) <= columns || columns < 4 * sizeof gap) {
+    if (path == NULL || gm_columns(site) <= columns) {
         gm_columns_cut(out, site, columns, false);
         return;
     }
-    size_t name_bytes = (size_t)(path - site), room = columns - (sizeof gap - 1);
+    size_t name_bytes = (size_t)(path - site);
     path += sizeof gap - 1;
-    size_t for_name = gm_columns(site) - gm_columns(path) - (sizeof gap - 1);
-    const char *slash = strrchr(path, '/');
-    if (slash != NULL && for_name + sizeof dots - 1 + gm_columns(slash) > room)
-        slash++; /* no room even for ".../" */
-    size_t for_path = gm_columns(slash != NULL ? slash : path);
-    bool has_dots = slash != NULL && *slash == '/';
-    if (has_dots)
-        for_path += sizeof dots - 1;
-    if (for_name + for_path > room) { /* the name is cut, to a third if need be, and then the file's */
-        size_t least = for_name < room / 3 ? for_name : room / 3;
-        for_name = for_path < room - least ? room - for_path : least;
+    size_t name = gm_columns(site) - gm_columns(path) - (sizeof gap - 1);
+    size_t least = name < LEAST_NAME ? name : LEAST_NAME;
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    if (gm_columns(file) + sizeof gap - 1 + least > columns) { /* where it is says more than its name */
+        gm_columns_cut(out, file, columns, true);
+        return;
     }
-    add_name(out, site, name_bytes, for_name);
+    size_t room = columns - (sizeof gap - 1) - gm_columns(file);
+    bool has_dots = slash != NULL && name + sizeof dots <= room; /* ".../" */
+    add_name(out, site, name_bytes, has_dots ? room - sizeof dots : room);
     gm_text_add(out, gap);
-    gm_text_add(out, has_dots ? dots : "");
-    gm_columns_cut(out, slash != NULL ? slash : path, room - for_name - (has_dots ? sizeof dots - 1 : 0), true);
+    gm_text_add(out, has_dots ? ".../" : "");
+    gm_columns_cut(out, file, columns, false);
 }
 
 void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_t n)
@@ -73,5 +72,5 @@ void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_
     if (shown > 0)
         gm_text_add(out, shown < n ? ", and blocks without a stack: " : ": ");
     gm_text_printf(out, "%s, %s %% of allocated.", gm_bytes_format(a, sum),
-                   gm_percent_format(b, sum, report->totals.allocated, 1));
+                   gm_share_format(b, sum, report->totals.allocated));
 }

@@ -13,7 +13,8 @@
 
 /* Whether a site is the place of a stack, not the words that no stack was recorded. */
 bool gm_site_has_stack(const char *site);
-/* A site in at most `columns`: of "name  folder/file.py:12" the folder goes first, then the end of the name. */
+/* A site in at most `columns`: of "name  folder/file.py:12" the folder goes first, then the end of the name,
+ * then all of it: the file and its line stay whole as long as they fit. */
 void gm_site_add(struct gm_text *out, const char *site, size_t columns);
 /* "20 of 57 call sites: 6.20 GiB, 97.7 % of allocated.", without a newline, for the first n > 0 of report->sites. */
 void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_t n);

@@ -38,7 +38,7 @@ void gm_text_count(struct gm_text *out, uint64_t count, size_t columns)
 void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole)
 {
     char s[GM_NUMBER_TEXT];
-    gm_percent_format(s, part, whole, 1);
+    gm_share_format(s, part, whole);
     gm_columns_cell(out, s, whole == 0 ? 8 : 6, GM_CELL_RIGHT);
     gm_text_add(out, whole == 0 ? "" : " %");
 }
@@ -57,21 +57,9 @@ static void add_verdict_line(struct gm_text *out, const struct gm_verdict_line *
         gm_columns_cut(out, line->pieces[i], left - comma, false);
         left -= wants < left ? wants : left;
     }
-    gm_text_add_char(out, '\n');
-}
-
-/* The line ends in a place. */
-static void add_where(struct gm_text *out, const struct gm_verdict_line *line)
-{
-    static const char before[] = ": ";
-    const char *piece = line->pieces[0], *place = strstr(piece, before);
-    gm_columns_cell(out, line->label, VERDICT_LABEL, GM_CELL_LEFT);
-    if (place == NULL) {
-        gm_columns_cut(out, piece, GM_LINE - VERDICT_LABEL, false);
-    } else {
-        place += sizeof before - 1;
-        gm_text_add_bytes(out, piece, (size_t)(place - piece)); /* ours, and short */
-        gm_site_add(out, place, GM_LINE - VERDICT_LABEL - (size_t)(place - piece));
+    if (line->site != NULL && left > 2) {
+        gm_text_add(out, ": ");
+        gm_site_add(out, line->site, left - 2);
     }
     gm_text_add_char(out, '\n');
 }
@@ -131,6 +119,15 @@ static void add_summary_row(struct gm_text *out, const char *name, uint64_t byte
     gm_text_add_char(out, '\n');
 }
 
+/* What the blocks leave over of the segments, or hold too much. */
+static void add_unexplained(struct gm_text *out, int64_t residual, uint64_t whole)
+{
+    char size[GM_NUMBER_TEXT], count[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
+    gm_text_printf(out, "  %-36s%12s%21s", "Unexplained (books do not balance)", gm_signed_bytes_format(size, residual),
+                   gm_signed_count_format(count, residual));
+    gm_text_printf(out, whole == 0 ? "%8s\n" : "%6s %%\n", gm_signed_share_format(share, residual, whole));
+}
+
 static void add_summary(struct gm_text *out, const struct gm_report *report)
 {
     const struct gm_totals *t = &report->totals;
@@ -143,6 +140,8 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     add_summary_row(out, "Requested by the program", t->requested, t->reserved);
     add_summary_row(out, "Rounding (active - requested)", t->rounding, t->reserved);
     add_summary_row(out, "Inactive (cached, unused)", t->inactive, t->reserved);
+    if (report->ledger.residual != 0)
+        add_unexplained(out, report->ledger.residual, t->reserved);
     if (report->host_reserved != GM_REPORT_NONE)
         add_summary_row(out, "Pinned host memory, reserved", report->host_reserved, 0);
     if (report->host_active != GM_REPORT_NONE)
@@ -173,7 +172,7 @@ static void add_categories(struct gm_text *out, const struct gm_report *report)
     }
     char a[GM_NUMBER_TEXT];
     gm_text_printf(out, "  Of allocated bytes, %s %% have a recorded stack.\n",
-                   gm_percent_format(a, report->snapshot.live_bytes_with_stack, report->totals.allocated, 1));
+                   gm_share_format(a, report->snapshot.live_bytes_with_stack, report->totals.allocated));
 }
 
 static void add_findings(struct gm_text *out, const struct gm_report *report)
@@ -213,9 +212,8 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     struct gm_verdict verdict;
     gm_verdict_make(&verdict, report);
     add_salvaged(out, report);
-    for (size_t i = 0; i < GM_VERDICT_LINES - 1; i++)
+    for (size_t i = 0; i < GM_VERDICT_LINES; i++)
         add_verdict_line(out, gm_verdict_line(&verdict, i), gm_verdict_line(&verdict, i) == &verdict.finding);
-    add_where(out, &verdict.where);
     add_source(out, report);
     add_summary(out, report);
     add_categories(out, report);

@@ -92,8 +92,11 @@ static void add_made(struct gm_text *out, const struct gm_report *report, const 
     out->failed = out->failed || note.failed;
     if (block->frame_count > 0) {
         gm_text_repeat(out, ' ', 8);
-        gm_site_add(out, block->site, GM_LINE - 8 - (has_note ? note.length + 4 : 0));
-        gm_text_printf(out, has_note ? "  (%s)\n" : "\n", note.data);
+        gm_site_add(out, block->site, GM_LINE - 8);
+        bool has_room = gm_columns(block->site) + 8 + note.length + 4 <= GM_LINE;
+        if (has_note)
+            gm_text_printf(out, has_room ? "  (%s)" : "\n          (%s)", note.data);
+        gm_text_add_char(out, '\n');
     } else if (has_note) { /* the category says that there is no stack */
         gm_text_printf(out, "        (%s; the address is that of the first)\n", note.data);
     }
@@ -137,22 +140,30 @@ static void add_pins(struct gm_text *out, const struct gm_fragmentation *f)
 {
     if (f->pin_count == 0)
         return;
-    gm_text_add(out, "\n  Live blocks that keep the most cached memory from being released; `pinned` is\n"
-                     "  the share of each in what its segment or page strands:\n");
-    gm_text_printf(out, "  %12s%12s%12s%9s  %s\n", "pinned", "block", "segment", "sharers", "made in");
-    for (size_t i = 0; i < f->pin_count && i < PINS_SHOWN; i++) {
+    gm_text_add(out, "\n  Live blocks that keep the most cached memory from being released, by the share\n"
+                     "  of one block. `pinned`: their share in what the range strands; `sharers`: all\n"
+                     "  live blocks in it. A range is a segment, or whole pages of an expandable one.\n");
+    gm_text_printf(out, "  %10s%17s%11s%9s  %s\n", "pinned", "blocks", "range", "sharers", "made in");
+    size_t i = 0;
+    for (size_t shown = 0; i < f->pin_count && shown < PINS_SHOWN; shown++) {
         const struct gm_pin_row *pin = &f->pins[i];
+        const struct gm_pin_run run = gm_pin_run(f, i);
+        char size[GM_NUMBER_TEXT], blocks[2 * GM_NUMBER_TEXT];
+        gm_bytes_format(size, pin->block.bytes);
+        if (run.count > 1)
+            snprintf(blocks, sizeof blocks, "%zu x %s", run.count, size);
         gm_text_add(out, "  ");
-        gm_text_size(out, pin->pinned_bytes, 12);
-        gm_text_size(out, pin->block.bytes, 12);
-        gm_text_size(out, pin->segment_bytes, 12);
+        gm_text_size(out, run.pinned, 10);
+        gm_columns_cell(out, run.count > 1 ? blocks : size, 17, GM_CELL_RIGHT);
+        gm_text_size(out, pin->segment_bytes, 11);
         gm_text_count(out, pin->sharers, 9);
         gm_text_add(out, "  ");
-        gm_site_add(out, pin->block.site, GM_LINE - 49);
+        gm_site_add(out, pin->block.site, GM_LINE - 51);
         gm_text_add_char(out, '\n');
+        i += run.count;
     }
-    if (f->pin_count > PINS_SHOWN)
-        gm_text_printf(out, "  %zu more in analysis.json\n", f->pin_count - PINS_SHOWN);
+    if (i < f->pin_count)
+        gm_text_printf(out, "  %zu more in analysis.json\n", f->pin_count - i);
 }
 
 static void add_histogram(struct gm_text *out, const struct gm_report *report)

@@ -29,10 +29,9 @@ static void add_rule(struct gm_text *out)
 
 static void add_residual(struct gm_text *out, int64_t residual)
 {
-    char text[GM_NUMBER_TEXT], number[GM_NUMBER_TEXT + 1];
-    uint64_t magnitude = residual < 0 ? 0 - (uint64_t)residual : (uint64_t)residual;
-    snprintf(number, sizeof number, "%s%s", residual < 0 ? "-" : "", gm_count_format(text, magnitude));
-    gm_text_printf(out, "    %-*s%*s\n", NAME - 4, "residual (reserved - sum)", BYTES, number);
+    char number[GM_NUMBER_TEXT];
+    gm_text_printf(out, "    %-*s%*s\n", NAME - 4, "residual (reserved - sum)", BYTES,
+                   gm_signed_count_format(number, residual));
 }
 
 static void add_stated(struct gm_text *out, const char *name, uint64_t stated, uint64_t counted)

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static void make_memory(struct gm_verdict_line *line, const struct gm_report *re
         if (with_cached && t->inactive > 0)
             piece(line, "%s cached (%s releasable)", gm_size_format(a, t->inactive),
                   gm_size_format((char[GM_SIZE_TEXT]){0}, report->fragmentation.releasable));
-        piece(line, "efficiency %s %% (%s)", gm_percent_format(b, t->allocated, t->reserved, 1),
+        piece(line, "efficiency %s %% (%s)", gm_share_format(b, t->allocated, t->reserved),
               gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
         if (report->device_count > 1)
             piece(line, "%zu devices", report->device_count);
@@ -70,7 +71,7 @@ static void make_largest(struct gm_verdict_line *line, const struct gm_report *r
         char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
         if (c->bytes > 0)
             piece(line, "%s %s (%s %%)", c->name, gm_size_format(a, c->bytes),
-                  gm_percent_format(b, c->bytes, report->totals.allocated, 1));
+                  gm_share_format(b, c->bytes, report->totals.allocated));
     }
     if (line->count == 0)
         piece(line, "no block is allocated");
@@ -112,16 +113,24 @@ static void make_finding(struct gm_verdict_line *line, const struct gm_report *r
         piece(line, "nothing stands out");
 }
 
-/* Where no site is listed. */
-static void add_largest_block(struct gm_verdict_line *line, const struct gm_report *report)
+static void make_place(struct gm_verdict_line *line, const struct gm_report *report, uint64_t bytes, uint64_t blocks,
+                       const char *site)
 {
-    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    piece(line, "%s (%s %%) in %s block%s", gm_size_format(a, bytes),
+          gm_share_format(b, bytes, report->totals.allocated), blocks == 1 ? "one" : gm_count_format(c, blocks),
+          gm_plural(blocks));
+    line->site = site;
+}
+
+/* Where no site is listed. */
+static void make_largest_block(struct gm_verdict_line *line, const struct gm_report *report)
+{
     for (size_t i = 0; i < report->top_block_count; i++) {
         const struct gm_block_row *block = &report->top_blocks[i];
         if (block->frame_count == 0)
             continue;
-        piece(line, "%s (%s %%) in one block: %s", gm_size_format(a, block->bytes),
-              gm_percent_format(b, block->bytes, report->totals.allocated, 1), block->site);
+        make_place(line, report, block->bytes, 1, block->site);
         return;
     }
     if (report->totals.allocated == 0)
@@ -130,21 +139,38 @@ static void add_largest_block(struct gm_verdict_line *line, const struct gm_repo
         piece(line, "no stack recorded for what is allocated");
 }
 
+/* Whether stacks say so little of what is allocated that the largest site among them would mislead. */
+static bool is_nearly_stackless(const struct gm_report *report)
+{
+    uint64_t with_stack = report->snapshot.live_bytes_with_stack;
+    return with_stack > 0 && with_stack != GM_REPORT_NONE && with_stack < report->totals.allocated / 100;
+}
+
+static void make_stackless(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    char share[GM_NUMBER_TEXT];
+    uint64_t allocated = report->totals.allocated;
+    gm_percent_format(share, allocated - report->snapshot.live_bytes_with_stack, allocated, 1);
+    bool is_rounded_up = strcmp(share, "100.0") == 0; /* there is a stack, if only one */
+    piece(line, "no stack recorded for %s %% of what is allocated", is_rounded_up ? "over 99.9" : share);
+}
+
 /* The largest site that has a stack. */
 static void make_where(struct gm_verdict_line *line, const struct gm_report *report)
 {
     line->label = "Where";
-    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    if (is_nearly_stackless(report)) {
+        make_stackless(line, report);
+        return;
+    }
     for (size_t i = 0; i < report->site_count; i++) {
         const struct gm_site_row *row = &report->sites[i];
         if (!gm_site_has_stack(row->site))
             continue;
-        piece(line, "%s (%s %%) in %s block%s: %s", gm_size_format(a, row->bytes),
-              gm_percent_format(b, row->bytes, report->totals.allocated, 1),
-              row->blocks == 1 ? "one" : gm_count_format(c, row->blocks), gm_plural(row->blocks), row->site);
+        make_place(line, report, row->bytes, row->blocks, row->site);
         return;
     }
-    add_largest_block(line, report);
+    make_largest_block(line, report);
 }
 
 void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
@@ -152,15 +178,15 @@ void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
     *verdict = (struct gm_verdict){0};
     make_memory(&verdict->memory, report, false);
     make_largest(&verdict->largest, report);
-    make_cached(&verdict->cached, report);
-    make_finding(&verdict->finding, report);
     make_where(&verdict->where, report);
+    make_finding(&verdict->finding, report);
+    make_cached(&verdict->cached, report);
 }
 
 const struct gm_verdict_line *gm_verdict_line(const struct gm_verdict *verdict, size_t i)
 {
-    const struct gm_verdict_line *lines[GM_VERDICT_LINES] = {&verdict->memory, &verdict->largest, &verdict->cached,
-                                                             &verdict->finding, &verdict->where};
+    const struct gm_verdict_line *lines[GM_VERDICT_LINES] = {&verdict->memory, &verdict->largest, &verdict->where,
+                                                             &verdict->finding, &verdict->cached};
     return lines[i];
 }
 
@@ -170,6 +196,10 @@ static void add_line(struct gm_text *out, const struct gm_verdict_line *line)
     for (size_t i = 0; i < line->count; i++) {
         gm_text_add(out, i > 0 ? ", " : "");
         gm_columns_cut(out, line->pieces[i], SIZE_MAX, false); /* cleans: this goes to a terminal */
+    }
+    if (line->site != NULL) {
+        gm_text_add(out, ": ");
+        gm_columns_cut(out, line->site, GM_VERDICT_PIECE, false);
     }
     gm_text_add_char(out, '\n');
 }
@@ -181,7 +211,7 @@ void gm_words_summary(struct gm_text *out, const struct gm_report *report, const
     verdict.memory = (struct gm_verdict_line){0};
     make_memory(&verdict.memory, report, true);
     if (report->snapshot.is_salvaged)
-        gm_text_add(out, "SALVAGED, incomplete: ");
+        piece(&verdict.memory, "SALVAGED: incomplete");
     add_line(out, &verdict.memory);
     add_line(out, &verdict.largest);
     add_line(out, &verdict.where);

@@ -28,7 +28,7 @@ except ImportError:
 VOID = {"img", "br", "hr"}
 ALLOWED = {"h1", "h2", "p", "ul", "ol", "li", "strong", "code", "pre", "table", "thead", "tbody", "tr", "th", "td",
            "details", "summary", "img", "br", "blockquote"}
-HAZARD = re.compile(r"@\w|#\d|GH-\d|https?:|www\.|[a-f]\d[0-9a-f]{5}|:\w+:|\$|<|\[", re.I)
+HAZARD = re.compile(r"@\w|#\d|GH-\d|https?:|www\.|[a-f]\d[0-9a-f]{5}|:\w+:|\$|<(?!0\.1\b)|\[", re.I)
 
 failures = []
 

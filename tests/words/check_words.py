@@ -57,9 +57,25 @@ def check_text(sample):
     start = text.split("\n")
     if text.startswith("SALVAGED"):
         start = start[start.index("") + 1:]
-    expect([line.split()[0] for line in start[:5]] == ["Memory", "Largest", "Cached", "Finding", "Where"],
+    expect([line.split()[0] for line in start[:5]] == ["Memory", "Largest", "Where", "Finding", "Cached"],
            f"{sample} text does not begin with the verdict")
+    expect(not re.search(r"(?<![\d.])0\.0 %", re.sub(r"\b0 B +0 +0\.0 %|\b0 B +0\.0 %", "", text)),
+           f"{sample} text: a share of 0.0 %")
     check_ledger_text(sample, text)
+    check_summary_text(sample, text)
+
+
+def check_summary_text(sample, text):
+    """The rows of the summary add up to what is reserved, if need be by what is unexplained."""
+    rows = {}
+    for line in section(text, "SUMMARY"):
+        found = re.match(r"  (\w+) .{29,} (-?[\d,]+) +(<?-?[\d.]+ %|n/a)$", line)
+        if found:
+            rows[found.group(1)] = int(found.group(2).replace(",", ""))
+            expect(found.group(3) != "0.0 %" or rows[found.group(1)] == 0, f"{sample} summary: {line!r}")
+    unexplained = rows.get("Unexplained", 0)
+    expect(rows["Active"] + rows["Inactive"] + unexplained == rows["Reserved"], f"{sample} summary: {rows}")
+    expect(("Unexplained" in rows) == (sample in ("eight", "flood")), f"{sample} summary: {rows}")
 
 
 def check_ledger_text(sample, text):
@@ -82,6 +98,13 @@ def about(shown, exact):
     """Whether a size as shown ("1.59 GiB") is that many bytes: it has three significant digits."""
     number, unit = shown.split(" ")
     return abs(float(number) * UNITS[unit] - exact) <= max(exact * 0.005, 0.5)
+
+
+def is_share(shown, percent):
+    """Whether a share as shown ("12.3", "<0.1") is that percentage; what is there is never shown as 0.0."""
+    if shown == "<0.1":
+        return 0 < percent <= 0.05
+    return abs(float(shown) - percent) < 0.051 and (shown != "0.0" or percent == 0)
 
 
 def check_call_sites(sample, report):
@@ -109,26 +132,26 @@ def check_call_sites_text(sample, text, report):
     lines = section(text, "LARGEST CALL SITES")
     rows = lines[1:1 + len(sites)]
     for line, row in zip(rows, sites):
-        found = re.match(r" {1,}(\d[\d.]* [KMGT]?i?B) +([\d,]+) +([\d.]+) %  (\S.*)$", line)
+        found = re.match(r" {1,}(\d[\d.]* [KMGT]?i?B) +([\d,]+) +(<?[\d.]+) %  (\S.*)$", line)
         expect(found, f"{sample} call site: {line!r}")
         if not found:
             continue
         expect(about(found.group(1), row["bytes"]), f"{sample} call site {line!r}: {row['bytes']}")
         expect(found.group(2) == f"{row['blocks']:,}", f"{sample} call site {line!r}: {row['blocks']}")
-        expect(abs(float(found.group(3)) - row["percent"]) < 0.051, f"{sample} call site {line!r}: {row['percent']}")
+        expect(is_share(found.group(3), row["percent"]), f"{sample} call site {line!r}: {row['percent']}")
         line_number = re.search(r":\d+$", row["site"])
         expect(not line_number or line.endswith(line_number.group(0)), f"{sample} call site {line!r}: {row['site']}")
     total = " ".join(" ".join(lines[1 + len(sites):]).split())
     shown = sum(row["site"] != "no stack recorded" for row in sites)
     found = re.match(r"(?:([\d,]+) of [\d,]+ call sites|All ([\d,]+) call sites|The only call site)"
-                     r"(, and blocks without a stack)?: ([\d.]+ \S*B), ([\d.]+) % of allocated\.$", total)
+                     r"(, and blocks without a stack)?: ([\d.]+ \S*B), (<?[\d.]+) % of allocated\.$", total)
     expect(found, f"{sample} call sites: {total!r}")
     if found:
         expect(int(found.group(1) or found.group(2) or "1") == shown, f"{sample}: {total!r}, not {shown}")
         expect((found.group(3) is not None) == (shown < len(sites)), f"{sample}: {total!r}")
         expect(about(found.group(4), sum(row["bytes"] for row in sites)), f"{sample}: {total!r}")
         share = 100 * sum(row["bytes"] for row in sites) / report["totals"]["allocated_bytes"]
-        expect(abs(float(found.group(5)) - share) < 0.051, f"{sample}: {total!r}, not {share}")
+        expect(is_share(found.group(5), share), f"{sample}: {total!r}, not {share}")
 
 
 def runs_of(blocks):
@@ -161,7 +184,8 @@ def check_top_blocks_text(sample, text, report):
         if sample != "hostile":
             expect(line.endswith(f" {blocks[first - 1]['address']:#x}"), f"{sample} block {line!r}")
         if last > first:
-            total = re.search(r"\(([\d.]+ [KMGT]?i?B) in all", lines[i + 1])
+            note = next((l for l in lines[i + 1:i + 3] if " in all" in l), "")  # has a line of its own if need be
+            total = re.search(r"\(([\d.]+ [KMGT]?i?B) in all", note)
             expect(total and about(total.group(1), sum(b["bytes"] for b in blocks[first - 1:last])),
                    f"{sample} blocks {first} to {last}: {lines[i + 1]!r}")
         elif i + 1 < len(lines):
@@ -175,7 +199,8 @@ def check_where(sample, text, report):
     if row:
         expect(about(re.match(r"[\d.]+ \S*B", line).group(0), row["bytes"]), f"{sample} where: {line!r}")
         count = "one block" if row["blocks"] == 1 else f"{row['blocks']:,} blocks"
-        expect(f"({row['percent']:.1f} %) in {count}: " in line, f"{sample} where: {line!r}")
+        share = "<0.1" if 0 < row["percent"] < 0.05 else f"{row['percent']:.1f}"
+        expect(f"({share} %) in {count}: " in line, f"{sample} where: {line!r}")
 
 
 def keys_begin(mapping, wanted, what):
@@ -188,12 +213,12 @@ def no_duplicates(pairs):
     return dict(pairs)
 
 
-def check_totals(t, what):
+def check_totals(t, what, residual=0):
     keys = [key for key in t if key in TOTALS]
     expect(keys == TOTALS, f"{what}: totals {keys}")
     for key in TOTALS[:-1]:
         expect(type(t[key]) is int, f"{what}: {key} is {t[key]!r}")
-    expect(t["reserved_bytes"] == t["active_bytes"] + t["inactive_bytes"], f"{what}: reserved")
+    expect(t["reserved_bytes"] == t["active_bytes"] + t["inactive_bytes"] + residual, f"{what}: reserved")
     expect(t["active_bytes"] == t["allocated_bytes"] + t["pending_bytes"], f"{what}: active")
     expect(t["active_bytes"] == t["requested_bytes"] + t["rounding_bytes"], f"{what}: rounding")
     if t["reserved_bytes"] == 0:
@@ -215,10 +240,10 @@ def check_json(sample):
     expect(report["roles"] is None, "roles")
     keys_begin(report["snapshot"], SNAPSHOT, f"{sample} snapshot")
     keys_begin(report["totals"], TOTALS, f"{sample} totals")
-    check_totals(report["totals"], sample)
+    check_totals(report["totals"], sample, report["ledger"]["residual_bytes"])
     for device in report["devices"]:
         keys_begin(device, ["device"] + TOTALS, f"{sample} device")
-        check_totals(device, f"{sample} device {device['device']}")
+        check_totals(device, f"{sample} device {device['device']}", device["ledger"]["residual_bytes"])
         order = [key for key in device if key in ("streams", "pools")]
         expect(order == ["streams", "pools"], f"{sample} device: {order}")
         for part in device["streams"] + device["pools"]:
@@ -283,7 +308,7 @@ def check_values(reports):
     expect(len(eight["call_sites"]) == 24 and eight["call_sites_total"] == 57, "eight call sites")
     expect(sum(row["bytes"] for row in eight["call_sites"]) == 2400 * MIB, "eight call sites' sum")
     expect(runs_of(eight["top_blocks"]) == [(1, 1), (2, 6), (7, 7), (8, 8), (9, 11), (12, 12), (13, 15), (16, 18),
-                                            (19, 19)], "eight runs")
+                                            (19, 19), (20, 22), (23, 25)], "eight runs")
     expect(eight["settings"] == [], "recorded but empty settings")
     expect(eight["snapshot"]["salvaged"] == {"offset": 1048576, "reason": "the file ends inside a string"}, "salvaged")
 
@@ -295,6 +320,22 @@ def check_values(reports):
     expect(hostile["top_blocks"][0]["address"] is None, "absent address")
     expect(hostile["top_blocks"][1]["address"] == 2**64 - 2, "address")
     expect(hostile["top_blocks"][0]["device"] == -2**63, "device")
+
+
+def check_readme(sample, readme, report):
+    verdict = re.findall(r"^- \*\*(\w+):\*\* (.*)$", readme, re.M)
+    expect([label for label, _ in verdict] == ["Memory", "Largest", "Where", "Finding", "Cached"], f"{sample}: {verdict}")
+    row = next((row for row in report["call_sites"] if row["site"] != "no stack recorded"), None)
+    if row and sample in ("small", "eight"):
+        expect(verdict[2][1].endswith(f": `{row['site']}`"), f"{sample}: {verdict[2]}")
+    expect("\nImages do not travel with pasted text: drag the PNG files into the pull request.\n" in readme, sample)
+    expect("| 0.0 % |" not in re.sub(r"\| 0 B \| 0\.0 % \|", "", readme), f"{sample} README.md: 0.0 %")
+    expect(("| Unexplained (books do not balance) |" in readme) == (report["ledger"]["residual_bytes"] != 0),
+           f"{sample} README.md: unexplained")
+    noise = re.search(r"unwind::unwind|CapturedTraceback|wrap_kernel_functor|_PyEval|Redispatch", readme)
+    expect(not noise, f"{sample} README.md: {noise}")
+    for stack in re.findall(r"```text\n(.*?)```", readme, re.S):
+        expect(len(re.findall(r"^ *\d+  ", stack, re.M)) <= 10, f"{sample} README.md: a stack of {stack}")
 
 
 def main():
@@ -309,6 +350,11 @@ def main():
         readme = dump(sample, "markdown")
         expect(len(readme) < 65000, f"{sample} README.md has {len(readme)} characters")
         summary = dump(sample, "summary").split("\n")
+        labels = [line[:8] for line in summary[:5]]
+        expect(labels == ["Memory  ", "Largest ", "Where   ", "Finding ", "Report  "], f"{sample} summary {labels}")
+        salvaged = reports[sample]["snapshot"]["salvaged"] is not None
+        expect(summary[0].endswith(", SALVAGED: incomplete") == salvaged, f"{sample} summary {summary[0]!r}")
+        check_readme(sample, readme, reports[sample])
         expect(len(summary) == 6 and summary[4].endswith("results/20251114_143025_x"), f"{sample} summary")
     check_values(reports)
     for failure in failures[:20]:

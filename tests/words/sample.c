@@ -260,6 +260,11 @@ static bool set_device(struct gm_report *r, struct gm_device_report *d, int64_t 
         bytes, bytes, address, device, 0, 0, "large", category, 0x009e73, NULL, "step  optim/adam.py:76", frames,      \
             COUNT(frames)                                                                                              \
     }
+#define LONG_ROW(bytes, address, frames)                                                                               \
+    {                                                                                                                  \
+        bytes, bytes, address, 3, 0, 0, "large", "Optimizer State", 0x009e73, NULL,                                    \
+            "zeropower_via_newtonschulz5  optim/orthogonal_momentum.py:176", frames, COUNT(frames)                     \
+    }
 #define STACKLESS_ROW(bytes, address, device)                                                                          \
     {                                                                                                                  \
         bytes, bytes, address, device, 0, 0, "large", "No stack recorded", 0x999999, NULL, "no stack recorded", NULL,  \
@@ -272,7 +277,31 @@ static const struct gm_frame_row first_step_frames[] = {{"step", "/home/user/opt
 static const struct gm_frame_row other_step_frames[] = {{"step", "/home/user/optim/adam.py", 76},
                                                         {"train", "/home/user/train.py", 15}};
 
-/* Runs of equal blocks: 2-6, 9-11, 13-15 and 16-18; the others only look like it. */
+/* As torch 2.x records them: capture and dispatch around the user's own frames. */
+static const struct gm_frame_row noisy_frames[] = {
+    {"torch::unwind::unwind()", "??", 0},
+    {"torch::CapturedTraceback::gather(bool, bool, bool)", "??", 0},
+    {"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long)", "??", 0},
+    {"at::detail::empty_generic(c10::ArrayRef<long>)", "??", 0},
+    {"c10::impl::wrap_kernel_functor_unboxed_<at::Tensor ()>::call()", "??", 0},
+    {"c10::impl::wrap_kernel_functor_unboxed_<at::Tensor (long)>::call()", "??", 0},
+    {"at::_ops::mm::redispatch(c10::DispatchKeySet)", "/pytorch/build/RedispatchFunctions.cpp", 1},
+    {"zeropower_via_newtonschulz5", "/home/user/optim/orthogonal_momentum.py", 176},
+    {"step", "/home/user/optim/orthogonal_momentum.py", 80},
+    {"_PyEval_EvalFrameDefault", "ceval.c", 0},
+    {"own_3", "/home/user/a.py", 3},
+    {"own_4", "/home/user/a.py", 4},
+    {"own_5", "/home/user/a.py", 5},
+    {"own_6", "/home/user/a.py", 6},
+    {"own_7", "/home/user/a.py", 7},
+    {"own_8", "/home/user/a.py", 8},
+    {"own_9", "/home/user/a.py", 9},
+    {"own_10", "/home/user/a.py", 10},
+    {"own_11", "/home/user/a.py", 11},
+    {"own_12", "/home/user/a.py", 12},
+    {"_start", "??", 0}};
+
+/* Runs of equal blocks: 2-6, 9-11, 13-15, 16-18, 20-22 and 23-25; the others only look like it. */
 static const struct gm_block_row eight_blocks[] = {
     OPTIMIZER_ROW(64 * GM_MIB, 0x1000000000, 0, "Optimizer State", first_step_frames),
     STACKLESS_ROW(32 * GM_MIB, 0x1100000000, 0),
@@ -292,7 +321,26 @@ static const struct gm_block_row eight_blocks[] = {
     OPTIMIZER_ROW(8 * GM_MIB, 0x1400000000, 3, "Training step", first_step_frames),
     OPTIMIZER_ROW(8 * GM_MIB, 0x1500000000, 3, "Training step", other_step_frames),
     OPTIMIZER_ROW(8 * GM_MIB, 0x1600000000, 3, "Training step", first_step_frames),
-    OPTIMIZER_ROW(4 * GM_MIB, 0x1700000000, 3, "Training step", other_step_frames)};
+    OPTIMIZER_ROW(4 * GM_MIB, 0x1700000000, 3, "Training step", other_step_frames),
+    LONG_ROW(2 * GM_MIB, 0x1800000000, noisy_frames),
+    LONG_ROW(2 * GM_MIB, 0x1900000000, first_step_frames),
+    LONG_ROW(2 * GM_MIB, 0x1a00000000, noisy_frames),
+    LONG_ROW(1 * GM_MIB, 0x1b00000000, noisy_frames),
+    LONG_ROW(1 * GM_MIB, 0x1c00000000, first_step_frames),
+    LONG_ROW(1 * GM_MIB, 0x1d00000000, noisy_frames)};
+
+/* Three equal pins of one page range, one of the next range, one of a segment. */
+#define EIGHT_PIN(site, bytes, address, pinned, sharers, range, range_bytes)                                           \
+    {                                                                                                                  \
+        {bytes, bytes, address, 3, 0, 0, "large", "Optimizer State", 0x009e73, NULL, site, NULL, 0}, pinned, sharers,  \
+            range, range_bytes                                                                                         \
+    }
+static const struct gm_pin_row eight_pins[] = {
+    EIGHT_PIN("step  optim/adam.py:76", 202 * GM_MIB, 0x2000000000, 12 * GM_MIB, 4, 0x2000000000, 20 * GM_MIB),
+    EIGHT_PIN("step  optim/adam.py:76", 202 * GM_MIB, 0x2100000000, 12 * GM_MIB, 4, 0x2000000000, 20 * GM_MIB),
+    EIGHT_PIN("step  optim/adam.py:76", 202 * GM_MIB, 0x2200000000, 12 * GM_MIB, 4, 0x2000000000, 20 * GM_MIB),
+    EIGHT_PIN("step  optim/adam.py:76", 202 * GM_MIB, 0x2300000000, 12 * GM_MIB, 1, 0x2300000000, 20 * GM_MIB),
+    EIGHT_PIN("no stack recorded", 2 * GM_MIB, 0x3000000000, 1 * GM_MIB, 1, 0x3000000000, 20 * GM_MIB)};
 
 /* 24 of 57 call sites, 192 MiB, 184 MiB ... 8 MiB: 2400 of 2800 MiB; the third has no stack. */
 static bool set_sites(struct gm_report *r)
@@ -360,6 +408,8 @@ static bool make_eight(struct gm_report *r)
     /* the file contradicts itself by 4096 bytes on device 3, and states no requested bytes */
     d[3].ledger.reserved -= 4096;
     d[3].ledger.residual = -4096;
+    d[3].totals.reserved -= 4096;
+    r->totals.reserved -= 4096;
     r->ledger.reserved -= 4096;
     r->ledger.residual = -4096;
     r->ledger.stated_allocated += 512;
@@ -382,6 +432,8 @@ static bool make_eight(struct gm_report *r)
     r->setting_count = 0; /* recorded, but empty */
     r->top_blocks = eight_blocks;
     r->top_block_count = COUNT(eight_blocks);
+    r->fragmentation.pins = eight_pins;
+    r->fragmentation.pin_count = COUNT(eight_pins);
     return set_sites(r);
 }
 

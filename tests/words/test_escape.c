@@ -7,6 +7,7 @@
 #include "analyze/words/escape.h"
 #include "analyze/words/frames.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/sites.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -174,6 +175,17 @@ static void test_percent(void **state)
     assert_string_equal(gm_percent_format(out, 1, 2000, 1), "0.1"); /* 0.05: half up */
     assert_string_equal(gm_percent_format(out, 999999, 1000000, 1), "100.0");
     assert_string_equal(gm_percent_format(out, 3, 1, 0), "300");
+    assert_string_equal(gm_share_format(out, 0, 5), "0.0");
+    assert_string_equal(gm_share_format(out, 49, 100000), "<0.1");
+    assert_string_equal(gm_share_format(out, 50, 100000), "0.1");
+    assert_string_equal(gm_share_format(out, 1, UINT64_MAX - 1), "<0.1");
+    assert_string_equal(gm_share_format(out, 1, 0), "n/a");
+    assert_string_equal(gm_signed_share_format(out, -12, 1000), "-1.2");
+    assert_string_equal(gm_signed_share_format(out, -1, 1000000), "<0.1");
+    assert_string_equal(gm_signed_count_format(out, -4096), "-4,096");
+    assert_string_equal(gm_signed_count_format(out, INT64_MIN), "-9,223,372,036,854,775,808");
+    assert_string_equal(gm_signed_bytes_format(out, -4096), "-4.00 KiB");
+    assert_string_equal(gm_signed_bytes_format(out, 4096), "4.00 KiB");
     assert_string_equal(gm_percent_format(out, 1, 0, 1), "n/a");
     assert_string_equal(gm_percent_format(out, GM_REPORT_NONE, 5, 1), "n/a");
     assert_string_equal(gm_percent_format(out, UINT64_MAX - 1, UINT64_MAX - 1, 4), "100.0000");
@@ -262,9 +274,35 @@ static void test_frame_text(void **state)
     assert_frame("at::native::copy_(at::Tensor&, bool)", "??", 0, 40, "at::native::copy_");
     assert_frame("(anonymous namespace)::f(int)", "??", 0, 40, "(anonymous namespace)::f");
     assert_frame("a::b::operator()(int) const", "x.cpp", 7, 40, "a::b::operator()  x.cpp:7");
+    assert_frame("a::f<std::function<void (int)> >(int)", "??", 0, 40, "a::f<std::function<void (int)> >");
     assert_frame("main(x)", "a.py", 7, 40, "main(x)  a.py:7");
+    assert_frame("zeropower_via_newtonschulz5", "/home/me/optim/orthogonal_momentum.py", 7, 40,
+                 "zeropowe...  ...orthogonal_momentum.py:7");
     assert_frame("f", NULL, GM_REPORT_NONE, 24, "f");
     assert_frame("a_very_long_function_name", "short.py", 1, 30, "a_very_long_fun...  short.py:1");
+}
+
+static void assert_site(const char *site, size_t columns, const char *expected)
+{
+    struct gm_text out = {0};
+    gm_site_add(&out, site, columns);
+    assert_string_equal(out.data, expected);
+    gm_text_free(&out);
+}
+
+/* The file and its line are never cut while they fit. */
+static void test_site_text(void **state)
+{
+    (void)state;
+    assert_site("train_one_epoch  memory_leaks_demo.py:17", 40, "train_one_epoch  memory_leaks_demo.py:17");
+    assert_site("train_one_epoch  memory_leaks_demo.py:17", 31, "tra...  memory_leaks_demo.py:17");
+    assert_site("train_one_epoch  memory_leaks_demo.py:17", 30, "memory_leaks_demo.py:17");
+    assert_site("train_one_epoch  examples/memory_leaks_demo.py:17", 44,
+                "train_one_epoch  .../memory_leaks_demo.py:17");
+    assert_site("train_one_epoch  examples/memory_leaks_demo.py:17", 43, "train_one_epoch  memory_leaks_demo.py:17");
+    assert_site("f  examples/memory_leaks_demo.py:17", 28, "f  memory_leaks_demo.py:17");
+    assert_site("f  examples/memory_leaks_demo.py:17", 10, "...o.py:17");
+    assert_site("some::function::without::a::place", 10, "some::f...");
 }
 
 int main(void)
@@ -280,6 +318,7 @@ int main(void)
                                        cmocka_unit_test(test_counts_and_times),
                                        cmocka_unit_test(test_locale),
                                        cmocka_unit_test(test_telling_frames),
-                                       cmocka_unit_test(test_frame_text)};
+                                       cmocka_unit_test(test_frame_text),
+                                       cmocka_unit_test(test_site_text)};
     return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
 }

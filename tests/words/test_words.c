@@ -172,6 +172,37 @@ static void test_summary_is_five_lines(void **state)
     }
 }
 
+static void assert_where(uint64_t with_stack, const char *expected)
+{
+    for (enum format format = 0; format < FORMATS; format++) {
+        if (format == JSON)
+            continue;
+        struct gm_report report;
+        struct gm_text out = {0};
+        assert_true(sample_report(&report, "small"));
+        report.snapshot.live_bytes_with_stack = with_stack;
+        write_format(&out, &report, format);
+        const char *where = strstr(out.data, format == MARKDOWN ? "**Where:** " : "Where   ");
+        assert_non_null(where);
+        where += strlen(format == MARKDOWN ? "**Where:** " : "Where   ");
+        assert_memory_equal(where, expected, strlen(expected));
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+/* 768 MiB are allocated. A site is named from 1 % on; below, how much has no stack, and never 100.0 %. */
+static void test_where_without_stacks(void **state)
+{
+    (void)state;
+    const uint64_t allocated = 768 * UINT64_C(1048576);
+    assert_where(allocated, "512.0 MiB (66.7 %) in one block: ");
+    assert_where(allocated / 100, "512.0 MiB (66.7 %) in one block: ");
+    assert_where(allocated / 200, "no stack recorded for 99.5 % of what is allocated\n");
+    assert_where(allocated / 1000, "no stack recorded for 99.9 % of what is allocated\n");
+    assert_where(512, "no stack recorded for over 99.9 % of what is allocated\n");
+}
+
 /* Whichever allocation fails, the writer ends, says so, and leaks nothing (that is for the sanitizer to see). */
 static void test_no_memory(void **state)
 {
@@ -203,6 +234,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_same_twice),
                                        cmocka_unit_test(test_time_stands_once),
                                        cmocka_unit_test(test_summary_is_five_lines),
+                                       cmocka_unit_test(test_where_without_stacks),
                                        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("words", tests, NULL, NULL);
 }
