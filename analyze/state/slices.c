@@ -2,6 +2,8 @@
  *
  * Allocated bytes by category, per device and over all, and blocks by size.
  */
+#include "analyze/state/slices.h"
+
 #include "analyze/base/size.h"
 #include "analyze/state/pass.h"
 
@@ -47,15 +49,14 @@ static int compare(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Amounts per category as slices in the report, empty categories left out. */
-static const struct gm_slice *make_slices(struct gm_pass *pass, const struct gm_amount *amounts, size_t *slice_count)
+const struct gm_slice *gm_slices_make(struct gm_arena *arena, const struct gm_category_rules *rules,
+                                      const struct gm_amount *amounts, size_t *slice_count)
 {
-    const struct gm_category_rules *rules = pass->options->rules;
     uint32_t categories = gm_category_count(rules);
     size_t n = 0;
     for (uint32_t c = 0; c < categories; c++)
         n += amounts[c].blocks > 0;
-    struct gm_slice *slices = gm_arena_calloc(&pass->report->arena, n, sizeof *slices);
+    struct gm_slice *slices = gm_arena_calloc(arena, n, sizeof *slices);
     if (slices == NULL)
         return NULL;
     *slice_count = n;
@@ -64,12 +65,13 @@ static const struct gm_slice *make_slices(struct gm_pass *pass, const struct gm_
         if (amounts[c].blocks == 0)
             continue;
         const char *name = gm_category_name(rules, c);
-        name = gm_arena_copy(&pass->report->arena, name, strlen(name));
+        name = gm_arena_copy(arena, name, strlen(name));
         if (name == NULL)
             return NULL;
         slices[n++] = (struct gm_slice){name, gm_category_color(rules, c), amounts[c].bytes, amounts[c].blocks};
     }
-    qsort(slices, n, sizeof *slices, compare);
+    if (n > 1)
+        qsort(slices, n, sizeof *slices, compare);
     return slices;
 }
 
@@ -96,6 +98,7 @@ static void visit_block(struct gm_pass *pass, size_t b, struct gm_amount *amount
 static bool slice_devices(struct gm_pass *pass, struct gm_amount *amounts, struct gm_amount *all)
 {
     uint32_t categories = gm_category_count(pass->options->rules);
+    struct gm_arena *arena = &pass->report->arena;
     const struct gm_segments *g = &pass->snapshot->segments;
     for (size_t d = 0; d < pass->device_count; d++) {
         const struct gm_device_pass *device = &pass->device_passes[d];
@@ -105,7 +108,8 @@ static bool slice_devices(struct gm_pass *pass, struct gm_amount *amounts, struc
             for (size_t b = first; b < first + g->block_count[segment]; b++)
                 visit_block(pass, b, amounts);
         }
-        pass->devices[d].categories = make_slices(pass, amounts, &pass->devices[d].category_count);
+        pass->devices[d].categories =
+            gm_slices_make(arena, pass->options->rules, amounts, &pass->devices[d].category_count);
         if (pass->devices[d].categories == NULL)
             return false;
         for (uint32_t c = 0; c < categories; c++) {
@@ -113,7 +117,7 @@ static bool slice_devices(struct gm_pass *pass, struct gm_amount *amounts, struc
             all[c].blocks += amounts[c].blocks;
         }
     }
-    pass->report->categories = make_slices(pass, all, &pass->report->category_count);
+    pass->report->categories = gm_slices_make(arena, pass->options->rules, all, &pass->report->category_count);
     return pass->report->categories != NULL;
 }
 

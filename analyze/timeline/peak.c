@@ -9,11 +9,11 @@
  *        + blocks of the final segments without an alloc
  */
 #include "analyze/state/categories.h"
+#include "analyze/state/slices.h"
 #include "analyze/timeline/live.h"
 #include "analyze/timeline/timeline.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Sums of a hostile file's sizes may pass 64 bits in between. */
 __extension__ typedef __int128 gm_i128;
@@ -119,39 +119,22 @@ static uint64_t clamp(gm_i128 v)
     return v < 0 ? 0 : v >= (gm_i128)GM_REPORT_NONE ? GM_REPORT_NONE - 1 : (uint64_t)v;
 }
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
-
 static bool publish(struct gm_peak *peak, const struct share *shares, const struct gm_category_rules *rules,
                     struct gm_arena *arena)
 {
     uint32_t categories = gm_category_count(rules);
-    struct gm_slice *slices = gm_arena_calloc(arena, categories, sizeof *slices);
+    struct gm_amount *amounts = calloc(categories, sizeof *amounts);
     gm_i128 sum = 0;
-    size_t n = 0;
-    if (slices == NULL)
+    if (amounts == NULL)
         return false;
     for (uint32_t c = 0; c < categories; c++) {
         sum += shares[c].bytes;
-        if (shares[c].blocks == 0)
-            continue;
-        const char *name = gm_category_name(rules, c);
-        name = gm_arena_copy(arena, name, strlen(name));
-        if (name == NULL)
-            return false;
-        slices[n++] = (struct gm_slice){name, gm_category_color(rules, c), clamp(shares[c].bytes), shares[c].blocks};
+        amounts[c] = (struct gm_amount){clamp(shares[c].bytes), shares[c].blocks};
     }
-    if (n > 1)
-        qsort(slices, n, sizeof *slices, by_bytes);
     peak->requested = clamp(sum);
-    peak->categories = slices;
-    peak->category_count = n;
-    return true;
+    peak->categories = gm_slices_make(arena, rules, amounts, &peak->category_count);
+    free(amounts);
+    return peak->categories != NULL;
 }
 
 static bool analyze_device(struct gm_peak *peak, const struct gm_snapshot *s, size_t device,
