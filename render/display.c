@@ -7,7 +7,6 @@
 #include "render/metric.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,17 +61,10 @@ const char *gm_display_printf(struct gm_display *display, const char *format, ..
 {
     va_list args;
     va_start(args, format);
-    va_list again;
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    const char *text = gm_arena_vprintf(&display->arena, format, args);
     va_end(args);
-    char *p = n < 0 ? NULL : gm_arena_calloc(&display->arena, (size_t)n + 1, 1);
-    if (p != NULL)
-        vsnprintf(p, (size_t)n + 1, format, again);
-    else
-        display->failed = true;
-    va_end(again);
-    return p == NULL ? "" : p;
+    display->failed |= text == NULL;
+    return text == NULL ? "" : text;
 }
 
 struct gm_box gm_text_box(const struct gm_text_item *text)

@@ -2,7 +2,6 @@
 #include "analyze/base/arena.h"
 
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,18 +60,24 @@ char *gm_arena_copy(struct gm_arena *arena, const char *s, size_t n)
     return p;
 }
 
-char *gm_arena_printf(struct gm_arena *arena, const char *format, ...)
+char *gm_arena_vprintf(struct gm_arena *arena, const char *format, va_list args)
 {
-    va_list args;
-    va_start(args, format);
     va_list again;
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     char *p = n < 0 ? NULL : take(arena, (size_t)n + 1);
     if (p != NULL)
         vsnprintf(p, (size_t)n + 1, format, again);
     va_end(again);
+    return p;
+}
+
+char *gm_arena_printf(struct gm_arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *p = gm_arena_vprintf(arena, format, args);
+    va_end(args);
     return p;
 }
 

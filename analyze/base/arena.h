@@ -5,6 +5,7 @@
 #ifndef GM_BASE_ARENA_H
 #define GM_BASE_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct gm_arena_chunk;
@@ -19,6 +20,7 @@ void *gm_arena_calloc(struct gm_arena *arena, size_t count, size_t size);
 char *gm_arena_copy(struct gm_arena *arena, const char *s, size_t n);
 /* A formatted string owned by the arena; NULL if there is no memory. */
 char *gm_arena_printf(struct gm_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *gm_arena_vprintf(struct gm_arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void gm_arena_free(struct gm_arena *arena);
 
 #endif

@@ -27,14 +27,10 @@ static void add(struct list *list, const char *id, enum gm_severity severity, ui
 static void add(struct list *list, const char *id, enum gm_severity severity, uint64_t bytes, const char *title,
                 const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    int n = vasprintf(&text, format, args);
+    const char *detail = gm_arena_vprintf(&list->pass->report->arena, format, args);
     va_end(args);
-    const char *detail = n < 0 ? NULL : gm_arena_copy(&list->pass->report->arena, text, (size_t)n);
-    if (n >= 0)
-        free(text);
     list->failed |= detail == NULL;
     if (detail != NULL && list->n < MAX_FINDINGS)
         list->rows[list->n++] = (struct gm_finding){id, severity, title, detail, bytes > 0 ? bytes : GM_REPORT_NONE};
