@@ -7,6 +7,7 @@
 #include "analyze/load/load.h"
 #include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
+#include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/timeline.h"
 #include "analyze/words/words.h"
@@ -46,14 +47,27 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_job 
     return GM_OK;
 }
 
+/* Both analyses; they share what is learnt about the stacks. */
+static enum gm_status analyse(struct gm_report *report, const struct gm_analyze_context *context,
+                              const struct gm_snapshot *snapshot, struct gm_error *err)
+{
+    struct gm_state_options state = {
+        .top = (size_t)context->options.top, .device = context->options.device, .rules = context->rules};
+    enum gm_status status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
+    if (status != GM_OK)
+        return status;
+    status = gm_state_analyze(report, snapshot, &state, err);
+    if (status == GM_OK)
+        status = gm_timeline_analyze(report, snapshot, state.rules, state.classifier, err);
+    gm_classifier_free(state.classifier);
+    return status;
+}
+
 /* File in, report out. */
 static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_context *context,
                                   struct gm_report *report, struct times *times, struct gm_error *err)
 {
-    const struct gm_analyze_options *options = &context->options;
-    const struct gm_load_options load = {.salvage = options->salvage};
-    const struct gm_state_options state = {
-        .top = (size_t)options->top, .device = options->device, .rules = context->rules};
+    const struct gm_load_options load = {.salvage = context->options.salvage};
     double clock = now();
     struct gm_snapshot snapshot = {0};
     atomic_store(&job->stage, GM_JOB_LOADS);
@@ -61,9 +75,7 @@ static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_co
     times->load = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_ANALYSES);
-        status = gm_state_analyze(report, &snapshot, &state, err);
-        if (status == GM_OK)
-            status = gm_timeline_analyze(report, &snapshot, context->rules, err);
+        status = analyse(report, context, &snapshot, err);
     }
     if (status == GM_OK)
         status = name_report(report, job, context->when, err);

@@ -141,7 +141,8 @@ static void clean_up(struct gm_pass *pass)
     free(pass->clean);
     free(pass->stack_frames);
     free(pass->stack_site);
-    gm_classifier_free(pass->classifier);
+    if (pass->classifier != pass->options->classifier)
+        gm_classifier_free(pass->classifier);
 }
 
 enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
@@ -160,7 +161,8 @@ enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapsh
     else if (!set_up_devices(&pass, entries, n) || !allocate_memos(&pass) || !describe_source(report, snapshot))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     free(entries);
-    if (status == GM_OK)
+    pass.classifier = options->classifier;
+    if (status == GM_OK && pass.classifier == NULL)
         status = gm_classifier_new(&pass.classifier, options->rules, snapshot, err);
     if (status == GM_OK && !run_passes(&pass))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");

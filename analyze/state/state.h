@@ -11,11 +11,14 @@
 #include "analyze/report/report.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */
+struct gm_classifier;     /* likewise */
 
 struct gm_state_options {
     size_t top;     /* how many blocks in top_blocks (and pins) */
     int64_t device; /* report on this device only; -1: all */
     const struct gm_category_rules *rules;
+    struct gm_classifier
+        *classifier; /* of these rules and the snapshot, to share what it learns; NULL: one of its own */
 };
 
 /* Fills *report (all but run_name and timestamp) from *snapshot. The report keeps no pointer into the snapshot or the

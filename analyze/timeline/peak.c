@@ -167,21 +167,17 @@ static bool analyze_device(struct gm_peak *peak, const struct gm_snapshot *s, si
 }
 
 enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
-                                   const struct gm_category_rules *rules, struct gm_error *err)
+                                   const struct gm_category_rules *rules, struct gm_classifier *classifier,
+                                   struct gm_error *err)
 {
     struct gm_peak *peaks = gm_arena_calloc(&report->arena, report->device_count, sizeof *peaks);
-    if (peaks == NULL)
+    bool ok = peaks != NULL;
+    for (size_t d = 0; ok && d < report->device_count; d++)
+        if (report->devices[d].trace.events > 0)
+            ok = analyze_device(&peaks[d], snapshot, (size_t)report->devices[d].device, rules, classifier,
+                                &report->arena);
+    if (!ok)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    struct gm_classifier *classifier = NULL;
-    enum gm_status status = gm_classifier_new(&classifier, rules, snapshot, err);
-    for (size_t d = 0; status == GM_OK && d < report->device_count; d++) {
-        int64_t device = report->devices[d].device;
-        if (report->devices[d].trace.events > 0 &&
-            !analyze_device(&peaks[d], snapshot, (size_t)device, rules, classifier, &report->arena))
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    }
-    if (status == GM_OK)
-        report->peaks = peaks;
-    gm_classifier_free(classifier);
-    return status;
+    report->peaks = peaks;
+    return GM_OK;
 }

@@ -13,10 +13,12 @@
 #include "analyze/report/report.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */
+struct gm_classifier;     /* likewise */
 
-/* Adds to a report that gm_state_analyze made of the same snapshot: devices[].peak of every device with events. On
- * failure (GM_E_NOMEM) the report is as it was. */
+/* Adds to a report that gm_state_analyze made of the same snapshot: report->peaks, of every device with events.
+ * `classifier` is one of `rules` and the snapshot. On failure (GM_E_NOMEM) the report has no peaks. */
 enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
-                                   const struct gm_category_rules *rules, struct gm_error *err);
+                                   const struct gm_category_rules *rules, struct gm_classifier *classifier,
+                                   struct gm_error *err);
 
 #endif

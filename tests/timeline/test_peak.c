@@ -50,7 +50,10 @@ static struct result peak_of(const char *events, const char *blocks)
     struct gm_report report;
     const struct gm_state_options options = {.top = 5, .device = -1, .rules = rules};
     assert_int_equal(gm_state_analyze(&report, &snapshot, &options, &err), GM_OK);
-    assert_int_equal(gm_timeline_analyze(&report, &snapshot, rules, &err), GM_OK);
+    struct gm_classifier *classifier;
+    assert_int_equal(gm_classifier_new(&classifier, rules, &snapshot, &err), GM_OK);
+    assert_int_equal(gm_timeline_analyze(&report, &snapshot, rules, classifier, &err), GM_OK);
+    gm_classifier_free(classifier);
     assert_int_equal(report.device_count, 1);
     const struct gm_peak *peak = &report.peaks[0];
     struct result r = {.requested = peak->requested, .event = peak->event, .time_us = peak->time_us};
