@@ -56,9 +56,11 @@ static enum gm_status analyse(struct gm_report *report, const struct gm_analyze_
     enum gm_status status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
     if (status != GM_OK)
         return status;
+    const struct gm_timeline_options timeline = {
+        .rules = state.rules, .classifier = state.classifier, .top = state.top};
     status = gm_state_analyze(report, snapshot, &state, err);
     if (status == GM_OK)
-        status = gm_timeline_analyze(report, snapshot, state.rules, state.classifier, err);
+        status = gm_timeline_analyze(report, snapshot, &timeline, err);
     gm_classifier_free(state.classifier);
     return status;
 }

@@ -10,6 +10,7 @@
 #define GM_REPORT_REPORT_H
 
 #include "analyze/base/arena.h"
+#include "analyze/report/timeline.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +35,7 @@ struct gm_amount {
     uint64_t bytes, blocks;
 };
 
-/* A share of allocated bytes: a category (or, later, a role). */
+/* A share of bytes: a category, a role, a lifetime. */
 struct gm_slice {
     const char *name;
     uint32_t color; /* 0xRRGGBB, from the category rules: the same in every chart and every run */
@@ -123,6 +124,7 @@ struct gm_peak {
     uint64_t time_us;                  /* of that event; GM_REPORT_NONE if it has none */
     const struct gm_slice *categories; /* requested bytes, which sum to `requested`; largest first, ties by name */
     size_t category_count;
+    struct gm_levels levels;           /* block bytes at that moment; GM_REPORT_NONE where not reconstructed */
 };
 
 /* The ledger: rows that sum to reserved, from the blocks; and what the file itself states, per device. */
@@ -191,9 +193,12 @@ struct gm_report {
     const struct gm_device_report *devices; /* devices with a segment or an event, ascending */
     size_t device_count;
     const struct gm_peak *peaks;       /* parallel to devices, for those with events; NULL if they were not computed */
+    const struct gm_device_timeline *timelines; /* parallel to devices; empty for one without events; NULL likewise */
     const struct gm_slice *categories; /* all devices; bytes sum to totals.allocated; largest first, ties by name */
     size_t category_count;
-    const struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */
+    const struct gm_slice *roles; /* likewise by role; NULL: not inferred */
+    size_t role_count;
+    struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */
     size_t top_block_count;
     const struct gm_site_row *sites; /* most bytes first, ties by site, then category; site_total have been found */
     size_t site_count, site_total;

@@ -113,10 +113,7 @@ static bool allocate_memos(struct gm_pass *pass)
 {
     const struct gm_snapshot *s = pass->snapshot;
     pass->stream_number = calloc((size_t)s->stream_count + 1, sizeof *pass->stream_number);
-    pass->clean = calloc((size_t)s->strings.count + 1, sizeof *pass->clean);
-    pass->stack_frames = calloc((size_t)s->stacks.count + 1, sizeof *pass->stack_frames);
-    pass->stack_site = calloc((size_t)s->stacks.count + 1, sizeof *pass->stack_site);
-    return pass->stream_number != NULL && pass->clean != NULL && pass->stack_frames != NULL && pass->stack_site != NULL;
+    return gm_names_init(&pass->names, s, &pass->report->arena) && pass->stream_number != NULL;
 }
 
 static bool run_passes(struct gm_pass *pass)
@@ -138,9 +135,7 @@ static void clean_up(struct gm_pass *pass)
     free(pass->order);
     free(pass->sums);
     free(pass->stream_number);
-    free(pass->clean);
-    free(pass->stack_frames);
-    free(pass->stack_site);
+    gm_names_free(&pass->names);
     if (pass->classifier != pass->options->classifier)
         gm_classifier_free(pass->classifier);
 }

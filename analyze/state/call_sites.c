@@ -66,7 +66,7 @@ static bool add_rows(struct gm_pass *pass, const struct gm_amount *amounts, stru
             continue;
         uint32_t category = gm_classify(pass->classifier, (struct gm_stack_id){stack});
         struct gm_site_row *row = &rows[(*n)++];
-        row->site = gm_pass_site(pass, (struct gm_stack_id){stack});
+        row->site = gm_names_site(&pass->names, (struct gm_stack_id){stack});
         row->category = gm_category_name(rules, category);
         row->color = gm_category_color(rules, category);
         row->bytes = amounts[stack].bytes;

@@ -8,6 +8,7 @@
 
 #include "analyze/base/vec.h"
 #include "analyze/state/categories.h"
+#include "analyze/state/names.h"
 #include "analyze/state/state.h"
 
 static inline uint64_t gm_sat_add(uint64_t a, uint64_t b)
@@ -76,9 +77,7 @@ struct gm_pass {
     uint32_t *order;              /* segments of the devices reported on, by device, then in the file's order */
     struct gm_segment_sums *sums; /* parallel to order */
     uint32_t *stream_number;      /* [gm_stream_id] */
-    const char **clean;           /* [gm_string_id] cleaned copies, made when needed */
-    const struct gm_frame_row **stack_frames; /* [gm_stack_id] likewise */
-    const char **stack_site;                  /* [gm_stack_id] likewise */
+    struct gm_names names;
     struct gm_evidence evidence;
 };
 
@@ -143,10 +142,6 @@ void gm_top_sort(struct gm_top *top); /* largest first; no more offers */
 void gm_top_free(struct gm_top *top);
 
 /* Rows and strings of the report; NULL or false if there is no memory. */
-const char *gm_clean_copy(struct gm_arena *arena, const char *s);
-const char *gm_pass_string(struct gm_pass *pass, struct gm_string_id id);
-const struct gm_frame_row *gm_pass_frames(struct gm_pass *pass, struct gm_stack_id stack, size_t *count);
-const char *gm_pass_site(struct gm_pass *pass, struct gm_stack_id stack);
 bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block);
 const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
 const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment);

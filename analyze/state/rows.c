@@ -1,64 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Blocks of interest as rows of the report: the largest allocated blocks and those that pin most cached memory.
- * Strings and stacks are copied into the report once each, cleaned.
  */
-#include "analyze/base/utf8.h"
 #include "analyze/state/pass.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-const char *gm_clean_copy(struct gm_arena *arena, const char *s)
-{
-    size_t n = strlen(s);
-    char *buffer = n < (SIZE_MAX - 1) / 3 ? gm_arena_calloc(arena, 3 * n + 1, 1) : NULL;
-    if (buffer != NULL)
-        gm_utf8_clean_line(buffer, 3 * n + 1, s, n);
-    return buffer;
-}
-
-const char *gm_pass_string(struct gm_pass *pass, struct gm_string_id id)
-{
-    if (pass->clean[id.v] != NULL)
-        return pass->clean[id.v];
-    size_t n;
-    const char *raw = gm_string(pass->snapshot, id, &n);
-    bool is_plain = true; /* nearly all names are printable ASCII: no cleaning buffer needed */
-    for (size_t i = 0; i < n && is_plain; i++)
-        is_plain = raw[i] >= 0x20 && raw[i] < 0x7F;
-    char *copy = NULL;
-    if (is_plain) {
-        copy = gm_arena_copy(&pass->report->arena, raw, n);
-    } else if (n < (SIZE_MAX - 1) / 3) {
-        char *buffer = malloc(3 * n + 1);
-        if (buffer != NULL)
-            copy = gm_arena_copy(&pass->report->arena, buffer, gm_utf8_clean_line(buffer, 3 * n + 1, raw, n));
-        free(buffer);
-    }
-    pass->clean[id.v] = copy;
-    return copy;
-}
-
-const struct gm_frame_row *gm_pass_frames(struct gm_pass *pass, struct gm_stack_id stack, size_t *count)
-{
-    const struct gm_frames *frames = &pass->snapshot->frames;
-    const struct gm_frame_id *ids = gm_stack_frames(pass->snapshot, stack, count);
-    if (pass->stack_frames[stack.v] != NULL)
-        return pass->stack_frames[stack.v];
-    struct gm_frame_row *rows = gm_arena_calloc(&pass->report->arena, *count + (*count == 0), sizeof *rows);
-    if (rows == NULL)
-        return NULL;
-    for (size_t i = 0; i < *count; i++) {
-        rows[i].name = gm_pass_string(pass, frames->name[ids[i].v]);
-        rows[i].filename = gm_pass_string(pass, frames->filename[ids[i].v]);
-        rows[i].line = frames->line[ids[i].v] == GM_ABSENT ? GM_REPORT_NONE : frames->line[ids[i].v];
-        if (rows[i].name == NULL || rows[i].filename == NULL)
-            return NULL;
-    }
-    pass->stack_frames[stack.v] = rows;
-    return rows;
-}
 
 bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)
 {
@@ -78,8 +25,8 @@ bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t bl
     row->pool = gm_pool_name(&pass->report->arena, s, segment);
     row->category = gm_arena_copy(&pass->report->arena, name, strlen(name));
     row->color = gm_category_color(rules, category);
-    row->frames = gm_pass_frames(pass, stack, &row->frame_count);
-    row->site = gm_pass_site(pass, stack);
+    row->frames = gm_names_frames(&pass->names, stack, &row->frame_count);
+    row->site = gm_names_site(&pass->names, stack);
     return row->pool != NULL && row->category != NULL && row->frames != NULL && row->site != NULL;
 }
 

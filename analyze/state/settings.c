@@ -81,7 +81,7 @@ static const char *value_text(struct gm_pass *pass, const struct gm_setting *set
     case GM_SETTING_STRING:
         break;
     }
-    return gm_pass_string(pass, setting->string);
+    return gm_names_string(&pass->names, setting->string);
 }
 
 bool gm_pass_settings(struct gm_pass *pass)

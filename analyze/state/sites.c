@@ -3,7 +3,7 @@
  * Sites: one short label for where a block was made, "forward  model/attention.py:88". Taken is the innermost frame
  * that is not PyTorch's own, Python's machinery or C++; if there is none, the frame that tells most.
  */
-#include "analyze/state/pass.h"
+#include "analyze/state/names.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -205,14 +205,24 @@ static const char *label(struct gm_arena *arena, const struct gm_frame_row *fram
     return text;
 }
 
-const char *gm_pass_site(struct gm_pass *pass, struct gm_stack_id stack)
+/* Both memos of one stack. */
+static bool make(struct gm_names *names, struct gm_stack_id stack)
 {
-    if (pass->stack_site[stack.v] != NULL)
-        return pass->stack_site[stack.v];
     size_t count;
-    const struct gm_frame_row *frames = gm_pass_frames(pass, stack, &count);
+    const struct gm_frame_row *frames = gm_names_frames(names, stack, &count);
     if (frames == NULL)
-        return NULL;
-    pass->stack_site[stack.v] = count == 0 ? "no stack recorded" : label(&pass->report->arena, choose(frames, count));
-    return pass->stack_site[stack.v];
+        return false;
+    names->telling[stack.v] = count == 0 ? NULL : choose(frames, count);
+    names->site[stack.v] = count == 0 ? "no stack recorded" : label(names->arena, names->telling[stack.v]);
+    return names->site[stack.v] != NULL;
+}
+
+const char *gm_names_site(struct gm_names *names, struct gm_stack_id stack)
+{
+    return names->site[stack.v] != NULL || make(names, stack) ? names->site[stack.v] : NULL;
+}
+
+const struct gm_frame_row *gm_names_telling_frame(struct gm_names *names, struct gm_stack_id stack)
+{
+    return names->site[stack.v] != NULL || make(names, stack) ? names->telling[stack.v] : NULL;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the trace says about the run before the snapshot: snapshot in, more of the report model out.
- *
- * Today: the peak of requested bytes and what it was made of, per device. Peaks of block bytes (allocated, active) need
- * the allocator's rounding and splitting, which is the address space's to know; they stay absent until that is there.
  */
 #ifndef GM_TIMELINE_TIMELINE_H
 #define GM_TIMELINE_TIMELINE_H
@@ -15,10 +12,36 @@
 struct gm_category_rules; /* analyze/state/categories.h */
 struct gm_classifier;     /* likewise */
 
-/* Adds to a report that gm_state_analyze made of the same snapshot: report->peaks, of every device with events.
- * `classifier` is one of `rules` and the snapshot. On failure (GM_E_NOMEM) the report has no peaks. */
+/* A place in the trace, as --from and --to name it. */
+enum gm_place_kind { GM_PLACE_NONE, GM_PLACE_EVENT, GM_PLACE_TIME, GM_PLACE_STEP };
+struct gm_place {
+    enum gm_place_kind kind;
+    uint64_t value; /* an event number, microseconds since the first event with a time, or a step's number */
+};
+enum gm_group_by { GM_GROUP_NONE, GM_GROUP_STACK, GM_GROUP_FUNCTION, GM_GROUP_FILE, GM_GROUP_CATEGORY, GM_GROUP_ROLE };
+
+/* Called with the books after every event of a device, in order. false stops the calls (the receiver has failed). */
+struct gm_sample_sink {
+    void *self;
+    bool (*put)(void *self, int64_t device, const struct gm_sample *sample);
+};
+
+struct gm_timeline_options {
+    const struct gm_category_rules *rules;
+    struct gm_classifier *classifier; /* of these rules and the snapshot */
+    size_t top;                       /* rows of the longer tables */
+    struct gm_place from, to;         /* peaks and tables are of [from, to] only; the books are always of all */
+    int64_t stream;                   /* allocations of this stream only (the file's handle) ... */
+    bool has_stream;                  /* ... if this is set */
+    uint64_t min_size;                /* allocations of at least so many requested bytes only */
+    enum gm_group_by group;
+    size_t depth; /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
+    const struct gm_sample_sink *every_event; /* NULL: not wanted */
+};
+
+/* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,
+ * roles of all. On failure (GM_E_NOMEM; GM_E_USAGE if from or to is nowhere in the trace) the report has none. */
 enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
-                                   const struct gm_category_rules *rules, struct gm_classifier *classifier,
-                                   struct gm_error *err);
+                                   const struct gm_timeline_options *options, struct gm_error *err);
 
 #endif

@@ -52,7 +52,8 @@ static struct result peak_of(const char *events, const char *blocks)
     assert_int_equal(gm_state_analyze(&report, &snapshot, &options, &err), GM_OK);
     struct gm_classifier *classifier;
     assert_int_equal(gm_classifier_new(&classifier, rules, &snapshot, &err), GM_OK);
-    assert_int_equal(gm_timeline_analyze(&report, &snapshot, rules, classifier, &err), GM_OK);
+    const struct gm_timeline_options timeline = {.rules = rules, .classifier = classifier, .top = 5};
+    assert_int_equal(gm_timeline_analyze(&report, &snapshot, &timeline, &err), GM_OK);
     gm_classifier_free(classifier);
     assert_int_equal(report.device_count, 1);
     const struct gm_peak *peak = &report.peaks[0];

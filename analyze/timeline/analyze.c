@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the passes in order, for one device after the other.
+ */
+#include "analyze/timeline/pass.h"
+
+#include "analyze/timeline/watch.h"
+
+#include <stdlib.h>
+
+/* Leaves out what --stream and --min-size do not ask for. */
+static bool hide(struct gm_trace_pass *pass)
+{
+    const struct gm_timeline_options *options = pass->options;
+    const struct gm_history *h = &pass->history;
+    if (!options->has_stream && options->min_size == 0)
+        return true;
+    pass->hidden = calloc(h->allocation_count + 1, 1);
+    if (pass->hidden == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        struct gm_stream_id stream = gm_history_stream(h, a);
+        int64_t handle = stream.v == 0 ? 0 : pass->snapshot->streams[stream.v];
+        pass->hidden[a] = h->requested[a] < options->min_size || (options->has_stream && handle != options->stream);
+    }
+    return true;
+}
+
+static bool categorize(struct gm_trace_pass *pass)
+{
+    const struct gm_history *h = &pass->history;
+    pass->category = malloc((h->allocation_count + 1) * sizeof *pass->category);
+    for (size_t a = 0; pass->category != NULL && a < h->allocation_count; a++)
+        pass->category[a] =
+            (uint16_t)gm_classify(pass->options->classifier, (struct gm_stack_id){h->stack[a]});
+    return pass->category != NULL;
+}
+
+static void free_pass(struct gm_trace_pass *pass)
+{
+    gm_watch_free(pass->watch);
+    gm_history_free(&pass->history);
+    free(pass->phase);
+    free(pass->step);
+    free(pass->category);
+    free(pass->role);
+    free(pass->reason);
+    free(pass->hidden);
+}
+
+static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_error *err)
+{
+    struct gm_watcher watcher;
+    pass->watch = gm_watch_new(&watcher);
+    if (pass->watch == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    enum gm_status status = gm_history_build(&pass->history, pass->snapshot,
+                                             (size_t)pass->report->devices[pass->index].device, &watcher, err);
+    if (status != GM_OK)
+        return status;
+    pass->to = (uint32_t)pass->history.count;
+    bool ok = hide(pass) && categorize(pass) && gm_trace_steps(pass) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
+              gm_trace_peak(pass) && gm_trace_flame(pass) && gm_trace_ooms(pass) && gm_trace_fragmentation(pass) &&
+              gm_trace_map(pass);
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
+                                   const struct gm_timeline_options *options, struct gm_error *err)
+{
+    size_t n = report->device_count;
+    struct gm_names names;
+    struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
+    struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
+    struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
+    enum gm_status status = GM_OK;
+    if (!gm_names_init(&names, snapshot, &report->arena) || peaks == NULL || timelines == NULL || passes == NULL)
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t d = 0; status == GM_OK && d < n; d++) {
+        passes[d] = (struct gm_trace_pass){.snapshot = snapshot,
+                                           .options = options,
+                                           .report = report,
+                                           .names = &names,
+                                           .index = d,
+                                           .out = &timelines[d],
+                                           .peak = &peaks[d]};
+        status = run_passes(&passes[d], err);
+    }
+    if (status == GM_OK && !gm_trace_state_roles(report, passes))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t d = 0; passes != NULL && d < n; d++)
+        free_pass(&passes[d]);
+    free(passes);
+    gm_names_free(&names);
+    if (status == GM_OK) {
+        report->peaks = peaks;
+        report->timelines = timelines;
+    }
+    return status;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The four curves, their peaks, and the run cut into columns. One walk over the changes; the events of a column are
+ * walked a second time, while they are in the cache, for the categories at its highest moment.
+ */
+#include "analyze/timeline/levels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 1500, KINDS = 4, EXTREMES = 2 * KINDS };
+
+/* The extremes of one column: of each kind the lowest and the highest moment. */
+struct extreme {
+    uint32_t event;
+    struct gm_sums sums;
+};
+
+struct curves {
+    struct gm_trace_pass *pass;
+    struct gm_walk walk;
+    struct gm_sums sums;
+    struct extreme peak[KINDS]; /* event: the moment */
+    struct gm_curve_column *columns;
+    size_t column_count;
+    struct extreme extremes[EXTREMES];
+    struct gm_sample *samples;
+    size_t sample_count;
+    gm_i128 *category_sums; /* [category], at the end of the column before */
+    gm_i128 *category_high; /* [column * categories + category] */
+    uint32_t categories;
+    uint64_t start_us;
+    double x_end, per_column;
+    bool is_by_time;
+};
+
+static gm_i128 kind_of(const struct gm_sums *s, int kind)
+{
+    return kind == 0 ? s->requested : kind == 1 ? s->allocated : kind == 2 ? s->active : s->reserved;
+}
+
+/* The axis: time if the events have times that go forward, else event numbers. */
+static void choose_axis(struct curves *c)
+{
+    const struct gm_history *h = &c->pass->history;
+    uint64_t low = GM_REPORT_NONE, high = 0;
+    size_t with_time = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        uint64_t t = gm_history_time(h, i);
+        if (t == GM_REPORT_NONE)
+            continue;
+        low = t < low ? t : low;
+        high = t > high ? t : high;
+        with_time++;
+    }
+    c->is_by_time = h->count > 0 && with_time == h->count && high > low;
+    c->start_us = c->is_by_time ? low : 0;
+    c->column_count = h->count < COLUMNS ? h->count : COLUMNS;
+    c->x_end = c->is_by_time ? (double)(high - low) : (double)h->count;
+    if (c->column_count > 0)
+        c->per_column = c->x_end / (double)c->column_count;
+}
+
+/* The first event after column k: the columns before it take all events up to there. Time that runs backwards does not
+ * take an event back to an earlier column. */
+static uint32_t end_of_column(const struct curves *c, size_t k, uint32_t from)
+{
+    const struct gm_history *h = &c->pass->history;
+    if (k + 1 == c->column_count)
+        return (uint32_t)h->count;
+    double x = c->per_column * (double)(k + 1);
+    uint32_t i = from;
+    if (!c->is_by_time)
+        return (uint32_t)x > from ? (uint32_t)x : from;
+    while (i < h->count && (double)(gm_history_time(h, i) - c->start_us) < x)
+        i++;
+    return i;
+}
+
+static void consider(struct curves *c, uint32_t event)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        gm_i128 v = kind_of(&c->sums, kind);
+        struct extreme *low = &c->extremes[2 * kind], *high = low + 1;
+        if (v < kind_of(&low->sums, kind))
+            *low = (struct extreme){event, c->sums};
+        else if (v > kind_of(&high->sums, kind))
+            *high = (struct extreme){event, c->sums};
+        if (event + 1 >= c->pass->from && event + 1 <= c->pass->to && v > kind_of(&c->peak[kind].sums, kind))
+            c->peak[kind] = (struct extreme){event + 1, c->sums};
+    }
+}
+
+static void tell(const struct gm_trace_pass *pass, struct gm_sample *sample, const struct extreme *at)
+{
+    *sample = (struct gm_sample){at->event, gm_history_time(&pass->history, at->event), gm_sums_told(&at->sums)};
+}
+
+static int by_event(const void *left, const void *right)
+{
+    const struct gm_sample *a = left, *b = right;
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* The column's extremes and its last moment as samples, in order, each event once. */
+static void add_samples(struct curves *c, uint32_t last)
+{
+    struct gm_sample *out = c->samples + c->sample_count;
+    size_t n = 0, kept = 0;
+    for (int i = 0; i < EXTREMES; i++)
+        if (c->extremes[i].event != GM_NEVER)
+            tell(c->pass, &out[n++], &c->extremes[i]);
+    tell(c->pass, &out[n++], &(struct extreme){last, c->sums});
+    qsort(out, n, sizeof *out, by_event);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || out[kept - 1].event != out[i].event)
+            out[kept++] = out[i];
+    c->sample_count += kept;
+}
+
+/* Walks the events [walk.event, end). false: the sink does not want more, or cannot take it. */
+static bool walk_levels(struct curves *c, uint32_t end)
+{
+    const struct gm_sample_sink *sink = c->pass->options->every_event;
+    int64_t device = c->pass->history.device;
+    struct gm_change change;
+    while (c->walk.event < end && gm_walk_next(&c->walk, &change)) {
+        gm_sums_apply(&c->sums, c->pass, &change);
+        if (c->walk.event == change.event)
+            continue; /* the end of a replaced allocation: the event itself comes next */
+        if (change.kind != GM_CHANGE_NONE || change.event + 1 == c->pass->from)
+            consider(c, change.event);
+        if (sink != NULL) {
+            struct gm_sample sample;
+            tell(c->pass, &sample, &(struct extreme){change.event, c->sums});
+            if (!sink->put(sink->self, device, &sample))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void apply_category(struct curves *c, const struct gm_change *change)
+{
+    const struct gm_trace_pass *pass = c->pass;
+    if ((change->kind != GM_CHANGE_ALLOC && change->kind != GM_CHANGE_FREE) || gm_is_hidden(pass, change->allocation))
+        return;
+    gm_i128 bytes = pass->history.block[change->allocation];
+    c->category_sums[pass->category[change->allocation]] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
+}
+
+/* The same events again, for the categories after event `high` (GM_NEVER: before them). */
+static void walk_categories(struct curves *c, size_t column, struct gm_walk walk, uint32_t end, uint32_t high)
+{
+    gm_i128 *row = c->category_high + column * c->categories;
+    size_t bytes = c->categories * sizeof *row;
+    struct gm_change change;
+    if (high == GM_NEVER)
+        memcpy(row, c->category_sums, bytes);
+    while (walk.event < end && gm_walk_next(&walk, &change)) {
+        apply_category(c, &change);
+        if (change.event == high && walk.event > change.event)
+            memcpy(row, c->category_sums, bytes);
+    }
+}
+
+static bool do_column(struct curves *c, size_t k)
+{
+    struct gm_curve_column *column = &c->columns[k];
+    struct gm_walk start = c->walk;
+    uint32_t from = c->walk.event, end = end_of_column(c, k, from);
+    for (int i = 0; i < EXTREMES; i++)
+        c->extremes[i] = (struct extreme){GM_NEVER, c->sums};
+    if (!walk_levels(c, end))
+        return false;
+    const struct extreme *active = &c->extremes[2 * 2 + 1];
+    walk_categories(c, k, start, end, active->event);
+    struct gm_levels told[EXTREMES];
+    for (int i = 0; i < EXTREMES; i++)
+        told[i] = gm_sums_told(&c->extremes[i].sums);
+    *column = (struct gm_curve_column){
+        .first_event = from,
+        .last_event = end > from ? end - 1 : 0,
+        .x0 = c->per_column * (double)k,
+        .x1 = c->per_column * (double)(k + 1),
+        .low = {told[0].requested, told[2].allocated, told[4].active, told[6].reserved},
+        .high = {told[1].requested, told[3].allocated, told[5].active, told[7].reserved},
+        .high_event = active->event == GM_NEVER ? (from > 0 ? from - 1 : GM_REPORT_NONE) : active->event,
+        .pending = told[5].active - (told[5].allocated < told[5].active ? told[5].allocated : told[5].active)};
+    if (end == from) {
+        column->first_event = 1;
+        column->last_event = 0;
+    } else {
+        add_samples(c, end - 1);
+    }
+    return true;
+}
+
+/* ---- into the report -------------------------------------------------------------------------------------------- */
+
+static struct gm_moment moment(const struct curves *c, int kind)
+{
+    const struct extreme *peak = &c->peak[kind];
+    uint64_t event = gm_event_of_moment(peak->event);
+    return (struct gm_moment){event, event == GM_REPORT_NONE ? GM_REPORT_NONE : gm_history_time(&c->pass->history, event),
+                              gm_sums_told(&peak->sums)};
+}
+
+struct order {
+    gm_i128 most;
+    uint32_t category;
+};
+
+static int by_most(const void *left, const void *right)
+{
+    const struct order *a = left, *b = right;
+    if (a->most != b->most)
+        return a->most > b->most ? -1 : 1;
+    return a->category < b->category ? -1 : a->category > b->category;
+}
+
+/* Categories that ever hold anything, that with the highest column first. */
+static bool publish_layers(struct curves *c, struct gm_curve *curve)
+{
+    struct gm_arena *arena = &c->pass->report->arena;
+    struct order *order = calloc(c->categories + 1, sizeof *order);
+    size_t n = 0;
+    if (order == NULL)
+        return false;
+    for (uint32_t k = 0; k < c->categories; k++) {
+        gm_i128 most = 0;
+        for (size_t i = 0; i < c->column_count; i++)
+            if (c->category_high[i * c->categories + k] > most)
+                most = c->category_high[i * c->categories + k];
+        if (most > 0)
+            order[n++] = (struct order){most, k};
+    }
+    qsort(order, n, sizeof *order, by_most);
+    struct gm_layer *layers = gm_arena_calloc(arena, n, sizeof *layers);
+    uint64_t *bytes = gm_arena_calloc(arena, n * c->column_count, sizeof *bytes);
+    bool ok = layers != NULL && bytes != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *name = gm_category_name(c->pass->options->rules, order[i].category);
+        layers[i].name = gm_arena_copy(arena, name, strlen(name));
+        layers[i].color = gm_category_color(c->pass->options->rules, order[i].category);
+        ok = layers[i].name != NULL;
+    }
+    for (size_t column = 0; ok && column < c->column_count; column++)
+        for (size_t i = 0; i < n; i++)
+            bytes[column * n + i] = gm_clamp(c->category_high[column * c->categories + order[i].category]);
+    free(order);
+    curve->layers = layers;
+    curve->layer_bytes = bytes;
+    curve->layer_count = n;
+    return ok;
+}
+
+static bool publish(struct curves *c)
+{
+    struct gm_trace_pass *pass = c->pass;
+    struct gm_device_timeline *out = pass->out;
+    struct gm_sample *samples = gm_arena_calloc(&pass->report->arena, c->sample_count, sizeof *samples);
+    if (samples == NULL)
+        return false;
+    if (c->sample_count > 0)
+        memcpy(samples, c->samples, c->sample_count * sizeof *samples);
+    out->samples = samples;
+    out->sample_count = c->sample_count;
+    pass->peak_moment = c->peak[0].event;
+    pass->peak_allocated_moment = c->peak[1].event;
+    pass->peak_active_moment = c->peak[2].event;
+    pass->peak_reserved_moment = c->peak[3].event;
+    struct gm_moment peak = moment(c, 0);
+    pass->peak->requested = peak.levels.requested;
+    pass->peak->event = peak.event;
+    pass->peak->time_us = peak.time_us;
+    pass->peak->levels = peak.levels;
+    out->peak_allocated = moment(c, 1);
+    out->peak_active = moment(c, 2);
+    out->peak_reserved = moment(c, 3);
+    out->curve = (struct gm_curve){.is_by_time = c->is_by_time,
+                                   .start_us = c->is_by_time ? c->start_us : GM_REPORT_NONE,
+                                   .x_end = c->x_end,
+                                   .columns = c->columns,
+                                   .column_count = c->column_count};
+    return publish_layers(c, &out->curve);
+}
+
+static bool start(struct curves *c)
+{
+    struct gm_trace_pass *pass = c->pass;
+    const struct gm_history *h = &pass->history;
+    choose_axis(c);
+    c->categories = gm_category_count(pass->options->rules);
+    c->columns = gm_arena_calloc(&pass->report->arena, c->column_count, sizeof *c->columns);
+    c->samples = calloc(c->column_count * (EXTREMES + 1) + 1, sizeof *c->samples);
+    c->category_sums = calloc(c->categories, sizeof *c->category_sums);
+    c->category_high = calloc((c->column_count + 1) * c->categories, sizeof *c->category_high);
+    if (c->columns == NULL || c->samples == NULL || c->category_sums == NULL || c->category_high == NULL)
+        return false;
+    c->walk = gm_walk_start(h);
+    c->sums = gm_sums_start(pass);
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
+            c->category_sums[pass->category[a]] += h->block[a];
+    /* Until the window begins, the peak is the state at its first moment, which is yet to be reached. */
+    struct gm_sums none = {-1, -1, -1, INT64_MIN};
+    for (int kind = 0; kind < KINDS; kind++)
+        c->peak[kind] = pass->from == 0 ? (struct extreme){0, c->sums} : (struct extreme){pass->from, none};
+    return true;
+}
+
+bool gm_trace_curves(struct gm_trace_pass *pass)
+{
+    struct curves c = {.pass = pass};
+    bool ok = start(&c);
+    for (size_t k = 0; ok && k < c.column_count; k++)
+        ok = do_column(&c, k);
+    ok = ok && publish(&c);
+    free(c.samples);
+    free(c.category_sums);
+    free(c.category_high);
+    return ok;
+}
