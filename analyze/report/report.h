@@ -198,7 +198,7 @@ struct gm_report {
     size_t category_count;
     const struct gm_slice *roles; /* likewise by role; NULL: not inferred */
     size_t role_count;
-    struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */
+    const struct gm_block_row *top_blocks; /* active_allocated, by size, then device, then address */
     size_t top_block_count;
     const struct gm_site_row *sites; /* most bytes first, ties by site, then category; site_total have been found */
     size_t site_count, site_total;
