@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/space/rules.h"
+
+struct gm_rules gm_rules_default(void)
+{
+    return (struct gm_rules){.max_split = UINT64_MAX, .large_segment = 20 << 20};
+}
+
+static unsigned log2_floor(uint64_t n)
+{
+    return 63U - (unsigned)__builtin_clzll(n);
+}
+
+uint64_t gm_rules_round(const struct gm_rules *rules, uint64_t requested)
+{
+    if (requested < GM_MIN_BLOCK)
+        return GM_MIN_BLOCK;
+    if (requested >= UINT64_C(1) << 60)
+        return requested;
+    unsigned power = log2_floor(requested);
+    unsigned slot = power < 20 ? 0 : power - 20 < GM_ROUNDUP_SLOTS ? power - 20 : GM_ROUNDUP_SLOTS - 1;
+    uint64_t divisions = rules->roundup[slot], unit = GM_MIN_BLOCK;
+    if (divisions > 1 && requested > GM_MIN_BLOCK * divisions)
+        unit = (UINT64_C(1) << power) >> log2_floor(divisions);
+    return (requested + unit - 1) / unit * unit;
+}
+
+bool gm_rules_split(const struct gm_rules *rules, bool is_small, bool is_expandable, uint64_t rounded,
+                    uint64_t remaining)
+{
+    if (is_small || is_expandable)
+        return remaining >= GM_MIN_BLOCK;
+    return rounded < rules->max_split && remaining > GM_SMALL_SIZE;
+}
