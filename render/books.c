@@ -7,10 +7,10 @@
 #include "analyze/base/size.h"
 #include "render/theme.h"
 
-struct gm_part gm_unexplained_part(const struct gm_ledger *ledger)
+struct gm_piece gm_unexplained_piece(const struct gm_ledger *ledger)
 {
     uint64_t bytes = ledger->residual < 0 ? 0 - (uint64_t)ledger->residual : (uint64_t)ledger->residual;
-    return (struct gm_part){"Unexplained", bytes, gm_use_fill(GM_USE_RESIDUAL)};
+    return (struct gm_piece){"Unexplained", bytes, gm_use_fill(GM_USE_RESIDUAL)};
 }
 
 void gm_unexplained_note(struct gm_page *page, const struct gm_ledger *ledger)
@@ -18,7 +18,7 @@ void gm_unexplained_note(struct gm_page *page, const struct gm_ledger *ledger)
     if (ledger->residual == 0)
         return;
     char size[GM_SIZE_TEXT];
-    gm_size_format(size, gm_unexplained_part(ledger).bytes);
+    gm_size_format(size, gm_unexplained_piece(ledger).bytes);
     page->y += 4;
     gm_page_note(
         page,

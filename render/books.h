@@ -10,7 +10,7 @@
 #include "render/page.h"
 
 /* "Unexplained": the residual without its sign; 0 bytes if the books balance. */
-struct gm_part gm_unexplained_part(const struct gm_ledger *ledger);
+struct gm_piece gm_unexplained_piece(const struct gm_ledger *ledger);
 /* A line that says what the part is and of which sign, if there is a residual. */
 void gm_unexplained_note(struct gm_page *page, const struct gm_ledger *ledger);
 

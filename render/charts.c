@@ -8,7 +8,9 @@
 #include "render/paint.h"
 #include "render/png.h"
 #include "render/theme.h"
+#include "render/traced.h"
 
+#include <stdbool.h>
 #include <time.h>
 
 static const struct {
@@ -33,7 +35,28 @@ static const struct {
                                     "Memory efficiency: allocated over reserved with its grade, and where the rest is: "
                                     "rounding, pending, releasable, stranded.",
                                     gm_layout_memory_efficiency},
+    [GM_CHART_MEMORY_TIMELINE] = {"memory_timeline.png",
+                                  "Memory timeline: active memory over time, stacked by category, with reserved as a "
+                                  "line and the peaks, the steps and every running out of memory marked.",
+                                  gm_layout_memory_timeline},
+    [GM_CHART_PEAK_BREAKDOWN] = {"peak_breakdown.png",
+                                 "Peak breakdown: what the peak was made of by category, role, lifetime and call site, "
+                                 "and what it would be without each of the largest call sites.",
+                                 gm_layout_peak_breakdown},
+    [GM_CHART_FRAGMENTATION_MAP] = {"fragmentation_map.png",
+                                    "Fragmentation map: the largest segments at the end with their blocks to scale, "
+                                    "coloured by category; what is free is hatched.",
+                                    gm_layout_fragmentation_map},
+    [GM_CHART_FLAMEGRAPH] = {"flamegraph.png",
+                             "Flame graph of the peak: live bytes by call stack, callers above; widths are to scale.",
+                             gm_layout_flamegraph},
 };
+
+bool gm_chart_applies(const struct gm_report *report, enum gm_chart chart)
+{
+    struct gm_traced unused;
+    return chart < GM_CHART_MEMORY_TIMELINE || gm_traced_highest(report, &unused);
+}
 
 const char *gm_chart_file_name(enum gm_chart chart)
 {
@@ -52,6 +75,19 @@ void gm_chart_layout(struct gm_display *display, const struct gm_report *report,
 
 enum { MOST_EXACT = 128 };
 
+/* The one or two colours of an item. */
+static void colors_of(const struct gm_item *item, uint32_t colors[2])
+{
+    if (item->kind == GM_ITEM_RECT || item->kind == GM_ITEM_AREA) {
+        const struct gm_fill *fill = item->kind == GM_ITEM_RECT ? &item->rect.fill : &item->area.fill;
+        bool is_overlay = item->kind == GM_ITEM_AREA && item->area.is_overlay;
+        colors[0] = is_overlay ? fill->hatch_color : fill->color;
+        colors[1] = fill->hatch != GM_HATCH_NONE ? fill->hatch_color : colors[0];
+    } else {
+        colors[0] = colors[1] = item->kind == GM_ITEM_LINE ? item->line.color : item->text.color;
+    }
+}
+
 /* The distinct colours of the list in order of appearance, paper first; those of letters' edges are not known here. */
 static size_t exact_colors(uint32_t out[MOST_EXACT], const struct gm_display *display)
 {
@@ -60,11 +96,7 @@ static size_t exact_colors(uint32_t out[MOST_EXACT], const struct gm_display *di
     for (size_t i = 0; i < display->items.n; i++) {
         const struct gm_item *item = &display->items.v[i];
         uint32_t colors[2];
-        colors[0] = colors[1] = item->kind == GM_ITEM_RECT   ? item->rect.fill.color
-                                : item->kind == GM_ITEM_LINE ? item->line.color
-                                                             : item->text.color;
-        if (item->kind == GM_ITEM_RECT && item->rect.fill.hatch != GM_HATCH_NONE)
-            colors[1] = item->rect.fill.hatch_color;
+        colors_of(item, colors);
         for (int c = 0; c < 2; c++) {
             size_t k = 0;
             while (k < n && out[k] != colors[c])

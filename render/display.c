@@ -37,6 +37,18 @@ void gm_display_line(struct gm_display *display, double x1, double y1, double x2
     push(display, (struct gm_item){.kind = GM_ITEM_LINE, .line = {x1, y1, x2, y2, color, is_dashed}});
 }
 
+uint16_t *gm_display_rows(struct gm_display *display, size_t n)
+{
+    uint16_t *rows = gm_arena_calloc(&display->arena, n > 0 ? n : 1, sizeof *rows);
+    display->failed |= rows == NULL;
+    return rows;
+}
+
+void gm_display_area(struct gm_display *display, const struct gm_area_item *area)
+{
+    push(display, (struct gm_item){.kind = GM_ITEM_AREA, .area = *area});
+}
+
 void gm_display_text(struct gm_display *display, const struct gm_text_item *text)
 {
     if (text->text == NULL || text->text[0] == '\0')

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const struct gm_fill folded_fill = {0xd5dae0, 0x7d8793, GM_HATCH_DOTS};
+const struct gm_fill gm_folded_fill = {0xd5dae0, 0x7d8793, GM_HATCH_DOTS};
 
 static bool is_small(uint64_t bytes, uint64_t sum)
 {
@@ -32,14 +32,14 @@ struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_
         keep = present;
     for (; f.n < keep; f.n++) {
         const struct gm_slice *s = &slices[f.n];
-        f.parts[f.n] = (struct gm_part){gm_name(s->name), s->bytes, {s->color, 0, GM_HATCH_NONE}};
+        f.parts[f.n] = (struct gm_piece){gm_name(s->name), s->bytes, {s->color, 0, GM_HATCH_NONE}};
         f.blocks[f.n] = s->blocks;
     }
     f.folded_from = keep;
     f.folded = present - keep;
     if (f.folded > 0) {
-        struct gm_part *rest = &f.parts[f.n];
-        *rest = (struct gm_part){gm_display_printf(display, "Other (%zu)", f.folded), 0, folded_fill};
+        struct gm_piece *rest = &f.parts[f.n];
+        *rest = (struct gm_piece){gm_display_printf(display, "Other (%zu)", f.folded), 0, gm_folded_fill};
         for (size_t i = keep; i < present; i++) {
             rest->bytes = gm_sum(rest->bytes, slices[i].bytes);
             f.blocks[f.n] = gm_sum(f.blocks[f.n], slices[i].blocks);
@@ -50,7 +50,7 @@ struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_
 }
 
 void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, size_t count,
-                  struct gm_part out[GM_FOLD_ROWS])
+                  struct gm_piece out[GM_FOLD_ROWS])
 {
     size_t named = model->n - (model->folded > 0);
     for (size_t k = 0; k < model->n; k++) {

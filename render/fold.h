@@ -9,9 +9,10 @@
 #include "render/page.h"
 
 enum { GM_FOLD_ROWS = 20 };
+extern const struct gm_fill gm_folded_fill; /* of what stands for several categories */
 
 struct gm_folded {
-    struct gm_part parts[GM_FOLD_ROWS]; /* largest first; the folded one, if any, last. No part is 0 */
+    struct gm_piece parts[GM_FOLD_ROWS]; /* largest first; the folded one, if any, last. No part is 0 */
     uint64_t blocks[GM_FOLD_ROWS];
     size_t n;
     size_t folded_from; /* the slices from this one on are in the last part, if is_folded */
@@ -26,7 +27,7 @@ struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_
                                     size_t rows);
 /* The same parts, in the same order and colours, for the categories of one device. Parts may be 0. */
 void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, size_t count,
-                  struct gm_part out[GM_FOLD_ROWS]);
+                  struct gm_piece out[GM_FOLD_ROWS]);
 /* "Other (3) is 3 small categories: Loss, Input, KV cache", cut to the page's width, and that it is not the category
  * called Other; nothing if nothing was folded. `slices`: the ones that were folded. */
 void gm_fold_note(struct gm_page *page, const struct gm_slice *slices, const struct gm_folded *f);

@@ -13,7 +13,8 @@
 /* Fills an empty display list; check display->failed afterwards. */
 typedef void gm_layout_fn(struct gm_display *display, const struct gm_report *report);
 gm_layout_fn gm_layout_memory_overview, gm_layout_top_consumers, gm_layout_category_breakdown,
-    gm_layout_size_distribution, gm_layout_memory_efficiency;
+    gm_layout_size_distribution, gm_layout_memory_efficiency, gm_layout_memory_timeline, gm_layout_peak_breakdown,
+    gm_layout_fragmentation_map, gm_layout_flamegraph;
 
 /* The layout of a chart, by the table. */
 void gm_chart_layout(struct gm_display *display, const struct gm_report *report, enum gm_chart chart);

@@ -39,7 +39,7 @@ static void draw_rows(struct gm_page *page, const struct gm_folded *f)
     struct gm_style muted = gm_style_value;
     muted.color = GM_MUTED;
     for (size_t i = 0; i < f->n; i++) {
-        const struct gm_part *part = &f->parts[i];
+        const struct gm_piece *part = &f->parts[i];
         double middle = page->y + pitch * ((double)i + 0.5);
         char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
         gm_display_rect(d, GM_PAGE_LEFT, middle - 6, 12, 12, part->fill, GM_RECT_SWATCH);
@@ -63,10 +63,10 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report, c
     page->y += 20;
     gm_page_section(page, "By device", "colours as above; at the bar's end: allocated");
     uint64_t largest = 0;
-    struct gm_part parts[GM_FOLD_ROWS];
+    struct gm_piece parts[GM_FOLD_ROWS];
     for (size_t i = 0; i < shown.n; i++) {
         gm_fold_like(f, shown.v[i]->categories, shown.v[i]->category_count, parts);
-        uint64_t sum = gm_parts_sum(parts, f->n);
+        uint64_t sum = gm_pieces_sum(parts, f->n);
         largest = sum > largest ? sum : largest;
     }
     struct gm_axis axis = gm_axis_bytes(largest);
@@ -75,7 +75,7 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report, c
     for (size_t i = 0; i < shown.n; i++) {
         double middle = page->y + pitch * ((double)i + 0.5);
         gm_fold_like(f, shown.v[i]->categories, shown.v[i]->category_count, parts);
-        uint64_t sum = gm_parts_sum(parts, f->n);
+        uint64_t sum = gm_pieces_sum(parts, f->n);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
         gm_stacked_bar(d, x, middle - bar / 2, width, bar, parts, f->n, axis.step * axis.steps);
         char size[GM_SIZE_TEXT];

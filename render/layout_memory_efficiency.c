@@ -113,17 +113,17 @@ static const char *const meanings[ROWS] = {
     [RESIDUAL] = "the file's numbers do not add up",
 };
 
-static void ledger_parts(const struct gm_ledger *ledger, struct gm_part parts[ROWS])
+static void ledger_parts(const struct gm_ledger *ledger, struct gm_piece parts[ROWS])
 {
-    parts[REQUESTED] = (struct gm_part){"Requested", ledger->allocated_requested, gm_use_fill(GM_USE_ALLOCATED)};
-    parts[ROUNDING] = (struct gm_part){"Rounding", ledger->allocated_rounding, gm_use_fill(GM_USE_ROUNDING)};
-    parts[PENDING] = (struct gm_part){"Pending free", ledger->pending, gm_use_fill(GM_USE_PENDING)};
-    parts[RELEASABLE] = (struct gm_part){"Releasable", ledger->releasable, gm_use_fill(GM_USE_CACHED)};
-    parts[STRANDED] = (struct gm_part){"Stranded", ledger->stranded, gm_use_fill(GM_USE_STRANDED)};
-    parts[RESIDUAL] = gm_unexplained_part(ledger);
+    parts[REQUESTED] = (struct gm_piece){"Requested", ledger->allocated_requested, gm_use_fill(GM_USE_ALLOCATED)};
+    parts[ROUNDING] = (struct gm_piece){"Rounding", ledger->allocated_rounding, gm_use_fill(GM_USE_ROUNDING)};
+    parts[PENDING] = (struct gm_piece){"Pending free", ledger->pending, gm_use_fill(GM_USE_PENDING)};
+    parts[RELEASABLE] = (struct gm_piece){"Releasable", ledger->releasable, gm_use_fill(GM_USE_CACHED)};
+    parts[STRANDED] = (struct gm_piece){"Stranded", ledger->stranded, gm_use_fill(GM_USE_STRANDED)};
+    parts[RESIDUAL] = gm_unexplained_piece(ledger);
 }
 
-static void draw_rest_rows(struct gm_page *page, const struct gm_part parts[ROWS], uint64_t reserved)
+static void draw_rest_rows(struct gm_page *page, const struct gm_piece parts[ROWS], uint64_t reserved)
 {
     const double pitch = 26, name_width = 96, x = 374, width = 350;
     struct gm_display *d = page->display;
@@ -152,9 +152,9 @@ static void draw_rest_rows(struct gm_page *page, const struct gm_part parts[ROWS
 
 static void draw_ledger(struct gm_page *page, const struct gm_report *report)
 {
-    struct gm_part parts[ROWS];
+    struct gm_piece parts[ROWS];
     ledger_parts(&report->ledger, parts);
-    uint64_t rest = gm_parts_sum(parts + REST, ROWS - REST), sum = gm_sum(rest, parts[REQUESTED].bytes);
+    uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST), sum = gm_sum(rest, parts[REQUESTED].bytes);
     char size[GM_SIZE_TEXT];
     gm_page_section(page,
                     gm_display_printf(page->display, "The other %s of the reserved memory", gm_size_format(size, rest)),
@@ -176,11 +176,11 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     struct gm_shown_devices shown = gm_devices_shown(report);
     page->y += 20;
     gm_page_section(page, "The same by device", "without what was requested; fills as above");
-    struct gm_part parts[ROWS];
+    struct gm_piece parts[ROWS];
     uint64_t largest = 0;
     for (size_t i = 0; i < shown.n; i++) {
         ledger_parts(&shown.v[i]->ledger, parts);
-        uint64_t rest = gm_parts_sum(parts + REST, ROWS - REST);
+        uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST);
         largest = rest > largest ? rest : largest;
     }
     struct gm_axis axis = gm_axis_bytes(largest);
@@ -189,7 +189,7 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     for (size_t i = 0; i < shown.n; i++) {
         double middle = page->y + pitch * ((double)i + 0.5);
         ledger_parts(&shown.v[i]->ledger, parts);
-        uint64_t rest = gm_parts_sum(parts + REST, ROWS - REST);
+        uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
         gm_stacked_bar(d, bar_x, middle - 9, width, 18, parts + REST, ROWS - REST, axis.step * axis.steps);
         char size[GM_SIZE_TEXT];

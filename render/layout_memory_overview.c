@@ -15,19 +15,19 @@
 enum { USES = 4, CATEGORY_ROWS = 14 };
 
 /* Without the books' residual the parts sum to what is reserved. */
-static void uses_of(const struct gm_totals *totals, const struct gm_ledger *ledger, struct gm_part parts[USES])
+static void uses_of(const struct gm_totals *totals, const struct gm_ledger *ledger, struct gm_piece parts[USES])
 {
-    parts[0] = (struct gm_part){"Allocated", totals->allocated, gm_use_fill(GM_USE_ALLOCATED)};
-    parts[1] = (struct gm_part){"Cached", totals->inactive, gm_use_fill(GM_USE_CACHED)};
-    parts[2] = (struct gm_part){"Pending free", totals->pending, gm_use_fill(GM_USE_PENDING)};
-    parts[3] = gm_unexplained_part(ledger);
+    parts[0] = (struct gm_piece){"Allocated", totals->allocated, gm_use_fill(GM_USE_ALLOCATED)};
+    parts[1] = (struct gm_piece){"Cached", totals->inactive, gm_use_fill(GM_USE_CACHED)};
+    parts[2] = (struct gm_piece){"Pending free", totals->pending, gm_use_fill(GM_USE_PENDING)};
+    parts[3] = gm_unexplained_piece(ledger);
 }
 
 static void draw_total(struct gm_page *page, const struct gm_report *report)
 {
-    struct gm_part parts[USES];
+    struct gm_piece parts[USES];
     uses_of(&report->totals, &report->ledger, parts);
-    uint64_t sum = gm_parts_sum(parts, USES);
+    uint64_t sum = gm_pieces_sum(parts, USES);
     gm_page_section(page, report->device_count > 1 ? "All devices: allocated and cached" : "Allocated and cached",
                     "cached: reserved by PyTorch's allocator, in nobody's use");
     if (sum == 0) {
@@ -53,11 +53,11 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     struct gm_display *d = page->display;
     struct gm_shown_devices shown = gm_devices_shown(report);
     gm_page_section(page, "By device", "at the bar's end: reserved");
-    struct gm_part parts[USES];
+    struct gm_piece parts[USES];
     uint64_t largest = 0;
     for (size_t i = 0; i < shown.n; i++) {
         uses_of(&shown.v[i]->totals, &shown.v[i]->ledger, parts);
-        uint64_t sum = gm_parts_sum(parts, USES);
+        uint64_t sum = gm_pieces_sum(parts, USES);
         largest = sum > largest ? sum : largest;
     }
     struct gm_axis axis = gm_axis_bytes(largest);
@@ -66,7 +66,7 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     for (size_t i = 0; i < shown.n; i++) {
         double y = page->y + pitch * (double)i + (pitch - bar) / 2, middle = y + bar / 2;
         uses_of(&shown.v[i]->totals, &shown.v[i]->ledger, parts);
-        uint64_t sum = gm_parts_sum(parts, USES);
+        uint64_t sum = gm_pieces_sum(parts, USES);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
         gm_stacked_bar(d, x, y, width, bar, parts, USES, axis.step * axis.steps);
         char size[GM_SIZE_TEXT];

@@ -117,9 +117,9 @@ static void draw_panel(struct gm_display *d, const struct gm_report *report, con
 
 static void draw_legend(struct gm_page *page, const struct gm_report *report)
 {
-    struct gm_part parts[3] = {{"Active (allocated or pending)", 0, gm_use_fill(GM_USE_ALLOCATED)},
-                               {"Cached (inactive)", 0, gm_use_fill(GM_USE_CACHED)},
-                               gm_unexplained_part(&report->ledger)};
+    struct gm_piece parts[3] = {{"Active (allocated or pending)", 0, gm_use_fill(GM_USE_ALLOCATED)},
+                                {"Cached (inactive)", 0, gm_use_fill(GM_USE_CACHED)},
+                                gm_unexplained_piece(&report->ledger)};
     for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++) {
         parts[0].bytes = gm_sum(parts[0].bytes, report->histogram[i].active.bytes);
         parts[1].bytes = gm_sum(parts[1].bytes, report->histogram[i].cached.bytes);

@@ -18,6 +18,11 @@ char *gm_tick_bytes_text(char out[GM_NUMBER_TEXT], uint64_t bytes);
 /* The same for counts: "0", "500", "1.5 k", "20 M". Returns out. */
 char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count);
 
+/* "1,234,567" whatever the size: for numbers that name something. Returns out. */
+char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number);
+/* Microseconds as the reports show them: "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min". Returns out. */
+char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us);
+
 /* Sums that stop at the largest number instead of wrapping: inputs may be absurd. */
 uint64_t gm_sum(uint64_t a, uint64_t b);
 

@@ -40,7 +40,7 @@ void gm_put_value(struct gm_display *display, double x1, double x2, double y, st
     gm_put_between(display, x1, x2, y, style, text);
 }
 
-static void put_totals(struct gm_page *page, const struct gm_report *report)
+static const char *totals_line(struct gm_display *display, const struct gm_report *report)
 {
     const struct gm_totals *t = &report->totals;
     char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], cached[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
@@ -49,20 +49,23 @@ static void put_totals(struct gm_page *page, const struct gm_report *report)
     gm_size_format(cached, t->inactive);
     gm_percent_text(percent, t->allocated, t->reserved);
     const char *line =
-        gm_display_printf(page->display, "%s reserved" DOT "%s allocated" DOT "%s cached", reserved, allocated, cached);
+        gm_display_printf(display, "%s reserved" DOT "%s allocated" DOT "%s cached", reserved, allocated, cached);
     if (t->pending > 0) {
         char pending[GM_SIZE_TEXT];
-        line = gm_display_printf(page->display, "%s" DOT "%s pending", line, gm_size_format(pending, t->pending));
+        line = gm_display_printf(display, "%s" DOT "%s pending", line, gm_size_format(pending, t->pending));
     }
     if (t->reserved > 0)
-        line = gm_display_printf(page->display, "%s" DOT "%s efficient", line, percent);
-    struct gm_style style = gm_style_label;
-    style.color = GM_MUTED;
-    gm_put(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, style, line);
-    page->y += 19;
+        line = gm_display_printf(display, "%s" DOT "%s efficient", line, percent);
+    return line;
 }
 
 struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report *report, const char *title)
+{
+    return gm_page_begin_with(display, report, title, totals_line(display, report));
+}
+
+struct gm_page gm_page_begin_with(struct gm_display *display, const struct gm_report *report, const char *title,
+                                  const char *line)
 {
     struct gm_page page = {display, 36};
     const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
@@ -75,7 +78,10 @@ struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report 
     gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
            gm_display_printf(display, "Run %s" DOT "%s", name, devices));
     page.y += 19;
-    put_totals(&page, report);
+    struct gm_style muted = gm_style_label;
+    muted.color = GM_MUTED;
+    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, muted, line);
+    page.y += 19;
     if (report->snapshot.is_salvaged) {
         struct gm_style alarm = gm_style_label;
         alarm.color = GM_ALARM;
@@ -136,7 +142,7 @@ const char *gm_name(const char *name)
     return name == NULL || name[0] == '\0' ? "(unnamed)" : name;
 }
 
-uint64_t gm_parts_sum(const struct gm_part *parts, size_t count)
+uint64_t gm_pieces_sum(const struct gm_piece *parts, size_t count)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++)
@@ -144,7 +150,7 @@ uint64_t gm_parts_sum(const struct gm_part *parts, size_t count)
     return sum;
 }
 
-double gm_legend(struct gm_display *display, double y, unsigned columns, const struct gm_part *parts, size_t count,
+double gm_legend(struct gm_display *display, double y, unsigned columns, const struct gm_piece *parts, size_t count,
                  uint64_t total)
 {
     const double row_height = 20, gutter = 36;
@@ -164,4 +170,22 @@ double gm_legend(struct gm_display *display, double y, unsigned columns, const s
                        gm_percent_text(percent, parts[i].bytes, total));
     }
     return (double)rows * row_height;
+}
+
+double gm_keys(struct gm_display *display, double y, const struct gm_piece *parts, size_t count)
+{
+    const double row_height = 19, swatch = 18, gap = 22;
+    double x = GM_PAGE_LEFT, middle = y + row_height / 2;
+    for (size_t i = 0; i < count; i++) {
+        const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+        double width = fmin(gm_text_width(parts[i].name, style.size, style.weight), GM_PAGE_INNER - swatch);
+        if (x > GM_PAGE_LEFT && x + swatch + width > GM_PAGE_RIGHT) {
+            x = GM_PAGE_LEFT;
+            middle += row_height;
+        }
+        gm_display_rect(display, x, middle - 5.5, 11, 11, parts[i].fill, GM_RECT_SWATCH);
+        gm_put(display, x + swatch, middle, width, style, parts[i].name);
+        x += swatch + width + gap;
+    }
+    return count == 0 ? 0 : middle + row_height / 2 - y;
 }

@@ -40,8 +40,11 @@ struct gm_page {
     double y;
 };
 
-/* Title, run and devices, totals. */
+/* Title, run and devices, totals of the state at the end. */
 struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report *report, const char *title);
+/* The same with another line in place of the totals. */
+struct gm_page gm_page_begin_with(struct gm_display *display, const struct gm_report *report, const char *title,
+                                  const char *line);
 /* A heading, and a muted remark at its right (NULL: none). */
 void gm_page_section(struct gm_page *page, const char *heading, const char *remark);
 /* One muted line. */
@@ -54,7 +57,7 @@ void gm_page_end(struct gm_page *page);
 const char *gm_name(const char *name);
 
 /* A piece of a stacked bar, a row of a legend. */
-struct gm_part {
+struct gm_piece {
     const char *name;
     uint64_t bytes;
     struct gm_fill fill;
@@ -62,10 +65,12 @@ struct gm_part {
 /* Parts side by side from x on; `scale` bytes are `width` wide. Every part that is not 0 gets some width, taken from
  * the largest one; parts that are wide enough are labelled with name and bytes, or bytes, or not. */
 void gm_stacked_bar(struct gm_display *display, double x, double y, double width, double height,
-                    const struct gm_part *parts, size_t count, double scale);
+                    const struct gm_piece *parts, size_t count, double scale);
 /* Swatch, name, bytes, percent of total: down the columns. Returns the height. */
-double gm_legend(struct gm_display *display, double y, unsigned columns, const struct gm_part *parts, size_t count,
+double gm_legend(struct gm_display *display, double y, unsigned columns, const struct gm_piece *parts, size_t count,
                  uint64_t total);
-uint64_t gm_parts_sum(const struct gm_part *parts, size_t count);
+/* Swatches and names only, side by side on as many lines as it takes. Returns the height. */
+double gm_keys(struct gm_display *display, double y, const struct gm_piece *parts, size_t count);
+uint64_t gm_pieces_sum(const struct gm_piece *parts, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The painter: cairo for shapes, pango for text, into a 16-bit surface: half the memory traffic of a 32-bit one, and
- * the exact colours come back in the palette (png.c).
+ * The painter: shapes by hand, text by pango and cairo, into a 16-bit surface: half the memory traffic of a 32-bit one,
+ * and the exact colours come back in the palette (png.c).
  */
 #include "render/paint.h"
 
@@ -14,12 +14,6 @@
 #include <string.h>
 
 enum { TILE = 12, TALLEST = 8000 }; /* tile of a hatch and tallest page, in device pixels */
-
-static void set_color(cairo_t *cr, uint32_t color)
-{
-    cairo_set_source_rgb(cr, (double)(color >> 16 & 0xff) / 255, (double)(color >> 8 & 0xff) / 255,
-                         (double)(color & 0xff) / 255);
-}
 
 /* Where a hatch has its second colour, within its tile. */
 static bool is_hatched(enum gm_hatch hatch, int x, int y)
@@ -38,32 +32,45 @@ static bool is_hatched(enum gm_hatch hatch, int x, int y)
     return false;
 }
 
-/* Fills a rectangle of device pixels with a hatch, tile by tile, in steps that start at the picture's corner. */
-static void fill_hatched(cairo_t *cr, const struct gm_fill *fill, double x, double y, double w, double h)
+/* The picture while it is painted. Shapes are written here without cairo: they lie on whole pixels. */
+struct bitmap {
+    uint16_t *v;
+    size_t width, height, stride;
+};
+
+/* As cairo does it, so that shapes and texts of one colour have the same pixels. */
+static uint16_t pixel_of(uint32_t color)
 {
-    cairo_surface_t *tile = cairo_surface_create_similar_image(cairo_get_target(cr), CAIRO_FORMAT_RGB24, TILE, TILE);
-    if (cairo_surface_status(tile) == CAIRO_STATUS_SUCCESS) {
-        unsigned char *data = cairo_image_surface_get_data(tile);
-        int stride = cairo_image_surface_get_stride(tile);
-        cairo_surface_flush(tile);
-        for (int row = 0; row < TILE; row++)
-            for (int column = 0; column < TILE; column++) {
-                uint32_t color = is_hatched(fill->hatch, column, row) ? fill->hatch_color : fill->color;
-                memcpy(data + row * stride + column * 4, &color, sizeof color);
-            }
-        cairo_surface_mark_dirty(tile);
-    }
-    cairo_set_source_surface(cr, tile, 0, 0);
-    cairo_pattern_set_extend(cairo_get_source(cr), CAIRO_EXTEND_REPEAT);
-    cairo_pattern_set_filter(cairo_get_source(cr), CAIRO_FILTER_NEAREST);
-    cairo_rectangle(cr, x, y, w, h);
-    cairo_fill(cr);
-    cairo_surface_destroy(tile);
+    return (uint16_t)((color >> 8 & 0xf800) | (color >> 5 & 0x07e0) | (color >> 3 & 0x001f));
 }
 
 static double snap(double logical)
 {
     return round(logical * GM_DISPLAY_SCALE);
+}
+
+static size_t clamp(double at, size_t end)
+{
+    return at <= 0 ? 0 : at >= (double)end ? end : (size_t)at;
+}
+
+/* [x, x + w) by [y, y + h) in pixels, as far as it lies in the picture. Hatches are tiled from the picture's corner. */
+static void fill_rect(const struct bitmap *b, double x, double y, double w, double h, struct gm_fill fill)
+{
+    const size_t x1 = clamp(x, b->width), x2 = clamp(x + w, b->width);
+    const size_t y1 = clamp(y, b->height), y2 = clamp(y + h, b->height);
+    const size_t period = fill.hatch == GM_HATCH_NONE ? 1 : TILE;
+    const uint16_t plain = pixel_of(fill.color), hatched = pixel_of(fill.hatch_color);
+    if (x1 >= x2)
+        return;
+    for (size_t row = y1; row < y2; row++) {
+        uint16_t *out = b->v + row * b->stride;
+        if (row >= y1 + period)
+            memcpy(out + x1, out + x1 - period * b->stride, (x2 - x1) * sizeof *out);
+        else
+            for (size_t column = x1; column < x2; column++)
+                out[column] = is_hatched(fill.hatch, (int)(column % TILE), (int)(row % TILE)) ? hatched : plain;
+    }
 }
 
 /* A colour from a user's category file may be as light as paper: such a bar gets a rim. */
@@ -73,48 +80,81 @@ static bool needs_rim(const struct gm_rect_item *rect)
            gm_contrast(rect->fill.color, GM_PAPER) < 1.2;
 }
 
-static void paint_rect(cairo_t *cr, const struct gm_rect_item *rect)
+static struct gm_fill solid(uint32_t color)
+{
+    return (struct gm_fill){color, 0, GM_HATCH_NONE};
+}
+
+static void paint_rect(const struct bitmap *b, const struct gm_rect_item *rect)
 {
     double x = snap(rect->x), y = snap(rect->y);
     double w = fmax(snap(rect->x + rect->w) - x, rect->w > 0 ? 1 : 0), h = snap(rect->y + rect->h) - y;
     if (w <= 0 || h <= 0)
         return;
     if (rect->fill.hatch != GM_HATCH_NONE && w >= TILE / 2) {
-        fill_hatched(cr, &rect->fill, x, y, w, h);
+        fill_rect(b, x, y, w, h, rect->fill);
         return;
     }
     /* too thin to show a hatch: its darker colour, so that it can be seen at all */
-    set_color(cr, rect->fill.hatch != GM_HATCH_NONE ? rect->fill.hatch_color : rect->fill.color);
-    cairo_rectangle(cr, x, y, w, h);
-    cairo_fill(cr);
+    fill_rect(b, x, y, w, h, solid(rect->fill.hatch != GM_HATCH_NONE ? rect->fill.hatch_color : rect->fill.color));
     if (needs_rim(rect)) {
-        set_color(cr, GM_MUTED);
-        cairo_rectangle(cr, x, y, w, 1);
-        cairo_rectangle(cr, x, y + h - 1, w, 1);
-        cairo_rectangle(cr, x, y, 1, h);
-        cairo_rectangle(cr, x + w - 1, y, 1, h);
-        cairo_fill(cr);
+        const struct gm_fill rim = solid(GM_MUTED);
+        fill_rect(b, x, y, w, 1, rim);
+        fill_rect(b, x, y + h - 1, w, 1, rim);
+        fill_rect(b, x, y, 1, h, rim);
+        fill_rect(b, x + w - 1, y, 1, h, rim);
     }
 }
 
 /* Lines are one logical unit thick, to the right of and below their place; dashes are rectangles. */
-static void paint_line(cairo_t *cr, const struct gm_line_item *line)
+static void paint_line(const struct bitmap *b, const struct gm_line_item *line)
 {
     const double thick = GM_DISPLAY_SCALE, dash = 8, gap = 6;
+    const struct gm_fill fill = solid(line->color);
     double x = snap(line->x1), y = snap(line->y1), w = snap(line->x2) - x, h = snap(line->y2) - y;
-    set_color(cr, line->color);
     if (!line->is_dashed) {
-        cairo_rectangle(cr, x, y, fmax(w, thick), fmax(h, thick));
-    } else {
-        for (double at = 0; at < fmax(w, h); at += dash + gap) {
-            double length = fmin(dash, fmax(w, h) - at);
-            if (w > h)
-                cairo_rectangle(cr, x + at, y, length, thick);
-            else
-                cairo_rectangle(cr, x, y + at, thick, length);
-        }
+        fill_rect(b, x, y, fmax(w, thick), fmax(h, thick), fill);
+        return;
     }
-    cairo_fill(cr);
+    for (double at = 0; at < fmax(w, h); at += dash + gap) {
+        double length = fmin(dash, fmax(w, h) - at);
+        if (w > h)
+            fill_rect(b, x + at, y, length, thick, fill);
+        else
+            fill_rect(b, x, y + at, thick, length, fill);
+    }
+}
+
+/* Column by column, but a few columns at a time, so that the rows stay in the cache. */
+static void paint_area(const struct bitmap *b, const struct gm_area_item *area)
+{
+    const uint16_t plain = pixel_of(area->fill.color), hatched = pixel_of(area->fill.hatch_color);
+    uint16_t tile[TILE][TILE]; /* [column][row] */
+    bool is_painted[TILE][TILE];
+    for (int column = 0; column < TILE; column++)
+        for (int row = 0; row < TILE; row++) {
+            bool is_dark = is_hatched(area->fill.hatch, column, row);
+            tile[column][row] = is_dark ? hatched : plain;
+            is_painted[column][row] = is_dark || !area->is_overlay;
+        }
+    for (size_t i = 0; i < area->n && area->x + i < b->width; i++) {
+        const size_t x = area->x + i, end = area->bottom[i] < b->height ? area->bottom[i] : b->height;
+        uint16_t *out = b->v + x + area->top[i] * b->stride;
+        if (area->fill.hatch == GM_HATCH_NONE) {
+            for (size_t y = area->top[i]; y < end; y++, out += b->stride)
+                *out = plain;
+            continue;
+        }
+        for (size_t y = area->top[i]; y < end; y++, out += b->stride)
+            if (is_painted[x % TILE][y % TILE])
+                *out = tile[x % TILE][y % TILE];
+    }
+}
+
+static void set_color(cairo_t *cr, uint32_t color)
+{
+    cairo_set_source_rgb(cr, (double)(color >> 16 & 0xff) / 255, (double)(color >> 8 & 0xff) / 255,
+                         (double)(color & 0xff) / 255);
 }
 
 static void paint_text(cairo_t *cr, struct gm_painter *painter, struct gm_canvas *canvas,
@@ -146,20 +186,29 @@ static void paint_text(cairo_t *cr, struct gm_painter *painter, struct gm_canvas
     pango_cairo_show_layout_line(cr, line);
 }
 
-static void paint_items(cairo_t *cr, struct gm_painter *painter, struct gm_canvas *canvas,
+static void paint_items(cairo_t *cr, const struct bitmap *bitmap, struct gm_painter *painter, struct gm_canvas *canvas,
                         const struct gm_display *display)
 {
-    set_color(cr, GM_PAPER);
-    cairo_paint(cr);
-    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of shapes: they lie on whole pixels */
+    cairo_surface_t *surface = cairo_get_target(cr);
+    cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE); /* of the boxes that pango draws for unknown characters */
+    bool is_ours = true;                           /* who painted last: we or cairo */
+    fill_rect(bitmap, 0, 0, (double)bitmap->width, (double)bitmap->height, solid(GM_PAPER));
     for (size_t i = 0; i < display->items.n; i++) {
         const struct gm_item *item = &display->items.v[i];
+        if (is_ours && item->kind == GM_ITEM_TEXT)
+            cairo_surface_mark_dirty(surface);
+        else if (!is_ours && item->kind != GM_ITEM_TEXT)
+            cairo_surface_flush(surface);
+        is_ours = item->kind != GM_ITEM_TEXT;
         switch (item->kind) {
         case GM_ITEM_RECT:
-            paint_rect(cr, &item->rect);
+            paint_rect(bitmap, &item->rect);
             break;
         case GM_ITEM_LINE:
-            paint_line(cr, &item->line);
+            paint_line(bitmap, &item->line);
+            break;
+        case GM_ITEM_AREA:
+            paint_area(bitmap, &item->area);
             break;
         case GM_ITEM_TEXT:
             paint_text(cr, painter, canvas, &item->text);
@@ -182,7 +231,10 @@ enum gm_status gm_paint(struct gm_pixels *pixels, struct gm_painter *painter, st
     cairo_surface_t *surface = cairo_image_surface_create_for_data((unsigned char *)canvas->pixels,
                                                                    CAIRO_FORMAT_RGB16_565, width, height, stride);
     cairo_t *cr = cairo_create(surface);
-    paint_items(cr, painter, canvas, display);
+    const struct bitmap bitmap = {canvas->pixels, (size_t)width, (size_t)height,
+                                  (size_t)stride / sizeof *canvas->pixels};
+    cairo_surface_flush(surface);
+    paint_items(cr, &bitmap, painter, canvas, display);
     cairo_status_t status = cairo_status(cr);
     cairo_destroy(cr);
     cairo_surface_finish(surface);

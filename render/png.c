@@ -103,23 +103,29 @@ static int16_t enter(struct gm_palette *palette, uint32_t color)
     return (int16_t)palette->n++;
 }
 
-static void index_row(struct gm_png_scratch *scratch, struct gm_palette *palette, uint8_t *out, const uint16_t *row,
-                      size_t width)
+/* One row of pixels to one row of indices; `above`, `out_above`: the row before, NULL for the first. */
+static void index_row(struct gm_png_scratch *scratch, struct gm_palette *palette, const uint16_t *row, size_t width,
+                      uint8_t *out, const uint16_t *above, const uint8_t *out_above)
 {
-    size_t x = 0;
-    while (x < width) {
-        uint16_t pixel = row[x];
+    enum { GROUP = 4 };
+    for (size_t x = 0; x < width;) {
+        /* Charts are runs and columns: groups like those above or like the pixel before need no table. */
+        if (above != NULL && x + GROUP <= width && memcmp(row + x, above + x, GROUP * sizeof *row) == 0) {
+            memcpy(out + x, out_above + x, GROUP);
+            x += GROUP;
+            continue;
+        }
+        const uint16_t pixel = row[x];
         int16_t known = scratch->index_of[pixel];
         if (known < 0)
             known = scratch->index_of[pixel] = enter(palette, coarse(unpack(pixel)));
-        uint8_t index = (uint8_t)known;
+        const uint8_t index = (uint8_t)known;
         out[x++] = index;
-        /* a run: four pixels at a time */
         const uint64_t four = pixel * UINT64_C(0x0001000100010001);
         uint64_t next;
-        while (x + 4 <= width && (memcpy(&next, row + x, sizeof next), next == four)) {
-            memset(out + x, index, 4);
-            x += 4;
+        while (x + GROUP <= width && (memcpy(&next, row + x, sizeof next), next == four)) {
+            memset(out + x, index, GROUP);
+            x += GROUP;
         }
     }
 }
@@ -139,12 +145,13 @@ enum gm_status gm_png_index(struct gm_png_scratch *scratch, struct gm_palette *p
             scratch->index_of[pack(exact[i])] = enter(palette, exact[i]);
     for (size_t y = 0; y < pixels->height; y++) {
         const uint16_t *row = pixels->v + y * pixels->stride;
+        const uint16_t *above = y > 0 ? row - pixels->stride : NULL;
         uint8_t *out = scratch->rows + y * length;
-        if (y > 0 && memcmp(row, row - pixels->stride, width * sizeof *row) == 0) {
+        if (above != NULL && memcmp(row, above, width * sizeof *row) == 0) {
             memcpy(out, out - length, length);
         } else {
             out[0] = 0;
-            index_row(scratch, palette, out + 1, row, width);
+            index_row(scratch, palette, row, width, out + 1, above, above != NULL ? out + 1 - length : NULL);
         }
     }
     return GM_OK;

@@ -15,7 +15,7 @@ enum { MOST_PARTS = 32, TWO_LINES = 34 };
 
 /* Name and bytes on a part, as much as there is room for; below each other if the bar is high. Where the part is
  * hatched, its left end is left plain under the text. */
-static void label_part(struct gm_display *display, const struct gm_part *part, double x, double y, double width,
+static void label_part(struct gm_display *display, const struct gm_piece *part, double x, double y, double width,
                        double height)
 {
     const double pad = 7, room = width - 2 * pad, middle = y + height / 2;
@@ -62,7 +62,7 @@ static void keep_visible(double *widths, size_t count, double least)
 }
 
 void gm_stacked_bar(struct gm_display *display, double x, double y, double width, double height,
-                    const struct gm_part *parts, size_t count, double scale)
+                    const struct gm_piece *parts, size_t count, double scale)
 {
     double widths[MOST_PARTS] = {0};
     if (count > MOST_PARTS)

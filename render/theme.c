@@ -24,6 +24,16 @@ struct gm_fill gm_solid(uint32_t color)
     return (struct gm_fill){color, 0, GM_HATCH_NONE};
 }
 
+uint32_t gm_paler(uint32_t color, double share)
+{
+    uint32_t out = 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        const double c = (double)(color >> shift & 0xff), paper = (double)(GM_PAPER >> shift & 0xff);
+        out |= (uint32_t)(c + (paper - c) * share) << shift;
+    }
+    return out;
+}
+
 static double luminance(uint32_t color)
 {
     double sum = 0;

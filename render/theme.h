@@ -27,6 +27,9 @@ enum gm_use {
 struct gm_fill gm_use_fill(enum gm_use use);
 struct gm_fill gm_solid(uint32_t color);
 
+/* The colour mixed with paper: 0 is the colour, 1 is paper. */
+uint32_t gm_paler(uint32_t color, double share);
+
 /* WCAG contrast ratio of two colours, 1 to 21. */
 double gm_contrast(uint32_t a, uint32_t b);
 /* White or ink, whichever is easier to read on `background`. */

@@ -6,60 +6,86 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct drawing {
-    struct gm_png *png;
-    struct gm_painter *painter;
+struct gm_charts {
+    struct gm_fonts *fonts;
     const struct gm_report *report;
-    atomic_int next; /* the chart that nobody has taken yet */
+    pthread_t helper[GM_CHART_COUNT];
+    int helpers;
+    atomic_int next; /* how many have been taken, from the last chart on: the last ones take longest */
+    struct gm_png png[GM_CHART_COUNT];
     enum gm_status status[GM_CHART_COUNT];
     struct gm_error error[GM_CHART_COUNT];
 };
 
 static void *draw(void *argument)
 {
-    struct drawing *d = argument;
-    for (int i; (i = atomic_fetch_add(&d->next, 1)) < GM_CHART_COUNT;)
-        d->status[i] = gm_chart_draw(&d->png[i], d->painter, d->report, (enum gm_chart)i, &d->error[i]);
+    struct gm_charts *charts = argument;
+    struct gm_painter *painter = NULL;
+    struct gm_error err = {.status = GM_OK};
+    enum gm_status status = gm_fonts_wait(charts->fonts, &painter, &err);
+    for (int n; (n = atomic_fetch_add(&charts->next, 1)) < GM_CHART_COUNT;) {
+        int i = GM_CHART_COUNT - 1 - n;
+        charts->status[i] = status;
+        charts->error[i] = err;
+        if (status == GM_OK && gm_chart_applies(charts->report, (enum gm_chart)i))
+            charts->status[i] =
+                gm_chart_draw(&charts->png[i], painter, charts->report, (enum gm_chart)i, &charts->error[i]);
+    }
     return NULL;
 }
 
-enum gm_status gm_charts_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_report *report,
-                              int threads, struct gm_error *err)
+struct gm_charts *gm_charts_start(struct gm_fonts *fonts, const struct gm_report *report, int threads)
 {
-    struct drawing drawing = {.png = png, .painter = painter, .report = report};
-    pthread_t helper[GM_CHART_COUNT];
-    int helpers = 0;
-    /* This thread draws too; a helper that cannot be started only makes it slower. */
-    while (helpers < GM_CHART_COUNT - 1 && helpers + 1 < threads &&
-           pthread_create(&helper[helpers], NULL, draw, &drawing) == 0)
-        helpers++;
-    draw(&drawing);
-    for (int i = 0; i < helpers; i++)
-        pthread_join(helper[i], NULL);
+    struct gm_charts *charts = calloc(1, sizeof *charts);
+    if (charts == NULL)
+        return NULL;
+    charts->fonts = fonts;
+    charts->report = report;
+    /* The caller draws too; a helper that cannot be started only makes it slower. */
+    while (charts->helpers < GM_CHART_COUNT - 1 && charts->helpers + 1 < threads &&
+           pthread_create(&charts->helper[charts->helpers], NULL, draw, charts) == 0)
+        charts->helpers++;
+    return charts;
+}
+
+enum gm_status gm_charts_finish(struct gm_charts *charts, struct gm_error *err)
+{
+    draw(charts);
+    for (int i = 0; i < charts->helpers; i++)
+        pthread_join(charts->helper[i], NULL);
     for (int i = 0; i < GM_CHART_COUNT; i++) {
-        if (drawing.status[i] != GM_OK) {
+        if (charts->status[i] != GM_OK) {
             if (err != NULL)
-                *err = drawing.error[i];
-            return drawing.status[i];
+                *err = charts->error[i];
+            return charts->status[i];
         }
     }
     return GM_OK;
 }
 
-void gm_charts_free(struct gm_png *png)
+const struct gm_png *gm_charts_png(const struct gm_charts *charts, enum gm_chart chart)
 {
-    for (int i = 0; i < GM_CHART_COUNT; i++) {
-        free(png[i].data);
-        png[i] = (struct gm_png){0};
-    }
+    return &charts->png[chart];
 }
 
-struct gm_chart_list gm_charts_list(void)
+void gm_charts_free(struct gm_charts *charts)
+{
+    if (charts == NULL)
+        return;
+    for (int i = 0; i < GM_CHART_COUNT; i++)
+        free(charts->png[i].data);
+    free(charts);
+}
+
+struct gm_chart_list gm_charts_list(const struct gm_report *report)
 {
     struct gm_chart_list list = {{NULL}};
+    size_t n = 0;
     for (int i = 0; i < GM_CHART_COUNT; i++) {
-        list.v[2 * i] = gm_chart_file_name((enum gm_chart)i);
-        list.v[2 * i + 1] = gm_chart_caption((enum gm_chart)i);
+        if (!gm_chart_applies(report, (enum gm_chart)i))
+            continue;
+        list.v[n++] = gm_chart_file_name((enum gm_chart)i);
+        list.v[n++] = gm_chart_caption((enum gm_chart)i);
     }
     return list;
 }

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PLACES "as in 12345, event:12345, 3.5s, 120ms, step:12"
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
 
 static const struct gm_option option_table[] = {
@@ -30,6 +31,23 @@ static const struct gm_option option_table[] = {
     {0, "device", "N", "report on this device only", GM_OPTION_INTEGER, AT(device), .min = 0, .max = 65535},
     {0, "top", "N", "how many blocks and call sites to list (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
      .max = 1000000},
+    {0, "from", "PLACE",
+     "look at the trace from there on: an event's number (12345), a time since its first event (3.5s, "
+     "120ms) or a step (step:12)",
+     GM_OPTION_PARSED, AT(from), .parse = gm_value_place, .wants = PLACES},
+    {0, "to", "PLACE", "... and up to there, included", GM_OPTION_PARSED, AT(to), .parse = gm_value_place,
+     .wants = PLACES},
+    {0, "stream", "HANDLE", "peaks and curves of this stream's allocations only", GM_OPTION_PARSED, AT(stream),
+     .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
+    {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE, AT(min_size)},
+    {0, "group", "BY", "one more table of the peak: by stack, function, file, category or role", GM_OPTION_PARSED,
+     AT(group), .parse = gm_value_group, .wants = "stack, function, file, category or role"},
+    {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
+     GM_OPTION_INTEGER, AT(depth), .min = 1, .max = 1000000},
+    {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
+    {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",
+     GM_OPTION_PARSED, AT(exports), .parse = gm_value_exports, .wants = "folded, speedscope, perfetto, pprof"},
+    {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
     {'j', "jobs", "N", "threads to use (default: one for each CPU)", GM_OPTION_INTEGER, AT(threads), .min = 1,
      .max = 256},
     {0, "no-charts", NULL, "no PNG files", GM_OPTION_FLAG, AT(no_charts)},
@@ -54,6 +72,7 @@ static const struct gm_program program = {
             "  gmanalyze iteration_1/*.pickle          one report for each rank\n"
             "  gmanalyze --fail-above 70GiB s.pickle   a budget for CI: exit code 1 if over\n"
             "  gmanalyze --json - s.pickle.gz          analysis.json on stdout\n"
+            "  gmanalyze --export speedscope s.pickle  the peak as a flame graph elsewhere\n"
             "\n"
             "Usage: gmanalyze [options] SNAPSHOT... [NAME]\n"
             "  SNAPSHOT  pickle, JSON or _memory_viz.py HTML, also .gz and .zst; - is stdin\n"
@@ -133,13 +152,18 @@ static void number_equal_names(struct gm_job *jobs, size_t count)
     }
 }
 
-/* The JSON file would be written over a snapshot: someone took --json for a flag. */
-static enum gm_status check_outputs(const struct gm_analyze_options *options, char **paths, size_t count,
+/* What no single option can tell: that two of them disagree, or that the JSON file would be written over a snapshot
+ * (someone took --json for a flag). */
+static enum gm_status check_options(const struct gm_analyze_options *options, char **paths, size_t count,
                                     struct gm_error *err)
 {
     struct stat json, input;
     if (options->results[0] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
+    if (options->from.kind == options->to.kind && options->from.value > options->to.value)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
+    if (options->explain && options->json != NULL && strcmp(options->json, "-") == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--explain and --json - both want standard output");
     if (options->json == NULL || strcmp(options->json, "-") == 0 || stat(options->json, &json) != 0)
         return GM_OK;
     for (size_t i = 0; i < count; i++)
@@ -227,7 +251,7 @@ int main(int argc, char **argv)
     } else if (page != GM_PARSED_RUN) {
         print_page(&outcome, page);
     } else {
-        if (check_outputs(&context.options, argv, (size_t)operands, &err) != GM_OK ||
+        if (check_options(&context.options, argv, (size_t)operands, &err) != GM_OK ||
             analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
             gm_outcome_fail(&outcome, &err);
         if (context.options.verbose)

@@ -7,7 +7,9 @@
 
 #include "analyze/cli/fonts.h"
 #include "analyze/cli/terminal.h"
+#include "analyze/cli/values.h"
 #include "analyze/state/categories.h"
+#include "analyze/timeline/timeline.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +19,13 @@ struct gm_analyze_options {
     const char *results, *name, *json, *categories; /* name, json, categories: NULL if not given */
     int64_t device;                                 /* -1: all */
     int64_t top, threads;
-    bool no_charts, salvage, quiet, verbose;
+    bool no_charts, salvage, quiet, verbose, explain, csv_full;
+    struct gm_place from, to;
+    struct gm_wanted_stream stream;
+    uint64_t min_size;
+    enum gm_group_by group;
+    int64_t depth;                /* 0: all */
+    unsigned exports;             /* bit i: enum gm_export i */
     uint64_t fail_above;          /* UINT64_MAX: no such check */
     double fail_below_efficiency; /* negative: no such check */
 };

@@ -49,3 +49,8 @@ void gm_interrupt_release(void)
             die_of(number);
     }
 }
+
+bool gm_interrupt_is_pending(void)
+{
+    return atomic_load(&pending) != 0;
+}

@@ -6,9 +6,13 @@
 #ifndef GM_CLI_INTERRUPT_H
 #define GM_CLI_INTERRUPT_H
 
+#include <stdbool.h>
+
 void gm_interrupt_install(void);
 /* Around each stretch of writing; may nest and run in several threads. */
 void gm_interrupt_hold(void);
 void gm_interrupt_release(void);
+/* Whether a signal waits for that: who writes for long should give up. */
+bool gm_interrupt_is_pending(void);
 
 #endif

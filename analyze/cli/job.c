@@ -3,14 +3,15 @@
 
 #include "analyze/cli/charts.h"
 #include "analyze/cli/checks.h"
-#include "analyze/cli/interrupt.h"
+#include "analyze/cli/full_csv.h"
+#include "analyze/cli/outputs.h"
+#include "analyze/export/export.h"
 #include "analyze/load/load.h"
 #include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/timeline.h"
-#include "analyze/words/words.h"
 
 #include <string.h>
 
@@ -47,27 +48,62 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_job 
     return GM_OK;
 }
 
-/* Both analyses; they share what is learnt about the stacks. */
+static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
+                                                   const struct gm_state_options *state)
+{
+    return (struct gm_timeline_options){.rules = state->rules,
+                                        .classifier = state->classifier,
+                                        .top = state->top,
+                                        .from = options->from,
+                                        .to = options->to,
+                                        .stream = options->stream.handle,
+                                        .has_stream = options->stream.is_given,
+                                        .min_size = options->min_size,
+                                        .group = options->group,
+                                        .depth = (size_t)options->depth};
+}
+
+static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,
+                                   struct gm_error *err)
+{
+    for (uint32_t i = 1; i < snapshot->stream_count; i++)
+        if (snapshot->streams[i] == wanted->handle)
+            return GM_OK;
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--stream: no stream %lld in it", (long long)wanted->handle);
+}
+
+/* Both analyses; they share what is learnt about the stacks. `csv` may be NULL. */
 static enum gm_status analyse(struct gm_report *report, const struct gm_analyze_context *context,
-                              const struct gm_snapshot *snapshot, struct gm_error *err)
+                              const struct gm_snapshot *snapshot, struct gm_full_csv *csv, struct gm_error *err)
 {
     struct gm_state_options state = {
         .top = (size_t)context->options.top, .device = context->options.device, .rules = context->rules};
-    enum gm_status status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
+    enum gm_status status = GM_OK;
+    if (context->options.stream.is_given)
+        status = check_stream(&context->options.stream, snapshot, err);
     if (status != GM_OK)
         return status;
-    const struct gm_timeline_options timeline = {
-        .rules = state.rules, .classifier = state.classifier, .top = state.top};
+    status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
+    if (status != GM_OK)
+        return status;
+    struct gm_timeline_options timeline = timeline_options(&context->options, &state);
+    if (csv != NULL)
+        timeline.every_event = gm_full_csv_sink(csv);
     status = gm_state_analyze(report, snapshot, &state, err);
     if (status == GM_OK)
         status = gm_timeline_analyze(report, snapshot, &timeline, err);
     gm_classifier_free(state.classifier);
+    if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)
+        return gm_full_csv_status(csv, err); /* that is why the timeline ended */
+    if (csv != NULL && status == GM_OK)
+        status = gm_full_csv_finish(csv, report, err);
     return status;
 }
 
 /* File in, report out. */
 static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_context *context,
-                                  struct gm_report *report, struct times *times, struct gm_error *err)
+                                  struct gm_report *report, struct gm_full_csv *csv, struct times *times,
+                                  struct gm_error *err)
 {
     const struct gm_load_options load = {.salvage = context->options.salvage};
     double clock = now();
@@ -77,7 +113,7 @@ static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_co
     times->load = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_ANALYSES);
-        status = analyse(report, context, &snapshot, err);
+        status = analyse(report, context, &snapshot, csv, err);
     }
     if (status == GM_OK)
         status = name_report(report, job, context->when, err);
@@ -86,78 +122,35 @@ static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_co
     return status;
 }
 
-static enum gm_status add_text(struct gm_run *run, const char *file_name, const struct gm_text *text,
-                               struct gm_error *err)
-{
-    if (text->failed)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    return gm_run_add(run, file_name, text->data, text->length, err);
-}
-
-static enum gm_status add_reports(struct gm_job *job, struct gm_run *run, const struct gm_report *report,
-                                  const char *const *charts, struct gm_error *err)
-{
-    struct gm_text text = {0}, markdown = {0};
-    gm_words_text(&text, report);
-    gm_words_markdown(&markdown, report, charts);
-    gm_words_json(&job->json, report);
-    enum gm_status status = add_text(run, "analysis_report.txt", &text, err);
-    if (status == GM_OK)
-        status = add_text(run, "README.md", &markdown, err);
-    if (status == GM_OK)
-        status = add_text(run, "analysis.json", &job->json, err);
-    gm_text_free(&text);
-    gm_text_free(&markdown);
-    return status;
-}
-
-/* Everything into a new run directory. `png` is NULL without charts. */
-static enum gm_status write_run(struct gm_job *job, const struct gm_analyze_context *context,
-                                const struct gm_report *report, const struct gm_png *png, struct gm_error *err)
-{
-    const struct gm_chart_list charts = gm_charts_list();
-    gm_interrupt_hold();
-    enum gm_status status = gm_run_begin(&job->run, context->options.results, job->name, context->when, err);
-    for (int i = 0; status == GM_OK && png != NULL && i < GM_CHART_COUNT; i++)
-        status = gm_run_add(job->run, charts.v[2 * i], png[i].data, png[i].length, err);
-    if (status == GM_OK)
-        status = add_reports(job, job->run, report, png == NULL ? NULL : charts.v, err);
-    if (status == GM_OK)
-        status = gm_run_commit(job->run, err);
-    if (status != GM_OK) {
-        gm_run_free(job->run);
-        job->run = NULL;
-    }
-    gm_interrupt_release();
-    if (status != GM_OK)
-        return status;
-    if (job->is_one_of_several)
-        gm_text_printf(&job->summary, "%s:\n", report->snapshot.path);
-    gm_words_summary(&job->summary, report, gm_run_path(job->run));
-    return job->summary.failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
-}
-
-/* Report in, charts and run directory out. */
+/* Report in, charts and run directory out. While other threads draw, this one writes the texts. */
 static enum gm_status publish(struct gm_job *job, const struct gm_analyze_context *context,
                               const struct gm_report *report, struct times *times, struct gm_error *err)
 {
     double clock = now();
-    struct gm_png png[GM_CHART_COUNT] = {0};
+    struct gm_charts *charts = NULL;
+    struct gm_outputs outputs = {.n = 0};
     enum gm_status status = GM_OK;
+    atomic_store(&job->stage, GM_JOB_DRAWS);
     if (context->fonts != NULL) {
-        struct gm_painter *painter;
-        atomic_store(&job->stage, GM_JOB_DRAWS);
-        status = gm_fonts_wait(context->fonts, &painter, err);
-        if (status == GM_OK)
-            status = gm_charts_draw(png, painter, report, context->draw_threads, err);
-        times->draw = lap(&clock);
+        charts = gm_charts_start(context->fonts, report, context->draw_threads);
+        if (charts == NULL)
+            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
+    if (status == GM_OK)
+        gm_outputs_make(&outputs, &context->options, report);
+    if (charts != NULL)
+        status = gm_charts_finish(charts, err);
+    times->draw = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_WRITES);
-        status = write_run(job, context, report, context->fonts == NULL ? NULL : png, err);
+        status = gm_outputs_write(job, context, report, &outputs, charts, err);
         times->write = lap(&clock);
+    } else {
+        gm_run_free(job->run);
+        job->run = NULL;
     }
-    gm_charts_free(png);
+    gm_charts_free(charts);
+    gm_outputs_free(&outputs);
     return status;
 }
 
@@ -168,6 +161,9 @@ static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *c
     for (size_t i = 0; i < report->warning_count; i++)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, job->path, "warning: %s",
                        report->warnings[i]);
+    if (context->options.exports != 0 && !gm_export_applies(report))
+        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, job->path,
+                       "warning: no trace in it, so there is nothing to export");
     if (report->snapshot.is_salvaged)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, job->path,
                        "warning: damaged, only what precedes byte %llu is analysed: %s",
@@ -180,7 +176,11 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
     struct gm_error err = {.offset = GM_NO_OFFSET};
     struct gm_report report = {0};
     struct times times = {0};
-    job->status = read_report(job, context, &report, &times, &err);
+    struct gm_full_csv *csv = context->options.csv_full ? gm_full_csv_new(job, context) : NULL;
+    if (context->options.csv_full && csv == NULL)
+        job->status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    else
+        job->status = read_report(job, context, &report, csv, &times, &err);
     if (job->status == GM_OK) {
         tell_warnings(job, context, &report);
         job->status = publish(job, context, &report, &times, &err);
@@ -190,6 +190,7 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
     else
         gm_message_add_error(&job->messages, &context->terminal, job->path, &err);
     gm_report_free(&report);
+    gm_full_csv_free(csv);
     if (context->options.verbose)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, job->path,
                        "read+decode %.3f ms, analyse %.3f ms, draw %.3f ms, write %.3f ms", 1e3 * times.load,
@@ -203,6 +204,7 @@ void gm_job_free(struct gm_job *job)
 {
     gm_text_free(&job->messages);
     gm_text_free(&job->summary);
+    gm_text_free(&job->explained);
     gm_text_free(&job->json);
     gm_run_free(job->run);
     job->run = NULL;

@@ -24,11 +24,12 @@ struct gm_job {
     bool is_one_of_several;      /* then its summary says which */
     atomic_int stage;            /* enum gm_job_stage; the rest is the worker's until this says done */
 
-    enum gm_status status;   /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
-    struct gm_text messages; /* for stderr */
-    struct gm_text summary;  /* for stdout */
-    struct gm_text json;     /* analysis.json */
-    struct gm_run *run;      /* committed; NULL on failure */
+    enum gm_status status;    /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
+    struct gm_text messages;  /* for stderr */
+    struct gm_text summary;   /* for stdout, unless it should be quiet */
+    struct gm_text explained; /* for stdout, if --explain asks for it */
+    struct gm_text json;      /* analysis.json */
+    struct gm_run *run;       /* committed; NULL on failure */
 };
 
 /* Runs the whole job; sets stage GM_JOB_DONE last. */

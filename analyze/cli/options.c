@@ -110,6 +110,11 @@ static enum gm_status store(const struct gm_option *option, const char *shown, c
             return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no percentage from 0 to 100", shown, argument);
         memcpy(where, &percent, sizeof percent);
         return GM_OK;
+    case GM_OPTION_PARSED:
+        if (!option->parse(argument, where))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)", shown, argument, option->argument,
+                           option->wants);
+        return GM_OK;
     case GM_OPTION_FLAG:
     case GM_OPTION_HELP:
     case GM_OPTION_VERSION:

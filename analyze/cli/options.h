@@ -9,6 +9,7 @@
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ enum gm_option_kind {
     GM_OPTION_INTEGER, /* int64_t: a whole number from `min` to `max` */
     GM_OPTION_SIZE,    /* uint64_t: bytes, see analyze/base/size.h */
     GM_OPTION_PERCENT, /* double: 0 to 100, a '%' may follow */
+    GM_OPTION_PARSED,  /* whatever `parse` makes of the argument; `wants` says what that is */
     GM_OPTION_HELP,    /* ends parsing: print the help */
     GM_OPTION_VERSION  /* ends parsing: print the version */
 };
@@ -31,6 +33,8 @@ struct gm_option {
     enum gm_option_kind kind;
     size_t offset;
     int64_t min, max;
+    bool (*parse)(const char *text, void *value); /* false: `text` is none; repeated options come one after the other */
+    const char *wants;                            /* for the message: "as in 12345, 3.5s, step:12" */
 };
 
 struct gm_program {

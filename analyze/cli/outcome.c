@@ -59,6 +59,7 @@ void gm_outcome_add(void *argument, struct gm_job *job)
         collect_json(outcome, job);
         if (!outcome->context->options.quiet && !json_goes_to_stdout(outcome))
             gm_outcome_print(outcome, &job->summary);
+        gm_outcome_print(outcome, &job->explained);
         gm_run_free(outcome->last);
         outcome->last = job->run;
         job->run = NULL;

@@ -457,6 +457,11 @@ static struct gm_rare_column publish_rare(const struct gm_rare_builder *b)
     return (struct gm_rare_column){.v = b->v, .all = b->all};
 }
 
+/* Columns without rows are there all the same, so that nobody adds to a null pointer. */
+static const uint8_t no_bytes[1];
+static const uint64_t no_numbers[1];
+static const struct gm_stack_id no_stacks[1];
+
 void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
 {
     free_id_sets(m); /* only loading needs them */
@@ -473,12 +478,13 @@ void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapsh
     snapshot->stream_count = (uint32_t)m->streams.n;
     snapshot->pools = m->pools.v;
     snapshot->pool_count = (uint32_t)m->pools.n;
+    bool has_events = m->events.count > 0;
     snapshot->events = (struct gm_events){.count = m->events.count,
-                                          .action = m->events.action,
-                                          .addr = m->events.addr,
-                                          .size = m->events.size,
+                                          .action = has_events ? m->events.action : no_bytes,
+                                          .addr = has_events ? m->events.addr : no_numbers,
+                                          .size = has_events ? m->events.size : no_numbers,
                                           .time_us = m->events.any_time ? m->events.time_us : NULL,
-                                          .stack = m->events.stack,
+                                          .stack = has_events ? m->events.stack : no_stacks,
                                           .stream = publish_rare(&m->events.stream),
                                           .pool = publish_rare(&m->events.pool),
                                           .compile_context = publish_rare(&m->events.compile_context),

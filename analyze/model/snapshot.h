@@ -140,7 +140,7 @@ static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t ro
 }
 
 struct gm_events {
-    size_t count;          /* all devices; device d has the rows of traces[d] */
+    size_t count;          /* all devices; device d has the rows of traces[d]. Columns are never NULL but time_us */
     const uint8_t *action; /* enum gm_action */
     const uint64_t *addr;  /* an address; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
     const uint64_t *size;  /* bytes; alloc and frees: requested bytes; segment events: segment bytes */

@@ -75,7 +75,7 @@ struct gm_curve_column {
     uint64_t high_event;              /* the event after which `active` is highest in the column */
     uint64_t pending;                 /* active - allocated there */
 };
-struct gm_layer { /* of the stacked picture: a category */
+struct gm_layer { /* of the stacked picture: a category, or what has no stack by role */
     const char *name;
     uint32_t color;
 };
@@ -93,6 +93,19 @@ struct gm_curve {
 struct gm_sample {
     uint64_t event, time_us;
     struct gm_levels levels;
+};
+
+/* One stream or one pool of the device, over time. Its curve has the highest of each kind in `column_count` parts of the
+ * axis of gm_curve; several of that one's columns are one of these. */
+struct gm_part {
+    const char *name;             /* "stream 0", "large", "private (0,2) small"; unique in its list */
+    int64_t stream;               /* of a stream: the file's handle */
+    uint64_t id_first, id_second; /* of a pool; GM_REPORT_NONE: blocks outside all segments */
+    bool is_small;
+    struct gm_levels peak; /* the largest of each kind, each at its own moment */
+    struct gm_levels at_end;
+    const struct gm_levels *columns;
+    size_t column_count;
 };
 
 /* ---- peaks -------------------------------------------------------------------------------------------------------------- */
@@ -119,14 +132,16 @@ struct gm_next_peak { /* a distinct lower peak: between it and any higher one th
     struct gm_moment moment;
     const char *top_label; /* the call site that holds most there */
     uint64_t top_bytes;
-    uint64_t step; /* index in steps; GM_REPORT_NONE */
+    uint64_t step;  /* index in steps; GM_REPORT_NONE */
+    uint64_t times; /* so many distinct peaks reach exactly this height; `moment` is the first of them */
 };
 
 /* The whole live set at the peak of requested bytes, in requested bytes; each list sums to moment.levels.requested. */
 struct gm_peak_detail {
+    uint64_t times; /* so many distinct peaks reach exactly this height; 0: not counted */
     const struct gm_slice *roles;
     size_t role_count;
-    const struct gm_slice *lifetimes; /* "before the trace, never freed", "whole step", "temporary" ... */
+    const struct gm_slice *lifetimes; /* "before the trace, never freed", "within one step", "temporary" ... */
     size_t lifetime_count;
     const struct gm_group_row *sites; /* source lines, most bytes first; site_total exist, the rest in site_rest */
     size_t site_count, site_total;
@@ -184,6 +199,7 @@ struct gm_step_row {
     int64_t growth;                          /* requested bytes at its end minus at the end of the step before */
     uint64_t phase_peak[GM_PHASE_COUNT];     /* requested; GM_REPORT_NONE: the step has no such phase */
     uint64_t allocs, alloc_bytes;
+    bool is_partial; /* an end of the trace cuts it off: in no slope, no median */
 };
 struct gm_band { /* a named range of the run, to draw and to list: steps, annotations, phases */
     const char *name;
@@ -199,8 +215,10 @@ struct gm_steps {
     const char *source; /* where the steps come from: "ProfilerStep annotations", "repeating allocations"; NULL: none */
     double period_events; /* if found by period; 0 otherwise */
     int certainty;        /* percent of allocations that repeat; 100 for annotations */
-    const struct gm_step_row *rows;
-    size_t row_count;
+    const struct gm_step_row *rows; /* if there are too many: the first, the last, and those with the highest peaks */
+    size_t row_count, row_total;
+    double covered;  /* steps that the trace has, with fractions; 0 without steps */
+    size_t warm_up;  /* leading steps that differ from those after them */
     const struct gm_band *bands;
     size_t band_count;
     enum gm_run_pattern pattern;
@@ -286,6 +304,7 @@ struct gm_site_stat { /* rounding waste and churn, by call site */
     const char *site, *category;
     uint32_t color;
     uint64_t allocs, bytes;  /* churn: made and freed in the trace; rounding: block bytes */
+    uint64_t temporary_allocs; /* churn: of `allocs`, freed before any other allocation was made */
     uint64_t waste;          /* rounding: block - requested */
     uint64_t median_life_us; /* NONE without times */
 };
@@ -294,7 +313,10 @@ struct gm_fragmentation_history {
     size_t sample_count;
     const struct gm_growth_row *growths; /* the largest, by bytes; growth_total in all */
     size_t growth_count, growth_total;
-    uint64_t growth_bytes, growth_avoidable_bytes; /* avoidable: cached bytes of the right pool and stream were enough */
+    uint64_t growth_bytes, growth_avoidable_bytes; /* avoidable: cached bytes of the right pool and
+                                                    * stream were enough; none of them counts for two growths */
+    uint64_t growths_avoidable;                    /* so many of them */
+    uint64_t growths_examined; /* so many could be looked at (bounded work), so what is avoidable is at least that */
     const struct gm_pinner_row *pinners;
     size_t pinner_count;
     const struct gm_site_stat *rounding; /* at the peak of active bytes, most waste first */
@@ -304,6 +326,7 @@ struct gm_fragmentation_history {
     size_t churn_count;
     uint64_t temporary_allocs, temporary_bytes;       /* freed before any other allocation was made */
     uint64_t driver_allocs, driver_frees;             /* cudaMalloc and map; cudaFree and unmap */
+    uint64_t driver_cycles;                           /* times that it grew again after some memory had gone back */
     uint64_t retries;                                 /* growths with is_retry */
 };
 
@@ -336,6 +359,8 @@ struct gm_device_timeline {
     struct gm_curve curve;
     const struct gm_sample *samples;
     size_t sample_count;
+    const struct gm_part *streams, *pools; /* most reserved bytes first; NULL while not reconstructed */
+    size_t stream_count, pool_count;
     struct gm_peak_detail peak;
     struct gm_flame flame;
     const struct gm_role_reason *reasons;

@@ -9,6 +9,8 @@
 #ifndef GM_RUN_LAYOUT_H
 #define GM_RUN_LAYOUT_H
 
+#include "analyze/base/error.h"
+
 #include <stdbool.h>
 
 #define GM_RUN_PREFIX ".gm-run-"
@@ -16,6 +18,21 @@
 #define GM_NAME_PREFIX ".gm-name-"
 
 enum { GM_STALE_SECONDS = 3600 };
+enum { GM_HIDDEN_NAME = 64, GM_FINAL_NAME = 255 /* the longest name that file systems take */ + 1 };
+
+struct gm_run {
+    char *results; /* as given, without slashes at its end */
+    int results_fd;
+    int hidden_fd; /* locked as long as the run is being written; -1 after commit */
+    char hidden[GM_HIDDEN_NAME];
+    char final[GM_FINAL_NAME]; /* YYYYMMDD_HHMMSS_NAME, later with _N */
+    char *path;                /* results/final; room for any suffix */
+    bool is_committed;
+    unsigned unfinished_files; /* open, or not written in full: the run cannot be committed */
+};
+
+/* "cannot DO PATH: REASON"; of a long path its end, so that the reason is never what is cut. */
+enum gm_status gm_run_fail(struct gm_error *err, const char *what, const char *directory, const char *name, int reason);
 
 /* Renames `from` to `to` in the directory `dir` only if nothing is called `to`, in one step. 0, or errno: EEXIST if
  * the name is taken. */

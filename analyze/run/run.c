@@ -18,20 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES = 100000, HIDDEN = 64, FINAL = 255 /* the longest name that file systems take */ + 1 };
+enum { TRIES = 100000 };
 
-struct gm_run {
-    char *results; /* as given, without slashes at its end */
-    int results_fd;
-    int hidden_fd; /* locked as long as the run is being written; -1 after commit */
-    char hidden[HIDDEN];
-    char final[FINAL]; /* YYYYMMDD_HHMMSS_NAME, later with _N */
-    char *path;        /* results/final; room for any suffix */
-    bool is_committed;
-};
-
-/* "cannot DO PATH: REASON"; of a long path its end, so that the reason is never what is cut. */
-static enum gm_status fail(struct gm_error *err, const char *what, const char *directory, const char *name, int reason)
+enum gm_status gm_run_fail(struct gm_error *err, const char *what, const char *directory, const char *name, int reason)
 {
     char text[128];
     const char *why = strerror_r(reason, text, sizeof text);
@@ -66,8 +55,8 @@ static enum gm_status open_results(struct gm_run *run, struct gm_error *err)
         return GM_OK;
     int reason = errno;
     if (reason == ENOENT && status != 0)
-        return fail(err, "create", run->results, "", status);
-    return fail(err, "open", run->results, "", reason);
+        return gm_run_fail(err, "create", run->results, "", status);
+    return gm_run_fail(err, "open", run->results, "", reason);
 }
 
 static enum gm_status make_hidden(struct gm_run *run, struct gm_error *err)
@@ -79,16 +68,16 @@ static enum gm_status make_hidden(struct gm_run *run, struct gm_error *err)
                 continue;
             int reason = errno;
             run->hidden[0] = '\0';
-            return fail(err, "write to", run->results, "", reason);
+            return gm_run_fail(err, "write to", run->results, "", reason);
         }
         run->hidden_fd = openat(run->results_fd, run->hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (run->hidden_fd < 0)
-            return fail(err, "open", run->results, run->hidden, errno);
+            return gm_run_fail(err, "open", run->results, run->hidden, errno);
         (void)flock(run->hidden_fd, LOCK_EX | LOCK_NB); /* no lock on this file system: age and process id protect it */
         return GM_OK;
     }
     run->hidden[0] = '\0';
-    return fail(err, "write to", run->results, "", EEXIST);
+    return gm_run_fail(err, "write to", run->results, "", EEXIST);
 }
 
 static enum gm_status set_up(struct gm_run *run, const char *results, const char *name, time_t when,
@@ -102,12 +91,12 @@ static enum gm_status set_up(struct gm_run *run, const char *results, const char
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "no name for a run: \"%s\"", name);
     int n = snprintf(run->final, sizeof run->final - 8, "%s_%s", stamp, name); /* room for _N */
     if (n < 0 || (size_t)n >= sizeof run->final - 8)
-        return fail(err, "write to", results, name, ENAMETOOLONG);
+        return gm_run_fail(err, "write to", results, name, ENAMETOOLONG);
     size_t length = strlen(results);
     while (length > 1 && results[length - 1] == '/')
         length--;
     run->results = length > 0 ? strndup(results, length) : strdup(".");
-    run->path = malloc(length + FINAL + 2);
+    run->path = malloc(length + GM_FINAL_NAME + 2);
     if (run->results == NULL || run->path == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     enum gm_status status = open_results(run, err);
@@ -134,41 +123,12 @@ enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char
     return GM_OK;
 }
 
-static int write_all(int fd, const unsigned char *data, size_t length)
-{
-    while (length > 0) {
-        ssize_t n = write(fd, data, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        data += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
-enum gm_status gm_run_add(struct gm_run *run, const char *file_name, const void *data, size_t length,
-                          struct gm_error *err)
-{
-    if (run->is_committed || file_name[0] == '\0' || file_name[0] == '.' || strchr(file_name, '/') != NULL)
-        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "not a file of a run: \"%s\"", file_name);
-    int fd = openat(run->hidden_fd, file_name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fail(err, "create", run->results, file_name, errno);
-    int reason = write_all(fd, data, length);
-    if (close(fd) != 0 && reason == 0)
-        reason = errno;
-    if (reason == 0)
-        return GM_OK;
-    unlinkat(run->hidden_fd, file_name, 0);
-    return fail(err, "write", run->results, file_name, reason);
-}
-
 enum gm_status gm_run_commit(struct gm_run *run, struct gm_error *err)
 {
     if (run->is_committed)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a run was committed twice");
+    if (run->unfinished_files > 0)
+        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a run was committed without all of its files");
     size_t base = strlen(run->final);
     for (unsigned i = 1; i < TRIES; i++) {
         if (i > 1)
@@ -177,19 +137,19 @@ enum gm_status gm_run_commit(struct gm_run *run, struct gm_error *err)
         if (reason == EEXIST)
             continue;
         if (reason != 0) {
-            fail(err, "create", run->results, run->final, reason);
+            gm_run_fail(err, "create", run->results, run->final, reason);
             run->final[base] = '\0';
             return reason == ENOMEM ? GM_E_NOMEM : GM_E_WRITE;
         }
         bool is_root = strcmp(run->results, "/") == 0;
-        snprintf(run->path, strlen(run->results) + FINAL + 2, "%s/%s", is_root ? "" : run->results, run->final);
+        snprintf(run->path, strlen(run->results) + GM_FINAL_NAME + 2, "%s/%s", is_root ? "" : run->results, run->final);
         run->is_committed = true;
         close(run->hidden_fd); /* a directory: nothing is lost here; its lock goes */
         run->hidden_fd = -1;
         return GM_OK;
     }
     run->final[base] = '\0';
-    return fail(err, "create", run->results, run->final, EEXIST);
+    return gm_run_fail(err, "create", run->results, run->final, EEXIST);
 }
 
 const char *gm_run_path(const struct gm_run *run)
@@ -198,10 +158,10 @@ const char *gm_run_path(const struct gm_run *run)
 }
 
 /* Puts a symlink to the run under a hidden name; 0 or errno. */
-static int make_link(const struct gm_run *run, char link[HIDDEN])
+static int make_link(const struct gm_run *run, char link[GM_HIDDEN_NAME])
 {
     for (unsigned i = 0; i < TRIES; i++) {
-        snprintf(link, HIDDEN, GM_LATEST_PREFIX "%ld-%u", (long)getpid(), i);
+        snprintf(link, GM_HIDDEN_NAME, GM_LATEST_PREFIX "%ld-%u", (long)getpid(), i);
         if (symlinkat(run->final, run->results_fd, link) == 0)
             return 0;
         if (errno != EEXIST)
@@ -218,15 +178,15 @@ enum gm_status gm_run_point_latest(const struct gm_run *run, bool *was_left_alon
     struct stat st;
     bool exists = fstatat(run->results_fd, "latest", &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (!exists && errno != ENOENT)
-        return fail(err, "read", run->results, "latest", errno);
+        return gm_run_fail(err, "read", run->results, "latest", errno);
     if (exists && !S_ISLNK(st.st_mode)) {
         *was_left_alone = true;
         return GM_OK;
     }
-    char link[HIDDEN];
+    char link[GM_HIDDEN_NAME];
     int reason = make_link(run, link);
     if (reason != 0)
-        return fail(err, "create", run->results, "latest", reason);
+        return gm_run_fail(err, "create", run->results, "latest", reason);
     if (renameat(run->results_fd, link, run->results_fd, "latest") == 0)
         return GM_OK;
     reason = errno;
@@ -235,7 +195,7 @@ enum gm_status gm_run_point_latest(const struct gm_run *run, bool *was_left_alon
         *was_left_alone = true;
         return GM_OK;
     }
-    return fail(err, "replace", run->results, "latest", reason);
+    return gm_run_fail(err, "replace", run->results, "latest", reason);
 }
 
 void gm_run_free(struct gm_run *run)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 struct gm_run;
@@ -21,6 +22,21 @@ enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char
 /* Adds one file, complete: written, flushed and closed, or an error. */
 enum gm_status gm_run_add(struct gm_run *run, const char *file_name, const void *data, size_t length,
                           struct gm_error *err);
+
+/* A file of a run that is written bit by bit, for what is too large to keep in memory. */
+struct gm_run_file;
+enum gm_status gm_run_file_open(struct gm_run_file **out, struct gm_run *run, const char *file_name,
+                                struct gm_error *err);
+enum gm_status gm_run_file_write(struct gm_run_file *file, const void *data, size_t length, struct gm_error *err);
+/* Inserts data at `offset` and moves what follows; costs a copy of that. */
+enum gm_status gm_run_file_insert(struct gm_run_file *file, uint64_t offset, const void *data, size_t length,
+                                  struct gm_error *err);
+/* Bytes written so far. */
+uint64_t gm_run_file_length(const struct gm_run_file *file);
+/* Ends and frees the file, also on failure; NULL is fine. A run with a file that could not be written in full cannot be
+ * committed. Must be called before gm_run_free. */
+enum gm_status gm_run_file_close(struct gm_run_file *file, struct gm_error *err);
+
 /* Makes the directory visible under its final name. */
 enum gm_status gm_run_commit(struct gm_run *run, struct gm_error *err);
 /* The final path: results/YYYYMMDD_HHMMSS_NAME[_N]; valid after commit, until gm_run_free. */

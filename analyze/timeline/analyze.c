@@ -4,7 +4,8 @@
  */
 #include "analyze/timeline/pass.h"
 
-#include "analyze/timeline/watch.h"
+#include "analyze/timeline/fragmentation/watch.h"
+#include "analyze/timeline/roles/role_stacks.h"
 
 #include <stdlib.h>
 
@@ -31,8 +32,7 @@ static bool categorize(struct gm_trace_pass *pass)
     const struct gm_history *h = &pass->history;
     pass->category = malloc((h->allocation_count + 1) * sizeof *pass->category);
     for (size_t a = 0; pass->category != NULL && a < h->allocation_count; a++)
-        pass->category[a] =
-            (uint16_t)gm_classify(pass->options->classifier, (struct gm_stack_id){h->stack[a]});
+        pass->category[a] = (uint16_t)gm_classify(pass->options->classifier, (struct gm_stack_id){h->stack[a]});
     return pass->category != NULL;
 }
 
@@ -48,10 +48,30 @@ static void free_pass(struct gm_trace_pass *pass)
     free(pass->hidden);
 }
 
-static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_error *err)
+/* Whether --from and --to are places of some device. */
+struct window {
+    bool was_found;
+    struct gm_error nowhere; /* why the first device with events has none */
+    bool has_events;         /* it has */
+};
+
+/* A device without such a place is looked at as a whole. */
+static bool find_window(struct gm_trace_pass *pass, struct window *window)
+{
+    struct gm_error err;
+    bool has_window = gm_trace_window(pass, &err) == GM_OK;
+    if (!has_window && !window->has_events) {
+        window->nowhere = err;
+        window->has_events = pass->history.count > 0;
+    }
+    window->was_found = window->was_found || has_window;
+    return gm_trace_filter(pass, has_window);
+}
+
+static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *window, struct gm_error *err)
 {
     struct gm_watcher watcher;
-    pass->watch = gm_watch_new(&watcher);
+    pass->watch = gm_watch_new(&watcher, &pass->history, pass->snapshot);
     if (pass->watch == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     enum gm_status status = gm_history_build(&pass->history, pass->snapshot,
@@ -59,9 +79,10 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct gm_error *er
     if (status != GM_OK)
         return status;
     pass->to = (uint32_t)pass->history.count;
-    bool ok = hide(pass) && categorize(pass) && gm_trace_steps(pass) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
-              gm_trace_peak(pass) && gm_trace_flame(pass) && gm_trace_ooms(pass) && gm_trace_fragmentation(pass) &&
-              gm_trace_map(pass);
+    bool ok = hide(pass) && categorize(pass) && gm_trace_steps(pass) && find_window(pass, window) &&
+              gm_trace_roles(pass) && gm_trace_curves(pass) && gm_trace_peak(pass) && gm_trace_role_reasons(pass) &&
+              gm_trace_flame(pass) && gm_trace_ooms(pass) && gm_trace_fragmentation(pass) && gm_trace_map(pass) &&
+              gm_trace_parts(pass) && gm_trace_books(pass);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
@@ -70,27 +91,37 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
 {
     size_t n = report->device_count;
     struct gm_names names;
+    struct window window = {.was_found = false};
+    struct gm_role_stacks *role_stacks = gm_role_stacks_new(snapshot);
     struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
     struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
     struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
     enum gm_status status = GM_OK;
-    if (!gm_names_init(&names, snapshot, &report->arena) || peaks == NULL || timelines == NULL || passes == NULL)
+    if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
+        passes == NULL)
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t d = 0; status == GM_OK && d < n; d++) {
         passes[d] = (struct gm_trace_pass){.snapshot = snapshot,
                                            .options = options,
                                            .report = report,
                                            .names = &names,
+                                           .role_stacks = role_stacks,
                                            .index = d,
                                            .out = &timelines[d],
                                            .peak = &peaks[d]};
-        status = run_passes(&passes[d], err);
+        status = run_passes(&passes[d], &window, err);
     }
-    if (status == GM_OK && !gm_trace_state_roles(report, passes))
+    if (status == GM_OK && !window.was_found && window.nowhere.status != GM_OK) {
+        status = window.nowhere.status;
+        if (err != NULL)
+            *err = window.nowhere;
+    }
+    if (status == GM_OK && !(gm_trace_state_roles(report, passes) && gm_trace_findings(report, passes)))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);
     free(passes);
+    gm_role_stacks_free(role_stacks);
     gm_names_free(&names);
     if (status == GM_OK) {
         report->peaks = peaks;

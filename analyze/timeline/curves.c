@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The four curves, their peaks, and the run cut into columns. One walk over the changes; the events of a column are
- * walked a second time, while they are in the cache, for the categories at its highest moment.
+ * walked a second time, while they are in the cache, for the layers at its highest moment. A layer is a category; what
+ * has no stack, which would be one grey mass, is told apart by role instead.
  */
 #include "analyze/timeline/levels.h"
 
@@ -26,9 +27,9 @@ struct curves {
     struct extreme extremes[EXTREMES];
     struct gm_sample *samples;
     size_t sample_count;
-    gm_i128 *category_sums; /* [category], at the end of the column before */
-    gm_i128 *category_high; /* [column * categories + category] */
-    uint32_t categories;
+    gm_i128 *layer_sums; /* [layer], at the end of the column before */
+    gm_i128 *layer_high; /* [column * layers + layer] */
+    uint32_t layers;     /* the categories, then the roles of what has no stack */
     uint64_t start_us;
     double x_end, per_column;
     bool is_by_time;
@@ -91,9 +92,18 @@ static void consider(struct curves *c, uint32_t event)
     }
 }
 
+/* The books for readers: without block bytes what depends on them is not known. */
+static struct gm_levels levels_told(const struct gm_trace_pass *pass, const struct gm_sums *sums)
+{
+    struct gm_levels levels = gm_sums_told(sums);
+    if (!pass->history.is_reconstructed)
+        levels.allocated = levels.active = GM_REPORT_NONE;
+    return levels;
+}
+
 static void tell(const struct gm_trace_pass *pass, struct gm_sample *sample, const struct extreme *at)
 {
-    *sample = (struct gm_sample){at->event, gm_history_time(&pass->history, at->event), gm_sums_told(&at->sums)};
+    *sample = (struct gm_sample){at->event, gm_history_time(&pass->history, at->event), levels_told(pass, &at->sums)};
 }
 
 static int by_event(const void *left, const void *right)
@@ -140,27 +150,34 @@ static bool walk_levels(struct curves *c, uint32_t end)
     return true;
 }
 
-static void apply_category(struct curves *c, const struct gm_change *change)
+static uint32_t layer_of(const struct gm_trace_pass *pass, size_t a)
+{
+    uint32_t categories = gm_category_count(pass->options->rules);
+    bool has_stack = pass->category[a] + 1U != categories;
+    return has_stack || pass->role == NULL ? pass->category[a] : categories + pass->role[a];
+}
+
+static void apply_layer(struct curves *c, const struct gm_change *change)
 {
     const struct gm_trace_pass *pass = c->pass;
     if ((change->kind != GM_CHANGE_ALLOC && change->kind != GM_CHANGE_FREE) || gm_is_hidden(pass, change->allocation))
         return;
     gm_i128 bytes = pass->history.block[change->allocation];
-    c->category_sums[pass->category[change->allocation]] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
+    c->layer_sums[layer_of(pass, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
 }
 
-/* The same events again, for the categories after event `high` (GM_NEVER: before them). */
-static void walk_categories(struct curves *c, size_t column, struct gm_walk walk, uint32_t end, uint32_t high)
+/* The same events again, for the layers after event `high` (GM_NEVER: before them). */
+static void walk_layers(struct curves *c, size_t column, struct gm_walk walk, uint32_t end, uint32_t high)
 {
-    gm_i128 *row = c->category_high + column * c->categories;
-    size_t bytes = c->categories * sizeof *row;
+    gm_i128 *row = c->layer_high + column * c->layers;
+    size_t bytes = c->layers * sizeof *row;
     struct gm_change change;
     if (high == GM_NEVER)
-        memcpy(row, c->category_sums, bytes);
+        memcpy(row, c->layer_sums, bytes);
     while (walk.event < end && gm_walk_next(&walk, &change)) {
-        apply_category(c, &change);
+        apply_layer(c, &change);
         if (change.event == high && walk.event > change.event)
-            memcpy(row, c->category_sums, bytes);
+            memcpy(row, c->layer_sums, bytes);
     }
 }
 
@@ -174,7 +191,7 @@ static bool do_column(struct curves *c, size_t k)
     if (!walk_levels(c, end))
         return false;
     const struct extreme *active = &c->extremes[2 * 2 + 1];
-    walk_categories(c, k, start, end, active->event);
+    walk_layers(c, k, start, end, active->event);
     struct gm_levels told[EXTREMES];
     for (int i = 0; i < EXTREMES; i++)
         told[i] = gm_sums_told(&c->extremes[i].sums);
@@ -202,13 +219,14 @@ static struct gm_moment moment(const struct curves *c, int kind)
 {
     const struct extreme *peak = &c->peak[kind];
     uint64_t event = gm_event_of_moment(peak->event);
-    return (struct gm_moment){event, event == GM_REPORT_NONE ? GM_REPORT_NONE : gm_history_time(&c->pass->history, event),
-                              gm_sums_told(&peak->sums)};
+    return (struct gm_moment){event,
+                              event == GM_REPORT_NONE ? GM_REPORT_NONE : gm_history_time(&c->pass->history, event),
+                              levels_told(c->pass, &peak->sums)};
 }
 
 struct order {
     gm_i128 most;
-    uint32_t category;
+    uint32_t layer;
 };
 
 static int by_most(const void *left, const void *right)
@@ -216,22 +234,35 @@ static int by_most(const void *left, const void *right)
     const struct order *a = left, *b = right;
     if (a->most != b->most)
         return a->most > b->most ? -1 : 1;
-    return a->category < b->category ? -1 : a->category > b->category;
+    return a->layer < b->layer ? -1 : a->layer > b->layer;
 }
 
-/* Categories that ever hold anything, that with the highest column first. */
+static struct gm_layer describe(const struct gm_trace_pass *pass, uint32_t layer)
+{
+    struct gm_arena *arena = &pass->report->arena;
+    const struct gm_category_rules *rules = pass->options->rules;
+    uint32_t categories = gm_category_count(rules);
+    if (layer >= categories) {
+        enum gm_role role = (enum gm_role)(layer - categories);
+        return (struct gm_layer){gm_arena_printf(arena, "No stack: %s", gm_role_name(role)), gm_role_color(role)};
+    }
+    const char *name = gm_category_name(rules, layer);
+    return (struct gm_layer){gm_arena_copy(arena, name, strlen(name)), gm_category_color(rules, layer)};
+}
+
+/* Layers that ever hold anything, that with the highest column first. */
 static bool publish_layers(struct curves *c, struct gm_curve *curve)
 {
     struct gm_arena *arena = &c->pass->report->arena;
-    struct order *order = calloc(c->categories + 1, sizeof *order);
+    struct order *order = calloc(c->layers + 1, sizeof *order);
     size_t n = 0;
     if (order == NULL)
         return false;
-    for (uint32_t k = 0; k < c->categories; k++) {
+    for (uint32_t k = 0; k < c->layers; k++) {
         gm_i128 most = 0;
         for (size_t i = 0; i < c->column_count; i++)
-            if (c->category_high[i * c->categories + k] > most)
-                most = c->category_high[i * c->categories + k];
+            if (c->layer_high[i * c->layers + k] > most)
+                most = c->layer_high[i * c->layers + k];
         if (most > 0)
             order[n++] = (struct order){most, k};
     }
@@ -240,14 +271,12 @@ static bool publish_layers(struct curves *c, struct gm_curve *curve)
     uint64_t *bytes = gm_arena_calloc(arena, n * c->column_count, sizeof *bytes);
     bool ok = layers != NULL && bytes != NULL;
     for (size_t i = 0; ok && i < n; i++) {
-        const char *name = gm_category_name(c->pass->options->rules, order[i].category);
-        layers[i].name = gm_arena_copy(arena, name, strlen(name));
-        layers[i].color = gm_category_color(c->pass->options->rules, order[i].category);
+        layers[i] = describe(c->pass, order[i].layer);
         ok = layers[i].name != NULL;
     }
     for (size_t column = 0; ok && column < c->column_count; column++)
         for (size_t i = 0; i < n; i++)
-            bytes[column * n + i] = gm_clamp(c->category_high[column * c->categories + order[i].category]);
+            bytes[column * n + i] = gm_clamp(c->layer_high[column * c->layers + order[i].layer]);
     free(order);
     curve->layers = layers;
     curve->layer_bytes = bytes;
@@ -291,18 +320,18 @@ static bool start(struct curves *c)
     struct gm_trace_pass *pass = c->pass;
     const struct gm_history *h = &pass->history;
     choose_axis(c);
-    c->categories = gm_category_count(pass->options->rules);
+    c->layers = gm_category_count(pass->options->rules) + GM_ROLE_COUNT;
     c->columns = gm_arena_calloc(&pass->report->arena, c->column_count, sizeof *c->columns);
     c->samples = calloc(c->column_count * (EXTREMES + 1) + 1, sizeof *c->samples);
-    c->category_sums = calloc(c->categories, sizeof *c->category_sums);
-    c->category_high = calloc((c->column_count + 1) * c->categories, sizeof *c->category_high);
-    if (c->columns == NULL || c->samples == NULL || c->category_sums == NULL || c->category_high == NULL)
+    c->layer_sums = calloc(c->layers, sizeof *c->layer_sums);
+    c->layer_high = calloc((c->column_count + 1) * c->layers, sizeof *c->layer_high);
+    if (c->columns == NULL || c->samples == NULL || c->layer_sums == NULL || c->layer_high == NULL)
         return false;
     c->walk = gm_walk_start(h);
     c->sums = gm_sums_start(pass);
     for (size_t a = 0; a < h->allocation_count; a++)
         if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
-            c->category_sums[pass->category[a]] += h->block[a];
+            c->layer_sums[layer_of(pass, a)] += h->block[a];
     /* Until the window begins, the peak is the state at its first moment, which is yet to be reached. */
     struct gm_sums none = {-1, -1, -1, INT64_MIN};
     for (int kind = 0; kind < KINDS; kind++)
@@ -318,7 +347,7 @@ bool gm_trace_curves(struct gm_trace_pass *pass)
         ok = do_column(&c, k);
     ok = ok && publish(&c);
     free(c.samples);
-    free(c.category_sums);
-    free(c.category_high);
+    free(c.layer_sums);
+    free(c.layer_high);
     return ok;
 }

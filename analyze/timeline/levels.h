@@ -6,7 +6,7 @@
 #ifndef GM_TIMELINE_LEVELS_H
 #define GM_TIMELINE_LEVELS_H
 
-#include "analyze/timeline/history.h"
+#include "analyze/timeline/history/history.h"
 #include "analyze/timeline/pass.h"
 
 __extension__ typedef __int128 gm_i128;
@@ -35,6 +35,8 @@ static inline struct gm_sums gm_sums_start(const struct gm_trace_pass *pass)
     struct gm_sums s = {.reserved = pass->report->devices[pass->index].totals.reserved};
     for (size_t i = h->first; i < h->first + h->count; i++) {
         uint8_t action = e->action[i];
+        if (action < GM_ACTION_SEGMENT_ALLOC || action > GM_ACTION_SEGMENT_UNMAP)
+            continue;
         uint64_t bytes = e->size[i] == GM_ABSENT ? 0 : e->size[i] > INT64_MAX ? INT64_MAX : e->size[i];
         if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
             s.reserved -= bytes;

@@ -41,7 +41,7 @@ static void add_block(struct gm_json *json, const struct gm_block_row *block, si
     gm_json_signed(json, "stream", block->stream);
     gm_json_string(json, "category", block->category);
     gm_json_string(json, "role", block->role);
-    gm_json_frames(json, block);
+    gm_json_frames(json, block->frames, block->frame_count);
     gm_json_number(json, "stream_number", block->stream_number);
     gm_json_string(json, "pool", block->pool);
     gm_json_string(json, "site", block->site);
@@ -138,7 +138,10 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     gm_json_close(&json, '}');
     gm_json_devices(&json, report);
     gm_json_slices(&json, "categories", report->categories, report->category_count, report->totals.allocated);
-    gm_json_null(&json, "roles"); /* not inferred */
+    if (report->roles == NULL) /* not inferred */
+        gm_json_null(&json, "roles");
+    else
+        gm_json_slices(&json, "roles", report->roles, report->role_count, report->totals.allocated);
     gm_json_open(&json, "top_blocks", '[');
     for (size_t i = 0; i < report->top_block_count; i++)
         add_block(&json, &report->top_blocks[i], i + 1);

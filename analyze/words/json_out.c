@@ -89,5 +89,6 @@ void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint6
 {
     char percent[GM_NUMBER_TEXT];
     begin(json, key);
-    gm_text_add(json->out, whole == 0 ? "null" : gm_percent_format(percent, part, whole, 4));
+    bool is_known = whole != 0 && part != GM_REPORT_NONE && whole != GM_REPORT_NONE;
+    gm_text_add(json->out, is_known ? gm_percent_format(percent, part, whole, 4) : "null");
 }

@@ -26,7 +26,7 @@ void gm_json_number(struct gm_json *json, const char *key, uint64_t value);
 void gm_json_signed(struct gm_json *json, const char *key, int64_t value);
 void gm_json_bool(struct gm_json *json, const char *key, bool value);
 void gm_json_null(struct gm_json *json, const char *key);
-/* 100 * part / whole with four decimals; null if whole is 0. */
+/* 100 * part / whole with four decimals; null if whole is 0 or one of them is not known. */
 void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint64_t whole);
 
 #endif

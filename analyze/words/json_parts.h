@@ -7,6 +7,7 @@
 
 #include "analyze/report/report.h"
 #include "analyze/words/json_out.h"
+#include "analyze/words/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,13 +15,28 @@
 /* The keys of totals into the object that is open. */
 void gm_json_totals(struct gm_json *json, const struct gm_totals *totals);
 void gm_json_slices(struct gm_json *json, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole);
-/* "frames": the stack of a block, innermost first. */
-void gm_json_frames(struct gm_json *json, const struct gm_block_row *block);
+/* "frames": a stack, innermost first. */
+void gm_json_frames(struct gm_json *json, const struct gm_frame_row *frames, size_t count);
 /* Stacks of the pins only if `with_stacks`: they are long, and the devices' pins are among those of all. */
 void gm_json_fragmentation(struct gm_json *json, const struct gm_fragmentation *fragmentation, bool with_stacks);
 void gm_json_ledger(struct gm_json *json, const struct gm_ledger *ledger);
 void gm_json_devices(struct gm_json *json, const struct gm_report *report);
-/* Nothing if no device has an event. */
+/* "timeline"; nothing if no device has an event. */
 void gm_json_timeline(struct gm_json *json, const struct gm_report *report);
+
+/* ---- keys of one device in "timeline", after those of the contract ---------------------------------------------- */
+
+/* "event", "time_us", "seconds" since the first event, and the four levels, into the object that is open. */
+void gm_json_moment(struct gm_json *json, const struct gm_view *view, const struct gm_moment *moment);
+/* The four levels as `key`. */
+void gm_json_levels(struct gm_json *json, const char *key, struct gm_levels levels);
+/* "peak_times", "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak", "next_peaks", "savings", "role_reasons" */
+void gm_json_peak(struct gm_json *json, const struct gm_view *view);
+/* "steps" */
+void gm_json_steps(struct gm_json *json, const struct gm_view *view);
+/* "out_of_memory" */
+void gm_json_ooms(struct gm_json *json, const struct gm_view *view);
+/* "fragmentation_history" */
+void gm_json_history(struct gm_json *json, const struct gm_view *view);
 
 #endif

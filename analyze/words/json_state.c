@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of analysis.json that speak of the allocator's state: totals, devices, fragmentation, ledger, trace.
+ * The parts of analysis.json that speak of the allocator's state: totals, devices, fragmentation, ledger.
  */
 #include "analyze/words/json_parts.h"
 
@@ -35,14 +35,14 @@ void gm_json_slices(struct gm_json *json, const char *key, const struct gm_slice
     gm_json_close(json, ']');
 }
 
-void gm_json_frames(struct gm_json *json, const struct gm_block_row *block)
+void gm_json_frames(struct gm_json *json, const struct gm_frame_row *frames, size_t count)
 {
     gm_json_open(json, "frames", '[');
-    for (size_t i = 0; i < block->frame_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         gm_json_open_flat(json, NULL, '{');
-        gm_json_string(json, "name", block->frames[i].name);
-        gm_json_string(json, "filename", block->frames[i].filename);
-        gm_json_number(json, "line", block->frames[i].line);
+        gm_json_string(json, "name", frames[i].name);
+        gm_json_string(json, "filename", frames[i].filename);
+        gm_json_number(json, "line", frames[i].line);
         gm_json_close(json, '}');
     }
     gm_json_close(json, ']');
@@ -68,7 +68,7 @@ static void add_pin(struct gm_json *json, const struct gm_pin_row *pin, bool wit
     gm_json_string(json, "category", block->category);
     gm_json_string(json, "site", block->site);
     if (with_stack)
-        gm_json_frames(json, block);
+        gm_json_frames(json, block->frames, block->frame_count);
     gm_json_close(json, '}');
 }
 
@@ -159,56 +159,4 @@ void gm_json_devices(struct gm_json *json, const struct gm_report *report)
     for (size_t i = 0; i < report->device_count; i++)
         add_device(json, &report->devices[i]);
     gm_json_close(json, ']');
-}
-
-/* `peak` is NULL if none was computed. Null: peaks of block bytes, which need the allocator's rounding and splitting.
- */
-static void add_trace(struct gm_json *json, const struct gm_device_report *device, const struct gm_peak *peak)
-{
-    const struct gm_trace_counts *t = &device->trace;
-    gm_json_open(json, NULL, '{');
-    gm_json_signed(json, "device", device->device);
-    gm_json_number(json, "events", t->events);
-    gm_json_number(json, "allocs", t->allocs);
-    gm_json_number(json, "frees", t->frees);
-    gm_json_number(json, "ooms", t->ooms);
-    gm_json_number(json, "segment_allocs", t->segment_allocs);
-    gm_json_number(json, "segment_frees", t->segment_frees);
-    gm_json_number(json, "segment_maps", t->segment_maps);
-    gm_json_number(json, "segment_unmaps", t->segment_unmaps);
-    gm_json_number(json, "peak_requested_bytes", peak == NULL ? GM_REPORT_NONE : peak->requested);
-    gm_json_null(json, "peak_allocated_bytes");
-    gm_json_null(json, "peak_active_bytes");
-    gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
-    gm_json_number(json, "peak_event", peak == NULL ? GM_REPORT_NONE : peak->event);
-    gm_json_number(json, "peak_time_us", peak == NULL ? GM_REPORT_NONE : peak->time_us);
-    if (peak == NULL)
-        gm_json_null(json, "categories_at_peak");
-    else
-        gm_json_slices(json, "categories_at_peak", peak->categories, peak->category_count, peak->requested);
-    gm_json_null(json, "roles_at_peak");
-    gm_json_number(json, "other_events", t->others);
-    gm_json_number(json, "max_entries", t->max_entries);
-    if (t->overflowed < 0)
-        gm_json_null(json, "overflowed");
-    else
-        gm_json_bool(json, "overflowed", t->overflowed != 0);
-    gm_json_number(json, "span_us", t->span_us);
-    gm_json_close(json, '}');
-}
-
-void gm_json_timeline(struct gm_json *json, const struct gm_report *report)
-{
-    bool any = false;
-    for (size_t i = 0; i < report->device_count; i++)
-        any = any || report->devices[i].trace.events > 0;
-    if (!any)
-        return;
-    gm_json_open(json, "timeline", '{');
-    gm_json_open(json, "devices", '[');
-    for (size_t i = 0; i < report->device_count; i++)
-        if (report->devices[i].trace.events > 0)
-            add_trace(json, &report->devices[i], report->peaks == NULL ? NULL : &report->peaks[i]);
-    gm_json_close(json, ']');
-    gm_json_close(json, '}');
 }

@@ -89,21 +89,36 @@ void gm_md_unfold(struct gm_text *out)
     gm_text_add(out, "\n</details>\n");
 }
 
-static void add_verdict(struct gm_text *out, const struct gm_report *report)
+static void add_salvaged(struct gm_text *out, const struct gm_report *report)
 {
-    struct gm_verdict verdict;
-    gm_verdict_make(&verdict, report);
-    if (report->snapshot.is_salvaged) {
-        gm_text_printf(
-            out,
-            "> [!WARNING]\n> The file is damaged and was salvaged: only what is complete before byte %" PRIu64
-            " of it was read. Reason: ",
-            report->snapshot.salvaged_offset);
-        gm_md_prose(out, report->snapshot.salvaged_reason != NULL ? report->snapshot.salvaged_reason : "", 300);
+    if (!report->snapshot.is_salvaged)
+        return;
+    gm_text_printf(out,
+                   "> [!WARNING]\n> The file is damaged and was salvaged: only what is complete before byte %" PRIu64
+                   " of it was read. Reason: ",
+                   report->snapshot.salvaged_offset);
+    gm_md_prose(out, report->snapshot.salvaged_reason != NULL ? report->snapshot.salvaged_reason : "", 300);
+    gm_text_add(out, "\n\n");
+}
+
+/* What the command line left out, as said of the first device that it is said of: the options are the same for all. */
+static void add_filter(struct gm_text *out, const struct gm_report *report)
+{
+    for (size_t i = 0; i < report->device_count; i++) {
+        struct gm_view view;
+        if (!gm_view_of(&view, report, i) || view.timeline->filter == NULL)
+            continue;
+        gm_text_add(out, "**Filtered:** ");
+        gm_md_prose(out, view.timeline->filter, 300);
         gm_text_add(out, "\n\n");
+        return;
     }
+}
+
+static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
+{
     for (size_t i = 0; i < GM_VERDICT_LINES; i++) {
-        const struct gm_verdict_line *line = gm_verdict_line(&verdict, i);
+        const struct gm_verdict_line *line = &verdict->lines[i];
         gm_text_printf(out, "- **%s:** ", line->label);
         for (size_t k = 0; k < line->count; k++) {
             gm_text_add(out, k > 0 ? ", " : "");
@@ -184,22 +199,21 @@ static void add_devices(struct gm_text *out, const struct gm_report *report)
     }
 }
 
-static void add_categories(struct gm_text *out, const struct gm_report *report)
+static void add_slices(struct gm_text *out, const char *title, const struct gm_report *report,
+                       const struct gm_slice *slices, size_t count)
 {
-    gm_text_add(out, "\n## Memory by category\n\n");
-    if (report->category_count == 0) {
+    if (count == 0) {
         gm_text_add(out, "No block is allocated.\n");
         return;
     }
-    gm_text_add(out, "| Category | Size | Share | Blocks |\n|:--|--:|--:|--:|\n");
-    for (size_t i = 0; i < report->category_count && gm_md_room(out, report->category_count - i); i++) {
-        const struct gm_slice *c = &report->categories[i];
+    gm_text_printf(out, "| %s | Size | Share | Blocks |\n|:--|--:|--:|--:|\n", title);
+    for (size_t i = 0; i < count && gm_md_room(out, count - i); i++) {
         gm_text_add(out, "| ");
-        gm_md_prose(out, c->name, GM_MD_NAME);
+        gm_md_prose(out, slices[i].name, GM_MD_NAME);
         gm_text_add(out, " |");
-        gm_md_size_cell(out, c->bytes);
-        gm_md_percent_cell(out, c->bytes, report->totals.allocated);
-        gm_md_count_cell(out, c->blocks);
+        gm_md_size_cell(out, slices[i].bytes);
+        gm_md_percent_cell(out, slices[i].bytes, report->totals.allocated);
+        gm_md_count_cell(out, slices[i].blocks);
         gm_text_add_char(out, '\n');
     }
 }
@@ -299,28 +313,75 @@ static void add_source(struct gm_text *out, const struct gm_report *report)
                    gm_plural(report->snapshot.events));
 }
 
-void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
+/* The chart that stands on top: the timeline if there is one. NULL: there are no charts. */
+static const char *const *first_chart(const char *const *charts)
 {
-    gm_text_add(out, "# GPU memory: ");
-    gm_md_name(out, report->run_name, GM_MD_PATH, false);
-    gm_text_add(out, "\n\n");
-    add_verdict(out, report);
-    if (charts != NULL && charts[0] != NULL) {
-        add_image(out, charts);
-        gm_text_add(out, "\nImages do not travel with pasted text: drag the PNG files into the pull request.\n");
+    if (charts == NULL || charts[0] == NULL)
+        return NULL;
+    for (const char *const *chart = charts; chart[0] != NULL; chart += 2)
+        if (strcmp(chart[0], "memory_timeline.png") == 0)
+            return chart;
+    return charts;
+}
+
+static void add_charts(struct gm_text *out, const char *const *charts, const char *const *first)
+{
+    bool has_title = false;
+    for (const char *const *chart = charts; chart != NULL && chart[0] != NULL; chart += 2) {
+        if (chart == first)
+            continue;
+        if (!has_title)
+            gm_text_add(out, "\n## Charts\n");
+        has_title = true;
+        add_image(out, chart);
     }
-    add_source(out, report);
+}
+
+static void add_state(struct gm_text *out, const struct gm_report *report)
+{
+    if (gm_view_count(report) > 0) {
+        struct gm_verdict verdict;
+        gm_verdict_of_end(&verdict, report);
+        gm_text_add(out, "\n## State at the end\n\n");
+        add_verdict(out, &verdict);
+    }
     add_summary(out, report);
     add_devices(out, report);
-    add_categories(out, report);
+    gm_text_add(out, "\n## Memory by category\n\n");
+    add_slices(out, "Category", report, report->categories, report->category_count);
+    if (report->roles != NULL) {
+        gm_text_add(out, "\n## Memory by role\n\n");
+        add_slices(out, "Role", report, report->roles, report->role_count);
+    }
     add_sites(out, report);
     add_top_blocks(out, report);
     add_findings(out, report);
-    if (charts != NULL && charts[0] != NULL && charts[2] != NULL) {
-        gm_text_add(out, "\n## Charts\n");
-        for (const char *const *chart = charts + 2; chart[0] != NULL; chart += 2)
-            add_image(out, chart);
+}
+
+void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
+{
+    struct gm_verdict verdict;
+    const char *const *first = first_chart(charts);
+    gm_verdict_make(&verdict, report);
+    gm_text_add(out, "# GPU memory: ");
+    gm_md_name(out, report->run_name, GM_MD_PATH, false);
+    gm_text_add(out, "\n\n");
+    add_salvaged(out, report);
+    add_filter(out, report);
+    add_verdict(out, &verdict);
+    if (first != NULL) {
+        add_image(out, first);
+        gm_text_add(out, "\nImages do not travel with pasted text: drag the PNG files into the pull request.\n");
     }
+    add_source(out, report);
+    gm_md_peak(out, report);
+    gm_md_ooms(out, report);
+    gm_md_peak_details(out, report);
+    gm_md_steps(out, report);
+    gm_md_history(out, report);
+    gm_md_books(out, report);
+    add_state(out, report);
+    add_charts(out, charts, first);
     gm_text_add(out, "\n## Details\n");
     gm_md_pins(out, report);
     gm_md_pools(out, report);

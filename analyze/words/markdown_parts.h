@@ -10,6 +10,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
+#include "analyze/words/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,15 +24,27 @@ bool gm_md_room(struct gm_text *out, size_t left);
 void gm_md_name(struct gm_text *out, const char *name, size_t columns, bool keep_tail);
 /* A call site as a code span; "-" if no stack was recorded. */
 void gm_md_site(struct gm_text *out, const char *site);
+/* The same, but what has no stack in words, and "-" for NULL. */
+void gm_md_label(struct gm_text *out, const char *label);
 /* Prose, cut likewise. */
 void gm_md_prose(struct gm_text *out, const char *text, size_t columns);
 /* " 1.50 GiB |": one cell. */
 void gm_md_size_cell(struct gm_text *out, uint64_t bytes);
 void gm_md_count_cell(struct gm_text *out, uint64_t count);
 void gm_md_percent_cell(struct gm_text *out, uint64_t part, uint64_t whole);
+void gm_md_event_cell(struct gm_text *out, uint64_t event);
+void gm_md_since_cell(struct gm_text *out, const struct gm_view *view, uint64_t time_us);
 /* A collapsed part: <details><summary>title</summary>, blank line. */
 void gm_md_fold(struct gm_text *out, const char *title);
 void gm_md_unfold(struct gm_text *out);
+
+/* Nothing without a trace. */
+void gm_md_peak(struct gm_text *out, const struct gm_report *report);
+void gm_md_peak_details(struct gm_text *out, const struct gm_report *report);
+void gm_md_ooms(struct gm_text *out, const struct gm_report *report);
+void gm_md_books(struct gm_text *out, const struct gm_report *report);
+void gm_md_steps(struct gm_text *out, const struct gm_report *report);
+void gm_md_history(struct gm_text *out, const struct gm_report *report);
 
 void gm_md_stacks(struct gm_text *out, const struct gm_report *report);
 void gm_md_pins(struct gm_text *out, const struct gm_report *report);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis_report.txt: the five lines that matter, then sections. 80 columns.
+ * analysis_report.txt: the five lines that matter, then sections: the trace first, then the state at the end. 80
+ * columns.
  */
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL = 10, VERDICT_LABEL = 8 };
+enum { LABEL = 10 };
 
 void gm_text_section(struct gm_text *out, const char *title)
 {
@@ -32,36 +32,40 @@ void gm_text_size(struct gm_text *out, uint64_t bytes, size_t columns)
 void gm_text_count(struct gm_text *out, uint64_t count, size_t columns)
 {
     char s[GM_NUMBER_TEXT];
-    gm_columns_cell(out, gm_count_format(s, count), columns, GM_CELL_RIGHT);
+    gm_text_add_char(out, ' '); /* also between figures that are too wide */
+    gm_columns_cell(out, gm_count_format(s, count), columns - 1, GM_CELL_RIGHT);
 }
 
 void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole)
 {
     char s[GM_NUMBER_TEXT];
     gm_share_format(s, part, whole);
-    gm_columns_cell(out, s, whole == 0 ? 8 : 6, GM_CELL_RIGHT);
-    gm_text_add(out, whole == 0 ? "" : " %");
+    bool is_known = whole != 0 && part != GM_REPORT_NONE && whole != GM_REPORT_NONE;
+    gm_columns_cell(out, s, is_known ? 6 : 8, GM_CELL_RIGHT);
+    gm_text_add(out, is_known ? " %" : "");
 }
 
-/* As many pieces as fit the line. The first is cut if it must be, later ones only if half of one still says something:
- * sentences, not figures. */
-static void add_verdict_line(struct gm_text *out, const struct gm_verdict_line *line, bool are_sentences)
+static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
 {
-    gm_columns_cell(out, line->label, VERDICT_LABEL, GM_CELL_LEFT);
-    size_t left = GM_LINE - VERDICT_LABEL;
-    for (size_t i = 0; i < line->count; i++) {
-        size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
-        if (i > 0 && wants > left && !(are_sentences && left > GM_LINE / 4))
-            break;
-        gm_text_add(out, i > 0 ? ", " : "");
-        gm_columns_cut(out, line->pieces[i], left - comma, false);
-        left -= wants < left ? wants : left;
+    for (size_t i = 0; i < GM_VERDICT_LINES; i++)
+        gm_verdict_line_add(out, &verdict->lines[i]);
+}
+
+/* What the command line left out: the figures below are of the rest. Once if it is the same for all devices. */
+static void add_filters(struct gm_text *out, const struct gm_report *report)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < report->device_count; i++) {
+        struct gm_view view;
+        const char *filter = gm_view_of(&view, report, i) ? view.timeline->filter : NULL;
+        if (filter == NULL || (last != NULL && strcmp(last, filter) == 0))
+            continue;
+        gm_text_add(out, "FILTERED  ");
+        gm_columns_wrap(out, filter, LABEL);
+        last = filter;
     }
-    if (line->site != NULL && left > 2) {
-        gm_text_add(out, ": ");
-        gm_site_add(out, line->site, left - 2);
-    }
-    gm_text_add_char(out, '\n');
+    if (last != NULL)
+        gm_text_add_char(out, '\n');
 }
 
 static void add_salvaged(struct gm_text *out, const struct gm_report *report)
@@ -153,6 +157,19 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     gm_text_add(out, "  Grades: over 98 % excellent, 95 to 98 % good, below that poor.\n");
 }
 
+static void add_slices(struct gm_text *out, const struct gm_report *report, const struct gm_slice *slices, size_t count)
+{
+    gm_text_printf(out, "  %-36s%12s%12s%8s\n", "", "size", "blocks", "share");
+    for (size_t i = 0; i < count; i++) {
+        gm_text_add(out, "  ");
+        gm_columns_cell(out, slices[i].name, 36, GM_CELL_LEFT);
+        gm_text_size(out, slices[i].bytes, 12);
+        gm_text_count(out, slices[i].blocks, 12);
+        gm_text_percent(out, slices[i].bytes, report->totals.allocated);
+        gm_text_add_char(out, '\n');
+    }
+}
+
 static void add_categories(struct gm_text *out, const struct gm_report *report)
 {
     gm_text_section(out, "MEMORY BY CATEGORY");
@@ -160,19 +177,30 @@ static void add_categories(struct gm_text *out, const struct gm_report *report)
         gm_text_add(out, "  No block is allocated.\n");
         return;
     }
-    gm_text_printf(out, "  %-36s%12s%12s%8s\n", "", "size", "blocks", "share");
-    for (size_t i = 0; i < report->category_count; i++) {
-        const struct gm_slice *c = &report->categories[i];
-        gm_text_add(out, "  ");
-        gm_columns_cell(out, c->name, 36, GM_CELL_LEFT);
-        gm_text_size(out, c->bytes, 12);
-        gm_text_count(out, c->blocks, 12);
-        gm_text_percent(out, c->bytes, report->totals.allocated);
-        gm_text_add_char(out, '\n');
-    }
+    add_slices(out, report, report->categories, report->category_count);
     char a[GM_NUMBER_TEXT];
     gm_text_printf(out, "  Of allocated bytes, %s %% have a recorded stack.\n",
                    gm_share_format(a, report->snapshot.live_bytes_with_stack, report->totals.allocated));
+}
+
+/* Roles are inferred from the trace, too: without one there are none. */
+static void add_roles(struct gm_text *out, const struct gm_report *report)
+{
+    if (report->roles == NULL)
+        return;
+    gm_text_section(out, "MEMORY BY ROLE");
+    if (report->role_count == 0)
+        gm_text_add(out, "  No block is allocated.\n");
+    else
+        add_slices(out, report, report->roles, report->role_count);
+}
+
+static void add_end(struct gm_text *out, const struct gm_report *report)
+{
+    struct gm_verdict verdict;
+    gm_verdict_of_end(&verdict, report);
+    gm_text_section(out, "STATE AT THE END");
+    add_verdict(out, &verdict);
 }
 
 static void add_findings(struct gm_text *out, const struct gm_report *report)
@@ -212,11 +240,21 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     struct gm_verdict verdict;
     gm_verdict_make(&verdict, report);
     add_salvaged(out, report);
-    for (size_t i = 0; i < GM_VERDICT_LINES; i++)
-        add_verdict_line(out, gm_verdict_line(&verdict, i), gm_verdict_line(&verdict, i) == &verdict.finding);
+    add_filters(out, report);
+    add_verdict(out, &verdict);
     add_source(out, report);
+    if (gm_view_count(report) > 0) {
+        gm_text_peak(out, report);
+        gm_text_timeline(out, report);
+        gm_text_peak_tables(out, report);
+        gm_text_steps(out, report);
+        gm_text_ooms(out, report);
+        gm_text_history(out, report);
+        add_end(out, report);
+    }
     add_summary(out, report);
     add_categories(out, report);
+    add_roles(out, report);
     gm_text_sites(out, report);
     gm_text_top_blocks(out, report);
     gm_text_fragmentation(out, report);

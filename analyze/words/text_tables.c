@@ -128,42 +128,7 @@ void gm_text_streams(struct gm_text *out, const struct gm_report *report)
     }
 }
 
-static void add_peak_row(struct gm_text *out, const char *name, uint64_t bytes, uint64_t blocks, uint64_t whole)
-{
-    gm_text_add(out, "      ");
-    gm_columns_cell(out, name, 26, GM_CELL_LEFT);
-    gm_text_size(out, bytes, 12);
-    gm_text_count(out, blocks, 12);
-    gm_text_percent(out, bytes, whole);
-    gm_text_add_char(out, '\n');
-}
-
-/* What the peak of requested bytes was made of: the largest categories, and the rest as one row. */
-static void add_peak(struct gm_text *out, const struct gm_peak *peak)
-{
-    enum { SHOWN = 8 };
-    char a[GM_NUMBER_TEXT];
-    gm_text_printf(out, "    Peak of requested bytes: %s, ", gm_bytes_format(a, peak->requested));
-    if (peak->event == GM_REPORT_NONE)
-        gm_text_add(out, "before the first event. Live then:\n");
-    else
-        gm_text_printf(out, "after event %s. Live then:\n", gm_count_format(a, peak->event));
-    uint64_t rest = peak->requested, rest_blocks = 0;
-    for (size_t i = 0; i < peak->category_count; i++) {
-        const struct gm_slice *c = &peak->categories[i];
-        if (i >= SHOWN) {
-            rest_blocks += c->blocks;
-            continue;
-        }
-        rest -= c->bytes < rest ? c->bytes : rest;
-        add_peak_row(out, c->name, c->bytes, c->blocks, peak->requested);
-    }
-    if (rest_blocks > 0)
-        add_peak_row(out, "smaller categories", rest, rest_blocks, peak->requested);
-}
-
-/* `peak` is NULL if none was computed. */
-static void add_trace(struct gm_text *out, const struct gm_device_report *d, const struct gm_peak *peak)
+static void add_trace(struct gm_text *out, const struct gm_device_report *d)
 {
     const struct gm_trace_counts *t = &d->trace;
     const struct {
@@ -193,8 +158,6 @@ static void add_trace(struct gm_text *out, const struct gm_device_report *d, con
         gm_text_printf(out, "    %-28s%14s\n", "room in the recorder", gm_count_format(a, t->max_entries));
     if (t->overflowed > 0)
         gm_text_add(out, "    The recorder was full: events before the first one here are lost.\n");
-    if (peak != NULL && peak->category_count > 0)
-        add_peak(out, peak);
 }
 
 void gm_text_trace(struct gm_text *out, const struct gm_report *report)
@@ -204,7 +167,7 @@ void gm_text_trace(struct gm_text *out, const struct gm_report *report)
     for (size_t i = 0; i < report->device_count; i++) {
         if (report->devices[i].trace.events == 0)
             continue;
-        add_trace(out, &report->devices[i], report->peaks == NULL ? NULL : &report->peaks[i]);
+        add_trace(out, &report->devices[i]);
         any = true;
     }
     if (!any)

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void piece(struct gm_verdict_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum { LABEL = 8 };
 
-static void piece(struct gm_verdict_line *line, const char *format, ...)
+void gm_verdict_piece(struct gm_verdict_line *line, const char *format, ...)
 {
     if (line->count == GM_VERDICT_PIECES)
         return;
@@ -47,20 +47,21 @@ static void make_memory(struct gm_verdict_line *line, const struct gm_report *re
             peak = p;
     }
     if (t->reserved == 0) {
-        piece(line, "nothing is reserved in this snapshot");
+        gm_verdict_piece(line, "nothing is reserved in this snapshot");
     } else {
-        piece(line, "%s reserved", gm_size_format(a, t->reserved));
-        piece(line, "%s allocated", gm_size_format(a, t->allocated));
+        gm_verdict_piece(line, "%s reserved", gm_size_format(a, t->reserved));
+        gm_verdict_piece(line, "%s allocated", gm_size_format(a, t->allocated));
         if (with_cached && t->inactive > 0)
-            piece(line, "%s cached (%s releasable)", gm_size_format(a, t->inactive),
-                  gm_size_format((char[GM_SIZE_TEXT]){0}, report->fragmentation.releasable));
-        piece(line, "efficiency %s %% (%s)", gm_share_format(b, t->allocated, t->reserved),
-              gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+            gm_verdict_piece(line, "%s cached (%s releasable)", gm_size_format(a, t->inactive),
+                             gm_size_format((char[GM_SIZE_TEXT]){0}, report->fragmentation.releasable));
+        gm_verdict_piece(line, "efficiency %s %% (%s)", gm_share_format(b, t->allocated, t->reserved),
+                         gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
         if (report->device_count > 1)
-            piece(line, "%zu devices", report->device_count);
+            gm_verdict_piece(line, "%zu devices", report->device_count);
     }
     if (peak > 0)
-        piece(line, "peak reserved %s%s", gm_size_format(a, peak), report->device_count > 1 ? " on one device" : "");
+        gm_verdict_piece(line, "peak reserved %s%s", gm_size_format(a, peak),
+                         report->device_count > 1 ? " on one device" : "");
 }
 
 static void make_largest(struct gm_verdict_line *line, const struct gm_report *report)
@@ -70,11 +71,11 @@ static void make_largest(struct gm_verdict_line *line, const struct gm_report *r
         const struct gm_slice *c = &report->categories[i];
         char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
         if (c->bytes > 0)
-            piece(line, "%s %s (%s %%)", c->name, gm_size_format(a, c->bytes),
-                  gm_share_format(b, c->bytes, report->totals.allocated));
+            gm_verdict_piece(line, "%s %s (%s %%)", c->name, gm_size_format(a, c->bytes),
+                             gm_share_format(b, c->bytes, report->totals.allocated));
     }
     if (line->count == 0)
-        piece(line, "no block is allocated");
+        gm_verdict_piece(line, "no block is allocated");
 }
 
 static void make_cached(struct gm_verdict_line *line, const struct gm_report *report)
@@ -83,43 +84,44 @@ static void make_cached(struct gm_verdict_line *line, const struct gm_report *re
     const struct gm_fragmentation *f = &report->fragmentation;
     char a[GM_SIZE_TEXT];
     if (report->totals.inactive == 0) {
-        piece(line, "nothing");
+        gm_verdict_piece(line, "nothing");
     } else {
-        piece(line, "%s unused: %s can be released", gm_size_format(a, report->totals.inactive),
-              gm_size_format((char[GM_SIZE_TEXT]){0}, f->releasable));
-        piece(line, "%s stranded", gm_size_format(a, f->stranded));
+        gm_verdict_piece(line, "%s unused: %s can be released", gm_size_format(a, report->totals.inactive),
+                         gm_size_format((char[GM_SIZE_TEXT]){0}, f->releasable));
+        gm_verdict_piece(line, "%s stranded", gm_size_format(a, f->stranded));
     }
     if (report->totals.pending > 0)
-        piece(line, "%s pending free", gm_size_format(a, report->totals.pending));
+        gm_verdict_piece(line, "%s pending free", gm_size_format(a, report->totals.pending));
 }
 
 static void make_finding(struct gm_verdict_line *line, const struct gm_report *report)
 {
     line->label = "Finding";
+    line->are_sentences = true;
     const struct gm_finding *f = report->finding_count > 0 ? &report->findings[0] : NULL;
     uint64_t ooms = 0;
     for (size_t i = 0; i < report->device_count; i++)
         ooms += report->devices[i].trace.ooms;
     if (ooms > 0 && (f == NULL || strcmp(f->id, "out-of-memory") != 0))
-        piece(line, "ran out of memory %" PRIu64 " time%s", ooms, gm_plural(ooms));
+        gm_verdict_piece(line, "ran out of memory %" PRIu64 " time%s", ooms, gm_plural(ooms));
     if (f != NULL && f->bytes != GM_REPORT_NONE)
-        piece(line, "%s: %s (%s)", gm_severity_name(f->severity), f->title,
-              gm_size_format((char[GM_SIZE_TEXT]){0}, f->bytes));
+        gm_verdict_piece(line, "%s: %s (%s)", gm_severity_name(f->severity), f->title,
+                         gm_size_format((char[GM_SIZE_TEXT]){0}, f->bytes));
     else if (f != NULL)
-        piece(line, "%s: %s", gm_severity_name(f->severity), f->title);
+        gm_verdict_piece(line, "%s: %s", gm_severity_name(f->severity), f->title);
     if (report->finding_count > 1)
-        piece(line, "%zu more", report->finding_count - 1);
+        gm_verdict_piece(line, "%zu more", report->finding_count - 1);
     if (line->count == 0)
-        piece(line, "nothing stands out");
+        gm_verdict_piece(line, "nothing stands out");
 }
 
 static void make_place(struct gm_verdict_line *line, const struct gm_report *report, uint64_t bytes, uint64_t blocks,
                        const char *site)
 {
     char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    piece(line, "%s (%s %%) in %s block%s", gm_size_format(a, bytes),
-          gm_share_format(b, bytes, report->totals.allocated), blocks == 1 ? "one" : gm_count_format(c, blocks),
-          gm_plural(blocks));
+    gm_verdict_piece(line, "%s (%s %%) in %s block%s", gm_size_format(a, bytes),
+                     gm_share_format(b, bytes, report->totals.allocated),
+                     blocks == 1 ? "one" : gm_count_format(c, blocks), gm_plural(blocks));
     line->site = site;
 }
 
@@ -134,9 +136,9 @@ static void make_largest_block(struct gm_verdict_line *line, const struct gm_rep
         return;
     }
     if (report->totals.allocated == 0)
-        piece(line, "no block is allocated");
+        gm_verdict_piece(line, "no block is allocated");
     else
-        piece(line, "no stack recorded for what is allocated");
+        gm_verdict_piece(line, "no stack recorded for what is allocated");
 }
 
 /* Whether stacks say so little of what is allocated that the largest site among them would mislead. */
@@ -152,7 +154,7 @@ static void make_stackless(struct gm_verdict_line *line, const struct gm_report 
     uint64_t allocated = report->totals.allocated;
     gm_percent_format(share, allocated - report->snapshot.live_bytes_with_stack, allocated, 1);
     bool is_rounded_up = strcmp(share, "100.0") == 0; /* there is a stack, if only one */
-    piece(line, "no stack recorded for %s %% of what is allocated", is_rounded_up ? "over 99.9" : share);
+    gm_verdict_piece(line, "no stack recorded for %s %% of what is allocated", is_rounded_up ? "over 99.9" : share);
 }
 
 /* The largest site that has a stack. */
@@ -173,23 +175,46 @@ static void make_where(struct gm_verdict_line *line, const struct gm_report *rep
     make_largest_block(line, report);
 }
 
-void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
+void gm_verdict_of_end(struct gm_verdict *verdict, const struct gm_report *report)
 {
     *verdict = (struct gm_verdict){0};
-    make_memory(&verdict->memory, report, false);
-    make_largest(&verdict->largest, report);
-    make_where(&verdict->where, report);
-    make_finding(&verdict->finding, report);
-    make_cached(&verdict->cached, report);
+    make_memory(&verdict->lines[0], report, false);
+    make_largest(&verdict->lines[1], report);
+    make_where(&verdict->lines[2], report);
+    make_finding(&verdict->lines[3], report);
+    make_cached(&verdict->lines[4], report);
 }
 
-const struct gm_verdict_line *gm_verdict_line(const struct gm_verdict *verdict, size_t i)
+void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
 {
-    const struct gm_verdict_line *lines[GM_VERDICT_LINES] = {&verdict->memory, &verdict->largest, &verdict->where,
-                                                             &verdict->finding, &verdict->cached};
-    return lines[i];
+    if (!gm_verdict_of_peak(verdict, report))
+        gm_verdict_of_end(verdict, report);
 }
 
+/* As many pieces as fit the line. The first is cut if it must be, later ones only if they are sentences, not figures.
+ * The site belongs to the last piece: it goes with it. */
+void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line)
+{
+    gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
+    size_t left = GM_LINE - LABEL, i = 0;
+    bool is_cut = false;
+    for (; i < line->count && !is_cut; i++) {
+        size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
+        is_cut = wants > left;
+        if (i > 0 && is_cut && !(line->are_sentences && left > GM_LINE / 4))
+            break;
+        gm_text_add(out, i > 0 ? ", " : "");
+        gm_columns_cut(out, line->pieces[i], left - comma, false);
+        left -= wants < left ? wants : left;
+    }
+    if (line->site != NULL && i == line->count && !is_cut && left > 2) {
+        gm_text_add(out, ": ");
+        gm_site_add(out, line->site, left - 2);
+    }
+    gm_text_add_char(out, '\n');
+}
+
+/* One line of the summary, which has no width. */
 static void add_line(struct gm_text *out, const struct gm_verdict_line *line)
 {
     gm_text_printf(out, "%-8s", line->label);
@@ -204,18 +229,30 @@ static void add_line(struct gm_text *out, const struct gm_verdict_line *line)
     gm_text_add_char(out, '\n');
 }
 
+/* Four lines: those of the peak with the first two in one, or those of the end without the last. */
+static void add_lines(struct gm_text *out, struct gm_verdict *verdict, const struct gm_report *report)
+{
+    struct gm_verdict_line *first = &verdict->lines[0];
+    bool is_of_peak = gm_verdict_of_peak(verdict, report);
+    if (is_of_peak) {
+        for (size_t i = 0; i < verdict->lines[1].count; i++)
+            gm_verdict_piece(first, "%s", verdict->lines[1].pieces[i]);
+    } else {
+        gm_verdict_of_end(verdict, report);
+        *first = (struct gm_verdict_line){0};
+        make_memory(first, report, true);
+    }
+    if (report->snapshot.is_salvaged)
+        gm_verdict_piece(first, "SALVAGED: incomplete");
+    add_line(out, first);
+    for (size_t i = is_of_peak ? 2 : 1; i < (is_of_peak ? 5 : 4); i++)
+        add_line(out, &verdict->lines[i]);
+}
+
 void gm_words_summary(struct gm_text *out, const struct gm_report *report, const char *directory)
 {
     struct gm_verdict verdict;
-    gm_verdict_make(&verdict, report);
-    verdict.memory = (struct gm_verdict_line){0};
-    make_memory(&verdict.memory, report, true);
-    if (report->snapshot.is_salvaged)
-        piece(&verdict.memory, "SALVAGED: incomplete");
-    add_line(out, &verdict.memory);
-    add_line(out, &verdict.largest);
-    add_line(out, &verdict.where);
-    add_line(out, &verdict.finding);
+    add_lines(out, &verdict, report);
     gm_text_add(out, "Report  ");
     for (; *directory != '\0'; directory++) /* bytes as they are: a path must stay usable; but only one line */
         gm_text_add_char(out, (unsigned char)*directory < 0x20 || *directory == 0x7f ? '?' : *directory);

@@ -14,6 +14,8 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report);
 void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts);
 /* analysis.json: schema gmanalyze.analysis/1, one object, with a final newline. */
 void gm_words_json(struct gm_text *out, const struct gm_report *report);
+/* For --explain: of each device what inferred the roles, how sure that is, and how much it decided; 80 columns. */
+void gm_words_explain(struct gm_text *out, const struct gm_report *report);
 /* Five lines for a terminal; the last names `directory`. */
 void gm_words_summary(struct gm_text *out, const struct gm_report *report, const char *directory);
 

@@ -160,7 +160,7 @@ enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uin
         b->size = size;
         if (above->size > 0) {
             set_free_start(space, next);
-            } else {
+        } else {
             b->next = above->next;
             if (above->next != GM_SPACE_NONE)
                 space->blocks.v[above->next].prev = block;

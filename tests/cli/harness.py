@@ -17,6 +17,10 @@ BINARY = os.environ.get("GMANALYZE") or sys.exit("GMANALYZE names the binary to 
 CHARTS = {"memory_overview.png", "top_consumers.png", "category_breakdown.png", "size_distribution.png",
           "memory_efficiency.png"}
 TEXTS = {"analysis_report.txt", "README.md", "analysis.json"}
+TRACE_CHARTS = {"memory_timeline.png", "peak_breakdown.png", "fragmentation_map.png", "flamegraph.png", "flamegraph.svg"}
+TRACE_FILES = {"timeline.csv"}
+EXPORTS = {"folded": "peak.folded", "speedscope": "peak.speedscope.json", "perfetto": "timeline.perfetto.json",
+           "pprof": "peak.pb.gz"}
 MIB = 1 << 20
 
 
@@ -91,6 +95,7 @@ class Case(unittest.TestCase):
         path = self.at(results, run)
         names = set(os.listdir(path))
         self.assertLessEqual(TEXTS | (CHARTS if charts else set()), names, run)
+        self.assertIn(len(names & TRACE_CHARTS), (0, len(TRACE_CHARTS)), run)
         for name in names:
             self.assertGreater(os.path.getsize(os.path.join(path, name)), 0, name)
         with open(os.path.join(path, "analysis.json"), "rb") as file:

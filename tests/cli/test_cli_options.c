@@ -21,7 +21,18 @@ struct values {
     uint64_t size;
     double percent;
     bool flag, other;
+    int letters; /* one bit for each of a to z */
 };
+
+static bool parse_letters(const char *text, void *value)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < 'a' || *at > 'z')
+            return false;
+        *(int *)value |= 1 << (*at - 'a');
+    }
+    return *text != '\0';
+}
 
 #define AT(field) .offset = offsetof(struct values, field)
 
@@ -34,6 +45,7 @@ static const struct gm_option table[] = {
     {'g', "a-flag-with-a-very-long-name", NULL,
      "this text is long enough that it has to be broken into two lines somewhere about here", GM_OPTION_FLAG,
      AT(other)},
+    {0, "letters", "LETTERS", "a set", GM_OPTION_PARSED, AT(letters), .parse = parse_letters, .wants = "as in abc"},
     {'h', "help", NULL, "help", GM_OPTION_HELP, .offset = 0},
     {0, "version", NULL, "version", GM_OPTION_VERSION, .offset = 0},
 };
@@ -90,6 +102,20 @@ static void test_values(void **state)
     assert_false(values.other);
 }
 
+/* Each occurrence of an option with a parser of its own sees what those before it left. */
+static void test_own_parser(void **state)
+{
+    (void)state;
+    char w0[] = "prog", w1[] = "--letters=ac", w2[] = "--letters", w3[] = "z";
+    char *words[MOST] = {w0, w1, w2, w3};
+    struct values values = {0};
+    int operands = -1;
+    enum gm_parsed parsed;
+    assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(values.letters, 1 | 4 | 1 << 25);
+    assert_int_equal(operands, 0);
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -127,6 +153,8 @@ static void test_errors(void **state)
     expect_error("--text needs an argument: T", "--text", NULL);
     expect_error("-t needs an argument: T", "-t", NULL);
     expect_error("--flag takes no argument", "--flag=yes", NULL);
+    expect_error("--letters: 'a-c' is no LETTERS (as in abc)", "--letters=a-c", NULL);
+    expect_error("--letters: '' is no LETTERS (as in abc)", "--letters", "");
     expect_error("-i: '6' is no whole number from -5 to 5", "-i6", NULL);
     expect_error("--integer: '' is no whole number from -5 to 5", "--integer=", NULL);
     expect_error("--integer: '+1' is no whole number from -5 to 5", "--integer", "+1");
@@ -154,6 +182,7 @@ static void test_help_page(void **state)
                                   "  -g, --a-flag-with-a-very-long-name\n"
                                   "                          this text is long enough that it has to be broken into\n"
                                   "                          two lines somewhere about here\n"
+                                  "      --letters LETTERS   a set\n"
                                   "  -h, --help              help\n"
                                   "      --version           version\n"
                                   "TAIL\n");
@@ -190,9 +219,9 @@ static void test_write_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_ends),      cmocka_unit_test(test_help_stops_parsing),
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_help_page), cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_write_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),   cmocka_unit_test(test_own_parser),
+                                       cmocka_unit_test(test_ends),     cmocka_unit_test(test_help_stops_parsing),
+                                       cmocka_unit_test(test_errors),   cmocka_unit_test(test_help_page),
+                                       cmocka_unit_test(test_messages), cmocka_unit_test(test_write_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,12 @@ import json
 import os
 import re
 
-from harness import CHARTS, MIB, SOURCE, TEXTS, Case, main, small_snapshot, write
+from harness import CHARTS, MIB, SOURCE, TEXTS, TRACE_CHARTS, TRACE_FILES, Case, main, small_snapshot, write
 
 OPTIONS = ["--results", "--name", "--json", "--categories", "--device", "--top", "--no-charts", "--salvage",
            "--fail-above", "--fail-below-efficiency", "--quiet", "--verbose", "--help", "--version", "-o", "-n", "-j",
-           "-q", "-v"]
+           "-q", "-v", "--from", "--to", "--stream", "--min-size", "--group", "--depth", "--explain", "--export",
+           "--csv-full"]
 
 
 class Help(Case):
@@ -43,7 +44,14 @@ class Usage(Case):
                           ["--device", "-1"], ["--fail-above", "lots"], ["--fail-above", "-1"],
                           ["--fail-below-efficiency", "101"], ["--fail-below-efficiency", "nan"],
                           ["--fail-below-efficiency", "1x"], ["--no-charts=yes"], ["--quiet=1"], ["-"] * 2,
-                          ["--results"], ["--jso", "x"]):
+                          ["--results"], ["--jso", "x"], ["--from", "yesterday"], ["--from", ""], ["--to", "-1"],
+                          ["--to", "3.5"], ["--to", "3h"], ["--from", "step:"], ["--from", "step:x"], ["--from", "event:1s"],
+                          ["--from", "9223372036854775808"], ["--to", "99999999999999s"], ["--from", "7", "--to", "6"],
+                          ["--from", "2s", "--to", "1999ms"], ["--stream", "main"], ["--stream", "--1"],
+                          ["--stream", "0x"], ["--stream", "12g"], ["--min-size", "big"], ["--group", "site"],
+                          ["--group", "Stack"], ["--depth", "0"], ["--depth", "many"], ["--export", "svg"],
+                          ["--export", ""], ["--export", "folded,"], ["--export", "folded;pprof"],
+                          ["--explain", "--json", "-"], ["--csv-full=1"], ["--explain=yes"]):
             with self.subTest(arguments=arguments):
                 done = self.run_it(*arguments, *([] if arguments in ([], ["--top"], ["--results"]) else ["snapshot.pickle"]),
                                    code=2)
@@ -198,14 +206,26 @@ class Values(Case):
         self.run_it("-q", "snapshot.pickle", "with")
         self.run_it("-q", "--no-charts", "snapshot.pickle", "without")
         without, with_them = sorted(self.runs(), key=lambda run: run.endswith("_with"))
-        self.assertEqual(set(os.listdir(self.at("results", with_them))), CHARTS | TEXTS)
-        self.assertEqual(set(os.listdir(self.at("results", without))), TEXTS)
-        for chart in CHARTS:
+        self.assertEqual(set(os.listdir(self.at("results", with_them))), CHARTS | TEXTS | TRACE_CHARTS | TRACE_FILES)
+        self.assertEqual(set(os.listdir(self.at("results", without))), TEXTS | TRACE_FILES)
+        with open(self.at("results", with_them, "README.md"), encoding="utf-8") as file:
+            shown = file.read()
+        for chart in CHARTS | TRACE_CHARTS - {"flamegraph.svg"}:
+            self.assertIn(f"({chart})", shown)
             with open(self.at("results", with_them, chart), "rb") as file:
                 self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
             self.assertLess(os.path.getsize(self.at("results", with_them, chart)), 150000)
         with open(self.at("results", without, "README.md"), encoding="utf-8") as file:
             self.assertNotIn(".png", file.read())
+
+    def test_charts_without_a_trace(self):
+        """What happened over time is not drawn, and the README does not mention it."""
+        write(self.at("bare.pickle"), small_snapshot()["segments"])
+        self.run_it("-q", "bare.pickle")
+        run = self.at("results", self.latest())
+        self.assertEqual(set(os.listdir(run)), CHARTS | TEXTS)
+        with open(os.path.join(run, "README.md"), encoding="utf-8") as file:
+            self.assertEqual(set(re.findall(r"\((\w+\.(?:png|svg))\)", file.read())), CHARTS)
 
     def test_device(self):
         write(self.at("two.pickle"), small_snapshot(devices=2))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gm_render_gallery DIR: every chart of every sample as DIR/SAMPLE.CHART.png, to be looked at.
+ * gm_render_gallery DIR: every chart of every sample as DIR/SAMPLE.CHART.png and the flame graph as SVG, to be
+ * looked at.
  * gm_render_gallery --bench [ROUNDS]: milliseconds per phase and kilobytes of each chart of the typical sample, drawn
  * by one thread, and the wall time of all charts with two threads, the painter's start included.
  */
@@ -18,6 +19,18 @@ static double now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static bool save(const char *path, const void *data, size_t length)
+{
+    FILE *f = fopen(path, "wb");
+    bool ok = f != NULL && fwrite(data, 1, length, f) == length;
+    if (f != NULL)
+        ok &= fclose(f) == 0;
+    if (!ok)
+        perror(path);
+    printf("%7.1f KB  %s\n", (double)length / 1e3, path);
+    return ok;
 }
 
 static int gallery(const char *directory)
@@ -42,14 +55,14 @@ static int gallery(const char *directory)
                 failures++;
                 continue;
             }
-            FILE *f = fopen(path, "wb");
-            if (f == NULL || fwrite(png.data, 1, png.length, f) != png.length || fclose(f) != 0) {
-                perror(path);
-                failures++;
-            }
-            printf("%7.1f KB  %s\n", (double)png.length / 1e3, path);
+            failures += !save(path, png.data, png.length);
             free(png.data);
         }
+        struct gm_text svg = {0};
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s." GM_FLAMEGRAPH_SVG, directory, sample_name((enum sample)s));
+        failures += gm_flamegraph_svg(&svg, &report, NULL) != GM_OK || !save(path, svg.data, svg.length);
+        gm_text_free(&svg);
         gm_report_free(&report);
     }
     gm_painter_free(painter);
@@ -91,7 +104,7 @@ static int bench_start(const struct gm_report *report)
         return 1;
     draw_charts(&jobs[0]);
     pthread_join(other, NULL);
-    printf("first use: painter %.2f ms, five charts with two threads %.2f ms\n", made - start, now_ms() - made);
+    printf("first use: painter %.2f ms, all charts with two threads %.2f ms\n", made - start, now_ms() - made);
     gm_painter_free(painter);
     return jobs[0].failures + jobs[1].failures > 0;
 }
@@ -123,6 +136,12 @@ static int bench_phases(const struct gm_report *report, int rounds)
         printf("%-26s%8.2f%8.2f%8.2f%9.2f%8.2f%8.1f\n", gm_chart_file_name((enum gm_chart)c), best.layout * 1e3,
                best.paint * 1e3, best.index * 1e3, best.compress * 1e3, best_sum * 1e3, (double)length / 1e3);
     }
+    double start = now_ms();
+    struct gm_text svg = {0};
+    if (gm_flamegraph_svg(&svg, report, NULL) != GM_OK)
+        return 1;
+    printf("%-59s%8.2f%8.1f\n", GM_FLAMEGRAPH_SVG, now_ms() - start, (double)svg.length / 1e3);
+    gm_text_free(&svg);
     gm_painter_free(painter);
     return 0;
 }

@@ -5,14 +5,16 @@
 #include "tests/render/samples.h"
 
 #include "analyze/base/size.h"
+#include "tests/render/traces.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[SAMPLE_COUNT] = {"typical", "eight",      "twenty", "many_small", "one_category",
-                                                "empty",   "all_cached", "absurd", "hostile"};
+static const char *const names[SAMPLE_COUNT] = {"typical",    "eight",      "twenty", "many_small", "one_category",
+                                                "empty",      "all_cached", "absurd", "hostile",    "bare",
+                                                "many_steps", "flat",       "spike",  "nothing",    "ragged"};
 
 const char *sample_name(enum sample sample)
 {
@@ -26,26 +28,22 @@ static void *need(void *p)
     return p;
 }
 
-static const struct {
-    const char *name;
-    uint32_t color;
-} palette[] = {{"Attention", 0x3366aa},
-               {"MLP", 0xdd7733},
-               {"Optimizer State", 0x228866},
-               {"Gradient", 0xaa4499},
-               {"Embedding", 0xddcc66},
-               {"Communication", 0x66ccee},
-               {"FSDP", 0x774411},
-               {"Normalization", 0x99bb44},
-               {"Loss", 0xcc6677},
-               {"KV cache", 0x332288},
-               {"cuBLAS/cuDNN workspace", 0x888833},
-               {"Linear/MatMul", 0x117799},
-               {"Activation", 0xee99aa},
-               {"Convolution", 0x555555},
-               {"Other", 0x9aa0a6},
-               {"No stack recorded", 0xc9ced4}};
-enum { PALETTE = sizeof palette / sizeof *palette };
+const struct sample_category sample_categories[] = {{"Attention", 0x3366aa},
+                                                    {"MLP", 0xdd7733},
+                                                    {"Optimizer State", 0x228866},
+                                                    {"Gradient", 0xaa4499},
+                                                    {"Embedding", 0xddcc66},
+                                                    {"Communication", 0x66ccee},
+                                                    {"FSDP", 0x774411},
+                                                    {"Normalization", 0x99bb44},
+                                                    {"Loss", 0xcc6677},
+                                                    {"KV cache", 0x332288},
+                                                    {"cuBLAS/cuDNN workspace", 0x888833},
+                                                    {"Linear/MatMul", 0x117799},
+                                                    {"Activation", 0xee99aa},
+                                                    {"Convolution", 0x555555},
+                                                    {"Other", 0x9aa0a6},
+                                                    {"No stack recorded", 0xc9ced4}};
 
 static const char *const sites[] = {
     "forward  torchtitan/models/llama3/model/attention_with_a_rather_long_file_name.py:188",
@@ -66,8 +64,9 @@ static struct gm_slice *slices(struct gm_report *r, uint64_t total, size_t count
     uint64_t left = total;
     for (size_t i = 0; i < count; i++) {
         uint64_t bytes = i + 1 == count ? left : left / 10 * 3;
-        const char *name = i < PALETTE ? palette[i].name : need(gm_arena_printf(&r->arena, "Custom class %zu", i));
-        v[i] = (struct gm_slice){name, palette[i % PALETTE].color, bytes, bytes / GM_MIB + 1};
+        const char *name =
+            i < SAMPLE_CATEGORIES ? sample_categories[i].name : need(gm_arena_printf(&r->arena, "Custom class %zu", i));
+        v[i] = (struct gm_slice){name, sample_categories[i % SAMPLE_CATEGORIES].color, bytes, bytes / GM_MIB + 1};
         left -= bytes;
     }
     for (size_t i = 1; i < count; i++) /* largest first */
@@ -119,8 +118,8 @@ static void add_blocks(struct gm_report *r, size_t count, uint64_t largest)
                                      .address = UINT64_C(0x7f0000000000) + i * GM_MIB,
                                      .device = r->device_count > 0 ? r->devices[i % r->device_count].device : 0,
                                      .pool = "large",
-                                     .category = palette[c].name,
-                                     .color = palette[c].color,
+                                     .category = sample_categories[c].name,
+                                     .color = sample_categories[c].color,
                                      .site = sites[i % SITES]};
         if (i % 3 == 2)
             bytes -= bytes / 7;
@@ -260,6 +259,70 @@ static void hostile(struct gm_report *r)
     r->snapshot.salvaged_offset = UINT64_MAX;
 }
 
+static const struct trace_plan usual_trace = {.shape = TRACE_TRAINING,
+                                              .columns = 1500,
+                                              .steps = 6,
+                                              .is_by_time = true,
+                                              .is_reconstructed = true,
+                                              .has_roles = true,
+                                              .has_pending = true,
+                                              .ooms = 1,
+                                              .segments = 40,
+                                              .unit = 240 * GM_MIB};
+
+/* The samples that have a trace. */
+static void add_trace(struct gm_report *report, enum sample sample)
+{
+    struct trace_plan plan = usual_trace;
+    switch (sample) {
+    case SAMPLE_TYPICAL:
+    case SAMPLE_EIGHT:
+    case SAMPLE_TWENTY:
+        break;
+    case SAMPLE_ONE_CATEGORY: /* one event */
+        plan = (struct trace_plan){.columns = 1, .unit = 512, .segments = 1, .is_reconstructed = true};
+        break;
+    case SAMPLE_ABSURD:
+        plan.unit = UINT64_C(1) << 55;
+        plan.ooms = 9;
+        break;
+    case SAMPLE_HOSTILE:
+        plan.name = report->run_name;
+        plan.has_pending = false;
+        break;
+    case SAMPLE_BARE:
+        plan = (struct trace_plan){.columns = 40, .unit = 1000000, .segments = 3};
+        break;
+    case SAMPLE_MANY_STEPS:
+        plan.steps = 5000;
+        plan.ooms = 5;
+        plan.segments = 200;
+        break;
+    case SAMPLE_FLAT:
+        plan.shape = TRACE_FLAT;
+        plan.steps = 60;
+        plan.ooms = 0;
+        break;
+    case SAMPLE_SPIKE:
+        plan.shape = TRACE_SPIKE;
+        plan.columns = 4000;
+        plan.steps = 0;
+        break;
+    case SAMPLE_NOTHING:
+        plan.shape = TRACE_NOTHING;
+        plan.segments = 0;
+        break;
+    case SAMPLE_RAGGED:
+        plan.name = "<b>&\"\xe6\xb3\xa8\xe6\x84\x8f\"</b>  a/very/long/path/to/a/module_with_a_name.py:123";
+        plan.steps = 33;
+        plan.columns = 777;
+        break;
+    default:
+        return;
+    }
+    trace_add(report, &plan);
+}
+
 void sample_make(struct gm_report *report, enum sample sample)
 {
     *report = (struct gm_report){.run_name = "iter10_rank0", .timestamp = "2025-11-14 14:30:25"};
@@ -303,9 +366,20 @@ void sample_make(struct gm_report *report, enum sample sample)
     case SAMPLE_HOSTILE:
         hostile(report);
         break;
+    case SAMPLE_BARE:
+    case SAMPLE_MANY_STEPS:
+    case SAMPLE_FLAT:
+    case SAMPLE_SPIKE:
+    case SAMPLE_NOTHING:
+        usual(report, 1, 12);
+        break;
+    case SAMPLE_RAGGED:
+        usual(report, 3, 12);
+        break;
     case SAMPLE_COUNT:
         abort();
     }
+    add_trace(report, sample);
 }
 
 /* Read by LeakSanitizer: fontconfig 2.14 loses 288 bytes whenever it parses the system's configuration. */

@@ -7,6 +7,8 @@
 #include "render/metric.h"
 #include "render/page.h"
 #include "render/theme.h"
+#include "tests/render/page_checks.h"
+#include "tests/render/random_report.h"
 #include "tests/render/samples.h"
 
 #include <math.h>
@@ -17,148 +19,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* ---- looking at a display list ------------------------------------------------------------------------------- */
-
-static struct gm_box ink_box(const struct gm_text_item *t)
-{
-    double w = fmin(gm_text_width(t->text, t->size, t->weight), t->max_width);
-    double shift = t->anchor == GM_ANCHOR_START ? 0 : t->anchor == GM_ANCHOR_MIDDLE ? 0.5 : 1;
-    double size = gm_text_pixels(t->size);
-    return (struct gm_box){t->x - shift * w, t->y - 0.55 * size, w, 1.1 * size};
-}
-
-static bool do_overlap(struct gm_box a, struct gm_box b)
-{
-    const double eps = 0.01;
-    return a.x + eps < b.x + b.w && b.x + eps < a.x + a.w && a.y + eps < b.y + b.h && b.y + eps < a.y + a.h;
-}
-
-static const struct gm_text_item *find_text(const struct gm_display *d, const char *text)
-{
-    for (size_t i = 0; i < d->items.n; i++)
-        if (d->items.v[i].kind == GM_ITEM_TEXT && strcmp(d->items.v[i].text.text, text) == 0)
-            return &d->items.v[i].text;
-    return NULL;
-}
-
-static const struct gm_text_item *find_part(const struct gm_display *d, const char *part)
-{
-    for (size_t i = 0; i < d->items.n; i++)
-        if (d->items.v[i].kind == GM_ITEM_TEXT && strstr(d->items.v[i].text.text, part) != NULL)
-            return &d->items.v[i].text;
-    return NULL;
-}
-
-/* The n-th rectangle of that role; NULL if there are fewer. */
-static const struct gm_rect_item *nth_rect(const struct gm_display *d, enum gm_rect_role role, size_t n)
-{
-    for (size_t i = 0; i < d->items.n; i++)
-        if (d->items.v[i].kind == GM_ITEM_RECT && d->items.v[i].rect.role == role && n-- == 0)
-            return &d->items.v[i].rect;
-    return NULL;
-}
-
-static struct gm_display laid_out(const struct gm_report *report, enum gm_chart chart)
-{
-    struct gm_display d = {0};
-    gm_chart_layout(&d, report, chart);
-    assert_false(d.failed);
-    return d;
-}
-
-/* ---- what holds for every page ---------------------------------------------------------------------------------- */
-
-static void check_on_page(const struct gm_display *d)
-{
-    assert_true(d->height > 100 && d->height < 4000);
-    for (size_t i = 0; i < d->items.n; i++) {
-        const struct gm_item *item = &d->items.v[i];
-        if (item->kind == GM_ITEM_TEXT) {
-            struct gm_box box = gm_text_box(&item->text);
-            if (!(box.w > 0 && box.x >= 0 && box.x + box.w <= GM_DISPLAY_WIDTH + 1e-6 && box.y >= 0 &&
-                  box.y + box.h <= d->height))
-                fail_msg("\"%.60s\" leaves the page: x %.1f w %.1f y %.1f", item->text.text, box.x, box.w, box.y);
-        } else if (item->kind == GM_ITEM_RECT) {
-            const struct gm_rect_item *r = &item->rect;
-            if (!(r->w >= 0 && r->h > 0 && r->x >= 20 && r->x + r->w <= GM_DISPLAY_WIDTH - 20 && r->y >= 0 &&
-                  r->y + r->h <= d->height))
-                fail_msg("a rectangle leaves the page: x %.1f w %.1f y %.1f h %.1f", r->x, r->w, r->y, r->h);
-        } else {
-            const struct gm_line_item *l = &item->line;
-            assert_true(l->x1 >= 0 && l->x2 <= GM_DISPLAY_WIDTH && l->x1 <= l->x2 && l->y1 >= 0 && l->y1 <= l->y2 &&
-                        l->y2 <= d->height);
-        }
-    }
-}
-
-static void check_texts_apart(const struct gm_display *d)
-{
-    for (size_t i = 0; i < d->items.n; i++) {
-        if (d->items.v[i].kind != GM_ITEM_TEXT)
-            continue;
-        const struct gm_text_item *text = &d->items.v[i].text;
-        struct gm_box box = ink_box(text);
-        for (size_t k = i + 1; k < d->items.n; k++) {
-            const struct gm_item *later = &d->items.v[k];
-            if (later->kind == GM_ITEM_TEXT && do_overlap(box, ink_box(&later->text)))
-                fail_msg("\"%.60s\" overlaps \"%.60s\"", text->text, later->text.text);
-            if (later->kind == GM_ITEM_RECT &&
-                do_overlap(box, (struct gm_box){later->rect.x, later->rect.y, later->rect.w, later->rect.h}))
-                fail_msg("\"%.60s\" is painted over", text->text);
-        }
-    }
-}
-
-/* Every text can be read on what lies under its middle. */
-static void check_contrast(const struct gm_display *d)
-{
-    for (size_t i = 0; i < d->items.n; i++) {
-        if (d->items.v[i].kind != GM_ITEM_TEXT)
-            continue;
-        const struct gm_text_item *text = &d->items.v[i].text;
-        struct gm_box box = ink_box(text);
-        double x = box.x + box.w / 2, y = text->y;
-        uint32_t ground = GM_PAPER;
-        bool is_hatched = false;
-        for (size_t k = 0; k < i; k++) {
-            const struct gm_rect_item *r = &d->items.v[k].rect;
-            if (d->items.v[k].kind == GM_ITEM_RECT && r->x <= x && x < r->x + r->w && r->y <= y && y < r->y + r->h) {
-                ground = r->fill.color;
-                is_hatched = r->fill.hatch != GM_HATCH_NONE;
-            }
-        }
-        if (is_hatched || gm_contrast(text->color, ground) < 3.9)
-            fail_msg("\"%.60s\" in %06x on %06x%s cannot be read", text->text, (unsigned)text->color, (unsigned)ground,
-                     is_hatched ? " hatched" : "");
-    }
-}
-
-static bool is_tick(const struct gm_item *item)
-{
-    return item->kind == GM_ITEM_TEXT && item->text.size == GM_TEXT_SMALL && item->text.color == GM_MUTED &&
-           item->text.anchor == GM_ANCHOR_MIDDLE;
-}
-
-/* A number with its end missing says something else: no tick label may be ellipsised. */
-static void check_ticks_whole(const struct gm_display *d)
-{
-    for (size_t i = 0; i < d->items.n; i++) {
-        const struct gm_text_item *text = &d->items.v[i].text;
-        if (is_tick(&d->items.v[i]) && gm_text_width(text->text, text->size, text->weight) > text->max_width)
-            fail_msg("tick label \"%s\" is wider than its %.1f", text->text, text->max_width);
-    }
-}
-
-static void check_page(const struct gm_report *report, enum gm_chart chart)
-{
-    struct gm_display d = laid_out(report, chart);
-    check_on_page(&d);
-    check_texts_apart(&d);
-    check_contrast(&d);
-    check_ticks_whole(&d);
-    gm_display_free(&d);
-}
 
 static void test_samples(void **state)
 {
@@ -176,107 +36,12 @@ static void test_samples(void **state)
 
 /* ---- reports at random ---------------------------------------------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    uint64_t x = *seed ^ *seed >> 31;
-    return x * UINT64_C(0x9e3779b97f4a7c15) >> 3;
-}
-
-/* Any magnitude is as likely as any other. */
-static uint64_t random_bytes(uint64_t *seed)
-{
-    return next_random(seed) % 5 == 0 ? 0 : next_random(seed) >> (next_random(seed) % 61);
-}
-
-static char *random_name(struct gm_report *r, uint64_t *seed)
-{
-    static const char *const pieces[] = {"a", "W",   "i", "/", "  ", ".py:1", "\xc3\xa9", "\xe6\xb3\xa8",
-                                         "_", "<b>", "%s"};
-    size_t n = next_random(seed) % 4 == 0 ? next_random(seed) % 90 : next_random(seed) % 12;
-    char *name = gm_arena_calloc(&r->arena, n * 8 + 1, 1);
-    assert_non_null(name);
-    for (size_t i = 0; i < n; i++)
-        strcat(name, pieces[next_random(seed) % (sizeof pieces / sizeof *pieces)]);
-    return name;
-}
-
-static int largest_first(const void *a, const void *b)
-{
-    const struct gm_slice *x = a, *y = b;
-    return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
-
-static struct gm_slice *random_slices(struct gm_report *r, uint64_t *seed, size_t n)
-{
-    struct gm_slice *v = gm_arena_calloc(&r->arena, n + 1, sizeof *v);
-    assert_non_null(v);
-    for (size_t i = 0; i < n; i++)
-        v[i] = (struct gm_slice){random_name(r, seed), (uint32_t)(next_random(seed) & 0xffffff), random_bytes(seed),
-                                 random_bytes(seed)};
-    qsort(v, n, sizeof *v, largest_first);
-    return v;
-}
-
-static void random_totals(struct gm_totals *t, struct gm_ledger *l, uint64_t *seed)
-{
-    *t = (struct gm_totals){.reserved = random_bytes(seed),
-                            .allocated = random_bytes(seed),
-                            .pending = random_bytes(seed),
-                            .inactive = random_bytes(seed),
-                            .allocated_blocks = random_bytes(seed)};
-    *l = (struct gm_ledger){.allocated_requested = random_bytes(seed),
-                            .allocated_rounding = random_bytes(seed),
-                            .pending = random_bytes(seed),
-                            .releasable = random_bytes(seed),
-                            .stranded = random_bytes(seed),
-                            .reserved = t->reserved,
-                            .residual = (int64_t)(random_bytes(seed) << 2)};
-}
-
-static void make_random(struct gm_report *r, uint64_t seed)
-{
-    *r = (struct gm_report){.run_name = NULL};
-    r->run_name = random_name(r, &seed);
-    random_totals(&r->totals, &r->ledger, &seed);
-    r->snapshot.is_salvaged = next_random(&seed) % 2 == 0;
-    r->device_count = next_random(&seed) % 4 == 0 ? next_random(&seed) % 40 : next_random(&seed) % 4;
-    struct gm_device_report *devices = gm_arena_calloc(&r->arena, r->device_count + 1, sizeof *devices);
-    assert_non_null(devices);
-    for (size_t i = 0; i < r->device_count; i++) {
-        random_totals(&devices[i].totals, &devices[i].ledger, &seed);
-        devices[i].device = (int64_t)(i * (1 + seed % 3));
-        devices[i].category_count = next_random(&seed) % 20;
-        devices[i].categories = random_slices(r, &seed, devices[i].category_count);
-    }
-    r->devices = devices;
-    r->category_count = next_random(&seed) % 50;
-    r->categories = random_slices(r, &seed, r->category_count);
-    r->top_block_count = next_random(&seed) % 40;
-    struct gm_block_row *blocks = gm_arena_calloc(&r->arena, r->top_block_count + 1, sizeof *blocks);
-    assert_non_null(blocks);
-    uint64_t bytes = random_bytes(&seed);
-    for (size_t i = 0; i < r->top_block_count; i++) {
-        blocks[i] = (struct gm_block_row){.bytes = bytes,
-                                          .device = (int64_t)(next_random(&seed) >> (next_random(&seed) % 61)),
-                                          .category = random_name(r, &seed),
-                                          .color = (uint32_t)(next_random(&seed) & 0xffffff),
-                                          .site = random_name(r, &seed)};
-        bytes -= bytes / (1 + next_random(&seed) % 30);
-    }
-    r->top_blocks = blocks;
-    for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++)
-        r->histogram[i] = (struct gm_histogram_bin){.label = random_name(r, &seed),
-                                                    .active = {random_bytes(&seed), random_bytes(&seed)},
-                                                    .cached = {random_bytes(&seed), random_bytes(&seed)}};
-}
-
 static void test_random_reports(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct gm_report report;
-        make_random(&report, seed);
+        random_report(&report, seed);
         for (int c = 0; c < GM_CHART_COUNT; c++) {
             print_message("\rseed %u, %s            ", (unsigned)seed, gm_chart_file_name((enum gm_chart)c));
             check_page(&report, (enum gm_chart)c);
@@ -291,8 +56,10 @@ static void test_random_reports(void **state)
 static void test_titles(void **state)
 {
     (void)state;
-    static const char *const titles[GM_CHART_COUNT] = {"Memory overview", "Top consumers", "Category breakdown",
-                                                       "Size distribution", "Memory efficiency"};
+    static const char *const titles[GM_CHART_COUNT] = {
+        "Memory overview",           "Top consumers",     "Category breakdown",
+        "Size distribution",         "Memory efficiency", "Memory timeline",
+        "What the peak was made of", "Fragmentation map", "Flame graph of the peak"};
     struct gm_report report;
     sample_make(&report, SAMPLE_EIGHT);
     report.totals = (struct gm_totals){.reserved = 10 * GM_GIB, .allocated = 9 * GM_GIB, .inactive = GM_GIB};
@@ -300,7 +67,9 @@ static void test_titles(void **state)
         struct gm_display d = laid_out(&report, (enum gm_chart)c);
         assert_non_null(find_text(&d, titles[c]));
         assert_non_null(find_text(&d, "Run iter10_rank0  \xc2\xb7  8 devices (0 to 7)"));
-        assert_non_null(find_text(&d, "10.00 GiB reserved  \xc2\xb7  9.00 GiB allocated  \xc2\xb7  1.00 GiB cached  "
+        if (c < GM_CHART_MEMORY_TIMELINE || c == GM_CHART_FRAGMENTATION_MAP)
+            assert_non_null(find_text(&d,
+                                      "10.00 GiB reserved  \xc2\xb7  9.00 GiB allocated  \xc2\xb7  1.00 GiB cached  "
                                       "\xc2\xb7  90.0% efficient"));
         gm_display_free(&d);
     }
@@ -310,9 +79,10 @@ static void test_titles(void **state)
 static void test_chart_table(void **state)
 {
     (void)state;
-    static const char *const names[GM_CHART_COUNT] = {"memory_overview.png", "top_consumers.png",
-                                                      "category_breakdown.png", "size_distribution.png",
-                                                      "memory_efficiency.png"};
+    static const char *const names[GM_CHART_COUNT] = {
+        "memory_overview.png",   "top_consumers.png",     "category_breakdown.png",
+        "size_distribution.png", "memory_efficiency.png", "memory_timeline.png",
+        "peak_breakdown.png",    "fragmentation_map.png", "flamegraph.png"};
     for (int c = 0; c < GM_CHART_COUNT; c++) {
         assert_string_equal(gm_chart_file_name((enum gm_chart)c), names[c]);
         assert_true(strlen(gm_chart_caption((enum gm_chart)c)) > 20);
@@ -327,6 +97,7 @@ static void test_empty_frames(void **state)
     for (int c = 0; c < GM_CHART_COUNT; c++) {
         struct gm_display d = laid_out(&report, (enum gm_chart)c);
         assert_non_null(find_text(&d, "Nothing to draw"));
+        assert_int_equal(gm_chart_applies(&report, (enum gm_chart)c), c < GM_CHART_MEMORY_TIMELINE);
         assert_true(find_part(&d, "The snapshot has no ") != NULL || find_part(&d, "No block was allocated") != NULL);
         assert_null(nth_rect(&d, GM_RECT_BAR, 0));
         gm_display_free(&d);

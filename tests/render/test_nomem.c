@@ -81,6 +81,28 @@ static void test_draw(void **state)
     }
 }
 
+static void test_svg(void **state)
+{
+    (void)state;
+    struct gm_report report;
+    sample_make(&report, SAMPLE_RAGGED);
+    long n = 0;
+    for (bool is_done = false; !is_done; n++) {
+        struct gm_text svg = {0};
+        struct gm_error err = {.status = GM_OK};
+        countdown = n;
+        enum gm_status status = gm_flamegraph_svg(&svg, &report, &err);
+        is_done = countdown >= 0;
+        countdown = -1;
+        assert_int_equal(status, is_done ? GM_OK : GM_E_NOMEM);
+        assert_int_equal(err.status, status);
+        assert_int_equal(svg.failed, !is_done);
+        gm_text_free(&svg);
+    }
+    assert_true(n > 3);
+    gm_report_free(&report);
+}
+
 static void test_painter(void **state)
 {
     (void)state;
@@ -102,6 +124,7 @@ static void test_painter(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_draw), cmocka_unit_test(test_painter)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_draw), cmocka_unit_test(test_svg),
+                                       cmocka_unit_test(test_painter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "render/fonts.h"
 #include "render/layout.h"
 #include "render/metric.h"
+#include "render/paint.h"
 #include "render/theme.h"
 #include "tests/render/samples.h"
 
@@ -21,7 +22,12 @@
 
 #include <cmocka.h>
 
-enum { MOST_BYTES = 150 * 1000, MARGIN = 20 };
+enum {
+    MOST_BYTES = 150 * 1000,
+    MOST_BYTES_IF_LONG = 300 * 1000 /* taller than two screens */,
+    TALL = 2400,
+    MARGIN = 20
+};
 
 static int setup(void **state)
 {
@@ -101,8 +107,8 @@ static void test_pictures(void **state)
             struct gm_png png, again;
             struct gm_error err;
             assert_int_equal(gm_chart_draw(&png, painter, &report, (enum gm_chart)c, &err), GM_OK);
-            assert_true(png.length < MOST_BYTES);
             struct picture p = read_back(&png);
+            assert_true(png.length < (p.height < TALL ? MOST_BYTES : MOST_BYTES_IF_LONG));
             assert_int_equal(p.width, 1800);
             check_margins(&p);
             struct gm_display d = {0};
@@ -119,6 +125,36 @@ static void test_pictures(void **state)
         }
         gm_report_free(&report);
     }
+}
+
+/* Areas are painted column by column: from the first row to before the last one, with their own colour. */
+static void test_areas(void **state)
+{
+    enum { N = 3 };
+    static const uint16_t top[N] = {100, 60, 90}, bottom[N] = {120, 120, 90};
+    struct gm_display d = {.height = 100};
+    gm_display_area(&d, &(struct gm_area_item){200, N, top, bottom, {0x336699, 0, GM_HATCH_NONE}, false});
+    const struct gm_fill hatch = {GM_PAPER, 0xcc0000, GM_HATCH_DIAGONAL};
+    gm_display_area(&d, &(struct gm_area_item){201, 1, top, bottom, hatch, true});
+    gm_display_area(&d, &(struct gm_area_item){1799, N, top, bottom, {0x336699, 0, GM_HATCH_NONE}, false});
+    struct gm_canvas *canvas = gm_painter_take(*state);
+    struct gm_pixels p;
+    assert_non_null(canvas);
+    assert_int_equal(gm_paint(&p, *state, canvas, &d, NULL), GM_OK);
+    assert_int_equal(p.width, 1800); /* the third area leaves the picture: only its first column is there */
+    size_t painted[1800] = {0}, red = 0;
+    for (size_t y = 0; y < p.height; y++)
+        for (size_t x = 0; x < p.width; x++) {
+            painted[x] += p.v[y * p.stride + x] != 0xffff;
+            red += p.v[y * p.stride + x] == 0xc800;
+        }
+    assert_true(painted[199] == 0 && painted[200] == 20 && painted[201] == 60 && painted[202] == 0);
+    assert_true(painted[1799] == 20);
+    assert_true(red == 6 || red == 7); /* 4 of 12 rows of the twenty in its only column, over what was there */
+    assert_true(p.v[99 * p.stride + 200] == 0xffff && p.v[100 * p.stride + 200] != 0xffff);
+    assert_true(p.v[119 * p.stride + 200] != 0xffff && p.v[120 * p.stride + 200] == 0xffff);
+    gm_painter_give_back(*state, canvas);
+    gm_display_free(&d);
 }
 
 struct job {
@@ -279,8 +315,9 @@ static void test_palette_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pictures),  cmocka_unit_test(test_threads),       cmocka_unit_test(test_two_painters),
-        cmocka_unit_test(test_estimates), cmocka_unit_test(test_no_such_chart), cmocka_unit_test(test_palette_overflow),
+        cmocka_unit_test(test_pictures),         cmocka_unit_test(test_areas),     cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_two_painters),     cmocka_unit_test(test_estimates), cmocka_unit_test(test_no_such_chart),
+        cmocka_unit_test(test_palette_overflow),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -152,6 +152,82 @@ static void test_one_run(void **state)
     assert_content(at("deep/er/results/latest/a.txt"), "hello");
 }
 
+/* A file that is written in parts, and what is inserted in the middle of it later, with more behind it than fits into
+ * one move. */
+static void test_streamed_file(void **state)
+{
+    (void)state;
+    enum { LINES = 300000 };
+    struct gm_error err = {0};
+    struct gm_run *run = NULL;
+    struct gm_run_file *file = NULL;
+    assert_int_equal(gm_run_begin(&run, at("r"), "n", when, &err), GM_OK);
+    assert_int_equal(gm_run_file_open(&file, run, "big.txt", &err), GM_OK);
+    for (int i = 0; i < LINES; i++) {
+        char line[16];
+        snprintf(line, sizeof line, "%07d\n", i);
+        assert_int_equal(gm_run_file_write(file, line, 8, &err), GM_OK);
+    }
+    assert_int_equal(gm_run_file_length(file), 8 * LINES);
+    assert_int_equal(gm_run_file_insert(file, 8 * LINES, "end\n", 4, &err), GM_OK);
+    assert_int_equal(gm_run_file_insert(file, 80, "between\n", 8, &err), GM_OK);
+    assert_int_equal(gm_run_file_insert(file, 0, "first\n", 6, &err), GM_OK);
+    assert_int_equal(gm_run_file_length(file), 8 * LINES + 4 + 8 + 6);
+    assert_int_equal(gm_run_file_insert(file, 8 * LINES + 19, "x", 1, &err), GM_E_INTERNAL);
+    assert_int_equal(gm_run_commit(run, &err), GM_E_INTERNAL); /* it is still open */
+    assert_int_equal(gm_run_file_close(file, &err), GM_OK);
+    assert_int_equal(gm_run_commit(run, &err), GM_OK);
+    FILE *f = fopen(at("r/20251114_143025_n/big.txt"), "r");
+    assert_non_null(f);
+    char line[32], expected[32];
+    for (int i = -1; i <= LINES; i++) {
+        if (i == 10) {
+            assert_non_null(fgets(line, sizeof line, f));
+            assert_string_equal(line, "between\n");
+        }
+        snprintf(expected, sizeof expected, i < 0 ? "first\n" : i == LINES ? "end\n" : "%07d\n", i);
+        assert_non_null(fgets(line, sizeof line, f));
+        assert_string_equal(line, expected);
+    }
+    assert_null(fgets(line, sizeof line, f));
+    fclose(f);
+    gm_run_free(run);
+}
+
+/* Half a file never becomes part of a run, also if the caller does not look. */
+static void test_streamed_file_that_fails(void **state)
+{
+    (void)state;
+    struct gm_error err = {0};
+    struct gm_run *run = NULL;
+    struct gm_run_file *file = NULL, *again = NULL;
+    assert_int_equal(gm_run_begin(&run, at("r"), "n", when, &err), GM_OK);
+    assert_int_equal(gm_run_file_open(&file, run, ".hidden", &err), GM_E_INTERNAL);
+    assert_int_equal(gm_run_file_open(&file, run, "a/b", &err), GM_E_INTERNAL);
+    assert_int_equal(gm_run_file_open(&file, run, "", &err), GM_E_INTERNAL);
+    assert_int_equal(gm_run_file_open(&file, run, "a.txt", &err), GM_OK);
+    assert_int_equal(gm_run_file_open(&again, run, "a.txt", &err), GM_E_WRITE);
+    assert_null(again);
+    struct rlimit before, limit;
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = (struct rlimit){1000, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    char text[600] = "";
+    assert_int_equal(gm_run_file_write(file, text, sizeof text, &err), GM_OK);
+    assert_int_equal(gm_run_file_write(file, text, sizeof text, &err), GM_E_WRITE);
+    assert_non_null(strstr(err.message, "a.txt: File too large"));
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(gm_run_file_write(file, "x", 1, &err), GM_E_WRITE); /* the first failure stays */
+    assert_int_equal(gm_run_file_insert(file, 0, "x", 1, &err), GM_E_WRITE);
+    assert_int_equal(gm_run_file_close(file, &err), GM_E_WRITE);
+    assert_int_equal(gm_run_commit(run, &err), GM_E_INTERNAL);
+    gm_run_free(run);
+    assert_int_equal(count_entries(at("r"), ""), 0);
+    assert_int_equal(count_entries(at("r"), ".gm-"), 0);
+}
+
 static void test_results_path_forms(void **state)
 {
     (void)state;
@@ -575,6 +651,8 @@ static void test_stale_link_is_not_followed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_one_run),
+                                       TEST(test_streamed_file),
+                                       TEST(test_streamed_file_that_fails),
                                        TEST(test_results_path_forms),
                                        TEST(test_taken_names),
                                        TEST(test_latest_left_alone),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/findings.md has a row for every finding that findings.c can make, and for no other."""
+"""docs/findings.md has a row for every finding that can be made, and for no other."""
 import pathlib
 import re
 import sys
@@ -8,13 +8,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main():
-    source = (ROOT / "analyze/state/findings.c").read_text()
+    source = "".join((ROOT / path).read_text()
+                     for path in ("analyze/state/findings.c", "analyze/timeline/findings.c"))
     table = (ROOT / "docs/findings.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| [^|]+ \| [^|]+ \|$", table, re.M)
     made, calls = re.findall(r'\badd\(list, "([a-z-]+)"', source), source.count("add(list, ")
     told = [row[0] for row in rows]
     bad = [f"{name}: no row in findings.md" for name in sorted(set(made) - set(told))]
-    bad += [f"{name}: findings.c makes no such finding" for name in sorted(set(told) - set(made))]
+    bad += [f"{name}: no such finding is made" for name in sorted(set(told) - set(made))]
     bad += [f"{name}: {told.count(name)} rows" for name in sorted(set(told)) if told.count(name) > 1]
     bad += [f"{name}: severity {words!r}" for name, words in rows
             if not set(re.findall(r"[a-z]+", words)) & {"info", "warning", "critical"}]

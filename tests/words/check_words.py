@@ -5,12 +5,18 @@ says (keys in order, sums, absent is null), README.md short enough for a comment
 usage: check_words.py WORDS_DUMP
 """
 import json
+import pathlib
 import re
 import subprocess
 import sys
 import unicodedata
 
-SAMPLES = ["small", "empty", "eight", "hostile", "flood"]
+import trace_rules
+
+STILL = ["small", "empty", "eight", "hostile", "flood", "still"]  # no trace to tell of
+TRACED = ["train", "oom", "opaque"]
+SAMPLES = STILL + TRACED + ["evil"]
+EVIL = ["hostile", "evil"]
 TOTALS = ["reserved_bytes", "allocated_bytes", "active_bytes", "requested_bytes", "inactive_bytes", "rounding_bytes",
           "efficiency_percent"]
 TOP = ["schema", "snapshot", "totals", "devices", "categories", "roles", "top_blocks", "fragmentation", "timeline",
@@ -49,17 +55,21 @@ def check_text(sample):
         expect(columns(line) <= 80, f"{sample} text line {number} has {columns(line)} columns: {line!r}")
         unsafe = re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", line)
         expect(not unsafe, f"{sample} text line {number}: {line!r}")
-        expect(line == line.rstrip(" ") or sample == "hostile", f"{sample} text line {number} ends in blanks")
+        expect(line == line.rstrip(" ") or sample in EVIL, f"{sample} text line {number} ends in blanks")
     for title in ["SUMMARY", "MEMORY BY CATEGORY", "LARGEST CALL SITES", "FRAGMENTATION ANALYSIS",
                   "OPTIMIZATION RECOMMENDATIONS", "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER",
                   "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
         expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"{sample} text lacks {title}")
     start = text.split("\n")
-    if text.startswith("SALVAGED"):
-        start = start[start.index("") + 1:]
-    expect([line.split()[0] for line in start[:5]] == ["Memory", "Largest", "Where", "Finding", "Cached"],
-           f"{sample} text does not begin with the verdict")
-    expect(not re.search(r"(?<![\d.])0\.0 %", re.sub(r"\b0 B +0 +0\.0 %|\b0 B +0\.0 %", "", text)),
+    for mark in ("SALVAGED", "FILTERED"):
+        if start[0].startswith(mark):
+            start = start[start.index("") + 1:]
+    end = start if sample in STILL else text.split("\nSTATE AT THE END\n")[1].split("\n")[1:]
+    expect([line.split()[0] for line in end[:5]] == ["Memory", "Largest", "Where", "Finding", "Cached"],
+           f"{sample} text does not tell the state at the end")
+    expect(sample in STILL or [line.split()[0] for line in start[:5]] == trace_rules.LABELS,
+           f"{sample} text does not begin with the peak")
+    expect(not re.search(r"(?<![\d.])0\.0 %", re.sub(r"\b0 B +0 +0\.0 %|\b0 B +0\.0 %| cached, of reserved .*", "", text)),
            f"{sample} text: a share of 0.0 %")
     check_ledger_text(sample, text)
     check_summary_text(sample, text)
@@ -181,7 +191,7 @@ def check_top_blocks_text(sample, text, report):
         found.append((first, last))
         expect(about(entry.group(3), blocks[first - 1]["bytes"]), f"{sample} block {line!r}")
         expect(int(entry.group(4) or "1") == last - first + 1, f"{sample} block {line!r}")
-        if sample != "hostile":
+        if sample not in EVIL:
             expect(line.endswith(f" {blocks[first - 1]['address']:#x}"), f"{sample} block {line!r}")
         if last > first:
             note = next((l for l in lines[i + 1:i + 3] if " in all" in l), "")  # has a line of its own if need be
@@ -189,7 +199,7 @@ def check_top_blocks_text(sample, text, report):
             expect(total and about(total.group(1), sum(b["bytes"] for b in blocks[first - 1:last])),
                    f"{sample} blocks {first} to {last}: {lines[i + 1]!r}")
         elif i + 1 < len(lines):
-            expect("in all" not in lines[i + 1] or sample == "hostile", f"{sample} block {first}: {lines[i + 1]!r}")
+            expect("in all" not in lines[i + 1] or sample in EVIL, f"{sample} block {first}: {lines[i + 1]!r}")
     expect(found == runs_of(blocks), f"{sample} top blocks: {found}, not {runs_of(blocks)}")
 
 
@@ -237,7 +247,7 @@ def check_json(sample):
     has_trace = any(True for _ in report.get("timeline", {}).get("devices", []))
     keys_begin(report, TOP if has_trace else [key for key in TOP if key != "timeline"], sample)
     expect(report["schema"] == "gmanalyze.analysis/1", "schema")
-    expect(report["roles"] is None, "roles")
+    expect((report["roles"] is None) == (sample not in ("train", "oom", "evil")), f"{sample} roles")
     keys_begin(report["snapshot"], SNAPSHOT, f"{sample} snapshot")
     keys_begin(report["totals"], TOTALS, f"{sample} totals")
     check_totals(report["totals"], sample, report["ledger"]["residual_bytes"])
@@ -323,7 +333,10 @@ def check_values(reports):
 
 
 def check_readme(sample, readme, report):
-    verdict = re.findall(r"^- \*\*(\w+):\*\* (.*)$", readme, re.M)
+    verdict = re.findall(r"^- \*\*([\w ]+):\*\* (.*)$", readme, re.M)
+    if sample not in STILL:
+        expect([label for label, _ in verdict[:5]] == ["Peak", "When", "Made of", "Unused", "To do"], f"{sample}: {verdict}")
+        verdict = verdict[5:]
     expect([label for label, _ in verdict] == ["Memory", "Largest", "Where", "Finding", "Cached"], f"{sample}: {verdict}")
     row = next((row for row in report["call_sites"] if row["site"] != "no stack recorded"), None)
     if row and sample in ("small", "eight"):
@@ -336,6 +349,54 @@ def check_readme(sample, readme, report):
     expect(not noise, f"{sample} README.md: {noise}")
     for stack in re.findall(r"```text\n(.*?)```", readme, re.S):
         expect(len(re.findall(r"^ *\d+  ", stack, re.M)) <= 10, f"{sample} README.md: a stack of {stack}")
+
+
+def check_trace(sample, text, report):
+    rules = trace_rules.Rules(sample)
+    explained = dump(sample, "explain")
+    if sample in TRACED:
+        rules.json(report)
+        rules.text(text, report)
+        if sample == "train":
+            rules.explained(explained)
+    rules.layout(explained, has_blanks=sample in EVIL)
+    failures.extend(rules.failures)
+
+
+def check_trace_values(reports):
+    """Figures of the samples as sample_trace.c describes them."""
+    MIB = 1 << 20
+    d = reports["train"]["timeline"]["devices"][0]
+    expect([d[key] for key in ("peak_requested_bytes", "peak_allocated_bytes", "peak_active_bytes",
+                               "peak_reserved_bytes")] == [1000 * MIB, 1008 * MIB, 1012 * MIB, 1210 * MIB], "peaks")
+    expect(d["peaks"]["requested"]["since_first_us"] == 2499000, "time since the first event")
+    expect((d["peaks"]["requested"]["step"], d["peaks"]["requested"]["phase"]) == ("ProfilerStep#28", "backward"), "step")
+    expect(reports["train"]["top_blocks"][0]["role"] == "Optimizer state", "role of a block")
+    expect(reports["train"]["top_blocks"][1]["role"] is None, "no role of a block")
+    expect(d["steps"]["rows"][0]["growth_bytes"] is None and d["steps"]["slope_bytes_per_step"] == 2 * MIB, "growth")
+    expect(d["call_sites_at_peak"]["rows"][24]["peak_without_bytes"] is None, "peak without: not computed")
+    opaque = reports["opaque"]["timeline"]["devices"][0]
+    for key in ("peak_allocated_bytes", "peak_active_bytes", "roles_at_peak", "steps", "fragmentation_history",
+                "call_sites_at_peak", "lifetimes_at_peak"):
+        expect(opaque[key] is None, f"opaque: {key} is {opaque[key]!r}")
+    oom = opaque["out_of_memory"][0]
+    for key in ("device_free_bytes", "pending_bytes", "unusable_bytes", "largest_hole_bytes", "verdict", "time_us"):
+        expect(oom[key] is None, f"opaque oom: {key} is {oom[key]!r}")
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        return set(value).union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def check_documented(reports):
+    """Every key of the timeline stands in docs/json.md."""
+    docs = pathlib.Path(__file__).resolve().parents[2] / "docs" / "json.md"
+    known = set(re.findall(r"`(\w+)`", docs.read_text(encoding="utf-8")))
+    for sample in TRACED:
+        missing = keys_of(reports[sample]["timeline"]) - known
+        expect(not missing, f"{sample}: not in docs/json.md: {sorted(missing)}")
 
 
 def main():
@@ -351,12 +412,16 @@ def main():
         expect(len(readme) < 65000, f"{sample} README.md has {len(readme)} characters")
         summary = dump(sample, "summary").split("\n")
         labels = [line[:8] for line in summary[:5]]
-        expect(labels == ["Memory  ", "Largest ", "Where   ", "Finding ", "Report  "], f"{sample} summary {labels}")
+        expect(labels == (["Memory  ", "Largest ", "Where   ", "Finding ", "Report  "] if sample in STILL else
+                          ["Peak    ", "Made of ", "Unused  ", "To do   ", "Report  "]), f"{sample} summary {labels}")
         salvaged = reports[sample]["snapshot"]["salvaged"] is not None
         expect(summary[0].endswith(", SALVAGED: incomplete") == salvaged, f"{sample} summary {summary[0]!r}")
         check_readme(sample, readme, reports[sample])
         expect(len(summary) == 6 and summary[4].endswith("results/20251114_143025_x"), f"{sample} summary")
+        check_trace(sample, text, reports[sample])
     check_values(reports)
+    check_trace_values(reports)
+    check_documented(reports)
     for failure in failures[:20]:
         print(failure)
     print(f"{len(SAMPLES)} samples, {len(failures)} failures")

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample.h"
+#include "sample_parts.h"
 
 #include "analyze/base/size.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-const char *const sample_names[] = {"small", "empty", "eight", "hostile", "flood", NULL};
+const char *const sample_names[] = {"small", "empty", "eight",  "hostile", "flood", "train",
+                                    "oom",   "evil",  "opaque", "still",   NULL};
 const char *const sample_charts[] = {"memory_overview.png", "Allocated and cached memory (by category).",
                                      "top_consumers.png", "The 30 largest blocks.", NULL};
 const char *const hostile_charts[] = {"a b](javascript:alert(1)).png",
@@ -151,7 +150,7 @@ static bool set_only_device(struct gm_report *r)
     return true;
 }
 
-static bool make_small(struct gm_report *r)
+bool sample_small(struct gm_report *r)
 {
     set_source(r, "/data/runs/iteration_1/rank0_memory_snapshot.pickle");
     r->snapshot.disk_bytes = 3 * GM_MIB;
@@ -439,7 +438,7 @@ static bool make_eight(struct gm_report *r)
 
 /* ---- hostile ---------------------------------------------------------------------------------------------------- */
 
-static const char *const hostile_texts[] = {
+const char *const hostile_texts[HOSTILE] = {
     "a|b",
     "a\\|b",
     "a\\\\|b|",
@@ -488,11 +487,10 @@ static const char *const hostile_texts[] = {
     "||",
     "| --- | --- |",
 };
-enum { HOSTILE = COUNT(hostile_texts) };
 
-static bool make_hostile(struct gm_report *r)
+bool sample_hostile(struct gm_report *r)
 {
-    make_small(r);
+    sample_small(r);
     struct gm_slice *slices = gm_arena_calloc(&r->arena, HOSTILE, sizeof *slices);
     struct gm_block_row *blocks = gm_arena_calloc(&r->arena, HOSTILE, sizeof *blocks);
     struct gm_pin_row *pins = gm_arena_calloc(&r->arena, HOSTILE, sizeof *pins);
@@ -584,7 +582,9 @@ static bool make_flood(struct gm_report *r)
 
 bool sample_report(struct gm_report *report, const char *name)
 {
-    static bool (*const make[])(struct gm_report *) = {make_small, make_empty, make_eight, make_hostile, make_flood};
+    static bool (*const make[])(struct gm_report *) = {sample_small,  make_empty,   make_eight, sample_hostile,
+                                                       make_flood,    sample_train, sample_oom, sample_evil,
+                                                       sample_opaque, sample_still};
     *report = (struct gm_report){0};
     for (size_t i = 0; sample_names[i] != NULL; i++)
         if (strcmp(sample_names[i], name) == 0)

@@ -7,6 +7,12 @@
  *             more call sites than are listed
  *   hostile   one device; every name in it means harm
  *   flood     more rows of everything than anyone can read, with long names
+ * and with an analysed trace:
+ *   train     the state of `small`, a trace of 30 steps; every list adds up
+ *   oom       two devices; one ran out of memory
+ *   evil      the state of `hostile`, and every name and number of the trace means harm
+ *   opaque    a trace that could not be reconstructed: block bytes are not known
+ *   still     analysed, but no device has an event
  */
 #ifndef GM_TESTS_SAMPLE_H
 #define GM_TESTS_SAMPLE_H

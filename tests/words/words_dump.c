@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * words_dump SAMPLE text|markdown|json|summary: what a writer makes of a sample, for the checks in Python.
+ * words_dump SAMPLE text|markdown|json|summary|explain: what a writer makes of a sample, for the checks in Python.
  */
 #include "analyze/words/words.h"
 
@@ -23,6 +23,8 @@ int main(int argc, char **argv)
         gm_words_json(&out, &report);
     else if (strcmp(argv[2], "summary") == 0)
         gm_words_summary(&out, &report, "results/20251114_143025_x");
+    else if (strcmp(argv[2], "explain") == 0)
+        gm_words_explain(&out, &report);
     bool ok = out.data != NULL && !out.failed && fwrite(out.data, 1, out.length, stdout) == out.length;
     ok = fflush(stdout) == 0 && ok;
     gm_text_free(&out);

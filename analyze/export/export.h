@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files for other programs to open: report model in, bytes out. Three of them hold the live set at the peak of
+ * requested bytes by call stack, one the run over time. docs/exports.md says what each becomes where it is opened.
+ */
+#ifndef GM_EXPORT_EXPORT_H
+#define GM_EXPORT_EXPORT_H
+
+#include "analyze/base/text.h"
+#include "analyze/report/report.h"
+
+#include <stdbool.h>
+
+enum gm_export { GM_EXPORT_FOLDED, GM_EXPORT_SPEEDSCOPE, GM_EXPORT_PERFETTO, GM_EXPORT_PPROF, GM_EXPORT_COUNT };
+const char *gm_export_name(enum gm_export format);      /* "folded", as on the command line */
+const char *gm_export_file_name(enum gm_export format); /* "peak.folded" */
+
+/* Whether the report has a trace, from which all of them are made. */
+bool gm_export_applies(const struct gm_report *report);
+/* Appends the whole file; sets out->failed if there is no memory. */
+void gm_export_write(struct gm_text *out, const struct gm_report *report, enum gm_export format);
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Findings that need the history of a run. They join those of the state (analyze/state/findings.c); where both see the
+ * same matter, what is said here replaces what is said there. Thresholds: docs/findings.md.
+ */
+#include "analyze/timeline/fragmentation/fragmentation.h"
+
+#include "analyze/base/size.h"
+#include "analyze/base/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 16, SHOWN_SITES = 3 };
+
+struct list {
+    struct gm_report *report;
+    const struct gm_trace_pass *passes; /* [report->device_count] */
+    struct gm_finding *rows;
+    size_t n;
+    bool has_news, failed;
+};
+
+static struct gm_finding *known(struct list *list, const char *id)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->rows[i].id, id) == 0)
+            return &list->rows[i];
+    return NULL;
+}
+
+/* Takes the text; replaces a finding with this id. `bytes`: 0 for none. */
+static void add(struct list *list, const char *id, enum gm_severity severity, uint64_t bytes, const char *title,
+                struct gm_text *detail)
+{
+    struct gm_finding *row = known(list, id);
+    const char *copy = detail->failed ? NULL : gm_arena_copy(&list->report->arena, detail->data, detail->length);
+    gm_text_free(detail);
+    list->failed |= copy == NULL;
+    list->has_news = true;
+    if (copy == NULL)
+        return;
+    if (row == NULL)
+        row = &list->rows[list->n++]; /* fewer ids here than ROOM */
+    *row = (struct gm_finding){id, severity, title, copy, bytes > 0 ? bytes : GM_REPORT_NONE};
+}
+
+static void put_size(struct gm_text *t, uint64_t bytes)
+{
+    char size[GM_SIZE_TEXT];
+    gm_text_add(t, gm_size_format(size, bytes));
+}
+
+static void put_percent(struct gm_text *t, uint64_t part, uint64_t whole)
+{
+    double tenths = whole == 0 ? 0 : 1000.0 * (double)part / (double)whole;
+    uint64_t rounded = tenths >= 1e12 ? UINT64_C(1000000000000) : (uint64_t)(tenths + 0.5);
+    gm_text_printf(t, "%" PRIu64 ".%u %%", rounded / 10, (unsigned)(rounded % 10));
+}
+
+static bool is_share(uint64_t part, uint64_t whole, double at_least)
+{
+    return whole > 0 && (double)part >= at_least * (double)whole;
+}
+
+static bool expandable_is_on(const struct list *list)
+{
+    const struct gm_setting *setting = gm_snapshot_setting(list->passes[0].snapshot, "expandable_segments");
+    for (size_t d = 0; d < list->report->device_count; d++)
+        if (list->report->devices[d].trace.segment_maps > 0)
+            return true;
+    return setting != NULL && setting->integer != 0;
+}
+
+static int64_t device_of(const struct list *list, size_t d)
+{
+    return list->report->devices[d].device;
+}
+
+/* ---- out of memory ------------------------------------------------------------------------------------------------
+ */
+
+static void put_live(struct gm_text *t, const struct gm_oom_row *oom)
+{
+    gm_text_add(t, " When it failed, ");
+    put_size(t, oom->levels.requested);
+    gm_text_add(t, " was live (requested bytes)");
+    for (size_t i = 0; i < oom->category_count && i < SHOWN_SITES; i++) {
+        gm_text_printf(t, "%s%s ", i > 0 ? ", " : ": ", oom->categories[i].name);
+        put_size(t, oom->categories[i].bytes);
+    }
+    gm_text_add_char(t, '.');
+}
+
+static void put_grew(struct gm_text *t, const struct gm_oom_row *oom)
+{
+    if (oom->grew_count == 0)
+        return;
+    gm_text_printf(t, " Grew most %s: ", oom->grew_since);
+    for (size_t i = 0; i < oom->grew_count && i < SHOWN_SITES; i++) {
+        gm_text_printf(t, "%s%s +", i > 0 ? ", " : "", oom->grew[i].label);
+        put_size(t, oom->grew[i].bytes);
+    }
+    gm_text_add_char(t, '.');
+}
+
+static void put_oom_advice(struct gm_text *t, const struct list *list, const struct gm_oom_row *oom, size_t d)
+{
+    uint64_t left = list->report->devices[d].totals.requested;
+    if (oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH)
+        gm_text_add(t,
+                    expandable_is_on(list)
+                        ? " Expandable segments are on already: what pins the largest holes is in the section on out "
+                          "of memory."
+                        : " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may have served it.");
+    if (left >= oom->levels.requested)
+        return;
+    gm_text_add_char(t, ' ');
+    put_size(t, oom->levels.requested - left);
+    gm_text_add(t, " was freed afterwards, before the snapshot was taken");
+    gm_text_add(t, left < oom->levels.requested / 2
+                       ? ": the tables of live memory show what survived the error, not what filled the device."
+                       : ".");
+}
+
+static void find_oom(struct list *list)
+{
+    static const char *const titles[] = {[GM_OOM_UNKNOWN] = "The trace contains out-of-memory errors",
+                                         [GM_OOM_CAPACITY] = "Out of memory: what was live filled the device",
+                                         [GM_OOM_FRAGMENTATION] = "Out of memory although enough was cached",
+                                         [GM_OOM_BOTH] =
+                                             "Out of memory: the device was nearly full, and its cache in pieces"};
+    uint64_t ooms = 0;
+    size_t d = list->report->device_count;
+    for (size_t i = list->report->device_count; i > 0; i--) {
+        ooms += list->report->devices[i - 1].trace.ooms;
+        d = list->passes[i - 1].out->oom_count > 0 ? i - 1 : d;
+    }
+    if (d == list->report->device_count)
+        return;
+    const struct gm_oom_row *oom = &list->passes[d].out->ooms[0];
+    struct gm_text t = {0};
+    gm_text_printf(&t, "%" PRIu64 " allocation%s failed. The first, event %" PRIu64 " of device %" PRId64, ooms,
+                   ooms == 1 ? "" : "s", oom->event, device_of(list, d));
+    if (oom->site != NULL)
+        gm_text_printf(&t, ", by %s", oom->site);
+    gm_text_printf(&t, ": %s", oom->verdict_detail);
+    put_live(&t, oom);
+    put_grew(&t, oom);
+    put_oom_advice(&t, list, oom, d);
+    add(list, "out-of-memory", GM_CRITICAL, oom->asked == GM_REPORT_NONE ? 0 : oom->asked, titles[oom->verdict], &t);
+}
+
+/* ---- growth -------------------------------------------------------------------------------------------------------
+ */
+
+static size_t device_with_most(const struct list *list, uint64_t (*bytes)(const struct gm_device_timeline *))
+{
+    size_t most = 0;
+    for (size_t d = 1; d < list->report->device_count; d++)
+        if (bytes(list->passes[d].out) > bytes(list->passes[most].out))
+            most = d;
+    return most;
+}
+
+static uint64_t avoidable(const struct gm_device_timeline *t)
+{
+    return t->fragmentation.growth_avoidable_bytes;
+}
+
+/* The largest growth whose request the holes of its own pool and stream would have held. */
+static void put_example(struct gm_text *t, const struct gm_fragmentation_history *f)
+{
+    for (size_t i = 0; i < f->growth_count; i++) {
+        const struct gm_growth_row *g = &f->growths[i];
+        uint64_t small = g->unusable[GM_UNUSABLE_HOLE_TOO_SMALL];
+        if (small == GM_REPORT_NONE || g->asked == GM_REPORT_NONE || small < g->asked)
+            continue;
+        gm_text_printf(t, " For example at event %" PRIu64 ", by ", g->event);
+        put_size(t, g->bytes);
+        gm_text_add(t, " for a request of ");
+        put_size(t, g->asked);
+        if (g->site != NULL)
+            gm_text_printf(t, " (%s)", g->site);
+        gm_text_add(t, ", while ");
+        put_size(t, small);
+        gm_text_add(t, " lay in holes of at most ");
+        put_size(t, g->largest_hole);
+        gm_text_add(t, " next to live blocks.");
+        return;
+    }
+}
+
+static void find_avoidable_growth(struct list *list)
+{
+    size_t d = device_with_most(list, avoidable);
+    const struct gm_device_timeline *out = list->passes[d].out;
+    const struct gm_fragmentation_history *f = &out->fragmentation;
+    uint64_t bytes = f->growth_avoidable_bytes, peak = out->peak_reserved.levels.reserved;
+    struct gm_text t = {0};
+    if (bytes < 256 * GM_MIB || !is_share(bytes, peak, 0.05))
+        return;
+    gm_text_printf(&t, "On device %" PRId64 ", %" PRIu64 " of %zu growths (", device_of(list, d), f->growths_avoidable,
+                   f->growth_total);
+    put_size(&t, bytes);
+    gm_text_add(&t, " of ");
+    put_size(&t, f->growth_bytes);
+    gm_text_add(&t, f->growths_examined < f->growth_total ? ", or more" : "");
+    gm_text_add(&t, ") came although enough was cached in the right pool and stream, only not in one piece; reserved "
+                    "memory peaked at ");
+    put_size(&t, peak);
+    gm_text_add_char(&t, '.');
+    put_example(&t, f);
+    if (expandable_is_on(list))
+        gm_text_add(&t, " Expandable segments are on already: blocks that live long between short-lived ones keep the "
+                        "holes apart; allocate them first.");
+    else if (known(list, "try-expandable-segments") == NULL)
+        gm_text_add(&t, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may avoid much of that: run the same steps "
+                        "with it and compare peak reserved bytes.");
+    add(list, "growth-despite-cache", bytes >= GM_GIB && is_share(bytes, peak, 0.1) ? GM_WARNING : GM_INFO, bytes,
+        "Reserved memory grew although enough was cached", &t);
+}
+
+static void find_driver_traffic(struct list *list)
+{
+    uint64_t retries = 0, cycles = 0, allocs = 0, frees = 0;
+    for (size_t d = 0; d < list->report->device_count; d++) {
+        const struct gm_fragmentation_history *f = &list->passes[d].out->fragmentation;
+        retries += f->retries;
+        cycles += f->driver_cycles;
+        allocs += f->driver_allocs;
+        frees += f->driver_frees;
+    }
+    struct gm_text t = {0};
+    if (retries > 0) {
+        gm_text_printf(&t,
+                       "%" PRIu64 " request%s found the device full: the allocator waited for the device, gave its "
+                       "cache back (%" PRIu64 " segments or pages in all) and asked again. Each such retry costs "
+                       "milliseconds, and the next one may fail. A lower peak avoids them.",
+                       retries, retries == 1 ? "" : "s", frees);
+        add(list, "allocation-retries", retries >= 3 ? GM_WARNING : GM_INFO, 0,
+            "The driver refused memory until the cache was given back", &t);
+    } else if (cycles >= 10) {
+        gm_text_printf(&t,
+                       "Memory went back to the driver and was taken again %" PRIu64 " times (%" PRIu64
+                       " segments or pages were freed, %" PRIu64 " were allocated). Each of these calls waits for "
+                       "the device; torch.cuda.empty_cache() in a loop is the usual cause.",
+                       cycles, frees, allocs);
+        add(list, "driver-traffic", GM_INFO, 0, "Memory goes back and forth between allocator and driver", &t);
+    }
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t growth_per_step(const struct gm_device_timeline *t)
+{
+    return t->steps.pattern == GM_PATTERN_GROWTH && t->steps.slope > 0 && t->steps.slope < 1e18
+               ? (uint64_t)t->steps.slope
+               : 0;
+}
+
+static void find_pattern(struct list *list)
+{
+    size_t d = device_with_most(list, growth_per_step);
+    const struct gm_steps *steps = &list->passes[d].out->steps;
+    uint64_t slope = growth_per_step(list->passes[d].out);
+    struct gm_text t = {0};
+    if (slope < 64 * GM_KIB || steps->pattern_detail == NULL)
+        return;
+    if (list->report->device_count > 1)
+        gm_text_printf(&t, "Device %" PRId64 ". ", device_of(list, d));
+    gm_text_add(&t, steps->pattern_detail);
+    gm_text_add(&t, " Look for tensors that outlive their step: losses summed without .item() or .detach(), lists, "
+                    "caches, hooks.");
+    add(list, "memory-growth", GM_WARNING, slope, "Live memory grows from step to step", &t);
+}
+
+/* ---- rounding, churn, savings -------------------------------------------------------------------------------------
+ */
+
+static uint64_t rounding(const struct gm_device_timeline *t)
+{
+    return t->fragmentation.rounding_bytes;
+}
+
+static bool rounds_up(const struct gm_report *report)
+{
+    for (size_t i = 0; i < report->setting_count; i++)
+        if (strncmp(report->settings[i].key, "roundup_power2_divisions", 24) == 0 && !report->settings[i].is_default)
+            return true;
+    return false;
+}
+
+static void find_rounding(struct list *list)
+{
+    size_t d = device_with_most(list, rounding);
+    const struct gm_device_timeline *out = list->passes[d].out;
+    const struct gm_fragmentation_history *f = &out->fragmentation;
+    struct gm_text t = {0};
+    if (f->rounding_bytes < 64 * GM_MIB || !is_share(f->rounding_bytes, out->peak_active.levels.active, 0.03))
+        return;
+    gm_text_printf(&t, "At the peak of active bytes on device %" PRId64 " blocks were ", device_of(list, d));
+    put_size(&t, f->rounding_bytes);
+    gm_text_add(&t, " larger than what was asked for (");
+    put_percent(&t, f->rounding_bytes, out->peak_active.levels.active);
+    gm_text_add(&t, " of active). Most of it:");
+    for (size_t i = 0; i < f->rounding_count && i < SHOWN_SITES; i++) {
+        gm_text_printf(&t, "%s %s (", i > 0 ? "," : "", f->rounding[i].site);
+        put_size(&t, f->rounding[i].waste);
+        gm_text_add(&t, " of ");
+        put_size(&t, f->rounding[i].bytes);
+        gm_text_add_char(&t, ')');
+    }
+    gm_text_add(&t, rounds_up(list->report)
+                        ? ". roundup_power2_divisions is set: more divisions, or none, round less."
+                        : ". Requests just over 1 MiB, or large blocks reused for slightly smaller requests, cause "
+                          "this; sizes that repeat from step to step (padded batches) avoid it.");
+    add(list, "rounding-waste", GM_WARNING, f->rounding_bytes, "Rounding up of requests costs memory", &t);
+}
+
+static uint64_t temporaries(const struct gm_device_timeline *t)
+{
+    return t->fragmentation.temporary_allocs;
+}
+
+static void find_churn(struct list *list)
+{
+    size_t d = device_with_most(list, temporaries);
+    const struct gm_fragmentation_history *f = &list->passes[d].out->fragmentation;
+    uint64_t allocs = list->report->devices[d].trace.allocs;
+    const struct gm_site_stat *most = NULL;
+    struct gm_text t = {0};
+    if (f->temporary_allocs < 1000 || !is_share(f->temporary_allocs, allocs, 0.25))
+        return;
+    for (size_t i = 0; i < f->churn_count; i++)
+        if (most == NULL || f->churn[i].temporary_allocs > most->temporary_allocs)
+            most = &f->churn[i];
+    gm_text_printf(&t, "On device %" PRId64 ", %" PRIu64 " of %" PRIu64 " allocations (", device_of(list, d),
+                   f->temporary_allocs, allocs);
+    put_size(&t, f->temporary_bytes);
+    gm_text_add(&t, " in all) were freed before the next one was made.");
+    if (most != NULL)
+        gm_text_printf(&t, " Most of them, %" PRIu64 ", come from %s.", most->temporary_allocs, most->site);
+    gm_text_add(&t, " The allocator serves them from its cache, so they cost time on the host rather than memory; an "
+                    "out= argument, an in-place operation or a fused kernel avoids them.");
+    add(list, "temporary-churn", GM_INFO, 0, "Many allocations live for a moment only", &t);
+}
+
+static uint64_t best_saving(const struct gm_device_timeline *t)
+{
+    return t->peak.saving_count > 0 ? t->peak.savings[0].saved : 0;
+}
+
+static void find_saving(struct list *list)
+{
+    size_t d = device_with_most(list, best_saving);
+    const struct gm_device_timeline *out = list->passes[d].out;
+    uint64_t saved = best_saving(out), peak = list->passes[d].peak->requested;
+    struct gm_text t = {0};
+    if (saved < 256 * GM_MIB || !is_share(saved, peak, 0.1))
+        return;
+    const struct gm_saving *s = &out->peak.savings[0];
+    if (strcmp(s->label, "no stack recorded") == 0) /* nothing that a person could change */
+        return;
+    gm_text_printf(&t, "%s holds ", s->label);
+    put_size(&t, s->bytes_at_peak);
+    gm_text_printf(&t, " at the peak of device %" PRId64 ". Without it the peak of requested bytes would fall from ",
+                   device_of(list, d));
+    put_size(&t, peak);
+    gm_text_add(&t, " to ");
+    put_size(&t, s->peak_after);
+    gm_text_add(&t, ": no other call site saves as much. Whether the memory can be spared, recomputed (checkpointing) "
+                    "or moved away from the peak is worth a look there first.");
+    add(list, "peak-by-one-site", GM_INFO, saved, "One call site carries much of the peak", &t);
+}
+
+/* -------------------------------------------------------------------------------------------------------------------
+ */
+
+static int compare(const void *left, const void *right)
+{
+    const struct gm_finding *a = left, *b = right;
+    if (a->severity != b->severity)
+        return a->severity > b->severity ? -1 : 1;
+    uint64_t x = a->bytes == GM_REPORT_NONE ? 0 : a->bytes, y = b->bytes == GM_REPORT_NONE ? 0 : b->bytes;
+    if (x != y)
+        return x > y ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *passes)
+{
+    struct list list = {.report = report, .passes = passes, .n = report->finding_count};
+    if (report->device_count == 0)
+        return true;
+    list.rows = gm_arena_calloc(&report->arena, list.n + ROOM, sizeof *list.rows);
+    if (list.rows == NULL)
+        return false;
+    if (list.n > 0)
+        memcpy(list.rows, report->findings, list.n * sizeof *list.rows);
+    find_oom(&list);
+    find_avoidable_growth(&list);
+    find_driver_traffic(&list);
+    find_pattern(&list);
+    find_rounding(&list);
+    find_churn(&list);
+    find_saving(&list);
+    struct gm_finding *nothing = known(&list, "nothing-to-reclaim"); /* it is said only where nothing else is */
+    if (list.has_news && nothing != NULL)
+        *nothing = list.rows[--list.n];
+    qsort(list.rows, list.n, sizeof *list.rows, compare);
+    report->findings = list.rows;
+    report->finding_count = list.n;
+    return !list.failed;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fragmentation over time: why reserved memory grew although some of it was free, how much was free along the run, and
+ * the parts that have files of their own. What the address space looked like was noted by watch.c.
+ */
+#include "analyze/timeline/fragmentation/fragmentation.h"
+#include "analyze/timeline/fragmentation/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 1000, MOST_POOLS = 32 };
+
+/* The largest growths seen so far, and some more: sorted and cut whenever it is full. */
+struct largest {
+    struct gm_growth *v;
+    size_t n, k;
+};
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct gm_growth *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static void cut(struct largest *l)
+{
+    if (l->n > 1)
+        qsort(l->v, l->n, sizeof *l->v, by_bytes);
+    l->n = l->n < l->k ? l->n : l->k;
+}
+
+static void offer(struct largest *l, const struct gm_growth *growth)
+{
+    l->v[l->n++] = *growth;
+    if (l->n == 2 * l->k + 1)
+        cut(l);
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return b > GM_REPORT_NONE - 1 - a ? GM_REPORT_NONE - 1 : a + b;
+}
+
+/* The pool that a segment event's range was entered in. */
+static const struct gm_history_pool *pool_of(const struct gm_history *h, uint32_t event)
+{
+    size_t low = 0, high = h->segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (h->segments[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < h->segment_count && h->segments[low].event == event ? &h->pools[h->segments[low].pool] : &h->pools[0];
+}
+
+/* Bytes of avoidable growths so far. Without them that much less would be cached, so no cached byte avoids two. */
+struct avoided {
+    size_t n;
+    struct {
+        const struct gm_history_pool *pool;
+        uint32_t stream;
+        uint64_t bytes;
+    } v[MOST_POOLS];
+};
+
+static uint64_t *avoided_of(struct avoided *avoided, const struct gm_history_pool *pool, uint32_t stream)
+{
+    size_t i = 0;
+    while (i < avoided->n && (avoided->v[i].pool != pool || avoided->v[i].stream != stream))
+        i++;
+    if (i == MOST_POOLS)
+        return NULL;
+    if (i == avoided->n) {
+        avoided->v[i].pool = pool;
+        avoided->v[i].stream = stream;
+        avoided->v[i].bytes = 0;
+        avoided->n++;
+    }
+    return &avoided->v[i].bytes;
+}
+
+/* Whether the request could have been served if the cached bytes of its pool and stream had been in one piece. */
+static bool is_avoidable(struct avoided *avoided, const struct gm_growth *g, const struct gm_history_pool *pool,
+                         uint64_t cached)
+{
+    uint64_t *bytes = avoided_of(avoided, pool, g->stream);
+    if (bytes == NULL)
+        return false;
+    *bytes = *bytes < cached ? *bytes : cached; /* some of it went back */
+    if (cached - *bytes < g->asked)
+        return false;
+    *bytes = add(*bytes, g->bytes);
+    return true;
+}
+
+static void count_growth(const struct gm_trace_pass *pass, const struct gm_growth *g, struct avoided *avoided,
+                         struct gm_fragmentation_history *out)
+{
+    const struct gm_watch_look *look = pass->history.is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
+    out->growth_total++;
+    out->growth_bytes = add(out->growth_bytes, g->bytes);
+    out->retries += gm_growth_is_retry(&pass->history, g->first);
+    if (look == NULL || g->asked == GM_REPORT_NONE)
+        return;
+    const struct gm_history_pool *pool = pool_of(&pass->history, g->first);
+    struct gm_unusable_sums sums = gm_unusable_of(pass->watch, look, pool);
+    if (sums.right == GM_REPORT_NONE)
+        return;
+    out->growths_examined++;
+    if (is_avoidable(avoided, g, pool, sums.right)) {
+        out->growths_avoidable++;
+        out->growth_avoidable_bytes = add(out->growth_avoidable_bytes, g->bytes);
+    }
+}
+
+static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, const struct gm_growth *g)
+{
+    const struct gm_history *h = &pass->history;
+    const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
+    const struct gm_history_pool *pool = pool_of(h, g->first);
+    struct gm_unusable_sums sums;
+    bool ok = true;
+    memset(&sums, 0xFF, sizeof sums); /* GM_REPORT_NONE everywhere */
+    if (look != NULL)
+        sums = gm_unusable_of(pass->watch, look, pool);
+    *row = (struct gm_growth_row){.event = g->first,
+                                  .time_us = gm_history_time(h, g->first),
+                                  .bytes = g->bytes,
+                                  .asked = g->asked,
+                                  .pool = gm_history_pool_name(&pass->report->arena, pool),
+                                  .stream = gm_stream_handle(pass->snapshot, g->stream),
+                                  .site = gm_site_or_null(pass, gm_growth_stack(h, g), &ok),
+                                  .cached = look == NULL ? GM_REPORT_NONE : look->reserved - look->active,
+                                  .largest_hole = sums.largest_hole,
+                                  .pending = look == NULL ? GM_REPORT_NONE : look->pending,
+                                  .is_first = sums.right == 0,
+                                  .is_retry = gm_growth_is_retry(h, g->first)};
+    memcpy(row->unusable, sums.by_reason, sizeof row->unusable);
+    return ok && row->pool != NULL;
+}
+
+static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
+{
+    const struct gm_history *h = &pass->history;
+    size_t k = pass->options->top < MOST_ROWS ? pass->options->top : MOST_ROWS;
+    struct largest largest = {.v = malloc((2 * k + 1) * sizeof *largest.v), .k = k};
+    struct avoided avoided = {0};
+    if (largest.v == NULL)
+        return false;
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    bool went_back = false;
+    for (uint32_t i = 0; i < h->count && out->driver_allocs > 0; i++) {
+        went_back |= action[i] == GM_ACTION_SEGMENT_FREE || action[i] == GM_ACTION_SEGMENT_UNMAP;
+        if (!gm_growth_begins(h, i))
+            continue;
+        out->driver_cycles += went_back;
+        went_back = false;
+        struct gm_growth g = gm_growth_at(h, &pass->watch->rules, i);
+        count_growth(pass, &g, &avoided, out);
+        offer(&largest, &g);
+    }
+    cut(&largest);
+    struct gm_growth_row *rows = gm_arena_calloc(&pass->report->arena, largest.n, sizeof *rows);
+    bool ok = rows != NULL;
+    for (size_t i = 0; ok && i < largest.n; i++)
+        ok = fill_growth(pass, &rows[i], &largest.v[i]);
+    out->growths = rows;
+    out->growth_count = largest.n;
+    free(largest.v);
+    return ok;
+}
+
+static bool publish_samples(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
+{
+    const struct gm_watch *w = pass->watch;
+    struct gm_fragmentation_sample *rows = gm_arena_calloc(&pass->report->arena, w->samples.n, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < w->samples.n; i++) {
+        const struct gm_watch_sample *s = &w->samples.v[i];
+        uint64_t event = gm_event_of_moment(s->moment);
+        rows[i] = (struct gm_fragmentation_sample){
+            .event = event,
+            .time_us = event == GM_REPORT_NONE ? GM_REPORT_NONE : gm_history_time(&pass->history, event),
+            .largest_free = s->largest_free,
+            .cached = s->cached,
+            .stranded = s->stranded};
+    }
+    out->samples = rows;
+    out->sample_count = rows == NULL ? 0 : w->samples.n;
+    return rows != NULL;
+}
+
+bool gm_trace_fragmentation(struct gm_trace_pass *pass)
+{
+    const struct gm_trace_counts *trace = &pass->report->devices[pass->index].trace;
+    struct gm_fragmentation_history *out = &pass->out->fragmentation;
+    *out = (struct gm_fragmentation_history){.driver_allocs = trace->segment_allocs + trace->segment_maps,
+                                             .driver_frees = trace->segment_frees + trace->segment_unmaps};
+    if (pass->watch->has_no_memory || !publish_growths(pass, out) || !gm_fragmentation_churn(pass, out))
+        return false;
+    return !pass->history.is_reconstructed ||
+           (publish_samples(pass, out) && gm_fragmentation_pinners(pass, out) && gm_fragmentation_rounding(pass, out));
+}

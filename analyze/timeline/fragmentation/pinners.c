@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Live blocks that keep cached bytes from going back, as analyze/state/pins.c defines them: in a cudaMalloc segment
+ * every live block shares in all of its free bytes; in an expandable range it is the page that goes back or stays, so a
+ * live block shares in the free bytes of the pages that it touches. Seen at the samples; of each block the most it ever
+ * kept is remembered, and only the blocks that kept most.
+ */
+#include "analyze/timeline/fragmentation/watch.h"
+#include "replay/space/space.h"
+
+/* Blocks of a range are visited from the highest down. */
+struct looking {
+    struct gm_watch *w;
+    const struct gm_space *space;
+    uint32_t moment;
+    uint64_t least;           /* pinned bytes that are still of interest: more than this */
+    struct gm_watch_pin open; /* of the block visited last: two of its pages may add to it */
+};
+
+static bool is_less(const struct gm_watch_pin *a, const struct gm_watch_pin *b)
+{
+    return a->bytes != b->bytes ? a->bytes < b->bytes : a->allocation > b->allocation;
+}
+
+static void offer(struct looking *l, const struct gm_watch_pin *pin)
+{
+    struct gm_watch *w = l->w;
+    size_t least = 0;
+    if (pin->bytes <= l->least || pin->allocation == GM_NEVER)
+        return;
+    for (size_t i = 0; i < w->pin_count; i++) {
+        if (w->pins[i].allocation == pin->allocation) {
+            if (w->pins[i].bytes < pin->bytes)
+                w->pins[i] = *pin;
+            return;
+        }
+        if (is_less(&w->pins[i], &w->pins[least]))
+            least = i;
+    }
+    if (w->pin_count < GM_WATCH_PINS)
+        w->pins[w->pin_count++] = *pin;
+    else if (is_less(&w->pins[least], pin))
+        w->pins[least] = *pin;
+    if (w->pin_count < GM_WATCH_PINS)
+        return;
+    l->least = UINT64_MAX;
+    for (size_t i = 0; i < w->pin_count; i++)
+        l->least = w->pins[i].bytes < l->least ? w->pins[i].bytes : l->least;
+}
+
+static void add(struct looking *l, const struct gm_space_block *b, uint64_t bytes)
+{
+    if (b->owner != l->open.allocation) {
+        offer(l, &l->open);
+        l->open = (struct gm_watch_pin){.allocation = b->owner, .moment = l->moment};
+    }
+    l->open.bytes += bytes;
+}
+
+/* `live` live blocks, of which `block` is the highest, share `bytes`. */
+static void share(struct looking *l, uint32_t block, uint64_t live, uint64_t bytes)
+{
+    const struct gm_space_block *blocks = l->space->blocks.v;
+    if (live == 0 || bytes == 0)
+        return;
+    for (uint64_t left = live; left > 0 && block != GM_SPACE_NONE; block = blocks[block].prev) {
+        if (blocks[block].use == GM_SPACE_FREE)
+            continue;
+        add(l, &blocks[block], bytes / live);
+        left--;
+    }
+}
+
+static void look_at_segment(struct looking *l, const struct gm_space_range *range)
+{
+    const struct gm_space_block *blocks = l->space->blocks.v;
+    uint64_t free_bytes = 0, live = 0;
+    for (uint32_t i = range->last; i != GM_SPACE_NONE; i = blocks[i].prev) {
+        free_bytes += blocks[i].use == GM_SPACE_FREE ? blocks[i].size : 0;
+        live += blocks[i].use != GM_SPACE_FREE;
+    }
+    if (live > 0 && free_bytes / live > l->least)
+        share(l, range->last, live, free_bytes);
+}
+
+/* The page at hand while blocks are visited from above. */
+struct page {
+    uint64_t index, free_bytes, live;
+    uint32_t highest; /* of the live blocks that touch it */
+};
+
+static void visit(struct looking *l, struct page *page, uint64_t index, uint32_t block, uint64_t bytes)
+{
+    if (page->index != index) {
+        share(l, page->highest, page->live, page->free_bytes);
+        *page = (struct page){.index = index, .highest = GM_SPACE_NONE};
+    }
+    if (l->space->blocks.v[block].use == GM_SPACE_FREE) {
+        page->free_bytes += bytes;
+    } else if (page->live++ == 0) {
+        page->highest = block;
+    }
+}
+
+/* Pages in between the first and the last of a block are all its own: live, nothing to keep; free, releasable. */
+static void look_at_pages(struct looking *l, const struct gm_space_range *range, uint64_t size)
+{
+    const struct gm_space_block *blocks = l->space->blocks.v;
+    struct page page = {.index = UINT64_MAX, .highest = GM_SPACE_NONE};
+    for (uint32_t i = range->last; i != GM_SPACE_NONE; i = blocks[i].prev) {
+        uint64_t from = blocks[i].address - range->address, to = from + blocks[i].size;
+        uint64_t first = from / size, last = (to - 1) / size;
+        if (first == last) {
+            visit(l, &page, last, i, to - from);
+            continue;
+        }
+        visit(l, &page, last, i, to - last * size);
+        visit(l, &page, first, i, (first + 1) * size - from);
+    }
+    share(l, page.highest, page.live, page.free_bytes);
+}
+
+void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment)
+{
+    struct looking l = {
+        .w = watch, .space = space, .moment = moment, .open = {.allocation = GM_NEVER, .moment = moment}};
+    if (watch->pin_count == GM_WATCH_PINS) {
+        l.least = UINT64_MAX;
+        for (size_t i = 0; i < watch->pin_count; i++)
+            l.least = watch->pins[i].bytes < l.least ? watch->pins[i].bytes : l.least;
+    }
+    for (size_t r = 0; r < space->ranges.n; r++) {
+        const struct gm_space_range *range = &space->ranges.v[r];
+        const struct gm_space_block *last = &space->blocks.v[range->last];
+        if (!last->is_expandable)
+            look_at_segment(&l, range);
+        else
+            look_at_pages(&l, range, gm_watch_page(watch, last->pool));
+        offer(&l, &l.open);
+        l.open = (struct gm_watch_pin){.allocation = GM_NEVER, .moment = moment};
+    }
+}

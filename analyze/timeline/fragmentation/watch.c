@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks at free blocks through the space's map of them: they are few where live ones are many. Its order is that of a
+ * hash, so only sums, maxima and rows with a total order are taken.
+ */
+#include "analyze/timeline/fragmentation/watch.h"
+
+#include "analyze/timeline/fragmentation/request.h"
+#include "analyze/timeline/history/reconstruct.h"
+#include "replay/space/space.h"
+
+#include <stdlib.h>
+
+uint64_t gm_watch_page(const struct gm_watch *watch, uint8_t pool)
+{
+    return watch->history->pools[pool].is_small ? GM_SMALL_SEGMENT : watch->rules.large_segment;
+}
+
+uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block)
+{
+    const struct gm_space_block *b = &space->blocks.v[block];
+    if (!b->is_expandable)
+        return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE ? b->size : 0;
+    uint64_t page = gm_watch_page(watch, b->pool);
+    uint32_t range = b->size < page ? GM_SPACE_NONE : gm_space_range_of(space, b->address);
+    if (range == GM_SPACE_NONE)
+        return 0;
+    uint64_t from = b->address - space->ranges.v[range].address, to = from + b->size;
+    uint64_t first = from / page + (from % page != 0), end = to / page;
+    return end > first ? (end - first) * page : 0;
+}
+
+/* The k-th slot's free block, or GM_SPACE_NONE. */
+static uint32_t free_block(const struct gm_space *space, size_t slot)
+{
+    const struct gm_address_slot *s = &space->free_starts.slots[slot];
+    return s->is_used ? s->value : GM_SPACE_NONE;
+}
+
+static size_t slots_of(const struct gm_space *space)
+{
+    return space->free_starts.slots == NULL ? 0 : space->free_starts.mask + 1;
+}
+
+/* Work of a look at all free blocks: empty slots are read in a row, blocks are not. */
+static uint64_t steps_of(const struct gm_space *space)
+{
+    return slots_of(space) / 8 + 2 * space->free_starts.count + 1;
+}
+
+/* ---- a request that found nothing ---------------------------------------------------------------------------------
+ */
+
+static void add_to_part(struct gm_watch *w, const struct gm_space *space, uint32_t block, uint64_t asked,
+                        uint32_t stream)
+{
+    const struct gm_space_block *b = &space->blocks.v[block];
+    struct gm_watch_part *part = &w->scratch[b->stream == stream][b->pool];
+    uint64_t whole = gm_watch_releasable(w, space, block);
+    part->cached += b->size;
+    part->whole += whole;
+    if (b->size >= asked)
+        part->fits += b->size;
+    else
+        part->whole_too_small += whole;
+    part->largest = b->size > part->largest ? b->size : part->largest;
+}
+
+/* Moves the parts in use from the scratch table behind those noted so far. */
+static bool keep_parts(struct gm_watch *w, struct gm_watch_look *look)
+{
+    look->first_part = (uint32_t)w->parts.n;
+    for (int same = 0; same < 2; same++)
+        for (size_t pool = 0; pool < w->history->pool_count; pool++) {
+            struct gm_watch_part *part = &w->scratch[same][pool];
+            if (part->cached == 0)
+                continue;
+            part->pool = (uint8_t)pool;
+            part->is_same_stream = same != 0;
+            w->has_no_memory |= !GM_VEC_PUSH(&w->parts, *part);
+            *part = (struct gm_watch_part){0};
+        }
+    look->part_count = (uint32_t)w->parts.n - look->first_part;
+    return !w->has_no_memory;
+}
+
+static bool look(struct gm_watch *w, const struct gm_space *space, uint64_t asked, uint32_t stream,
+                 struct gm_watch_look *out)
+{
+    for (size_t i = 0, n = slots_of(space); i < n; i++) {
+        uint32_t block = free_block(space, i);
+        if (block != GM_SPACE_NONE)
+            add_to_part(w, space, block, asked, stream);
+    }
+    return keep_parts(w, out);
+}
+
+static struct gm_watch_look levels_of(const struct gm_space *space, uint32_t event)
+{
+    return (struct gm_watch_look){
+        .event = event, .reserved = space->reserved, .active = space->active, .pending = space->pending};
+}
+
+static void see_growth(struct gm_watch *w, const struct gm_space *space, uint32_t event)
+{
+    struct gm_watch_look row = levels_of(space, event);
+    uint64_t steps = steps_of(space) + w->history->pool_count;
+    if (w->growths.n == GM_WATCH_GROWTHS || event >= w->history->count)
+        return;
+    if (w->growth_steps + steps <= GM_WATCH_GROWTH_STEPS && w->parts.n < GM_WATCH_PARTS) {
+        struct gm_growth g = gm_growth_at(w->history, &w->rules, event);
+        w->growth_steps += steps;
+        look(w, space, g.asked, g.stream, &row);
+    }
+    w->has_no_memory |= !GM_VEC_PUSH(&w->growths, row);
+}
+
+const struct gm_watch_look *gm_watch_growth(const struct gm_watch *w, uint32_t event)
+{
+    size_t low = 0, high = w->growths.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->growths.v[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < w->growths.n && w->growths.v[low].event == event ? &w->growths.v[low] : NULL;
+}
+
+/* ---- out of memory ---------------------------------------------------------------------------------------------- */
+
+/* Of a hole's live neighbours the smaller one, which is cheaper to move; the lower one if they are equal. */
+static uint32_t pinned_by(const struct gm_space *space, const struct gm_space_block *hole)
+{
+    const struct gm_space_block *below = hole->prev == GM_SPACE_NONE ? NULL : &space->blocks.v[hole->prev];
+    const struct gm_space_block *above = hole->next == GM_SPACE_NONE ? NULL : &space->blocks.v[hole->next];
+    if (below == NULL && above == NULL)
+        return GM_NEVER;
+    const struct gm_space_block *pin = below == NULL || (above != NULL && above->size < below->size) ? above : below;
+    return pin->owner == GM_SPACE_NONE ? GM_NEVER : pin->owner;
+}
+
+static bool is_before(const struct gm_watch_hole *a, const struct gm_watch_hole *b)
+{
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a->address < b->address;
+}
+
+static void offer_hole(struct gm_watch_oom *oom, const struct gm_watch_hole *hole)
+{
+    size_t at = oom->hole_count;
+    if (at == GM_WATCH_HOLES && !is_before(hole, &oom->holes[at - 1]))
+        return;
+    at = at == GM_WATCH_HOLES ? at - 1 : at;
+    oom->hole_count = at + 1;
+    while (at > 0 && is_before(hole, &oom->holes[at - 1])) {
+        oom->holes[at] = oom->holes[at - 1];
+        at--;
+    }
+    oom->holes[at] = *hole;
+}
+
+struct gm_history_pool gm_watch_oom_pool(const struct gm_history *h, uint32_t event)
+{
+    const struct gm_snapshot *s = h->snapshot;
+    uint32_t id = gm_rare_at(&s->events.pool, h->first + event);
+    bool is_small = s->events.size[h->first + event] <= GM_SMALL_SIZE;
+    return id == 0 ? (struct gm_history_pool){0, 0, is_small}
+                   : (struct gm_history_pool){s->pools[id].first, s->pools[id].second, is_small};
+}
+
+static void see_oom(struct gm_watch *w, const struct gm_space *space, uint32_t event)
+{
+    const struct gm_history *h = w->history;
+    const struct gm_events *e = &h->snapshot->events;
+    if (w->oom_count == GM_WATCH_OOMS || event >= h->count)
+        return;
+    struct gm_watch_oom *oom = &w->ooms[w->oom_count++];
+    uint32_t stream = gm_rare_at(&e->stream, h->first + event);
+    uint64_t asked = e->size[h->first + event];
+    struct gm_history_pool wanted = gm_watch_oom_pool(h, event);
+    *oom = (struct gm_watch_oom){.look = levels_of(space, event)};
+    look(w, space, asked, stream, &oom->look);
+    for (size_t i = 0, n = slots_of(space); i < n; i++) {
+        uint32_t block = free_block(space, i);
+        if (block == GM_SPACE_NONE)
+            continue;
+        const struct gm_space_block *b = &space->blocks.v[block];
+        if (b->stream != stream || b->size >= asked || !gm_watch_is_pool(&h->pools[b->pool], &wanted))
+            continue;
+        struct gm_watch_hole hole = {b->size, b->address, pinned_by(space, b)};
+        offer_hole(oom, &hole);
+    }
+}
+
+/* ---- regular samples ----------------------------------------------------------------------------------------------
+ */
+
+/* Whether `steps` more are within the share of `budget` that is due at `moment`. */
+static bool is_due(const struct gm_watch *w, uint64_t spent, uint64_t steps, uint64_t budget, uint32_t moment)
+{
+    double share = w->history->count == 0 ? 1 : (double)moment / (double)w->history->count;
+    return (double)(spent + steps) <= (double)budget * share;
+}
+
+static void see_sample(struct gm_watch *w, const struct gm_space *space, uint32_t moment)
+{
+    uint64_t steps = steps_of(space), blocks = space->blocks.n - space->unused.n + space->ranges.n;
+    if (is_due(w, w->sample_steps, steps, GM_WATCH_SAMPLE_STEPS, moment)) {
+        struct gm_watch_sample sample = {.moment = moment, .cached = space->reserved - space->active};
+        uint64_t whole = 0;
+        w->sample_steps += steps;
+        for (size_t i = 0, n = slots_of(space); i < n; i++) {
+            uint32_t block = free_block(space, i);
+            if (block == GM_SPACE_NONE)
+                continue;
+            uint64_t size = space->blocks.v[block].size;
+            whole += gm_watch_releasable(w, space, block);
+            sample.largest_free = size > sample.largest_free ? size : sample.largest_free;
+        }
+        sample.stranded = sample.cached - whole;
+        w->has_no_memory |= !GM_VEC_PUSH(&w->samples, sample);
+    }
+    if (is_due(w, w->pin_steps, blocks, GM_WATCH_PIN_STEPS, moment)) {
+        w->pin_steps += blocks;
+        gm_watch_pins(w, space, moment);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------------------
+ */
+
+static void see(void *self, enum gm_occasion occasion, const struct gm_space *space, uint32_t moment)
+{
+    struct gm_watch *w = self;
+    if (w->has_no_memory)
+        return;
+    if (occasion == GM_OCCASION_GROWTH)
+        see_growth(w, space, moment);
+    else if (occasion == GM_OCCASION_OOM)
+        see_oom(w, space, moment);
+    else
+        see_sample(w, space, moment);
+}
+
+struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
+                              const struct gm_snapshot *snapshot)
+{
+    struct gm_watch *watch = calloc(1, sizeof *watch);
+    *watcher = (struct gm_watcher){.self = watch, .see = see, .samples = 512};
+    if (watch != NULL) {
+        watch->history = history;
+        watch->rules = gm_history_rules(snapshot);
+    }
+    return watch;
+}
+
+void gm_watch_free(struct gm_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    free(watch->parts.v);
+    free(watch->growths.v);
+    free(watch->samples.v);
+    free(watch);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/timeline: what the address space looked like when it grew, when memory ran out, and regularly in
+ * between. It is noted while the history is built (watch.c, pinners.c), as numbers and indices of allocations, in
+ * bounded memory and with bounded work; ooms.c and growth.c tell it in words.
+ */
+#ifndef GM_TIMELINE_WATCH_H
+#define GM_TIMELINE_WATCH_H
+
+#include "analyze/base/vec.h"
+#include "analyze/timeline/history/history.h"
+#include "replay/space/rules.h"
+
+/* Rows that are noted at most; parts: in all rows together. */
+enum {
+    GM_WATCH_OOMS = 8,
+    GM_WATCH_HOLES = 8,
+    GM_WATCH_PINS = 64,
+    GM_WATCH_GROWTHS = 1 << 16,
+    GM_WATCH_PARTS = 1 << 19
+};
+/* Free slots and blocks that are visited at most, for each purpose. Samples and pins share theirs out over the trace.
+ */
+enum { GM_WATCH_GROWTH_STEPS = 1 << 24, GM_WATCH_SAMPLE_STEPS = 1 << 22, GM_WATCH_PIN_STEPS = 1 << 22 };
+
+/* The free blocks of one pool: on the stream of the request, or on all others together. */
+struct gm_watch_part {
+    uint64_t cached;          /* their bytes */
+    uint64_t fits;            /* of these, in blocks as large as the request or larger */
+    uint64_t whole;           /* of all, what could go back to the driver: unsplit segments, whole pages */
+    uint64_t whole_too_small; /* of `whole`, what lies in blocks smaller than the request */
+    uint64_t largest;
+    uint8_t pool; /* index in history->pools */
+    bool is_same_stream;
+};
+
+/* The space before an event. */
+struct gm_watch_look {
+    uint32_t event;
+    uint32_t first_part, part_count; /* in gm_watch.parts; no parts although something is cached: too much work */
+    uint64_t reserved, active, pending;
+};
+struct gm_watch_hole { /* a free block of the right pool and stream that was too small */
+    uint64_t bytes, address;
+    uint32_t pinned_by; /* allocation beside it; GM_NEVER */
+};
+struct gm_watch_oom {
+    struct gm_watch_look look;
+    struct gm_watch_hole holes[GM_WATCH_HOLES]; /* the largest, largest first */
+    size_t hole_count;
+};
+struct gm_watch_sample {
+    uint32_t moment;
+    uint64_t largest_free, cached, stranded;
+};
+struct gm_watch_pin {
+    uint64_t bytes; /* the most that it kept */
+    uint32_t allocation;
+    uint32_t moment; /* when */
+};
+
+struct gm_watch {
+    const struct gm_history *history;
+    struct gm_rules rules;
+    struct GM_VEC(struct gm_watch_part) parts;
+    struct GM_VEC(struct gm_watch_look) growths; /* by event */
+    struct GM_VEC(struct gm_watch_sample) samples;
+    struct gm_watch_oom ooms[GM_WATCH_OOMS];
+    size_t oom_count;
+    struct gm_watch_pin pins[GM_WATCH_PINS]; /* in no order */
+    size_t pin_count;
+    uint64_t growth_steps, sample_steps, pin_steps; /* spent so far */
+    bool has_no_memory;                             /* something could not be noted */
+    struct gm_watch_part scratch[2][256];           /* [is_same_stream][pool]; cached == 0: not in use */
+};
+
+/* Fills *watcher for gm_history_build(history, snapshot); `history` is not read before. NULL: no memory. */
+struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
+                              const struct gm_snapshot *snapshot);
+void gm_watch_free(struct gm_watch *watch);
+
+/* Bytes of a free block that could go back to the driver: all of it if it is an unsplit segment, else the whole pages
+ * inside it if it is expandable. */
+uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block);
+/* Pages of an expandable range of `pool`. They are counted from the range's start: maps and unmaps are whole pages. */
+uint64_t gm_watch_page(const struct gm_watch *watch, uint8_t pool);
+/* The pool that the request of an oom event would have come from: the event's, or the default one; small or large. */
+struct gm_history_pool gm_watch_oom_pool(const struct gm_history *h, uint32_t event);
+static inline bool gm_watch_is_pool(const struct gm_history_pool *a, const struct gm_history_pool *b)
+{
+    return a->id_first == b->id_first && a->id_second == b->id_second && a->is_small == b->is_small;
+}
+/* pinners.c: notes the live blocks that keep most cached bytes from going back. Visits every block. */
+void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment);
+/* The look at a growth, or NULL if there was none. */
+const struct gm_watch_look *gm_watch_growth(const struct gm_watch *watch, uint32_t event);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The address space at moment 0. The snapshot's segments are followed backwards through the segment events; the
+ * allocations that lived before the trace are placed in what is there then.
+ */
+#include "analyze/timeline/history/telling.h"
+
+#include <stdlib.h>
+
+static bool undo_events(struct gm_telling *t)
+{
+    struct gm_history *h = t->h;
+    const struct gm_events *e = &h->snapshot->events;
+    for (size_t i = h->count; i > 0; i--) {
+        size_t row = h->first + i - 1;
+        uint8_t action = e->action[row];
+        enum gm_space_status status;
+        if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP) {
+            status = gm_space_unmap(&t->space, e->addr[row], e->size[row]);
+            if (status == GM_SPACE_CONFLICT)
+                gm_history_note(h, "segment-not-in-snapshot",
+                                "segments were allocated and never freed but are not in the snapshot", false, i - 1,
+                                e->size[row]);
+        } else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP) {
+            bool is_map = action == GM_ACTION_SEGMENT_UNMAP;
+            status = gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row),
+                                  gm_telling_pool_of_event(t, row, is_map), is_map);
+            if (status == GM_SPACE_CONFLICT)
+                gm_history_note(h, "segment-freed-again", "freed segments are there after their end", false, i - 1,
+                                e->size[row]);
+        } else {
+            continue;
+        }
+        if (status == GM_SPACE_NO_MEMORY)
+            return false;
+        if (t->space.work > ((uint64_t)h->count + 64) * 64 + (UINT64_C(1) << 22))
+            break; /* telling the events will meet the same and give up */
+    }
+    return true;
+}
+
+/* The option before the first growth that shows it: what the first growth says, else the setting as it is. */
+static void guess_expandable(struct gm_telling *t)
+{
+    const uint8_t *action = t->h->snapshot->events.action + t->h->first;
+    for (size_t i = 0; i < t->h->count; i++) {
+        if (action[i] != GM_ACTION_SEGMENT_MAP && action[i] != GM_ACTION_SEGMENT_ALLOC)
+            continue;
+        bool is_map = action[i] == GM_ACTION_SEGMENT_MAP;
+        uint8_t pool = gm_telling_pool_of_event(t, t->h->first + i, is_map);
+        if (t->h->pools[pool].id_first != 0 || t->h->pools[pool].id_second != 0)
+            continue;
+        t->is_expandable = is_map;
+        return;
+    }
+}
+
+struct placed {
+    uint64_t address;
+    uint32_t allocation;
+};
+
+static int by_address(const void *left, const void *right)
+{
+    const struct placed *a = left, *b = right;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
+}
+
+/* Block bytes of an allocation of that time: what the snapshot says if it is still there, else what the request and the
+ * room up to the next one allow. */
+static uint64_t size_at_start(const struct gm_telling *t, uint32_t a, const struct gm_space_block *in, uint64_t room)
+{
+    const struct gm_history *h = t->h;
+    if (h->final_block[a] != GM_NO_BLOCK)
+        return h->snapshot->blocks.size[h->final_block[a]];
+    uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+    return rounded >= room ? rounded : gm_telling_size(t, in, rounded, room);
+}
+
+/* Places one allocation; those before it lie below. `next` is the address of the one after it. */
+static void place(struct gm_telling *t, const struct placed *p, uint64_t next)
+{
+    struct gm_history *h = t->h;
+    uint32_t a = p->allocation, range = gm_space_range_of(&t->space, p->address);
+    uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+    t->block_of[a] = GM_SPACE_NONE;
+    if (range == GM_SPACE_NONE) {
+        h->block[a] = rounded;
+        h->pool[a] = gm_telling_pool(t, GM_ABSENT, GM_ABSENT, rounded <= GM_SMALL_SIZE);
+        t->outside += rounded;
+        t->attributed += rounded;
+        gm_history_note(h, "outside-segments", "blocks were allocated outside all segments", false, GM_REPORT_NONE,
+                        rounded);
+        return;
+    }
+    uint32_t at = t->space.ranges.v[range].last; /* what is left above those placed before */
+    const struct gm_space_block *b = &t->space.blocks.v[at];
+    uint64_t end = t->space.ranges.v[range].address + t->space.ranges.v[range].size;
+    uint64_t room = (next < end ? next : end) - p->address;
+    uint64_t size = size_at_start(t, a, b, room);
+    h->block[a] = size;
+    h->pool[a] = b->pool;
+    t->attributed += size;
+    if (b->use != GM_SPACE_FREE || b->address > p->address || size > end - p->address || size == 0) {
+        gm_history_note(h, "overlap-at-start", "blocks older than the trace overlap others or their segment's end",
+                        false, GM_REPORT_NONE, size);
+        return;
+    }
+    if (p->address > b->address)
+        at = gm_space_cut(&t->space, at, p->address - b->address);
+    if (at != GM_SPACE_NONE)
+        at = gm_space_take(&t->space, at, size, a);
+    t->has_no_memory |= at == GM_SPACE_NONE;
+    t->block_of[a] = at;
+    if (at != GM_SPACE_NONE && h->let_go[a] == 0)
+        gm_space_let_go(&t->space, at);
+}
+
+static bool place_baseline(struct gm_telling *t)
+{
+    struct gm_history *h = t->h;
+    size_t n = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        n += h->born[a] == 0 && h->freed[a] > 0;
+    struct placed *list = malloc((n + 1) * sizeof *list);
+    if (list == NULL)
+        return false;
+    n = 0;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        t->block_of[a] = GM_SPACE_NONE;
+        if (h->born[a] == 0 && h->freed[a] > 0)
+            list[n++] = (struct placed){gm_history_address(h, a), (uint32_t)a};
+    }
+    qsort(list, n, sizeof *list, by_address);
+    for (size_t i = 0; i < n && !t->has_no_memory; i++)
+        place(t, &list[i], i + 1 < n ? list[i + 1].address : UINT64_MAX);
+    for (size_t i = 0; i < n; i++) {
+        h->books.baseline_blocks++;
+        h->books.baseline_bytes =
+            gm_telling_clamp((gm_telling_sum)h->books.baseline_bytes + h->block[list[i].allocation]);
+    }
+    free(list);
+    return !t->has_no_memory;
+}
+
+bool gm_telling_segments(struct gm_telling *t)
+{
+    const struct gm_snapshot *s = t->h->snapshot;
+    for (size_t i = 0; i < t->final_count; i++) {
+        uint32_t segment = t->finals[i].segment;
+        uint8_t pool = t->h->final_pool[segment] = gm_telling_pool_of_segment(t, segment);
+        if (gm_space_map(&t->space, t->finals[i].from, t->finals[i].to - t->finals[i].from,
+                         s->segments.stream[segment].v, pool,
+                         s->segments.is_expandable[segment] == GM_TRUE) == GM_SPACE_NO_MEMORY)
+            return false;
+    }
+    return undo_events(t);
+}
+
+bool gm_telling_begin(struct gm_telling *t)
+{
+    if (!gm_telling_segments(t))
+        return false;
+    guess_expandable(t);
+    return place_baseline(t);
+}

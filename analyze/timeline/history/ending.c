@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The end of the forward pass: the books, and the address space beside the snapshot, block by block.
+ */
+#include "analyze/timeline/history/telling.h"
+
+#include <stdlib.h>
+
+static gm_telling_sum range_end(const struct gm_space_block *b)
+{
+    return (gm_telling_sum)b->address + b->size;
+}
+
+/* The space's blocks in ascending order of address. NULL: no memory. */
+static const struct gm_space_block **list_blocks(const struct gm_space *space, size_t *count)
+{
+    const struct gm_space_block **list = malloc((space->blocks.n + 1) * sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; list != NULL && i < space->ranges.n; i++) {
+        size_t first = n;
+        for (uint32_t b = space->ranges.v[i].last; b != GM_SPACE_NONE; b = space->blocks.v[b].prev)
+            list[n++] = &space->blocks.v[b];
+        for (size_t low = first, high = n; low + 1 < high; low++) {
+            const struct gm_space_block *swap = list[low];
+            list[low] = list[--high];
+            list[high] = swap;
+        }
+    }
+    *count = n;
+    return list;
+}
+
+static bool is_same(const struct gm_space_block *b, const struct gm_blocks *blocks, size_t row)
+{
+    static const uint8_t use[] = {[GM_BLOCK_INACTIVE] = GM_SPACE_FREE,
+                                  [GM_BLOCK_ACTIVE_ALLOCATED] = GM_SPACE_ALLOCATED,
+                                  [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_SPACE_PENDING};
+    return b->address == blocks->address[row] && b->size == blocks->size[row] && b->use == use[blocks->state[row]];
+}
+
+/* Walks the snapshot's blocks and the space's side by side. Blocks of a segment need not be in order in a lying file:
+ * such a one is simply not found. */
+static bool compare_blocks(struct gm_telling *t)
+{
+    struct gm_history *h = t->h;
+    const struct gm_snapshot *s = h->snapshot;
+    size_t n, at = 0;
+    const struct gm_space_block **list = list_blocks(&t->space, &n);
+    if (list == NULL)
+        return false;
+    for (size_t i = 0; i < t->final_count; i++) {
+        uint32_t segment = t->finals[i].segment;
+        size_t first = s->segments.block_first[segment], end = first + s->segments.block_count[segment];
+        while (at < n && list[at]->address < t->finals[i].from)
+            at++;
+        for (size_t row = first; row < end; row++) {
+            while (at < n && list[at]->address < s->blocks.address[row] && range_end(list[at]) <= t->finals[i].to)
+                at++;
+            h->books.end_blocks++;
+            if (at < n && is_same(list[at], &s->blocks, row)) {
+                h->books.end_blocks_same++;
+                at++;
+            }
+        }
+    }
+    free(list);
+    return true;
+}
+
+static int64_t difference(uint64_t a, uint64_t b)
+{
+    gm_telling_sum d = (gm_telling_sum)a - b;
+    return d > INT64_MAX ? INT64_MAX : d < -INT64_MAX ? -INT64_MAX : (int64_t)d;
+}
+
+static struct gm_levels snapshot_levels(const struct gm_telling *t)
+{
+    const struct gm_snapshot *s = t->h->snapshot;
+    gm_telling_sum requested = 0, allocated = 0, active = 0, reserved = 0;
+    for (size_t i = 0; i < s->segments.count; i++) {
+        if (s->segments.device[i] != t->h->device)
+            continue;
+        reserved += s->segments.total_size[i];
+        size_t first = s->segments.block_first[i], end = first + s->segments.block_count[i];
+        for (size_t b = first; b < end; b++) {
+            if (s->blocks.state[b] == GM_BLOCK_INACTIVE)
+                continue;
+            active += s->blocks.size[b];
+            requested += gm_block_requested(&s->blocks, b);
+            if (s->blocks.state[b] == GM_BLOCK_ACTIVE_ALLOCATED)
+                allocated += s->blocks.size[b];
+        }
+    }
+    return (struct gm_levels){gm_telling_clamp(requested), gm_telling_clamp(allocated), gm_telling_clamp(active),
+                              gm_telling_clamp(reserved)};
+}
+
+/* The allocations that are there at `moment`. */
+static struct gm_levels levels_at(const struct gm_telling *t, uint32_t moment)
+{
+    const struct gm_history *h = t->h;
+    gm_telling_sum requested = 0, allocated = 0, active = 0;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (!gm_history_is_active(h, a, moment))
+            continue;
+        requested += h->requested[a];
+        active += h->block[a];
+        allocated += moment < h->let_go[a] ? h->block[a] : 0;
+    }
+    return (struct gm_levels){gm_telling_clamp(requested), gm_telling_clamp(allocated), gm_telling_clamp(active), 0};
+}
+
+static void count_never_freed(const struct gm_telling *t)
+{
+    struct gm_history *h = t->h;
+    gm_telling_sum bytes = 0, unsplit = 0;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (h->freed[a] != GM_NEVER)
+            continue;
+        uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+        unsplit += h->block[a] > rounded ? h->block[a] - rounded : 0;
+        if (h->born[a] == 0)
+            continue;
+        h->books.never_freed_blocks++;
+        bytes += h->block[a];
+    }
+    h->books.never_freed_bytes = gm_telling_clamp(bytes);
+    h->books.unsplit_bytes = h->is_reconstructed ? gm_telling_clamp(unsplit) : GM_REPORT_NONE;
+}
+
+/* Bytes that the trace's segment events add, net. */
+static gm_telling_sum net_reserved(const struct gm_history *h)
+{
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change c;
+    gm_telling_sum net = 0;
+    while (gm_walk_next(&walk, &c))
+        if (c.kind == GM_CHANGE_SEGMENT)
+            net += c.reserved;
+    return net;
+}
+
+bool gm_telling_end(struct gm_telling *t)
+{
+    struct gm_history *h = t->h;
+    struct gm_timeline_books *books = &h->books;
+    books->snapshot = snapshot_levels(t);
+    books->at_start = levels_at(t, 0);
+    books->at_end = levels_at(t, (uint32_t)h->count);
+    books->at_start.reserved = gm_telling_clamp((gm_telling_sum)books->snapshot.reserved - net_reserved(h));
+    books->at_end.reserved = h->is_reconstructed ? t->space.reserved : books->snapshot.reserved;
+    books->residual_active = difference(books->at_end.active, books->snapshot.active);
+    books->residual_reserved = difference(books->at_end.reserved, books->snapshot.reserved);
+    count_never_freed(t);
+    books->first_time_us = books->last_time_us = GM_REPORT_NONE;
+    if (h->count > 0) {
+        books->first_time_us = gm_history_time(h, 0);
+        books->last_time_us = gm_history_time(h, h->count - 1);
+    }
+    return !h->is_reconstructed || compare_blocks(t);
+}

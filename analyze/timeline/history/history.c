@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which events belong to one allocation. Block bytes and pools come after (reconstruct.c).
+ */
+#include "analyze/timeline/history/history.h"
+
+#include "analyze/base/address_map.h"
+#include "analyze/base/vec.h"
+#include "analyze/timeline/history/reconstruct.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* While events are paired. */
+struct pairing {
+    struct gm_history *h;
+    size_t capacity; /* of the columns */
+    size_t replaced_capacity;
+    struct gm_address_map open;                    /* address to allocation: not freed so far */
+    uint64_t same_stacks, other_stacks;            /* frees with the stack of their alloc, or another */
+    bool has_free_requested, lacks_free_requested; /* of blocks allocated in the trace */
+};
+
+static uint64_t bytes_of(uint64_t size)
+{
+    return size == GM_ABSENT ? 0 : size;
+}
+
+/* Counts something that does not fit. `id` and `what` are literals. */
+void gm_history_note(struct gm_history *h, const char *id, const char *what, bool is_expected, uint64_t event,
+                     uint64_t bytes)
+{
+    size_t i = 0, most = sizeof h->disagreements / sizeof *h->disagreements;
+    while (i < h->books.disagreement_count && h->disagreements[i].id != id)
+        i++;
+    if (i == most)
+        return; /* there are fewer kinds than rows */
+    struct gm_disagreement *d = &h->disagreements[i];
+    if (i == h->books.disagreement_count) {
+        *d = (struct gm_disagreement){.id = id, .what = what, .first_event = event, .is_expected = is_expected};
+        h->books.disagreement_count++;
+    }
+    d->count++;
+    d->bytes = d->bytes > UINT64_MAX - bytes ? UINT64_MAX : d->bytes + bytes;
+}
+
+static bool reserve(struct pairing *p, size_t need)
+{
+    struct gm_history *h = p->h;
+    if (need <= p->capacity)
+        return true;
+    size_t c[8];
+    for (int i = 0; i < 8; i++)
+        c[i] = p->capacity;
+    if (need >= GM_NEVER || !gm_grow(&h->born, &c[0], need, sizeof *h->born) ||
+        !gm_grow(&h->let_go, &c[1], need, sizeof *h->let_go) || !gm_grow(&h->freed, &c[2], need, sizeof *h->freed) ||
+        !gm_grow(&h->requested, &c[3], need, sizeof *h->requested) ||
+        !gm_grow(&h->block, &c[4], need, sizeof *h->block) || !gm_grow(&h->stack, &c[5], need, sizeof *h->stack) ||
+        !gm_grow(&h->final_block, &c[6], need, sizeof *h->final_block) ||
+        !gm_grow(&h->pool, &c[7], need, sizeof *h->pool))
+        return false;
+    p->capacity = c[0];
+    return true;
+}
+
+/* A new allocation, or GM_NEVER if there is no memory. */
+static uint32_t add(struct pairing *p, uint32_t born, uint64_t requested, uint32_t stack)
+{
+    struct gm_history *h = p->h;
+    size_t a = h->allocation_count;
+    if (a == p->capacity && !reserve(p, a + 1))
+        return GM_NEVER;
+    h->born[a] = born;
+    h->let_go[a] = h->freed[a] = GM_NEVER;
+    h->requested[a] = h->block[a] = requested;
+    h->stack[a] = stack;
+    h->final_block[a] = GM_NO_BLOCK;
+    h->pool[a] = 0;
+    h->allocation_count++;
+    return (uint32_t)a;
+}
+
+static bool replace(struct pairing *p, uint32_t event, uint32_t a)
+{
+    struct gm_history *h = p->h;
+    if (!gm_grow(&h->replaced, &p->replaced_capacity, h->replaced_count + 1, sizeof *h->replaced))
+        return false;
+    h->replaced[h->replaced_count++] = (struct gm_history_replaced){event, a};
+    h->freed[a] = event + 1;
+    h->let_go[a] = h->let_go[a] < event + 1 ? h->let_go[a] : event + 1;
+    gm_history_note(h, "free-missing", "allocations ended without a free, when their address was allocated again",
+                    false, event, h->requested[a]);
+    return true;
+}
+
+/* A block that was there at moment 0 and of which only a free_requested is known: it was never live as far as the
+ * contract's rule can tell (neither freed to completion nor active at the end). */
+static void forget(struct gm_history *h, uint32_t a)
+{
+    h->let_go[a] = h->freed[a] = 0;
+    gm_history_note(h, "free-never-completed",
+                    "frees of blocks older than the trace were neither completed nor are pending in the snapshot",
+                    false, GM_REPORT_NONE, h->requested[a]);
+}
+
+static bool pair_alloc(struct pairing *p, uint32_t i, size_t row)
+{
+    const struct gm_events *e = &p->h->snapshot->events;
+    uint32_t a = add(p, i + 1, bytes_of(e->size[row]), e->stack[row].v), before;
+    if (a == GM_NEVER || !gm_map_put(&p->open, e->addr[row], a, &before))
+        return false;
+    p->h->of_event[i] = a;
+    if (before == GM_MAP_NONE)
+        return true;
+    if (p->h->born[before] == 0 && p->h->freed[before] == GM_NEVER) {
+        forget(p->h, before);
+        return true;
+    }
+    return replace(p, i, before);
+}
+
+static bool pair_free_requested(struct pairing *p, uint32_t i, size_t row)
+{
+    struct gm_history *h = p->h;
+    const struct gm_events *e = &h->snapshot->events;
+    uint32_t a = gm_map_get(&p->open, e->addr[row]), before;
+    if (a == GM_MAP_NONE) {
+        a = add(p, 0, bytes_of(e->size[row]), 0);
+        if (a == GM_NEVER || !gm_map_put(&p->open, e->addr[row], a, &before))
+            return false;
+    } else if (h->let_go[a] != GM_NEVER) {
+        gm_history_note(h, "freed-twice", "frees were requested of blocks that were freed already", false, i,
+                        bytes_of(e->size[row]));
+        return true;
+    }
+    h->let_go[a] = i + 1;
+    h->of_event[i] = a;
+    return true;
+}
+
+static bool pair_free_completed(struct pairing *p, uint32_t i, size_t row, bool is_both)
+{
+    struct gm_history *h = p->h;
+    const struct gm_events *e = &h->snapshot->events;
+    uint32_t a = gm_map_take(&p->open, e->addr[row]);
+    if (a == GM_MAP_NONE) {
+        a = add(p, 0, bytes_of(e->size[row]), 0);
+        if (a == GM_NEVER)
+            return false;
+        if (!is_both)
+            h->let_go[a] = 0; /* its free was requested before: it was pending at moment 0 */
+    } else if (h->let_go[a] == GM_NEVER && !is_both) {
+        p->lacks_free_requested |= h->born[a] > 0;
+    }
+    if (h->born[a] == 0)
+        gm_history_note(h, "free-without-alloc", "frees had no alloc in the trace: blocks older than it", true, i,
+                        bytes_of(e->size[row]));
+    else if (e->stack[row].v != 0 && h->stack[a] != 0)
+        ++*(e->stack[row].v == h->stack[a] ? &p->same_stacks : &p->other_stacks);
+    h->of_event[i] = a;
+    h->freed[a] = i + 1;
+    if (h->let_go[a] == GM_NEVER)
+        h->let_go[a] = i + 1;
+    return true;
+}
+
+static bool pair_events(struct pairing *p)
+{
+    struct gm_history *h = p->h;
+    const struct gm_events *e = &h->snapshot->events;
+    for (size_t i = 0; i < h->count; i++) {
+        size_t row = h->first + i;
+        bool ok = true;
+        h->of_event[i] = GM_NEVER;
+        switch (e->action[row]) {
+        case GM_ACTION_ALLOC:
+            ok = pair_alloc(p, (uint32_t)i, row);
+            break;
+        case GM_ACTION_FREE_REQUESTED:
+            ok = pair_free_requested(p, (uint32_t)i, row);
+            break;
+        case GM_ACTION_FREE_COMPLETED:
+        case GM_ACTION_FREE:
+            ok = pair_free_completed(p, (uint32_t)i, row, e->action[row] == GM_ACTION_FREE);
+            break;
+        default:
+            break;
+        }
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* The snapshot's active blocks: ends of allocations that are still open, or allocations older than the trace. */
+static bool pair_final(struct pairing *p)
+{
+    struct gm_history *h = p->h;
+    const struct gm_snapshot *s = h->snapshot;
+    for (size_t b = 0; b < s->blocks.count; b++) {
+        if (s->blocks.state[b] == GM_BLOCK_INACTIVE || s->segments.device[s->blocks.segment[b]] != h->device)
+            continue;
+        bool is_pending = s->blocks.state[b] == GM_BLOCK_ACTIVE_PENDING_FREE;
+        uint32_t a = gm_map_get(&p->open, s->blocks.address[b]);
+        if (a == GM_MAP_NONE || h->final_block[a] != GM_NO_BLOCK) {
+            if (a != GM_MAP_NONE) /* two final blocks at one address: the first is the allocation's */
+                continue;
+            a = add(p, 0, gm_block_requested(&s->blocks, b), s->blocks.stack[b].v);
+            if (a == GM_NEVER)
+                return false;
+            if (is_pending)
+                h->let_go[a] = 0;
+        } else if (is_pending && h->let_go[a] == GM_NEVER) {
+            h->let_go[a] = (uint32_t)h->count;
+        } else if (!is_pending && h->let_go[a] != GM_NEVER) {
+            gm_history_note(h, "freed-but-allocated",
+                            "blocks were freed in the trace but are allocated in the snapshot", false, h->let_go[a] - 1,
+                            h->requested[a]);
+        }
+        h->final_block[a] = (uint32_t)b;
+        if (h->stack[a] == 0)
+            h->stack[a] = s->blocks.stack[b].v;
+    }
+    return true;
+}
+
+/* What is open and not among the snapshot's blocks. */
+static void settle_open(struct pairing *p)
+{
+    struct gm_history *h = p->h;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (h->freed[a] != GM_NEVER || h->final_block[a] != GM_NO_BLOCK)
+            continue;
+        if (h->born[a] == 0)
+            forget(h, (uint32_t)a);
+        else
+            gm_history_note(h, "not-in-snapshot", "allocations were never freed but are not in the snapshot's blocks",
+                            false, h->born[a] - 1, h->requested[a]);
+    }
+}
+
+/* A recorder that was told to skip free_requested: then completed frees say nothing on what was pending before. */
+static void undo_pending(struct pairing *p)
+{
+    struct gm_history *h = p->h;
+    if (p->has_free_requested || !p->lacks_free_requested)
+        return;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] == 0 && h->let_go[a] == 0 && h->freed[a] != GM_NEVER)
+            h->let_go[a] = h->freed[a];
+}
+
+/* Below the recorder's level "all", a free carries the stack of its allocation: then one without an alloc in the trace
+ * tells where the block was made. */
+static void take_stacks_of_frees(struct pairing *p)
+{
+    struct gm_history *h = p->h;
+    const struct gm_stack_id *stack = h->snapshot->events.stack;
+    if (p->same_stacks == 0 || p->other_stacks * 100 > p->same_stacks)
+        return;
+    for (size_t i = 0; i < h->count; i++) {
+        uint32_t a = h->of_event[i];
+        if (a != GM_NEVER && h->born[a] == 0 && h->stack[a] == 0)
+            h->stack[a] = stack[h->first + i].v;
+    }
+}
+
+static bool pair(struct pairing *p)
+{
+    struct gm_history *h = p->h;
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    size_t allocs = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        allocs += action[i] == GM_ACTION_ALLOC;
+        p->has_free_requested |= action[i] == GM_ACTION_FREE_REQUESTED;
+    }
+    h->of_event = malloc((h->count + 1) * sizeof *h->of_event);
+    if (h->of_event == NULL || !reserve(p, allocs + 64) || !pair_events(p) || !pair_final(p))
+        return false;
+    undo_pending(p);
+    settle_open(p);
+    take_stacks_of_frees(p);
+    return true;
+}
+
+enum gm_status gm_history_build(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device,
+                                const struct gm_watcher *watcher, struct gm_error *err)
+{
+    *history = (struct gm_history){.snapshot = snapshot, .device = (int64_t)device};
+    if (device < snapshot->trace_count) {
+        history->first = snapshot->traces[device].first;
+        history->count = snapshot->traces[device].count;
+    }
+    struct pairing p = {.h = history};
+    bool ok = pair(&p);
+    gm_map_free(&p.open);
+    if (ok && gm_history_reconstruct(history, watcher))
+        return GM_OK;
+    gm_history_free(history);
+    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+void gm_history_free(struct gm_history *h)
+{
+    free(h->born);
+    free(h->let_go);
+    free(h->freed);
+    free(h->requested);
+    free(h->block);
+    free(h->stack);
+    free(h->final_block);
+    free(h->pool);
+    free(h->of_event);
+    free(h->replaced);
+    free(h->segments);
+    free(h->final_pool);
+    *h = (struct gm_history){0};
+}
+
+uint64_t gm_history_address(const struct gm_history *h, size_t a)
+{
+    if (h->final_block[a] != GM_NO_BLOCK)
+        return h->snapshot->blocks.address[h->final_block[a]];
+    uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
+    return h->count == 0 ? GM_ABSENT : h->snapshot->events.addr[h->first + event];
+}
+
+struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a)
+{
+    const struct gm_snapshot *s = h->snapshot;
+    if (h->final_block[a] != GM_NO_BLOCK)
+        return s->segments.stream[s->blocks.segment[h->final_block[a]]];
+    uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
+    return (struct gm_stream_id){h->count == 0 ? 0 : gm_rare_at(&s->events.stream, h->first + event)};
+}

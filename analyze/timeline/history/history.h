@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The history of one device: every allocation as an interval of moments. What all passes over the trace start from.
+ *
+ * A moment is the state after some number of events: event i of the device leads from moment i to moment i + 1, moment
+ * 0 is before the trace. An allocation is active at the moments m with born <= m < freed, and allocated (not pending)
+ * while born <= m < let_go.
+ *
+ * Which events belong to one allocation (the contract's rule): an alloc is closed by the next free of its address. A
+ * free without an alloc is of an allocation that lived before the trace, and so is an active block of the snapshot's
+ * segments without one. An alloc of an address that is still open ends the open one (its free is missing).
+ *
+ * Block bytes come from the address space (replay/space): the segments are followed backwards from the snapshot to
+ * moment 0, the allocations of that time are placed, and every event is told to the space, which splits and merges by
+ * the allocator's rules. The pending and free neighbours decide whether a remainder stays inside a block.
+ */
+#ifndef GM_TIMELINE_HISTORY_H
+#define GM_TIMELINE_HISTORY_H
+
+#include "analyze/base/error.h"
+#include "analyze/model/snapshot.h"
+#include "analyze/report/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gm_space; /* replay/space/space.h */
+
+#define GM_NEVER UINT32_MAX /* a moment after the last one; an allocation that is none */
+#define GM_NO_BLOCK UINT32_MAX
+
+/* A pool of the device, as far as the trace and the segments tell pools apart. */
+struct gm_history_pool {
+    uint64_t id_first, id_second; /* (0,0) is the default pool; GM_ABSENT: the file gives no id */
+    bool is_small;
+};
+
+/* The end of an allocation whose free is missing: `event` is the alloc of the same address that shows it. */
+struct gm_history_replaced {
+    uint32_t event, allocation;
+};
+
+/* The pool and stream of a segment event. */
+struct gm_history_segment {
+    uint32_t event, stream; /* gm_stream_id */
+    uint8_t pool;           /* index in gm_history.pools */
+};
+
+struct gm_history {
+    const struct gm_snapshot *snapshot;
+    int64_t device;
+    size_t first, count; /* its events: rows [first, first + count) of snapshot->events; event i is row first + i */
+
+    size_t allocation_count;
+    uint32_t *born, *let_go, *freed; /* moments; born 0: before the trace; GM_NEVER: not in the trace */
+    uint64_t *requested;             /* bytes */
+    uint64_t *block;                 /* bytes of its block; equal to `requested` while !is_reconstructed */
+    uint32_t *stack;                 /* gm_stack_id of the allocation; absent if only a free is known */
+    uint32_t *final_block;           /* row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK */
+    uint8_t *pool;                   /* index in pools */
+    uint32_t *of_event;              /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
+    struct gm_history_pool pools[256];
+    size_t pool_count;
+    struct gm_history_replaced *replaced; /* by event */
+    size_t replaced_count;
+    struct gm_history_segment *segments; /* every segment event, in order; none while !is_reconstructed */
+    size_t segment_count;
+    uint8_t *final_pool; /* [snapshot->segments.count]: the pool of each of the device's segments */
+
+    /* What did not fit together; books.* is filled but for `coverage`. Strings are literals; the rows are the
+     * history's own. */
+    bool is_reconstructed;
+    struct gm_timeline_books books;
+    struct gm_disagreement disagreements[16];
+};
+
+/* Called while the space is at a moment of interest. Before a growth (the first segment_alloc or segment_map of an
+ * operation) and before an oom: `moment` == index of that event, the event has not happened yet. Samples: regularly,
+ * about `samples` of them over the trace, after the event. */
+enum gm_occasion { GM_OCCASION_GROWTH, GM_OCCASION_OOM, GM_OCCASION_SAMPLE };
+struct gm_watcher {
+    void *self;
+    void (*see)(void *self, enum gm_occasion occasion, const struct gm_space *space, uint32_t moment);
+    uint32_t samples;
+};
+
+/* Builds the history of trace `device` (which may have no events: then all allocations are the snapshot's). `watcher`
+ * may be NULL; a block's owner in the space it is shown is the allocation's index. GM_E_NOMEM is the only error: what
+ * contradicts itself is counted in `books` and, if too much does, is_reconstructed is false. */
+enum gm_status gm_history_build(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device,
+                                const struct gm_watcher *watcher, struct gm_error *err);
+void gm_history_free(struct gm_history *history);
+
+/* The segments at moment 0, each one free block, in *space (zero-initialised; the caller frees it). Streams are
+ * gm_stream_id, pools are indices in h->pools. false: no memory. */
+bool gm_history_segments_at_start(struct gm_history *history, struct gm_space *space);
+
+/* Where allocation `a` came from. */
+uint64_t gm_history_address(const struct gm_history *h, size_t a);
+struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a);
+
+static inline bool gm_history_is_active(const struct gm_history *h, size_t a, uint32_t moment)
+{
+    return h->born[a] <= moment && moment < h->freed[a];
+}
+
+/* Time of event `event` of the device in microseconds, or GM_REPORT_NONE. */
+static inline uint64_t gm_history_time(const struct gm_history *h, uint64_t event)
+{
+    const int64_t *time = h->snapshot->events.time_us;
+    return time == NULL || event >= h->count || time[h->first + event] < 0 ? GM_REPORT_NONE
+                                                                           : (uint64_t)time[h->first + event];
+}
+
+/* ---- walking
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* The changes in order, several of them at one event at most where a free is missing. */
+enum gm_change_kind { GM_CHANGE_ALLOC, GM_CHANGE_LET_GO, GM_CHANGE_FREE, GM_CHANGE_SEGMENT, GM_CHANGE_NONE };
+struct gm_change {
+    enum gm_change_kind kind;
+    uint32_t event;
+    uint32_t allocation; /* of ALLOC, LET_GO, FREE. A FREE of an allocation that was not let go lets it go too */
+    int64_t reserved;    /* of SEGMENT: bytes added to or taken from reserved; saturated */
+};
+struct gm_walk {
+    const struct gm_history *h;
+    uint32_t event; /* the next one */
+    size_t replaced;
+};
+static inline struct gm_walk gm_walk_start(const struct gm_history *h)
+{
+    return (struct gm_walk){.h = h};
+}
+/* The next change, one per event (kind NONE for events that change nothing) after the changes of missing frees at it.
+ * false: there are no more events. An allocation let go twice, or freed after its end, is reported once: only the
+ * event that its let_go and freed moments name. */
+static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
+{
+    const struct gm_history *h = w->h;
+    uint32_t i = w->event;
+    if (i >= h->count)
+        return false;
+    if (w->replaced < h->replaced_count && h->replaced[w->replaced].event == i) {
+        *c = (struct gm_change){GM_CHANGE_FREE, i, h->replaced[w->replaced++].allocation, 0};
+        return true;
+    }
+    const struct gm_events *e = &h->snapshot->events;
+    uint32_t a = h->of_event[i];
+    uint64_t size = e->size[h->first + i];
+    int64_t bytes = size > INT64_MAX ? size == GM_ABSENT ? 0 : INT64_MAX : (int64_t)size;
+    *c = (struct gm_change){GM_CHANGE_NONE, i, a, 0};
+    w->event++;
+    switch (e->action[h->first + i]) {
+    case GM_ACTION_ALLOC:
+        c->kind = a == GM_NEVER ? GM_CHANGE_NONE : GM_CHANGE_ALLOC;
+        break;
+    case GM_ACTION_FREE_REQUESTED:
+        c->kind = a != GM_NEVER && h->let_go[a] == i + 1 && h->freed[a] != i + 1 ? GM_CHANGE_LET_GO : GM_CHANGE_NONE;
+        break;
+    case GM_ACTION_FREE_COMPLETED:
+    case GM_ACTION_FREE:
+        c->kind = a != GM_NEVER && h->freed[a] == i + 1 ? GM_CHANGE_FREE : GM_CHANGE_NONE;
+        break;
+    case GM_ACTION_SEGMENT_ALLOC:
+    case GM_ACTION_SEGMENT_MAP:
+        c->kind = GM_CHANGE_SEGMENT;
+        c->reserved = bytes;
+        break;
+    case GM_ACTION_SEGMENT_FREE:
+    case GM_ACTION_SEGMENT_UNMAP:
+        c->kind = GM_CHANGE_SEGMENT;
+        c->reserved = -bytes;
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+#endif

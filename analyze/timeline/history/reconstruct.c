@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tells every event of a trace to the address space, which splits and merges as the allocator did. An event that the
+ * space contradicts is right where it can be (the newer of two overlapping blocks is the real one); what was given up
+ * for it is counted.
+ */
+#include "analyze/timeline/history/reconstruct.h"
+
+#include "analyze/base/vec.h"
+#include "analyze/timeline/history/telling.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settings, pools -------------------------------------------------------------------------------------------- */
+
+struct gm_rules gm_history_rules(const struct gm_snapshot *s)
+{
+    static const char prefix[] = "roundup_power2_divisions.";
+    struct gm_rules rules = gm_rules_default();
+    const struct gm_setting *max_split = gm_snapshot_setting(s, "max_split_size");
+    if (max_split != NULL && max_split->type == GM_SETTING_INTEGER && max_split->integer > 0)
+        rules.max_split = (uint64_t)max_split->integer;
+    for (size_t i = 0; i < s->setting_count; i++) {
+        const struct gm_setting *setting = &s->settings[i];
+        if (strncmp(setting->key, prefix, sizeof prefix - 1) != 0 || setting->type != GM_SETTING_INTEGER)
+            continue;
+        unsigned long mib = strtoul(setting->key + sizeof prefix - 1, NULL, 10);
+        for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
+            if (mib == 1UL << slot && setting->integer > 1 && setting->integer <= 1 << 20)
+                rules.roundup[slot] = (uint32_t)setting->integer;
+    }
+    return rules;
+}
+
+uint8_t gm_telling_pool(struct gm_telling *t, uint64_t id_first, uint64_t id_second, bool is_small)
+{
+    struct gm_history *h = t->h;
+    size_t most = sizeof h->pools / sizeof *h->pools, i = 0;
+    while (i < h->pool_count &&
+           (h->pools[i].id_first != id_first || h->pools[i].id_second != id_second || h->pools[i].is_small != is_small))
+        i++;
+    if (i == most)
+        return (uint8_t)(most - 1);
+    h->pools[i] = (struct gm_history_pool){id_first, id_second, is_small};
+    h->pool_count += i == h->pool_count;
+    return (uint8_t)i;
+}
+
+uint8_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment)
+{
+    const struct gm_snapshot *s = t->h->snapshot;
+    struct gm_pool_id id = s->segments.pool[segment];
+    bool is_small =
+        s->segments.type[segment] == GM_SEGMENT_SMALL ||
+        (s->segments.type[segment] == GM_SEGMENT_TYPE_ABSENT && s->segments.total_size[segment] == GM_SMALL_SEGMENT);
+    return gm_telling_pool(t, id.v == 0 ? 0 : s->pools[id.v].first, id.v == 0 ? 0 : s->pools[id.v].second, is_small);
+}
+
+uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address)
+{
+    size_t low = 0, high = t->final_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->finals[middle].from <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && address < t->finals[low - 1].to ? t->finals[low - 1].segment : UINT32_MAX;
+}
+
+uint8_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
+{
+    const struct gm_snapshot *s = t->h->snapshot;
+    uint64_t size = s->events.size[row];
+    bool is_small = is_map ? size % t->rules.large_segment != 0 : size == GM_SMALL_SEGMENT;
+    uint32_t id = gm_rare_at(&s->events.pool, row), final = gm_telling_final_of(t, s->events.addr[row]);
+    if (id != 0)
+        return gm_telling_pool(t, s->pools[id].first, s->pools[id].second, is_small);
+    if (final != UINT32_MAX && s->segments.stream[final].v == gm_rare_at(&s->events.stream, row) &&
+        (s->segments.is_expandable[final] == GM_TRUE) == is_map)
+        return gm_telling_pool_of_segment(t, final);
+    return gm_telling_pool(t, 0, 0, is_small);
+}
+
+uint64_t gm_telling_size(const struct gm_telling *t, const struct gm_space_block *block, uint64_t rounded,
+                         uint64_t available)
+{
+    bool is_small = t->h->pools[block->pool].is_small;
+    bool is_split =
+        gm_rules_split(&t->rules, is_small, block->is_expandable || t->is_expandable, rounded, available - rounded);
+    return is_split ? rounded : available;
+}
+
+/* ---- allocations ------------------------------------------------------------------------------------------------ */
+
+static void note(struct gm_telling *t, const char *id, const char *what, uint32_t event, uint64_t bytes)
+{
+    gm_history_note(t->h, id, what, false, event, bytes);
+}
+
+/* Ends a block in the space that cannot be there any more; its allocation goes on until its own end. */
+static void evict(struct gm_telling *t, uint32_t block, uint32_t event)
+{
+    uint32_t owner = t->space.blocks.v[block].owner;
+    note(t, "overlap", "blocks were still live where newer ones or freed segments are", event,
+         t->space.blocks.v[block].size);
+    t->block_of[owner] = GM_SPACE_NONE;
+    t->has_no_memory |= gm_space_release(&t->space, block) == GM_SPACE_NONE;
+}
+
+/* A block turns out to be larger or smaller than was thought; `size` is its real one. */
+static void learn(struct gm_telling *t, uint32_t block, uint64_t size)
+{
+    uint32_t owner = t->space.blocks.v[block].owner;
+    uint64_t old = t->h->block[owner];
+    enum gm_space_status status = gm_space_resize(&t->space, block, size);
+    t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
+    if (status != GM_SPACE_OK)
+        return;
+    t->h->block[owner] = size;
+    t->attributed += (gm_telling_sum)size - old;
+    gm_history_note(t->h, "size-learnt", "block sizes were learnt from what was allocated beside them later", true,
+                    GM_REPORT_NONE, size > old ? size - old : old - size);
+}
+
+/* A free block that begins at `address`, where there is none yet. GM_SPACE_NONE: no segment is there. */
+static uint32_t make_start(struct gm_telling *t, uint32_t event, uint64_t address)
+{
+    struct gm_history *h = t->h;
+    for (int tries = 0; tries < 4 && !t->has_no_memory; tries++) {
+        uint32_t at = gm_space_free_at(&t->space, address);
+        if (at == GM_SPACE_NONE)
+            at = gm_space_block_of(&t->space, address);
+        if (at == GM_SPACE_NONE)
+            return GM_SPACE_NONE;
+        const struct gm_space_block *b = &t->space.blocks.v[at];
+        if (b->use == GM_SPACE_FREE && b->address == address)
+            return at;
+        if (b->use != GM_SPACE_FREE) {
+            uint64_t rounded = gm_rules_round(&t->rules, h->requested[b->owner]);
+            if (h->final_block[b->owner] == GM_NO_BLOCK && address - b->address >= rounded && rounded < b->size)
+                learn(t, at, rounded);
+            else
+                evict(t, at, event);
+            continue;
+        }
+        const struct gm_space_block *below = b->prev == GM_SPACE_NONE ? NULL : &t->space.blocks.v[b->prev];
+        bool has_slack = below != NULL && h->born[below->owner] == 0 && h->final_block[below->owner] == GM_NO_BLOCK &&
+                         !b->is_expandable && !h->pools[b->pool].is_small && address - b->address <= GM_SMALL_SIZE;
+        if (has_slack) {
+            learn(t, b->prev, below->size + (address - b->address));
+            continue;
+        }
+        note(t, "not-at-block-start", "blocks were allocated inside a free block instead of at its start", event,
+             address - b->address);
+        at = gm_space_cut(&t->space, at, address - b->address);
+        t->has_no_memory |= at == GM_SPACE_NONE;
+        return at;
+    }
+    return GM_SPACE_NONE;
+}
+
+static void put_outside(struct gm_telling *t, uint32_t a, uint64_t rounded)
+{
+    t->h->block[a] = rounded;
+    t->h->pool[a] = gm_telling_pool(t, GM_ABSENT, GM_ABSENT, rounded <= GM_SMALL_SIZE);
+    t->block_of[a] = GM_SPACE_NONE;
+    t->outside += rounded;
+}
+
+/* The size that the snapshot gives a block which is live at its end; `size` is what the rules say. */
+static uint64_t trust_snapshot(struct gm_telling *t, uint32_t a, uint64_t size, uint64_t available)
+{
+    struct gm_history *h = t->h;
+    if (h->final_block[a] == GM_NO_BLOCK)
+        return size;
+    uint64_t real = h->snapshot->blocks.size[h->final_block[a]];
+    if (real == size || real == 0 || real > available)
+        return size;
+    h->books.sizes_from_snapshot++;
+    h->books.sizes_from_snapshot_bytes = gm_telling_clamp((gm_telling_sum)h->books.sizes_from_snapshot_bytes +
+                                                          (real > size ? real - size : size - real));
+    return real;
+}
+
+static void tell_alloc(struct gm_telling *t, uint32_t event, uint32_t a)
+{
+    struct gm_history *h = t->h;
+    uint64_t address = h->snapshot->events.addr[h->first + event];
+    uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
+    uint32_t at = gm_space_free_at(&t->space, address);
+    if (at == GM_SPACE_NONE)
+        at = make_start(t, event, address);
+    if (at == GM_SPACE_NONE) {
+        put_outside(t, a, rounded);
+        t->attributed += rounded;
+        note(t, "outside-segments", "blocks were allocated outside all segments", event, rounded);
+        return;
+    }
+    while (t->space.blocks.v[at].size < rounded && !t->has_no_memory) { /* what is live above it cannot be there */
+        uint32_t above = t->space.blocks.v[at].next;
+        if (above == GM_SPACE_NONE)
+            break;
+        evict(t, above, event);
+        at = gm_space_free_at(&t->space, address);
+    }
+    if (t->has_no_memory)
+        return;
+    const struct gm_space_block *b = &t->space.blocks.v[at];
+    uint64_t size = b->size;
+    if (rounded > size)
+        note(t, "does-not-fit", "blocks are larger than the rest of their segment", event, rounded - size);
+    else
+        size = gm_telling_size(t, b, rounded, size);
+    size = trust_snapshot(t, a, size, b->size);
+    h->pool[a] = b->pool;
+    h->block[a] = size;
+    t->attributed += size;
+    t->block_of[a] = gm_space_take(&t->space, at, size, a);
+    t->has_no_memory |= t->block_of[a] == GM_SPACE_NONE;
+}
+
+static void tell_free(struct gm_telling *t, uint32_t a)
+{
+    t->attributed -= t->h->block[a];
+    if (t->block_of[a] != GM_SPACE_NONE)
+        t->has_no_memory |= gm_space_release(&t->space, t->block_of[a]) == GM_SPACE_NONE;
+    else if (t->h->pools[t->h->pool[a]].id_first == GM_ABSENT)
+        t->outside -= t->h->block[a];
+    t->block_of[a] = GM_SPACE_NONE;
+}
+
+/* ---- segments --------------------------------------------------------------------------------------------------- */
+
+static void keep_segment(struct gm_telling *t, uint32_t event, uint8_t pool, uint32_t stream)
+{
+    struct gm_history *h = t->h;
+    if (gm_grow(&h->segments, &t->segment_capacity, h->segment_count + 1, sizeof *h->segments))
+        h->segments[h->segment_count++] = (struct gm_history_segment){event, stream, pool};
+    else
+        t->has_no_memory = true;
+}
+
+static void tell_map(struct gm_telling *t, uint32_t event, bool is_map)
+{
+    struct gm_history *h = t->h;
+    const struct gm_events *e = &h->snapshot->events;
+    size_t row = h->first + event;
+    uint8_t pool = gm_telling_pool_of_event(t, row, is_map);
+    enum gm_space_status status =
+        gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row), pool, is_map);
+    t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
+    keep_segment(t, event, pool, gm_rare_at(&e->stream, row));
+    if (status == GM_SPACE_CONFLICT)
+        note(t, "segment-overlap", "segments were allocated where there is one already", event, e->size[row]);
+    if (h->pools[pool].id_first == 0 && h->pools[pool].id_second == 0)
+        t->is_expandable = is_map;
+}
+
+static void tell_unmap(struct gm_telling *t, uint32_t event)
+{
+    struct gm_history *h = t->h;
+    size_t row = h->first + event;
+    uint64_t address = h->snapshot->events.addr[row], size = h->snapshot->events.size[row];
+    uint32_t range = gm_space_range_of(&t->space, address);
+    const struct gm_space_block *in = range == GM_SPACE_NONE ? NULL : &t->space.blocks.v[t->space.ranges.v[range].last];
+    bool is_unmap = h->snapshot->events.action[row] == GM_ACTION_SEGMENT_UNMAP;
+    keep_segment(t, event, in != NULL ? in->pool : gm_telling_pool_of_event(t, row, is_unmap),
+                 in != NULL ? in->stream : gm_rare_at(&h->snapshot->events.stream, row));
+    enum gm_space_status status = gm_space_unmap(&t->space, address, size);
+    for (uint64_t at = address; status == GM_SPACE_CONFLICT && size <= UINT64_MAX - address && at < address + size;) {
+        uint32_t block = gm_space_block_of(&t->space, at); /* what is live in it cannot be there */
+        if (block == GM_SPACE_NONE)
+            break;
+        uint64_t end = t->space.blocks.v[block].address + t->space.blocks.v[block].size;
+        if (t->space.blocks.v[block].use != GM_SPACE_FREE)
+            evict(t, block, event);
+        if (t->has_no_memory)
+            return;
+        at = end;
+        if (at >= address + size)
+            status = gm_space_unmap(&t->space, address, size);
+    }
+    t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
+    if (status == GM_SPACE_CONFLICT)
+        note(t, "segment-unknown", "freed segments are not among the known ones", event, size);
+}
+
+/* ---- the trace -------------------------------------------------------------------------------------------------- */
+
+static void see(struct gm_telling *t, enum gm_occasion occasion, uint32_t moment)
+{
+    if (t->watcher != NULL)
+        t->watcher->see(t->watcher->self, occasion, &t->space, moment);
+}
+
+/* Segment events, which are not about an allocation, and what is to be seen before they happen. */
+static void tell_segment(struct gm_telling *t, uint32_t event)
+{
+    const uint8_t *action = t->h->snapshot->events.action + t->h->first;
+    switch (action[event]) {
+    case GM_ACTION_SEGMENT_ALLOC:
+        see(t, GM_OCCASION_GROWTH, event);
+        tell_map(t, event, false);
+        break;
+    case GM_ACTION_SEGMENT_MAP:
+        if (event == 0 || action[event - 1] != GM_ACTION_SEGMENT_MAP)
+            see(t, GM_OCCASION_GROWTH, event);
+        tell_map(t, event, true);
+        break;
+    case GM_ACTION_SEGMENT_FREE:
+    case GM_ACTION_SEGMENT_UNMAP:
+        tell_unmap(t, event);
+        break;
+    case GM_ACTION_OOM:
+        see(t, GM_OCCASION_OOM, event);
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_books(struct gm_telling *t)
+{
+    gm_telling_sum residual = t->attributed - t->outside - t->space.active;
+    int64_t worst = t->h->books.worst_residual;
+    if (residual == 0 || (residual < 0 ? -residual : residual) <= (worst < 0 ? -(gm_telling_sum)worst : worst))
+        return;
+    t->h->books.worst_residual = residual > INT64_MAX    ? INT64_MAX
+                                 : residual < -INT64_MAX ? -INT64_MAX
+                                                         : (int64_t)residual;
+}
+
+/* Follows all events. false: gave up, for want of memory or because too much contradicts itself. */
+static bool tell_events(struct gm_telling *t)
+{
+    struct gm_history *h = t->h;
+    uint64_t budget = ((uint64_t)h->count + h->allocation_count) * 64 + (UINT64_C(1) << 22);
+    size_t stride = t->watcher == NULL || t->watcher->samples == 0 ? h->count + 1 : h->count / t->watcher->samples + 1;
+    size_t next_sample = stride;
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change c;
+    while (gm_walk_next(&walk, &c)) {
+        switch (c.kind) {
+        case GM_CHANGE_ALLOC:
+            tell_alloc(t, c.event, c.allocation);
+            break;
+        case GM_CHANGE_LET_GO:
+            if (t->block_of[c.allocation] != GM_SPACE_NONE)
+                gm_space_let_go(&t->space, t->block_of[c.allocation]);
+            break;
+        case GM_CHANGE_FREE:
+            tell_free(t, c.allocation);
+            break;
+        default:
+            tell_segment(t, c.event);
+            break;
+        }
+        check_books(t);
+        if (t->has_no_memory || t->space.work > budget)
+            return false;
+        if (walk.event >= next_sample) {
+            see(t, GM_OCCASION_SAMPLE, walk.event);
+            next_sample += stride;
+        }
+    }
+    return true;
+}
+
+static void give_up(struct gm_history *h, const char *reason)
+{
+    memcpy(h->block, h->requested, h->allocation_count * sizeof *h->block);
+    h->is_reconstructed = h->books.is_reconstructed = false;
+    h->segment_count = 0;
+    h->books.reason = reason;
+}
+
+static bool has_segments(const struct gm_telling *t)
+{
+    if (t->final_count > 0)
+        return true;
+    const uint8_t *action = t->h->snapshot->events.action + t->h->first;
+    for (size_t i = 0; i < t->h->count; i++)
+        if (action[i] == GM_ACTION_SEGMENT_ALLOC || action[i] == GM_ACTION_SEGMENT_MAP)
+            return true;
+    return false;
+}
+
+static int by_address(const void *left, const void *right)
+{
+    const struct gm_final_range *a = left, *b = right;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->segment < b->segment ? -1 : a->segment > b->segment;
+}
+
+static bool list_finals(struct gm_telling *t)
+{
+    const struct gm_segments *g = &t->h->snapshot->segments;
+    size_t kept = 0;
+    t->finals = malloc((g->count + 1) * sizeof *t->finals);
+    if (t->finals == NULL)
+        return false;
+    for (size_t i = 0; i < g->count; i++)
+        if (g->device[i] == t->h->device && g->total_size[i] > 0 && g->total_size[i] <= UINT64_MAX - 8 - g->address[i])
+            t->finals[t->final_count++] =
+                (struct gm_final_range){g->address[i], g->address[i] + g->total_size[i], (uint32_t)i};
+    qsort(t->finals, t->final_count, sizeof *t->finals, by_address);
+    for (size_t i = 0; i < t->final_count; i++) {
+        if (kept == 0 || t->finals[kept - 1].to <= t->finals[i].from)
+            t->finals[kept++] = t->finals[i];
+        else
+            gm_history_note(t->h, "segments-overlap", "segments of the snapshot overlap others", false, GM_REPORT_NONE,
+                            g->total_size[t->finals[i].segment]);
+    }
+    t->final_count = kept;
+    return true;
+}
+
+bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watcher)
+{
+    struct gm_telling t = {.h = h, .rules = gm_history_rules(h->snapshot), .watcher = watcher};
+    const struct gm_setting *expandable = gm_snapshot_setting(h->snapshot, "expandable_segments");
+    t.is_expandable = expandable != NULL && expandable->integer != 0;
+    h->is_reconstructed = h->books.is_reconstructed = true;
+    gm_telling_pool(&t, 0, 0, false);
+    t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
+    h->final_pool = calloc(h->snapshot->segments.count + 1, 1);
+    bool ok = t.block_of != NULL && h->final_pool != NULL && list_finals(&t);
+    if (ok && !has_segments(&t)) {
+        give_up(h, "the file lists no segments of this device");
+    } else if (ok && gm_telling_begin(&t)) {
+        bool is_told = tell_events(&t);
+        ok = !t.has_no_memory;
+        if (ok && !is_told)
+            give_up(h, "the events contradict the segments so often that following them was given up");
+    } else {
+        ok = false;
+    }
+    ok = ok && gm_telling_end(&t);
+    gm_space_free(&t.space);
+    free(t.finals);
+    free(t.block_of);
+    return ok;
+}
+
+bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
+{
+    struct gm_telling t = {.h = h};
+    struct gm_timeline_books books = h->books; /* what does not fit has been counted before */
+    struct gm_disagreement kept[sizeof h->disagreements / sizeof *h->disagreements];
+    memcpy(kept, h->disagreements, sizeof kept);
+    t.rules = gm_history_rules(h->snapshot);
+    bool ok = list_finals(&t) && gm_telling_segments(&t);
+    memcpy(h->disagreements, kept, sizeof kept);
+    h->books = books;
+    free(t.finals);
+    *space = t.space;
+    return ok;
+}

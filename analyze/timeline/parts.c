@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The curves of every stream and of every pool, in one walk. A list that has one member is the device itself and is
+ * told all the same, so that readers need not know.
+ */
+#include "analyze/timeline/levels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTS = 64, COLUMNS = 250, NO_PART = UINT16_MAX };
+
+/* The parts of one kind while they are filled. */
+struct list {
+    size_t count;
+    struct gm_sums sums[PARTS], peak[PARTS], *high; /* high[column * PARTS + part] */
+    struct gm_part told[PARTS];
+};
+
+struct parts {
+    struct gm_trace_pass *pass;
+    struct list streams, pools;
+    uint16_t *of_stream;    /* [gm_stream_id]: index in streams, or NO_PART */
+    size_t columns, merged; /* `merged` columns of the device's curve are one of ours */
+};
+
+static struct gm_sums larger(struct gm_sums a, const struct gm_sums *b)
+{
+    a.requested = b->requested > a.requested ? b->requested : a.requested;
+    a.allocated = b->allocated > a.allocated ? b->allocated : a.allocated;
+    a.active = b->active > a.active ? b->active : a.active;
+    a.reserved = b->reserved > a.reserved ? b->reserved : a.reserved;
+    return a;
+}
+
+/* The part of a stream; streams beyond the 64th are not told apart from none. */
+static uint16_t stream_part(struct parts *p, struct gm_stream_id stream)
+{
+    struct list *list = &p->streams;
+    if (p->of_stream[stream.v] == NO_PART && list->count < PARTS) {
+        int64_t handle = stream.v == 0 ? 0 : p->pass->snapshot->streams[stream.v];
+        size_t i = 0;
+        while (i < list->count && list->told[i].stream != handle)
+            i++;
+        list->count += i == list->count;
+        list->told[i].stream = handle;
+        p->of_stream[stream.v] = (uint16_t)i;
+    }
+    return p->of_stream[stream.v];
+}
+
+static uint16_t pool_part(struct parts *p, uint8_t pool)
+{
+    p->pools.count = pool < PARTS && p->pools.count <= pool ? (size_t)pool + 1 : p->pools.count;
+    return pool < PARTS ? pool : NO_PART;
+}
+
+/* What one change does to the sums of the parts that it concerns. */
+static void apply(struct list *list, uint16_t part, const struct gm_trace_pass *pass, const struct gm_change *c,
+                  size_t column)
+{
+    if (part == NO_PART)
+        return;
+    gm_sums_apply(&list->sums[part], pass, c);
+    struct gm_sums *high = &list->high[column * PARTS + part];
+    *high = larger(*high, &list->sums[part]);
+}
+
+static void start(struct parts *p)
+{
+    const struct gm_trace_pass *pass = p->pass;
+    const struct gm_history *h = &pass->history;
+    const struct gm_segments *g = &pass->snapshot->segments;
+    for (size_t i = 0; i < g->count; i++) {
+        if (g->device[i] != h->device)
+            continue;
+        uint16_t of[2] = {stream_part(p, g->stream[i]), pool_part(p, h->final_pool[i])};
+        if (of[0] != NO_PART)
+            p->streams.sums[of[0]].reserved += g->total_size[i];
+        if (of[1] != NO_PART)
+            p->pools.sums[of[1]].reserved += g->total_size[i];
+    }
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change c = {.kind = GM_CHANGE_NONE};
+    for (size_t i = 0; i < h->segment_count; i++) {
+        walk.event = h->segments[i].event;
+        uint16_t of[2] = {stream_part(p, (struct gm_stream_id){h->segments[i].stream}),
+                          pool_part(p, h->segments[i].pool)};
+        walk.replaced = h->replaced_count;
+        gm_walk_next(&walk, &c);
+        if (of[0] != NO_PART)
+            p->streams.sums[of[0]].reserved -= c.reserved;
+        if (of[1] != NO_PART)
+            p->pools.sums[of[1]].reserved -= c.reserved;
+    }
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (h->born[a] != 0 || h->freed[a] == 0 || gm_is_hidden(pass, a))
+            continue;
+        struct list *lists[2] = {&p->streams, &p->pools};
+        uint16_t of[2] = {stream_part(p, gm_history_stream(h, a)), pool_part(p, h->pool[a])};
+        for (int k = 0; k < 2; k++) {
+            if (of[k] == NO_PART)
+                continue;
+            struct gm_sums *s = &lists[k]->sums[of[k]];
+            s->requested += h->requested[a];
+            s->active += h->block[a];
+            s->allocated += h->let_go[a] != 0 ? h->block[a] : 0;
+        }
+    }
+}
+
+static void walk(struct parts *p)
+{
+    const struct gm_trace_pass *pass = p->pass;
+    const struct gm_history *h = &pass->history;
+    const struct gm_curve *curve = &pass->out->curve;
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change c = {.event = 0};
+    size_t segment = 0;
+    bool is_more = gm_walk_next(&walk, &c);
+    for (size_t column = 0; column < p->columns; column++) {
+        size_t last = (column + 1) * p->merged < curve->column_count ? (column + 1) * p->merged : curve->column_count;
+        uint64_t end = 0; /* the events before it belong to this column */
+        for (size_t k = last; k > column * p->merged && end == 0; k--)
+            if (curve->columns[k - 1].first_event <= curve->columns[k - 1].last_event)
+                end = curve->columns[k - 1].last_event + 1;
+        memcpy(&p->streams.high[column * PARTS], p->streams.sums, sizeof p->streams.sums);
+        memcpy(&p->pools.high[column * PARTS], p->pools.sums, sizeof p->pools.sums);
+        for (; is_more && c.event < end; is_more = gm_walk_next(&walk, &c)) {
+            if (c.kind == GM_CHANGE_SEGMENT) {
+                const struct gm_history_segment *s = &h->segments[segment++];
+                apply(&p->streams, stream_part(p, (struct gm_stream_id){s->stream}), pass, &c, column);
+                apply(&p->pools, pool_part(p, s->pool), pass, &c, column);
+            } else if (c.kind != GM_CHANGE_NONE) {
+                apply(&p->streams, stream_part(p, gm_history_stream(h, c.allocation)), pass, &c, column);
+                apply(&p->pools, pool_part(p, h->pool[c.allocation]), pass, &c, column);
+            }
+        }
+    }
+}
+
+/* ---- into the report -------------------------------------------------------------------------------------------- */
+
+static int by_reserved(const void *left, const void *right)
+{
+    const struct gm_part *a = left, *b = right;
+    if (a->peak.reserved != b->peak.reserved)
+        return a->peak.reserved > b->peak.reserved ? -1 : 1;
+    if (a->peak.active != b->peak.active)
+        return a->peak.active > b->peak.active ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static bool publish(const struct parts *p, struct list *list, const struct gm_part **out, size_t *count)
+{
+    struct gm_arena *arena = &p->pass->report->arena;
+    size_t n = 0;
+    struct gm_part *parts = gm_arena_calloc(arena, list->count, sizeof *parts);
+    if (parts == NULL)
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        struct gm_part *part = &parts[n];
+        struct gm_levels *columns = gm_arena_calloc(arena, p->columns, sizeof *columns);
+        *part = list->told[i];
+        if (columns == NULL || part->name == NULL)
+            return false;
+        for (size_t k = 0; k < p->columns; k++) {
+            columns[k] = gm_sums_told(&list->high[k * PARTS + i]);
+            list->peak[i] = larger(list->peak[i], &list->high[k * PARTS + i]);
+        }
+        part->peak = gm_sums_told(&list->peak[i]);
+        part->at_end = gm_sums_told(&list->sums[i]);
+        part->columns = columns;
+        part->column_count = p->columns;
+        n += part->peak.active > 0 || part->peak.reserved > 0;
+    }
+    qsort(parts, n, sizeof *parts, by_reserved);
+    *out = parts;
+    *count = n;
+    return true;
+}
+
+static bool name(struct parts *p)
+{
+    struct gm_arena *arena = &p->pass->report->arena;
+    const struct gm_history *h = &p->pass->history;
+    for (size_t i = 0; i < p->streams.count; i++)
+        p->streams.told[i].name = gm_arena_printf(arena, "stream %lld", (long long)p->streams.told[i].stream);
+    for (size_t i = 0; i < p->pools.count; i++) {
+        const struct gm_history_pool *pool = &h->pools[i];
+        const char *kind = pool->is_small ? "small" : "large";
+        struct gm_part *part = &p->pools.told[i];
+        part->id_first = pool->id_first == GM_ABSENT ? GM_REPORT_NONE : pool->id_first;
+        part->id_second = pool->id_second == GM_ABSENT ? GM_REPORT_NONE : pool->id_second;
+        part->is_small = pool->is_small;
+        if (pool->id_first == GM_ABSENT)
+            part->name = gm_arena_printf(arena, "outside all segments, %s", kind);
+        else if (pool->id_first == 0 && pool->id_second == 0)
+            part->name = kind;
+        else
+            part->name = gm_arena_printf(arena, "private (%llu,%llu) %s", (unsigned long long)pool->id_first,
+                                         (unsigned long long)pool->id_second, kind);
+    }
+    return true;
+}
+
+bool gm_trace_parts(struct gm_trace_pass *pass)
+{
+    const struct gm_curve *curve = &pass->out->curve;
+    if (!pass->history.is_reconstructed || curve->column_count == 0)
+        return true;
+    struct parts *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return false;
+    p->pass = pass;
+    p->merged = (curve->column_count + COLUMNS - 1) / COLUMNS;
+    p->columns = (curve->column_count + p->merged - 1) / p->merged;
+    p->of_stream = malloc(((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
+    p->streams.high = calloc(p->columns * PARTS, sizeof *p->streams.high);
+    p->pools.high = calloc(p->columns * PARTS, sizeof *p->pools.high);
+    bool ok = p->of_stream != NULL && p->streams.high != NULL && p->pools.high != NULL;
+    if (ok) {
+        memset(p->of_stream, 0xFF, ((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
+        start(p);
+        walk(p);
+        ok = name(p) && publish(p, &p->streams, &pass->out->streams, &pass->out->stream_count) &&
+             publish(p, &p->pools, &pass->out->pools, &pass->out->pool_count);
+    }
+    free(p->of_stream);
+    free(p->streams.high);
+    free(p->pools.high);
+    free(p);
+    return ok;
+}

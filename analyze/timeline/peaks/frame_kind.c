@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kinds of frames.
+ */
+#include "analyze/timeline/peaks/frame_kind.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool has_any(const char *text, const char *const *parts)
+{
+    for (; *parts != NULL; parts++)
+        if (strstr(text, *parts) != NULL)
+            return true;
+    return false;
+}
+
+bool gm_frame_is_python(const char *filename)
+{
+    static const char *const made_up[] = {"ipykernel", "<ipython", "<stdin>", "<string>", "<frozen ", NULL};
+    return ends_with(filename, ".py") || ends_with(filename, ".ipynb") || has_any(filename, made_up);
+}
+
+bool gm_frame_is_torch(const char *filename)
+{
+    static const char *const folders[] = {"/torch/", "\\torch\\", "/torchinductor_", NULL};
+    return has_any(filename, folders);
+}
+
+bool gm_frame_is_noise(const char *name, const char *filename)
+{
+    static const char *const names[] = {
+        "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "PyEval_", "PyObject_", "PyFunction_", NULL};
+    static const char *const files[] = {"core/boxing",
+                                        "/Register",
+                                        "/Redispatch",
+                                        "pythonrun.c",
+                                        "Modules/main.c",
+                                        "Objects/call.c",
+                                        "Objects/methodobject.c",
+                                        "pycore_ceval.h",
+                                        "ceval.c",
+                                        "cpython/abstract.h",
+                                        NULL};
+    /* the interpreter without its file names, and how threads and programs begin */
+    static const char *const begins[] = {"_start",
+                                         "__libc_start_",
+                                         "__libc_init_first",
+                                         "Py_",
+                                         "_Py",
+                                         "PyRun_",
+                                         "pymain_",
+                                         "pyrun_",
+                                         "run_mod",
+                                         "run_eval_code_obj",
+                                         "cfunction_",
+                                         "method_vectorcall",
+                                         "slot_tp_",
+                                         "vectorcall_",
+                                         "object_vacall",
+                                         "builtin_exec",
+                                         "partial_call",
+                                         "partial_vectorcall",
+                                         NULL};
+    if (gm_frame_is_python(filename))
+        return false;
+    for (size_t i = 0; begins[i] != NULL; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return has_any(name, names) || has_any(filename, files);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/timeline: what kind of frame one is, by its names as a report shows them.
+ */
+#ifndef GM_TIMELINE_FRAME_KIND_H
+#define GM_TIMELINE_FRAME_KIND_H
+
+#include <stdbool.h>
+
+/* A frame of Python code, whoever wrote it. */
+bool gm_frame_is_python(const char *filename);
+/* A file of PyTorch itself. */
+bool gm_frame_is_torch(const char *filename);
+/* A frame of the unwinder, of the interpreter or of operator dispatch that tells nothing: those that PyTorch's own
+ * viewer hides, and more of the interpreter. Frames of Python code are never noise. */
+bool gm_frame_is_noise(const char *name, const char *filename);
+
+#endif

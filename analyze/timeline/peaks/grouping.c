@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * To which group a stack belongs. Equal labels are one group, but whole stacks are told apart however alike their
+ * labels are.
+ */
+#include "analyze/base/text.h"
+#include "analyze/timeline/peaks/frame_kind.h"
+#include "analyze/timeline/peaks/groups.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_SHOWN = 60, PATH_SHOWN = 60, CALLERS_SHOWN = 2 };
+
+bool gm_grouping_start(struct gm_grouping *grouping, struct gm_trace_pass *pass, enum gm_group_by by, size_t depth)
+{
+    *grouping = (struct gm_grouping){.pass = pass, .by = by, .depth = depth, .mask = 63};
+    grouping->of_stack = calloc((size_t)pass->snapshot->stacks.count + 1, sizeof *grouping->of_stack);
+    grouping->slots = calloc(grouping->mask + 1, sizeof *grouping->slots);
+    return grouping->of_stack != NULL && grouping->slots != NULL;
+}
+
+void gm_grouping_free(struct gm_grouping *grouping)
+{
+    free(grouping->of_stack);
+    free(grouping->slots);
+    free(grouping->labels.v);
+    *grouping = (struct gm_grouping){0};
+}
+
+/* ---- labels --------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t hash(const char *label)
+{
+    uint64_t h = 0xCBF29CE484222325; /* FNV-1a */
+    for (; *label != '\0'; label++)
+        h = (h ^ (unsigned char)*label) * 0x100000001B3;
+    return h ^ h >> 32;
+}
+
+static bool grow_slots(struct gm_grouping *grouping)
+{
+    size_t mask = 2 * grouping->mask + 1;
+    uint32_t *slots = calloc(mask + 1, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i <= grouping->mask; i++) {
+        if (grouping->slots[i] == 0)
+            continue;
+        size_t at = hash(grouping->labels.v[grouping->slots[i] - 1]) & mask;
+        while (slots[at] != 0)
+            at = (at + 1) & mask;
+        slots[at] = grouping->slots[i];
+    }
+    free(grouping->slots);
+    grouping->slots = slots;
+    grouping->mask = mask;
+    return true;
+}
+
+static uint32_t new_group(struct gm_grouping *grouping, const char *label)
+{
+    if (grouping->labels.n >= GM_NEVER - 1 || !GM_VEC_PUSH(&grouping->labels, label))
+        return GM_NEVER;
+    return (uint32_t)grouping->labels.n - 1;
+}
+
+/* The group with this label. */
+static uint32_t group_called(struct gm_grouping *grouping, const char *label)
+{
+    if (2 * grouping->labels.n > grouping->mask && !grow_slots(grouping))
+        return GM_NEVER;
+    size_t at = hash(label) & grouping->mask;
+    for (; grouping->slots[at] != 0; at = (at + 1) & grouping->mask)
+        if (strcmp(grouping->labels.v[grouping->slots[at] - 1], label) == 0)
+            return grouping->slots[at] - 1;
+    uint32_t group = new_group(grouping, label);
+    if (group != GM_NEVER)
+        grouping->slots[at] = group + 1;
+    return group;
+}
+
+/* The first whole characters of text, at most `most` bytes. */
+static size_t shown(const char *text, size_t most)
+{
+    size_t n = strlen(text);
+    if (n <= most)
+        return n;
+    for (n = most; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
+        n--;
+    return n;
+}
+
+/* The last two parts of a path, as call sites show it. */
+static const char *path_tail(const char *path)
+{
+    size_t n = strlen(path), from = n;
+    int parts = 0;
+    for (; from > 0; from--)
+        if ((path[from - 1] == '/' || path[from - 1] == '\\') && ++parts == 2)
+            break;
+    if (n - from > PATH_SHOWN)
+        for (from = n - PATH_SHOWN; ((unsigned char)path[from] & 0xC0) == 0x80;)
+            from++;
+    return path + from;
+}
+
+static void add_function(struct gm_text *t, const struct gm_frame_row *frame)
+{
+    const char *tail = path_tail(frame->filename);
+    if (frame->name[0] == '\0')
+        gm_text_add(t, "unknown function");
+    gm_text_add_bytes(t, frame->name, shown(frame->name, NAME_SHOWN));
+    if (tail[0] != '\0' && strcmp(tail, "??") != 0)
+        gm_text_printf(t, "  %s", tail);
+}
+
+static const char *take(struct gm_grouping *grouping, struct gm_text *t)
+{
+    const char *label = t->failed ? NULL : gm_arena_copy(&grouping->pass->report->arena, t->data, t->length);
+    gm_text_free(t);
+    return label;
+}
+
+/* A function and its file: functions of one name in two files are two. C++ names stand for themselves. */
+static const char *function_label(struct gm_grouping *grouping, struct gm_stack_id stack,
+                                  const struct gm_frame_row *telling)
+{
+    if (!gm_frame_is_python(telling->filename))
+        return gm_names_site(grouping->pass->names, stack);
+    struct gm_text t = {0};
+    add_function(&t, telling);
+    return take(grouping, &t);
+}
+
+/* The call site and its callers in Python outside PyTorch, `callers` of them: "a < b < c". */
+static const char *stack_label(struct gm_grouping *grouping, struct gm_stack_id stack,
+                               const struct gm_frame_row *telling, size_t callers)
+{
+    size_t count;
+    const struct gm_frame_row *frames = gm_names_frames(grouping->pass->names, stack, &count);
+    const char *site = gm_names_site(grouping->pass->names, stack);
+    if (frames == NULL || site == NULL)
+        return NULL;
+    struct gm_text t = {0};
+    gm_text_add(&t, site);
+    for (size_t i = (size_t)(telling - frames) + 1; i < count && callers > 0; i++) {
+        if (!gm_frame_is_python(frames[i].filename) || gm_frame_is_torch(frames[i].filename))
+            continue;
+        gm_text_add(&t, " < ");
+        add_function(&t, &frames[i]);
+        if (frames[i].line != GM_REPORT_NONE)
+            gm_text_printf(&t, ":%" PRIu64, frames[i].line);
+        callers--;
+    }
+    return take(grouping, &t);
+}
+
+/* ---- which group ---------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t group_by_frame(struct gm_grouping *grouping, struct gm_stack_id stack,
+                               const struct gm_frame_row *telling)
+{
+    const char *label = NULL;
+    switch (grouping->by) {
+    case GM_GROUP_FUNCTION:
+        label = function_label(grouping, stack, telling);
+        break;
+    case GM_GROUP_FILE:
+        label =
+            telling->filename[0] == '\0' || strcmp(telling->filename, "??") == 0 ? "unknown file" : telling->filename;
+        break;
+    case GM_GROUP_STACK:
+        label = stack_label(grouping, stack, telling, grouping->depth == 0 ? CALLERS_SHOWN : grouping->depth - 1);
+        if (grouping->depth == 0)
+            return label == NULL ? GM_NEVER : new_group(grouping, label);
+        break;
+    default:
+        label = gm_names_site(grouping->pass->names, stack);
+        break;
+    }
+    return label == NULL ? GM_NEVER : group_called(grouping, label);
+}
+
+static uint32_t find_group(struct gm_grouping *grouping, struct gm_stack_id stack)
+{
+    struct gm_trace_pass *pass = grouping->pass;
+    if (grouping->by == GM_GROUP_CATEGORY) {
+        const char *name = gm_category_name(pass->options->rules, gm_classify(pass->options->classifier, stack));
+        name = gm_arena_copy(&pass->report->arena, name, strlen(name));
+        return name == NULL ? GM_NEVER : group_called(grouping, name);
+    }
+    const char *site = gm_names_site(pass->names, stack); /* also what says that there is no memory */
+    if (site == NULL)
+        return GM_NEVER;
+    const struct gm_frame_row *telling = gm_names_telling_frame(pass->names, stack);
+    return telling == NULL ? group_called(grouping, site) : group_by_frame(grouping, stack, telling);
+}
+
+uint32_t gm_grouping_of(struct gm_grouping *grouping, uint32_t stack, uint8_t role)
+{
+    bool is_by_role = grouping->by == GM_GROUP_ROLE;
+    uint32_t *known = is_by_role ? &grouping->of_role[role] : &grouping->of_stack[stack];
+    if (*known == 0)
+        *known = 1 + (is_by_role ? group_called(grouping, gm_role_name(role))
+                                 : find_group(grouping, (struct gm_stack_id){stack}));
+    return *known - 1; /* GM_NEVER + 1 is 0 */
+}

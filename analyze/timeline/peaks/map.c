@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device's segments at the end, the largest first, block by block, to be drawn.
+ *
+ * A segment of more blocks than a picture has pixels is simplified: blocks smaller than a pixel are put together, a
+ * pixel's worth at a time, by state and category. So the sums stay exact, and no block moves by more than about a
+ * pixel.
+ */
+#include "analyze/state/pass.h"
+#include "analyze/timeline/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEGMENTS_MOST = 48, BLOCKS_MOST = 1500 };
+
+struct ranked {
+    uint64_t bytes, address;
+    size_t segment;
+};
+
+struct map {
+    struct gm_trace_pass *pass;
+    struct GM_VEC(struct gm_map_block) blocks; /* of the segment at hand */
+    const char **category;                     /* names in the arena */
+    struct gm_map_block *pixel;                /* small blocks not yet put down: [state * categories + category] */
+    uint32_t *order;                           /* of those, as they came */
+    size_t pixel_count;
+    uint64_t pixel_bytes, at; /* at: where the pixel begins */
+};
+
+static int by_size(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return a->segment < b->segment ? -1 : a->segment > b->segment;
+}
+
+static uint32_t category_of(const struct map *m, size_t block)
+{
+    const struct gm_snapshot *s = m->pass->snapshot;
+    if (s->blocks.state[block] == GM_BLOCK_INACTIVE)
+        return 0;
+    return gm_classify(m->pass->options->classifier, s->blocks.stack[block]);
+}
+
+static struct gm_map_block block_of(const struct map *m, size_t block, uint32_t category)
+{
+    const struct gm_snapshot *s = m->pass->snapshot;
+    struct gm_map_block b = {.bytes = s->blocks.size[block]};
+    if (s->blocks.state[block] == GM_BLOCK_INACTIVE)
+        return b;
+    b.state = s->blocks.state[block] == GM_BLOCK_ACTIVE_PENDING_FREE ? 2 : 1;
+    b.color = gm_category_color(m->pass->options->rules, category);
+    b.category = m->category[category];
+    return b;
+}
+
+/* After what was put down before; what is like its neighbour joins it. */
+static bool put(struct map *m, struct gm_map_block b, bool joins)
+{
+    struct gm_map_block *last = m->blocks.n > 0 ? &m->blocks.v[m->blocks.n - 1] : NULL;
+    b.offset = m->at;
+    m->at = gm_sat_add(m->at, b.bytes);
+    if (joins && last != NULL && last->state == b.state && last->category == b.category) {
+        last->bytes = gm_sat_add(last->bytes, b.bytes);
+        return true;
+    }
+    return b.bytes == 0 || GM_VEC_PUSH(&m->blocks, b);
+}
+
+static bool put_pixel(struct map *m)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < m->pixel_count; i++) {
+        ok = put(m, m->pixel[m->order[i]], true);
+        m->pixel[m->order[i]].bytes = 0;
+    }
+    m->pixel_count = 0;
+    m->pixel_bytes = 0;
+    return ok;
+}
+
+static bool simplify(struct map *m, size_t first, size_t count, uint64_t smallest)
+{
+    uint32_t categories = gm_category_count(m->pass->options->rules);
+    bool ok = true;
+    for (size_t i = first; ok && i < first + count; i++) {
+        uint32_t category = category_of(m, i);
+        struct gm_map_block b = block_of(m, i, category);
+        if (b.bytes >= smallest) {
+            ok = put_pixel(m) && put(m, b, false);
+            continue;
+        }
+        uint32_t kind = b.state * categories + category;
+        if (b.bytes > 0 && m->pixel[kind].bytes == 0) {
+            m->order[m->pixel_count++] = kind;
+            m->pixel[kind] = b;
+        } else {
+            m->pixel[kind].bytes += b.bytes; /* both below `smallest` */
+        }
+        m->pixel_bytes += b.bytes;
+        if (m->pixel_bytes >= smallest)
+            ok = put_pixel(m);
+    }
+    return ok && put_pixel(m);
+}
+
+static bool add_blocks(struct map *m, size_t segment, struct gm_map_segment *out)
+{
+    const struct gm_segments *g = &m->pass->snapshot->segments;
+    size_t first = g->block_first[segment], count = g->block_count[segment];
+    bool ok = true;
+    m->blocks.n = 0;
+    m->at = 0;
+    if (count > BLOCKS_MOST)
+        ok = simplify(m, first, count, g->total_size[segment] / BLOCKS_MOST + 1);
+    for (size_t i = first; ok && count <= BLOCKS_MOST && i < first + count; i++)
+        ok = put(m, block_of(m, i, category_of(m, i)), false);
+    struct gm_map_block *blocks = gm_arena_calloc(&m->pass->report->arena, m->blocks.n, sizeof *blocks);
+    if (!ok || blocks == NULL)
+        return false;
+    if (m->blocks.n > 0)
+        memcpy(blocks, m->blocks.v, m->blocks.n * sizeof *blocks);
+    out->blocks = blocks;
+    out->block_count = m->blocks.n;
+    return true;
+}
+
+static uint32_t stream_number(const struct gm_device_report *device, int64_t stream)
+{
+    for (size_t i = 0; i < device->stream_count; i++)
+        if (device->streams[i].stream == stream)
+            return device->streams[i].number;
+    return 0;
+}
+
+static bool publish(struct map *m, const struct ranked *ranked, size_t count)
+{
+    struct gm_trace_pass *pass = m->pass;
+    const struct gm_snapshot *s = pass->snapshot;
+    size_t shown = count < SEGMENTS_MOST ? count : SEGMENTS_MOST;
+    struct gm_map_segment *segments = gm_arena_calloc(&pass->report->arena, shown, sizeof *segments);
+    uint64_t rest = 0;
+    for (size_t i = 0; segments != NULL && i < shown; i++) {
+        struct gm_map_segment *out = &segments[i];
+        uint32_t stream = s->segments.stream[ranked[i].segment].v;
+        out->address = ranked[i].address;
+        out->bytes = ranked[i].bytes;
+        out->pool = gm_pool_name(&pass->report->arena, s, ranked[i].segment);
+        out->stream_number = stream_number(&pass->report->devices[pass->index], stream == 0 ? 0 : s->streams[stream]);
+        if (out->pool == NULL || !add_blocks(m, ranked[i].segment, out))
+            return false;
+    }
+    for (size_t i = shown; i < count; i++)
+        rest = gm_sat_add(rest, ranked[i].bytes);
+    pass->out->map = (struct gm_segment_map){segments, segments == NULL ? 0 : shown, count, rest};
+    return segments != NULL;
+}
+
+static bool name_categories(struct map *m)
+{
+    const struct gm_category_rules *rules = m->pass->options->rules;
+    for (uint32_t i = 0; i < gm_category_count(rules); i++) {
+        const char *name = gm_category_name(rules, i);
+        m->category[i] = gm_arena_copy(&m->pass->report->arena, name, strlen(name));
+        if (m->category[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool gm_trace_map(struct gm_trace_pass *pass)
+{
+    const struct gm_segments *g = &pass->snapshot->segments;
+    struct map m = {.pass = pass};
+    size_t categories = gm_category_count(pass->options->rules), count = 0;
+    struct ranked *ranked = malloc((g->count + 1) * sizeof *ranked);
+    m.category = calloc(categories, sizeof *m.category);
+    m.pixel = calloc(3 * categories, sizeof *m.pixel);
+    m.order = calloc(3 * categories, sizeof *m.order);
+    bool ok = ranked != NULL && m.category != NULL && m.pixel != NULL && m.order != NULL && name_categories(&m);
+    for (size_t i = 0; ok && i < g->count; i++)
+        if (g->device[i] == pass->history.device)
+            ranked[count++] = (struct ranked){g->total_size[i], g->address[i], i};
+    if (ok && count > 1)
+        qsort(ranked, count, sizeof *ranked, by_size);
+    ok = ok && publish(&m, ranked, count);
+    free(ranked);
+    free(m.category);
+    free(m.pixel);
+    free(m.order);
+    free(m.blocks.v);
+    return ok;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Roles in the report: what each reason decided, the roles of the blocks at the end, and those of the largest blocks.
+ */
+#include "analyze/timeline/levels.h"
+#include "analyze/timeline/roles/role_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add(uint64_t *bytes, uint64_t more)
+{
+    *bytes = gm_clamp((gm_i128)*bytes + more);
+}
+
+/* Whether the allocation is an allocated block of the snapshot; *bytes is the block's size. */
+static bool is_at_end(const struct gm_history *h, size_t a, uint64_t *bytes)
+{
+    const struct gm_blocks *blocks = &h->snapshot->blocks;
+    if (h->final_block[a] == GM_NO_BLOCK || blocks->state[h->final_block[a]] != GM_BLOCK_ACTIVE_ALLOCATED)
+        return false;
+    *bytes = blocks->size[h->final_block[a]];
+    return true;
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct gm_role_reason *a = left, *b = right;
+    if (a->bytes_at_peak != b->bytes_at_peak)
+        return a->bytes_at_peak > b->bytes_at_peak ? -1 : 1;
+    if (a->bytes_at_end != b->bytes_at_end)
+        return a->bytes_at_end > b->bytes_at_end ? -1 : 1;
+    return strcmp(a->reason, b->reason);
+}
+
+/* Rules that decided nothing that was there at the peak or at the end are left out. */
+bool gm_trace_role_reasons(struct gm_trace_pass *pass)
+{
+    const struct gm_history *h = &pass->history;
+    size_t rules = gm_role_rule_count(), n = 0;
+    struct gm_role_reason *rows = gm_arena_calloc(&pass->report->arena, rules, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        struct gm_role_reason *row = &rows[pass->reason[a]];
+        uint64_t bytes;
+        if (gm_history_is_active(h, a, pass->peak_moment) && !gm_is_hidden(pass, a)) {
+            row->blocks_at_peak++;
+            add(&row->bytes_at_peak, h->requested[a]);
+        }
+        if (is_at_end(h, a, &bytes)) {
+            row->blocks_at_end++;
+            add(&row->bytes_at_end, bytes);
+        }
+    }
+    for (size_t i = 0; i < rules; i++) {
+        struct gm_role_rule rule = gm_role_rule(i);
+        if (rows[i].blocks_at_peak == 0 && rows[i].blocks_at_end == 0)
+            continue;
+        struct gm_role_reason row = rows[i];
+        row.role = gm_role_name(rule.role);
+        row.reason = rule.reason;
+        row.certainty = rule.certainty;
+        rows[n++] = row;
+    }
+    qsort(rows, n, sizeof *rows, by_weight);
+    pass->out->reasons = rows;
+    pass->out->reason_count = n;
+    return true;
+}
+
+/* ---- the state at the end
+ * -------------------------------------------------------------------------------------------- */
+
+/* The role of every block of the snapshot. What no history knows (two blocks at one address) is unknown. */
+static uint8_t *roles_of_blocks(const struct gm_report *report, const struct gm_trace_pass *passes)
+{
+    size_t n = report->device_count == 0 ? 0 : passes[0].snapshot->blocks.count;
+    uint8_t *role = malloc(n + 1);
+    for (size_t b = 0; role != NULL && b < n; b++)
+        role[b] = GM_ROLE_UNKNOWN;
+    for (size_t d = 0; role != NULL && d < report->device_count; d++) {
+        const struct gm_history *h = &passes[d].history;
+        for (size_t a = 0; a < h->allocation_count; a++)
+            if (h->final_block[a] != GM_NO_BLOCK)
+                role[h->final_block[a]] = passes[d].role[a];
+    }
+    return role;
+}
+
+/* The device's row in the report, or device_count. */
+static size_t device_row(const struct gm_report *report, int64_t device)
+{
+    size_t low = 0, high = report->device_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (report->devices[middle].device < device)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < report->device_count && report->devices[low].device == device ? low : report->device_count;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct gm_block_row *a = *(struct gm_block_row *const *)left, *b = *(struct gm_block_row *const *)right;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+/* The first row of the sorted ones at or after this place. */
+static size_t find_row(struct gm_block_row *const *rows, size_t n, int64_t device, uint64_t address)
+{
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+        const struct gm_block_row *row = rows[middle];
+        if (row->device < device || (row->device == device && row->address < address))
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+struct ends {
+    struct gm_report *report;
+    const struct gm_snapshot *snapshot;
+    const uint8_t *role; /* [block] */
+    struct gm_amount amounts[GM_ROLE_COUNT];
+    struct gm_block_row **rows; /* of top_blocks, by device and address */
+    size_t row_count;
+};
+
+static void visit_block(struct ends *e, int64_t device, size_t b)
+{
+    const struct gm_blocks *blocks = &e->snapshot->blocks;
+    if (blocks->state[b] != GM_BLOCK_ACTIVE_ALLOCATED)
+        return;
+    struct gm_amount *amount = &e->amounts[e->role[b]];
+    amount->blocks++;
+    amount->bytes = gm_clamp((gm_i128)amount->bytes + blocks->size[b]);
+    for (size_t i = find_row(e->rows, e->row_count, device, blocks->address[b]);
+         i < e->row_count && e->rows[i]->device == device && e->rows[i]->address == blocks->address[b]; i++)
+        if (e->rows[i]->role == NULL && e->rows[i]->bytes == blocks->size[b]) {
+            e->rows[i]->role = gm_role_name((enum gm_role)e->role[b]);
+            break;
+        }
+}
+
+static void visit_blocks(struct ends *e)
+{
+    const struct gm_segments *g = &e->snapshot->segments;
+    for (size_t s = 0; s < g->count; s++) {
+        if (device_row(e->report, g->device[s]) == e->report->device_count)
+            continue;
+        for (size_t b = g->block_first[s]; b < g->block_first[s] + g->block_count[s]; b++)
+            visit_block(e, g->device[s], b);
+    }
+}
+
+bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes)
+{
+    size_t n = report->top_block_count;
+    uint8_t *role = roles_of_blocks(report, passes);
+    struct gm_block_row *rows = gm_arena_calloc(&report->arena, n, sizeof *rows);
+    struct ends e = {.report = report, .role = role, .rows = malloc((n + 1) * sizeof *e.rows), .row_count = n};
+    bool ok = role != NULL && rows != NULL && e.rows != NULL;
+    if (ok) {
+        for (size_t i = 0; i < n; i++) {
+            rows[i] = report->top_blocks[i];
+            e.rows[i] = &rows[i];
+        }
+        qsort(e.rows, n, sizeof *e.rows, by_place);
+        if (report->device_count > 0) {
+            e.snapshot = passes[0].snapshot;
+            visit_blocks(&e);
+        }
+        size_t count;
+        const struct gm_slice *slices = gm_role_slices(&report->arena, e.amounts, &count);
+        ok = slices != NULL;
+        if (ok) {
+            report->roles = slices;
+            report->role_count = count;
+            report->top_blocks = rows;
+        }
+    }
+    free(role);
+    free(e.rows);
+    return ok;
+}

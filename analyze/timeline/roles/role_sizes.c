@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What sizes tell. A gradient has the size of its parameter, and so has each state of the optimizer. So where gradients
+ * were seen to be made, their number tells how many of the blocks of a size, among those that have no stack, are
+ * parameters, and how many times that number is left for states. Where none were seen, the numbers of all sizes may
+ * still have a common factor: parameters and two states come in threes, with gradients in fours.
+ */
+#include "analyze/base/address_map.h"
+#include "analyze/timeline/roles/role_work.h"
+
+#include <stdlib.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+/* cuBLAS's default workspaces: 8 MiB + 128 KiB, and 32 MiB since compute capability 9.0. */
+enum { WORKSPACE = 4096 * 1024 * 2 + 16 * 1024 * 8, WORKSPACE_90 = 32 << 20, WORKSPACES_90 = 2 };
+
+enum { MAX_STATES = 3 /* per parameter: Adam with amsgrad */ };
+
+/* How many allocations of a kind one run has made, and the run that made most. */
+struct per_run {
+    uint32_t most, run, in_run;
+};
+
+struct size_row {
+    uint64_t bytes;
+    struct per_run gradients;      /* per run of backward */
+    struct per_run states;         /* per run of an optimizer; those that took no parameter's place */
+    uint32_t outlived;             /* gradients that outlived their backward, in all */
+    uint32_t parameters;           /* with a stack that says so */
+    uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
+    uint32_t old, replaced, freed; /* without a stack: never freed; GM_LIFE_OLD_REPLACED; freed elsewhere */
+    bool are_freed_replaced;       /* `freed` was added to `replaced` */
+    uint32_t give[GM_CLAIM_COUNT]; /* how many of these still get a claim */
+};
+
+struct sizes {
+    struct gm_role_work *w;
+    struct gm_address_map index;
+    struct GM_VEC(struct size_row) rows;
+    struct GM_VEC(uint32_t) trainable; /* allocations that may be parameters, though their stack does not say so */
+    struct GM_VEC(uint32_t) bare;      /* allocations from before the trace without a stack */
+    u128 old_bytes, old_blocks;        /* of `old` and `replaced` */
+    u128 matched_bytes;                /* of them, as many as there are gradients of their size */
+    u128 fitting_bytes;                /* of them, those of which there are gradients of their size at all */
+    bool has_old_forward;              /* a block from before the trace has a stack in a model's forward */
+    u128 outlived_bytes;               /* gradients that outlived backward, of sizes that parameters may have */
+    u128 parameter_bytes, state_bytes; /* with a stack */
+};
+
+/* The row of a size; NULL: no memory. */
+static struct size_row *row_of(struct sizes *s, uint64_t bytes)
+{
+    uint32_t i = gm_map_get(&s->index, bytes), before;
+    if (i != GM_MAP_NONE)
+        return &s->rows.v[i];
+    if (!GM_VEC_PUSH(&s->rows,
+                     ((struct size_row){.bytes = bytes, .gradients.run = UINT32_MAX, .states.run = UINT32_MAX})) ||
+        !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
+        return NULL;
+    return &s->rows.v[s->rows.n - 1];
+}
+
+static const struct size_row *find(const struct sizes *s, uint64_t bytes)
+{
+    uint32_t i = gm_map_get(&s->index, bytes);
+    return i == GM_MAP_NONE ? NULL : &s->rows.v[i];
+}
+
+static bool is_private(const struct gm_history *h, size_t a)
+{
+    const struct gm_history_pool *pool = &h->pools[h->pool[a]];
+    return h->pool_count > h->pool[a] && pool->id_first != GM_ABSENT && (pool->id_first != 0 || pool->id_second != 0);
+}
+
+/* Lived before the trace, nothing known of its making. */
+static bool is_bare(struct gm_role_work *w, size_t a)
+{
+    return w->h->born[a] == 0 && w->h->freed[a] != 0 && w->h->stack[a] <= GM_STACK_EMPTY && !is_private(w->h, a);
+}
+
+/* ---- counting -------------------------------------------------------------------------------------------------------
+ */
+
+static void count_bare(struct size_row *row, enum gm_life life)
+{
+    row->old += life == GM_LIFE_OLD;
+    row->replaced += life == GM_LIFE_OLD_REPLACED;
+    row->freed += life == GM_LIFE_OLD_FREED || life == GM_LIFE_OLD_TAIL;
+}
+
+static void count_in_run(struct per_run *count, size_t run)
+{
+    if (count->run != (uint32_t)run) {
+        count->run = (uint32_t)run;
+        count->in_run = 0;
+    }
+    count->in_run++;
+    if (count->most < count->in_run)
+        count->most = count->in_run;
+}
+
+/* What has been walked past, while allocations are walked in order of birth. */
+struct walk {
+    size_t backward, optimizer, heir;
+};
+
+static void advance(struct walk *at, const struct gm_role_work *w, uint32_t a)
+{
+    uint32_t born = w->h->born[a];
+    while (born != 0 && at->backward < w->backwards.n && w->backwards.v[at->backward] < born)
+        at->backward++;
+    while (born != 0 && at->optimizer < w->optimizers.n && w->optimizers.v[at->optimizer] < born)
+        at->optimizer++;
+    while (at->heir < w->heirs.n && w->heirs.v[at->heir].heir < a)
+        at->heir++;
+}
+
+/* Made before anything else than a forward ran, to stay, by code that tells nothing better. */
+static bool is_trainable(const struct gm_role_work *w, const struct walk *at, uint32_t a, enum gm_says says)
+{
+    return w->h->born[a] != 0 && at->backward == 0 && at->optimizer == 0 && gm_life_of(w, a) >= GM_LIFE_LASTING &&
+           (says <= GM_SAYS_OTHER || says == GM_SAYS_INPUT || says == GM_SAYS_FORWARD);
+}
+
+/* Counts one allocation, if its size matters. */
+static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
+{
+    struct gm_role_work *w = s->w;
+    enum gm_life life = gm_life_of(w, a);
+    enum gm_says says = gm_role_says(w, a);
+    bool is_bare_one = is_bare(w, a), is_new = w->h->born[a] != 0;
+    bool is_gradient = gm_is_of_backward(says) &&
+                       (gm_outlived(w, a) || life == GM_LIFE_OPEN || life == GM_LIFE_TAIL || life == GM_LIFE_OLD);
+    bool is_state = gm_is_of_optimizer(says) && (gm_outlived(w, a) || !is_new);
+    s->has_old_forward |= !is_new && (says == GM_SAYS_FORWARD || says == GM_SAYS_KV_CACHE);
+    bool is_parameter = says == GM_SAYS_LOADING, may_be_one = is_trainable(w, at, a, says);
+    if (!is_bare_one && !is_gradient && !is_state && !is_parameter && !may_be_one)
+        return true;
+    struct size_row *row = row_of(s, w->h->requested[a]);
+    if (row == NULL || (is_bare_one && !GM_VEC_PUSH(&s->bare, a)) || (may_be_one && !GM_VEC_PUSH(&s->trainable, a)))
+        return false;
+    if (is_bare_one)
+        count_bare(row, life);
+    else if (is_gradient) {
+        count_in_run(&row->gradients, at->backward);
+        row->outlived += life != GM_LIFE_TAIL;
+    } else if (is_parameter)
+        row->parameters++;
+    else if (may_be_one)
+        row->trained++;
+    else if (at->heir == w->heirs.n || w->heirs.v[at->heir].heir != a)
+        count_in_run(&row->states, at->optimizer);
+    return true;
+}
+
+static bool count(struct sizes *s)
+{
+    struct walk at = {0};
+    for (size_t a = 0; a < s->w->h->allocation_count; a++) {
+        enum gm_life life = gm_life_of(s->w, a);
+        if (life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_BACKWARD)
+            continue;
+        advance(&at, s->w, (uint32_t)a);
+        if (!count_one(s, &at, (uint32_t)a))
+            return false;
+    }
+    return true;
+}
+
+static bool is_workspace_90(const struct size_row *row)
+{
+    return row->bytes == WORKSPACE_90 && row->gradients.most == 0 && row->old <= WORKSPACES_90;
+}
+
+/* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most. */
+static void settle_freed(struct size_row *row)
+{
+    if (row->gradients.most > 0 && row->freed >= 2 * (uint64_t)row->gradients.most) {
+        row->replaced += row->freed;
+        row->freed = 0;
+        row->are_freed_replaced = true;
+    }
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_parameter_size(const struct size_row *row)
+{
+    return row != NULL && (row->parameters > 0 || row->states.most > 0 || row->old + row->replaced + row->trained > 0);
+}
+
+static void sum_up(struct sizes *s)
+{
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct size_row *row = &s->rows.v[i];
+        settle_freed(row);
+        uint32_t old = row->old + row->replaced, states = row->states.most;
+        uint32_t new_states = states > row->replaced ? states - row->replaced : 0;
+        s->parameter_bytes += (u128)row->bytes * row->parameters;
+        s->outlived_bytes += is_parameter_size(row) ? (u128)row->bytes * row->outlived : 0;
+        s->state_bytes += (u128)row->bytes * smaller(new_states, row->gradients.most);
+        if (row->bytes == WORKSPACE || is_workspace_90(row))
+            continue;
+        s->old_bytes += (u128)row->bytes * old;
+        s->old_blocks += old;
+        s->matched_bytes += (u128)row->bytes * smaller(row->gradients.most, old);
+        s->fitting_bytes += row->gradients.most > 0 ? (u128)row->bytes * old : 0;
+    }
+}
+
+/* ---- shares
+ * ----------------------------------------------------------------------------------------------------------- */
+
+/* How many parameters of a size have no stack. */
+static uint32_t bare_parameters(const struct size_row *row)
+{
+    uint32_t gradients = row->gradients.most;
+    return smaller(gradients > row->parameters ? gradients - row->parameters : 0, row->old + row->replaced);
+}
+
+/* How many states each parameter has among the blocks without a stack: as many as nine tenths of the bytes allow. Some
+ * sizes have more (buffers of the same size), so the rest stays unknown. */
+static uint32_t states_each(const struct sizes *s)
+{
+    if (2 * s->state_bytes >= s->matched_bytes)
+        return 0; /* they were made in the trace */
+    for (uint32_t k = MAX_STATES; k > 0; k--) {
+        u128 fits = 0;
+        for (size_t i = 0; i < s->rows.n; i++) {
+            const struct size_row *row = &s->rows.v[i];
+            uint64_t left = (uint64_t)row->old + row->replaced - bare_parameters(row);
+            if (row->gradients.most > 0 && left >= (uint64_t)k * row->gradients.most)
+                fits += (u128)row->bytes * bare_parameters(row);
+        }
+        if (10 * fits >= 9 * s->matched_bytes)
+            return k;
+    }
+    return 0;
+}
+
+static void share_by_gradients(struct sizes *s)
+{
+    uint32_t k = states_each(s);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct size_row *row = &s->rows.v[i];
+        uint32_t old = row->old + row->replaced, gradients = row->gradients.most, parameters = bare_parameters(row);
+        uint64_t states = (uint64_t)k * gradients;
+        row->give[GM_CLAIM_PARAMETER] = parameters;
+        row->give[GM_CLAIM_STATE] = states < old - parameters ? (uint32_t)states : old - parameters;
+        row->give[GM_CLAIM_STALE_GRADIENT] = smaller(gradients, row->freed);
+        const struct size_row *half = gradients == 0 && row->bytes % 2 == 0 ? find(s, row->bytes / 2) : NULL;
+        if (half != NULL && half->gradients.most > 0 && old >= half->gradients.most)
+            row->give[GM_CLAIM_MASTER] = old;
+        else if (gradients == 0 && 2 * s->fitting_bytes < s->old_bytes)
+            row->give[GM_CLAIM_FROZEN] = row->old;
+    }
+}
+
+static uint32_t common_factor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Whether the blocks without a stack come in groups of m, and of no more: all but 2 % of the bytes and 5 % of the
+ * blocks, at least three sizes. */
+static bool comes_in(const struct sizes *s, uint32_t m)
+{
+    uint32_t factor = 0, sizes = 0;
+    u128 fits = 0, blocks = 0;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct size_row *row = &s->rows.v[i];
+        uint32_t old = row->old + row->replaced;
+        if (old == 0 || old % m != 0 || row->bytes == WORKSPACE || is_workspace_90(row))
+            continue;
+        factor = common_factor(factor, old);
+        fits += (u128)row->bytes * old;
+        blocks += old;
+        sizes++;
+    }
+    return factor == m && sizes >= 3 && 100 * fits >= 98 * s->old_bytes && 100 * blocks >= 95 * s->old_blocks;
+}
+
+/* Groups of m: a parameter each, a gradient if `has_gradients`, states. */
+static void share_by_factor(struct sizes *s, uint32_t m, bool has_gradients)
+{
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct size_row *row = &s->rows.v[i];
+        uint32_t old = row->old + row->replaced;
+        if (old % m != 0 || row->bytes == WORKSPACE)
+            continue;
+        row->give[GM_CLAIM_SHARED_PARAMETER] = old / m;
+        row->give[GM_CLAIM_SHARED_GRADIENT] = has_gradients ? old / m : 0;
+        row->give[GM_CLAIM_SHARED_STATE] = old - old / m - row->give[GM_CLAIM_SHARED_GRADIENT];
+    }
+}
+
+static void share(struct sizes *s)
+{
+    for (size_t i = 0; i < s->rows.n; i++) {
+        struct size_row *row = &s->rows.v[i];
+        uint64_t known = (uint64_t)row->parameters + row->old + row->replaced;
+        row->give[GM_CLAIM_TRAINED] = known < row->gradients.most ? row->gradients.most - (uint32_t)known : 0;
+    }
+    bool has_backward = s->w->backwards.n > 0;
+    bool has_forward = s->w->world == GM_WORLD_INFERENCE || (s->w->world == GM_WORLD_NOTHING && s->has_old_forward);
+    /* Gradients that stay where they are (set_to_none=False) outlive no backward: they are older than the trace. */
+    bool has_gradients =
+        s->outlived_bytes > s->old_bytes / 2000 || (s->fitting_bytes > 0 && 2 * s->fitting_bytes >= s->old_bytes);
+    if (has_gradients)
+        share_by_gradients(s);
+    else if (comes_in(s, 4))
+        share_by_factor(s, 4, true);
+    else if (comes_in(s, 3))
+        share_by_factor(s, 3, has_backward);
+    else if (has_backward && comes_in(s, 2))
+        share_by_factor(s, 2, true);
+    else if (has_backward)
+        share_by_gradients(s);
+    else if (has_forward && 4 * s->parameter_bytes < s->old_bytes)
+        for (size_t i = 0; i < s->rows.n; i++)
+            s->rows.v[i].give[GM_CLAIM_INFERENCE] = s->rows.v[i].old;
+}
+
+/* ---- claims
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void give(struct sizes *s, size_t a, enum gm_claim first, enum gm_claim last)
+{
+    uint32_t row = gm_map_get(&s->index, s->w->h->requested[a]); /* counted, so it is there */
+    for (enum gm_claim c = first; c <= last; c++)
+        if (s->rows.v[row].give[c] > 0) {
+            s->rows.v[row].give[c]--;
+            s->w->claim[a] = (uint8_t)c;
+            return;
+        }
+}
+
+/* Blocks that are still there come first, in the order of their addresses, which is about that of their making. */
+static void claim_bare(struct sizes *s)
+{
+    static const enum gm_life turns[] = {GM_LIFE_OLD, GM_LIFE_OLD_REPLACED, GM_LIFE_OLD_FREED, GM_LIFE_OLD_TAIL};
+    struct gm_role_work *w = s->w;
+    for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++)
+        for (size_t i = 0; i < s->bare.n; i++) {
+            uint32_t a = s->bare.v[i];
+            uint64_t bytes = w->h->requested[a];
+            if (gm_life_of(w, a) != turns[turn])
+                continue;
+            bool is_freed = turns[turn] == GM_LIFE_OLD_FREED || turns[turn] == GM_LIFE_OLD_TAIL;
+            if (is_freed && !find(s, bytes)->are_freed_replaced)
+                give(s, a, GM_CLAIM_STALE_GRADIENT, GM_CLAIM_STALE_GRADIENT);
+            else if (bytes == WORKSPACE)
+                w->claim[a] = GM_CLAIM_WORKSPACE;
+            else if (is_workspace_90(find(s, bytes)))
+                w->claim[a] = GM_CLAIM_WORKSPACE_MAYBE;
+            else
+                give(s, a, GM_CLAIM_PARAMETER, GM_CLAIM_INFERENCE);
+        }
+}
+
+/* Claims of blocks with a stack, and of what is no business of sizes. */
+static void claim_others(struct sizes *s)
+{
+    struct gm_role_work *w = s->w;
+    const struct gm_history *h = w->h;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        enum gm_life life = gm_life_of(w, a);
+        if (life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_BACKWARD || is_bare(w, a))
+            continue;
+        if (h->requested[a] == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING))
+            w->claim[a] = GM_CLAIM_WORKSPACE;
+        else if (h->born[a] == 0 && h->stack[a] <= GM_STACK_EMPTY && is_private(h, a))
+            w->claim[a] = GM_CLAIM_PRIVATE;
+        else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, h->requested[a])))
+            w->claim[a] = GM_CLAIM_FITS;
+    }
+}
+
+bool gm_role_sizes(struct gm_role_work *w)
+{
+    struct sizes s = {.w = w};
+    bool ok = count(&s);
+    if (ok) {
+        sum_up(&s);
+        share(&s);
+        claim_others(&s);
+        claim_bare(&s);
+        for (size_t i = 0; i < s.trainable.n; i++)
+            if (w->claim[s.trainable.v[i]] == GM_CLAIM_NONE)
+                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED, GM_CLAIM_TRAINED);
+    }
+    gm_map_free(&s.index);
+    free(s.rows.v);
+    free(s.bare.v);
+    free(s.trainable.v);
+    return ok;
+}

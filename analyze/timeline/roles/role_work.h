@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to the role code: the evidence about each allocation of one device, in columns beside the history's.
+ *
+ * The order of work: what stacks say (role_stacks.c) gives the phase of every moment; with the phases comes the life of
+ * every allocation (role_lives.c); with the lives, sizes are counted and tell what has no stack (role_sizes.c); the
+ * table (role_table.c) decides.
+ */
+#ifndef GM_TIMELINE_ROLE_WORK_H
+#define GM_TIMELINE_ROLE_WORK_H
+
+#include "analyze/base/vec.h"
+#include "analyze/timeline/pass.h"
+#include "analyze/timeline/roles/role_stacks.h"
+
+enum gm_role_part {
+    GM_PART_FORWARD,
+    GM_PART_BACKWARD,
+    GM_PART_OPTIMIZER
+}; /* forward is also what is none of the others */
+
+/* How an allocation lived. A run is a stretch of the trace in one part. BRIEF to LATER were freed in the trace. */
+enum gm_life {
+    GM_LIFE_OLD,          /* from before the trace, never freed */
+    GM_LIFE_OLD_BACKWARD, /* from before the trace, freed in backward */
+    GM_LIFE_OLD_TAIL,     /* from before the trace, freed between the last allocation of a backward and what follows */
+    GM_LIFE_OLD_REPLACED, /* from before the trace, freed by an optimizer's code */
+    GM_LIFE_OLD_FREED,    /* from before the trace, freed elsewhere */
+    GM_LIFE_BRIEF,        /* freed within GM_BRIEF_EVENTS events */
+    GM_LIFE_RUN,          /* freed in the run in which it was made */
+    GM_LIFE_TAIL,         /* made in backward, and freed between the last allocation of it and what follows */
+    GM_LIFE_BACKWARD,     /* made elsewhere, freed in backward */
+    GM_LIFE_LATER,        /* freed after the run in which it was made */
+    GM_LIFE_LASTING,      /* outlived the run in which it was made, never freed */
+    GM_LIFE_OPEN,         /* never freed, and the trace ends in the run in which it was made */
+    GM_LIFE_COUNT,
+    GM_LIFE_UNDECIDED = 15 /* while events are walked */
+};
+enum { GM_BRIEF_EVENTS = 32 };
+
+/* What sizes, or other blocks, say about an allocation. */
+enum gm_claim {
+    GM_CLAIM_NONE,
+    GM_CLAIM_FITS,             /* parameters of its size are known */
+    GM_CLAIM_HEIR,             /* took the place of a parameter in an optimizer step */
+    GM_CLAIM_TRAINED,          /* never freed, and gradients of its size were made, more than there are parameters */
+    GM_CLAIM_WORKSPACE,        /* cuBLAS's own size */
+    GM_CLAIM_WORKSPACE_MAYBE,  /* a size that cuBLAS shares with others */
+    GM_CLAIM_STALE_GRADIENT,   /* of a gradient's size, older than the trace, given up in it */
+    GM_CLAIM_PARAMETER,        /* without a stack: as many as there are gradients of its size ... */
+    GM_CLAIM_STATE,            /* ... the same number again, once or several times */
+    GM_CLAIM_MASTER,           /* twice the size of a gradient, and as many of them */
+    GM_CLAIM_SHARED_PARAMETER, /* all sizes come in multiples of 2, 3 or 4: parameters, gradients, states */
+    GM_CLAIM_SHARED_GRADIENT,
+    GM_CLAIM_SHARED_STATE,
+    GM_CLAIM_FROZEN,    /* there is a backward, and no gradient of its size */
+    GM_CLAIM_INFERENCE, /* there is no backward */
+    GM_CLAIM_PRIVATE,   /* in a private pool, without a stack */
+    GM_CLAIM_COUNT
+};
+
+enum gm_world {                     /* what kind of trace it is */
+                GM_WORLD_NOTHING,   /* no allocations in it */
+                GM_WORLD_INFERENCE, /* allocations, none in backward or an optimizer */
+                GM_WORLD_TRAINING
+};
+
+/* `heir` was made by an optimizer just before it gave up `old`, of the same size. */
+struct gm_heir {
+    uint32_t heir, old;
+};
+
+struct gm_role_work {
+    struct gm_trace_pass *pass;
+    const struct gm_history *h;
+    struct gm_role_stacks *stacks;
+    bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
+    enum gm_world world;
+    uint8_t *life;                       /* [allocation] enum gm_life, and the part in which it was made << 4 */
+    uint8_t *claim;                      /* [allocation] enum gm_claim */
+    struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
+    struct GM_VEC(uint32_t) backwards;   /* event of the first allocation of each run in backward, ascending */
+    struct GM_VEC(uint32_t) optimizers;  /* likewise, in an optimizer */
+};
+
+static inline enum gm_life gm_life_of(const struct gm_role_work *w, size_t a)
+{
+    return (enum gm_life)(w->life[a] & 15);
+}
+static inline enum gm_role_part gm_life_part(const struct gm_role_work *w, size_t a)
+{
+    return (enum gm_role_part)(w->life[a] >> 4);
+}
+static inline void gm_life_set(struct gm_role_work *w, size_t a, enum gm_life life, enum gm_role_part part)
+{
+    w->life[a] = (uint8_t)((unsigned)life | (unsigned)part << 4);
+}
+
+/* What the stack of an allocation says; where it says nothing, what the phases of steps.c say. */
+enum gm_says gm_role_says(struct gm_role_work *w, size_t a);
+
+/* Whether the allocation lived on after the backward or the optimizer step that made it, as far as can be told. */
+static inline bool gm_outlived(const struct gm_role_work *w, size_t a)
+{
+    enum gm_life life = gm_life_of(w, a);
+    return life == GM_LIFE_LATER || life == GM_LIFE_LASTING ||
+           (life == GM_LIFE_OPEN && w->h->count - w->h->born[a] >= GM_BRIEF_EVENTS);
+}
+static inline bool gm_is_of_backward(enum gm_says says)
+{
+    return says == GM_SAYS_ACCUMULATE || says == GM_SAYS_BACKWARD || says == GM_SAYS_EMPTY;
+}
+static inline bool gm_is_of_optimizer(enum gm_says says)
+{
+    return says == GM_SAYS_OPTIMIZER || says == GM_SAYS_OPTIMIZER_SETUP;
+}
+
+bool gm_role_lives(struct gm_role_work *w); /* fills life, heirs, backwards, world. false: no memory */
+bool gm_role_sizes(struct gm_role_work *w); /* fills claim; likewise */
+
+/* The table: the first rule that fits decides. `pass->role` and `pass->reason` (its number) are filled. */
+void gm_role_decide(struct gm_role_work *w);
+struct gm_role_rule {
+    enum gm_role role;
+    const char *reason;
+    int certainty;
+};
+struct gm_role_rule gm_role_rule(size_t reason);
+size_t gm_role_rule_count(void);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whose memory it was: the role of every allocation of a device, with the reason. docs/roles.md has the whole story.
+ */
+#include "analyze/timeline/roles/role_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Paul Tol's "muted" scheme: told apart with any colour-blindness; its grey is for what is unknown. */
+static const struct {
+    const char *name;
+    uint32_t color;
+} roles[GM_ROLE_COUNT] = {
+    [GM_ROLE_PARAMETER] = {"Parameter", 0x332288},
+    [GM_ROLE_GRADIENT] = {"Gradient", 0xCC6677},
+    [GM_ROLE_OPTIMIZER_STATE] = {"Optimizer state", 0xDDCC77},
+    [GM_ROLE_ACTIVATION] = {"Activation", 0x117733},
+    [GM_ROLE_TEMPORARY] = {"Temporary", 0x88CCEE},
+    [GM_ROLE_WORKSPACE] = {"Workspace", 0x882255},
+    [GM_ROLE_KV_CACHE] = {"KV cache", 0x44AA99},
+    [GM_ROLE_COMMUNICATION] = {"Communication buffer", 0x999933},
+    [GM_ROLE_INPUT] = {"Input", 0xAA4499},
+    [GM_ROLE_UNKNOWN] = {"Unknown", 0xDDDDDD},
+};
+
+const char *gm_role_name(enum gm_role role)
+{
+    return roles[role].name;
+}
+
+uint32_t gm_role_color(enum gm_role role)
+{
+    return roles[role].color;
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct gm_slice *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],
+                                      size_t *slice_count)
+{
+    struct gm_slice *slices = gm_arena_calloc(arena, GM_ROLE_COUNT, sizeof *slices);
+    size_t n = 0;
+    if (slices == NULL)
+        return NULL;
+    for (size_t r = 0; r < GM_ROLE_COUNT; r++)
+        if (amounts[r].blocks > 0)
+            slices[n++] = (struct gm_slice){roles[r].name, roles[r].color, amounts[r].bytes, amounts[r].blocks};
+    qsort(slices, n, sizeof *slices, by_bytes);
+    *slice_count = n;
+    return slices;
+}
+
+bool gm_trace_roles(struct gm_trace_pass *pass)
+{
+    size_t n = pass->history.allocation_count;
+    struct gm_role_work work = {.pass = pass, .h = &pass->history, .stacks = pass->role_stacks};
+    pass->role = malloc(n + 1);
+    pass->reason = malloc(n + 1);
+    work.life = malloc(n + 1);
+    work.claim = calloc(n + 1, 1);
+    bool ok = pass->role != NULL && pass->reason != NULL && work.life != NULL && work.claim != NULL &&
+              gm_role_lives(&work) && gm_role_sizes(&work);
+    if (ok)
+        gm_role_decide(&work);
+    free(work.life);
+    free(work.claim);
+    free(work.heirs.v);
+    free(work.backwards.v);
+    free(work.optimizers.v);
+    return ok;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the run behaves from step to step, from the requested bytes at the ends and at the peaks of whole steps: it warms
+ * up, grows, spikes or stays. Noise is measured where the run should be steady, by medians, which a few odd steps do
+ * not move. docs/steps.md has the limits.
+ */
+#include "analyze/timeline/steps/pattern.h"
+
+#include "analyze/base/size.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { FEWEST = 3, FEWEST_FOR_TREND = 4 };
+
+struct series {
+    struct gm_step_work *w;
+    size_t *span;          /* [n] whole steps */
+    double *end, *peak;    /* [n] requested bytes */
+    double *gain, *height; /* [n] end and peak over the end of the step before */
+    double *scratch;
+    size_t n, warm_up;
+    double median_peak, slope;
+};
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+static double median(struct series *s, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        s->scratch[i] = v[i];
+    qsort(s->scratch, n, sizeof *v, by_value);
+    return n % 2 == 1 ? s->scratch[n / 2] : (s->scratch[n / 2 - 1] + s->scratch[n / 2]) / 2;
+}
+
+/* A standard deviation by the median of distances from the median `m`. */
+static double spread(struct series *s, const double *v, size_t n, double m)
+{
+    for (size_t i = 0; i < n; i++)
+        s->scratch[i] = fabs(v[i] - m);
+    qsort(s->scratch, n, sizeof *v, by_value);
+    return 1.4826 * (n % 2 == 1 ? s->scratch[n / 2] : (s->scratch[n / 2 - 1] + s->scratch[n / 2]) / 2);
+}
+
+static bool collect(struct series *s)
+{
+    struct gm_step_work *w = s->w;
+    size_t n = w->spans.n + 1;
+    s->span = malloc(n * sizeof *s->span);
+    double *columns = malloc(5 * n * sizeof *columns);
+    s->end = columns;
+    if (s->span == NULL || columns == NULL)
+        return false;
+    s->peak = columns + n;
+    s->gain = columns + 2 * n;
+    s->height = columns + 3 * n;
+    s->scratch = columns + 4 * n;
+    for (size_t i = 0; i < w->spans.n; i++) {
+        double before = i == 0 ? (double)gm_clamp(w->level_before) : (double)w->span_end[i - 1];
+        if (w->spans.v[i].fraction < 1)
+            continue;
+        s->span[s->n] = i;
+        s->end[s->n] = (double)w->span_end[i];
+        s->peak[s->n] = (double)w->span_peak[i];
+        s->gain[s->n] = s->end[s->n] - before;
+        s->height[s->n] = s->peak[s->n] - before;
+        s->n++;
+    }
+    return true;
+}
+
+static unsigned long long number_of(const struct series *s, size_t i)
+{
+    return s->w->spans.v[s->span[i]].number;
+}
+
+/* Leading steps whose gain or height is unlike that of the run's second half. */
+static void find_warm_up(struct series *s)
+{
+    size_t half = s->n / 2, m = s->n - half;
+    double gain = median(s, s->gain + half, m), height = median(s, s->height + half, m);
+    double least = 0.005 * s->median_peak;
+    double gain_limit = fmax(6 * spread(s, s->gain + half, m, gain), least);
+    double height_limit = fmax(6 * spread(s, s->height + half, m, height), least);
+    while (s->warm_up < half &&
+           (fabs(s->gain[s->warm_up] - gain) > gain_limit || fabs(s->height[s->warm_up] - height) > height_limit))
+        s->warm_up++;
+}
+
+static double mean(const double *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    return n == 0 ? 0 : sum / (double)n;
+}
+
+/* The range of v[0..n). */
+static void range_of(const double *v, size_t n, double *low, double *high)
+{
+    *low = *high = v[0];
+    for (size_t i = 1; i < n; i++) {
+        *low = v[i] < *low ? v[i] : *low;
+        *high = v[i] > *high ? v[i] : *high;
+    }
+}
+
+/* For a trend over very few steps: each gains about as much as the others, and a lot. */
+static bool grows_evenly(const struct series *s)
+{
+    double low, high;
+    range_of(s->gain + s->warm_up, s->n - s->warm_up, &low, &high);
+    return low >= 0.9 * high && low >= 0.01 * s->median_peak;
+}
+
+/* Least squares over the ends of the steady steps. Growth: four times its own standard error, a thousandth of the peak
+ * in all, and it goes on: each third of the run is above the one before, by similar amounts. */
+static bool find_growth(struct series *s)
+{
+    const double *end = s->end + s->warm_up;
+    size_t m = s->n - s->warm_up, third = m / 3;
+    if (m < 2)
+        return false;
+    double middle = (double)(m - 1) / 2, average = mean(end, m), xy = 0, xx = 0, errors = 0;
+    for (size_t i = 0; i < m; i++) {
+        xy += ((double)i - middle) * (end[i] - average);
+        xx += ((double)i - middle) * ((double)i - middle);
+    }
+    s->slope = xy / xx;
+    if (m < FEWEST_FOR_TREND)
+        return grows_evenly(s);
+    for (size_t i = 0; i < m; i++) {
+        double e = end[i] - average - s->slope * ((double)i - middle);
+        errors += e * e;
+    }
+    double error = sqrt(errors / (double)(m - 2) / xx);
+    double low = mean(end, third), between = mean(end + third, m - 2 * third), high = mean(end + m - third, third);
+    return s->slope >= 1 && s->slope >= 4 * error && s->slope * (double)(m - 1) >= s->median_peak / 1000 &&
+           between - low > 0.25 * (high - between) && high - between > 0.25 * (between - low);
+}
+
+/* The steady step whose peak stands out most; s->n if none stands out, or too many do. */
+static size_t find_spike(struct series *s)
+{
+    const double *peak = s->peak + s->warm_up;
+    size_t m = s->n - s->warm_up, highest = 0, out = 0;
+    if (m < FEWEST_FOR_TREND)
+        return s->n;
+    double usual = median(s, peak, m), limit = fmax(8 * spread(s, peak, m, usual), 0.1 * usual);
+    for (size_t i = 0; i < m; i++) {
+        highest = peak[i] > peak[highest] ? i : highest;
+        out += peak[i] - usual > limit;
+    }
+    return out > 0 && out * 10 <= (m < 10 ? 10 : m) ? s->warm_up + highest : s->n;
+}
+
+static uint64_t bytes_of(double v)
+{
+    return v <= 0 ? 0 : v >= 1.8e19 ? GM_REPORT_NONE - 1 : (uint64_t)(v + 0.5);
+}
+
+static const char *told(char out[GM_SIZE_TEXT], double bytes)
+{
+    return gm_size_format(out, bytes_of(bytes));
+}
+
+static bool tell_growth(struct series *s)
+{
+    struct gm_step_work *w = s->w;
+    struct gm_steps *out = &w->pass->out->steps;
+    struct gm_arena *arena = &w->pass->report->arena;
+    char rate[GM_SIZE_TEXT], size[GM_SIZE_TEXT];
+    size_t first = s->span[s->warm_up], last = s->span[s->n - 1];
+    const struct gm_group_row *site = out->survivors;
+    const char *who = "", *when = "";
+    if (out->survivor_count == 0 && !gm_pattern_gained(w, w->spans.v[first].last + 1, w->spans.v[last].last + 1, &site))
+        return false;
+    if (site != NULL)
+        who = gm_arena_printf(arena, "; most of what stays, %s, was allocated at %s", gm_size_format(size, site->bytes),
+                              site->label);
+    if (w->capacity != GM_REPORT_NONE) {
+        uint64_t used = 0;
+        for (size_t i = first; i < w->spans.n; i++)
+            used = w->span_active[i] > used ? w->span_active[i] : used;
+        double left = used >= w->capacity ? 0 : (double)(w->capacity - used) / s->slope;
+        out->steps_to_oom = bytes_of(floor(left));
+        when = gm_arena_printf(arena, "; %llu more steps fit into %s", (unsigned long long)out->steps_to_oom,
+                               gm_size_format(size, w->capacity));
+    }
+    out->pattern_detail =
+        who == NULL || when == NULL
+            ? NULL
+            : gm_arena_printf(arena, "Requested bytes at the ends of steps grow by %s a step (steps %llu to %llu)%s%s.",
+                              told(rate, s->slope), number_of(s, s->warm_up), number_of(s, s->n - 1), who, when);
+    out->pattern = GM_PATTERN_GROWTH;
+    return out->pattern_detail != NULL;
+}
+
+/* The row of a span; NULL if it is not shown. */
+static const struct gm_step_row *row_of(const struct series *s, size_t i)
+{
+    const struct gm_steps *steps = &s->w->pass->out->steps;
+    for (size_t r = 0; r < steps->row_count; r++)
+        if (steps->rows[r].first_event == s->w->spans.v[s->span[i]].first)
+            return &steps->rows[r];
+    return NULL;
+}
+
+static bool tell_spike(struct series *s, size_t spike)
+{
+    struct gm_step_work *w = s->w;
+    struct gm_steps *out = &w->pass->out->steps;
+    struct gm_arena *arena = &w->pass->report->arena;
+    double usual = median(s, s->peak + s->warm_up, s->n - s->warm_up), nearest = INFINITY;
+    const struct gm_step_row *high = row_of(s, spike), *typical = NULL;
+    const struct gm_group_row *site = NULL;
+    char peak[GM_SIZE_TEXT], above[GM_SIZE_TEXT], size[GM_SIZE_TEXT];
+    const char *who = "";
+    for (size_t r = 0; r < out->row_count; r++) {
+        double distance = fabs((double)out->rows[r].peak.requested - usual);
+        if (!out->rows[r].is_partial && distance < nearest) {
+            nearest = distance;
+            typical = &out->rows[r];
+        }
+    }
+    if (high != NULL && typical != NULL &&
+        !gm_pattern_gained(w, (uint32_t)typical->peak_event + 1, (uint32_t)high->peak_event + 1, &site))
+        return false;
+    if (site != NULL)
+        who = gm_arena_printf(arena, "; the largest part of that, %s, comes from %s", gm_size_format(size, site->bytes),
+                              site->label);
+    out->pattern = GM_PATTERN_SPIKE;
+    out->pattern_detail =
+        who == NULL
+            ? NULL
+            : gm_arena_printf(arena, "Step %llu peaks at %s, %s above the median of %zu steps%s.", number_of(s, spike),
+                              told(peak, s->peak[spike]), told(above, s->peak[spike] - usual), s->n - s->warm_up, who);
+    return out->pattern_detail != NULL;
+}
+
+static bool tell_steady(struct series *s)
+{
+    struct gm_steps *out = &s->w->pass->out->steps;
+    struct gm_arena *arena = &s->w->pass->report->arena;
+    char low[GM_SIZE_TEXT], high[GM_SIZE_TEXT], first[GM_SIZE_TEXT], slope[GM_SIZE_TEXT];
+    double lowest, highest;
+    size_t m = s->n - s->warm_up;
+    range_of(s->peak + s->warm_up, m, &lowest, &highest);
+    double change = s->slope > 9e18 ? 9e18 : s->slope < -9e18 ? -9e18 : s->slope;
+    gm_size_format_delta(slope, (int64_t)llround(change));
+    out->pattern = s->warm_up > 0 ? GM_PATTERN_WARM_UP : GM_PATTERN_STABLE;
+    if (s->warm_up == 0) {
+        out->pattern_detail = gm_arena_printf(
+            arena, "%zu steps peak between %s and %s, and requested bytes at their ends change by %s a step.", m,
+            told(low, lowest), told(high, highest), slope);
+        return out->pattern_detail != NULL;
+    }
+    double kept = 0;
+    for (size_t i = 0; i < s->warm_up; i++)
+        kept += s->gain[i];
+    kept = kept > 9e18 ? 9e18 : kept < -9e18 ? -9e18 : kept;
+    char gained[GM_SIZE_TEXT];
+    gm_size_format_delta(gained, (int64_t)llround(kept));
+    const char *who = s->warm_up == 1 ? "The first step differs" : "The first steps differ";
+    out->pattern_detail =
+        gm_arena_printf(arena,
+                        "%s (step %llu peaks at %s; %s at the end of step %llu), then %zu steps peak between %s and %s "
+                        "and change by %s a "
+                        "step.",
+                        who, number_of(s, 0), told(first, s->peak[0]), gained, number_of(s, s->warm_up - 1), m,
+                        told(low, lowest), told(high, highest), slope);
+    return out->pattern_detail != NULL;
+}
+
+static bool decide(struct series *s)
+{
+    struct gm_steps *out = &s->w->pass->out->steps;
+    s->median_peak = median(s, s->peak, s->n);
+    find_warm_up(s);
+    bool grows = find_growth(s);
+    size_t spike = find_spike(s);
+    out->slope = s->slope;
+    out->warm_up = s->warm_up;
+    if (!gm_pattern_survivors(s->w, s->span[s->warm_up], s->span[s->n - 1]))
+        return false;
+    if (grows)
+        return tell_growth(s);
+    return spike < s->n ? tell_spike(s, spike) : tell_steady(s);
+}
+
+bool gm_step_pattern(struct gm_step_work *w)
+{
+    struct series s = {.w = w};
+    w->pass->out->steps.capacity = w->capacity;
+    if (w->spans.n == 0)
+        return true;
+    bool ok = collect(&s) && (s.n < FEWEST || decide(&s));
+    free(s.span);
+    free(s.end);
+    return ok;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The phase of every event. An allocation's stack says it (step_classify.c); what a stack does not say goes on from the
+ * allocation before; a step begins with forward. A free has no stack of its own, so it is in the phase that was going
+ * on. Annotations of the optimizer overrule. For inference, a step is prefill or decode if its stacks name it, or if
+ * the first round of a generating loop allocates many times what the others do.
+ */
+#include "analyze/timeline/history/big_array.h"
+#include "analyze/timeline/steps/step_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MANY_TIMES = 4, /* what a prefill allocates at least, in bytes of a decode round */
+    FEWEST = 4      /* decode rounds for that to be believed */
+};
+
+static enum gm_phase phase_of_class(uint8_t class, enum gm_phase before)
+{
+    switch (class & GM_STACK_KIND) {
+    case GM_STACK_FORWARD:
+        return GM_PHASE_FORWARD;
+    case GM_STACK_BACKWARD:
+        return GM_PHASE_BACKWARD;
+    case GM_STACK_OPTIMIZER:
+        return GM_PHASE_OPTIMIZER;
+    default:
+        return before;
+    }
+}
+
+/* A column of phases being filled: what goes on since event `at`. */
+struct filling {
+    uint8_t *phase;
+    size_t at;
+    enum gm_phase now;
+};
+
+/* From event `i` on it is `phase`. */
+static void turn(struct filling *f, size_t i, enum gm_phase phase)
+{
+    if (phase == f->now && i != 0)
+        return;
+    memset(f->phase + f->at, (int)f->now, i - f->at);
+    f->at = i;
+    f->now = phase;
+}
+
+/* Begins and ends the spans up to event `i`; *half counts the beginnings and ends that are done. */
+static bool pass_spans(const struct gm_step_work *w, struct filling *f, size_t *half, size_t i)
+{
+    for (; *half < 2 * w->spans.n; ++*half) {
+        const struct gm_span *s = &w->spans.v[*half / 2];
+        bool is_end = *half % 2 == 1;
+        size_t at = is_end ? (size_t)s->last + 1 : s->first;
+        if (at > i)
+            break;
+        turn(f, at, is_end || (s->fraction < 1 && at == 0) ? GM_PHASE_OTHER : GM_PHASE_FORWARD);
+    }
+    return *half % 2 == 1;
+}
+
+/* Training: outside of steps only what a stack says counts, if there are steps. */
+static void fill_training(struct gm_step_work *w, uint8_t *phase)
+{
+    const struct gm_alloc_list *allocs = &w->allocs;
+    struct filling f = {phase, 0, GM_PHASE_OTHER};
+    size_t half = 0, count = w->pass->history.count;
+    for (size_t k = 0; k < allocs->count; k++) {
+        uint8_t class = gm_stack_class(&w->classes, allocs->stack[k]);
+        bool is_in = pass_spans(w, &f, &half, allocs->event[k]);
+        bool is_plain = (class & GM_STACK_KIND) == GM_STACK_PLAIN;
+        turn(&f, allocs->event[k],
+             !is_in && w->spans.n > 0 && is_plain ? GM_PHASE_OTHER : phase_of_class(class, f.now));
+    }
+    pass_spans(w, &f, &half, count);
+    memset(phase + f.at, (int)f.now, count - f.at);
+    for (size_t i = 0; i < w->ranges.n; i++) {
+        const struct gm_range *r = &w->ranges.v[i];
+        /* Only a range that allocates nothing of backward: a closure may run all of it inside of the step. */
+        if ((r->kind == GM_RANGE_OPTIMIZER_STEP || r->kind == GM_RANGE_ZERO_GRAD) && r->has_start && r->has_end &&
+            memchr(phase + r->first, GM_PHASE_BACKWARD, r->last - r->first + 1) == NULL)
+            memset(phase + r->first, GM_PHASE_OPTIMIZER, r->last - r->first + 1);
+    }
+}
+
+/* Where stacks name prefill and decode. decode alone is no evidence: images and texts are decoded too. */
+static bool fill_by_names(struct gm_step_work *w, uint8_t *phase)
+{
+    const struct gm_history *h = &w->pass->history;
+    const struct gm_alloc_list *allocs = &w->allocs;
+    bool has_prefill = false, has_generate = false;
+    for (size_t i = 0; i < allocs->count && !(has_prefill && has_generate); i++) {
+        uint8_t class = gm_stack_class(&w->classes, allocs->stack[i]);
+        has_prefill |= (class & GM_STACK_PREFILL) != 0;
+        has_generate |= (class & GM_STACK_GENERATE) != 0;
+    }
+    if (!has_prefill)
+        return false;
+    enum gm_phase now = GM_PHASE_OTHER;
+    for (size_t k = 0, i = 0; i < h->count; i++) {
+        if (k < allocs->count && i == allocs->event[k]) {
+            uint8_t class = gm_stack_class(&w->classes, allocs->stack[k++]);
+            now = class & GM_STACK_PREFILL ? GM_PHASE_PREFILL : class & GM_STACK_DECODE ? GM_PHASE_DECODE : now;
+            /* Where only prefill has a name, the rest of a generating loop is decode. */
+            if ((class & (GM_STACK_PREFILL | GM_STACK_DECODE)) == 0 && class & GM_STACK_GENERATE && has_generate &&
+                now == GM_PHASE_PREFILL)
+                now = GM_PHASE_DECODE;
+        }
+        phase[i] = (uint8_t)now;
+    }
+    return true;
+}
+
+static int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Bytes that span s allocates, and whether a generating function is on all of its stacks. */
+static double bytes_of_span(struct gm_step_work *w, const struct gm_span *s, bool *generates)
+{
+    const struct gm_history *h = &w->pass->history;
+    double bytes = 0;
+    size_t i = gm_alloc_at(&w->allocs, s->first), end = gm_alloc_at(&w->allocs, s->last + 1);
+    *generates = i < end;
+    for (; i < end; i++) {
+        uint64_t size = h->snapshot->events.size[h->first + w->allocs.event[i]];
+        bytes += size == GM_ABSENT ? 0 : (double)size;
+        *generates = *generates && (gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_GENERATE) != 0;
+    }
+    return bytes;
+}
+
+/* Rounds of a generating loop: those that allocate many times the median are prefill, the others decode. */
+static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known)
+{
+    size_t n = w->spans.n, generating = 0, large = 0;
+    double *bytes = malloc((n + 1) * sizeof *bytes), *sorted = malloc((n + 1) * sizeof *sorted);
+    *is_known = false;
+    for (size_t s = 0; bytes != NULL && sorted != NULL && s < n; s++) {
+        bool generates;
+        sorted[s] = bytes[s] = bytes_of_span(w, &w->spans.v[s], &generates);
+        generating += generates;
+    }
+    if (bytes != NULL && sorted != NULL && n > FEWEST && generating == n) {
+        qsort(sorted, n, sizeof *sorted, by_size);
+        double median = sorted[n / 2];
+        for (size_t s = 0; s < n; s++)
+            large += bytes[s] >= MANY_TIMES * median;
+        *is_known = large > 0 && large * FEWEST <= n - large && bytes[0] >= MANY_TIMES * median;
+        for (size_t s = 0; *is_known && s < n; s++)
+            memset(phase + w->spans.v[s].first, bytes[s] >= MANY_TIMES * median ? GM_PHASE_PREFILL : GM_PHASE_DECODE,
+                   w->spans.v[s].last - w->spans.v[s].first + 1);
+    }
+    bool ok = bytes != NULL && sorted != NULL;
+    free(bytes);
+    free(sorted);
+    return ok;
+}
+
+bool gm_step_phases(struct gm_step_work *w)
+{
+    size_t n = w->pass->history.count;
+    uint8_t *phase = gm_big_alloc(n + 1, 1);
+    bool is_known = false;
+    if (phase == NULL)
+        return false;
+    memset(phase, GM_PHASE_OTHER, n);
+    if (w->is_training) {
+        fill_training(w, phase);
+        is_known = true;
+    } else {
+        is_known = fill_by_names(w, phase);
+        if (!is_known && !fill_by_sizes(w, phase, &is_known)) {
+            free(phase);
+            return false;
+        }
+    }
+    if (is_known)
+        w->pass->phase = phase;
+    else
+        free(phase);
+    return true;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Named ranges of the run to draw: steps, annotations, phases. A picture shows a few hundred at most, so the outermost
+ * are kept, and of those at one depth the longest.
+ */
+#include "analyze/timeline/steps/step_work.h"
+
+#include <stdlib.h>
+
+enum { MOST_STEPS = 400, MOST_RANGES = 400, MOST_PHASES = 400 };
+
+struct bands {
+    struct gm_step_work *w;
+    struct gm_band *v;
+    size_t n;
+};
+
+static uint64_t time_or(const struct gm_step_work *w, int64_t us, uint32_t event)
+{
+    return us >= 0 ? (uint64_t)us : gm_history_time(&w->pass->history, event);
+}
+
+static void add_steps(struct bands *b)
+{
+    const struct gm_steps *steps = &b->w->pass->out->steps;
+    if (steps->row_total > MOST_STEPS)
+        return; /* each would be a pixel wide; the rows have them */
+    for (size_t i = 0; i < steps->row_count; i++) {
+        const struct gm_step_row *row = &steps->rows[i];
+        b->v[b->n++] = (struct gm_band){.name = row->label,
+                                        .is_step = true,
+                                        .first_event = row->first_event,
+                                        .last_event = row->last_event,
+                                        .from_us = row->from_us,
+                                        .to_us = row->to_us};
+    }
+}
+
+/* Ranges by what matters when not all can be shown. */
+static int by_weight(const void *left, const void *right)
+{
+    const struct gm_range *a = *(const struct gm_range *const *)left, *b = *(const struct gm_range *const *)right;
+    uint32_t long_a = a->last - a->first, long_b = b->last - b->first;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    if (long_a != long_b)
+        return long_a > long_b ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct gm_range *a = *(const struct gm_range *const *)left, *b = *(const struct gm_range *const *)right;
+    return a < b ? -1 : a > b;
+}
+
+static bool add_ranges(struct bands *b, bool steps_are_shown)
+{
+    struct gm_step_work *w = b->w;
+    const struct gm_range **chosen = malloc((w->ranges.n + 1) * sizeof *chosen);
+    size_t n = 0;
+    if (chosen == NULL)
+        return false;
+    for (size_t i = 0; i < w->ranges.n; i++)
+        if (w->ranges.v[i].kind != GM_RANGE_PROFILER_STEP || !steps_are_shown)
+            chosen[n++] = &w->ranges.v[i];
+    qsort(chosen, n, sizeof *chosen, by_weight);
+    n = n < MOST_RANGES ? n : MOST_RANGES;
+    qsort(chosen, n, sizeof *chosen, by_place); /* the ranges are in order of their first events */
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_range *r = chosen[i];
+        bool is_optimizer = r->kind == GM_RANGE_OPTIMIZER_STEP || r->kind == GM_RANGE_ZERO_GRAD;
+        const char *name = gm_names_string(w->pass->names, r->name);
+        if (name == NULL) {
+            free(chosen);
+            return false;
+        }
+        b->v[b->n++] = (struct gm_band){.name = name,
+                                        .phase = is_optimizer ? GM_PHASE_OPTIMIZER : GM_PHASE_OTHER,
+                                        .depth = r->depth,
+                                        .is_step = r->kind == GM_RANGE_PROFILER_STEP,
+                                        .first_event = r->first,
+                                        .last_event = r->last,
+                                        .from_us = time_or(w, r->from_us, r->first),
+                                        .to_us = time_or(w, r->to_us, r->last)};
+    }
+    free(chosen);
+    return true;
+}
+
+/* Runs of one phase inside of one step. All or none: a few of many would mislead. */
+static void add_phases(struct bands *b)
+{
+    const struct gm_trace_pass *pass = b->w->pass;
+    size_t n = pass->history.count, start = 0, kept = b->n;
+    if (pass->phase == NULL)
+        return;
+    for (size_t i = 1; i <= n; i++) {
+        bool goes_on =
+            i < n && pass->phase[i] == pass->phase[start] && (pass->step == NULL || pass->step[i] == pass->step[start]);
+        if (goes_on)
+            continue;
+        if (pass->phase[start] != GM_PHASE_OTHER) {
+            if (b->n - kept == MOST_PHASES) {
+                b->n = kept;
+                return;
+            }
+            b->v[b->n++] = (struct gm_band){.name = gm_phase_name(pass->phase[start]),
+                                            .phase = pass->phase[start],
+                                            .depth = pass->step != NULL && pass->step[start] != GM_NEVER,
+                                            .first_event = start,
+                                            .last_event = i - 1,
+                                            .from_us = gm_history_time(&pass->history, start),
+                                            .to_us = gm_history_time(&pass->history, i - 1)};
+        }
+        start = i;
+    }
+}
+
+bool gm_step_bands(struct gm_step_work *w)
+{
+    struct gm_steps *steps = &w->pass->out->steps;
+    struct bands b = {.w = w};
+    size_t most = MOST_STEPS + MOST_RANGES + MOST_PHASES;
+    b.v = malloc(most * sizeof *b.v);
+    if (b.v == NULL)
+        return false;
+    add_steps(&b);
+    bool ok = add_ranges(&b, b.n > 0);
+    if (ok)
+        add_phases(&b);
+    struct gm_band *kept = ok && b.n > 0 ? gm_arena_calloc(&w->pass->report->arena, b.n, sizeof *kept) : NULL;
+    for (size_t i = 0; kept != NULL && i < b.n; i++)
+        kept[i] = b.v[i];
+    ok = ok && (b.n == 0 || kept != NULL);
+    steps->bands = kept;
+    steps->band_count = kept == NULL ? 0 : b.n;
+    free(b.v);
+    return ok;
+}

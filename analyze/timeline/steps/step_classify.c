@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Phases from stacks. A frame that runs backward decides for the whole stack: forward code that is computed again under
+ * it belongs to backward. Else the innermost frame that is forward's or the optimizer's decides, since some programs
+ * run forward inside of optimizer.step(closure). Names are looked at once each.
+ */
+#include "analyze/timeline/steps/step_classify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+    const char *s;
+    size_t n;
+};
+
+static bool is(struct text t, const char *word)
+{
+    size_t n = strlen(word);
+    return t.n == n && memcmp(t.s, word, n) == 0;
+}
+
+static bool is_one_of(struct text t, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (is(t, *words))
+            return true;
+    return false;
+}
+
+static bool starts(struct text t, const char *word)
+{
+    size_t n = strlen(word);
+    return t.n >= n && memcmp(t.s, word, n) == 0;
+}
+
+static bool ends(struct text t, const char *word)
+{
+    size_t n = strlen(word);
+    return t.n >= n && memcmp(t.s + t.n - n, word, n) == 0;
+}
+
+static bool has(struct text t, const char *word)
+{
+    return t.n > 0 && memmem(t.s, t.n, word, strlen(word)) != NULL;
+}
+
+/* `path` with '/' in it also matches '\'. */
+static bool has_path(struct text t, const char *path)
+{
+    size_t n = strlen(path);
+    for (size_t i = 0; i + n <= t.n; i++) {
+        size_t k = 0;
+        while (k < n && (t.s[i + k] == path[k] || (path[k] == '/' && t.s[i + k] == '\\')))
+            k++;
+        if (k == n)
+            return true;
+    }
+    return false;
+}
+
+/* "MulBackward0::apply" and the like: the class name ends in Backward and a number. */
+static bool has_backward_node(struct text t)
+{
+    while (has(t, "Backward")) {
+        const char *at = (const char *)memmem(t.s, t.n, "Backward", 8) + 8;
+        t.n -= (size_t)(at - t.s);
+        t.s = at;
+        size_t digits = 0;
+        while (digits < t.n && t.s[digits] >= '0' && t.s[digits] <= '9')
+            digits++;
+        if (digits > 0 && digits + 2 <= t.n && memcmp(t.s + digits, "::", 2) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_backward(struct text t)
+{
+    static const char *const names[] = {"backward", "_engine_run_backward", "run_backward", NULL};
+    return is_one_of(t, names) || starts(t, "_post_backward") || starts(t, "post_backward") ||
+           starts(t, "_pre_backward") || starts(t, "pre_backward") || has(t, "autograd::Engine::") ||
+           has(t, "AccumulateGrad") || has(t, "PyNode::apply") || has(t, "THPEngine_run_backward") ||
+           has_backward_node(t);
+}
+
+/* `word` as a whole word of a snake_case name: "decode", "decode_step", not "decoder". */
+static bool has_word(struct text t, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= t.n; i++)
+        if (memcmp(t.s + i, word, n) == 0 && (i == 0 || t.s[i - 1] == '_') && (i + n == t.n || t.s[i + n] == '_'))
+            return true;
+    return false;
+}
+
+static uint8_t marks_of_name(struct text t)
+{
+    static const char *const forward[] = {"forward",       "_call_impl",        "_wrapped_call_impl",
+                                          "training_step", "closure",           "_closure",
+                                          "forward_step",  "optimizer_closure", NULL};
+    static const char *const setup[] = {"__init__",        "_apply",           "load_state_dict",
+                                        "from_pretrained", "reset_parameters", NULL};
+    static const char *const generate[] = {"generate", "_generate", "_sample", "_greedy_search", "greedy_search", NULL};
+    unsigned marks = 0;
+    if (is_backward(t))
+        marks |= GM_MARK_BACKWARD;
+    if (is_one_of(t, forward))
+        marks |= GM_MARK_FORWARD;
+    if (has(t, "_fused_adam") || has(t, "_fused_sgd") || has(t, "_fused_adagrad") || starts(t, "Optimizer.step"))
+        marks |= GM_MARK_OPTIMIZER;
+    if (is_one_of(t, setup))
+        marks |= GM_MARK_SETUP;
+    if (has_word(t, "prefill"))
+        marks |= GM_MARK_PREFILL;
+    if (has_word(t, "decode"))
+        marks |= GM_MARK_DECODE;
+    if (is_one_of(t, generate))
+        marks |= GM_MARK_GENERATE;
+    return (uint8_t)marks;
+}
+
+static uint8_t marks_of_file(struct text t)
+{
+    static const char *const optimizers[] = {
+        "torch/optim/",        "torch/nn/utils/clip_grad", "torch_npu/optim/",   "apex/optimizers/",
+        "bitsandbytes/optim/", "deepspeed/ops/adam",       "deepspeed/ops/lamb", "megatron/core/optimizer/",
+        "torchao/optim/",      "transformers/optimiz",     "timm/optim/",        NULL};
+    unsigned marks = ends(t, ".py") || starts(t, "<") ? GM_MARK_PYTHON : 0;
+    for (size_t i = 0; optimizers[i] != NULL; i++)
+        if (has_path(t, optimizers[i]) && !has(t, "lr_scheduler"))
+            marks |= GM_MARK_OPTIMIZER;
+    return (uint8_t)marks;
+}
+
+bool gm_stack_classes_init(struct gm_stack_classes *c, const struct gm_snapshot *snapshot)
+{
+    size_t strings = (size_t)snapshot->strings.count + 1;
+    *c = (struct gm_stack_classes){.snapshot = snapshot};
+    c->of_stack = calloc((size_t)snapshot->stacks.count + 2, 1); /* GM_STACK_EMPTY is always there */
+    c->of_name = calloc(strings, 1);
+    c->of_file = calloc(strings, 1);
+    c->name_known = calloc(strings, sizeof *c->name_known);
+    c->file_known = calloc(strings, sizeof *c->file_known);
+    return c->of_stack != NULL && c->of_name != NULL && c->of_file != NULL && c->name_known != NULL &&
+           c->file_known != NULL;
+}
+
+void gm_stack_classes_free(struct gm_stack_classes *c)
+{
+    free(c->of_stack);
+    free(c->of_name);
+    free(c->of_file);
+    free(c->name_known);
+    free(c->file_known);
+    *c = (struct gm_stack_classes){0};
+}
+
+uint8_t gm_frame_marks(struct gm_stack_classes *c, struct gm_frame_id frame)
+{
+    struct gm_string_id name = c->snapshot->frames.name[frame.v], file = c->snapshot->frames.filename[frame.v];
+    struct text t;
+    if (!c->name_known[name.v]) {
+        t.s = gm_string(c->snapshot, name, &t.n);
+        c->of_name[name.v] = marks_of_name(t);
+        c->name_known[name.v] = true;
+    }
+    if (!c->file_known[file.v]) {
+        t.s = gm_string(c->snapshot, file, &t.n);
+        c->of_file[file.v] = marks_of_file(t);
+        c->file_known[file.v] = true;
+    }
+    return (uint8_t)(c->of_name[name.v] | c->of_file[file.v]);
+}
+
+static uint8_t classify(struct gm_stack_classes *c, const struct gm_frame_id *frames, size_t depth)
+{
+    unsigned flags = GM_STACK_ASKED, kind = GM_STACK_PLAIN;
+    for (size_t i = 0; i < depth; i++) {
+        unsigned marks = gm_frame_marks(c, frames[i]);
+        flags |= marks & GM_MARK_PYTHON ? GM_STACK_HAS_PYTHON : GM_STACK_HAS_NATIVE;
+        flags |= marks & GM_MARK_PREFILL ? GM_STACK_PREFILL : 0;
+        flags |= marks & GM_MARK_DECODE && marks & GM_MARK_PYTHON ? GM_STACK_DECODE : 0;
+        flags |= marks & GM_MARK_GENERATE ? GM_STACK_GENERATE : 0;
+        if (marks & GM_MARK_BACKWARD)
+            kind = GM_STACK_BACKWARD;
+        else if (kind == GM_STACK_PLAIN && marks & GM_MARK_FORWARD)
+            kind = GM_STACK_FORWARD;
+        else if (kind == GM_STACK_PLAIN && marks & GM_MARK_OPTIMIZER)
+            kind = GM_STACK_OPTIMIZER;
+    }
+    return (uint8_t)(flags | kind);
+}
+
+uint8_t gm_stack_classify(struct gm_stack_classes *c, uint32_t stack)
+{
+    size_t depth;
+    const struct gm_frame_id *frames = gm_stack_frames(c->snapshot, (struct gm_stack_id){stack}, &depth);
+    c->of_stack[stack] = classify(c, frames, depth);
+    return c->of_stack[stack];
+}
+
+void gm_stack_classes_learn(struct gm_stack_classes *c, const struct gm_history *h)
+{
+    size_t native = 0, python = 0, backward = 0;
+    uint32_t last = UINT32_MAX;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        uint32_t stack = h->stack[a];
+        if (stack == last || c->of_stack[stack] != 0)
+            continue;
+        last = stack;
+        uint8_t class = gm_stack_class(c, stack);
+        native += (class & GM_STACK_HAS_NATIVE) != 0;
+        python += (class & GM_STACK_HAS_PYTHON) != 0;
+        backward += (class & GM_STACK_KIND) == GM_STACK_BACKWARD;
+    }
+    /* Recorded with Python frames only, a stack of the threads that run backward is there but empty. That it is theirs
+     * is believed only if somebody called backward, which shows on the thread that did. */
+    c->empty_is_backward = native == 0 && python > 0 && backward > 0;
+    if (c->empty_is_backward)
+        c->of_stack[GM_STACK_EMPTY] = GM_STACK_ASKED | GM_STACK_BACKWARD;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps from the period of the allocations. A symbol is a request's size and stack; where sizes vary from round to
+ * round (a cache that grows, batches of different lengths) the stack alone. The shortest period that the stacks do not
+ * put inside of a module is the step.
+ */
+#include "analyze/timeline/steps/period.h"
+#include "analyze/timeline/steps/step_nest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CANDIDATES = 48,
+    REPEATS = 80,  /* percent of the allocations of the repeating part that must repeat */
+    COVERS = 60,   /* percent of the trace's allocations that it must be */
+    SMALLEST = 16, /* allocations */
+    WINDOW = 1 << 19
+};
+
+struct loop {
+    struct gm_step_work *w;
+    uint32_t *symbols;
+    uint32_t symbol_count;
+    struct gm_period period;
+};
+
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+
+struct pair {
+    uint64_t size;
+    uint32_t stack, symbol; /* symbol 0: a free slot */
+};
+
+/* The seed cannot be guessed from the file, so that it cannot choose collisions; no answer depends on it. */
+static uint64_t mix(uint64_t seed, uint64_t size, uint32_t stack)
+{
+    uint64_t x = (size ^ (uint64_t)stack << 40 ^ stack ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ x >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+    return x ^ x >> 32;
+}
+
+/* Doubles the table. */
+static bool grow(struct pair **table, size_t *mask, uint64_t seed)
+{
+    size_t slots = 2 * (*mask + 1);
+    struct pair *bigger = calloc(slots, sizeof *bigger);
+    if (bigger == NULL)
+        return false;
+    for (size_t i = 0; i <= *mask; i++) {
+        struct pair p = (*table)[i];
+        size_t at = mix(seed, p.size, p.stack) & (slots - 1);
+        while (p.symbol != 0 && bigger[at].symbol != 0)
+            at = (at + 1) & (slots - 1);
+        if (p.symbol != 0)
+            bigger[at] = p;
+    }
+    free(*table);
+    *table = bigger;
+    *mask = slots - 1;
+    return true;
+}
+
+/* symbols[i] of allocation i: numbers from 1 in order of first appearance. */
+static bool name_pairs(struct loop *l)
+{
+    const struct gm_history *h = &l->w->pass->history;
+    const uint64_t *size = h->snapshot->events.size + h->first;
+    const struct gm_alloc_list *allocs = &l->w->allocs;
+    size_t mask = 1023;
+    struct pair *table = calloc(mask + 1, sizeof *table);
+    uint64_t seed = (uint64_t)(uintptr_t)table;
+    bool ok = table != NULL;
+    l->symbol_count = 1;
+    for (size_t i = 0; ok && i < allocs->count; i++) {
+        uint64_t bytes = size[allocs->event[i]];
+        uint32_t stack = allocs->stack[i];
+        size_t at = mix(seed, bytes, stack) & mask;
+        while (table[at].symbol != 0 && (table[at].size != bytes || table[at].stack != stack))
+            at = (at + 1) & mask;
+        if (table[at].symbol == 0)
+            table[at] = (struct pair){bytes, stack, l->symbol_count++};
+        l->symbols[i] = table[at].symbol;
+        if ((size_t)l->symbol_count * 2 > mask)
+            ok = grow(&table, &mask, seed);
+    }
+    free(table);
+    return ok;
+}
+
+/* ---- the period -------------------------------------------------------------------------------------------------- */
+
+/* The better of two unjudged periods: a longer one only if it explains clearly more, as a step does that has something
+ * besides its layers. */
+static bool explains_more(const struct gm_period *longer, const struct gm_period *shorter)
+{
+    double misses_long = 1 - (double)longer->matches / (double)(longer->last - longer->first);
+    double misses_short = 1 - (double)shorter->matches / (double)(shorter->last - shorter->first);
+    return misses_long * 2 < misses_short;
+}
+
+/* Without stacks that tell: nearly every symbol from the repeating part on must come again a period later, and there
+ * must be three rounds. A model's layers leave what comes before and after them unexplained. */
+static bool explains_symbols(const struct loop *l, const struct gm_period *p, size_t n, bool *explains)
+{
+    size_t seen = 0, repeated = 0;
+    uint8_t *state = calloc((size_t)l->symbol_count + 1, 1);
+    *explains = false;
+    if (state == NULL)
+        return false;
+    for (size_t i = p->first; i < n; i++) {
+        uint8_t *at = &state[l->symbols[i]];
+        bool repeats = i + p->length < n && l->symbols[i] == l->symbols[i + p->length];
+        seen += *at == 0;
+        repeated += repeats && *at != 2;
+        *at = repeats || *at == 2 ? 2 : 1;
+    }
+    *explains = p->last - p->first >= 2 * p->length && repeated * 20 >= seen * 19;
+    free(state);
+    return true;
+}
+
+/* The period of allocs [first, first + n); matches 0 if there is none. */
+static bool find_period(struct loop *l, size_t first, size_t n)
+{
+    const uint32_t *symbols = l->symbols + first;
+    size_t lengths[CANDIDATES], count;
+    struct gm_period unjudged = {0};
+    l->period = (struct gm_period){0};
+    if (!gm_period_candidates(symbols, n, l->symbol_count, lengths, CANDIDATES, &count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct gm_period p = gm_period_measure(symbols, n, lengths[i]);
+        enum gm_loop_verdict verdict;
+        bool explains = false;
+        if (p.matches == 0 || gm_period_certainty(&p) < REPEATS || (p.last + p.length - p.first) * 100 < n * COVERS ||
+            (unjudged.matches != 0 && !explains_more(&p, &unjudged)))
+            continue;
+        p.first += first;
+        p.last += first;
+        if (!gm_loop_judge(l->w, &p, &verdict) ||
+            (verdict == GM_LOOP_UNKNOWN && !explains_symbols(l, &p, first + n, &explains)))
+            return false;
+        if (verdict == GM_LOOP_YES) {
+            l->period = p;
+            return true;
+        }
+        if (explains)
+            unjudged = p;
+    }
+    l->period = unjudged;
+    return true;
+}
+
+/* In a long run the period is looked for in its middle, and then measured on all of it. */
+static bool find_period_of_all(struct loop *l)
+{
+    size_t n = l->w->allocs.count;
+    if (n > 2 * WINDOW) {
+        if (!find_period(l, (n - WINDOW) / 2, WINDOW))
+            return false;
+        if (l->period.matches != 0) {
+            l->period = gm_period_measure(l->symbols, n, l->period.length);
+            if (l->period.matches != 0 && gm_period_certainty(&l->period) >= REPEATS &&
+                (l->period.last + l->period.length - l->period.first) * 100 >= n * COVERS)
+                return true;
+        }
+    }
+    return find_period(l, 0, n);
+}
+
+/* ---- spans ------------------------------------------------------------------------------------------------------- */
+
+/* How far back from `begin` the sequence looks like what comes a period later. */
+static size_t head_of(const struct loop *l, size_t begin)
+{
+    size_t best = begin;
+    int64_t sum = 0, best_sum = 0;
+    for (size_t i = begin; i-- > 0 && begin - i < l->period.length && i + l->period.length < l->w->allocs.count;) {
+        sum += l->symbols[i] == l->symbols[i + l->period.length] ? 1 : -3;
+        if (sum > best_sum) {
+            best_sum = sum;
+            best = i;
+        }
+    }
+    return (begin - best) * 50 > l->period.length ? best : begin;
+}
+
+/* The last event of a round that is followed by no other: as many after its last allocation as the round before has.
+ * What is freed after that is the end of the run. */
+static uint32_t last_event(const struct gm_step_work *w)
+{
+    uint32_t last = (uint32_t)w->pass->history.count - 1, made = w->allocs.event[w->allocs.count - 1];
+    if (w->spans.n == 0)
+        return last;
+    uint32_t end = w->spans.v[w->spans.n - 1].last;
+    uint32_t rest = end - w->allocs.event[gm_alloc_at(&w->allocs, end + 1) - 1];
+    return rest < last - made ? made + rest : last;
+}
+
+static bool add_span(struct loop *l, size_t from, size_t to, double fraction)
+{
+    struct gm_step_work *w = l->w;
+    uint32_t last = to >= w->allocs.count ? last_event(w) : w->allocs.event[to] - 1;
+    struct gm_span span = {w->allocs.event[from], last, w->spans.n + 1, {0}, fraction};
+    return GM_VEC_PUSH(&w->spans, span);
+}
+
+/* Rounds begin where the symbol at `anchor` comes again after half a period at least. What is between two of them is a
+ * step if it is about as long as the period. */
+static bool cut(struct loop *l, size_t anchor)
+{
+    const struct gm_alloc_list *allocs = &l->w->allocs;
+    size_t length = l->period.length, n = allocs->count, begin = SIZE_MAX;
+    uint32_t symbol = l->symbols[anchor];
+    for (size_t i = 0; i < n; i++) {
+        if (l->symbols[i] != symbol || (begin != SIZE_MAX && (i - begin) * 2 < length))
+            continue;
+        if (begin == SIZE_MAX) {
+            size_t head = head_of(l, i);
+            if (head < i && !add_span(l, head, i, 0.5))
+                return false;
+        } else if ((i - begin) * 2 <= length * 3) {
+            if (!add_span(l, begin, i, 1))
+                return false;
+        }
+        begin = i;
+    }
+    if (begin == SIZE_MAX)
+        return true;
+    size_t left = n - begin;
+    bool is_whole = left * 50 >= length * 49;
+    size_t end = left * 2 <= length * 3 ? n : begin + length;
+    return left * 50 <= length || add_span(l, begin, end, is_whole ? 1 : 0.5);
+}
+
+static bool use_period(struct loop *l)
+{
+    struct gm_step_work *w = l->w;
+    size_t anchor;
+    if (!gm_round_beginning(w, l->symbols, l->symbol_count, &l->period, &anchor))
+        return false;
+    if (anchor == SIZE_MAX)
+        return true;
+    if (!cut(l, anchor))
+        return false;
+    size_t whole = 0;
+    while (whole + 1 < w->spans.n && w->spans.v[whole].fraction < 1)
+        whole++;
+    if (whole + 1 >= w->spans.n) { /* fewer than two beginnings: that is no loop to tell of */
+        w->spans.n = 0;
+        return true;
+    }
+    uint32_t from = w->spans.v[whole].first, to = w->spans.v[w->spans.n - 1].first;
+    w->period_events = (double)(to - from) / (double)(w->spans.n - 1 - whole);
+    w->certainty = gm_period_certainty(&l->period);
+    w->source = "repeating allocations";
+    return true;
+}
+
+bool gm_spans_from_period(struct gm_step_work *w)
+{
+    struct loop l = {.w = w};
+    size_t n = w->allocs.count;
+    if (n < SMALLEST)
+        return true;
+    l.symbols = malloc(n * sizeof *l.symbols);
+    bool ok = l.symbols != NULL && name_pairs(&l) && find_period_of_all(&l);
+    if (ok && l.period.matches == 0) {
+        bool has_stacks = false;
+        for (size_t i = 0; i < n; i++) {
+            l.symbols[i] = w->allocs.stack[i];
+            has_stacks |= l.symbols[i] > GM_STACK_EMPTY;
+        }
+        l.symbol_count = w->pass->snapshot->stacks.count + 1;
+        ok = !has_stacks || find_period_of_all(&l);
+    }
+    if (ok && l.period.matches != 0)
+        ok = use_period(&l);
+    free(l.symbols);
+    return ok;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A model's layers repeat as steps do, often more exactly. The difference is in the stacks. What repeats has outer
+ * frames in common: the way to the loop's body. A loop over layers runs inside a module's call, and the same call also
+ * allocates outside the loop (embeddings, the last norm, the head): such a stack leaves the common frames below a
+ * module's call. A loop over steps calls the module anew each time: whoever shares the call shares all of it.
+ */
+#include "analyze/timeline/steps/step_nest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Only Python's frames: others tell no lines. */
+size_t gm_python_frames(struct gm_step_work *w, uint32_t stack, uint32_t *out, size_t most)
+{
+    size_t depth, n = 0;
+    const struct gm_frame_id *frames = gm_stack_frames(w->pass->snapshot, (struct gm_stack_id){stack}, &depth);
+    for (size_t i = depth; i-- > 0 && n < most;)
+        if (gm_frame_marks(&w->classes, frames[i]) & GM_MARK_PYTHON)
+            out[n++] = frames[i].v;
+    return n;
+}
+
+enum { DEEPEST = 512 }; /* frames of a stack that are compared, outermost first */
+
+static size_t common(const uint32_t *a, size_t a_count, const uint32_t *b, size_t b_count)
+{
+    size_t n = 0;
+    while (n < a_count && n < b_count && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* How often each stack occurs in allocs [first, last). */
+static void count_stacks(const struct gm_step_work *w, size_t first, size_t last, uint32_t *counts)
+{
+    for (size_t i = first; i < last; i++)
+        counts[w->allocs.stack[i]]++;
+}
+
+static bool are_in_one_function(const struct gm_step_work *w, uint32_t a, uint32_t b)
+{
+    const struct gm_frames *frames = &w->pass->snapshot->frames;
+    return frames->name[a].v == frames->name[b].v && frames->filename[a].v == frames->filename[b].v;
+}
+
+/* The common frames of the stacks that come in at least every second period. *has_root: they begin in one function at
+ * least, if not on one line of it. */
+static size_t common_path(struct gm_step_work *w, const uint32_t *counts, size_t periods, uint32_t *path,
+                          bool *has_root)
+{
+    uint32_t frames[DEEPEST], root = 0;
+    size_t length = 0;
+    bool is_set = false;
+    *has_root = true;
+    for (uint32_t s = 0; s < w->pass->snapshot->stacks.count; s++) {
+        if ((size_t)counts[s] * 2 < periods || counts[s] < 2 ||
+            (gm_stack_class(&w->classes, s) & GM_STACK_KIND) == GM_STACK_BACKWARD)
+            continue;
+        size_t n = gm_python_frames(w, s, frames, DEEPEST);
+        if (!is_set && n > 0) {
+            memcpy(path, frames, n * sizeof *path);
+            root = frames[0];
+        }
+        *has_root = *has_root && n > 0 && are_in_one_function(w, root, frames[0]);
+        length = is_set ? common(path, length, frames, n) : n;
+        is_set = true;
+    }
+    *has_root = *has_root && is_set;
+    return length;
+}
+
+/* Are both frames in one module's forward function? */
+static bool are_in_one_forward(struct gm_step_work *w, uint32_t a, uint32_t b)
+{
+    size_t n;
+    const char *name = gm_string(w->pass->snapshot, w->pass->snapshot->frames.name[a], &n);
+    return are_in_one_function(w, a, b) && n == 7 && memcmp(name, "forward", n) == 0;
+}
+
+/* Does a stack of the trace leave the path below a module's call? Or in its forward function: recorded with C++ frames
+ * the frames of the call itself may be elsewhere in the stack. */
+static bool leaves_inside_module(struct gm_step_work *w, const uint32_t *all, const uint32_t *path, size_t length)
+{
+    uint32_t frames[DEEPEST];
+    size_t module = 0; /* frames of the path up to the outermost module's call */
+    while (module < length && (gm_frame_marks(&w->classes, (struct gm_frame_id){path[module]}) & GM_MARK_FORWARD) == 0)
+        module++;
+    if (module == length)
+        return false;
+    for (uint32_t s = 0; s < w->pass->snapshot->stacks.count; s++) {
+        if (all[s] == 0 || (gm_stack_class(&w->classes, s) & GM_STACK_KIND) == GM_STACK_BACKWARD)
+            continue;
+        size_t depth = gm_python_frames(w, s, frames, DEEPEST), n = common(path, length, frames, depth);
+        if (n < length && (n > module || (n < depth && are_in_one_forward(w, path[n], frames[n]))))
+            return true;
+    }
+    return false;
+}
+
+/* Most of what the loop allocates before its last two rounds must be freed within two rounds, else it builds something
+ * up: activations layer by layer, parameters one by one. */
+static bool lets_go(const struct gm_step_work *w, const struct gm_period *p)
+{
+    const struct gm_history *h = &w->pass->history;
+    size_t kept = 0, end = p->last + p->length, last = end > 2 * p->length ? end - 2 * p->length : 0;
+    if (last <= p->first)
+        return true;
+    for (size_t i = p->first; i < last; i++) {
+        uint32_t a = h->of_event[w->allocs.event[i]];
+        size_t until = i + 2 * p->length;
+        kept += a != GM_NEVER &&
+                (until >= w->allocs.count ? h->freed[a] == GM_NEVER : h->freed[a] > w->allocs.event[until]);
+    }
+    return kept * 2 <= last - p->first;
+}
+
+static bool has_mark(struct gm_step_work *w, const uint32_t *path, size_t length, uint8_t mark)
+{
+    for (size_t i = 0; i < length; i++)
+        if (gm_frame_marks(&w->classes, (struct gm_frame_id){path[i]}) & mark)
+            return true;
+    return false;
+}
+
+/* Do a tenth of the trace's stacks have frames that could tell? */
+static bool has_python(struct gm_step_work *w, const uint32_t *all)
+{
+    size_t told = 0;
+    for (uint32_t s = 0; s < w->pass->snapshot->stacks.count; s++)
+        if (all[s] > 0 && gm_stack_class(&w->classes, s) & GM_STACK_HAS_PYTHON)
+            told += all[s];
+    return told * 10 >= w->allocs.count;
+}
+
+bool gm_loop_judge(struct gm_step_work *w, const struct gm_period *p, enum gm_loop_verdict *verdict)
+{
+    size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2, end = p->last + p->length;
+    uint32_t *counts = calloc(stacks, sizeof *counts), *all = calloc(stacks, sizeof *all);
+    uint32_t path[DEEPEST];
+    size_t kinds[4] = {0};
+    if (counts == NULL || all == NULL) {
+        free(counts);
+        free(all);
+        return false;
+    }
+    count_stacks(w, p->first, end, counts);
+    count_stacks(w, 0, w->allocs.count, all);
+    for (uint32_t s = 0; s + 2 < stacks; s++)
+        if (counts[s] > 0)
+            kinds[gm_stack_class(&w->classes, s) & GM_STACK_KIND] += counts[s];
+    size_t known = end - p->first - kinds[GM_STACK_PLAIN];
+    bool has_root;
+    size_t length = common_path(w, counts, (end - p->first) / p->length, path, &has_root);
+    *verdict = has_root ? GM_LOOP_YES : has_python(w, all) ? GM_LOOP_NO : GM_LOOP_UNKNOWN;
+    if (known > 0 && (kinds[GM_STACK_BACKWARD] == end - p->first || kinds[GM_STACK_OPTIMIZER] == known))
+        *verdict = GM_LOOP_NO;
+    else if (has_mark(w, path, length, GM_MARK_SETUP | GM_MARK_BACKWARD) || leaves_inside_module(w, all, path, length))
+        *verdict = GM_LOOP_NO;
+    else if (!lets_go(w, p))
+        *verdict = GM_LOOP_NO;
+    free(counts);
+    free(all);
+    return true;
+}

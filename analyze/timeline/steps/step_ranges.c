@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Annotations as ranges of events. STARTs and ENDs of one name nest; a name's END belongs to its latest open START.
+ * The recorder is a ring, so either may be lost. Times place them among the events, since they carry no event number;
+ * files of 2024's development versions have them as events of their own instead.
+ */
+#include "analyze/timeline/steps/step_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A START or an END. */
+struct mark {
+    int64_t time_us;
+    uint32_t name, order;
+    uint32_t first, last; /* the first event at or after it, the last one at or before it plus one */
+    uint8_t stage;
+};
+
+struct marks {
+    struct mark *v;
+    size_t n;
+};
+
+static int by_time(const void *left, const void *right)
+{
+    const struct mark *a = left, *b = right;
+    if (a->time_us != b->time_us)
+        return a->time_us < b->time_us ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* The first event whose time is above `time`, or at it too if `or_equal`. */
+static uint32_t event_at(const struct gm_history *h, int64_t time, bool or_equal)
+{
+    const int64_t *times = h->snapshot->events.time_us + h->first;
+    size_t low = 0, high = h->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (times[middle] < time || (!or_equal && times[middle] == time))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (uint32_t)low;
+}
+
+/* Annotations are of the device that was current on the thread; one that has none of its own shares the others'. */
+static bool from_annotations(struct gm_step_work *w, struct marks *marks)
+{
+    const struct gm_history *h = &w->pass->history;
+    const struct gm_snapshot *s = h->snapshot;
+    size_t own = 0;
+    for (size_t i = 0; i < s->annotation_count; i++)
+        own += s->annotations[i].device == h->device;
+    marks->v = malloc((s->annotation_count + 1) * sizeof *marks->v);
+    if (marks->v == NULL)
+        return false;
+    bool is_sorted = true;
+    for (size_t i = 0; i < s->annotation_count; i++) {
+        const struct gm_annotation *a = &s->annotations[i];
+        if ((own > 0 && a->device != h->device) || a->stage == GM_STAGE_OTHER || a->time_us == GM_ABSENT_TIME)
+            continue;
+        marks->v[marks->n] = (struct mark){a->time_us, a->name.v, (uint32_t)i, 0, 0, a->stage};
+        is_sorted = is_sorted && (marks->n == 0 || marks->v[marks->n - 1].time_us <= a->time_us);
+        marks->n++;
+    }
+    if (!is_sorted)
+        qsort(marks->v, marks->n, sizeof *marks->v, by_time);
+    for (size_t i = 0; i < marks->n; i++) {
+        marks->v[i].first = event_at(h, marks->v[i].time_us, true);
+        marks->v[i].last = event_at(h, marks->v[i].time_us, false);
+    }
+    return true;
+}
+
+static uint8_t stage_of(const struct gm_snapshot *s, struct gm_string_id name)
+{
+    size_t n;
+    const char *text = gm_string(s, name, &n);
+    return n == 5 && memcmp(text, "START", 5) == 0 ? GM_STAGE_START
+           : n == 3 && memcmp(text, "END", 3) == 0 ? GM_STAGE_END
+                                                   : GM_STAGE_OTHER;
+}
+
+/* Events that say user_defined: one frame, its function START or END, its file the annotation's text. */
+static bool from_events(struct gm_step_work *w, struct marks *marks)
+{
+    const struct gm_history *h = &w->pass->history;
+    const struct gm_snapshot *s = h->snapshot;
+    const uint8_t *action = s->events.action + h->first, *at = action, *end = action + h->count;
+    size_t capacity = 0;
+    for (; at < end && (at = memchr(at, GM_ACTION_USER_DEFINED, (size_t)(end - at))) != NULL; at++) {
+        uint32_t i = (uint32_t)(at - action);
+        size_t depth;
+        const struct gm_frame_id *frames = gm_stack_frames(s, s->events.stack[h->first + i], &depth);
+        uint8_t stage = depth == 0 ? GM_STAGE_OTHER : stage_of(s, s->frames.name[frames[0].v]);
+        if (stage == GM_STAGE_OTHER)
+            continue;
+        if (!gm_grow(&marks->v, &capacity, marks->n + 1, sizeof *marks->v))
+            return false;
+        int64_t time = s->events.time_us == NULL ? GM_ABSENT_TIME : s->events.time_us[h->first + i];
+        marks->v[marks->n++] = (struct mark){time, s->frames.filename[frames[0].v].v, i, i, i + 1, stage};
+    }
+    return true;
+}
+
+/* "ProfilerStep#12" is a profiler step with a number; others are told by how they begin. */
+static uint8_t kind_of(const struct gm_snapshot *s, uint32_t name, uint64_t *number)
+{
+    static const char step[] = "ProfilerStep#", optimizer[] = "Optimizer.step#", zero[] = "Optimizer.zero_grad#";
+    size_t n, prefix = sizeof step - 1;
+    const char *text = gm_string(s, (struct gm_string_id){name}, &n);
+    *number = 0;
+    if (n > prefix && n <= prefix + 18 && memcmp(text, step, prefix) == 0) {
+        for (size_t i = prefix; i < n; i++) {
+            if (text[i] < '0' || text[i] > '9')
+                return GM_RANGE_USER;
+            *number = *number * 10 + (uint64_t)(text[i] - '0');
+        }
+        return GM_RANGE_PROFILER_STEP;
+    }
+    if (n >= sizeof optimizer - 1 && memcmp(text, optimizer, sizeof optimizer - 1) == 0)
+        return GM_RANGE_OPTIMIZER_STEP;
+    if (n >= sizeof zero - 1 && memcmp(text, zero, sizeof zero - 1) == 0)
+        return GM_RANGE_ZERO_GRAD;
+    return GM_RANGE_USER;
+}
+
+/* The range from one mark to another; NULL: the mark is lost. Without events in it there is nothing to show. */
+static bool add_range(struct gm_step_work *w, const struct mark *start, const struct mark *end)
+{
+    const struct gm_history *h = &w->pass->history;
+    const int64_t *times = h->snapshot->events.time_us;
+    uint32_t first = start == NULL ? 0 : start->first, after = end == NULL ? (uint32_t)h->count : end->last;
+    if (first >= after)
+        return true;
+    struct gm_range r = {.name = {start == NULL ? end->name : start->name},
+                         .has_start = start != NULL,
+                         .has_end = end != NULL,
+                         .first = first,
+                         .last = after - 1};
+    r.kind = kind_of(h->snapshot, r.name.v, &r.number);
+    r.from_us = start != NULL ? start->time_us : times == NULL ? GM_ABSENT_TIME : times[h->first];
+    r.to_us = end != NULL ? end->time_us : times == NULL ? GM_ABSENT_TIME : times[h->first + h->count - 1];
+    return GM_VEC_PUSH(&w->ranges, r);
+}
+
+static bool pair_marks(struct gm_step_work *w, const struct marks *marks)
+{
+    size_t names = (size_t)w->pass->snapshot->strings.count + 1;
+    uint32_t *open = calloc(names, sizeof *open); /* [name] the latest open START, plus one */
+    uint32_t *before = malloc((marks->n + 1) * sizeof *before);
+    bool *is_open = calloc(marks->n + 1, sizeof *is_open);
+    bool ok = open != NULL && before != NULL && is_open != NULL;
+    for (size_t i = 0; ok && i < marks->n; i++) {
+        const struct mark *m = &marks->v[i];
+        if (m->stage == GM_STAGE_START) {
+            before[i] = open[m->name];
+            open[m->name] = (uint32_t)i + 1;
+            is_open[i] = true;
+            continue;
+        }
+        uint32_t start = open[m->name];
+        if (start != 0) {
+            open[m->name] = before[start - 1];
+            is_open[start - 1] = false;
+        }
+        ok = add_range(w, start == 0 ? NULL : &marks->v[start - 1], m);
+    }
+    for (size_t i = 0; ok && i < marks->n; i++)
+        if (is_open[i])
+            ok = add_range(w, &marks->v[i], NULL);
+    free(open);
+    free(before);
+    free(is_open);
+    return ok;
+}
+
+static int by_first(const void *left, const void *right)
+{
+    const struct gm_range *a = left, *b = right;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    if (a->last != b->last)
+        return a->last > b->last ? -1 : 1;
+    if (a->from_us != b->from_us)
+        return a->from_us < b->from_us ? -1 : 1;
+    return a->name.v < b->name.v ? -1 : a->name.v > b->name.v;
+}
+
+/* Sorted, the ranges around one are those that are open where it begins. */
+static bool find_depths(struct gm_step_work *w)
+{
+    uint32_t *open = malloc((w->ranges.n + 1) * sizeof *open); /* the last events of those around */
+    size_t n = 0;
+    if (open == NULL)
+        return false;
+    qsort(w->ranges.v, w->ranges.n, sizeof *w->ranges.v, by_first);
+    for (size_t i = 0; i < w->ranges.n; i++) {
+        struct gm_range *r = &w->ranges.v[i];
+        while (n > 0 && open[n - 1] < r->first)
+            n--;
+        r->depth = (unsigned)n;
+        open[n++] = r->last;
+    }
+    free(open);
+    return true;
+}
+
+bool gm_step_ranges(struct gm_step_work *w)
+{
+    const struct gm_history *h = &w->pass->history;
+    struct marks marks = {0};
+    bool ok = true;
+    if (h->count == 0)
+        return true;
+    if (h->snapshot->annotation_count > 0 && h->snapshot->annotation_count < UINT32_MAX &&
+        h->snapshot->events.time_us != NULL)
+        ok = from_annotations(w, &marks);
+    if (ok && marks.n == 0) {
+        free(marks.v);
+        marks = (struct marks){0};
+        ok = from_events(w, &marks);
+    }
+    ok = ok && (marks.n == 0 || (pair_marks(w, &marks) && (w->ranges.n == 0 || find_depths(w))));
+    free(marks.v);
+    return ok;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A row for each step: what it allocated, its peak, its end. One walk over the changes measures all steps; if there are
+ * more than can be shown, a second one fills the rows of those that are.
+ */
+#include "analyze/timeline/history/big_array.h"
+#include "analyze/timeline/steps/step_work.h"
+
+#include <stdlib.h>
+
+enum { MOST_ROWS = 4096, KEPT_AT_ENDS = 1024 };
+
+struct rows {
+    struct gm_step_work *w;
+    uint32_t *row_of; /* [span] its row, or GM_NEVER */
+    struct gm_step_row *rows;
+    gm_i128 phase_peak[GM_PHASE_COUNT];
+    gm_i128 peak; /* of the step being walked */
+    gm_i128 peak_active;
+    gm_i128 end_before; /* requested bytes before the step */
+};
+
+static void begin(struct rows *r, size_t span, const struct gm_sums *sums)
+{
+    if (span == 0)
+        r->w->level_before = sums->requested;
+    r->end_before = sums->requested;
+    r->peak = r->peak_active = -1;
+    for (int p = 0; p < GM_PHASE_COUNT; p++)
+        r->phase_peak[p] = -1;
+}
+
+static int64_t clamp_delta(gm_i128 v)
+{
+    return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v;
+}
+
+static void end(struct rows *r, size_t span, const struct gm_sums *sums, gm_i128 *last_end)
+{
+    struct gm_step_work *w = r->w;
+    w->span_end[span] = gm_clamp(sums->requested);
+    w->span_peak[span] = gm_clamp(r->peak);
+    w->span_active[span] = gm_clamp(r->peak_active);
+    if (r->row_of[span] != GM_NEVER) {
+        struct gm_step_row *row = &r->rows[r->row_of[span]];
+        row->end = gm_sums_told(sums);
+        row->growth = clamp_delta(sums->requested - (span == 0 ? r->end_before : *last_end));
+        for (int p = 0; p < GM_PHASE_COUNT; p++)
+            row->phase_peak[p] = r->phase_peak[p] < 0 ? GM_REPORT_NONE : gm_clamp(r->phase_peak[p]);
+    }
+    *last_end = sums->requested;
+}
+
+/* Is the state after this change one that may be a peak: after something was added, or the first of a step or phase? */
+static bool may_be_peak(const struct rows *r, size_t span, const struct gm_change *c)
+{
+    const uint8_t *phase = r->w->pass->phase;
+    return c->kind == GM_CHANGE_ALLOC || c->event == r->w->spans.v[span].first ||
+           (phase != NULL && phase[c->event] != phase[c->event - 1]);
+}
+
+/* The state after `event` of a step. */
+static void visit(struct rows *r, size_t span, uint32_t event, const struct gm_sums *sums)
+{
+    struct gm_step_work *w = r->w;
+    if (sums->active > r->peak_active)
+        r->peak_active = sums->active;
+    if (w->pass->phase != NULL && sums->requested > r->phase_peak[w->pass->phase[event]])
+        r->phase_peak[w->pass->phase[event]] = sums->requested;
+    if (sums->requested <= r->peak)
+        return;
+    r->peak = sums->requested;
+    if (r->row_of[span] != GM_NEVER) {
+        r->rows[r->row_of[span]].peak = gm_sums_told(sums);
+        r->rows[r->row_of[span]].peak_event = event;
+    }
+}
+
+/* What the device holds: at an oom, what is reserved and what the driver had left. */
+static void note_capacity(struct gm_step_work *w, uint32_t event, const struct gm_sums *sums)
+{
+    const struct gm_history *h = &w->pass->history;
+    const struct gm_events *e = &h->snapshot->events;
+    if (e->action[h->first + event] != GM_ACTION_OOM || e->addr[h->first + event] == GM_ABSENT)
+        return;
+    uint64_t capacity = gm_clamp(sums->reserved + e->addr[h->first + event]);
+    if (w->capacity == GM_REPORT_NONE || capacity > w->capacity)
+        w->capacity = capacity;
+}
+
+static void count_alloc(struct gm_step_row *row, uint64_t bytes)
+{
+    row->allocs++;
+    row->alloc_bytes = row->alloc_bytes > UINT64_MAX - 1 - bytes ? UINT64_MAX - 1 : row->alloc_bytes + bytes;
+}
+
+static void walk(struct rows *r)
+{
+    struct gm_step_work *w = r->w;
+    const struct gm_history *h = &w->pass->history;
+    struct gm_sums sums = gm_sums_start(w->pass);
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change c;
+    gm_i128 last_end = 0;
+    size_t span = 0;
+    bool is_in = false;
+    while (gm_walk_next(&walk, &c)) {
+        if (span < w->spans.n && !is_in && c.event == w->spans.v[span].first) {
+            begin(r, span, &sums);
+            is_in = true;
+        }
+        gm_sums_apply(&sums, w->pass, &c);
+        if (walk.event == c.event)
+            continue; /* the end of a replaced allocation: the event itself comes next */
+        if (c.kind == GM_CHANGE_NONE)
+            note_capacity(w, c.event, &sums);
+        if (!is_in)
+            continue;
+        if (c.kind == GM_CHANGE_ALLOC && r->row_of[span] != GM_NEVER && !gm_is_hidden(w->pass, c.allocation))
+            count_alloc(&r->rows[r->row_of[span]], h->requested[c.allocation]);
+        if (may_be_peak(r, span, &c))
+            visit(r, span, c.event, &sums);
+        if (c.event == w->spans.v[span].last) {
+            end(r, span, &sums, &last_end);
+            is_in = false;
+            span++;
+        }
+    }
+}
+
+struct ranked {
+    uint64_t peak;
+    uint32_t span;
+};
+
+static int by_peak(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+    if (a->peak != b->peak)
+        return a->peak > b->peak ? -1 : 1;
+    return a->span < b->span ? -1 : 1;
+}
+
+/* Of too many spans: those at both ends, and of the others those with the highest peaks. */
+static bool choose(struct rows *r, size_t *count)
+{
+    size_t n = r->w->spans.n, middle = n - 2 * KEPT_AT_ENDS;
+    struct ranked *ranked = malloc(middle * sizeof *ranked);
+    if (ranked == NULL)
+        return false;
+    for (size_t i = 0; i < middle; i++)
+        ranked[i] = (struct ranked){r->w->span_peak[KEPT_AT_ENDS + i], (uint32_t)(KEPT_AT_ENDS + i)};
+    qsort(ranked, middle, sizeof *ranked, by_peak);
+    for (size_t i = 0; i < MOST_ROWS - 2 * KEPT_AT_ENDS; i++)
+        r->row_of[ranked[i].span] = 0;
+    free(ranked);
+    *count = 0;
+    for (size_t s = 0; s < n; s++)
+        if (s < KEPT_AT_ENDS || s >= n - KEPT_AT_ENDS || r->row_of[s] == 0)
+            r->row_of[s] = (uint32_t)(*count)++;
+    return true;
+}
+
+static bool name_rows(struct rows *r, size_t count)
+{
+    struct gm_step_work *w = r->w;
+    const struct gm_history *h = &w->pass->history;
+    r->rows = gm_arena_calloc(&w->pass->report->arena, count + 1, sizeof *r->rows);
+    for (size_t s = 0; r->rows != NULL && s < w->spans.n; s++) {
+        const struct gm_span *span = &w->spans.v[s];
+        if (r->row_of[s] == GM_NEVER)
+            continue;
+        struct gm_step_row *row = &r->rows[r->row_of[s]];
+        row->label = span->label.v != 0
+                         ? gm_names_string(w->pass->names, span->label)
+                         : gm_arena_printf(&w->pass->report->arena, "step %llu", (unsigned long long)span->number);
+        if (row->label == NULL)
+            return false;
+        row->number = span->number;
+        row->first_event = span->first;
+        row->last_event = span->last;
+        row->from_us = gm_history_time(h, span->first);
+        row->to_us = gm_history_time(h, span->last);
+        row->is_partial = span->fraction < 1;
+    }
+    return r->rows != NULL;
+}
+
+/* The row of every event. */
+static bool mark_events(struct gm_step_work *w, const uint32_t *row_of)
+{
+    size_t n = w->pass->history.count;
+    w->pass->step = gm_big_alloc(n + 1, sizeof *w->pass->step);
+    if (w->pass->step == NULL)
+        return false;
+    uint32_t *step = w->pass->step;
+    size_t at = 0;
+    for (size_t s = 0; s < w->spans.n; s++) {
+        while (at < w->spans.v[s].first)
+            step[at++] = GM_NEVER;
+        while (at <= w->spans.v[s].last)
+            step[at++] = row_of[s];
+    }
+    while (at < n)
+        step[at++] = GM_NEVER;
+    return true;
+}
+
+static bool fill(struct rows *r)
+{
+    struct gm_step_work *w = r->w;
+    struct gm_steps *out = &w->pass->out->steps;
+    size_t n = w->spans.n, count = n;
+    for (size_t s = 0; s < n; s++)
+        r->row_of[s] = n > MOST_ROWS ? GM_NEVER : (uint32_t)s;
+    if (n > MOST_ROWS) {
+        walk(r);
+        if (!choose(r, &count))
+            return false;
+    }
+    if (!name_rows(r, count))
+        return false;
+    walk(r);
+    out->rows = r->rows;
+    out->row_count = count;
+    out->row_total = n;
+    for (size_t s = 0; s < n; s++)
+        out->covered += w->spans.v[s].fraction;
+    return mark_events(w, r->row_of);
+}
+
+bool gm_step_rows(struct gm_step_work *w)
+{
+    size_t n = w->spans.n;
+    struct rows r = {.w = w};
+    if (n == 0)
+        return true;
+    r.row_of = malloc(n * sizeof *r.row_of);
+    w->span_end = calloc(n, sizeof *w->span_end);
+    w->span_peak = calloc(n, sizeof *w->span_peak);
+    w->span_active = calloc(n, sizeof *w->span_active);
+    bool ok = r.row_of != NULL && w->span_end != NULL && w->span_peak != NULL && w->span_active != NULL && fill(&r);
+    free(r.row_of);
+    return ok;
+}

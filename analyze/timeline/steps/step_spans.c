@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which steps the trace has, from the best source: profiler steps say so themselves; optimizer steps, by annotation or
+ * by the stacks of their allocations, end one each; else the period of the allocations. Where annotations cover only
+ * part of the run (they may be another thread's) the stacks, which show every step, are believed.
+ */
+#include "analyze/timeline/history/big_array.h"
+#include "analyze/timeline/steps/step_work.h"
+
+#include <stdlib.h>
+
+static bool list_allocs(struct gm_step_work *w)
+{
+    const struct gm_history *h = &w->pass->history;
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
+    size_t n = 0;
+    for (size_t i = 0; i < h->count; i++)
+        n += action[i] == GM_ACTION_ALLOC;
+    w->allocs.event = gm_big_alloc(n + 1, sizeof *w->allocs.event);
+    w->allocs.stack = gm_big_alloc(n + 1, sizeof *w->allocs.stack);
+    if (w->allocs.event == NULL || w->allocs.stack == NULL)
+        return false;
+    uint32_t *event = w->allocs.event, *stacks = w->allocs.stack;
+    n = 0;
+    for (size_t i = 0; i < h->count; i++) { /* without a branch: which events are allocations cannot be foretold */
+        event[n] = (uint32_t)i;
+        stacks[n] = stack[i].v;
+        n += action[i] == GM_ACTION_ALLOC;
+    }
+    w->allocs.count = n;
+    return true;
+}
+
+size_t gm_alloc_at(const struct gm_alloc_list *allocs, uint32_t event)
+{
+    size_t low = 0, high = allocs->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (allocs->event[middle] < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* How much of the range the trace has: by time, if the trace begins clearly after the range did. */
+static double fraction_of(const struct gm_history *h, const struct gm_range *r)
+{
+    const struct gm_trace *trace = &h->snapshot->traces[h->device];
+    const int64_t *times = h->snapshot->events.time_us;
+    if (!r->has_start || !r->has_end)
+        return 0.5; /* set by the number of its allocations later */
+    if (r->first > 0 || trace->overflowed == GM_FALSE || times == NULL || r->to_us <= r->from_us)
+        return 1;
+    double lost = ((double)times[h->first] - (double)r->from_us) / ((double)r->to_us - (double)r->from_us);
+    bool is_truncated = trace->overflowed == GM_TRUE || trace->count == trace->max_entries;
+    return is_truncated && lost > 0.02 && lost < 1 ? 1 - lost : 1;
+}
+
+static bool from_profiler(struct gm_step_work *w)
+{
+    const struct gm_history *h = &w->pass->history;
+    for (size_t i = 0; i < w->ranges.n; i++) {
+        const struct gm_range *r = &w->ranges.v[i];
+        if (r->kind != GM_RANGE_PROFILER_STEP)
+            continue;
+        struct gm_span span = {r->first, r->last, r->number, r->name, fraction_of(h, r)};
+        if (w->spans.n > 0) { /* two may share the events of one microsecond, or overlap in a strange file */
+            struct gm_span *before = &w->spans.v[w->spans.n - 1];
+            if (span.first <= before->first)
+                continue;
+            before->last = before->last < span.first ? before->last : span.first - 1;
+        }
+        if (!GM_VEC_PUSH(&w->spans, span))
+            return false;
+    }
+    if (w->spans.n > 0) {
+        w->source = "ProfilerStep annotations";
+        w->certainty = 100;
+    }
+    return true;
+}
+
+/* Ends of the optimizer ranges. Several optimizers may step one after the other: if nothing but optimizers allocates
+ * between two ranges they end one step. With different optimizers in turns, the one that steps most seldom counts (the
+ * later one, if as often). */
+struct ends {
+    uint32_t *end;
+    uint32_t *kind; /* which optimizer */
+    size_t n, capacity, kind_capacity;
+};
+
+static bool add_end(struct ends *e, uint32_t end, uint32_t kind)
+{
+    if (!gm_grow(&e->end, &e->capacity, e->n + 1, sizeof *e->end) ||
+        !gm_grow(&e->kind, &e->kind_capacity, e->n + 1, sizeof *e->kind))
+        return false;
+    e->end[e->n] = end;
+    e->kind[e->n++] = kind;
+    return true;
+}
+
+static void free_ends(struct ends *e)
+{
+    free(e->end);
+    free(e->kind);
+    *e = (struct ends){0};
+}
+
+/* Is there an allocation in the events [first, last] that is not an optimizer's? */
+static bool has_other_work(struct gm_step_work *w, uint32_t first, uint32_t last)
+{
+    for (size_t i = gm_alloc_at(&w->allocs, first); i < w->allocs.count && w->allocs.event[i] <= last; i++)
+        if ((gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND) != GM_STACK_OPTIMIZER)
+            return true;
+    return false;
+}
+
+static bool ends_of_ranges(struct gm_step_work *w, struct ends *e)
+{
+    for (size_t i = 0; i < w->ranges.n; i++) {
+        const struct gm_range *r = &w->ranges.v[i];
+        if (r->kind != GM_RANGE_OPTIMIZER_STEP || !r->has_end)
+            continue;
+        if (e->n > 0 && r->last <= e->end[e->n - 1])
+            continue;
+        if (e->n > 0 && (r->first <= e->end[e->n - 1] || !has_other_work(w, e->end[e->n - 1] + 1, r->first - 1)))
+            e->n--; /* the same step goes on */
+        if (!add_end(e, r->last, r->name.v))
+            return false;
+    }
+    return true;
+}
+
+/* The frame that calls the optimizer, as a number. */
+static uint32_t caller_of_optimizer(struct gm_step_work *w, uint32_t stack)
+{
+    size_t depth;
+    const struct gm_frame_id *frames = gm_stack_frames(w->pass->snapshot, (struct gm_stack_id){stack}, &depth);
+    uint32_t caller = 0;
+    for (size_t i = 0; i + 1 < depth; i++)
+        if (gm_frame_marks(&w->classes, frames[i]) & GM_MARK_OPTIMIZER)
+            caller = frames[i + 1].v;
+    return caller;
+}
+
+/* The end of a burst that allocated from event `begin` on, last at `last`: the last free, before the next allocation,
+ * of something that it made. */
+static uint32_t end_of_burst(const struct gm_history *h, uint32_t begin, uint32_t last, uint32_t next)
+{
+    uint32_t end = last;
+    for (uint32_t i = last + 1; i < next; i++) {
+        uint32_t a = h->of_event[i];
+        if (a != GM_NEVER && h->born[a] > begin)
+            end = i;
+    }
+    return end;
+}
+
+/* Bursts of allocations of an optimizer. */
+static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
+{
+    const struct gm_alloc_list *allocs = &w->allocs;
+    const struct gm_history *h = &w->pass->history;
+    size_t begin = SIZE_MAX; /* of the burst */
+    uint32_t kind = 0;
+    for (size_t i = 0; i <= allocs->count; i++) {
+        bool is_optimizer =
+            i < allocs->count && (gm_stack_class(&w->classes, allocs->stack[i]) & GM_STACK_KIND) == GM_STACK_OPTIMIZER;
+        if (is_optimizer == (begin != SIZE_MAX))
+            continue;
+        if (is_optimizer) {
+            kind = caller_of_optimizer(w, allocs->stack[i]);
+            begin = i;
+            continue;
+        }
+        uint32_t next = i < allocs->count ? allocs->event[i] : (uint32_t)h->count;
+        if (!add_end(e, end_of_burst(h, allocs->event[begin], allocs->event[i - 1], next), kind))
+            return false;
+        begin = SIZE_MAX;
+    }
+    return true;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Keeps the ends of one kind. A kind that ends fewer than a tenth as many as the commonest is an accident. */
+static bool keep_one_kind(struct ends *e)
+{
+    uint32_t *sorted = malloc((e->n + 1) * sizeof *sorted);
+    size_t most = 0, best = SIZE_MAX;
+    uint32_t kind = e->n > 0 ? e->kind[e->n - 1] : 0;
+    if (sorted == NULL)
+        return false;
+    for (size_t i = 0; i < e->n; i++)
+        sorted[i] = e->kind[i];
+    qsort(sorted, e->n, sizeof *sorted, by_number);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0, next; i < e->n; i = next) {
+            for (next = i; next < e->n && sorted[next] == sorted[i];)
+                next++;
+            size_t count = next - i;
+            if (round == 0)
+                most = count > most ? count : most;
+            else if (count >= 2 && count * 10 >= most &&
+                     (count < best || (count == best && sorted[i] == e->kind[e->n - 1]))) {
+                best = count;
+                kind = sorted[i];
+            }
+        }
+    }
+    free(sorted);
+    if (best == SIZE_MAX)
+        return true; /* no kind comes twice: they are not taking turns */
+    size_t kept = 0;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->kind[i] == kind)
+            e->end[kept++] = e->end[i];
+    e->n = kept;
+    return true;
+}
+
+static bool from_optimizer(struct gm_step_work *w)
+{
+    struct ends named = {0}, bursts = {0};
+    bool ok =
+        ends_of_ranges(w, &named) && ends_of_bursts(w, &bursts) && keep_one_kind(&named) && keep_one_kind(&bursts);
+    bool by_stacks = bursts.n > 2 * named.n;
+    const struct ends *e = by_stacks ? &bursts : &named;
+    if (ok && e->n > 0) {
+        ok = gm_spans_from_ends(w, e->end, e->n);
+        w->source = by_stacks ? "stacks of optimizer steps" : "Optimizer.step annotations";
+        w->certainty = 100;
+    }
+    free_ends(&named);
+    free_ends(&bursts);
+    return ok;
+}
+
+/* A step that is cut off by an end of the trace: the share of its allocations that is there. */
+static void measure_cut_spans(struct gm_step_work *w)
+{
+    size_t whole = 0, counted = 0;
+    for (size_t i = 0; i < w->spans.n && counted < 64; i++) {
+        const struct gm_span *s = &w->spans.v[i];
+        if (s->fraction < 1)
+            continue;
+        whole += gm_alloc_at(&w->allocs, s->last + 1) - gm_alloc_at(&w->allocs, s->first);
+        counted++;
+    }
+    for (size_t i = 0; counted > 0 && i < w->spans.n; i++) {
+        struct gm_span *s = &w->spans.v[i];
+        size_t n = gm_alloc_at(&w->allocs, s->last + 1) - gm_alloc_at(&w->allocs, s->first);
+        double share = whole == 0 ? 0.5 : (double)n * (double)counted / (double)whole;
+        if (s->fraction < 1)
+            s->fraction = share > 0.99 ? 0.99 : share;
+    }
+}
+
+bool gm_step_spans(struct gm_step_work *w)
+{
+    if (!list_allocs(w) || !from_profiler(w))
+        return false;
+    for (size_t i = 0; i < w->allocs.count && !w->is_training; i++) {
+        uint8_t kind = gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
+        w->is_training = kind == GM_STACK_BACKWARD || kind == GM_STACK_OPTIMIZER;
+    }
+    for (size_t i = 0; i < w->ranges.n; i++)
+        w->is_training |= w->ranges.v[i].kind == GM_RANGE_OPTIMIZER_STEP;
+    if (w->spans.n == 0 && !from_optimizer(w))
+        return false;
+    if (w->spans.n == 0 && !gm_spans_from_period(w))
+        return false;
+    measure_cut_spans(w);
+    return true;
+}

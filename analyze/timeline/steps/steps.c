@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps, phases and the run's pattern of one device: the parts in order.
+ */
+#include "analyze/timeline/steps/step_work.h"
+
+#include <stdlib.h>
+
+static void free_work(struct gm_step_work *w)
+{
+    gm_stack_classes_free(&w->classes);
+    free(w->allocs.event);
+    free(w->allocs.stack);
+    free(w->ranges.v);
+    free(w->spans.v);
+    free(w->span_end);
+    free(w->span_peak);
+    free(w->span_active);
+}
+
+bool gm_trace_steps(struct gm_trace_pass *pass)
+{
+    struct gm_step_work w = {.pass = pass, .capacity = GM_REPORT_NONE};
+    struct gm_steps *out = &pass->out->steps;
+    *out = (struct gm_steps){.steps_to_oom = GM_REPORT_NONE, .capacity = GM_REPORT_NONE};
+    if (pass->history.count == 0)
+        return true;
+    bool ok = gm_stack_classes_init(&w.classes, pass->snapshot);
+    if (ok)
+        gm_stack_classes_learn(&w.classes, &pass->history);
+    ok = ok && gm_step_ranges(&w) && gm_step_spans(&w) && gm_step_phases(&w) && gm_step_rows(&w);
+    if (ok && w.spans.n > 0) {
+        out->source = w.source;
+        out->period_events = w.period_events;
+        out->certainty = w.certainty;
+    }
+    ok = ok && gm_step_bands(&w) && gm_step_pattern(&w);
+    free_work(&w);
+    return ok;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --from and --to: a place in the trace as the moment that its event led to.
+ */
+#include "analyze/timeline/pass.h"
+
+/* The first event with a time, or count. */
+static size_t first_with_time(const struct gm_history *h)
+{
+    size_t i = 0;
+    while (i < h->count && gm_history_time(h, i) == GM_REPORT_NONE)
+        i++;
+    return i;
+}
+
+/* For `from` the first event at or after the time, for `to` the last one at or before it. GM_NEVER: there is none. */
+static uint32_t event_by_time(const struct gm_history *h, uint64_t since, bool is_from)
+{
+    size_t first = first_with_time(h);
+    uint32_t found = GM_NEVER;
+    uint64_t start = gm_history_time(h, first);
+    if (first == h->count)
+        return GM_NEVER;
+    uint64_t time = since > UINT64_MAX - 1 - start ? UINT64_MAX - 1 : start + since;
+    for (size_t i = first; i < h->count; i++) {
+        uint64_t t = gm_history_time(h, i);
+        if (t == GM_REPORT_NONE)
+            continue;
+        if (is_from && t >= time)
+            return (uint32_t)i;
+        if (!is_from && t <= time)
+            found = (uint32_t)i;
+    }
+    return found;
+}
+
+static uint32_t event_by_step(const struct gm_steps *steps, uint64_t number, bool is_from)
+{
+    for (size_t i = 0; i < steps->row_count; i++)
+        if (steps->rows[i].number == number)
+            return (uint32_t)(is_from ? steps->rows[i].first_event : steps->rows[i].last_event);
+    return GM_NEVER;
+}
+
+static enum gm_status fail(const struct gm_trace_pass *pass, const struct gm_place *place, bool is_from,
+                           struct gm_error *err)
+{
+    const struct gm_history *h = &pass->history;
+    const struct gm_steps *steps = &pass->out->steps;
+    const char *option = is_from ? "--from" : "--to";
+    unsigned long long value = place->value;
+    long long device = h->device;
+    if (place->kind == GM_PLACE_EVENT)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: device %lld has no event %llu, only %zu events", option,
+                       device, value, h->count);
+    if (place->kind == GM_PLACE_TIME)
+        return first_with_time(h) == h->count
+                   ? gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: the events of device %lld have no times", option,
+                             device)
+                   : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                             "%s: device %lld has no event %llu us after its first or later", option, device, value);
+    if (steps->row_count == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: no steps were found on device %lld", option, device);
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: device %lld has no step %llu, only %llu to %llu%s", option,
+                   device, value, (unsigned long long)steps->rows[0].number,
+                   (unsigned long long)steps->rows[steps->row_count - 1].number,
+                   steps->row_count < steps->row_total ? " (not all can be named)" : "");
+}
+
+static enum gm_status resolve(const struct gm_trace_pass *pass, const struct gm_place *place, bool is_from,
+                              uint32_t *moment, struct gm_error *err)
+{
+    const struct gm_history *h = &pass->history;
+    uint32_t event = GM_NEVER;
+    switch (place->kind) {
+    case GM_PLACE_NONE:
+        *moment = is_from ? 0 : (uint32_t)h->count;
+        return GM_OK;
+    case GM_PLACE_EVENT:
+        event = place->value < h->count ? (uint32_t)place->value : GM_NEVER;
+        break;
+    case GM_PLACE_TIME:
+        event = event_by_time(h, place->value, is_from);
+        break;
+    case GM_PLACE_STEP:
+        event = event_by_step(&pass->out->steps, place->value, is_from);
+        break;
+    }
+    if (event == GM_NEVER)
+        return fail(pass, place, is_from, err);
+    *moment = event + 1;
+    return GM_OK;
+}
+
+enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err)
+{
+    const struct gm_timeline_options *options = pass->options;
+    uint32_t from = 0, to = 0;
+    enum gm_status status = resolve(pass, &options->from, true, &from, err);
+    if (status == GM_OK)
+        status = resolve(pass, &options->to, false, &to, err);
+    if (status != GM_OK)
+        return status;
+    if (from > to)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from (event %u) is after --to (event %u) on device %lld",
+                       from - 1, to == 0 ? 0 : to - 1, (long long)pass->history.device);
+    pass->from = from;
+    pass->to = to;
+    return GM_OK;
+}
+
+double gm_steps_covered(const struct gm_trace_pass *pass)
+{
+    const struct gm_steps *steps = &pass->out->steps;
+    return steps->row_total == 0 ? -1 : steps->covered;
+}

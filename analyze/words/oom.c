@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/oom.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *gm_oom_verdict_name(enum gm_oom_verdict verdict)
+{
+    static const char *const names[] = {"unknown", "capacity", "fragmentation", "capacity and fragmentation"};
+    return names[verdict];
+}
+
+char *gm_stream_format(char out[GM_STREAM_TEXT], const struct gm_view *view, int64_t stream)
+{
+    const struct gm_device_report *d = view->device;
+    for (size_t i = 0; i < d->stream_count; i++)
+        if (d->streams[i].stream == stream) {
+            snprintf(out, GM_STREAM_TEXT, "%" PRIu32, d->streams[i].number);
+            return out;
+        }
+    if (stream == 0)
+        snprintf(out, GM_STREAM_TEXT, "0");
+    else
+        snprintf(out, GM_STREAM_TEXT, "0x%" PRIx64, (uint64_t)stream);
+    return out;
+}
+
+enum gm_unusable gm_unusable_most(const uint64_t unusable[GM_UNUSABLE_COUNT])
+{
+    int most = GM_UNUSABLE_COUNT;
+    for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
+        if (unusable[i] > 0 && (most == GM_UNUSABLE_COUNT || unusable[i] > unusable[most]))
+            most = i;
+    return (enum gm_unusable)most;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Words for running out of memory and for why memory grew.
+ */
+#ifndef GM_WORDS_OOM_H
+#define GM_WORDS_OOM_H
+
+#include "analyze/report/report.h"
+#include "analyze/words/view.h"
+
+#include <stdint.h>
+
+enum { GM_STREAM_TEXT = 40 };
+
+/* "capacity", "fragmentation", "capacity and fragmentation", "unknown" */
+const char *gm_oom_verdict_name(enum gm_oom_verdict verdict);
+/* The number of a stream as in the tables; its handle if it is in none. Returns out. */
+char *gm_stream_format(char out[GM_STREAM_TEXT], const struct gm_view *view, int64_t stream);
+/* The reason that made most cached bytes useless; GM_UNUSABLE_COUNT if none were. */
+enum gm_unusable gm_unusable_most(const uint64_t unusable[GM_UNUSABLE_COUNT]);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/view.h"
+
+#include "analyze/words/sites.h"
+
+#include <string.h>
+
+bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)
+{
+    static const struct gm_device_timeline unknown = {
+        .books = {.first_time_us = GM_REPORT_NONE, .last_time_us = GM_REPORT_NONE}};
+    if (report->peaks == NULL || report->devices[i].trace.events == 0)
+        return false;
+    const struct gm_device_timeline *timeline = report->timelines == NULL ? &unknown : &report->timelines[i];
+    *view = (struct gm_view){i, &report->devices[i], &report->peaks[i], timeline, timeline->books.is_reconstructed};
+    return true;
+}
+
+size_t gm_view_count(const struct gm_report *report)
+{
+    struct gm_view view;
+    size_t n = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        n += gm_view_of(&view, report, i);
+    return n;
+}
+
+bool gm_view_highest(struct gm_view *view, const struct gm_report *report)
+{
+    bool any = false;
+    for (size_t i = 0; i < report->device_count; i++) {
+        struct gm_view next;
+        if (!gm_view_of(&next, report, i) || (any && next.peak->requested <= view->peak->requested))
+            continue;
+        *view = next;
+        any = true;
+    }
+    return any;
+}
+
+struct gm_levels gm_view_levels(const struct gm_view *view, struct gm_levels levels)
+{
+    if (!view->is_reconstructed)
+        levels.allocated = levels.active = GM_REPORT_NONE;
+    return levels;
+}
+
+struct gm_moment gm_view_peak(const struct gm_view *view)
+{
+    struct gm_moment peak = {view->peak->event, view->peak->time_us, gm_view_levels(view, view->peak->levels)};
+    peak.levels.requested = view->peak->requested;
+    return peak;
+}
+
+uint64_t gm_less(uint64_t a, uint64_t b)
+{
+    return a == GM_REPORT_NONE || b == GM_REPORT_NONE || a < b ? GM_REPORT_NONE : a - b;
+}
+
+uint64_t gm_plus(uint64_t a, uint64_t b)
+{
+    if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
+        return GM_REPORT_NONE;
+    return b > GM_REPORT_NONE - 1 - a ? GM_REPORT_NONE - 1 : a + b;
+}
+
+char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event)
+{
+    return event == GM_REPORT_NONE ? memcpy(out, "start", sizeof "start") : gm_count_format(out, event);
+}
+
+char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us)
+{
+    uint64_t first = view->timeline->books.first_time_us;
+    if (time_us == GM_REPORT_NONE || first == GM_REPORT_NONE)
+        return gm_duration_format(out, GM_REPORT_NONE);
+    if (time_us >= first)
+        return gm_duration_format(out, time_us - first);
+    out[0] = '-';
+    char rest[GM_NUMBER_TEXT];
+    gm_duration_format(rest, first - time_us);
+    size_t n = strnlen(rest, GM_NUMBER_TEXT - 2);
+    memcpy(out + 1, rest, n);
+    out[n + 1] = '\0';
+    return out;
+}
+
+const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event)
+{
+    const struct gm_steps *steps = &view->timeline->steps;
+    for (size_t i = 0; event != GM_REPORT_NONE && i < steps->row_count; i++)
+        if (steps->rows[i].first_event <= event && event <= steps->rows[i].last_event)
+            return &steps->rows[i];
+    return NULL;
+}
+
+enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event)
+{
+    const struct gm_steps *steps = &view->timeline->steps;
+    for (size_t i = 0; event != GM_REPORT_NONE && i < steps->band_count; i++) {
+        const struct gm_band *band = &steps->bands[i];
+        if (band->phase != GM_PHASE_OTHER && band->first_event <= event && event <= band->last_event)
+            return band->phase;
+    }
+    return GM_PHASE_OTHER;
+}
+
+const struct gm_saving *gm_view_saving(const struct gm_view *view)
+{
+    const struct gm_peak_detail *detail = &view->timeline->peak;
+    for (size_t i = 0; i < detail->saving_count; i++)
+        if (gm_site_has_stack(detail->savings[i].label))
+            return &detail->savings[i];
+    return NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace of one device as the writers look at it: what is known of it, and how moments are told. Times are told
+ * since the first event, because nobody reads microseconds since 1970.
+ */
+#ifndef GM_WORDS_VIEW_H
+#define GM_WORDS_VIEW_H
+
+#include "analyze/report/report.h"
+#include "analyze/words/numbers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gm_view {
+    size_t index; /* of the device in the report */
+    const struct gm_device_report *device;
+    const struct gm_peak *peak;
+    const struct gm_device_timeline *timeline; /* never NULL: without one, one in which nothing is known */
+    bool is_reconstructed;                     /* allocated and active bytes are known */
+};
+
+/* Of the i-th device. false: it has no events, or the trace was not analysed. */
+bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i);
+/* Devices that have a view. */
+size_t gm_view_count(const struct gm_report *report);
+/* The device with the highest peak of requested bytes; the first of equals. false: there is none. */
+bool gm_view_highest(struct gm_view *view, const struct gm_report *report);
+
+/* Levels, GM_REPORT_NONE where the reconstruction would be needed to know them. */
+struct gm_levels gm_view_levels(const struct gm_view *view, struct gm_levels levels);
+/* Those at the peak of requested bytes, and the moment with them. */
+struct gm_moment gm_view_peak(const struct gm_view *view);
+/* a - b; GM_REPORT_NONE if either is not known, or a is less. */
+uint64_t gm_less(uint64_t a, uint64_t b);
+/* a + b, at most UINT64_MAX - 1; GM_REPORT_NONE if either is not known. */
+uint64_t gm_plus(uint64_t a, uint64_t b);
+
+/* "12,345", or "start" for the state before event 0. Returns out. */
+char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event);
+/* The time since the first event, "1.234 s"; "-2.000 s" if it is before it; "n/a" if it is not known. Returns out. */
+char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us);
+/* The step that an event is in; NULL between steps and without them. */
+const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);
+/* The phase that an event is in; GM_PHASE_OTHER if that is not known. */
+enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event);
+/* The most bytes that can be saved by what has a name: the first such row of the savings; NULL: there is none. */
+const struct gm_saving *gm_view_saving(const struct gm_view *view);
+
+#endif

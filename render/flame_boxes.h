@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A flame graph as boxes: callers above callees, widths to scale. Both the picture and the SVG are made of them.
+ */
+#ifndef GM_RENDER_FLAME_BOXES_H
+#define GM_RENDER_FLAME_BOXES_H
+
+#include "analyze/report/report.h"
+#include "render/display.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gm_flame_box {
+    uint32_t node;
+    uint32_t row;    /* 0 is the root's */
+    double x, width; /* in shares of the root: 0 to 1 */
+};
+struct gm_flame_boxes {
+    struct gm_flame_box *v; /* row after row, from the left; owned by the arena */
+    size_t n;
+    uint32_t rows;
+    size_t narrow;    /* nodes left out because they, or what is above them, are too narrow */
+    uint32_t deepest; /* row of the deepest node of the flame that is wide enough to be seen */
+};
+/* The boxes of at least `least` width in the first `most_rows` rows. false: there is no memory. */
+bool gm_flame_boxes_of(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame, double least,
+                       uint32_t most_rows);
+
+/* The fill of a frame: its category's colour; that of a frame which is not Python is paler. */
+uint32_t gm_flame_color(const struct gm_flame_node *node);
+/* "forward  model/attention.py:88" as in a call site; the plain name if there is no file. */
+const char *gm_flame_label(struct gm_arena *arena, const struct gm_flame_node *node);
+/* As much of it as fits into `room`, in small text: function and path, function and file, the function, its beginning.
+ * "" (and display->failed) if there is no memory. */
+const char *gm_flame_fitting(struct gm_display *display, const struct gm_flame_node *node, double room);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flamegraph.svg. Every name comes from the file and may be anything: it is only ever written by put_escaped. The
+ * script is constant, reads what is in the document, and writes text and numbers.
+ */
+#include "render/render.h"
+
+#include "analyze/base/size.h"
+#include "analyze/base/utf8.h"
+#include "render/flame_boxes.h"
+#include "render/layout.h"
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/theme.h"
+#include "render/traced.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { WIDTH = 1200, PAD = 12, INNER = WIDTH - 2 * PAD, ROW = 18, TOP = 86, MOST_ROWS = 400, MOST_BOXES = 8000 };
+
+/* Text and attribute values. Characters that XML does not allow, even escaped, become U+FFFD. */
+static void put_escaped(struct gm_text *out, const char *s)
+{
+    for (size_t i = 0, n = strlen(s); i < n;) {
+        uint32_t code = 0;
+        size_t length = gm_utf8_decode(s + i, n - i, &code);
+        if (length == 0 || code < 0x20 || code == 0x7f || code == 0xfffe || code == 0xffff)
+            gm_text_add(out, "\xef\xbf\xbd");
+        else if (code == '&')
+            gm_text_add(out, "&amp;");
+        else if (code == '<')
+            gm_text_add(out, "&lt;");
+        else if (code == '>')
+            gm_text_add(out, "&gt;");
+        else if (code == '"')
+            gm_text_add(out, "&quot;");
+        else if (code == '\'')
+            gm_text_add(out, "&#39;");
+        else
+            gm_text_add_bytes(out, s + i, length);
+        i += length > 0 ? length : 1;
+    }
+}
+
+/* A number of hundredths, without a locale. */
+static void put_hundredths(struct gm_text *out, double value)
+{
+    uint64_t n = (uint64_t)(value * 100 + 0.5);
+    gm_text_printf(out, "%" PRIu64 ".%02u", n / 100, (unsigned)(n % 100));
+}
+
+static void put_millionths(struct gm_text *out, double value)
+{
+    uint64_t n = (uint64_t)(value * 1e6 + 0.5);
+    gm_text_printf(out, "%" PRIu64 ".%06u", n / 1000000, (unsigned)(n % 1000000));
+}
+
+static const char style[] =
+    "<style>\n"
+    "text{font:11px 'DejaVu Sans',Verdana,sans-serif;fill:#1f2328;white-space:pre}\n"
+    ".t{font-size:19px;font-weight:bold}.s{font-size:12px;fill:#59636e}.k{font-size:12px;cursor:pointer;fill:#2b6cb0;"
+    "display:none}\n"
+    ".b rect{stroke:#fff;stroke-width:.6}.b:hover rect{stroke:#1f2328;stroke-width:1}.b text{pointer-events:none}\n"
+    ".m rect{stroke:#b42318!important;stroke-width:2!important}.w text{fill:#fff}\n"
+    "</style>\n";
+
+/* Zoom on a click, search for a part of a name. Without it the graph is whole, and browsers show the titles. */
+static const char script[] =
+    "<script><![CDATA[\n"
+    "(function(){'use strict';\n"
+    "var pad=12,inner=1176,boxes=Array.prototype.slice.call(document.querySelectorAll('g.b'));\n"
+    "function num(g,a){return parseFloat(g.getAttribute(a));}\n"
+    "function name(g){return g.children[0].textContent.split('\\n')[0];}\n"
+    "function fit(s,w){var n=Math.floor((w-8)/6.6);if(n<3)return '';return s.length<=n?s:s.slice(0,n-1)+'\\u2026';}\n"
+    "function show(x0,w0){boxes.forEach(function(g){\n"
+    " var x=num(g,'data-x'),w=num(g,'data-w'),a=Math.max(x,x0),b=Math.min(x+w,x0+w0);\n"
+    " if(b-a<w0*2e-4){g.style.display='none';return;}\n"
+    " g.style.display='';var px=pad+(a-x0)/w0*inner,pw=(b-a)/w0*inner,r=g.children[1],t=g.children[2];\n"
+    " r.setAttribute('x',px);r.setAttribute('width',pw);t.setAttribute('x',px+4);t.textContent=fit(name(g),pw);});\n"
+    " document.getElementById('reset').style.display=w0<1?'inline':'none';}\n"
+    "boxes.forEach(function(g){g.addEventListener('click',function(){show(num(g,'data-x'),num(g,'data-w'));});\n"
+    " g.style.cursor='pointer';});\n"
+    "document.getElementById('reset').addEventListener('click',function(){show(0,1);});\n"
+    "var find=document.getElementById('find');find.style.display='inline';\n"
+    "find.addEventListener('click',function(){\n"
+    " var s=window.prompt('Part of a function or file name (empty: none)','');if(s===null)return;s=s.toLowerCase();\n"
+    " var hit=[],sum=0,n=0;boxes.forEach(function(g){\n"
+    "  var is=s!==''&&name(g).toLowerCase().indexOf(s)>=0;g.classList.toggle('m',is);if(!is)return;n++;\n"
+    "  var x=num(g,'data-x'),w=num(g,'data-w');\n"
+    "  if(!hit.some(function(h){return x>=h[0]-1e-9&&x+w<=h[1]+1e-6;})){hit.push([x,x+w]);sum+=w;}});\n"
+    " document.getElementById('found').textContent=s===''?'':n+' frames match: '+(100*sum).toFixed(1)+'% of the "
+    "bytes';});\n"
+    "})();\n"
+    "]]></script>\n";
+
+static void put_text(struct gm_text *out, const char *class, int x, int y, const char *text)
+{
+    gm_text_printf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
+    put_escaped(out, text);
+    gm_text_add(out, "</text>\n");
+}
+
+static void put_box(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
+                    const struct gm_flame_box *box)
+{
+    const struct gm_flame_node *node = &flame->nodes[box->node];
+    const bool is_root = box->node == 0;
+    const char *label = is_root ? "all" : gm_flame_label(&scratch->arena, node);
+    if (label == NULL) {
+        out->failed = true;
+        return;
+    }
+    const uint32_t color = is_root ? GM_GRID : gm_flame_color(node);
+    const double width = box->width * INNER;
+    const int y = TOP + ROW * (int)box->row;
+    char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
+    gm_text_printf(out, "<g class=\"b%s\" data-x=\"", gm_text_color_on(color) == GM_PAPER ? " w" : "");
+    put_millionths(out, box->x);
+    gm_text_add(out, "\" data-w=\"");
+    put_millionths(out, box->width);
+    gm_text_add(out, "\"><title>");
+    put_escaped(out, label);
+    gm_percent_text(percent, node->bytes, flame->nodes[0].bytes);
+    gm_text_printf(out, "\n%s (", gm_size_format(size, node->bytes));
+    put_escaped(out, percent); /* "<0.1%" */
+    gm_text_printf(out, ") in %s block%s", gm_exact_text(blocks, node->blocks), node->blocks == 1 ? "" : "s");
+    if (node->self_bytes > 0 && node->self_bytes < node->bytes)
+        gm_text_printf(out, "\nmade here: %s", gm_size_format(size, node->self_bytes));
+    gm_text_add(out, "</title><rect x=\"");
+    put_hundredths(out, PAD + box->x * INNER);
+    gm_text_printf(out, "\" y=\"%d\" width=\"", y);
+    put_hundredths(out, width);
+    gm_text_printf(out, "\" height=\"%d\" fill=\"#%06" PRIx32 "\"/><text x=\"", ROW - 1, color);
+    put_hundredths(out, PAD + box->x * INNER + 4);
+    gm_text_printf(out, "\" y=\"%d\">", y + 13);
+    const double least = 24;
+    if (is_root)
+        put_escaped(out, gm_display_printf(scratch, "all: %s requested in %s blocks", gm_size_format(size, node->bytes),
+                                           blocks));
+    else if (width >= least)
+        put_escaped(out, gm_flame_fitting(scratch, node, width - 8));
+    gm_text_add(out, "</text></g>\n");
+}
+
+static void put_head(struct gm_text *out, struct gm_display *scratch, const struct gm_report *report,
+                     const struct gm_traced *traced, uint32_t rows)
+{
+    const int height = TOP + ROW * (int)(rows > 0 ? rows : 1) + 40;
+    gm_text_printf(out,
+                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+                   "xml:space=\"preserve\">\n",
+                   WIDTH, height, WIDTH, height);
+    gm_text_add(out, style);
+    gm_text_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", WIDTH, height);
+    put_text(out, "t", PAD, 30, "Flame graph of the peak");
+    const char *name = gm_shorten_end(scratch, gm_name(report->run_name), 500, GM_TEXT_BODY, GM_REGULAR);
+    put_text(out, "s", PAD, 52, gm_display_printf(scratch, "Run %s", name));
+    put_text(out, "s", PAD, 70,
+             traced == NULL ? "The snapshot has no trace: its history was not recorded."
+                            : gm_display_printf(scratch, "%s. Callers above what they call; widths are to scale.",
+                                                gm_peak_line(scratch, report, traced)));
+    gm_text_printf(out,
+                   "<text class=\"k\" id=\"find\" x=\"%d\" y=\"30\">Search</text>\n"
+                   "<text class=\"k\" id=\"reset\" x=\"%d\" y=\"30\">Show all</text>\n"
+                   "<text class=\"s\" id=\"found\" x=\"%d\" y=\"52\"></text>\n",
+                   WIDTH - 70, WIDTH - 150, WIDTH - 320);
+}
+
+/* Boxes down to a fraction of a pixel, wider ones only if there are too many. */
+static bool boxes_of(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame)
+{
+    double least = 0.4 / INNER;
+    do {
+        if (!gm_flame_boxes_of(boxes, arena, flame, least, MOST_ROWS))
+            return false;
+        least *= 2;
+    } while (boxes->n > MOST_BOXES && least < 1);
+    return true;
+}
+
+enum gm_status gm_flamegraph_svg(struct gm_text *out, const struct gm_report *report, struct gm_error *err)
+{
+    struct gm_display scratch = {0}; /* its arena */
+    struct gm_traced traced;
+    struct gm_flame_boxes boxes = {.n = 0};
+    const bool has_trace = gm_traced_highest(report, &traced);
+    if (has_trace && !boxes_of(&boxes, &scratch.arena, &traced.timeline->flame))
+        scratch.failed = true;
+    put_head(out, &scratch, report, has_trace ? &traced : NULL, boxes.rows);
+    for (size_t i = 0; i < boxes.n && !scratch.failed && !out->failed; i++)
+        put_box(out, &scratch, &traced.timeline->flame, &boxes.v[i]);
+    const int foot = TOP + ROW * (int)(boxes.rows > 0 ? boxes.rows : 1) + 20;
+    char number[GM_NUMBER_TEXT];
+    const size_t levels = boxes.n > 0 ? boxes.deepest + 1 - boxes.rows : 0;
+    const char *left_out = "";
+    if (boxes.narrow > 0)
+        left_out =
+            gm_display_printf(&scratch, "%s frames are too narrow to be shown. ", gm_exact_text(number, boxes.narrow));
+    if (levels > 0)
+        left_out =
+            gm_display_printf(&scratch, "%s%s deeper levels are left out.", left_out, gm_exact_text(number, levels));
+    if (boxes.narrow > 0 || levels > 0)
+        put_text(out, "s", PAD, foot, left_out);
+    gm_text_add(out, script);
+    gm_text_add(out, "</svg>\n");
+    const bool failed = scratch.failed || out->failed;
+    out->failed |= failed;
+    gm_display_free(&scratch);
+    return failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for " GM_FLAMEGRAPH_SVG) : GM_OK;
+}

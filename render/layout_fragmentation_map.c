@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fragmentation_map: the largest segments at the end with their blocks, to scale.
+ */
+#include "render/layout.h"
+
+#include "analyze/base/size.h"
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/page.h"
+#include "render/segment_rows.h"
+#include "render/theme.h"
+#include "render/traced.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CATEGORIES = 64, LEGEND_ROWS = 20 };
+static const double bar_x = 206, bar_width = 480, label_x = 694, bar_height = 15, pitch = 19;
+
+/* ---- what the colours mean -----------------------------------------------------------------------------------------
+ */
+
+/* Bytes by category, over all rows drawn. */
+struct tally {
+    struct gm_piece categories[MOST_CATEGORIES];
+    size_t n;
+    uint64_t others, free, pending, total;
+};
+
+static void count_block(struct tally *t, const struct gm_map_block *block)
+{
+    t->total = gm_sum(t->total, block->bytes);
+    if (block->state == 0) {
+        t->free = gm_sum(t->free, block->bytes);
+        return;
+    }
+    if (block->state == 2) {
+        t->pending = gm_sum(t->pending, block->bytes);
+        return;
+    }
+    const char *name = gm_name(block->category);
+    size_t k = 0;
+    while (k < t->n && t->categories[k].name != name &&
+           (t->categories[k].fill.color != block->color || strcmp(t->categories[k].name, name) != 0))
+        k++;
+    if (k == MOST_CATEGORIES) {
+        t->others = gm_sum(t->others, block->bytes);
+        return;
+    }
+    if (k == t->n)
+        t->categories[t->n++] = (struct gm_piece){name, 0, gm_solid(block->color)};
+    t->categories[k].bytes = gm_sum(t->categories[k].bytes, block->bytes);
+}
+
+static int largest_first(const void *left, const void *right)
+{
+    const struct gm_piece *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void draw_legend(struct gm_page *page, struct tally *t)
+{
+    struct gm_piece parts[LEGEND_ROWS + 2];
+    const struct gm_map_block cached = {.state = 0}, pending = {.state = 2};
+    size_t n = 0;
+    qsort(t->categories, t->n, sizeof *t->categories, largest_first);
+    parts[n++] = (struct gm_piece){"Free (cached)", t->free, gm_map_fill(&cached)};
+    if (t->pending > 0)
+        parts[n++] = (struct gm_piece){"Pending", t->pending, gm_map_fill(&pending)};
+    for (size_t i = 0; i < t->n && i < LEGEND_ROWS; i++)
+        parts[n++] = t->categories[i];
+    gm_page_section(page, "What the colours mean", "bytes: in the segments shown");
+    page->y += gm_legend(page->display, page->y, 2, parts, n, t->total);
+    uint64_t rest = t->others;
+    for (size_t i = LEGEND_ROWS; i < t->n; i++)
+        rest = gm_sum(rest, t->categories[i].bytes);
+    char size[GM_SIZE_TEXT];
+    if (rest > 0)
+        gm_page_note(page, gm_display_printf(page->display, "Smaller categories, in their own colours: %s together",
+                                             gm_size_format(size, rest)));
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t used_in(const struct gm_map_segment *segment)
+{
+    uint64_t used = 0;
+    for (size_t i = 0; i < segment->block_count; i++)
+        if (segment->blocks[i].state != 0)
+            used = gm_sum(used, segment->blocks[i].bytes);
+    return used;
+}
+
+static const char *pool_text(struct gm_display *d, const struct gm_map_segment *segment)
+{
+    return segment->stream_number == 0
+               ? gm_name(segment->pool)
+               : gm_display_printf(d, "%s, stream %" PRIu32, gm_name(segment->pool), segment->stream_number);
+}
+
+/* At the left which segment it is, at the right what it belongs to and how full it is. */
+static void label_row(struct gm_display *d, const struct gm_segment_map *map, const struct gm_map_row *row, double y)
+{
+    const struct gm_map_segment *segment = &map->segments[row->first];
+    const struct gm_map_segment *last = &map->segments[row->first + row->count - 1];
+    struct gm_style end = gm_style_note;
+    end.anchor = GM_ANCHOR_END;
+    end.color = GM_INK;
+    char size[GM_SIZE_TEXT], small[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
+    if (row->offset > 0) {
+        end.color = GM_MUTED;
+        gm_put_between(d, GM_PAGE_LEFT, bar_x - 8, y, end,
+                       gm_display_printf(d, "+ %s", gm_size_format(size, row->offset)));
+        return;
+    }
+    gm_size_format(size, segment->bytes);
+    uint64_t used = used_in(segment);
+    if (row->count == 1) {
+        gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, y, gm_style_note,
+                       gm_display_printf(d, "0x%" PRIx64, segment->address));
+        gm_put_between(d, bar_x - 72, bar_x - 8, y, end, size);
+    } else {
+        for (size_t i = 1; i < row->count; i++)
+            used = gm_sum(used, used_in(segment + i));
+        const char *text = last->bytes == segment->bytes ? gm_display_printf(d, "%zu segments of %s", row->count, size)
+                                                         : gm_display_printf(d, "%zu: %s to %s", row->count, size,
+                                                                             gm_size_format(small, last->bytes));
+        gm_put_between(d, GM_PAGE_LEFT, bar_x - 8, y, end, text);
+    }
+    uint64_t total = row->count == 1 ? segment->bytes : row->bytes;
+    gm_percent_text(percent, used, total);
+    bool is_one_pool = true;
+    for (size_t i = 1; i < row->count; i++)
+        is_one_pool &= strcmp(gm_name(segment[i].pool), gm_name(segment->pool)) == 0 &&
+                       segment[i].stream_number == segment->stream_number;
+    gm_put_between(d, label_x, GM_PAGE_RIGHT - 44, y, gm_style_note,
+                   is_one_pool ? pool_text(d, segment) : "several pools");
+    gm_put_between(d, GM_PAGE_RIGHT - 42, GM_PAGE_RIGHT, y, end, percent);
+}
+
+static void draw_row(struct gm_display *d, const struct gm_segment_map *map, const struct gm_map_rows *rows,
+                     const struct gm_map_row *row, double y)
+{
+    double x = bar_x;
+    for (size_t i = 0; i < row->count; i++) {
+        const struct gm_map_segment *segment = &map->segments[row->first + i];
+        const uint64_t bytes = row->count == 1 ? row->bytes : segment->bytes;
+        const double width = fmax(bar_width * ((double)bytes / (double)rows->per_row), 1.0 / GM_DISPLAY_SCALE);
+        if (bytes > 0 && x + width <= bar_x + bar_width + 1)
+            gm_map_draw(d, segment, row->offset, bytes, x, y, fmin(width, bar_x + bar_width - x), bar_height);
+        x += bytes > 0 ? width + GM_MAP_GAP : 0;
+    }
+}
+
+static void note_rest(struct gm_page *page, const struct gm_segment_map *map, const struct gm_map_rows *rows)
+{
+    uint64_t bytes = map->rest_bytes;
+    for (size_t i = rows->segments; i < map->segment_count; i++)
+        bytes = gm_sum(bytes, map->segments[i].bytes);
+    const size_t more = map->segment_total > rows->segments ? map->segment_total - rows->segments : 0;
+    char number[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
+    if (more > 0)
+        gm_page_note(page,
+                     gm_display_printf(page->display, "+ %s more segment%s, none larger than these: %s",
+                                       gm_exact_text(number, more), more == 1 ? "" : "s", gm_size_format(size, bytes)));
+}
+
+static void draw_device(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced,
+                        size_t most, struct tally *tally)
+{
+    const struct gm_segment_map *map = &traced->timeline->map;
+    struct gm_display *d = page->display;
+    const struct gm_map_rows rows = gm_map_rows_of(map, most, bar_width);
+    char count[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
+    const char *heading = report->device_count > 1
+                              ? gm_display_printf(d, "Device %" PRId64 ": segments at the end", traced->device->device)
+                              : "Segments at the end of the trace";
+    gm_page_section(page, heading,
+                    rows.n == 0 ? NULL
+                                : gm_display_printf(d, "%zu of %s, largest first; a whole row is %s", rows.segments,
+                                                    gm_exact_text(count, map->segment_total),
+                                                    gm_size_format(size, rows.per_row)));
+    if (rows.n == 0) {
+        gm_page_empty(page, map->segment_total == 0 ? "Nothing was reserved at the end." : "No segment has any bytes.");
+        return;
+    }
+    struct gm_style end = gm_style_note;
+    end.anchor = GM_ANCHOR_END;
+    gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, page->y, gm_style_note, "address");
+    gm_put_between(d, bar_x - 72, bar_x - 8, page->y, end, "size");
+    gm_put_between(d, label_x, GM_PAGE_RIGHT - 44, page->y, gm_style_note, "pool, stream");
+    gm_put_between(d, GM_PAGE_RIGHT - 42, GM_PAGE_RIGHT, page->y, end, "in use");
+    page->y += 11;
+    for (size_t i = 0; i < rows.n; i++) {
+        label_row(d, map, &rows.v[i], page->y + bar_height / 2);
+        draw_row(d, map, &rows, &rows.v[i], page->y);
+        page->y += pitch;
+    }
+    for (size_t i = 0; i < rows.segments; i++)
+        for (size_t b = 0; b < map->segments[i].block_count; b++)
+            count_block(tally, &map->segments[i].blocks[b]);
+    note_rest(page, map, &rows);
+    page->y += 18;
+}
+
+void gm_layout_fragmentation_map(struct gm_display *display, const struct gm_report *report)
+{
+    struct gm_page page = gm_page_begin(display, report, "Fragmentation map");
+    const struct gm_traced_devices devices = gm_traced_devices(report);
+    struct tally tally = {.n = 0};
+    if (devices.n == 0) {
+        gm_page_section(&page, "Segments at the end", NULL);
+        gm_page_empty(&page, "The snapshot has no trace: its history was not recorded.");
+        gm_page_end(&page);
+        return;
+    }
+    const size_t most = devices.n == 1 ? GM_MAP_MOST_ROWS : devices.n <= 4 ? 16 : 10;
+    for (size_t i = 0; i < devices.n; i++)
+        draw_device(&page, report, &devices.v[i], most, &tally);
+    gm_traced_note_hidden(&page, &devices);
+    page.y += devices.hidden > 0 ? 18 : 0;
+    if (tally.total > 0)
+        draw_legend(&page, &tally);
+    gm_page_end(&page);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tick labels of a timeline: round times (or event numbers), and below each the number of the first event from there
+ * on.
+ */
+#include "render/timeline_plot.h"
+
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/theme.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_TICKS = 8 };
+
+/* A unit of time and how it is called. */
+struct unit {
+    double us;
+    const char *name;
+};
+
+static struct unit unit_for(double us)
+{
+    static const struct unit units[] = {{1, "us"}, {1e3, "ms"}, {1e6, "s"}, {60e6, "min"}, {3600e6, "h"}};
+    size_t i = 0;
+    while (i + 1 < sizeof units / sizeof *units && us > (units[i + 1].us > 1e6 ? 2 : 1) * units[i + 1].us)
+        i++;
+    return units[i];
+}
+
+/* A round step (1, 2, 5 times a power of ten) that gives at most MOST_TICKS of them. */
+static double step_for(double end)
+{
+    static const double factors[] = {1, 2, 5};
+    double ten = 1;
+    while (end / (5 * ten) > MOST_TICKS)
+        ten *= 10;
+    while (ten > 1e-3 && end / (ten / 10 * 5) <= MOST_TICKS)
+        ten /= 10;
+    for (int i = 0; i < 3; i++)
+        if (end / (factors[i] * ten) <= MOST_TICKS)
+            return factors[i] * ten;
+    return 5 * ten;
+}
+
+/* "0.5 s": three decimals at most, none idle. */
+static void time_text(char out[GM_NUMBER_TEXT], double value, const char *unit)
+{
+    const double thousandths = fmin(round(value * 1000), 9e18);
+    const uint64_t n = (uint64_t)thousandths, rest = n % 1000;
+    char whole[GM_NUMBER_TEXT];
+    gm_count_text(whole, n / 1000);
+    if (rest == 0)
+        snprintf(out, GM_NUMBER_TEXT, "%.20s %s", whole, unit);
+    else if (rest % 100 == 0)
+        snprintf(out, GM_NUMBER_TEXT, "%.20s.%u %s", whole, (unsigned)rest / 100, unit);
+    else if (rest % 10 == 0)
+        snprintf(out, GM_NUMBER_TEXT, "%.20s.%02u %s", whole, (unsigned)rest / 10, unit);
+    else
+        snprintf(out, GM_NUMBER_TEXT, "%.20s.%03u %s", whole, (unsigned)rest, unit);
+}
+
+/* The first event at or after a place on the axis; the number of events, if there is none. */
+static uint64_t event_at(const struct gm_curve *curve, double x)
+{
+    uint64_t end = 0;
+    size_t i = (size_t)(x / curve->x_end * (double)curve->column_count);
+    for (; i < curve->column_count; i++)
+        if (curve->columns[i].first_event <= curve->columns[i].last_event)
+            return curve->columns[i].first_event;
+    for (i = curve->column_count; i > 0 && end == 0; i--)
+        if (curve->columns[i - 1].first_event <= curve->columns[i - 1].last_event)
+            end = curve->columns[i - 1].last_event + 1;
+    return end;
+}
+
+static void caption(const struct gm_plot *plot, double y, const char *text)
+{
+    struct gm_style style = gm_style_note;
+    style.anchor = GM_ANCHOR_END;
+    gm_put_between(plot->display, GM_PAGE_LEFT - 8, GM_PLOT_X - 26, y, style, text);
+}
+
+double gm_plot_ticks(const struct gm_plot *plot)
+{
+    const struct gm_curve *curve = plot->curve;
+    const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
+    const double line = 15, first = plot->bottom + 13, end = curve->x_end > 0 ? curve->x_end : 1;
+    const struct unit unit = curve->is_by_time ? unit_for(end) : (struct unit){1, ""};
+    const double step = fmax(step_for(end / unit.us), curve->is_by_time ? 0 : 1);
+    const double room =
+        fmin(GM_PLOT_WIDTH * step * unit.us / end - 6, 2 * (GM_DISPLAY_WIDTH - GM_PLOT_X - GM_PLOT_WIDTH));
+    for (unsigned i = 0; i <= MOST_TICKS; i++) {
+        const double at = step * i * unit.us, x = GM_PLOT_X + GM_PLOT_WIDTH * at / end;
+        char text[GM_NUMBER_TEXT];
+        if (at > end * (1 + 1e-9))
+            break;
+        gm_display_line(plot->display, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
+        double y = first;
+        if (curve->is_by_time) {
+            time_text(text, step * i, unit.name);
+            gm_put(plot->display, x, y, room, style, text);
+            y += line;
+        }
+        const uint64_t event = curve->is_by_time ? event_at(curve, fmin(at, end)) : (uint64_t)fmin(at, 9e18);
+        gm_put(plot->display, x, y, room, style, gm_count_text(text, event));
+    }
+    if (curve->is_by_time)
+        caption(plot, first, "time");
+    caption(plot, curve->is_by_time ? first + line : first, "event");
+    return 13 + line * (curve->is_by_time ? 2 : 1);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One device's memory over time: the plot itself (timeline_plot.c), the two rows of tick labels below it
+ * (timeline_axis.c), and what is marked above and on it (timeline_marks.c).
+ */
+#ifndef GM_RENDER_TIMELINE_PLOT_H
+#define GM_RENDER_TIMELINE_PLOT_H
+
+#include "render/axis.h"
+#include "render/layers.h"
+
+/* As many pixels as a curve has columns at most, so that a column is a pixel. */
+#define GM_PLOT_X 94.0
+#define GM_PLOT_WIDTH 750.0
+enum { GM_PLOT_PIXELS = 1500 };
+
+struct gm_plot {
+    struct gm_display *display;
+    const struct gm_traced *traced;
+    const struct gm_curve *curve; /* with columns */
+    double top, bottom;           /* of the plot's area */
+    struct gm_axis axis;
+};
+
+/* Colours that are not of categories. */
+#define GM_RESERVED_LINE 0x1f2328U
+#define GM_OOM_LINE 0xb42318U
+
+/* The axis that all curves of the device fit under. */
+struct gm_axis gm_plot_axis(const struct gm_traced *traced);
+/* Grid, layers, what is pending and cached, the line of what is reserved. */
+void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers);
+/* What the plot's fills and lines mean, beside the categories. */
+void gm_plot_keys(struct gm_page *page, bool has_pending);
+bool gm_plot_has_pending(const struct gm_curve *curve);
+
+/* Where an event is drawn: in the middle of its column; GM_REPORT_NONE is the left edge. */
+double gm_plot_x_of_event(const struct gm_plot *plot, uint64_t event);
+/* Where a moment lies on the axis, to draw what begins or ends there. */
+double gm_plot_x_of(const struct gm_plot *plot, uint64_t event, uint64_t time_us);
+double gm_plot_y_of(const struct gm_plot *plot, uint64_t bytes);
+
+/* Tick labels below the plot: time, then events. Returns their height. */
+double gm_plot_ticks(const struct gm_plot *plot);
+
+/* What stands above the plot: labels of the marks, bands. Their heights depend on what there is. */
+double gm_plot_marks_height(const struct gm_traced *traced);
+/* Draws it from `y` on, down to plot->top, and the marks inside of the plot. */
+void gm_plot_marks(const struct gm_plot *plot, double y);
+
+#endif

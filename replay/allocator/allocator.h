@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * PyTorch's native CUDA caching allocator for one device, decision by decision
+ * (c10/cuda/CUDACachingAllocator.cpp): rounding, best fit, split, merge, expandable segments, retries, garbage
+ * collection, out of memory; with the statistics of memory_stats(). It chooses addresses in an address space
+ * (replay/space) and gets memory from a device (device.h).
+ *
+ * Invariants (gm_allocator_check), besides the space's:
+ *   - every free block is in the free set of its pool and stream, and nothing else is;
+ *   - total is the sum of the bytes got from the device;
+ *   - every expandable range lies in one reservation of its pool and stream.
+ */
+#ifndef GM_REPLAY_ALLOCATOR_H
+#define GM_REPLAY_ALLOCATOR_H
+
+#include "analyze/base/vec.h"
+#include "replay/allocator/conf.h"
+#include "replay/allocator/device.h"
+#include "replay/allocator/free_set.h"
+#include "replay/allocator/stats.h"
+#include "replay/space/space.h"
+
+/* What the allocator reports while it works: the events of a trace. */
+enum gm_allocator_event {
+    GM_EVENT_ALLOC,
+    GM_EVENT_FREE_REQUESTED,
+    GM_EVENT_FREE_COMPLETED,
+    GM_EVENT_SEGMENT_ALLOC,
+    GM_EVENT_SEGMENT_FREE,
+    GM_EVENT_SEGMENT_MAP,
+    GM_EVENT_SEGMENT_UNMAP,
+    GM_EVENT_OOM
+};
+struct gm_allocator_sink {
+    void *self;
+    /* `address` of GM_EVENT_OOM: the device's free bytes. `size` as a trace records it. `owner`: of events of blocks.
+     */
+    void (*put)(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
+                uint8_t pool, uint32_t owner);
+};
+
+struct gm_allocator_bin { /* free blocks of one stream in a pool */
+    uint32_t stream;
+    struct gm_free_set set;
+};
+struct gm_allocator_pool {
+    uint64_t id_first, id_second; /* (0,0): the default pools */
+    bool is_small;
+    bool is_freeable;                            /* private, and nobody uses it any more */
+    uint64_t searches;                           /* the clock of garbage collection */
+    struct GM_VEC(struct gm_allocator_bin) bins; /* by stream handle as an unsigned number */
+};
+struct gm_reservation_row {
+    uint64_t address, size;
+    uint32_t stream;
+    uint8_t pool;
+};
+
+struct gm_allocator {
+    struct gm_conf conf;
+    const struct gm_device *device;
+    const struct gm_allocator_sink *sink; /* may be NULL */
+    struct gm_space space;
+    struct GM_VEC(int64_t) handles; /* [stream number]: the CUDA stream's handle */
+    struct GM_VEC(struct gm_allocator_pool) pools;
+    struct GM_VEC(struct gm_reservation_row) reservations; /* ascending */
+    struct GM_VEC(uint64_t) requested;                     /* [block]: bytes asked for */
+    struct GM_VEC(uint64_t) gc_base;                       /* [block] */
+    struct GM_VEC(uint32_t) pending; /* blocks in the order of their frees, among them some that are done */
+    uint64_t total;                  /* bytes got from the device */
+    uint64_t limit;                  /* from per_process_memory_fraction; UINT64_MAX: none */
+    struct gm_stats stats;
+    bool has_no_memory; /* of this machine: the allocator is not to be used any further */
+    bool has_failed;    /* the device failed */
+};
+
+/* An allocator that has nothing. `device` and `sink` must outlive it. */
+void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const struct gm_device *device,
+                       const struct gm_allocator_sink *sink);
+void gm_allocator_free(struct gm_allocator *a);
+
+/* The numbers of a stream and of a pool, made when they are new; at most 255 pools. UINT32_MAX or 255: no memory. */
+uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle);
+uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small);
+
+/* torch's malloc: `requested` bytes on a stream, from the default pools or the private pool (id_first, id_second).
+ * Returns the block, whose owner in the space is `owner`, or GM_SPACE_NONE: out of memory (stats.num_ooms says so),
+ * has_no_memory or has_failed. A request to a private pool does not make the default ones give memory back: a capture
+ * may be under way. */
+uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
+                             uint64_t id_second, uint32_t owner);
+/* free(): without other streams' uses both at once; else the second when they are done. A retry waits for them: the
+ * sink then hears GM_EVENT_FREE_COMPLETED before it is asked for. */
+void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block);
+void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block);
+/* torch.cuda.empty_cache(). */
+void gm_allocator_empty_cache(struct gm_allocator *a);
+
+/* Places what is there already, without events: a segment, then the blocks in it in ascending order. */
+bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint8_t pool,
+                                bool is_expandable);
+uint32_t gm_allocator_adopt_block(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
+                                  uint32_t owner, bool is_pending);
+
+/* For those who follow a trace. Puts a block where the trace has it, whatever the model would choose; GM_SPACE_NONE if
+ * nothing free is there. Gives [address, address + size) back to the device: a whole segment, or mapped pages; false if
+ * it is not free. */
+uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
+                            uint32_t owner);
+bool gm_allocator_give_back(struct gm_allocator *a, uint64_t address, uint64_t size);
+
+bool gm_allocator_check(const struct gm_allocator *a, const char **why);
+
+#endif

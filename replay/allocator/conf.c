@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/allocator/conf.h"
+
+#include "analyze/base/size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct gm_conf gm_conf_default(void)
+{
+    return (struct gm_conf){.rules = gm_rules_default(),
+                            .max_non_split_rounding = 20 * GM_MIB,
+                            .memory_fraction = 1,
+                            .backend = GM_BACKEND_NATIVE};
+}
+
+/* ---- tokens -------------------------------------------------------------------------------------------------------
+ */
+
+enum { TOKEN = 64, TOKENS = 256 };
+
+/* A word, or one of , : [ ] */
+struct token {
+    char text[TOKEN];
+    size_t offset;
+};
+struct parser {
+    struct token tokens[TOKENS];
+    size_t count, at;
+    struct gm_conf conf; /* what has been read so far */
+    uint64_t large_mib;
+    bool has_max_non_split;
+    struct gm_error *err;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_mark(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == ']';
+}
+
+static enum gm_status split(struct parser *p, const char *text, size_t length)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (is_blank(text[i]))
+            continue;
+        bool is_new = is_mark(text[i]) || n == 0;
+        if (is_new && p->count == TOKENS)
+            return gm_fail(p->err, GM_E_USAGE, i, "allocator settings: more than %d words", TOKENS);
+        if (is_new)
+            p->tokens[p->count++] = (struct token){.offset = i};
+        struct token *t = &p->tokens[p->count - 1];
+        if (n + 1 == TOKEN)
+            return gm_fail(p->err, GM_E_USAGE, t->offset, "allocator settings: a word of more than %d characters",
+                           TOKEN - 1);
+        t->text[is_mark(text[i]) ? 0 : n] = text[i];
+        n = is_mark(text[i]) ? 0 : n + 1;
+    }
+    return GM_OK;
+}
+
+static const struct token *peek(const struct parser *p)
+{
+    static const struct token end = {.text = ""};
+    return p->at < p->count ? &p->tokens[p->at] : &end;
+}
+
+static bool is(const struct token *t, const char *text)
+{
+    return strcmp(t->text, text) == 0;
+}
+
+static enum gm_status complain(const struct parser *p, const char *key, const char *what)
+{
+    const struct token *t = peek(p);
+    size_t offset = p->at < p->count ? t->offset : GM_NO_OFFSET;
+    return gm_fail(p->err, GM_E_USAGE, offset, "allocator settings: %s: %s%s%s%s", key, what,
+                   t->text[0] != '\0' ? ", found '" : "", t->text, t->text[0] != '\0' ? "'" : "");
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------------------
+ */
+
+static enum gm_status read_integer(struct parser *p, const char *key, uint64_t *value)
+{
+    const char *s = peek(p)->text;
+    if (*s < '0' || *s > '9')
+        return complain(p, key, "expects a whole number");
+    *value = 0;
+    for (; *s >= '0' && *s <= '9'; s++) {
+        if (*value > (UINT64_MAX - 9) / 10)
+            return complain(p, key, "the number is too large");
+        *value = *value * 10 + (uint64_t)(*s - '0');
+    }
+    p->at++;
+    return GM_OK;
+}
+
+static enum gm_status read_real(struct parser *p, const char *key, double *value)
+{
+    /* strtod's decimal point depends on the locale: read by hand. */
+    const char *s = peek(p)->text;
+    double unit = 1;
+    bool has_digit = false;
+    *value = 0;
+    for (; *s >= '0' && *s <= '9'; s++, has_digit = true)
+        *value = *value * 10 + (*s - '0');
+    if (*s == '.')
+        for (s++; *s >= '0' && *s <= '9'; s++, has_digit = true)
+            *value += (*s - '0') * (unit /= 10);
+    if (!has_digit)
+        return complain(p, key, "expects a number");
+    p->at++;
+    return GM_OK;
+}
+
+static enum gm_status read_bool(struct parser *p, const char *key, bool *value)
+{
+    if (!is(peek(p), "True") && !is(peek(p), "False"))
+        return complain(p, key, "expects True or False");
+    *value = is(peek(p), "True");
+    p->at++;
+    return GM_OK;
+}
+
+static bool is_power_of_two(uint64_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+static enum gm_status read_divisions(struct parser *p, const char *key, uint32_t *divisions)
+{
+    uint64_t n = 0;
+    size_t at = p->at;
+    enum gm_status status = read_integer(p, key, &n);
+    if (status != GM_OK)
+        return status;
+    if ((n != 0 && !is_power_of_two(n)) || n > 1 << 20) {
+        p->at = at;
+        return complain(p, key, "the number of divisions is not a power of two");
+    }
+    *divisions = (uint32_t)n;
+    return GM_OK;
+}
+
+/* [256:1,512:2,>:4]: the first entry also rules the sizes below it, '>' the ones above the last. */
+static enum gm_status read_divisions_list(struct parser *p, const char *key)
+{
+    uint32_t *slots = p->conf.rules.roundup;
+    unsigned next = 0; /* the slot after the last named one */
+    bool is_first = true;
+    memset(slots, 0, sizeof p->conf.rules.roundup);
+    while (!is(peek(p), "]")) {
+        uint32_t divisions = 0;
+        uint64_t mib = 0;
+        bool is_rest = is(peek(p), ">");
+        enum gm_status status = GM_OK;
+        if (is_rest) {
+            p->at++;
+        } else {
+            size_t at = p->at;
+            status = read_integer(p, key, &mib);
+            if (status == GM_OK && !is_power_of_two(mib)) {
+                p->at = at;
+                return complain(p, key, "an interval's size is not a power of two");
+            }
+        }
+        if (status == GM_OK && !is(peek(p), ":"))
+            status = complain(p, key, "expects ':' between an interval and its divisions");
+        p->at += status == GM_OK;
+        if (status == GM_OK)
+            status = read_divisions(p, key, &divisions);
+        if (status != GM_OK)
+            return status;
+        unsigned slot = is_rest ? next : 0;
+        while (!is_rest && slot + 1 < GM_ROUNDUP_SLOTS && UINT64_C(1) << slot < mib)
+            slot++;
+        unsigned from = is_first && !is_rest ? 0 : slot;
+        from = is_first && is_rest ? 1 : from; /* as PyTorch does it: the first slot stays as it was */
+        unsigned to = is_rest ? GM_ROUNDUP_SLOTS : slot + 1;
+        for (unsigned i = from; i < to; i++)
+            slots[i] = divisions;
+        next = to;
+        is_first = false;
+        if (is(peek(p), ","))
+            p->at++;
+        else if (!is(peek(p), "]"))
+            return complain(p, key, "expects ',' or ']'");
+    }
+    p->at++;
+    return GM_OK;
+}
+
+/* ---- keys -----------------------------------------------------------------------------------------------------------
+ */
+
+typedef enum gm_status read_key(struct parser *p, const char *key);
+
+static enum gm_status read_mib_at_least_large(struct parser *p, const char *key, uint64_t *bytes)
+{
+    uint64_t mib = 0;
+    size_t at = p->at;
+    enum gm_status status = read_integer(p, key, &mib);
+    if (status != GM_OK)
+        return status;
+    if (mib < p->large_mib) {
+        p->at = at;
+        return complain(p, key,
+                        "must not be smaller than the large segment size (20 MiB unless large_segment_size_mb "
+                        "says otherwise)");
+    }
+    *bytes = mib > UINT64_MAX / GM_MIB ? UINT64_MAX : mib * GM_MIB;
+    return GM_OK;
+}
+
+static enum gm_status key_max_split(struct parser *p, const char *key)
+{
+    return read_mib_at_least_large(p, key, &p->conf.rules.max_split);
+}
+
+static enum gm_status key_max_non_split(struct parser *p, const char *key)
+{
+    p->has_max_non_split = true;
+    return read_mib_at_least_large(p, key, &p->conf.max_non_split_rounding);
+}
+
+static enum gm_status key_large_segment(struct parser *p, const char *key)
+{
+    uint64_t mib = 0;
+    size_t at = p->at;
+    enum gm_status status = read_integer(p, key, &mib);
+    if (status != GM_OK)
+        return status;
+    if (mib <= 10 || mib > 1 << 20) {
+        p->at = at;
+        return complain(p, key, "must be more than 10 MiB");
+    }
+    p->conf.rules.large_segment = mib * GM_MIB;
+    return GM_OK;
+}
+
+static enum gm_status key_roundup(struct parser *p, const char *key)
+{
+    if (is(peek(p), "[")) {
+        p->at++;
+        return read_divisions_list(p, key);
+    }
+    uint32_t divisions = 0;
+    enum gm_status status = read_divisions(p, key, &divisions);
+    for (int i = 0; status == GM_OK && i < GM_ROUNDUP_SLOTS; i++)
+        p->conf.rules.roundup[i] = divisions;
+    return status;
+}
+
+static enum gm_status key_gc(struct parser *p, const char *key)
+{
+    size_t at = p->at;
+    enum gm_status status = read_real(p, key, &p->conf.gc_threshold);
+    if (status == GM_OK && !(p->conf.gc_threshold > 0 && p->conf.gc_threshold < 1)) {
+        p->at = at;
+        return complain(p, key, "must be more than 0 and less than 1");
+    }
+    return status;
+}
+
+static enum gm_status key_fraction(struct parser *p, const char *key)
+{
+    size_t at = p->at;
+    enum gm_status status = read_real(p, key, &p->conf.memory_fraction);
+    if (status == GM_OK && p->conf.memory_fraction > 1) {
+        p->at = at;
+        return complain(p, key, "must be from 0 to 1");
+    }
+    return status;
+}
+
+static enum gm_status key_expandable(struct parser *p, const char *key)
+{
+    return read_bool(p, key, &p->conf.expandable_segments);
+}
+
+static enum gm_status key_throw(struct parser *p, const char *key)
+{
+    return read_bool(p, key, &p->conf.throw_on_oom);
+}
+
+static enum gm_status key_backend(struct parser *p, const char *key)
+{
+    if (!is(peek(p), "native") && !is(peek(p), "cudaMallocAsync"))
+        return complain(p, key, "expects native or cudaMallocAsync");
+    p->conf.backend = is(peek(p), "native") ? GM_BACKEND_NATIVE : GM_BACKEND_ASYNC;
+    p->at++;
+    return GM_OK;
+}
+
+static enum gm_status key_ignored_bool(struct parser *p, const char *key)
+{
+    bool unused;
+    return read_bool(p, key, &unused);
+}
+
+static enum gm_status key_threads(struct parser *p, const char *key)
+{
+    uint64_t n = 0;
+    size_t at = p->at;
+    enum gm_status status = read_integer(p, key, &n);
+    if (status == GM_OK && (!is_power_of_two(n) || n > 128)) {
+        p->at = at;
+        return complain(p, key, "must be a power of two, at most 128");
+    }
+    return status;
+}
+
+static enum gm_status key_positive(struct parser *p, const char *key)
+{
+    uint64_t n = 0;
+    size_t at = p->at;
+    enum gm_status status = read_integer(p, key, &n);
+    if (status == GM_OK && n == 0) {
+        p->at = at;
+        return complain(p, key, "must be more than 0");
+    }
+    return status;
+}
+
+static enum gm_status key_any(struct parser *p, const char *key)
+{
+    if (peek(p)->text[0] == '\0')
+        return complain(p, key, "expects a value");
+    p->at++;
+    return GM_OK;
+}
+
+static const struct {
+    const char *key;
+    read_key *read;
+} keys[] = {
+    {"max_split_size_mb", key_max_split},
+    {"max_non_split_rounding_mb", key_max_non_split},
+    {"large_segment_size_mb", key_large_segment},
+    {"roundup_power2_divisions", key_roundup},
+    {"garbage_collection_threshold", key_gc},
+    {"per_process_memory_fraction", key_fraction},
+    {"expandable_segments", key_expandable},
+    {"throw_on_cudamalloc_oom", key_throw},
+    {"backend", key_backend},
+    {"release_lock_on_cudamalloc", key_ignored_bool},
+    {"release_lock_on_hipmalloc", key_ignored_bool},
+    {"graph_capture_record_stream_reuse", key_ignored_bool},
+    {"pinned_use_cuda_host_register", key_ignored_bool},
+    {"pinned_use_hip_host_register", key_ignored_bool},
+    {"pinned_use_background_threads", key_ignored_bool},
+    {"pinned_free_catch_all", key_ignored_bool},
+    {"pinned_num_register_threads", key_threads},
+    {"pinned_reserve_segment_size_mb", key_positive},
+    {"expandable_segments_reserve", key_any},
+    {"roundup_bypass_threshold_mb", key_positive},
+};
+
+static enum gm_status read_pair(struct parser *p)
+{
+    const struct token *name = peek(p);
+    size_t k = 0, n = sizeof keys / sizeof *keys;
+    while (k < n && !is(name, keys[k].key))
+        k++;
+    if (k == n)
+        return gm_fail(p->err, GM_E_USAGE, name->offset, "allocator settings: there is no option '%s'", name->text);
+    p->at++;
+    if (!is(peek(p), ":"))
+        return complain(p, keys[k].key, "expects ':' and a value");
+    p->at++;
+    return keys[k].read(p, keys[k].key);
+}
+
+/* large_segment_size_mb bounds other keys wherever it stands, so it is read first. */
+static enum gm_status read_large_first(struct parser *p)
+{
+    p->large_mib = p->conf.rules.large_segment / GM_MIB;
+    for (p->at = 0; p->at + 2 < p->count + 1; p->at++) {
+        if (!is(peek(p), "large_segment_size_mb"))
+            continue;
+        enum gm_status status = read_pair(p);
+        if (status != GM_OK)
+            return status;
+        p->large_mib = p->conf.rules.large_segment / GM_MIB;
+        break;
+    }
+    if (!p->has_max_non_split)
+        p->conf.max_non_split_rounding = p->conf.rules.large_segment;
+    p->at = 0;
+    return GM_OK;
+}
+
+enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_error *err)
+{
+    struct parser *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    p->conf = *conf;
+    p->err = err;
+    enum gm_status status = split(p, text, length);
+    if (status == GM_OK)
+        status = read_large_first(p);
+    while (status == GM_OK && p->at < p->count) {
+        if (is(peek(p), ",")) { /* PyTorch lets empty entries pass */
+            p->at++;
+            continue;
+        }
+        status = read_pair(p);
+        if (status == GM_OK && p->at < p->count && !is(peek(p), ","))
+            status = complain(p, "after a value", "expects ','");
+    }
+    if (status == GM_OK)
+        *conf = p->conf;
+    free(p);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The allocator's settings, and the text of PYTORCH_ALLOC_CONF: "key:value,key:value", list values as [a:b,c:d]. The
+ * keys, their ranges and what they reject are PyTorch's (c10/core/AllocatorConfig.cpp, 2.10 and later).
+ */
+#ifndef GM_REPLAY_CONF_H
+#define GM_REPLAY_CONF_H
+
+#include "analyze/base/error.h"
+#include "replay/space/rules.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gm_backend { GM_BACKEND_NATIVE, GM_BACKEND_ASYNC };
+
+struct gm_conf {
+    struct gm_rules rules;           /* roundup_power2_divisions, max_split_size, large_segment_size */
+    uint64_t max_non_split_rounding; /* bytes */
+    double gc_threshold;             /* 0: off */
+    double memory_fraction;          /* of the device; 1: no limit */
+    bool expandable_segments;
+    bool throw_on_oom; /* throw_on_cudamalloc_oom */
+    enum gm_backend backend;
+};
+struct gm_conf gm_conf_default(void);
+
+/* Changes *conf by text[0..length). Keys that have no influence on where blocks go (pinned_*, release_lock_...) are
+ * checked and otherwise ignored. GM_E_USAGE with PyTorch's reason in our words; *conf is then unchanged. */
+enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_error *err);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Expandable segments. A reservation is an address range of one pool and stream; the space holds what is mapped of it,
+ * so an unmapped block is a gap between two ranges, or between the last one and the reservation's end.
+ */
+#include "replay/allocator/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t reservations_up_to(const struct gm_allocator *a, uint64_t address)
+{
+    size_t low = 0, high = a->reservations.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (a->reservations.v[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t address)
+{
+    size_t n = reservations_up_to(a, address);
+    struct gm_reservation_row *r = n > 0 ? &a->reservations.v[n - 1] : NULL;
+    return r != NULL && address - r->address < r->size ? r : NULL;
+}
+
+bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row)
+{
+    size_t at = reservations_up_to(a, row.address);
+    if (!GM_VEC_ROOM(&a->reservations, 1))
+        return false;
+    memmove(&a->reservations.v[at + 1], &a->reservations.v[at], (a->reservations.n - at) * sizeof *a->reservations.v);
+    a->reservations.v[at] = row;
+    a->reservations.n++;
+    return true;
+}
+
+/* The index of the first range that begins at or after `address`. */
+static size_t range_from(const struct gm_space *space, uint64_t address)
+{
+    size_t low = 0, high = space->ranges.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->ranges.v[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The end of the unmapped bytes that begin at `address` (which is unmapped) in its reservation. */
+static uint64_t gap_end(const struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address)
+{
+    size_t next = range_from(&a->space, address);
+    uint64_t end = r->address + r->size;
+    return next < a->space.ranges.n && a->space.ranges.v[next].address < end ? a->space.ranges.v[next].address : end;
+}
+
+uint64_t gm_expandable_reach(struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = gm_block(a, block);
+    struct gm_reservation_row *r;
+    uint64_t end = b->address + b->size;
+    if (b->next != GM_SPACE_NONE || !b->is_expandable || (r = gm_reservation_of(a, b->address)) == NULL ||
+        end >= r->address + r->size)
+        return b->size;
+    return gap_end(a, r, end) - b->address;
+}
+
+/* Bytes from `from` on that are free or unmapped, counted until they are enough. `from` begins a gap or a free block.
+ */
+static bool has_room(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t from, uint64_t rounded)
+{
+    uint64_t end = r->address + r->size, at = from;
+    while (at < end && at - from < rounded) {
+        uint32_t block = gm_space_free_at(&a->space, at);
+        if (block != GM_SPACE_NONE)
+            at += gm_block(a, block)->size;
+        else if (gm_space_range_of(&a->space, at) == GM_SPACE_NONE)
+            at = gap_end(a, r, at);
+        else
+            break;
+    }
+    return at - from >= rounded;
+}
+
+/* Where to grow: the first gap of the stream, by address, from which (or from the free block before it) there is room.
+ */
+static bool find_start(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded, uint64_t *start)
+{
+    for (size_t i = 0; i < a->reservations.n; i++) {
+        const struct gm_reservation_row *r = &a->reservations.v[i];
+        if (r->pool != pool || r->stream != stream)
+            continue;
+        uint64_t end = r->address + r->size, at = r->address;
+        size_t range = range_from(&a->space, at);
+        while (at < end) {
+            bool is_mapped = range < a->space.ranges.n && a->space.ranges.v[range].address == at;
+            if (is_mapped) {
+                at += a->space.ranges.v[range++].size;
+                continue;
+            }
+            uint32_t below = range > 0 && at > r->address ? a->space.ranges.v[range - 1].last : GM_SPACE_NONE;
+            *start = gm_is_free(a, below) ? gm_block(a, below)->address : at;
+            if (has_room(a, r, *start, rounded))
+                return true;
+            at = gap_end(a, r, at);
+        }
+    }
+    return false;
+}
+
+enum gm_space_status gm_expandable_add(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
+                                       uint64_t size)
+{
+    uint32_t range = address > 0 ? gm_space_range_of(&a->space, address - 1) : GM_SPACE_NONE;
+    uint32_t around[2] = {range == GM_SPACE_NONE ? GM_SPACE_NONE : a->space.ranges.v[range].last,
+                          gm_space_free_at(&a->space, address + size)};
+    uint64_t start = address;
+    bool joins[2];
+    for (int i = 0; i < 2; i++) {
+        const struct gm_space_block *b = gm_is_free(a, around[i]) ? gm_block(a, around[i]) : NULL;
+        joins[i] = b != NULL && b->is_expandable && b->pool == pool && b->stream == stream &&
+                   (i == 1 || b->address + b->size == address);
+        if (joins[i])
+            gm_leave_free(a, around[i]);
+        if (joins[i] && i == 0)
+            start = b->address;
+    }
+    enum gm_space_status status = gm_space_map(&a->space, address, size, stream, pool, true);
+    if (status == GM_SPACE_OK) {
+        gm_enter_free(a, gm_space_free_at(&a->space, start));
+        return status;
+    }
+    for (int i = 0; i < 2; i++)
+        if (joins[i])
+            gm_enter_free(a, around[i]);
+    return status;
+}
+
+/* Maps `bytes`, rounded up to pages, at the beginning of a gap. */
+static bool map(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address, uint64_t bytes)
+{
+    uint64_t size = gm_round_up(bytes, gm_page_of(a, pool));
+    if (!gm_device_gave(a, a->device->map(a->device->self, address, size)))
+        return false;
+    enum gm_space_status status = gm_expandable_add(a, pool, stream, address, size);
+    if (status != GM_SPACE_OK) {
+        a->has_no_memory |= status == GM_SPACE_NO_MEMORY;
+        a->has_failed |= status == GM_SPACE_CONFLICT;
+        return false;
+    }
+    a->total += size;
+    a->stats.num_device_alloc++;
+    gm_stats_add(a->stats.reserved_bytes, a->pools.v[pool].is_small, (int64_t)size);
+    gm_put(a, GM_EVENT_SEGMENT_MAP, address, size, stream, pool, GM_SPACE_NONE);
+    return true;
+}
+
+uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded)
+{
+    uint64_t start;
+    if (!find_start(a, pool, stream, rounded, &start)) {
+        struct gm_reservation_row row = {.stream = stream, .pool = pool};
+        if (!gm_device_gave(a, a->device->reserve(a->device->self, gm_page_of(a, pool), &row.address, &row.size)))
+            return GM_SPACE_NONE;
+        if (!gm_reservations_insert(a, row)) {
+            a->has_no_memory = true;
+            return GM_SPACE_NONE;
+        }
+        if (row.size < rounded)
+            return GM_SPACE_NONE;
+        start = row.address;
+    }
+    const struct gm_reservation_row *r = gm_reservation_of(a, start);
+    for (;;) {
+        uint32_t block = gm_space_free_at(&a->space, start);
+        uint64_t have = block == GM_SPACE_NONE ? 0 : gm_block(a, block)->size;
+        if (have >= rounded) {
+            gm_leave_free(a, block);
+            return block;
+        }
+        uint64_t gap = gap_end(a, r, start + have) - (start + have);
+        if (gap == 0 || !map(a, pool, stream, start + have, rounded - have < gap ? rounded - have : gap) ||
+            a->has_no_memory)
+            return GM_SPACE_NONE;
+    }
+}
+
+/* Gives the reservation back when nothing of it is mapped any more. */
+static void drop_empty(struct gm_allocator *a, struct gm_reservation_row *r)
+{
+    size_t next = range_from(&a->space, r->address), at = (size_t)(r - a->reservations.v);
+    if (next < a->space.ranges.n && a->space.ranges.v[next].address < r->address + r->size)
+        return;
+    if (!gm_device_gave(a, a->device->unreserve(a->device->self, r->address, r->size)))
+        return;
+    a->reservations.n--;
+    memmove(r, r + 1, (a->reservations.n - at) * sizeof *r);
+}
+
+bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t from, uint64_t to)
+{
+    struct gm_space_block b = *gm_block(a, block);
+    if (from < b.address || to > b.address + b.size || from >= to ||
+        !gm_device_gave(a, a->device->unmap(a->device->self, from, to - from)))
+        return false;
+    gm_leave_free(a, block);
+    if (gm_space_unmap(&a->space, from, to - from) != GM_SPACE_OK) {
+        a->has_no_memory = true;
+        return false;
+    }
+    if (from > b.address)
+        gm_enter_free(a, gm_space_free_at(&a->space, b.address));
+    if (to < b.address + b.size)
+        gm_enter_free(a, gm_space_free_at(&a->space, to));
+    a->total -= to - from;
+    a->stats.num_device_free++;
+    gm_stats_add(a->stats.reserved_bytes, a->pools.v[b.pool].is_small, -(int64_t)(to - from));
+    gm_put(a, GM_EVENT_SEGMENT_UNMAP, from, to - from, b.stream, b.pool, GM_SPACE_NONE);
+    struct gm_reservation_row *r = gm_reservation_of(a, from);
+    if (r != NULL)
+        drop_empty(a, r);
+    return true;
+}
+
+void gm_expandable_unmap(struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = gm_block(a, block);
+    const struct gm_reservation_row *r = gm_reservation_of(a, b->address);
+    uint64_t page = gm_page_of(a, b->pool), base = r == NULL ? b->address : r->address;
+    uint64_t from = base + gm_round_up(b->address - base, page);
+    uint64_t to = base + (b->address + b->size - base) / page * page;
+    if (from < to)
+        gm_expandable_unmap_range(a, block, from, to);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The free blocks of one pool and stream, ordered by size and address: what the allocator searches for its best fit.
+ * A sorted list cut into short sorted arrays, so that a search is two binary searches and an insertion moves at most a
+ * few kilobytes.
+ */
+#ifndef GM_REPLAY_FREE_SET_H
+#define GM_REPLAY_FREE_SET_H
+
+#include "analyze/base/vec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GM_FREE_CHUNK = 64 };
+
+struct gm_free_entry {
+    uint64_t size, address;
+    uint32_t block;
+};
+struct gm_free_chunk {
+    size_t n; /* at least 1 */
+    struct gm_free_entry v[GM_FREE_CHUNK];
+};
+struct gm_free_set { /* zero-initialise */
+    struct GM_VEC(struct gm_free_chunk *) chunks;
+    size_t count;
+};
+
+/* A place in a set; valid until the set changes. `entry` is NULL past either end. */
+struct gm_free_place {
+    size_t chunk, at;
+    const struct gm_free_entry *entry;
+};
+
+bool gm_free_set_insert(struct gm_free_set *set, uint64_t size, uint64_t address,
+                        uint32_t block);                                           /* false: no memory */
+bool gm_free_set_remove(struct gm_free_set *set, uint64_t size, uint64_t address); /* false: it is not there */
+/* The first entry that is not smaller than (size, address). */
+struct gm_free_place gm_free_set_from(const struct gm_free_set *set, uint64_t size, uint64_t address);
+struct gm_free_place gm_free_set_first(const struct gm_free_set *set);
+struct gm_free_place gm_free_set_last(const struct gm_free_set *set);
+void gm_free_set_next(const struct gm_free_set *set, struct gm_free_place *place);
+void gm_free_set_prev(const struct gm_free_set *set, struct gm_free_place *place);
+void gm_free_set_clear(struct gm_free_set *set);
+
+#endif

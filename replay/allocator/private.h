@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to replay/allocator: what allocator.c, expandable.c and release.c share.
+ */
+#ifndef GM_REPLAY_ALLOCATOR_PRIVATE_H
+#define GM_REPLAY_ALLOCATOR_PRIVATE_H
+
+#include "replay/allocator/allocator.h"
+
+static inline struct gm_space_block *gm_block(struct gm_allocator *a, uint32_t block)
+{
+    return &a->space.blocks.v[block];
+}
+
+static inline bool gm_is_free(const struct gm_allocator *a, uint32_t block)
+{
+    return block != GM_SPACE_NONE && a->space.blocks.v[block].use == GM_SPACE_FREE;
+}
+
+static inline void gm_put(struct gm_allocator *a, enum gm_allocator_event event, uint64_t address, uint64_t size,
+                          uint32_t stream, uint8_t pool, uint32_t owner)
+{
+    if (a->sink != NULL)
+        a->sink->put(a->sink->self, event, address, size, stream, pool, owner);
+}
+
+static inline uint64_t gm_round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static inline uint64_t gm_page_of(const struct gm_allocator *a, uint8_t pool)
+{
+    return a->pools.v[pool].is_small ? GM_SMALL_SEGMENT : a->conf.rules.large_segment;
+}
+
+/* The free set of a pool and stream, made when it is new; NULL: no memory. */
+struct gm_free_set *gm_allocator_set(struct gm_allocator *a, uint8_t pool, uint32_t stream);
+/* Free blocks into and out of their set. */
+void gm_enter_free(struct gm_allocator *a, uint32_t block);
+void gm_leave_free(struct gm_allocator *a, uint32_t block);
+/* What happened to the device's answer: true if it gave what was asked for. */
+bool gm_device_gave(struct gm_allocator *a, enum gm_device_status status);
+
+/* expandable.c */
+/* Bytes that an expandable free block could reach without leaving its reservation: its own and the unmapped ones after
+ * it. */
+uint64_t gm_expandable_reach(struct gm_allocator *a, uint32_t block);
+/* Adds mapped pages to the space and to the free sets, joined with free neighbours of the same pool and stream. */
+enum gm_space_status gm_expandable_add(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
+                                       uint64_t size);
+/* A free block of at least `rounded` bytes, taken out of its set, made by mapping pages; GM_SPACE_NONE if the device is
+ * full: what was mapped by then stays. */
+uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded);
+/* Unmaps [from, to) of a free block; false if it does not hold it. */
+bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t from, uint64_t to);
+/* Unmaps the whole pages inside a free block. */
+void gm_expandable_unmap(struct gm_allocator *a, uint32_t block);
+bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row);
+struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t address);
+
+/* release.c */
+void gm_release_segment(struct gm_allocator *a, uint32_t block);
+void gm_release_cached(struct gm_allocator *a);
+bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded);
+void gm_collect_garbage(struct gm_allocator *a);
+
+#endif

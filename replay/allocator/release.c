@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Giving memory back to the device: empty_cache, the retries of malloc, garbage collection.
+ */
+#include "replay/allocator/private.h"
+
+#include <stdlib.h>
+
+struct blocks GM_VEC(uint32_t);
+
+void gm_release_segment(struct gm_allocator *a, uint32_t block)
+{
+    struct gm_space_block b = *gm_block(a, block);
+    bool is_small = a->pools.v[b.pool].is_small;
+    gm_put(a, GM_EVENT_SEGMENT_FREE, b.address, b.size, b.stream, b.pool, GM_SPACE_NONE);
+    gm_leave_free(a, block);
+    if (!gm_device_gave(a, a->device->release(a->device->self, b.address, b.size)) ||
+        gm_space_unmap(&a->space, b.address, b.size) != GM_SPACE_OK) {
+        a->has_failed = true;
+        return;
+    }
+    a->total -= b.size;
+    a->stats.num_device_free++;
+    gm_stats_add(a->stats.segment, is_small, -1);
+    gm_stats_add(a->stats.reserved_bytes, is_small, -(int64_t)b.size);
+    if (b.size >= a->conf.rules.max_split)
+        gm_stat_add(&a->stats.oversize_segments, -1);
+}
+
+static bool is_whole(const struct gm_space_block *b)
+{
+    return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
+}
+
+/* release_blocks: whole segments in the order of the free sets, then the pages of expandable ones in the same order. */
+static void release_pool(struct gm_allocator *a, uint8_t pool)
+{
+    struct blocks whole = {0}, expandable = {0};
+    for (size_t k = 0; k < a->pools.v[pool].bins.n; k++) {
+        const struct gm_free_set *set = &a->pools.v[pool].bins.v[k].set;
+        for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at)) {
+            const struct gm_space_block *b = gm_block(a, at.entry->block);
+            if (b->is_expandable)
+                a->has_no_memory |= !GM_VEC_PUSH(&expandable, at.entry->block);
+            else if (is_whole(b))
+                a->has_no_memory |= !GM_VEC_PUSH(&whole, at.entry->block);
+        }
+    }
+    for (size_t i = 0; i < whole.n && !a->has_failed; i++)
+        gm_release_segment(a, whole.v[i]);
+    for (size_t i = 0; i < expandable.n && !a->has_failed; i++)
+        gm_expandable_unmap(a, expandable.v[i]);
+    free(whole.v);
+    free(expandable.v);
+}
+
+/* Waits for every block that is pending, in the order of their frees. */
+static void complete_pending(struct gm_allocator *a)
+{
+    a->stats.num_sync_all_streams++;
+    struct blocks waiting = {a->pending.v, a->pending.n, a->pending.capacity};
+    a->pending.v = NULL;
+    a->pending.n = a->pending.capacity = 0;
+    for (size_t i = 0; i < waiting.n; i++)
+        if (gm_block(a, waiting.v[i])->use == GM_SPACE_PENDING)
+            gm_allocator_free_completed(a, waiting.v[i]);
+    free(waiting.v);
+}
+
+static bool is_default(const struct gm_allocator_pool *p)
+{
+    return p->id_first == 0 && p->id_second == 0;
+}
+
+void gm_release_cached(struct gm_allocator *a)
+{
+    complete_pending(a);
+    /* The default pools: large, then small. Private ones that nobody uses any more: small, then large. */
+    for (int is_small = 0; is_small < 2; is_small++)
+        for (size_t p = 0; p < a->pools.n; p++)
+            if (is_default(&a->pools.v[p]) && a->pools.v[p].is_small == is_small)
+                release_pool(a, (uint8_t)p);
+    for (int is_small = 1; is_small >= 0; is_small--)
+        for (size_t p = 0; p < a->pools.n; p++)
+            if (!is_default(&a->pools.v[p]) && a->pools.v[p].is_freeable && a->pools.v[p].is_small == is_small)
+                release_pool(a, (uint8_t)p);
+}
+
+bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded)
+{
+    if (a->conf.rules.max_split == UINT64_MAX)
+        return false;
+    struct gm_free_set *set = gm_allocator_set(a, pool, stream);
+    uint64_t key = rounded > a->conf.rules.max_split ? rounded : a->conf.rules.max_split, released = 0;
+    if (set == NULL)
+        return false;
+    struct gm_free_place at = gm_free_set_from(set, key, 0);
+    if (at.entry != NULL && !gm_block(a, at.entry->block)->is_expandable) {
+        gm_release_segment(a, at.entry->block);
+        return !a->has_failed;
+    }
+    for (at = gm_free_set_last(set); at.entry != NULL && released < key && at.entry->size >= a->conf.rules.max_split;) {
+        struct gm_free_entry entry = *at.entry;
+        if (!gm_block(a, entry.block)->is_expandable) {
+            released += entry.size;
+            gm_release_segment(a, entry.block);
+            if (a->has_failed)
+                return false;
+        }
+        at = gm_free_set_from(set, entry.size, entry.address); /* where it was, or what follows */
+        if (at.entry == NULL)
+            at = gm_free_set_last(set);
+        else
+            gm_free_set_prev(set, &at);
+    }
+    return released >= key;
+}
+
+void gm_collect_garbage(struct gm_allocator *a)
+{
+    uint64_t limit = (uint64_t)(a->conf.gc_threshold * (double)a->limit);
+    if (a->total <= limit)
+        return;
+    uint64_t target = a->total - limit, reclaimed = 0;
+    uint8_t pool = gm_allocator_pool_of(a, 0, 0, false);
+    if (a->has_no_memory)
+        return;
+    double total_age = 0;
+    uint64_t count = 0;
+    bool is_more = true;
+    struct gm_allocator_pool *p = &a->pools.v[pool];
+    for (size_t k = 0; k < p->bins.n; k++)
+        for (struct gm_free_place at = gm_free_set_first(&p->bins.v[k].set); at.entry != NULL;
+             gm_free_set_next(&p->bins.v[k].set, &at))
+            if (is_whole(gm_block(a, at.entry->block))) {
+                total_age += (double)(p->searches - a->gc_base.v[at.entry->block]);
+                count++;
+            }
+    while (reclaimed < target && is_more && count > 0) {
+        double cut = total_age / (double)count;
+        struct blocks old = {0};
+        is_more = false;
+        for (size_t k = 0; k < p->bins.n; k++)
+            for (struct gm_free_place at = gm_free_set_first(&p->bins.v[k].set); at.entry != NULL;
+                 gm_free_set_next(&p->bins.v[k].set, &at)) {
+                const struct gm_space_block *b = gm_block(a, at.entry->block);
+                double age = (double)(p->searches - a->gc_base.v[at.entry->block]);
+                if (is_whole(b) && !b->is_expandable && age >= cut)
+                    a->has_no_memory |= !GM_VEC_PUSH(&old, at.entry->block);
+            }
+        for (size_t i = 0; i < old.n && !a->has_failed; i++) {
+            is_more = true;
+            total_age -= (double)(p->searches - a->gc_base.v[old.v[i]]);
+            count--;
+            reclaimed += gm_block(a, old.v[i])->size;
+            gm_release_segment(a, old.v[i]);
+        }
+        free(old.v);
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Allocation failure: the n-th allocation fails, for every n; an export is then marked as failed, never shortened.
+ */
+#include "analyze/export/csv.h"
+#include "analyze/export/export.h"
+#include "tests/export/samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static long countdown = -1; /* allocations until the one that fails; negative: none does */
+
+static int is_due(void)
+{
+    return countdown >= 0 && countdown-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return is_due() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_due() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return is_due() ? NULL : __real_realloc(p, size);
+}
+
+static void write_one(struct gm_text *out, const struct gm_report *report, int format)
+{
+    if (format == GM_EXPORT_COUNT)
+        gm_csv_write(out, report);
+    else
+        gm_export_write(out, report, (enum gm_export)format);
+}
+
+static void check(const struct gm_report *report, int format)
+{
+    struct gm_text whole = {0};
+    write_one(&whole, report, format);
+    assert_false(whole.failed);
+    bool is_done = false;
+    long n = 0;
+    for (; !is_done; n++) {
+        struct gm_text text = {0};
+        countdown = n;
+        write_one(&text, report, format);
+        is_done = countdown >= 0;
+        countdown = -1;
+        assert_int_equal(text.failed, !is_done);
+        if (is_done) {
+            assert_int_equal(text.length, whole.length);
+            assert_memory_equal(text.data, whole.data, whole.length);
+        }
+        gm_text_free(&text);
+    }
+    assert_true(n > 1);
+    gm_text_free(&whole);
+}
+
+static void test_exports(void **state)
+{
+    (void)state;
+    static const enum sample samples[] = {SAMPLE_ONE, SAMPLE_TWO, SAMPLE_HOSTILE};
+    for (size_t s = 0; s < sizeof samples / sizeof samples[0]; s++) {
+        struct gm_report report;
+        sample_fill(&report, samples[s]);
+        for (int format = 0; format <= GM_EXPORT_COUNT; format++)
+            check(&report, format);
+        gm_report_free(&report);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exports)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ordered set of free blocks beside an array that is searched from end to end.
+ */
+#include "replay/allocator/free_set.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SIZES = 30, ADDRESSES = 40, STEPS = 100000 };
+
+static uint64_t random_next(uint64_t *state) /* xorshift */
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static bool is_there[SIZES][ADDRESSES];
+
+/* The first entry from (size, address) on, in order of size, then address; -1 if there is none. */
+static int first_from(int size, int address)
+{
+    for (int i = size * ADDRESSES + address; i < SIZES * ADDRESSES; i++)
+        if (is_there[i / ADDRESSES][i % ADDRESSES])
+            return i;
+    return -1;
+}
+
+static void check_walk(const struct gm_free_set *set)
+{
+    size_t n = 0;
+    int at = 0;
+    struct gm_free_place place = gm_free_set_first(set), last = place;
+    for (; place.entry != NULL; gm_free_set_next(set, &place), n++) {
+        at = first_from(at / ADDRESSES, at % ADDRESSES);
+        assert_int_equal(place.entry->size * ADDRESSES + place.entry->address, at);
+        assert_int_equal(place.entry->block, at);
+        at++;
+        last = place;
+    }
+    assert_int_equal(n, set->count);
+    place = gm_free_set_last(set);
+    assert_ptr_equal(place.entry, last.entry);
+    for (; place.entry != NULL; gm_free_set_prev(set, &place))
+        n--;
+    assert_int_equal(n, 0);
+}
+
+static void random_operations(void **state)
+{
+    (void)state;
+    struct gm_free_set set = {0};
+    uint64_t random = 88172645463325252U;
+    for (int i = 0; i < STEPS; i++) {
+        int size = (int)(random_next(&random) % SIZES), address = (int)(random_next(&random) % ADDRESSES);
+        bool *there = &is_there[size][address];
+        /* Mostly growing, then mostly shrinking, so that chunks split and vanish. */
+        bool puts = random_next(&random) % 10 < ((i / 20000) % 2 == 0 ? 7U : 3U);
+        if (puts && !*there) {
+            assert_true(
+                gm_free_set_insert(&set, (uint64_t)size, (uint64_t)address, (uint32_t)(size * ADDRESSES + address)));
+            *there = true;
+        } else if (!puts) {
+            assert_int_equal(gm_free_set_remove(&set, (uint64_t)size, (uint64_t)address), *there);
+            *there = false;
+        }
+        int from = first_from(size, address);
+        struct gm_free_place place = gm_free_set_from(&set, (uint64_t)size, (uint64_t)address);
+        assert_int_equal(place.entry == NULL, from < 0);
+        if (from >= 0)
+            assert_int_equal(place.entry->block, from);
+        if (i % 500 == 0)
+            check_walk(&set);
+    }
+    gm_free_set_clear(&set);
+    assert_int_equal(set.count, 0);
+    assert_null(gm_free_set_first(&set).entry);
+    assert_null(gm_free_set_last(&set).entry);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_operations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps, phases and patterns of small runs, written as JSON; what they must come out as follows from how they are made.
+ */
+#include "analyze/base/text.h"
+#include "analyze/load/load.h"
+#include "analyze/state/categories.h"
+#include "analyze/state/state.h"
+#include "analyze/timeline/pass.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MIB = 1 << 20 };
+
+/* A run being written. Addresses are numbers of blocks; time goes on by 10 us with each event. */
+struct run {
+    struct gm_text events, annotations;
+    uint64_t count, next;
+    bool has_no_times;
+};
+
+static uint64_t now(const struct run *r)
+{
+    return 1000 + 10 * r->count;
+}
+
+static void event(struct run *r, const char *action, uint64_t block, uint64_t size, const char *frames)
+{
+    gm_text_printf(&r->events, "%s{\"action\":\"%s\",\"addr\":%llu,\"size\":%llu", r->count == 0 ? "" : ",", action,
+                   (unsigned long long)(4096 + block * 512), (unsigned long long)size);
+    if (!r->has_no_times)
+        gm_text_printf(&r->events, ",\"time_us\":%llu", (unsigned long long)now(r));
+    if (frames != NULL)
+        gm_text_printf(&r->events, ",\"frames\":[%s]", frames);
+    gm_text_add(&r->events, "}");
+    r->count++;
+}
+
+/* A frame of main.py outside of everything, and what is inside of it. */
+#define FRAME(name, file, line) "{\"name\":\"" name "\",\"filename\":\"" file "\",\"line\":" #line "}"
+#define MAIN(line) FRAME("main", "main.py", line)
+#define MODULE FRAME("_call_impl", "torch/nn/modules/module.py", 1700)
+#define FORWARD(file, line) FRAME("forward", file, line) "," MODULE "," MAIN(5)
+#define BACKWARD FRAME("backward", "torch/_tensor.py", 600) "," MAIN(6)
+#define ADAM FRAME("adam", "torch/optim/adam.py", 400) "," MAIN(7)
+
+static uint64_t alloc(struct run *r, uint64_t size, const char *frames)
+{
+    event(r, "alloc", r->next, size, frames);
+    return r->next++;
+}
+
+static void release(struct run *r, uint64_t block, uint64_t size)
+{
+    event(r, "free_requested", block, size, NULL);
+    event(r, "free_completed", block, size, NULL);
+}
+
+static void annotate(struct run *r, const char *stage, const char *name, uint64_t time)
+{
+    gm_text_printf(&r->annotations, "%s{\"stage\":\"%s\",\"name\":\"%s\",\"device\":0,\"time_us\":%llu}",
+                   r->annotations.length == 0 ? "" : ",", stage, name, (unsigned long long)time);
+}
+
+/* ---- the pass on it ---------------------------------------------------------------------------------------------- */
+
+struct found {
+    struct gm_snapshot snapshot;
+    struct gm_category_rules *rules;
+    struct gm_classifier *classifier;
+    struct gm_report report;
+    struct gm_names names;
+    struct gm_timeline_options options;
+    struct gm_device_timeline out;
+    struct gm_trace_pass pass;
+};
+
+static struct gm_steps *find_steps(struct found *f, struct run *r)
+{
+    struct gm_text text = {0};
+    struct gm_error err = {0};
+    *f = (struct found){.options = {.top = 10}};
+    gm_text_printf(&text, "{\"segments\":[],\"device_traces\":[[%s]],\"external_annotations\":[%s]}",
+                   r->events.data == NULL ? "" : r->events.data,
+                   r->annotations.data == NULL ? "" : r->annotations.data);
+    assert_false(text.failed);
+    assert_int_equal(gm_snapshot_load_bytes(&f->snapshot, text.data, text.length, "test", NULL, &err), GM_OK);
+    assert_int_equal(gm_category_rules_default(&f->rules, &err), GM_OK);
+    const struct gm_state_options state = {.top = 5, .device = -1, .rules = f->rules};
+    assert_int_equal(gm_state_analyze(&f->report, &f->snapshot, &state, &err), GM_OK);
+    assert_int_equal(gm_classifier_new(&f->classifier, f->rules, &f->snapshot, &err), GM_OK);
+    assert_true(gm_names_init(&f->names, &f->snapshot, &f->report.arena));
+    f->options.rules = f->rules;
+    f->options.classifier = f->classifier;
+    f->pass = (struct gm_trace_pass){
+        .snapshot = &f->snapshot, .options = &f->options, .report = &f->report, .names = &f->names, .out = &f->out};
+    assert_int_equal(gm_history_build(&f->pass.history, &f->snapshot, 0, NULL, &err), GM_OK);
+    f->pass.to = (uint32_t)f->pass.history.count;
+    assert_true(gm_trace_steps(&f->pass));
+    gm_text_free(&text);
+    gm_text_free(&r->events);
+    gm_text_free(&r->annotations);
+    return &f->out.steps;
+}
+
+static void forget(struct found *f)
+{
+    free(f->pass.phase);
+    free(f->pass.step);
+    gm_history_free(&f->pass.history);
+    gm_names_free(&f->names);
+    gm_classifier_free(f->classifier);
+    gm_report_free(&f->report);
+    gm_category_rules_free(f->rules);
+    gm_snapshot_free(&f->snapshot);
+}
+
+/* ---- annotations ------------------------------------------------------------------------------------------------- */
+
+static void profiler_steps(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    uint64_t kept = alloc(&r, 100, MAIN(1)); /* event 0, before the steps */
+    (void)kept;
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", 7 + i);
+        annotate(&r, "START", name, now(&r));
+        uint64_t a = alloc(&r, 1000, MAIN(2)); /* 100 + 30 i + 1000 */
+        uint64_t b = alloc(&r, 500, MAIN(3));  /* the peak: 1600 + 30 i */
+        release(&r, a, 1000);
+        release(&r, b, 500);
+        alloc(&r, 30, MAIN(4)); /* the end: 130 + 30 i */
+        if (i < 2)
+            annotate(&r, "END", name, now(&r) - 1);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "ProfilerStep annotations");
+    assert_int_equal(steps->certainty, 100);
+    assert_int_equal(steps->row_count, 3);
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct gm_step_row *row = &steps->rows[i];
+        assert_int_equal(row->number, 7 + i);
+        assert_int_equal(row->first_event, 1 + 7 * i);
+        assert_int_equal(row->last_event, 7 + 7 * i);
+        assert_int_equal(row->peak.requested, 1600 + 30 * i);
+        assert_int_equal(row->peak_event, 2 + 7 * i);
+        assert_int_equal(row->end.requested, 130 + 30 * i);
+        assert_int_equal(row->growth, 30);
+        assert_int_equal(row->allocs, 3);
+        assert_int_equal(row->alloc_bytes, 1530);
+        assert_int_equal(row->is_partial, i == 2); /* its END is not in the file */
+        for (uint64_t e = row->first_event; e <= row->last_event; e++)
+            assert_int_equal(f.pass.step[e], i);
+    }
+    assert_string_equal(steps->rows[1].label, "ProfilerStep#8");
+    assert_int_equal(f.pass.step[0], GM_NEVER);
+    assert_true(gm_steps_covered(&f.pass) > 2.9 && gm_steps_covered(&f.pass) < 3);
+    assert_int_equal(steps->pattern, GM_PATTERN_UNKNOWN); /* two whole steps */
+    assert_null(f.pass.phase);
+    forget(&f);
+}
+
+static void nested_and_lost_annotations(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    annotate(&r, "END", "lost start", 1020); /* events 0 to 2 */
+    for (int i = 0; i < 10; i++)
+        alloc(&r, 1, MAIN(1));
+    annotate(&r, "END", "outer", 1080); /* not sorted by time */
+    annotate(&r, "START", "inner", 1040);
+    annotate(&r, "START", "outer", 1030);
+    annotate(&r, "END", "inner", 1049);
+    annotate(&r, "START", "outer", 1060); /* one of the same name inside */
+    annotate(&r, "END", "outer", 1061);
+    annotate(&r, "START", "lost end", 1085); /* event 9 */
+    annotate(&r, "START", "long after", 5000);
+    annotate(&r, "END", "long after", 6000);
+    const struct gm_steps *steps = find_steps(&f, &r);
+    static const struct {
+        const char *name;
+        uint64_t first, last;
+        unsigned depth;
+    } should[] = {
+        {"lost start", 0, 2, 0}, {"outer", 3, 8, 0}, {"inner", 4, 4, 1}, {"outer", 6, 6, 1}, {"lost end", 9, 9, 0}};
+    assert_int_equal(steps->band_count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(steps->bands[i].name, should[i].name);
+        assert_int_equal(steps->bands[i].first_event, should[i].first);
+        assert_int_equal(steps->bands[i].last_event, should[i].last);
+        assert_int_equal(steps->bands[i].depth, should[i].depth);
+    }
+    assert_null(steps->source);
+    assert_true(gm_steps_covered(&f.pass) < 0);
+    forget(&f);
+}
+
+static void annotations_as_events(void **state)
+{
+    (void)state;
+    struct run r = {.has_no_times = true};
+    struct found f;
+    alloc(&r, 1, MAIN(1));
+    event(&r, "user_defined", 0, 0, FRAME("START", "part", 0));
+    alloc(&r, 1, MAIN(1));
+    event(&r, "user_defined", 0, 0, FRAME("END", "part", 0));
+    alloc(&r, 1, MAIN(1));
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_int_equal(steps->band_count, 1);
+    assert_string_equal(steps->bands[0].name, "part");
+    assert_int_equal(steps->bands[0].first_event, 1);
+    assert_int_equal(steps->bands[0].last_event, 3);
+    assert_true(steps->bands[0].from_us == GM_REPORT_NONE);
+    forget(&f);
+}
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+/* One step: 3 activations, 2 gradients, a temporary of the optimizer; `states` of the optimizer stay if this is the
+ * first. Returns the events of its optimizer. */
+static void train(struct run *r, uint64_t scale, bool is_first, bool annotated)
+{
+    uint64_t a[3], g[2];
+    a[0] = alloc(r, 100 * scale, FORWARD("model.py", 10));
+    a[1] = alloc(r, 100 * scale, FORWARD("model.py", 11));
+    a[2] = alloc(r, 10 * scale, MAIN(51)); /* the loss: no frame says what it is */
+    g[0] = alloc(r, 50 * scale, BACKWARD);
+    release(r, a[2], 10 * scale);
+    release(r, a[1], 100 * scale);
+    g[1] = alloc(r, 50 * scale, BACKWARD);
+    release(r, a[0], 100 * scale);
+    if (annotated)
+        annotate(r, "START", "Optimizer.step#Adam.step", now(r));
+    if (is_first) {
+        alloc(r, 50 * scale, ADAM);
+        alloc(r, 50 * scale, ADAM);
+    }
+    uint64_t t = alloc(r, 20 * scale, ADAM);
+    release(r, t, 20 * scale);
+    if (annotated)
+        annotate(r, "END", "Optimizer.step#Adam.step", now(r) - 1);
+    release(r, g[0], 50 * scale);
+    release(r, g[1], 50 * scale);
+}
+
+static void check_training(struct found *f, const char *source)
+{
+    const struct gm_steps *steps = &f->out.steps;
+    assert_string_equal(steps->source, source);
+    assert_int_equal(steps->row_count, 8);
+    /* 2 events make the model; a step has 6 allocs and 6 frees of two events, the first one 2 allocs more */
+    assert_int_equal(steps->rows[0].first_event, 2);
+    for (uint64_t i = 0; i < 8; i++) {
+        const struct gm_step_row *row = &steps->rows[i];
+        uint64_t last = 2 + 18 * (i + 1) + 2 - 4 - 1; /* the gradients are freed after it */
+        uint64_t base = i == 0 ? 0 : 100 * MIB;
+        assert_int_equal(row->last_event, last);
+        assert_int_equal(row->number, i + 1);
+        assert_int_equal(row->phase_peak[GM_PHASE_FORWARD], 800 * MIB + base + 210 * MIB);
+        assert_int_equal(row->phase_peak[GM_PHASE_BACKWARD], 800 * MIB + base + 260 * MIB);
+        assert_int_equal(row->phase_peak[GM_PHASE_OPTIMIZER], 800 * MIB + 100 * MIB + 100 * MIB + 20 * MIB);
+        assert_true(row->phase_peak[GM_PHASE_DECODE] == GM_REPORT_NONE);
+        assert_int_equal(row->peak.requested, row->phase_peak[GM_PHASE_BACKWARD]);
+        assert_int_equal(row->end.requested, 800 * MIB + 100 * MIB + 100 * MIB);
+        assert_false(row->is_partial);
+    }
+    assert_int_equal(f->pass.phase[0], GM_PHASE_OTHER);
+    assert_int_equal(f->pass.phase[4], GM_PHASE_FORWARD);  /* the loss */
+    assert_int_equal(f->pass.phase[5], GM_PHASE_BACKWARD); /* its first allocation, and the frees after it */
+    assert_int_equal(f->pass.phase[9], GM_PHASE_BACKWARD);
+    assert_int_equal(f->pass.phase[13], GM_PHASE_OPTIMIZER);
+    assert_int_equal(steps->pattern, GM_PATTERN_WARM_UP);
+    assert_int_equal(steps->warm_up, 1);
+    assert_int_equal(steps->survivor_count, 0);
+    assert_non_null(steps->pattern_detail);
+}
+
+static void optimizer_steps(void **state)
+{
+    (void)state;
+    for (int annotated = 0; annotated < 2; annotated++) {
+        struct run r = {0};
+        struct found f;
+        alloc(&r, 400 * MIB, FRAME("__init__", "model.py", 1) "," MAIN(1));
+        alloc(&r, 400 * MIB, FRAME("__init__", "model.py", 2) "," MAIN(1));
+        for (int i = 0; i < 8; i++)
+            train(&r, MIB, i == 0, annotated);
+        find_steps(&f, &r);
+        check_training(&f, annotated ? "Optimizer.step annotations" : "stacks of optimizer steps");
+        forget(&f);
+    }
+}
+
+/* ---- periods ----------------------------------------------------------------------------------------------------- */
+
+/* One round of inference: embedding, 6 layers of 3 allocations, the head. The stacks of the layers are equal. */
+static void infer(struct run *r, uint64_t extra)
+{
+#define LAYER(line) FRAME("forward", "layer.py", line) "," MODULE "," FORWARD("model.py", 20)
+    uint64_t hidden = alloc(r, 1000, FORWARD("model.py", 19));
+    for (int layer = 0; layer < 6; layer++) {
+        uint64_t a = alloc(r, 4000, LAYER(1)), b = alloc(r, 2000, LAYER(2));
+        release(r, a, 4000);
+        uint64_t next = alloc(r, 1000, LAYER(3));
+        release(r, b, 2000);
+        release(r, hidden, 1000);
+        hidden = next;
+    }
+    uint64_t out = alloc(r, 300 + extra, FORWARD("model.py", 21));
+    release(r, hidden, 1000);
+    release(r, out, 300 + extra);
+}
+
+static void rounds_of_inference(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    for (int i = 0; i < 5; i++)
+        alloc(&r, (uint64_t)(700 + i), FRAME("__init__", "model.py", 1) "," MAIN(1));
+    for (int i = 0; i < 7; i++)
+        infer(&r, 0);
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "repeating allocations");
+    assert_int_equal(steps->certainty, 100);
+    assert_true(steps->period_events == 60); /* 20 allocations, each freed by two events */
+    assert_int_equal(steps->row_count, 7);
+    for (uint64_t i = 0; i < 7; i++) {
+        assert_int_equal(steps->rows[i].first_event, 5 + 60 * i);
+        assert_int_equal(steps->rows[i].last_event, 4 + 60 * (i + 1));
+        assert_int_equal(steps->rows[i].peak.requested, 3510 + 7000);
+        assert_int_equal(steps->rows[i].end.requested, 3510);
+        assert_int_equal(steps->rows[i].allocs, 20);
+    }
+    assert_int_equal(steps->pattern, GM_PATTERN_STABLE);
+    assert_null(f.pass.phase); /* nothing says prefill or decode */
+    forget(&f);
+}
+
+static void layers_are_no_steps(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    infer(&r, 0);
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_null(steps->source);
+    assert_int_equal(steps->row_count, 0);
+    assert_null(f.pass.step);
+    forget(&f);
+}
+
+/* Without stacks only what comes again and again altogether is a step; layers leave an embedding and a head over. */
+static void without_stacks(void **state)
+{
+    (void)state;
+    for (int rounds = 1; rounds <= 6; rounds += 5) {
+        struct run r = {0};
+        struct found f;
+        for (int i = 0; i < rounds; i++) {
+            alloc(&r, 77, NULL);
+            for (int layer = 0; layer < 12; layer++) {
+                for (uint64_t k = 0; k < 9; k++) {
+                    uint64_t a = alloc(&r, 1000 + 10 * k, NULL);
+                    release(&r, a, 1000 + 10 * k);
+                }
+            }
+            alloc(&r, 78, NULL);
+        }
+        const struct gm_steps *steps = find_steps(&f, &r);
+        assert_int_equal(steps->row_count, rounds == 1 ? 0 : rounds);
+        assert_true(rounds == 1 || steps->period_events == 2 + 12 * 9 * 3);
+        forget(&f);
+    }
+}
+
+static void prefill_and_decode(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    enum { ROUNDS = 9, PARTS = 12 };
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        uint64_t blocks[PARTS], size = i == 0 ? 64000 : 1000 + i; /* the first round takes the whole prompt */
+        for (int k = 0; k < PARTS; k++) {
+            char frames[400];
+            snprintf(frames, sizeof frames,
+                     "{\"name\":\"forward\",\"filename\":\"model.py\",\"line\":%d}," MODULE
+                     "," FRAME("generate", "generation.py", 3) "," MAIN(5),
+                     10 + k);
+            blocks[k] = alloc(&r, size, frames);
+        }
+        for (int k = 0; k < PARTS; k++)
+            release(&r, blocks[k], size);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "repeating allocations");
+    assert_int_equal(steps->row_count, ROUNDS);
+    assert_non_null(f.pass.phase);
+    assert_int_equal(f.pass.phase[0], GM_PHASE_PREFILL);
+    assert_int_equal(f.pass.phase[35], GM_PHASE_PREFILL);
+    assert_int_equal(f.pass.phase[36], GM_PHASE_DECODE);
+    assert_int_equal(steps->rows[0].phase_peak[GM_PHASE_PREFILL], 64000 * PARTS);
+    assert_int_equal(steps->rows[8].phase_peak[GM_PHASE_DECODE], 1008 * PARTS);
+    forget(&f);
+}
+
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
+
+/* A step of 10 allocations that are freed, peaking at 10 * MIB. */
+static void work(struct run *r)
+{
+    static const char *const frames[10] = {MAIN(10), MAIN(11), MAIN(12), MAIN(13), MAIN(14),
+                                           MAIN(15), MAIN(16), MAIN(17), MAIN(18), MAIN(19)};
+    uint64_t blocks[10];
+    for (int k = 0; k < 10; k++)
+        blocks[k] = alloc(r, MIB, frames[k]);
+    for (int k = 0; k < 10; k++)
+        release(r, blocks[k], MIB);
+}
+
+static void a_leak(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    for (int i = 0; i < 20; i++) {
+        work(&r);
+        alloc(&r, MIB / 4, FRAME("remember", "leak.py", 12) "," MAIN(30));
+    }
+    /* all that the device has: 100 MiB; no segment was ever seen, so it is what the driver has left */
+    gm_text_printf(&r.events, ",{\"action\":\"oom\",\"size\":1,\"device_free\":%d,\"time_us\":900000}", 100 * MIB);
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_int_equal(steps->row_total, 20);
+    assert_int_equal(steps->pattern, GM_PATTERN_GROWTH);
+    assert_true(steps->slope == MIB / 4);
+    assert_true(steps->survivor_count >= 1);
+    assert_non_null(strstr(steps->survivors[0].label, "leak.py:12"));
+    assert_int_equal(steps->survivors[0].blocks, 18 - steps->warm_up); /* of the last two it cannot be said */
+    assert_int_equal(steps->survivors[0].bytes, steps->survivors[0].blocks * (MIB / 4));
+    assert_int_equal(steps->survivor_count, 1);
+    assert_int_equal(steps->capacity, 100 * MIB);
+    /* the last step peaks at 19 / 4 + 10 MiB; the 85.25 MiB above that are 341 steps */
+    assert_int_equal(steps->steps_to_oom, 341);
+    assert_non_null(strstr(steps->pattern_detail, "256.0 KiB a step"));
+    assert_non_null(strstr(steps->pattern_detail, "leak.py:12"));
+    forget(&f);
+}
+
+static void a_ring_is_no_leak(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    uint64_t ring[40];
+    for (int i = 0; i < 40; i++) {
+        work(&r);
+        ring[i] = alloc(&r, MIB, FRAME("keep", "ring.py", 1) "," MAIN(30));
+        if (i >= 4)
+            release(&r, ring[i - 4], MIB);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_true(steps->row_total >= 39);
+    assert_true(steps->pattern == GM_PATTERN_STABLE || steps->pattern == GM_PATTERN_WARM_UP);
+    assert_int_equal(steps->survivor_count, 0);
+    forget(&f);
+}
+
+static void a_spike(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    for (int i = 0; i < 20; i++) {
+        work(&r);
+        if (i == 13) {
+            uint64_t big = alloc(&r, 40 * MIB, FRAME("evaluate", "eval.py", 77) "," MAIN(31));
+            release(&r, big, 40 * MIB);
+        }
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_int_equal(steps->row_total, 20);
+    assert_int_equal(steps->pattern, GM_PATTERN_SPIKE);
+    assert_non_null(strstr(steps->pattern_detail, "Step 14 peaks at 40.00 MiB, 30.00 MiB above"));
+    assert_non_null(strstr(steps->pattern_detail, "eval.py:77"));
+    forget(&f);
+}
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+static enum gm_status window(struct found *f, enum gm_place_kind kind, uint64_t from, uint64_t to, struct gm_error *err)
+{
+    f->options.from = (struct gm_place){kind, from};
+    f->options.to = (struct gm_place){kind, to};
+    return gm_trace_window(&f->pass, err);
+}
+
+static void places(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    struct gm_error err = {0};
+    for (int i = 0; i < 7; i++)
+        infer(&r, 0);
+    find_steps(&f, &r);
+    assert_int_equal(gm_trace_window(&f.pass, &err), GM_OK);
+    assert_int_equal(f.pass.from, 0);
+    assert_int_equal(f.pass.to, 420);
+    assert_int_equal(window(&f, GM_PLACE_EVENT, 0, 419, &err), GM_OK);
+    assert_int_equal(f.pass.from, 1);
+    assert_int_equal(f.pass.to, 420);
+    assert_int_equal(window(&f, GM_PLACE_STEP, 2, 3, &err), GM_OK);
+    assert_int_equal(f.pass.from, 61);
+    assert_int_equal(f.pass.to, 180);
+    /* events come 10 us apart: the first at or after 95 is 10, the last at or before 105 too */
+    assert_int_equal(window(&f, GM_PLACE_TIME, 95, 105, &err), GM_OK);
+    assert_int_equal(f.pass.from, 11);
+    assert_int_equal(f.pass.to, 11);
+    assert_int_equal(window(&f, GM_PLACE_TIME, 0, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(f.pass.to, 420);
+    assert_int_equal(window(&f, GM_PLACE_EVENT, 420, 420, &err), GM_E_USAGE);
+    assert_non_null(strstr(err.message, "no event 420"));
+    assert_int_equal(window(&f, GM_PLACE_EVENT, 5, 4, &err), GM_E_USAGE);
+    assert_int_equal(window(&f, GM_PLACE_STEP, 1, 8, &err), GM_E_USAGE);
+    assert_non_null(strstr(err.message, "no step 8"));
+    assert_int_equal(window(&f, GM_PLACE_TIME, 4200, 4200, &err), GM_E_USAGE);
+    forget(&f);
+}
+
+/* ---- hostile ----------------------------------------------------------------------------------------------------- */
+
+static void strange_annotations(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    enum { MANY = 20000 };
+    for (int i = 0; i < 50; i++)
+        alloc(&r, UINT64_MAX - 1 - (uint64_t)i, MAIN(1));
+    for (uint64_t i = 0; i < MANY; i++) /* all open at once, and more ENDs than STARTs */
+        annotate(&r, i % 3 == 0 ? "START" : "END", i % 2 == 0 ? "ProfilerStep#99999999999999999999" : "ProfilerStep#1",
+                 1000 + i * 7919 % 500);
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_true(steps->band_count <= 1200);
+    for (size_t i = 0; i < steps->row_count; i++)
+        assert_true(steps->rows[i].first_event <= steps->rows[i].last_event && steps->rows[i].last_event < 50 &&
+                    (i == 0 || steps->rows[i - 1].last_event < steps->rows[i].first_event));
+    forget(&f);
+}
+
+static void more_steps_than_rows(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    enum { STEPS = 6000 };
+    for (uint64_t i = 0; i < STEPS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%llu", (unsigned long long)i);
+        annotate(&r, "START", name, now(&r));
+        uint64_t a = alloc(&r, i == 3000 ? 5000 : 100 + i % 7, MAIN(1));
+        release(&r, a, i == 3000 ? 5000 : 100 + i % 7);
+        annotate(&r, "END", name, now(&r) - 1);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_int_equal(steps->row_total, STEPS);
+    assert_int_equal(steps->row_count, 4096);
+    assert_true(steps->covered == STEPS);
+    assert_int_equal(steps->rows[0].number, 0);
+    assert_int_equal(steps->rows[4095].number, STEPS - 1);
+    bool has_highest = false;
+    for (size_t i = 0; i < steps->row_count; i++) {
+        has_highest |= steps->rows[i].number == 3000 && steps->rows[i].peak.requested == 5000;
+        assert_int_equal(f.pass.step[steps->rows[i].first_event], i);
+    }
+    assert_true(has_highest);
+    forget(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(profiler_steps),
+        cmocka_unit_test(nested_and_lost_annotations),
+        cmocka_unit_test(annotations_as_events),
+        cmocka_unit_test(optimizer_steps),
+        cmocka_unit_test(rounds_of_inference),
+        cmocka_unit_test(layers_are_no_steps),
+        cmocka_unit_test(without_stacks),
+        cmocka_unit_test(prefill_and_decode),
+        cmocka_unit_test(a_leak),
+        cmocka_unit_test(a_ring_is_no_leak),
+        cmocka_unit_test(a_spike),
+        cmocka_unit_test(places),
+        cmocka_unit_test(strange_annotations),
+        cmocka_unit_test(more_steps_than_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A snapshot of one device, written event by event and segment by segment, and what is concluded from it. For tests
+ * whose expected numbers are worked out by hand.
+ */
+#ifndef GM_TESTS_TRACED_H
+#define GM_TESTS_TRACED_H
+
+#include "analyze/base/text.h"
+#include "analyze/model/snapshot.h"
+#include "analyze/report/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct gm_category_rules;
+
+#define MIB(n) ((uint64_t)(n) << 20)
+#define KIB(n) ((uint64_t)(n) << 10)
+
+struct traced { /* zero-initialise; gm_traced_end frees it */
+    struct gm_text segments, events;
+    int64_t stream;        /* of the events and segments that follow */
+    const char *more;      /* keys of the segments that follow, beginning with a comma; NULL */
+    const char *settings;  /* inside the braces; NULL: none recorded */
+    uint64_t time, event;  /* of the next event; each takes 10 us */
+    uint64_t last_address; /* end of the block written last */
+    struct gm_snapshot snapshot;
+    struct gm_category_rules *rules;
+    struct gm_report report;
+};
+
+/* An event; `name` is the function of its one frame (in file m.py, line 1), NULL for none. Returns its number. */
+uint64_t gm_traced_event(struct traced *t, const char *action, uint64_t address, uint64_t size, const char *name);
+uint64_t gm_traced_oom(struct traced *t, uint64_t device_free, uint64_t size, const char *name);
+/* free_requested and free_completed. */
+void gm_traced_free(struct traced *t, uint64_t address, uint64_t size);
+
+/* A segment of the end; its blocks follow, in order, and must tile it. `requested` 0: an inactive block. */
+void gm_traced_segment(struct traced *t, uint64_t address, uint64_t size, const char *type);
+void gm_traced_block(struct traced *t, uint64_t size, uint64_t requested, const char *name);
+
+/* Loads and analyses it; asserts that the trace could be followed without a residual. */
+const struct gm_device_timeline *gm_traced_analyze(struct traced *t);
+/* Likewise for a file without segments. */
+const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t);
+void gm_traced_end(struct traced *t);
+
+#endif

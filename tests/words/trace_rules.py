@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold of the part of a report that tells a trace, whatever the trace: every list adds up to its peak, the
+books balance, nothing unknown is 0, and the text says what the JSON says. For samples and for real snapshots."""
+import re
+import unicodedata
+
+CONTRACT = ["device", "events", "allocs", "frees", "ooms", "segment_allocs", "segment_frees", "segment_maps",
+            "segment_unmaps", "peak_requested_bytes", "peak_allocated_bytes", "peak_active_bytes",
+            "peak_reserved_bytes", "peak_event", "peak_time_us", "categories_at_peak", "roles_at_peak"]
+LEVELS = ["requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes"]
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+LABELS = ["Peak", "When", "Made", "Unused", "To"]
+
+
+def columns(text):
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def size_of(shown):
+    number, unit = shown.split(" ")
+    return float(number) * UNITS[unit]
+
+
+def about(shown, exact):
+    """Whether a size as shown ("1.59 GiB") is that many bytes: it has three significant digits."""
+    return abs(size_of(shown) - exact) <= max(exact * 0.005, 0.5)
+
+
+def total(rows, key="bytes"):
+    return sum(row[key] for row in rows)
+
+
+class Rules:
+    def __init__(self, what):
+        self.what, self.failures = what, []
+
+    def expect(self, condition, message):
+        if not condition:
+            self.failures.append(f"{self.what}: {message}")
+
+    # ---- JSON ----
+
+    def slices(self, rows, whole, name):
+        """None: not known."""
+        if rows is None:
+            return
+        self.expect(total(rows) == whole, f"{name} sum to {total(rows)}, not {whole}")
+        order = [row["bytes"] for row in rows]
+        self.expect(order == sorted(order, reverse=True), f"{name} are not sorted")
+        for row in rows:
+            exact = 100 * row["bytes"] / whole if whole else None
+            self.expect(row["percent"] == exact or abs(row["percent"] - exact) < 0.00006,
+                        f"{name}: {row['percent']} %, not {exact}")
+
+    def groups(self, table, whole, name):
+        if table is None:
+            return
+        self.expect(total(table["rows"]) + table["rest_bytes"] == whole,
+                    f"{name}: {total(table['rows'])} + {table['rest_bytes']} is not {whole}")
+        self.expect(table["total"] >= len(table["rows"]), f"{name}: total")
+        self.expect(table["total"] > len(table["rows"]) or table["rest_bytes"] == 0, f"{name}: rest without rows")
+        for row in table["rows"]:
+            without = row["peak_without_bytes"]
+            self.expect(without is None or whole - row["bytes"] <= without <= whole,
+                        f"{name} {row['label']}: {row['bytes']} bytes, {without} without")
+
+    def moments(self, d, known):
+        peaks = d["peaks"]
+        self.expect(peaks["requested"]["requested_bytes"] == d["peak_requested_bytes"], "peaks.requested")
+        self.expect(peaks["requested"]["event"] == d["peak_event"], "peaks.requested.event")
+        self.expect(peaks["requested"]["time_us"] == d["peak_time_us"], "peaks.requested.time_us")
+        if not known:
+            self.expect(peaks["allocated"] is None and peaks["active"] is None, "unknown peaks")
+            self.expect(peaks["requested"]["active_bytes"] is None, "unknown levels")
+            return
+        self.expect(peaks["allocated"]["allocated_bytes"] == d["peak_allocated_bytes"], "peaks.allocated")
+        self.expect(peaks["active"]["active_bytes"] == d["peak_active_bytes"], "peaks.active")
+        for moment in [m for m in peaks.values() if m]:
+            for key, peak in zip(LEVELS, ["requested", "allocated", "active", "reserved"]):
+                self.expect(peaks[peak] is None or moment[key] <= peaks[peak][key], f"{key} is above its peak")
+            self.expect(moment["requested_bytes"] <= moment["active_bytes"], f"requested over active: {moment}")
+            self.expect(moment["allocated_bytes"] <= moment["active_bytes"], f"allocated over active: {moment}")
+            cached = moment["reserved_bytes"] - moment["active_bytes"]  # less than 0: blocks outside all segments
+            self.expect(moment["cached_bytes"] == (cached if cached >= 0 else None), f"cached: {moment}")
+
+    def books(self, b):
+        if not b["reconstructed"]:
+            self.expect(b["reason"], "not reconstructed, and no reason")
+            self.expect("at_end" not in b, "books without a reconstruction")
+            return
+        for key, residual in [("active_bytes", "residual_active_bytes"), ("reserved_bytes", "residual_reserved_bytes")]:
+            self.expect(b["at_end"][key] - b["snapshot"][key] == b[residual], f"books: {residual}")
+        self.expect(b["at_start"]["active_bytes"] == b["baseline_bytes"], "books: baseline")
+        self.expect(b["at_end"]["active_bytes"] >= b["never_freed_bytes"], "books: never freed")
+        self.expect(b["end_blocks_same"] <= b["end_blocks"], "books: end blocks")
+
+    def savings(self, d):
+        before = d["peak_requested_bytes"]
+        for row in d["savings"]:
+            self.expect(before - row["saved_bytes"] == row["peak_after_bytes"], f"saving {row} of {before}")
+            self.expect(row["saved_bytes"] <= row["bytes_at_peak"], f"saving {row} saves more than it holds")
+            before = row["peak_after_bytes"]
+        for peak in d["next_peaks"]:
+            self.expect(peak["requested_bytes"] <= d["peak_requested_bytes"], f"next peak {peak}")
+
+    def ooms(self, d, known):
+        self.expect(len(d["out_of_memory"]) <= d["ooms"], "more ooms than there are")
+        for oom in d["out_of_memory"]:
+            levels = oom["levels"]
+            for key in ("categories", "roles"):
+                if oom[key]:
+                    self.slices(oom[key], levels["requested_bytes"], f"oom {key}")
+            self.expect((oom["unusable_bytes"] is not None) == known, "oom: unusable")
+            if known:
+                cached = levels["reserved_bytes"] - levels["active_bytes"]
+                self.expect(sum(oom["unusable_bytes"].values()) == cached, f"oom: cached {oom['unusable_bytes']}")
+
+    def steps(self, steps):
+        if steps is None or steps["source"] is None:
+            return
+        rows = steps["rows"]
+        for a, b in zip(rows, rows[1:]):
+            self.expect(a["last_event"] < b["first_event"], f"steps overlap: {a['label']}, {b['label']}")
+        for row in rows:
+            self.expect(row["end"]["requested_bytes"] <= row["peak"]["requested_bytes"], f"step {row['label']}: peak")
+            for phase, peak in row["phase_peaks"].items():
+                self.expect(peak <= row["peak"]["requested_bytes"], f"step {row['label']}: peak of {phase}")
+
+    def history(self, d, known):
+        h = d["fragmentation_history"]
+        self.expect((h is not None) == known, "fragmentation_history")
+        if not known:
+            return
+        for growth in h["largest_growths"]:
+            if not growth["is_first"] and any(growth["unusable_bytes"].values()):
+                self.expect(sum(growth["unusable_bytes"].values()) == growth["cached_bytes"], f"growth {growth}")
+        self.expect(total(h["largest_growths"]) <= h["growth_bytes"], "growths")
+        self.expect(total(h["rounding"], "waste_bytes") <= h["rounding_bytes"], "rounding")
+        for sample in h["samples"]:
+            self.expect(sample["stranded_bytes"] <= sample["cached_bytes"], f"stranded {sample}")
+
+    def device(self, d, allocated):
+        self.expect(list(d)[:len(CONTRACT)] == CONTRACT, f"keys {list(d)[:len(CONTRACT)]}")
+        peak, known = d["peak_requested_bytes"], d["books"]["reconstructed"]
+        for key in ("peak_allocated_bytes", "peak_active_bytes"):
+            self.expect((d[key] is not None) == known, f"{key} {d[key]}")
+        for key in ("categories_at_peak", "roles_at_peak", "lifetimes_at_peak"):
+            self.slices(d[key], peak, key)
+        self.groups(d["call_sites_at_peak"], peak, "call_sites_at_peak")
+        self.groups(d["groups_at_peak"], peak, "groups_at_peak")
+        self.moments(d, known)
+        self.books(d["books"])
+        self.savings(d)
+        self.ooms(d, known)
+        self.steps(d["steps"])
+        self.history(d, known)
+        reasons = d["role_reasons"]
+        if reasons:
+            self.expect(total(reasons, "bytes_at_peak") == peak, "role_reasons at the peak")
+            self.expect(total(reasons, "bytes_at_end") == allocated, "role_reasons at the end")
+
+    def json(self, report):
+        allocated = {d["device"]: d["allocated_bytes"] for d in report["devices"]}
+        for d in report["timeline"]["devices"]:
+            self.device(d, allocated[d["device"]])
+        if report["roles"] is not None:
+            self.slices(report["roles"], report["totals"]["allocated_bytes"], "roles")
+
+    # ---- text ----
+
+    def layout(self, text, has_blanks=False):
+        for number, line in enumerate(text.split("\n"), 1):
+            self.expect(columns(line) <= 80, f"line {number} has {columns(line)} columns: {line!r}")
+            self.expect(has_blanks or line == line.rstrip(" "), f"line {number} ends in blanks")
+
+    def text(self, text, report):
+        """The rows that a person sees are those of the JSON."""
+        self.layout(text)
+        lines = text.split("\n")
+        for mark in ("SALVAGED", "FILTERED"):
+            if lines[0].startswith(mark):
+                lines = lines[lines.index("") + 1:]
+        self.expect([line.split()[0] for line in lines[:5]] == LABELS, f"begins with {lines[:5]}")
+        for title in ("PEAK", "TIMELINE BOOKS", "PEAK TABLES", "NEXT PEAKS", "SAVINGS", "STEPS",
+                      "FRAGMENTATION OVER TIME", "STATE AT THE END", "SUMMARY"):
+            self.expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"lacks {title}")
+        devices = report["timeline"]["devices"]
+        highest = max(devices, key=lambda d: d["peak_requested_bytes"])
+        if highest["peak_requested_bytes"]:
+            shown = re.match(r"Peak +([\d.]+ \S+B) requested", lines[0])
+            self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
+        self.tables(text, devices)
+        self.residuals(text, devices)
+
+    def tables(self, text, devices):
+        peak = text.split("\nPEAK\n")[1].split("\nTIMELINE BOOKS\n")[0]
+        parts = peak.split("Live then, by category")[1:]
+        self.expect(len(parts) == len(devices), "a table of categories for each device")
+        row = re.compile(r"^    (\S.{0,33}?) +([\d.]+ [KMGT]?i?B)(?: +([\d,]+))? +(<?[\d.]+ %|n/a)$", re.M)
+        for part, d in zip(parts, devices):
+            categories, rest = part.split("\n\n", 1)
+            roles = rest.split("\n\n")[0]
+            for shown, wanted in ((categories, d["categories_at_peak"]), (roles, d["roles_at_peak"] or [])):
+                found = row.findall(shown)
+                self.expect(bool(found) == bool(wanted), f"rows {shown!r}")
+                for (name, size, blocks, _), want in zip(found, wanted):
+                    if name.endswith(" smaller"):
+                        break
+                    self.expect(name == " ".join(want["name"].split()) and about(size, want["bytes"]) and
+                                blocks == f"{want['blocks']:,}", f"row {name} {size} {blocks}, not {want}")
+                if found:
+                    self.expect(abs(sum(size_of(f[1]) for f in found) - d["peak_requested_bytes"]) <=
+                                max(0.005 * d["peak_requested_bytes"], 0.5 * len(found)), f"rows of {shown!r}")
+
+    def residuals(self, text, devices):
+        section = text.split("\nTIMELINE BOOKS\n")[1].split("\nPEAK TABLES\n")[0]
+        found = re.findall(r"residual: (active|reserved) bytes, end - snapshot +(-?[\d.]+ \S*B)\n", section)
+        known = [d["books"] for d in devices if d["books"]["reconstructed"]]
+        wanted = [(key, b[f"residual_{key}_bytes"]) for b in known for key in ("active", "reserved")]
+        self.expect([key for key, _ in found] == [key for key, _ in wanted], f"residuals {found}")
+        for (_, shown), (key, exact) in zip(found, wanted):
+            self.expect(about(shown.lstrip("-"), abs(exact)) and shown.startswith("-") == (exact < 0),
+                        f"residual {key} {shown}, not {exact}")
+
+    def explained(self, text):
+        self.layout(text)
+        self.expect("DIFFERS" not in text, "the sums of --explain differ")
