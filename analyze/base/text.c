@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,6 +74,17 @@ void gm_text_printf(struct gm_text *t, const char *format, ...)
         t->length += (size_t)n;
     }
     va_end(again);
+}
+
+void gm_text_add_count(struct gm_text *t, uint64_t count)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            gm_text_add_char(t, ',');
+        gm_text_add_char(t, digits[i]);
+    }
 }
 
 void gm_text_free(struct gm_text *t)

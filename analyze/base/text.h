@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct gm_text {
     char *data; /* NUL-terminated once anything was appended; owned, gm_text_free */
@@ -21,6 +22,7 @@ void gm_text_add_bytes(struct gm_text *t, const void *s, size_t n);
 void gm_text_add_char(struct gm_text *t, char c);
 void gm_text_repeat(struct gm_text *t, char c, size_t n);
 void gm_text_printf(struct gm_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void gm_text_add_count(struct gm_text *t, uint64_t count); /* "1,234,567" */
 void gm_text_free(struct gm_text *t);
 
 #endif

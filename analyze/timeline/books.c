@@ -4,8 +4,9 @@
  */
 #include "analyze/timeline/pass.h"
 
+#include "analyze/base/text.h"
+
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,41 +21,65 @@ static int by_weight(const void *left, const void *right)
     return strcmp(a->id, b->id);
 }
 
-static const char *seconds(char out[32], uint64_t us)
+/* As the writers tell the time of an event. */
+static void add_duration(struct gm_text *t, uint64_t us)
 {
+    const uint64_t s = us / 1000000;
     if (us < 1000)
-        snprintf(out, 32, "%" PRIu64 " us", us);
+        gm_text_printf(t, "%" PRIu64 " us", us);
     else if (us < 1000000)
-        snprintf(out, 32, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us % 1000 / 100);
+        gm_text_printf(t, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us % 1000 / 100);
+    else if (s < 60)
+        gm_text_printf(t, "%" PRIu64 ".%02" PRIu64 " s", s, us % 1000000 / 10000);
+    else if (s < 3600)
+        gm_text_printf(t, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
     else
-        snprintf(out, 32, "%" PRIu64 ".%02" PRIu64 " s", us / 1000000, us % 1000000 / 10000);
-    return out;
+        gm_text_printf(t, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+}
+
+/* "3 steps", "2.4 steps": a whole number has no fraction. */
+static void add_steps(struct gm_text *t, double covered)
+{
+    const uint64_t tenths = (uint64_t)(covered * 10 + 0.5);
+    gm_text_add_count(t, tenths / 10);
+    if (tenths % 10 != 0)
+        gm_text_printf(t, ".%u", (unsigned)(tenths % 10));
+    gm_text_add(t, tenths == 10 ? " step" : " steps");
 }
 
 static const char *coverage(const struct gm_trace_pass *pass)
 {
     const struct gm_timeline_books *b = &pass->out->books;
     const struct gm_trace_counts *counts = &pass->report->devices[pass->index].trace;
-    char span[32], steps[64] = "", text[512];
-    double covered = gm_steps_covered(pass);
-    if (covered >= 0 && covered < 1e9)
-        snprintf(steps, sizeof steps, "%.1f steps", covered);
-    size_t n = (size_t)snprintf(text, sizeof text, "The trace covers %s%s%s: %zu events", steps,
-                                steps[0] != '\0' && counts->span_us != GM_REPORT_NONE ? " / " : "",
-                                counts->span_us != GM_REPORT_NONE ? seconds(span, counts->span_us)
-                                : steps[0] != '\0'                ? ""
-                                                                  : "an unknown time",
-                                pass->history.count);
-    if (counts->overflowed == 1)
-        n += (size_t)snprintf(text + n, sizeof text - n, ", the newest of a full ring");
+    const double covered = gm_steps_covered(pass);
+    const bool has_steps = covered >= 0.05 && covered < 1e9, has_span = counts->span_us != GM_REPORT_NONE;
+    struct gm_text t = {0};
+    gm_text_add(&t, "The trace covers ");
+    if (has_steps) {
+        add_steps(&t, covered);
+        gm_text_add(&t, ", ");
+    }
+    if (has_span) {
+        add_duration(&t, counts->span_us);
+        gm_text_add(&t, ", ");
+    }
+    gm_text_add_count(&t, pass->history.count);
+    gm_text_add(&t, pass->history.count == 1 ? " event" : " events");
+    gm_text_add(&t, has_span ? "" : " without times");
+    gm_text_add(&t, counts->overflowed == 1 ? " (the newest: the recorder's ring was full)" : "");
     uint64_t orphans = 0;
     for (size_t i = 0; i < b->disagreement_count; i++)
         if (strcmp(b->disagreements[i].id, "free-without-alloc") == 0)
             orphans = b->disagreements[i].count;
-    if (orphans > 0)
-        n += (size_t)snprintf(text + n, sizeof text - n, "; %" PRIu64 " frees had no alloc in it", orphans);
-    snprintf(text + n, sizeof text - n, ".");
-    return gm_arena_copy(&pass->report->arena, text, strlen(text));
+    if (orphans > 0) {
+        gm_text_add(&t, "; ");
+        gm_text_add_count(&t, orphans);
+        gm_text_add(&t, orphans == 1 ? " free is of a block older than it" : " frees are of blocks older than it");
+    }
+    gm_text_add_char(&t, '.');
+    const char *copy = t.failed ? NULL : gm_arena_copy(&pass->report->arena, t.data, t.length);
+    gm_text_free(&t);
+    return copy;
 }
 
 bool gm_trace_books(struct gm_trace_pass *pass)

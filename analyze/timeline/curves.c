@@ -78,18 +78,52 @@ static uint32_t end_of_column(const struct curves *c, size_t k, uint32_t from)
     return i;
 }
 
-static void consider(struct curves *c, uint32_t event)
+static inline void consider_low(struct curves *c, int kind, uint32_t event)
 {
-    for (int kind = 0; kind < KINDS; kind++) {
-        gm_i128 v = kind_of(&c->sums, kind);
-        struct extreme *low = &c->extremes[2 * kind], *high = low + 1;
-        if (v < kind_of(&low->sums, kind))
-            *low = (struct extreme){event, c->sums};
-        else if (v > kind_of(&high->sums, kind))
-            *high = (struct extreme){event, c->sums};
-        if (event + 1 >= c->pass->from && event + 1 <= c->pass->to && v > kind_of(&c->peak[kind].sums, kind))
-            c->peak[kind] = (struct extreme){event + 1, c->sums};
+    struct extreme *low = &c->extremes[2 * kind];
+    if (kind_of(&c->sums, kind) < kind_of(&low->sums, kind))
+        *low = (struct extreme){event, c->sums};
+}
+
+static inline void consider_high(struct curves *c, int kind, uint32_t event)
+{
+    struct extreme *high = &c->extremes[2 * kind + 1];
+    gm_i128 v = kind_of(&c->sums, kind);
+    if (v > kind_of(&high->sums, kind))
+        *high = (struct extreme){event, c->sums};
+    if (v > kind_of(&c->peak[kind].sums, kind) && event + 1 >= c->pass->from && event + 1 <= c->pass->to)
+        c->peak[kind] = (struct extreme){event + 1, c->sums};
+}
+
+/* Only what a change can have moved is looked at. Kinds: requested, allocated, active, reserved. */
+static inline void consider(struct curves *c, const struct gm_change *change)
+{
+    switch (change->kind) {
+    case GM_CHANGE_ALLOC:
+        for (int kind = 0; kind < 3; kind++)
+            consider_high(c, kind, change->event);
+        break;
+    case GM_CHANGE_LET_GO:
+        consider_low(c, 1, change->event);
+        break;
+    case GM_CHANGE_FREE:
+        for (int kind = 0; kind < 3; kind++)
+            consider_low(c, kind, change->event);
+        break;
+    case GM_CHANGE_SEGMENT:
+        consider_low(c, 3, change->event);
+        consider_high(c, 3, change->event);
+        break;
+    case GM_CHANGE_NONE:
+        break;
     }
+}
+
+/* The window begins here: whatever the books are, they are the highest in it so far. */
+static void begin_window(struct curves *c, uint32_t moment)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        c->peak[kind] = (struct extreme){moment, c->sums};
 }
 
 /* The books for readers: without block bytes what depends on them is not known. */
@@ -134,12 +168,19 @@ static bool walk_levels(struct curves *c, uint32_t end)
     const struct gm_sample_sink *sink = c->pass->options->every_event;
     int64_t device = c->pass->history.device;
     struct gm_change change;
+    bool has_replaced = false;
     while (c->walk.event < end && gm_walk_next(&c->walk, &change)) {
         gm_sums_apply(&c->sums, c->pass, &change);
-        if (c->walk.event == change.event)
-            continue; /* the end of a replaced allocation: the event itself comes next */
-        if (change.kind != GM_CHANGE_NONE || change.event + 1 == c->pass->from)
-            consider(c, change.event);
+        if (c->walk.event == change.event) { /* the end of a replaced allocation: the event itself comes next */
+            has_replaced = true;
+            continue;
+        }
+        consider(c, &change);
+        for (int kind = 0; has_replaced && kind < 3; kind++)
+            consider_low(c, kind, change.event);
+        has_replaced = false;
+        if (change.event + 1 == c->pass->from)
+            begin_window(c, change.event + 1);
         if (sink != NULL) {
             struct gm_sample sample;
             tell(c->pass, &sample, &(struct extreme){change.event, c->sums});
@@ -332,10 +373,7 @@ static bool start(struct curves *c)
     for (size_t a = 0; a < h->allocation_count; a++)
         if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
             c->layer_sums[layer_of(pass, a)] += h->block[a];
-    /* Until the window begins, the peak is the state at its first moment, which is yet to be reached. */
-    struct gm_sums none = {-1, -1, -1, INT64_MIN};
-    for (int kind = 0; kind < KINDS; kind++)
-        c->peak[kind] = pass->from == 0 ? (struct extreme){0, c->sums} : (struct extreme){pass->from, none};
+    begin_window(c, 0); /* with --from, begun anew there */
     return true;
 }
 

@@ -143,8 +143,10 @@ static void find_oom(struct list *list)
         return;
     const struct gm_oom_row *oom = &list->passes[d].out->ooms[0];
     struct gm_text t = {0};
-    gm_text_printf(&t, "%" PRIu64 " allocation%s failed. The first, event %" PRIu64 " of device %" PRId64, ooms,
-                   ooms == 1 ? "" : "s", oom->event, device_of(list, d));
+    gm_text_add_count(&t, ooms);
+    gm_text_printf(&t, " allocation%s failed. The first, event ", ooms == 1 ? "" : "s");
+    gm_text_add_count(&t, oom->event);
+    gm_text_printf(&t, " of device %" PRId64, device_of(list, d));
     if (oom->site != NULL)
         gm_text_printf(&t, ", by %s", oom->site);
     gm_text_printf(&t, ": %s", oom->verdict_detail);
@@ -179,7 +181,9 @@ static void put_example(struct gm_text *t, const struct gm_fragmentation_history
         uint64_t small = g->unusable[GM_UNUSABLE_HOLE_TOO_SMALL];
         if (small == GM_REPORT_NONE || g->asked == GM_REPORT_NONE || small < g->asked)
             continue;
-        gm_text_printf(t, " For example at event %" PRIu64 ", by ", g->event);
+        gm_text_add(t, " For example at event ");
+        gm_text_add_count(t, g->event);
+        gm_text_add(t, ", by ");
         put_size(t, g->bytes);
         gm_text_add(t, " for a request of ");
         put_size(t, g->asked);
@@ -203,8 +207,11 @@ static void find_avoidable_growth(struct list *list)
     struct gm_text t = {0};
     if (bytes < 256 * GM_MIB || !is_share(bytes, peak, 0.05))
         return;
-    gm_text_printf(&t, "On device %" PRId64 ", %" PRIu64 " of %zu growths (", device_of(list, d), f->growths_avoidable,
-                   f->growth_total);
+    gm_text_printf(&t, "On device %" PRId64 ", ", device_of(list, d));
+    gm_text_add_count(&t, f->growths_avoidable);
+    gm_text_add(&t, " of ");
+    gm_text_add_count(&t, f->growth_total);
+    gm_text_add(&t, " growths (");
     put_size(&t, bytes);
     gm_text_add(&t, " of ");
     put_size(&t, f->growth_bytes);
@@ -236,19 +243,26 @@ static void find_driver_traffic(struct list *list)
     }
     struct gm_text t = {0};
     if (retries > 0) {
+        gm_text_add_count(&t, retries);
         gm_text_printf(&t,
-                       "%" PRIu64 " request%s found the device full: the allocator waited for the device, gave its "
-                       "cache back (%" PRIu64 " segments or pages in all) and asked again. Each such retry costs "
-                       "milliseconds, and the next one may fail. A lower peak avoids them.",
-                       retries, retries == 1 ? "" : "s", frees);
+                       " request%s found the device full: the allocator waited for the device, gave its cache back (",
+                       retries == 1 ? "" : "s");
+        gm_text_add_count(&t, frees);
+        gm_text_printf(&t,
+                       " segment%s or pages in all) and asked again. Each such retry costs milliseconds, and the next "
+                       "one may fail. A lower peak avoids them.",
+                       frees == 1 ? "" : "s");
         add(list, "allocation-retries", retries >= 3 ? GM_WARNING : GM_INFO, 0,
             "The driver refused memory until the cache was given back", &t);
     } else if (cycles >= 10) {
-        gm_text_printf(&t,
-                       "Memory went back to the driver and was taken again %" PRIu64 " times (%" PRIu64
-                       " segments or pages were freed, %" PRIu64 " were allocated). Each of these calls waits for "
-                       "the device; torch.cuda.empty_cache() in a loop is the usual cause.",
-                       cycles, frees, allocs);
+        gm_text_add(&t, "Memory went back to the driver and was taken again ");
+        gm_text_add_count(&t, cycles);
+        gm_text_add(&t, " times (");
+        gm_text_add_count(&t, frees);
+        gm_text_add(&t, " segments or pages were freed, ");
+        gm_text_add_count(&t, allocs);
+        gm_text_add(&t, " were allocated). Each of these calls waits for the device; torch.cuda.empty_cache() in a "
+                        "loop is the usual cause.");
         add(list, "driver-traffic", GM_INFO, 0, "Memory goes back and forth between allocator and driver", &t);
     }
 }
@@ -339,12 +353,18 @@ static void find_churn(struct list *list)
     for (size_t i = 0; i < f->churn_count; i++)
         if (most == NULL || f->churn[i].temporary_allocs > most->temporary_allocs)
             most = &f->churn[i];
-    gm_text_printf(&t, "On device %" PRId64 ", %" PRIu64 " of %" PRIu64 " allocations (", device_of(list, d),
-                   f->temporary_allocs, allocs);
+    gm_text_printf(&t, "On device %" PRId64 ", ", device_of(list, d));
+    gm_text_add_count(&t, f->temporary_allocs);
+    gm_text_add(&t, " of ");
+    gm_text_add_count(&t, allocs);
+    gm_text_add(&t, " allocations (");
     put_size(&t, f->temporary_bytes);
     gm_text_add(&t, " in all) were freed before the next one was made.");
-    if (most != NULL)
-        gm_text_printf(&t, " Most of them, %" PRIu64 ", come from %s.", most->temporary_allocs, most->site);
+    if (most != NULL) {
+        gm_text_add(&t, " Most of them, ");
+        gm_text_add_count(&t, most->temporary_allocs);
+        gm_text_printf(&t, ", come from %s.", most->site);
+    }
     gm_text_add(&t, " The allocator serves them from its cache, so they cost time on the host rather than memory; an "
                     "out= argument, an in-place operation or a fused kernel avoids them.");
     add(list, "temporary-churn", GM_INFO, 0, "Many allocations live for a moment only", &t);
@@ -353,6 +373,29 @@ static void find_churn(struct list *list)
 static uint64_t best_saving(const struct gm_device_timeline *t)
 {
     return t->peak.saving_count > 0 ? t->peak.savings[0].saved : 0;
+}
+
+/* Of most of what the site holds at the peak; NULL if it is not listed or has none. */
+static const char *role_of(const struct gm_peak_detail *peak, const char *site)
+{
+    for (size_t i = 0; i < peak->site_count; i++)
+        if (strcmp(peak->sites[i].label, site) == 0)
+            return peak->sites[i].role;
+    return NULL;
+}
+
+/* What lasts from step to step cannot be recomputed or made later. */
+static const char *advice_for(const char *role)
+{
+    if (role != NULL && strcmp(role, "Parameter") == 0)
+        return "They are parameters: a smaller type, sharding or offloading lowers them.";
+    if (role != NULL && strcmp(role, "Optimizer state") == 0)
+        return "It is optimizer state: sharding, offloading or an optimizer that keeps less lowers it.";
+    if (role != NULL && strcmp(role, "Gradient") == 0)
+        return "They are gradients: sharding lowers them, or an optimizer step inside the backward pass.";
+    if (role != NULL && strcmp(role, "Activation") == 0)
+        return "They are activations: checkpointing recomputes them; a smaller batch or sequence makes fewer.";
+    return "Whether the memory can be spared, recomputed or moved away from the peak is worth a look there first.";
 }
 
 static void find_saving(struct list *list)
@@ -373,8 +416,7 @@ static void find_saving(struct list *list)
     put_size(&t, peak);
     gm_text_add(&t, " to ");
     put_size(&t, s->peak_after);
-    gm_text_add(&t, ": no other call site saves as much. Whether the memory can be spared, recomputed (checkpointing) "
-                    "or moved away from the peak is worth a look there first.");
+    gm_text_printf(&t, ": no other call site saves as much. %s", advice_for(role_of(&out->peak, s->label)));
     add(list, "peak-by-one-site", GM_INFO, saved, "One call site carries much of the peak", &t);
 }
 

@@ -22,6 +22,7 @@ struct parts {
     struct list streams, pools;
     uint16_t *of_stream;    /* [gm_stream_id]: index in streams, or NO_PART */
     size_t columns, merged; /* `merged` columns of the device's curve are one of ours */
+    bool is_one_stream;     /* then its curve is the device's */
 };
 
 static struct gm_sums larger(struct gm_sums a, const struct gm_sums *b)
@@ -56,14 +57,21 @@ static uint16_t pool_part(struct parts *p, uint8_t pool)
 }
 
 /* What one change does to the sums of the parts that it concerns. */
-static void apply(struct list *list, uint16_t part, const struct gm_trace_pass *pass, const struct gm_change *c,
-                  size_t column)
+static inline void apply(struct list *list, uint16_t part, const struct gm_trace_pass *pass, const struct gm_change *c,
+                         size_t column)
 {
     if (part == NO_PART)
         return;
     gm_sums_apply(&list->sums[part], pass, c);
+    const struct gm_sums *now = &list->sums[part];
     struct gm_sums *high = &list->high[column * PARTS + part];
-    *high = larger(*high, &list->sums[part]);
+    if (c->kind == GM_CHANGE_ALLOC) { /* all three grew; a free makes nothing higher */
+        high->requested = now->requested > high->requested ? now->requested : high->requested;
+        high->allocated = now->allocated > high->allocated ? now->allocated : high->allocated;
+        high->active = now->active > high->active ? now->active : high->active;
+    } else if (c->kind == GM_CHANGE_SEGMENT) {
+        high->reserved = now->reserved > high->reserved ? now->reserved : high->reserved;
+    }
 }
 
 static void start(struct parts *p)
@@ -109,6 +117,41 @@ static void start(struct parts *p)
     }
 }
 
+/* Whether all segments and events of the device are of one stream. */
+static bool has_one_stream(const struct gm_trace_pass *pass)
+{
+    const struct gm_events *e = &pass->snapshot->events;
+    const struct gm_segments *g = &pass->snapshot->segments;
+    uint32_t first = pass->history.count > 0 ? gm_rare_at(&e->stream, pass->history.first) : 0;
+    for (size_t i = 0; e->stream.v != NULL && i < pass->history.count; i++)
+        if (e->stream.v[pass->history.first + i] != first)
+            return false;
+    for (size_t i = 0; i < g->count; i++)
+        if (g->device[i] == pass->history.device && g->stream[i].v != first)
+            return false;
+    return true;
+}
+
+/* The device's columns, `merged` at a time, and its sums at the end, as those of its only stream. */
+static void take_device(struct parts *p)
+{
+    const struct gm_curve *curve = &p->pass->out->curve;
+    for (size_t k = 0; k < curve->column_count; k++) {
+        const struct gm_levels *high = &curve->columns[k].high;
+        const struct gm_sums sums = {high->requested, high->allocated, high->active, high->reserved};
+        struct gm_sums *mine = &p->streams.high[k / p->merged * PARTS];
+        *mine = larger(*mine, &sums);
+    }
+    struct gm_sums *end = &p->streams.sums[0];
+    memset(end, 0, sizeof *end);
+    for (size_t i = 0; i < p->pools.count; i++) {
+        end->requested += p->pools.sums[i].requested;
+        end->allocated += p->pools.sums[i].allocated;
+        end->active += p->pools.sums[i].active;
+        end->reserved += p->pools.sums[i].reserved;
+    }
+}
+
 static void walk(struct parts *p)
 {
     const struct gm_trace_pass *pass = p->pass;
@@ -129,10 +172,12 @@ static void walk(struct parts *p)
         for (; is_more && c.event < end; is_more = gm_walk_next(&walk, &c)) {
             if (c.kind == GM_CHANGE_SEGMENT) {
                 const struct gm_history_segment *s = &h->segments[segment++];
-                apply(&p->streams, stream_part(p, (struct gm_stream_id){s->stream}), pass, &c, column);
+                if (!p->is_one_stream)
+                    apply(&p->streams, stream_part(p, (struct gm_stream_id){s->stream}), pass, &c, column);
                 apply(&p->pools, pool_part(p, s->pool), pass, &c, column);
             } else if (c.kind != GM_CHANGE_NONE) {
-                apply(&p->streams, stream_part(p, gm_history_stream(h, c.allocation)), pass, &c, column);
+                if (!p->is_one_stream)
+                    apply(&p->streams, stream_part(p, gm_history_stream(h, c.allocation)), pass, &c, column);
                 apply(&p->pools, pool_part(p, h->pool[c.allocation]), pass, &c, column);
             }
         }
@@ -221,8 +266,11 @@ bool gm_trace_parts(struct gm_trace_pass *pass)
     bool ok = p->of_stream != NULL && p->streams.high != NULL && p->pools.high != NULL;
     if (ok) {
         memset(p->of_stream, 0xFF, ((size_t)pass->snapshot->stream_count + 1) * sizeof *p->of_stream);
+        p->is_one_stream = pass->history.pool_count < PARTS && has_one_stream(pass);
         start(p);
         walk(p);
+        if (p->is_one_stream && p->streams.count == 1)
+            take_device(p);
         ok = name(p) && publish(p, &p->streams, &pass->out->streams, &pass->out->stream_count) &&
              publish(p, &p->pools, &pass->out->pools, &pass->out->pool_count);
     }

@@ -5,7 +5,6 @@
  * on. Annotations of the optimizer overrule. For inference, a step is prefill or decode if its stacks name it, or if
  * the first round of a generating loop allocates many times what the others do.
  */
-#include "analyze/timeline/history/big_array.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -164,7 +163,7 @@ static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known
 bool gm_step_phases(struct gm_step_work *w)
 {
     size_t n = w->pass->history.count;
-    uint8_t *phase = gm_big_alloc(n + 1, 1);
+    uint8_t *phase = malloc(n + 1);
     bool is_known = false;
     if (phase == NULL)
         return false;

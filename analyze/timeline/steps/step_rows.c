@@ -3,7 +3,6 @@
  * A row for each step: what it allocated, its peak, its end. One walk over the changes measures all steps; if there are
  * more than can be shown, a second one fills the rows of those that are.
  */
-#include "analyze/timeline/history/big_array.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -190,7 +189,7 @@ static bool name_rows(struct rows *r, size_t count)
 static bool mark_events(struct gm_step_work *w, const uint32_t *row_of)
 {
     size_t n = w->pass->history.count;
-    w->pass->step = gm_big_alloc(n + 1, sizeof *w->pass->step);
+    w->pass->step = malloc((n + 1) * sizeof *w->pass->step);
     if (w->pass->step == NULL)
         return false;
     uint32_t *step = w->pass->step;

@@ -4,7 +4,6 @@
  * by the stacks of their allocations, end one each; else the period of the allocations. Where annotations cover only
  * part of the run (they may be another thread's) the stacks, which show every step, are believed.
  */
-#include "analyze/timeline/history/big_array.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -17,8 +16,8 @@ static bool list_allocs(struct gm_step_work *w)
     size_t n = 0;
     for (size_t i = 0; i < h->count; i++)
         n += action[i] == GM_ACTION_ALLOC;
-    w->allocs.event = gm_big_alloc(n + 1, sizeof *w->allocs.event);
-    w->allocs.stack = gm_big_alloc(n + 1, sizeof *w->allocs.stack);
+    w->allocs.event = malloc((n + 1) * sizeof *w->allocs.event);
+    w->allocs.stack = malloc((n + 1) * sizeof *w->allocs.stack);
     if (w->allocs.event == NULL || w->allocs.stack == NULL)
         return false;
     uint32_t *event = w->allocs.event, *stacks = w->allocs.stack;
