@@ -448,6 +448,13 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
     free(m->blocks.v);
     free(m->annotations.v);
     free(m->warnings.v);
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
+        free(m->kept[kind].v);
+        free(m->extras[kind].v);
+    }
+    for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
+        free(m->key_orders[kind].v);
+    free(m->loose.v);
     gm_arena_free(&m->arena);
     free(m);
 }
@@ -455,6 +462,19 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
 static struct gm_rare_column publish_rare(const struct gm_rare_builder *b)
 {
     return (struct gm_rare_column){.v = b->v, .all = b->all};
+}
+
+static void publish_extras(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
+{
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
+        snapshot->extras[kind] = (struct gm_extras){.v = m->extras[kind].v, .count = m->extras[kind].n};
+        free(m->kept[kind].v); /* only loading needs them */
+        m->kept[kind] = (struct gm_kept_list){0};
+    }
+    for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
+        snapshot->key_orders[kind] = (struct gm_key_order){.keys = m->key_orders[kind].v, .count = m->key_orders[kind].n};
+    snapshot->loose = m->loose.v;
+    snapshot->loose_count = m->loose.n;
 }
 
 /* Columns without rows are there all the same, so that nobody adds to a null pointer. */
@@ -495,4 +515,5 @@ void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapsh
     snapshot->annotation_count = m->annotations.n;
     snapshot->warnings = m->warnings.v;
     snapshot->warning_count = m->warnings.n;
+    publish_extras(m, snapshot);
 }

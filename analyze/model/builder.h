@@ -57,6 +57,11 @@ struct gm_block_build_row {
     uint8_t state;
 };
 
+struct gm_kept { /* a gm_extra whose value is still the loader's reference */
+    uint32_t row, key, ref;
+};
+struct gm_kept_list GM_VEC(struct gm_kept);
+
 struct gm_snapshot_memory {
     uint64_t seed; /* of the hash functions: keeps hostile files from choosing collisions */
     bool hit_limit;
@@ -85,6 +90,10 @@ struct gm_snapshot_memory {
     struct GM_VEC(struct gm_block_build_row) blocks;
     struct GM_VEC(struct gm_annotation) annotations;
     struct GM_VEC(const char *) warnings;
+    struct gm_kept_list kept[GM_ROW_KIND_COUNT];
+    struct GM_VEC(uint32_t) key_orders[GM_ORDER_COUNT];
+    struct GM_VEC(struct gm_extra) extras[GM_ROW_KIND_COUNT];
+    struct GM_VEC(struct gm_loose) loose;
 
     struct gm_arena arena; /* settings, warnings, and the final tables of segments and blocks */
 };
@@ -110,8 +119,8 @@ bool gm_builder_warn(struct gm_snapshot_memory *m, const char *format, ...) __at
 /* Why an interning or adding function failed, as a status with its message. */
 enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t offset, struct gm_error *err);
 
-/* Points the snapshot's tables of strings, frames, stacks, streams, pools, events, annotations and warnings into m,
- * which it owns from now on. Segments, blocks and traces are the loader's to fill. */
+/* Points the snapshot's tables of strings, frames, stacks, streams, pools, events, annotations, extras and warnings
+ * into m, which it owns from now on. Segments, blocks and traces are the loader's to fill. */
 void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot);
 
 /* Reorders the events: row i becomes what row order[i] was; rows that order does not name vanish. */

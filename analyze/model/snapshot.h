@@ -29,6 +29,8 @@
 #ifndef GM_MODEL_SNAPSHOT_H
 #define GM_MODEL_SNAPSHOT_H
 
+#include "analyze/model/extras.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -224,6 +226,13 @@ struct gm_snapshot {
     const struct gm_annotation *annotations; /* in the file's order */
     size_t annotation_count;
     bool has_annotations;
+
+    /* What no column holds, see analyze/model/extras.h. Only writing snapshots back needs it; all of it may be empty. */
+    struct gm_extras extras[GM_ROW_KIND_COUNT];
+    struct gm_key_order key_orders[GM_ORDER_COUNT];
+    struct gm_loose settings_tree; /* allocator_settings as they were nested; GM_LOOSE_MISSING: only `settings` */
+    const struct gm_loose *loose;  /* what lists and dictionaries among the loose values consist of */
+    size_t loose_count;
 
     const char *const *warnings; /* what was odd about the file, one clean line each, each said once */
     size_t warning_count;

@@ -387,14 +387,20 @@ static const char *role_of(const struct gm_peak_detail *peak, const char *site)
 /* What lasts from step to step cannot be recomputed or made later. */
 static const char *advice_for(const char *role)
 {
-    if (role != NULL && strcmp(role, "Parameter") == 0)
-        return "They are parameters: a smaller type, sharding or offloading lowers them.";
-    if (role != NULL && strcmp(role, "Optimizer state") == 0)
-        return "It is optimizer state: sharding, offloading or an optimizer that keeps less lowers it.";
-    if (role != NULL && strcmp(role, "Gradient") == 0)
-        return "They are gradients: sharding lowers them, or an optimizer step inside the backward pass.";
-    if (role != NULL && strcmp(role, "Activation") == 0)
-        return "They are activations: checkpointing recomputes them; a smaller batch or sequence makes fewer.";
+    static const struct {
+        enum gm_role role;
+        const char *advice;
+    } table[] = {
+        {GM_ROLE_PARAMETER, "They are parameters: a smaller type, sharding or offloading lowers them."},
+        {GM_ROLE_OPTIMIZER_STATE, "It is optimizer state: sharding, offloading or an optimizer that keeps less lowers "
+                                  "it."},
+        {GM_ROLE_GRADIENT, "They are gradients: sharding lowers them, or an optimizer step inside the backward pass."},
+        {GM_ROLE_ACTIVATION, "They are activations: checkpointing recomputes them; a smaller batch or sequence makes "
+                             "fewer."},
+    };
+    for (size_t i = 0; role != NULL && i < sizeof table / sizeof *table; i++)
+        if (strcmp(role, gm_role_name(table[i].role)) == 0)
+            return table[i].advice;
     return "Whether the memory can be spared, recomputed or moved away from the peak is worth a look there first.";
 }
 

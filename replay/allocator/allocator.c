@@ -23,6 +23,7 @@ void gm_allocator_free(struct gm_allocator *a)
         for (size_t k = 0; k < a->pools.v[i].bins.n; k++)
             gm_free_set_clear(&a->pools.v[i].bins.v[k].set);
         free(a->pools.v[i].bins.v);
+        free(a->pools.v[i].bin_of.v);
     }
     free(a->pools.v);
     free(a->handles.v);
@@ -42,6 +43,11 @@ uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle)
     for (size_t i = 0; i < a->handles.n; i++)
         if (a->handles.v[i] == handle)
             return (uint32_t)i;
+    return gm_allocator_add_stream(a, handle);
+}
+
+uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle)
+{
     if (!GM_VEC_PUSH(&a->handles, handle)) {
         a->has_no_memory = true;
         return UINT32_MAX;
@@ -63,27 +69,58 @@ uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t
     return (uint8_t)(a->pools.n - 1);
 }
 
-struct gm_free_set *gm_allocator_set(struct gm_allocator *a, uint8_t pool, uint32_t stream)
+struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint8_t pool, uint32_t stream)
 {
     struct gm_allocator_pool *p = &a->pools.v[pool];
-    size_t at = 0;
-    for (; at < p->bins.n; at++) {
-        if (p->bins.v[at].stream == stream)
-            return &p->bins.v[at].set;
-        if ((uint64_t)a->handles.v[p->bins.v[at].stream] > (uint64_t)a->handles.v[stream])
-            break;
-    }
-    for (size_t k = at; k < p->bins.n; k++) /* handles are unique, so this finds nothing; it costs nothing either */
-        if (p->bins.v[k].stream == stream)
-            return &p->bins.v[k].set;
-    if (!GM_VEC_ROOM(&p->bins, 1)) {
+    while (p->bin_of.n <= stream)
+        if (!GM_VEC_PUSH(&p->bin_of, GM_SPACE_NONE)) {
+            a->has_no_memory = true;
+            return NULL;
+        }
+    if (!GM_VEC_PUSH(&p->bins, (struct gm_allocator_bin){.stream = stream})) {
         a->has_no_memory = true;
         return NULL;
     }
-    memmove(&p->bins.v[at + 1], &p->bins.v[at], (p->bins.n - at) * sizeof *p->bins.v);
-    p->bins.v[at] = (struct gm_allocator_bin){.stream = stream};
-    p->bins.n++;
-    return &p->bins.v[at].set;
+    p->bin_of.v[stream] = (uint32_t)(p->bins.n - 1);
+    return &p->bins.v[p->bins.n - 1].set;
+}
+
+const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream)
+{
+    const struct gm_allocator_pool *p = &a->pools.v[pool];
+    uint32_t bin = stream < p->bin_of.n ? p->bin_of.v[stream] : GM_SPACE_NONE;
+    return bin == GM_SPACE_NONE ? NULL : &p->bins.v[bin].set;
+}
+
+/* For comparing bins without a global: the handle lies beside the bin. */
+struct keyed_bin {
+    uint64_t handle;
+    uint32_t bin;
+};
+
+static int by_handle(const void *left, const void *right)
+{
+    const struct keyed_bin *a = left, *b = right;
+    return a->handle < b->handle ? -1 : a->handle > b->handle;
+}
+
+bool gm_allocator_bins(struct gm_allocator *a, uint8_t pool, struct gm_bin_list *list)
+{
+    const struct gm_allocator_pool *p = &a->pools.v[pool];
+    struct keyed_bin *keyed = malloc((p->bins.n + 1) * sizeof *keyed);
+    *list = (struct gm_bin_list){.v = malloc((p->bins.n + 1) * sizeof *list->v)};
+    bool ok = keyed != NULL && list->v != NULL;
+    for (size_t i = 0; ok && i < p->bins.n; i++)
+        keyed[i] = (struct keyed_bin){(uint64_t)a->handles.v[p->bins.v[i].stream], (uint32_t)i};
+    if (ok)
+        qsort(keyed, p->bins.n, sizeof *keyed, by_handle);
+    for (size_t i = 0; ok && i < p->bins.n; i++)
+        if (p->bins.v[keyed[i].bin].set.count > 0)
+            list->v[list->n++] = keyed[i].bin;
+    a->space.work += p->bins.n;
+    a->has_no_memory |= !ok;
+    free(keyed);
+    return ok;
 }
 
 /* Room for what is known of block `block`. */
@@ -378,6 +415,8 @@ bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64
     if (!is_expandable) {
         gm_stats_add(a->stats.segment, is_small, 1);
         gm_enter_free(a, gm_space_free_at(&a->space, address));
+    } else if (!gm_reservations_adopt(a, address, stream, pool)) {
+        a->has_no_memory = true;
     }
     return !a->has_no_memory;
 }

@@ -48,7 +48,8 @@ struct gm_allocator_pool {
     bool is_small;
     bool is_freeable;                            /* private, and nobody uses it any more */
     uint64_t searches;                           /* the clock of garbage collection */
-    struct GM_VEC(struct gm_allocator_bin) bins; /* by stream handle as an unsigned number */
+    struct GM_VEC(struct gm_allocator_bin) bins; /* as they were made; gm_allocator_bins orders them */
+    struct GM_VEC(uint32_t) bin_of;              /* [stream number]: index in bins, GM_SPACE_NONE if there is none */
 };
 struct gm_reservation_row {
     uint64_t address, size;
@@ -81,6 +82,8 @@ void gm_allocator_free(struct gm_allocator *a);
 
 /* The numbers of a stream and of a pool, made when they are new; at most 255 pools. UINT32_MAX or 255: no memory. */
 uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle);
+/* The same for a handle that is known to be new, without a search. */
+uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle);
 uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small);
 
 /* torch's malloc: `requested` bytes on a stream, from the default pools or the private pool (id_first, id_second).
@@ -96,7 +99,9 @@ void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block);
 /* torch.cuda.empty_cache(). */
 void gm_allocator_empty_cache(struct gm_allocator *a);
 
-/* Places what is there already, without events: a segment, then the blocks in it in ascending order. */
+/* Places what is there already, without events: a segment, then the blocks in it in ascending order. A range of an
+ * expandable segment belongs to the reservation of its pool and stream that is nearest below it with nothing of others
+ * in between, or begins one, whose length nobody knows: it ends where the next one begins. */
 bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint8_t pool,
                                 bool is_expandable);
 uint32_t gm_allocator_adopt_block(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
@@ -108,6 +113,10 @@ uint32_t gm_allocator_adopt_block(struct gm_allocator *a, uint64_t address, uint
 uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
                             uint32_t owner);
 bool gm_allocator_give_back(struct gm_allocator *a, uint64_t address, uint64_t size);
+/* The address of the first reservation above `address`, UINT64_MAX if there is none. */
+uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t address);
+/* The free blocks of a pool and stream; NULL if there have never been any. */
+const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream);
 
 bool gm_allocator_check(const struct gm_allocator *a, const char **why);
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNKNOWN_LENGTH (UINT64_C(1) << 44)
+
 static size_t reservations_up_to(const struct gm_allocator *a, uint64_t address)
 {
     size_t low = 0, high = a->reservations.n;
@@ -33,10 +35,31 @@ bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row ro
     size_t at = reservations_up_to(a, row.address);
     if (!GM_VEC_ROOM(&a->reservations, 1))
         return false;
+    a->space.work += (a->reservations.n - at) / 16;
     memmove(&a->reservations.v[at + 1], &a->reservations.v[at], (a->reservations.n - at) * sizeof *a->reservations.v);
     a->reservations.v[at] = row;
     a->reservations.n++;
     return true;
+}
+
+bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool)
+{
+    size_t n = reservations_up_to(a, address);
+    struct gm_reservation_row *below = n > 0 ? &a->reservations.v[n - 1] : NULL;
+    if (below != NULL && below->stream == stream && below->pool == pool)
+        return true;
+    struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool};
+    if (below != NULL && address - below->address < below->size)
+        below->size = address - below->address;
+    if (n < a->reservations.n && a->reservations.v[n].address - address < row.size)
+        row.size = a->reservations.v[n].address - address;
+    return gm_reservations_insert(a, row);
+}
+
+uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t address)
+{
+    size_t n = reservations_up_to(a, address);
+    return n < a->reservations.n ? a->reservations.v[n].address : UINT64_MAX;
 }
 
 /* The index of the first range that begins at or after `address`. */
@@ -95,11 +118,13 @@ static bool find_start(struct gm_allocator *a, uint8_t pool, uint32_t stream, ui
 {
     for (size_t i = 0; i < a->reservations.n; i++) {
         const struct gm_reservation_row *r = &a->reservations.v[i];
+        a->space.work += i % 16 == 0;
         if (r->pool != pool || r->stream != stream)
             continue;
         uint64_t end = r->address + r->size, at = r->address;
         size_t range = range_from(&a->space, at);
         while (at < end) {
+            a->space.work++;
             bool is_mapped = range < a->space.ranges.n && a->space.ranges.v[range].address == at;
             if (is_mapped) {
                 at += a->space.ranges.v[range++].size;

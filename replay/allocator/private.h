@@ -34,8 +34,21 @@ static inline uint64_t gm_page_of(const struct gm_allocator *a, uint8_t pool)
     return a->pools.v[pool].is_small ? GM_SMALL_SEGMENT : a->conf.rules.large_segment;
 }
 
+struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint8_t pool, uint32_t stream);
 /* The free set of a pool and stream, made when it is new; NULL: no memory. */
-struct gm_free_set *gm_allocator_set(struct gm_allocator *a, uint8_t pool, uint32_t stream);
+static inline struct gm_free_set *gm_allocator_set(struct gm_allocator *a, uint8_t pool, uint32_t stream)
+{
+    struct gm_allocator_pool *p = &a->pools.v[pool];
+    if (stream < p->bin_of.n && p->bin_of.v[stream] != GM_SPACE_NONE)
+        return &p->bins.v[p->bin_of.v[stream]].set;
+    return gm_allocator_make_set(a, pool, stream);
+}
+/* Those bins of a pool that are not empty, by stream handle as an unsigned number. The caller frees v. */
+struct gm_bin_list {
+    uint32_t *v;
+    size_t n;
+};
+bool gm_allocator_bins(struct gm_allocator *a, uint8_t pool, struct gm_bin_list *list);
 /* Free blocks into and out of their set. */
 void gm_enter_free(struct gm_allocator *a, uint32_t block);
 void gm_leave_free(struct gm_allocator *a, uint32_t block);
@@ -57,6 +70,7 @@ bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t 
 /* Unmaps the whole pages inside a free block. */
 void gm_expandable_unmap(struct gm_allocator *a, uint32_t block);
 bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row);
+bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool);
 struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t address);
 
 /* release.c */

@@ -36,8 +36,14 @@ static bool is_whole(const struct gm_space_block *b)
 static void release_pool(struct gm_allocator *a, uint8_t pool)
 {
     struct blocks whole = {0}, expandable = {0};
-    for (size_t k = 0; k < a->pools.v[pool].bins.n; k++) {
-        const struct gm_free_set *set = &a->pools.v[pool].bins.v[k].set;
+    struct gm_bin_list bins;
+    if (!gm_allocator_bins(a, pool, &bins)) {
+        free(bins.v);
+        return;
+    }
+    for (size_t k = 0; k < bins.n; k++) {
+        const struct gm_free_set *set = &a->pools.v[pool].bins.v[bins.v[k]].set;
+        a->space.work += set->count;
         for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at)) {
             const struct gm_space_block *b = gm_block(a, at.entry->block);
             if (b->is_expandable)
@@ -50,6 +56,7 @@ static void release_pool(struct gm_allocator *a, uint8_t pool)
         gm_release_segment(a, whole.v[i]);
     for (size_t i = 0; i < expandable.n && !a->has_failed; i++)
         gm_expandable_unmap(a, expandable.v[i]);
+    free(bins.v);
     free(whole.v);
     free(expandable.v);
 }
@@ -116,38 +123,35 @@ bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream,
     return released >= key;
 }
 
-void gm_collect_garbage(struct gm_allocator *a)
+/* Gives back the whole segments that have been free for longest, until `target` bytes are. */
+static void collect(struct gm_allocator *a, const struct gm_allocator_pool *p, const struct gm_bin_list *bins,
+                    uint64_t target)
 {
-    uint64_t limit = (uint64_t)(a->conf.gc_threshold * (double)a->limit);
-    if (a->total <= limit)
-        return;
-    uint64_t target = a->total - limit, reclaimed = 0;
-    uint8_t pool = gm_allocator_pool_of(a, 0, 0, false);
-    if (a->has_no_memory)
-        return;
+    uint64_t reclaimed = 0, count = 0;
     double total_age = 0;
-    uint64_t count = 0;
-    bool is_more = true;
-    struct gm_allocator_pool *p = &a->pools.v[pool];
-    for (size_t k = 0; k < p->bins.n; k++)
-        for (struct gm_free_place at = gm_free_set_first(&p->bins.v[k].set); at.entry != NULL;
-             gm_free_set_next(&p->bins.v[k].set, &at))
+    for (size_t k = 0; k < bins->n; k++) {
+        const struct gm_free_set *set = &p->bins.v[bins->v[k]].set;
+        a->space.work += set->count;
+        for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at))
             if (is_whole(gm_block(a, at.entry->block))) {
                 total_age += (double)(p->searches - a->gc_base.v[at.entry->block]);
                 count++;
             }
-    while (reclaimed < target && is_more && count > 0) {
+    }
+    for (bool is_more = true; reclaimed < target && is_more && count > 0;) {
         double cut = total_age / (double)count;
         struct blocks old = {0};
         is_more = false;
-        for (size_t k = 0; k < p->bins.n; k++)
-            for (struct gm_free_place at = gm_free_set_first(&p->bins.v[k].set); at.entry != NULL;
-                 gm_free_set_next(&p->bins.v[k].set, &at)) {
+        for (size_t k = 0; k < bins->n; k++) {
+            const struct gm_free_set *set = &p->bins.v[bins->v[k]].set;
+            a->space.work += set->count;
+            for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at)) {
                 const struct gm_space_block *b = gm_block(a, at.entry->block);
                 double age = (double)(p->searches - a->gc_base.v[at.entry->block]);
                 if (is_whole(b) && !b->is_expandable && age >= cut)
                     a->has_no_memory |= !GM_VEC_PUSH(&old, at.entry->block);
             }
+        }
         for (size_t i = 0; i < old.n && !a->has_failed; i++) {
             is_more = true;
             total_age -= (double)(p->searches - a->gc_base.v[old.v[i]]);
@@ -157,4 +161,19 @@ void gm_collect_garbage(struct gm_allocator *a)
         }
         free(old.v);
     }
+}
+
+void gm_collect_garbage(struct gm_allocator *a)
+{
+    uint64_t limit = (uint64_t)(a->conf.gc_threshold * (double)a->limit);
+    if (a->total <= limit)
+        return;
+    uint64_t target = a->total - limit;
+    uint8_t pool = gm_allocator_pool_of(a, 0, 0, false);
+    if (a->has_no_memory)
+        return;
+    struct gm_bin_list bins;
+    if (gm_allocator_bins(a, pool, &bins))
+        collect(a, &a->pools.v[pool], &bins, target);
+    free(bins.v);
 }

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FEWEST = 3, FEWEST_FOR_TREND = 4 };
 
@@ -253,10 +254,16 @@ static bool tell_steady(struct series *s)
     double change = s->slope > 9e18 ? 9e18 : s->slope < -9e18 ? -9e18 : s->slope;
     gm_size_format_delta(slope, (int64_t)llround(change));
     out->pattern = s->warm_up > 0 ? GM_PATTERN_WARM_UP : GM_PATTERN_STABLE;
+    told(low, lowest);
+    told(high, highest);
+    const bool is_level = strcmp(low, high) == 0;
+    const char *between = is_level ? "at " : "between ", *and = is_level ? "" : " and ";
+    if (is_level)
+        high[0] = '\0';
     if (s->warm_up == 0) {
-        out->pattern_detail = gm_arena_printf(
-            arena, "%zu steps peak between %s and %s, and requested bytes at their ends change by %s a step.", m,
-            told(low, lowest), told(high, highest), slope);
+        out->pattern_detail =
+            gm_arena_printf(arena, "%zu steps peak %s%s%s%s, and requested bytes at their ends change by %s a step.", m,
+                            between, low, and, high, slope);
         return out->pattern_detail != NULL;
     }
     double kept = 0;
@@ -268,11 +275,10 @@ static bool tell_steady(struct series *s)
     const char *who = s->warm_up == 1 ? "The first step differs" : "The first steps differ";
     out->pattern_detail =
         gm_arena_printf(arena,
-                        "%s (step %llu peaks at %s; %s at the end of step %llu), then %zu steps peak between %s and %s "
-                        "and change by %s a "
-                        "step.",
-                        who, number_of(s, 0), told(first, s->peak[0]), gained, number_of(s, s->warm_up - 1), m,
-                        told(low, lowest), told(high, highest), slope);
+                        "%s (step %llu peaks at %s; %s at the end of step %llu), then %zu steps peak %s%s%s%s and "
+                        "change by %s a step.",
+                        who, number_of(s, 0), told(first, s->peak[0]), gained, number_of(s, s->warm_up - 1), m, between,
+                        low, and, high, slope);
     return out->pattern_detail != NULL;
 }
 
