@@ -6,6 +6,7 @@
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_STEPS = 400, MOST_RANGES = 400, MOST_PHASES = 400 };
 
@@ -117,6 +118,21 @@ static void add_phases(struct bands *b)
     }
 }
 
+/* As they follow each other; of those that begin together the outer one first. */
+static int by_first(const void *left, const void *right)
+{
+    const struct gm_band *a = left, *b = right;
+    if (a->first_event != b->first_event)
+        return a->first_event < b->first_event ? -1 : 1;
+    if (a->last_event != b->last_event)
+        return a->last_event > b->last_event ? -1 : 1;
+    if (a->is_step != b->is_step)
+        return a->is_step ? -1 : 1;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
 bool gm_step_bands(struct gm_step_work *w)
 {
     struct gm_steps *steps = &w->pass->out->steps;
@@ -129,6 +145,7 @@ bool gm_step_bands(struct gm_step_work *w)
     bool ok = add_ranges(&b, b.n > 0);
     if (ok)
         add_phases(&b);
+    qsort(b.v, b.n, sizeof *b.v, by_first);
     struct gm_band *kept = ok && b.n > 0 ? gm_arena_calloc(&w->pass->report->arena, b.n, sizeof *kept) : NULL;
     for (size_t i = 0; kept != NULL && i < b.n; i++)
         kept[i] = b.v[i];
