@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/report.h"
 
+#include <string.h>
+
 double gm_totals_efficiency(const struct gm_totals *totals)
 {
     return totals->reserved == 0 ? -1.0 : 100.0 * (double)totals->allocated / (double)totals->reserved;
@@ -31,4 +33,15 @@ void gm_report_free(struct gm_report *report)
 {
     gm_arena_free(&report->arena);
     *report = (struct gm_report){0};
+}
+
+int gm_finding_order(const void *left, const void *right)
+{
+    const struct gm_finding *a = left, *b = right;
+    if (a->severity != b->severity)
+        return a->severity > b->severity ? -1 : 1;
+    uint64_t x = a->bytes == GM_REPORT_NONE ? 0 : a->bytes, y = b->bytes == GM_REPORT_NONE ? 0 : b->bytes;
+    if (x != y)
+        return x > y ? -1 : 1;
+    return strcmp(a->id, b->id);
 }

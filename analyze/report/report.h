@@ -165,6 +165,9 @@ struct gm_finding {
     uint64_t bytes;     /* what is at stake; GM_REPORT_NONE if it has none */
 };
 
+/* For qsort: most severe first, then most bytes, then by id. */
+int gm_finding_order(const void *left, const void *right);
+
 struct gm_setting_row {
     const char *key, *value;
     bool is_default;

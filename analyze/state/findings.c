@@ -420,17 +420,6 @@ static void find_nothing(struct list *list, const struct gm_report *report)
         gm_size_format(t.size[2], largest->bytes), percent(t.percent[1], largest->bytes, totals->allocated));
 }
 
-static int compare(const void *left, const void *right)
-{
-    const struct gm_finding *a = left, *b = right;
-    if (a->severity != b->severity)
-        return a->severity > b->severity ? -1 : 1;
-    uint64_t x = a->bytes == GM_REPORT_NONE ? 0 : a->bytes, y = b->bytes == GM_REPORT_NONE ? 0 : b->bytes;
-    if (x != y)
-        return x > y ? -1 : 1;
-    return strcmp(a->id, b->id);
-}
-
 bool gm_pass_findings(struct gm_pass *pass)
 {
     struct gm_report *report = pass->report;
@@ -450,7 +439,7 @@ bool gm_pass_findings(struct gm_pass *pass)
     find_conflicts(&list);
     find_missing_records(&list, report);
     find_nothing(&list, report);
-    qsort(list.rows, list.n, sizeof *list.rows, compare);
+    qsort(list.rows, list.n, sizeof *list.rows, gm_finding_order);
     report->findings = list.rows;
     report->finding_count = list.n;
     return !list.failed;

@@ -7,6 +7,7 @@
 #include "analyze/timeline/fragmentation/watch.h"
 #include "analyze/timeline/roles/role_stacks.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Leaves out what --stream and --min-size do not ask for. */
@@ -38,6 +39,7 @@ static bool categorize(struct gm_trace_pass *pass)
 
 static void free_pass(struct gm_trace_pass *pass)
 {
+    gm_trace_forget_steps(pass);
     gm_watch_free(pass->watch);
     gm_history_free(&pass->history);
     free(pass->phase);
@@ -68,21 +70,52 @@ static bool find_window(struct gm_trace_pass *pass, struct window *window)
     return gm_trace_filter(pass, has_window);
 }
 
+/* The reconstruction in a thread of its own, for traces that take it longer than a thread takes to start. */
+enum { WORTH_A_THREAD = 200000 };
+struct reconstruction {
+    struct gm_trace_pass *pass;
+    struct gm_watcher watcher;
+    bool is_done;
+};
+
+static void *reconstruct(void *argument)
+{
+    struct reconstruction *r = argument;
+    r->is_done = gm_history_reconstruct(&r->pass->history, &r->watcher);
+    return NULL;
+}
+
+/* What needs only the events that belong together; the reconstruction does not touch what these look at. */
+static bool look_at_events(struct gm_trace_pass *pass)
+{
+    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass);
+}
+
+static bool make_history(struct gm_trace_pass *pass)
+{
+    struct reconstruction r = {.pass = pass};
+    pthread_t thread;
+    pass->watch = gm_watch_new(&r.watcher, &pass->history, pass->snapshot);
+    if (pass->watch == NULL ||
+        !gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device))
+        return false;
+    if (pass->history.count >= WORTH_A_THREAD && pthread_create(&thread, NULL, reconstruct, &r) == 0) {
+        bool ok = look_at_events(pass);
+        pthread_join(thread, NULL);
+        return ok && r.is_done;
+    }
+    reconstruct(&r);
+    return r.is_done && look_at_events(pass);
+}
+
 static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *window, struct gm_error *err)
 {
-    struct gm_watcher watcher;
-    pass->watch = gm_watch_new(&watcher, &pass->history, pass->snapshot);
-    if (pass->watch == NULL)
+    if (!make_history(pass))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    enum gm_status status = gm_history_build(&pass->history, pass->snapshot,
-                                             (size_t)pass->report->devices[pass->index].device, &watcher, err);
-    if (status != GM_OK)
-        return status;
     pass->to = (uint32_t)pass->history.count;
-    bool ok = hide(pass) && categorize(pass) && gm_trace_steps(pass) && find_window(pass, window) &&
-              gm_trace_roles(pass) && gm_trace_curves(pass) && gm_trace_peak(pass) && gm_trace_role_reasons(pass) &&
-              gm_trace_flame(pass) && gm_trace_ooms(pass) && gm_trace_fragmentation(pass) && gm_trace_map(pass) &&
-              gm_trace_parts(pass) && gm_trace_books(pass);
+    bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
+              gm_trace_peak(pass) && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_ooms(pass) &&
+              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_books(pass);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
@@ -117,6 +150,8 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
             *err = window.nowhere;
     }
     if (status == GM_OK && !(gm_trace_state_roles(report, passes) && gm_trace_findings(report, passes)))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK && options->keep != NULL && !gm_trace_keep(options->keep, passes, n))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);

@@ -426,20 +426,6 @@ static void find_saving(struct list *list)
     add(list, "peak-by-one-site", GM_INFO, saved, "One call site carries much of the peak", &t);
 }
 
-/* -------------------------------------------------------------------------------------------------------------------
- */
-
-static int compare(const void *left, const void *right)
-{
-    const struct gm_finding *a = left, *b = right;
-    if (a->severity != b->severity)
-        return a->severity > b->severity ? -1 : 1;
-    uint64_t x = a->bytes == GM_REPORT_NONE ? 0 : a->bytes, y = b->bytes == GM_REPORT_NONE ? 0 : b->bytes;
-    if (x != y)
-        return x > y ? -1 : 1;
-    return strcmp(a->id, b->id);
-}
-
 bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *passes)
 {
     struct list list = {.report = report, .passes = passes, .n = report->finding_count};
@@ -460,7 +446,7 @@ bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *pas
     struct gm_finding *nothing = known(&list, "nothing-to-reclaim"); /* it is said only where nothing else is */
     if (list.has_news && nothing != NULL)
         *nothing = list.rows[--list.n];
-    qsort(list.rows, list.n, sizeof *list.rows, compare);
+    qsort(list.rows, list.n, sizeof *list.rows, gm_finding_order);
     report->findings = list.rows;
     report->finding_count = list.n;
     return !list.failed;

@@ -13,7 +13,8 @@
 #include "analyze/timeline/timeline.h"
 
 struct gm_role_stacks;
-struct gm_watch; /* fragmentation and out-of-memory: what the watcher saw; watch.h */
+struct gm_step_work; /* steps/step_work.h */
+struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; watch.h */
 
 /* One device while it is analysed. */
 struct gm_trace_pass {
@@ -28,6 +29,7 @@ struct gm_trace_pass {
     struct gm_peak *peak;           /* report->peaks[index] likewise */
     struct gm_watch *watch;
 
+    struct gm_step_work *step_work; /* between gm_trace_find_steps and gm_trace_steps */
     uint8_t *phase;     /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
     uint32_t *step;     /* [history.count] index in out->steps.rows, GM_NEVER between steps; NULL: no steps */
     uint16_t *category; /* [history.allocation_count] of options->rules */
@@ -51,10 +53,13 @@ static inline uint64_t gm_event_of_moment(uint32_t moment)
 }
 
 /* The passes, in the order in which they run. */
+/* The first needs only the events that belong together, not block bytes; with what it found goes on the second. */
+bool gm_trace_find_steps(struct gm_trace_pass *pass);
 bool gm_trace_steps(struct gm_trace_pass *pass); /* steps/: steps, phases, bands, pattern */
 /* window.c: --from and --to as pass->from and pass->to. GM_E_USAGE if one of them is nowhere in this device's trace. */
 enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err);
 bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* filter.c: what the command line left out */
+void gm_trace_forget_steps(struct gm_trace_pass *pass);            /* frees step_work; fine if there is none */
 /* Steps that the trace covers, with fractions; negative if it has none. */
 double gm_steps_covered(const struct gm_trace_pass *pass);
 bool gm_trace_roles(struct gm_trace_pass *pass);        /* roles/: role and reason of every allocation */
@@ -71,6 +76,9 @@ bool gm_trace_books(struct gm_trace_pass *pass);         /* books.c */
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
 /* findings.c, after all else: findings that need the history, added to report->findings. */
 bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *passes);
+
+/* kept.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
+bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);
 
 /* Roles by number, for those who sum by them. */
 enum gm_role {

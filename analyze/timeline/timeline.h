@@ -8,6 +8,7 @@
 #include "analyze/base/error.h"
 #include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
+#include "analyze/timeline/history/history.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */
 struct gm_classifier;     /* likewise */
@@ -26,6 +27,25 @@ struct gm_sample_sink {
     bool (*put)(void *self, int64_t device, const struct gm_sample *sample);
 };
 
+/* What the passes found out about each allocation of a device, for those who go on from there (replay). */
+struct gm_kept_device {
+    struct gm_history history;
+    uint16_t *category; /* [history.allocation_count] of the rules */
+    uint8_t *role;      /* [history.allocation_count]: a number for gm_timeline_role_name */
+    struct gm_kept_step {
+        uint64_t number;
+        uint32_t first, last; /* events */
+    } * steps;
+    size_t step_count;
+};
+struct gm_kept { /* one for each device of the report, in its order; zero-initialise */
+    struct gm_kept_device *v;
+    size_t count;
+};
+void gm_kept_free(struct gm_kept *kept);
+size_t gm_timeline_role_count(void);
+const char *gm_timeline_role_name(size_t role); /* "Optimizer state" */
+
 struct gm_timeline_options {
     const struct gm_category_rules *rules;
     struct gm_classifier *classifier; /* of these rules and the snapshot */
@@ -37,6 +57,7 @@ struct gm_timeline_options {
     enum gm_group_by group;
     size_t depth; /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
+    struct gm_kept *keep;                     /* likewise; filled if the analysis succeeds, gm_kept_free */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

@@ -2,11 +2,9 @@
  *
  * dump_books FILE: the books of every device with a trace, one JSON object a line. For check_books.py.
  */
-#include "analyze/load/load.h"
-#include "analyze/timeline/history/history.h"
+#include "tests/timeline/each_history.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static void levels(const char *name, const struct gm_levels *l)
 {
@@ -36,21 +34,5 @@ static void dump(const struct gm_history *h)
 
 int main(int argc, char **argv)
 {
-    struct gm_snapshot snapshot;
-    struct gm_error err = {0};
-    if (argc != 2 || gm_snapshot_load(&snapshot, argv[1], NULL, &err) != GM_OK) {
-        fprintf(stderr, "%s\n", argc != 2 ? "usage: dump_books FILE" : err.message);
-        return 2;
-    }
-    for (size_t d = 0; d < snapshot.trace_count; d++) {
-        struct gm_history history;
-        if (snapshot.traces[d].count == 0)
-            continue;
-        if (gm_history_build(&history, &snapshot, d, NULL, &err) != GM_OK)
-            return 1;
-        dump(&history);
-        gm_history_free(&history);
-    }
-    gm_snapshot_free(&snapshot);
-    return 0;
+    return gm_each_history(argc, argv, dump);
 }

@@ -3,11 +3,9 @@
  * dump_events FILE: the reconstructed books after every event of every device: "device requested allocated active
  * reserved" a line, before them the state before event 0. For check_random.py.
  */
-#include "analyze/load/load.h"
-#include "analyze/timeline/history/history.h"
+#include "tests/timeline/each_history.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static void line(const struct gm_history *h, const int64_t sums[4])
 {
@@ -46,21 +44,5 @@ static void dump(const struct gm_history *h)
 
 int main(int argc, char **argv)
 {
-    struct gm_snapshot snapshot;
-    struct gm_error err = {0};
-    if (argc != 2 || gm_snapshot_load(&snapshot, argv[1], NULL, &err) != GM_OK) {
-        fprintf(stderr, "%s\n", argc != 2 ? "usage: dump_events FILE" : err.message);
-        return 2;
-    }
-    for (size_t d = 0; d < snapshot.trace_count; d++) {
-        struct gm_history history;
-        if (snapshot.traces[d].count == 0)
-            continue;
-        if (gm_history_build(&history, &snapshot, d, NULL, &err) != GM_OK)
-            return 1;
-        dump(&history);
-        gm_history_free(&history);
-    }
-    gm_snapshot_free(&snapshot);
-    return 0;
+    return gm_each_history(argc, argv, dump);
 }

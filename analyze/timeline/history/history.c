@@ -283,8 +283,7 @@ static bool pair(struct pairing *p)
     return true;
 }
 
-enum gm_status gm_history_build(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device,
-                                const struct gm_watcher *watcher, struct gm_error *err)
+bool gm_history_pair(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device)
 {
     *history = (struct gm_history){.snapshot = snapshot, .device = (int64_t)device};
     if (device < snapshot->trace_count) {
@@ -294,7 +293,13 @@ enum gm_status gm_history_build(struct gm_history *history, const struct gm_snap
     struct pairing p = {.h = history};
     bool ok = pair(&p);
     gm_map_free(&p.open);
-    if (ok && gm_history_reconstruct(history, watcher))
+    return ok;
+}
+
+enum gm_status gm_history_build(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device,
+                                const struct gm_watcher *watcher, struct gm_error *err)
+{
+    if (gm_history_pair(history, snapshot, device) && gm_history_reconstruct(history, watcher))
         return GM_OK;
     gm_history_free(history);
     return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");

@@ -90,6 +90,10 @@ struct gm_watcher {
  * contradicts itself is counted in `books` and, if too much does, is_reconstructed is false. */
 enum gm_status gm_history_build(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device,
                                 const struct gm_watcher *watcher, struct gm_error *err);
+/* The two halves of it: which events belong together; then block bytes, pools, segments and books, while which nobody
+ * else may look at those. On failure gm_history_free. */
+bool gm_history_pair(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device);
+bool gm_history_reconstruct(struct gm_history *history, const struct gm_watcher *watcher);
 void gm_history_free(struct gm_history *history);
 
 /* The segments at moment 0, each one free block, in *space (zero-initialised; the caller frees it). Streams are

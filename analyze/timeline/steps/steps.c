@@ -6,8 +6,11 @@
 
 #include <stdlib.h>
 
-static void free_work(struct gm_step_work *w)
+void gm_trace_forget_steps(struct gm_trace_pass *pass)
 {
+    struct gm_step_work *w = pass->step_work;
+    if (w == NULL)
+        return;
     gm_stack_classes_free(&w->classes);
     free(w->allocs.event);
     free(w->allocs.stack);
@@ -16,25 +19,39 @@ static void free_work(struct gm_step_work *w)
     free(w->span_end);
     free(w->span_peak);
     free(w->span_active);
+    free(w);
+    pass->step_work = NULL;
+}
+
+bool gm_trace_find_steps(struct gm_trace_pass *pass)
+{
+    struct gm_step_work *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return false;
+    *w = (struct gm_step_work){.pass = pass, .capacity = GM_REPORT_NONE};
+    pass->step_work = w;
+    if (pass->history.count == 0)
+        return true;
+    if (!gm_stack_classes_init(&w->classes, pass->snapshot))
+        return false;
+    gm_stack_classes_learn(&w->classes, &pass->history);
+    return gm_step_ranges(w) && gm_step_spans(w) && gm_step_phases(w);
 }
 
 bool gm_trace_steps(struct gm_trace_pass *pass)
 {
-    struct gm_step_work w = {.pass = pass, .capacity = GM_REPORT_NONE};
+    struct gm_step_work *w = pass->step_work;
     struct gm_steps *out = &pass->out->steps;
     *out = (struct gm_steps){.steps_to_oom = GM_REPORT_NONE, .capacity = GM_REPORT_NONE};
     if (pass->history.count == 0)
         return true;
-    bool ok = gm_stack_classes_init(&w.classes, pass->snapshot);
-    if (ok)
-        gm_stack_classes_learn(&w.classes, &pass->history);
-    ok = ok && gm_step_ranges(&w) && gm_step_spans(&w) && gm_step_phases(&w) && gm_step_rows(&w);
-    if (ok && w.spans.n > 0) {
-        out->source = w.source;
-        out->period_events = w.period_events;
-        out->certainty = w.certainty;
+    bool ok = gm_step_rows(w);
+    if (ok && w->spans.n > 0) {
+        out->source = w->source;
+        out->period_events = w->period_events;
+        out->certainty = w->certainty;
     }
-    ok = ok && gm_step_bands(&w) && gm_step_pattern(&w);
-    free_work(&w);
+    ok = ok && gm_step_bands(w) && gm_step_pattern(w);
+    gm_trace_forget_steps(pass);
     return ok;
 }
