@@ -196,11 +196,11 @@ enum gm_status gm_flamegraph_svg(struct gm_text *out, const struct gm_report *re
     const size_t levels = boxes.n > 0 ? boxes.deepest + 1 - boxes.rows : 0;
     const char *left_out = "";
     if (boxes.narrow > 0)
-        left_out =
-            gm_display_printf(&scratch, "%s frames are too narrow to be shown. ", gm_exact_text(number, boxes.narrow));
+        left_out = gm_display_printf(&scratch, "%s frame%s too narrow to be shown. ",
+                                     gm_exact_text(number, boxes.narrow), boxes.narrow == 1 ? " is" : "s are");
     if (levels > 0)
-        left_out =
-            gm_display_printf(&scratch, "%s%s deeper levels are left out.", left_out, gm_exact_text(number, levels));
+        left_out = gm_display_printf(&scratch, "%s%s deeper level%s left out.", left_out, gm_exact_text(number, levels),
+                                     levels == 1 ? " is" : "s are");
     if (boxes.narrow > 0 || levels > 0)
         put_text(out, "s", PAD, foot, left_out);
     gm_text_add(out, script);

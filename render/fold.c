@@ -71,7 +71,7 @@ void gm_fold_note(struct gm_page *page, const struct gm_slice *slices, const str
     if (f->folded == 0)
         return;
     struct gm_display *d = page->display;
-    const char *start = gm_display_printf(d, "%s is %zu small categories: ", f->parts[f->n - 1].name, f->folded);
+    const char *start = gm_display_printf(d, "%s: ", f->parts[f->n - 1].name);
     const double room = GM_PAGE_INNER - gm_text_width(start, GM_TEXT_SMALL, GM_REGULAR) -
                         gm_text_width(" ...", GM_TEXT_SMALL, GM_REGULAR);
     const char *names = gm_name(slices[f->folded_from].name);

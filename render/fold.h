@@ -28,7 +28,7 @@ struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_
 /* The same parts, in the same order and colours, for the categories of one device. Parts may be 0. */
 void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, size_t count,
                   struct gm_piece out[GM_FOLD_ROWS]);
-/* "Other (3) is 3 small categories: Loss, Input, KV cache", cut to the page's width, and that it is not the category
+/* "Other (3): Loss, Input, KV cache", cut to the page's width, and that it is not the category
  * called Other; nothing if nothing was folded. `slices`: the ones that were folded. */
 void gm_fold_note(struct gm_page *page, const struct gm_slice *slices, const struct gm_folded *f);
 

@@ -89,12 +89,15 @@ static void put_notes(struct gm_page *page, const struct gm_report *report, cons
 {
     struct gm_display *d = page->display;
     char number[GM_NUMBER_TEXT];
-    if (boxes->deepest + 1 > boxes->rows)
-        gm_page_note(page, gm_display_printf(d, "%s deeper levels are not shown here; flamegraph.svg has them",
-                                             gm_exact_text(number, boxes->deepest + 1 - boxes->rows)));
+    const size_t deeper = boxes->deepest + 1 > boxes->rows ? boxes->deepest + 1 - boxes->rows : 0;
+    if (deeper > 0)
+        gm_page_note(page, gm_display_printf(d, "%s deeper level%s not shown here; flamegraph.svg has %s",
+                                             gm_exact_text(number, deeper), deeper == 1 ? " is" : "s are",
+                                             deeper == 1 ? "it" : "them"));
     if (boxes->narrow > 0)
-        gm_page_note(
-            page, gm_display_printf(d, "%s frames are too narrow to be shown", gm_exact_text(number, boxes->narrow)));
+        gm_page_note(page,
+                     gm_display_printf(d, "%s frame%s too narrow to be shown", gm_exact_text(number, boxes->narrow),
+                                       boxes->narrow == 1 ? " is" : "s are"));
     size_t traces = 0;
     for (size_t i = 0; i < report->device_count; i++)
         traces += report->devices[i].trace.events > 0;

@@ -94,8 +94,7 @@ static void draw_legend(struct gm_page *page, const struct gm_layers *layers, co
     else
         page->y += gm_keys(page->display, page->y, parts, layers->n);
     if (layers->folded > 0)
-        gm_page_note(page, gm_display_printf(page->display, "Other (%zu) is %zu smaller categories: %s", layers->folded,
-                                             layers->folded, layers->folded_names));
+        gm_page_note(page, gm_display_printf(page->display, "Other (%zu): %s", layers->folded, layers->folded_names));
 }
 
 static void put_notes(struct gm_page *page, const struct gm_traced_devices *devices)

@@ -45,17 +45,21 @@ static void draw_books(struct gm_page *page, const struct gm_report *report, con
         return;
     }
     const uint64_t cached = less(l->reserved, l->active), rounding = less(l->active, traced->peak->requested);
+    const uint64_t whole = cached > 0 ? l->reserved : l->active; /* more is active where blocks lie outside segments */
     const struct gm_piece parts[] = {{"Requested", traced->peak->requested, gm_use_fill(GM_USE_ALLOCATED)},
                                      {"Rounding", rounding, gm_use_fill(GM_USE_ROUNDING)},
                                      {"Cached", cached, gm_use_fill(GM_USE_CACHED)}};
-    gm_stacked_bar(d, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 36, parts, 3, (double)l->reserved);
+    gm_stacked_bar(d, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 36, parts, 3, (double)whole);
     page->y += 36 + 8;
-    page->y += gm_legend(d, page->y, 3, parts, 3, l->reserved) + 4;
+    page->y += gm_legend(d, page->y, 3, parts, 3, whole) + 4;
     char requested[GM_SIZE_TEXT], rounded[GM_SIZE_TEXT], active[GM_SIZE_TEXT], rest[GM_SIZE_TEXT], all[GM_SIZE_TEXT];
-    const char *books = gm_display_printf(d, "%s requested + %s rounding = %s active; + %s cached = %s reserved",
+    gm_size_format(all, l->reserved);
+    const char *books = gm_display_printf(d, "%s requested + %s rounding = %s active",
                                           gm_size_format(requested, traced->peak->requested),
-                                          gm_size_format(rounded, rounding), gm_size_format(active, l->active),
-                                          gm_size_format(rest, cached), gm_size_format(all, l->reserved));
+                                          gm_size_format(rounded, rounding), gm_size_format(active, l->active));
+    books = l->active > l->reserved
+                ? gm_display_printf(d, "%s, but %s reserved: blocks lie outside all segments", books, all)
+                : gm_display_printf(d, "%s; + %s cached = %s reserved", books, gm_size_format(rest, cached), all);
     if (l->allocated != GM_REPORT_NONE && l->allocated < l->active)
         books = gm_display_printf(d, "%s. Of what is active %s are pending", books,
                                   gm_size_format(rest, l->active - l->allocated));

@@ -184,6 +184,21 @@ static enum gm_status seal_list(struct gm_assembler *a, struct gm_value *v, uint
 
 /* ---- dictionaries ----------------------------------------------------------------------------------------------- */
 
+uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_value *pairs, size_t count)
+{
+    uint32_t refs = (uint32_t)(2 * count);
+    if (a->node_refs.n > UINT32_MAX - refs || !GM_VEC_ROOM(&a->node_refs, refs) || a->nodes.n >= GM_MAX_ID)
+        return GM_NO_REF;
+    struct gm_node node = {.first = (uint32_t)a->node_refs.n, .count = refs};
+    for (uint32_t i = 0; i < refs; i++) {
+        uint32_t ref = gm_assembler_ref(a, &pairs[i]);
+        if (ref == GM_NO_REF)
+            return GM_NO_REF;
+        a->node_refs.v[a->node_refs.n++] = ref;
+    }
+    return GM_VEC_PUSH(&a->nodes, node) ? GM_REF(GM_KIND_DICT, a->nodes.n - 1) : GM_NO_REF;
+}
+
 static enum gm_status seal_dict(struct gm_assembler *a, struct gm_value *v, uint64_t offset, struct gm_error *err)
 {
     const struct gm_value *pairs = a->dict_pairs.v + GM_OPEN_FIRST(v);
@@ -196,18 +211,10 @@ static enum gm_status seal_dict(struct gm_assembler *a, struct gm_value *v, uint
         v->ref = row;
         return GM_OK;
     }
-    if (a->node_refs.n > UINT32_MAX - count || !GM_VEC_ROOM(&a->node_refs, count) || a->nodes.n >= GM_MAX_ID)
+    row = gm_assembler_dict(a, pairs, count / 2);
+    if (row == GM_NO_REF)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    struct gm_node node = {.first = (uint32_t)a->node_refs.n, .count = count};
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t ref = gm_assembler_ref(a, &pairs[i]);
-        if (ref == GM_NO_REF)
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-        a->node_refs.v[a->node_refs.n++] = ref;
-    }
-    if (!GM_VEC_PUSH(&a->nodes, node))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    v->ref = GM_REF(GM_KIND_DICT, a->nodes.n - 1);
+    v->ref = row;
     return GM_OK;
 }
 

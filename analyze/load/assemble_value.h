@@ -72,6 +72,7 @@ struct gm_boxed {
 struct gm_history {
     uint64_t real_size;
     struct gm_stack_id stack;
+    uint32_t node; /* all of it as a dictionary */
 };
 
 struct gm_assembler {
@@ -85,7 +86,10 @@ struct gm_assembler {
     struct GM_VEC(uint32_t) node_refs;
     struct GM_VEC(struct gm_boxed) boxed;
     struct GM_VEC(struct gm_history) history;
-    struct GM_VEC(uint64_t) unknown_keys; /* row kind << 32 | key: said once each */
+    struct GM_VEC(uint64_t) unknown_keys;    /* row kind << 32 | key: said once each */
+    uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.h) */
+    uint32_t order_learned[GM_ORDER_COUNT];
+    uint64_t last_event_keys;
     /* the last stream and pool: events repeat them */
     int64_t last_stream;
     struct gm_stream_id last_stream_id;
@@ -106,6 +110,9 @@ static inline uint32_t gm_node_ref(const struct gm_assembler *a, const struct gm
 
 /* Room for one more value on the stack, whose growth is bounded by `offset`, the input read so far. */
 enum gm_status gm_assembler_room(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
+
+/* Makes a dictionary of no known shape of pairs[0 .. 2 * count); GM_NO_REF if there is no memory. */
+uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_value *pairs, size_t count);
 
 /* Completes the container *v (of kind OPEN), making it a row, list or dictionary, and updates its memo slot. Any other
  * value is left as it is. Its items stay in the side stack: the caller cuts that back. */

@@ -5,6 +5,7 @@
  * the traces name them in order.
  */
 #include "analyze/load/assemble_value.h"
+#include "analyze/load/keep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +247,9 @@ static enum gm_status fill_segments(struct finisher *f, uint32_t ref, const char
         fill_segment(f, &s, &b, i, row, block);
         block += s.block_count[i];
     }
+    status = gm_keep_segments(f->a, list, segments == &f->s->host_segments, block_total, f->err);
+    if (status != GM_OK)
+        return status;
     *segments = (struct gm_segments){list->count,   s.device,         s.address,     s.total_size, s.allocated_size,
                                      s.active_size, s.requested_size, s.stream,      s.pool,       s.stack,
                                      s.type,        s.is_expandable,  s.block_first, s.block_count};
@@ -317,9 +321,11 @@ static enum gm_status reorder_events(struct finisher *f, const struct trace_list
                     order[n++] = GM_REF_INDEX(event);
             }
         }
-    bool ok = gm_builder_permute_events(f->a->m, order, n);
+    enum gm_status status = gm_keep_rows(f->a, GM_ROW_EVENT, GM_ROW_EVENT, order, n, f->err);
+    if (status == GM_OK && !gm_builder_permute_events(f->a->m, order, n))
+        status = no_memory(f);
     free(order);
-    return ok ? GM_OK : no_memory(f);
+    return status;
 }
 
 static enum gm_status fill_traces(struct finisher *f, uint32_t device, uint32_t host)
@@ -344,6 +350,8 @@ static enum gm_status fill_traces(struct finisher *f, uint32_t device, uint32_t 
     enum gm_status status = measure_traces(f, &t, &in_order, &total);
     if (status == GM_OK && !in_order)
         status = reorder_events(f, &t, total);
+    else if (status == GM_OK && !gm_keep_all(f->a, GM_ROW_EVENT))
+        status = no_memory(f);
     if (status != GM_OK)
         return status;
     f->s->traces = f->traces = t.traces[0];
@@ -485,20 +493,28 @@ static enum gm_status fill_annotations(struct finisher *f, uint32_t ref)
     bool in_order = list->count == m->annotations.n &&
                     (list->count == 0 || (list->is_run && list->run_of == GM_KIND_ANNOTATION && list->first == 0));
     if (in_order)
-        return GM_OK;
+        return gm_keep_all(f->a, GM_ROW_ANNOTATION) ? GM_OK : no_memory(f);
     struct gm_annotation *kept = malloc(((size_t)list->count + 1) * sizeof *kept);
-    if (kept == NULL)
+    uint32_t *order = malloc(((size_t)list->count + 1) * sizeof *order);
+    if (kept == NULL || order == NULL) {
+        free(kept);
+        free(order);
         return no_memory(f);
+    }
     size_t n = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         uint32_t item = gm_node_ref(f->a, list, i);
-        if (GM_REF_KIND(item) == GM_KIND_ANNOTATION)
-            kept[n++] = m->annotations.v[GM_REF_INDEX(item)];
+        if (GM_REF_KIND(item) != GM_KIND_ANNOTATION)
+            continue;
+        order[n] = GM_REF_INDEX(item);
+        kept[n++] = m->annotations.v[GM_REF_INDEX(item)];
     }
     free(m->annotations.v);
     m->annotations.v = kept;
     m->annotations.n = n;
-    return GM_OK;
+    enum gm_status status = gm_keep_rows(f->a, GM_ROW_ANNOTATION, GM_ROW_ANNOTATION, order, n, f->err);
+    free(order);
+    return status;
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
@@ -525,6 +541,16 @@ static enum gm_status note_top_keys(struct finisher *f, uint32_t root)
             return no_memory(f);
     }
     return GM_OK;
+}
+
+/* Everything that was kept beside the tables, now that all rows have their places. */
+static enum gm_status keep(struct finisher *f, uint32_t root)
+{
+    uint32_t settings = lookup(f, root, GM_KEY_ALLOCATOR_SETTINGS);
+    bool ok = GM_REF_KIND(root) != GM_KIND_DICT || gm_keep_top(f->a, node_of(f, root));
+    ok = ok && gm_keep_all(f->a, GM_ROW_FRAME) &&
+         gm_keep_values(f->a, f->s->has_settings ? settings : GM_NO_REF, &f->s->settings_tree);
+    return ok ? GM_OK : no_memory(f);
 }
 
 static enum gm_status fill(struct finisher *f, uint32_t root)
@@ -554,6 +580,7 @@ static enum gm_status fill(struct finisher *f, uint32_t root)
     if (status == GM_OK) {
         fill_ring_field(f, lookup(f, root, GM_KEY_TRACE_ALLOC_MAX_ENTRIES), false);
         fill_ring_field(f, lookup(f, root, GM_KEY_TRACE_ALLOC_OVERFLOWED), true);
+        status = keep(f, root);
     }
     return status;
 }

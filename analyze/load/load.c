@@ -5,6 +5,7 @@
 #include "analyze/load/load.h"
 
 #include "analyze/load/assemble.h"
+#include "analyze/load/gmtrace.h"
 #include "analyze/load/json.h"
 #include "analyze/load/pickle.h"
 #include "analyze/load/sniff.h"
@@ -54,9 +55,10 @@ static enum gm_status peel(struct loader *l)
     enum gm_status status = peel_compression(l);
     if (status != GM_OK)
         return status;
-    l->info.format = l->content == GM_CONTENT_PICKLE ? GM_FORMAT_PICKLE
-                     : l->content == GM_CONTENT_JSON ? GM_FORMAT_JSON
-                                                     : GM_FORMAT_HTML;
+    l->info.format = l->content == GM_CONTENT_PICKLE    ? GM_FORMAT_PICKLE
+                     : l->content == GM_CONTENT_JSON    ? GM_FORMAT_JSON
+                     : l->content == GM_CONTENT_GMTRACE ? GM_FORMAT_GMTRACE
+                                                        : GM_FORMAT_HTML;
     if (l->content == GM_CONTENT_PICKLE)
         gm_filter_expect_pickle(&l->source);
     if (l->content != GM_CONTENT_HTML)
@@ -127,9 +129,23 @@ static enum gm_status salvage(struct loader *l, struct gm_snapshot *snapshot, bo
     return damage.status;
 }
 
+/* A .gmtrace file is whole or it is refused: there is nothing to salvage. */
+static enum gm_status load_gmtrace(struct loader *l, struct gm_snapshot *snapshot)
+{
+    l->info.pickle_protocol = -1;
+    enum gm_status status = gm_gmtrace_decode(&l->source, snapshot, l->err);
+    l->info.decoded_bytes = gm_source_offset(&l->source);
+    l->info.is_salvaged = snapshot->source.is_salvaged; /* before it became a .gmtrace */
+    l->info.salvaged_offset = snapshot->source.salvaged_offset;
+    l->info.salvaged_reason = snapshot->source.salvaged_reason;
+    return status;
+}
+
 static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const struct gm_load_options *options)
 {
     enum gm_status status = peel(l);
+    if (status == GM_OK && l->content == GM_CONTENT_GMTRACE)
+        return load_gmtrace(l, snapshot);
     uint64_t worth =
         l->info.compression == GM_COMPRESSION_NONE ? (uint64_t)THREAD_BYTES : (uint64_t)THREAD_COMPRESSED_BYTES;
     if (status == GM_OK && l->info.disk_bytes >= worth) {

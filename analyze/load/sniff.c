@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/load/sniff.h"
 
+#include "analyze/load/gmtrace_format.h"
+
 #include <string.h>
 
 enum { LOOK = 4096 }; /* bytes looked at */
@@ -184,6 +186,8 @@ enum gm_status gm_sniff(struct gm_source *source, enum gm_content *content, stru
     } else if (has_bytes(v, 0, "\x28\xb5\x2f\xfd", 4) ||
                (v.n >= 4 && (v.p[0] & 0xf0) == 0x50 && memcmp(v.p + 1, "\x2a\x4d\x18", 3) == 0)) {
         *content = GM_CONTENT_ZSTD;
+    } else if (has_bytes(v, 0, GM_GMTRACE_MAGIC, GM_GMTRACE_MAGIC_SIZE)) {
+        *content = GM_CONTENT_GMTRACE;
     } else if (is_pickle(v)) {
         *content = GM_CONTENT_PICKLE;
     } else if (text.n > 0 && (text.p[0] == '{' || text.p[0] == '[')) {

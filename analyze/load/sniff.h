@@ -7,7 +7,14 @@
 
 #include "analyze/load/source.h"
 
-enum gm_content { GM_CONTENT_PICKLE, GM_CONTENT_JSON, GM_CONTENT_HTML, GM_CONTENT_GZIP, GM_CONTENT_ZSTD };
+enum gm_content {
+    GM_CONTENT_PICKLE,
+    GM_CONTENT_JSON,
+    GM_CONTENT_HTML,
+    GM_CONTENT_GMTRACE,
+    GM_CONTENT_GZIP,
+    GM_CONTENT_ZSTD
+};
 
 /* Looks at the next bytes of *source without consuming them. GM_E_FORMAT, saying what it looks like, if it can be no
  * snapshot in any form that we read. */

@@ -19,6 +19,11 @@ uint64_t gm_filter_disk_bytes(const struct gm_filter *filter)
     return gm_source_offset(&filter->inner);
 }
 
+uint64_t gm_filter_source_disk_bytes(const struct gm_source *source)
+{
+    return is_filter(source) ? gm_filter_disk_bytes(source->state) : gm_source_offset(source);
+}
+
 enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error *err)
 {
     if (filter->error.status != GM_OK && err != NULL)

@@ -29,6 +29,8 @@ void gm_filter_expect_pickle(struct gm_source *source);
 
 /* Compressed bytes read so far of the outermost layer, as they are on disk. */
 uint64_t gm_filter_disk_bytes(const struct gm_filter *filter);
+/* The same of any source: if it does not decompress, the bytes consumed. */
+uint64_t gm_filter_source_disk_bytes(const struct gm_source *source);
 
 /* The end of a read that produced *got bytes with `status` (and err filled if it is not GM_OK): counts them, checks the
  * limit, and keeps an error for all later reads; it is reported at once only if there are no bytes to deliver first. */

@@ -472,7 +472,8 @@ static void publish_extras(struct gm_snapshot_memory *m, struct gm_snapshot *sna
         m->kept[kind] = (struct gm_kept_list){0};
     }
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
-        snapshot->key_orders[kind] = (struct gm_key_order){.keys = m->key_orders[kind].v, .count = m->key_orders[kind].n};
+        snapshot->key_orders[kind] =
+            (struct gm_key_order){.keys = m->key_orders[kind].v, .count = m->key_orders[kind].n};
     snapshot->loose = m->loose.v;
     snapshot->loose_count = m->loose.n;
 }

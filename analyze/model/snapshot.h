@@ -227,7 +227,7 @@ struct gm_snapshot {
     size_t annotation_count;
     bool has_annotations;
 
-    /* What no column holds, see analyze/model/extras.h. Only writing snapshots back needs it; all of it may be empty. */
+    /* What no column holds, see analyze/model/extras.h. Only writing needs it; all of it may be empty. */
     struct gm_extras extras[GM_ROW_KIND_COUNT];
     struct gm_key_order key_orders[GM_ORDER_COUNT];
     struct gm_loose settings_tree; /* allocator_settings as they were nested; GM_LOOSE_MISSING: only `settings` */

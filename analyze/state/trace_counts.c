@@ -5,10 +5,13 @@
  */
 #include "analyze/state/pass.h"
 
+/* Below zero where the file does not list all segments, as in a snapshot of one memory pool: the sum goes on. */
+__extension__ typedef __int128 wide;
+
 struct walk {
     const struct gm_snapshot *s;
     struct gm_reservations *reservations; /* NULL: nobody needs them */
-    uint64_t reserved, peak;
+    wide reserved, peak;
     bool has_memory;
 };
 
@@ -18,9 +21,9 @@ static void undo_segment_event(struct walk *w, size_t row, enum gm_action action
     if (size == GM_ABSENT)
         return;
     if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
-        w->reserved = gm_sat_sub(w->reserved, size);
+        w->reserved -= size;
     else
-        w->reserved = gm_sat_add(w->reserved, size);
+        w->reserved += size;
     if (w->reserved > w->peak)
         w->peak = w->reserved;
     if (w->reservations != NULL && address != GM_ABSENT &&
@@ -119,7 +122,10 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
     out->segment_unmaps = counts[0][GM_ACTION_SEGMENT_UNMAP];
     out->others = trace->count - out->allocs - out->frees - out->ooms - out->segment_allocs - out->segment_frees -
                   out->segment_maps - out->segment_unmaps - counts[0][GM_ACTION_FREE_REQUESTED];
-    out->peak_reserved = trace->count > 0 ? walk.peak : GM_REPORT_NONE;
+    bool is_known = trace->count > 0 && pass->devices[d].totals.reserved != GM_REPORT_NONE;
+    out->peak_reserved = !is_known                          ? GM_REPORT_NONE
+                         : walk.peak < (wide)GM_REPORT_NONE ? (uint64_t)walk.peak
+                                                            : GM_REPORT_NONE - 1;
     out->max_entries = trace->max_entries;
     out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
     out->span_us = time_span(&pass->snapshot->events, trace);

@@ -105,15 +105,39 @@ void gm_columns_cell(struct gm_text *out, const char *s, size_t columns, enum gm
     gm_text_free(&cut);
 }
 
+/* Whether s[0..n), what follows a blank, is the unit of a number before it: "%", "GiB,", "ms". */
+static bool is_unit(const char *s, size_t n)
+{
+    static const char *const units[] = {"%",   "B",  "KiB", "MiB", "GiB", "TiB", "PiB",
+                                        "EiB", "us", "ms",  "s",   "min", "h"};
+    while (n > 0 && strchr(",.;:)", s[n - 1]) != NULL)
+        n--;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i]) == n && memcmp(units[i], s, n) == 0)
+            return true;
+    return false;
+}
+
+/* The end of the word at s[i]. A number and its unit are one: a line that begins with "GiB" is hard to read. */
+static size_t word_end(const char *s, size_t n, size_t i)
+{
+    while (i < n && s[i] != ' ')
+        i++;
+    if (i == 0 || i == n || s[i - 1] < '0' || s[i - 1] > '9')
+        return i;
+    size_t next = i + 1;
+    while (next < n && s[next] != ' ')
+        next++;
+    return is_unit(s + i + 1, next - i - 1) ? next : i;
+}
+
 void gm_columns_wrap(struct gm_text *out, const char *s, size_t indent)
 {
     size_t n = strlen(s), column = indent;
     for (size_t i = 0; i < n;) {
         while (i < n && s[i] == ' ')
             i++;
-        size_t word = i;
-        while (word < n && s[word] != ' ')
-            word++;
+        size_t word = word_end(s, n, i);
         if (word == i)
             break;
         size_t wants = columns_of(s + i, word - i);

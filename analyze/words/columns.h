@@ -24,7 +24,8 @@ void gm_columns_cut(struct gm_text *out, const char *s, size_t columns, bool kee
 /* The same with padding, so that it takes exactly `columns`. */
 void gm_columns_cell(struct gm_text *out, const char *s, size_t columns, enum gm_cell cell);
 /* Appends s as a paragraph that fits GM_LINE, ended by a newline. The cursor is at column `indent` already; the lines
- * after the first are indented by it. Runs of blanks become one; a word that is too long is broken. */
+ * after the first are indented by it. Runs of blanks become one; a number stays with its unit; a word that is too long
+ * is broken. */
 void gm_columns_wrap(struct gm_text *out, const char *s, size_t indent);
 
 #endif

@@ -137,7 +137,8 @@ static void add_contract(struct gm_json *json, const struct gm_device_report *de
     gm_json_number(json, "peak_requested_bytes", peak == NULL ? GM_REPORT_NONE : peak->requested);
     gm_json_number(json, "peak_allocated_bytes", has_blocks ? t->peak_allocated.levels.allocated : GM_REPORT_NONE);
     gm_json_number(json, "peak_active_bytes", has_blocks ? t->peak_active.levels.active : GM_REPORT_NONE);
-    gm_json_number(json, "peak_reserved_bytes", device->trace.peak_reserved);
+    gm_json_number(json, "peak_reserved_bytes",
+                   view != NULL ? gm_view_peak_reserved(view) : device->trace.peak_reserved);
     gm_json_number(json, "peak_event", peak == NULL ? GM_REPORT_NONE : peak->event);
     gm_json_number(json, "peak_time_us", peak == NULL ? GM_REPORT_NONE : peak->time_us);
     if (peak == NULL)

@@ -5,6 +5,7 @@
  */
 #include "analyze/words/block_runs.h"
 #include "analyze/words/columns.h"
+#include "analyze/words/doubt.h"
 #include "analyze/words/escape.h"
 #include "analyze/words/markdown_parts.h"
 #include "analyze/words/numbers.h"
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SITES = 10, FINDING_DETAIL = 1200 };
+enum { SITES = 10, FINDING_DETAIL = 1200, DOUBTS = 8 /* devices */ };
 
 bool gm_md_room(struct gm_text *out, size_t left)
 {
@@ -101,17 +102,39 @@ static void add_salvaged(struct gm_text *out, const struct gm_report *report)
     gm_text_add(out, "\n\n");
 }
 
-/* What the command line left out, as said of the first device that it is said of: the options are the same for all. */
-static void add_filter(struct gm_text *out, const struct gm_report *report)
+/* What the command line left out. Once if it is the same for all devices. */
+static void add_filters(struct gm_text *out, const struct gm_report *report)
 {
-    for (size_t i = 0; i < report->device_count; i++) {
+    bool any = false, differ = gm_view_filters_differ(report);
+    for (size_t i = 0; i < report->device_count && (differ || !any); i++) {
         struct gm_view view;
         if (!gm_view_of(&view, report, i) || view.timeline->filter == NULL)
             continue;
+        if (!gm_md_room(out, report->device_count - i))
+            return;
         gm_text_add(out, "**Filtered:** ");
+        if (differ)
+            gm_text_printf(out, "device %" PRId64 ": ", view.device->device);
         gm_md_prose(out, view.timeline->filter, 300);
         gm_text_add(out, "\n\n");
-        return;
+        any = true;
+    }
+}
+
+static void add_doubts(struct gm_text *out, const struct gm_report *report)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->device_count && n < DOUBTS; i++) {
+        struct gm_view view;
+        struct gm_text line = {0};
+        if (gm_view_of(&view, report, i) && gm_doubt_add(&line, &view, report->device_count > 1) && !line.failed) {
+            gm_text_add(out, "> [!WARNING]\n> ");
+            gm_md_prose(out, line.data, 600);
+            gm_text_add(out, "\n\n");
+            n++;
+        }
+        out->failed = out->failed || line.failed;
+        gm_text_free(&line);
     }
 }
 
@@ -367,7 +390,8 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     gm_md_name(out, report->run_name, GM_MD_PATH, false);
     gm_text_add(out, "\n\n");
     add_salvaged(out, report);
-    add_filter(out, report);
+    add_filters(out, report);
+    add_doubts(out, report);
     add_verdict(out, &verdict);
     if (first != NULL) {
         add_image(out, first);

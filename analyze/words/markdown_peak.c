@@ -50,7 +50,7 @@ static void add_device_row(struct gm_text *out, const struct gm_view *v)
     gm_md_size_cell(out, peak.levels.reserved);
     gm_md_size_cell(out, gm_less(peak.levels.reserved, peak.levels.active));
     gm_md_size_cell(out, allocated.allocated);
-    gm_md_size_cell(out, v->device->trace.peak_reserved);
+    gm_md_size_cell(out, gm_view_peak_reserved(v));
     gm_text_add_char(out, '\n');
 }
 

@@ -87,8 +87,9 @@ void gm_md_ooms(struct gm_text *out, const struct gm_report *report)
         is_first = false;
         if (!gm_md_room(out, report->device_count - i))
             return;
-        gm_text_printf(out, "\nDevice %" PRId64 ": %" PRIu64 " time%s.\n", v.device->device, v.device->trace.ooms,
-                       gm_plural(v.device->trace.ooms));
+        char s[GM_NUMBER_TEXT];
+        gm_text_printf(out, "\nDevice %" PRId64 ": %s allocation%s failed.\n", v.device->device,
+                       gm_count_format(s, v.device->trace.ooms), gm_plural(v.device->trace.ooms));
         for (size_t k = 0; k < v.timeline->oom_count && k < OOMS && gm_md_room(out, v.timeline->oom_count - k); k++)
             add_oom(out, &v, &v.timeline->ooms[k]);
     }
@@ -257,8 +258,9 @@ void gm_md_history(struct gm_text *out, const struct gm_report *report)
                    gm_bytes_format(a, h->growth_avoidable_bytes));
     gm_text_printf(out, "Rounding at the peak of active bytes: %s. Retries after the driver refused: %s. ",
                    gm_bytes_format(b, h->rounding_bytes), gm_count_format(c, h->retries));
-    gm_text_printf(out, "Freed before any other allocation: %s allocations, %s.\n",
-                   gm_count_format(a, h->temporary_allocs), gm_bytes_format(b, h->temporary_bytes));
+    gm_text_printf(out, "Freed before any other allocation: %s allocation%s, %s.\n",
+                   gm_count_format(a, h->temporary_allocs), gm_plural(h->temporary_allocs),
+                   gm_bytes_format(b, h->temporary_bytes));
     if (h->growth_count > 0)
         add_growths(out, &v, h);
     if (h->pinner_count > 0)

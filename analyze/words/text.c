@@ -4,6 +4,7 @@
  * columns.
  */
 #include "analyze/words/columns.h"
+#include "analyze/words/doubt.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/verdict.h"
@@ -12,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABEL = 10 };
+enum { LABEL = 10, DOUBTS = 8 /* devices; the books of each tell the rest */ };
 
 void gm_text_section(struct gm_text *out, const char *title)
 {
@@ -51,20 +52,51 @@ static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
         gm_verdict_line_add(out, &verdict->lines[i]);
 }
 
+/* "FILTERED  ..." */
+static void add_mark(struct gm_text *out, const char *mark, const struct gm_text *line)
+{
+    if (line->failed) {
+        out->failed = true;
+        return;
+    }
+    gm_text_printf(out, "%-*s", LABEL, mark);
+    gm_columns_wrap(out, line->data, LABEL);
+}
+
 /* What the command line left out: the figures below are of the rest. Once if it is the same for all devices. */
 static void add_filters(struct gm_text *out, const struct gm_report *report)
 {
-    const char *last = NULL;
-    for (size_t i = 0; i < report->device_count; i++) {
+    bool any = false, differ = gm_view_filters_differ(report);
+    for (size_t i = 0; i < report->device_count && (differ || !any); i++) {
         struct gm_view view;
-        const char *filter = gm_view_of(&view, report, i) ? view.timeline->filter : NULL;
-        if (filter == NULL || (last != NULL && strcmp(last, filter) == 0))
+        struct gm_text line = {0};
+        if (!gm_view_of(&view, report, i) || view.timeline->filter == NULL)
             continue;
-        gm_text_add(out, "FILTERED  ");
-        gm_columns_wrap(out, filter, LABEL);
-        last = filter;
+        if (differ)
+            gm_text_printf(&line, "Device %" PRId64 ": ", view.device->device);
+        gm_text_add(&line, view.timeline->filter);
+        add_mark(out, "FILTERED", &line);
+        gm_text_free(&line);
+        any = true;
     }
-    if (last != NULL)
+    if (any)
+        gm_text_add_char(out, '\n');
+}
+
+/* Device by device: what makes the trace doubtful. */
+static void add_doubts(struct gm_text *out, const struct gm_report *report)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->device_count && n < DOUBTS; i++) {
+        struct gm_view view;
+        struct gm_text line = {0};
+        if (gm_view_of(&view, report, i) && gm_doubt_add(&line, &view, report->device_count > 1)) {
+            add_mark(out, "DOUBTFUL", &line);
+            n++;
+        }
+        gm_text_free(&line);
+    }
+    if (n > 0)
         gm_text_add_char(out, '\n');
 }
 
@@ -78,11 +110,7 @@ static void add_salvaged(struct gm_text *out, const struct gm_report *report)
                    " of it was read (%s). The figures below are a lower bound.",
                    report->snapshot.salvaged_offset,
                    report->snapshot.salvaged_reason != NULL ? report->snapshot.salvaged_reason : "no reason known");
-    gm_text_add(out, "SALVAGED  ");
-    if (line.failed)
-        out->failed = true;
-    else
-        gm_columns_wrap(out, line.data, LABEL);
+    add_mark(out, "SALVAGED", &line);
     gm_text_free(&line);
     gm_text_add_char(out, '\n');
 }
@@ -241,6 +269,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_verdict_make(&verdict, report);
     add_salvaged(out, report);
     add_filters(out, report);
+    add_doubts(out, report);
     add_verdict(out, &verdict);
     add_source(out, report);
     if (gm_view_count(report) > 0) {

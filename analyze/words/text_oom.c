@@ -137,7 +137,7 @@ static void add_ooms(struct gm_text *out, const struct gm_report *report, const 
         gm_text_add(out, "  Never.\n");
         return;
     }
-    gm_text_paragraph(out, 2, "%s time%s.%s", gm_count_format(a, all), gm_plural(all),
+    gm_text_paragraph(out, 2, "%s allocation%s failed.%s", gm_count_format(a, all), gm_plural(all),
                       n == 0 ? " Where the bytes were then is not known." : "");
     for (size_t i = 0; i < n; i++) {
         gm_text_add_char(out, '\n');

@@ -2,6 +2,7 @@
  *
  * analysis_report.txt: the peak. How high and when, what it was made of, what was fragmentation, what to do.
  */
+#include "analyze/words/advice.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
@@ -48,7 +49,7 @@ static void add_moments(struct gm_text *out, const struct gm_view *v)
     const struct gm_step_row *step = gm_view_step(v, peak.event);
     enum gm_phase phase = gm_view_phase(v, peak.event);
     if (step != NULL || phase != GM_PHASE_OTHER)
-        gm_text_paragraph(out, 2, "The peak of requested bytes is in %s%s%s.",
+        gm_text_paragraph(out, 2, "The peak of requested bytes lies in %s%s%s.",
                           step != NULL && step->label != NULL ? step->label
                           : step != NULL                      ? "a step"
                                                               : "",
@@ -120,10 +121,10 @@ static void add_unused(struct gm_text *out, const struct gm_view *v)
     const struct gm_levels b = gm_view_levels(v, v->timeline->peak_reserved.levels);
     gm_text_add_char(out, '\n');
     if (!v->is_reconstructed) {
-        gm_text_paragraph(out, 2, "What was fragmentation is not known: %s.", gm_text_reason(v));
+        gm_text_paragraph(out, 2, "How much of it was fragmentation is not known: %s.", gm_text_reason(v));
         return;
     }
-    gm_text_printf(out, "  %-40s%16s%20s\n", "What was fragmentation", "at this peak", "at peak reserved");
+    gm_text_printf(out, "  %-40s%16s%20s\n", "From requested to reserved", "at this peak", "at peak reserved");
     add_book(out, ' ', "requested by the program", a.requested, b.requested);
     add_book(out, '+', "rounding (active - requested)", gm_less(a.active, a.requested), gm_less(b.active, b.requested));
     /* A filter may leave allocations out, which then look like cached bytes. */
@@ -145,26 +146,51 @@ static void add_unused(struct gm_text *out, const struct gm_view *v)
         gm_text_paragraph(out, 4, "More is active than reserved: blocks lie outside all segments.");
 }
 
+/* "activations are" at the head of a sentence. */
+static void add_role(struct gm_text *out, const struct gm_view *v)
+{
+    struct gm_role_advice role;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (!gm_advice_role(&role, v))
+        return;
+    gm_text_paragraph(out, 4, "%c%s %s (%s %%) of the peak: %s.", role.subject[0] - ('a' - 'A'), role.subject + 1,
+                      gm_bytes_format(a, role.bytes), gm_share_format(b, role.bytes, v->peak->requested), role.in_full);
+}
+
 static void add_to_do(struct gm_text *out, const struct gm_report *report, const struct gm_view *v)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    const struct gm_saving *saving = gm_view_saving(v);
+    const struct gm_group_row *site = gm_advice_site(v);
+    const size_t before = out->length;
     gm_text_add(out, "\n  What to do\n");
-    for (size_t i = 0; i < v->timeline->oom_count && i < 1; i++) {
-        const struct gm_oom_row *oom = &v->timeline->ooms[i];
-        gm_text_paragraph(out, 4, "It ran out of memory at event %s, asking for %s. %s", gm_count_format(a, oom->event),
-                          gm_bytes_format(b, oom->asked),
-                          oom->verdict_detail != NULL ? oom->verdict_detail : "Why is not known.");
+    const size_t heading = out->length;
+    if (v->timeline->oom_count > 0) {
+        const struct gm_oom_row *oom = &v->timeline->ooms[0];
+        if (oom->verdict_detail != NULL)
+            gm_text_paragraph(out, 4, "It ran out of memory at event %s. %s", gm_count_format(a, oom->event),
+                              oom->verdict_detail);
+        else
+            gm_text_paragraph(out, 4, "It ran out of memory at event %s, asking for %s. Why is not known.",
+                              gm_count_format(a, oom->event), gm_bytes_format(b, oom->asked));
     }
-    if (saving != NULL)
-        gm_text_paragraph(out, 4, "Without %s the peak would be %s: %s (%s %%) less. More under SAVINGS.",
-                          saving->label, gm_bytes_format(a, saving->peak_after), gm_bytes_format(b, saving->saved),
-                          gm_share_format(c, saving->saved, v->peak->requested));
-    else
-        gm_text_add(out, "    No call site is known whose absence would lower the peak.\n");
-    if (report->finding_count > 0)
-        gm_text_paragraph(out, 4, "%s: %s. See OPTIMIZATION RECOMMENDATIONS.",
-                          gm_severity_name(report->findings[0].severity), report->findings[0].title);
+    if (v->timeline->steps.pattern == GM_PATTERN_GROWTH)
+        gm_text_paragraph(out, 4, "Live memory grows from step to step. See STEPS.");
+    if (site != NULL)
+        gm_text_paragraph(out, 4, "Without %s the peak would be %s: %s (%s %%) less. More under SAVINGS.", site->label,
+                          gm_bytes_format(a, site->peak_without),
+                          gm_bytes_format(b, v->peak->requested - site->peak_without),
+                          gm_share_format(c, v->peak->requested - site->peak_without, v->peak->requested));
+    add_role(out, v);
+    /* Findings are of all devices together, and an error that another device had is none of this one. */
+    for (size_t i = 0; i < report->finding_count && gm_view_count(report) == 1; i++) {
+        const struct gm_finding *f = &report->findings[i];
+        if (f->severity < GM_WARNING || strcmp(f->id, "out-of-memory") == 0)
+            continue;
+        gm_text_paragraph(out, 4, "%s: %s. See OPTIMIZATION RECOMMENDATIONS.", gm_severity_name(f->severity), f->title);
+        break;
+    }
+    if (out->length == heading && before != heading)
+        gm_text_add(out, "    No call site or role stands out.\n");
 }
 
 static void add_peak(struct gm_text *out, const struct gm_report *report, const struct gm_view *v)

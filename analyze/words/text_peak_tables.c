@@ -102,10 +102,11 @@ static void add_tables(struct gm_text *out, const struct gm_report *report, cons
                                  .rest_bytes = d->group_rest_bytes,
                                  .rest_blocks = d->group_rest_blocks,
                                  .whole = v->peak->requested};
-    gm_text_paragraph(out, 2,
-                      "Requested bytes live at the peak of %s bytes. `without`: what the peak of the whole trace would "
-                      "be if nothing of that row were ever allocated.",
-                      gm_count_format((char[GM_NUMBER_TEXT]){0}, v->peak->requested));
+    gm_text_paragraph(
+        out, 2,
+        "Requested bytes live at the peak of %s bytes. `without`: how high the peak would be, wherever it "
+        "would be then, if nothing of that row were ever allocated.",
+        gm_count_format((char[GM_NUMBER_TEXT]){0}, v->peak->requested));
     gm_text_add_char(out, '\n');
     if (d->site_count == 0)
         gm_text_add(out, v->peak->requested == 0 ? "  Nothing was live.\n" : "  Call sites are not known.\n");

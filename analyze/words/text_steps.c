@@ -44,7 +44,9 @@ static void add_pattern(struct gm_text *out, const struct gm_steps *s)
         gm_text_add(out, "  The first step differs from those after it.\n");
     else if (s->pattern != GM_PATTERN_WARM_UP && s->warm_up > 1 && s->warm_up < total_of(s))
         gm_text_paragraph(out, 2, "The first %s steps differ from those after them.", gm_count_format(a, s->warm_up));
-    if (s->row_count > 1 && s->slope > -9e18 && s->slope < 9e18)
+    const bool is_told =
+        s->pattern_detail != NULL && s->pattern != GM_PATTERN_UNKNOWN && s->pattern != GM_PATTERN_SPIKE;
+    if (!is_told && s->row_count > 1 && s->slope > -9e18 && s->slope < 9e18)
         gm_text_paragraph(out, 2, "From step to step the requested bytes at the end change by %s.",
                           gm_size_format_delta(b, (int64_t)s->slope));
     if (s->steps_to_oom != GM_REPORT_NONE && s->steps_to_oom > 0)

@@ -7,6 +7,7 @@
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { NAME = 32, CELL = 15, PARTS = 16 };
 
@@ -99,15 +100,30 @@ static void add_disagreements(struct gm_text *out, const struct gm_timeline_book
         gm_text_paragraph(out, 2, "Expected: it follows from a trace that begins in the middle of a run.");
 }
 
+/* A stream by its number in the tables, where it has one: its handle says nothing. */
+static const char *stream_name(char out[GM_NUMBER_TEXT], const struct gm_view *v, const struct gm_part *part)
+{
+    const struct gm_device_report *d = v->device;
+    for (size_t i = 0; i < d->stream_count; i++)
+        if (d->streams[i].stream == part->stream) {
+            snprintf(out, GM_NUMBER_TEXT, "stream %" PRIu32, d->streams[i].number);
+            return out;
+        }
+    return part->name;
+}
+
 /* Each kind has its own moment: the rows do not add up, and a peak of all may be less than the sum of these. */
-static void add_parts(struct gm_text *out, const char *title, const struct gm_part *parts, size_t count)
+static void add_parts(struct gm_text *out, const struct gm_view *v, bool are_streams, const struct gm_part *parts,
+                      size_t count)
 {
     if (count == 0)
         return;
-    gm_text_printf(out, "\n  %-26s%13s%13s%13s%13s\n", title, "requested", "allocated", "active", "reserved");
+    gm_text_printf(out, "\n  %-26s%13s%13s%13s%13s\n", are_streams ? "Peaks by stream" : "Peaks by pool", "requested",
+                   "allocated", "active", "reserved");
     for (size_t i = 0; i < count && i < PARTS; i++) {
         gm_text_add(out, "  ");
-        gm_columns_cell(out, parts[i].name, 26, GM_CELL_LEFT);
+        char number[GM_NUMBER_TEXT];
+        gm_columns_cell(out, are_streams ? stream_name(number, v, &parts[i]) : parts[i].name, 26, GM_CELL_LEFT);
         gm_text_size(out, parts[i].peak.requested, 13);
         gm_text_size(out, parts[i].peak.allocated, 13);
         gm_text_size(out, parts[i].peak.active, 13);
@@ -137,9 +153,9 @@ static void add_timeline(struct gm_text *out, const struct gm_report *report, co
     if (v->is_reconstructed || b->disagreement_count > 0)
         add_disagreements(out, b);
     if (v->is_reconstructed && v->timeline->stream_count > 1)
-        add_parts(out, "Peaks by stream", v->timeline->streams, v->timeline->stream_count);
+        add_parts(out, v, true, v->timeline->streams, v->timeline->stream_count);
     if (v->is_reconstructed && v->timeline->pool_count > 1)
-        add_parts(out, "Peaks by pool", v->timeline->pools, v->timeline->pool_count);
+        add_parts(out, v, false, v->timeline->pools, v->timeline->pool_count);
 }
 
 void gm_text_timeline(struct gm_text *out, const struct gm_report *report)

@@ -3,6 +3,7 @@
 
 #include "analyze/base/size.h"
 #include "analyze/words/columns.h"
+#include "analyze/words/doubt.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
 #include "analyze/words/words.h"
@@ -229,6 +230,24 @@ static void add_line(struct gm_text *out, const struct gm_verdict_line *line)
     gm_text_add_char(out, '\n');
 }
 
+static void add_marks(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    bool is_filtered = false, is_doubtful = false;
+    for (size_t i = 0; i < report->device_count; i++) {
+        struct gm_view view;
+        struct gm_text sink = {0};
+        if (!gm_view_of(&view, report, i))
+            continue;
+        is_filtered = is_filtered || view.timeline->filter != NULL;
+        is_doubtful = is_doubtful || gm_doubt_add(&sink, &view, false);
+        gm_text_free(&sink);
+    }
+    if (is_filtered)
+        gm_verdict_piece(line, "FILTERED");
+    if (is_doubtful)
+        gm_verdict_piece(line, "DOUBTFUL: see the report");
+}
+
 /* Four lines: those of the peak with the first two in one, or those of the end without the last. */
 static void add_lines(struct gm_text *out, struct gm_verdict *verdict, const struct gm_report *report)
 {
@@ -242,6 +261,7 @@ static void add_lines(struct gm_text *out, struct gm_verdict *verdict, const str
         *first = (struct gm_verdict_line){0};
         make_memory(first, report, true);
     }
+    add_marks(first, report);
     if (report->snapshot.is_salvaged)
         gm_verdict_piece(first, "SALVAGED: incomplete");
     add_line(out, first);

@@ -2,15 +2,16 @@
  *
  * The five lines with a trace: of the device whose peak of requested bytes is highest.
  */
+#include "analyze/words/advice.h"
 #include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/view.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { LEAST_SAVING = 20 /* a saving below a 20th of the peak is no advice */, SLICES = 3 };
+enum { SLICES = 3 };
 
 static void make_peak(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_report *report)
 {
@@ -23,8 +24,9 @@ static void make_peak(struct gm_verdict_line *line, const struct gm_view *v, con
     uint64_t allocated = gm_view_levels(v, v->timeline->peak_allocated.levels).allocated;
     if (allocated != GM_REPORT_NONE)
         gm_verdict_piece(line, "%s allocated", gm_bytes_format(s, allocated));
-    if (v->device->trace.peak_reserved != GM_REPORT_NONE)
-        gm_verdict_piece(line, "%s reserved", gm_bytes_format(s, v->device->trace.peak_reserved));
+    const uint64_t reserved = gm_view_peak_reserved(v);
+    if (reserved != GM_REPORT_NONE && (reserved > 0 || v->peak->requested == 0)) /* 0: the file lists no segments */
+        gm_verdict_piece(line, "%s reserved", gm_bytes_format(s, reserved));
     if (report->device_count > 1)
         gm_verdict_piece(line, "device %" PRId64 " of %zu devices", v->device->device, report->device_count);
 }
@@ -35,6 +37,7 @@ static void make_when(struct gm_verdict_line *line, const struct gm_view *v)
     line->label = "When";
     if (v->peak->event == GM_REPORT_NONE) {
         gm_verdict_piece(line, "before the first event of the trace");
+        gm_verdict_piece(line, "what led to it was not recorded");
         return;
     }
     gm_verdict_piece(line, "after event %s", gm_count_format(s, v->peak->event));
@@ -46,7 +49,7 @@ static void make_when(struct gm_verdict_line *line, const struct gm_view *v)
         gm_verdict_piece(line, "in %s", step->label != NULL ? step->label : "a step");
     enum gm_phase phase = gm_view_phase(v, v->peak->event);
     if (phase != GM_PHASE_OTHER)
-        gm_verdict_piece(line, "%s", gm_phase_name(phase));
+        gm_verdict_piece(line, step == NULL ? "in the phase %s" : "%s", gm_phase_name(phase));
 }
 
 /* Roles say more than categories, if most of the peak has one. */
@@ -74,7 +77,7 @@ static void make_made_of(struct gm_verdict_line *line, const struct gm_view *v)
         gm_verdict_piece(line, v->peak->requested == 0 ? "nothing" : "not known");
 }
 
-#define UNUSED "%s (%s %%) of reserved then"
+#define UNUSED "%s (%s %% of reserved) then"
 
 static void make_unused(struct gm_verdict_line *line, const struct gm_view *v)
 {
@@ -90,45 +93,113 @@ static void make_unused(struct gm_verdict_line *line, const struct gm_view *v)
     else if (gm_less(then.active, then.reserved) != GM_REPORT_NONE)
         gm_verdict_piece(line, "not known then (blocks lie outside all segments)");
     if (cached_most != GM_REPORT_NONE)
-        gm_verdict_piece(line, "%s at the peak of reserved", gm_bytes_format(a, cached_most));
+        gm_verdict_piece(line, "%s at the peak of reserved%s", gm_bytes_format(a, cached_most),
+                         v->timeline->peak_reserved.event == GM_REPORT_NONE && v->peak->event != GM_REPORT_NONE
+                             ? " (the start)"
+                             : "");
     if (line->count == 0)
         gm_verdict_piece(line, "not known: %s",
                          v->timeline->books.reason != NULL ? v->timeline->books.reason
                                                            : "the sizes of blocks were not reconstructed");
 }
 
-static const char *oom_kind(const struct gm_view *v)
+/* The first device that ran out of memory. */
+static bool find_oom(struct gm_view *v, const struct gm_report *report)
 {
-    static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
-    return v->timeline->oom_count == 0 ? "" : words[v->timeline->ooms[0].verdict];
+    for (size_t i = 0; i < report->device_count; i++)
+        if (gm_view_of(v, report, i) && v->device->trace.ooms > 0)
+            return true;
+    return false;
 }
 
-static void make_to_do(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_report *report)
+static void add_oom(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_view *highest,
+                    const struct gm_report *report)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
+    const enum gm_oom_verdict verdict = v->timeline->oom_count == 0 ? GM_OOM_UNKNOWN : v->timeline->ooms[0].verdict;
+    char device[2 * GM_NUMBER_TEXT] = "", times[2 * GM_NUMBER_TEXT] = "", s[GM_NUMBER_TEXT];
     uint64_t ooms = 0;
-    line->label = "To do";
-    line->are_sentences = true;
     for (size_t i = 0; i < report->device_count; i++)
         ooms = gm_plus(ooms, report->devices[i].trace.ooms);
-    if (ooms > 0)
-        gm_verdict_piece(line, "out of memory %s time%s%s", gm_count_format(a, ooms), gm_plural(ooms), oom_kind(v));
-    const struct gm_saving *saving = gm_view_saving(v);
-    const struct gm_finding *finding = report->finding_count > 0 ? &report->findings[0] : NULL;
-    bool is_worth_it = saving != NULL && saving->saved > 0 && saving->saved >= v->peak->requested / LEAST_SAVING;
-    if (is_worth_it && saving->peak_after == 0) {
+    if (v->index != highest->index)
+        snprintf(device, sizeof device, "device %" PRId64 " ", v->device->device);
+    if (ooms > 1)
+        snprintf(times, sizeof times, " %s times", gm_count_format(s, ooms));
+    gm_verdict_piece(line, "%s%s of memory%s%s", device, ooms > 1 ? "out" : "ran out", times, words[verdict]);
+    if (verdict == GM_OOM_FRAGMENTATION)
+        gm_verdict_piece(line, "enough was cached, but not in one piece");
+}
+
+static void add_site(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_group_row *site)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (site->peak_without == 0)
         gm_verdict_piece(line, "all of the peak is made in one place");
-        line->site = saving->label;
-    } else if (is_worth_it && line->count > 0) {
-        gm_verdict_piece(line, "peak %s without", gm_bytes_format(a, saving->peak_after));
-        line->site = saving->label;
-    } else if (is_worth_it) {
-        gm_verdict_piece(line, "the peak is %s (%s %% less) without", gm_bytes_format(a, saving->peak_after),
-                         gm_share_format(b, saving->saved, v->peak->requested));
-        line->site = saving->label;
-    } else if (finding != NULL && strcmp(finding->id, "out-of-memory") != 0) {
-        gm_verdict_piece(line, "%s: %s", gm_severity_name(finding->severity), finding->title);
+    else if (line->count > 0)
+        gm_verdict_piece(line, "peak %s without", gm_bytes_format(a, site->peak_without));
+    else
+        gm_verdict_piece(line, "the peak is %s (%s %% less) without", gm_bytes_format(a, site->peak_without),
+                         gm_share_format(b, v->peak->requested - site->peak_without, v->peak->requested));
+    line->site = site->label;
+}
+
+/* A leak before what is large: it ends the run however large the rest is. */
+static bool add_growth(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_report *report)
+{
+    const struct gm_finding *leak = gm_advice_finding(report, "memory-growth");
+    const struct gm_steps *steps = &v->timeline->steps;
+    char s[GM_NUMBER_TEXT];
+    if (leak == NULL)
+        return false;
+    if (leak->bytes == GM_REPORT_NONE || steps->pattern != GM_PATTERN_GROWTH) {
+        gm_verdict_piece(line, "%s", leak->title);
+        return true;
     }
+    gm_verdict_piece(line, "live memory grows by %s a step", gm_bytes_format(s, leak->bytes));
+    const struct gm_group_row *site = gm_advice_site(v);
+    if (steps->survivor_count > 0) {
+        gm_verdict_piece(line, "most of it made in");
+        line->site = steps->survivors[0].label;
+    } else if (site != NULL) {
+        add_site(line, v, site);
+    }
+    return true;
+}
+
+/* What saves most with what a person can change; then what the role that holds most asks for. */
+static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highest, const struct gm_report *report)
+{
+    char s[GM_NUMBER_TEXT];
+    struct gm_view view = *highest;
+    const bool has_oom = find_oom(&view, report);
+    if (!has_oom)
+        view = *highest;
+    line->label = "To do";
+    line->are_sentences = true;
+    if (has_oom)
+        add_oom(line, &view, highest, report);
+    const struct gm_finding *books = gm_advice_finding(report, "books-do-not-balance"),
+                            *cached = gm_advice_finding(report, "growth-despite-cache");
+    const struct gm_group_row *site = gm_advice_site(&view);
+    struct gm_role_advice role;
+    if (line->count > 1)
+        return;
+    if (!has_oom && books != NULL)
+        gm_verdict_piece(line, "%s", books->title);
+    else if (!has_oom && add_growth(line, &view, report))
+        return;
+    else if (site != NULL)
+        add_site(line, &view, site);
+    else if (cached != NULL && cached->severity == GM_WARNING && cached->bytes != GM_REPORT_NONE)
+        gm_verdict_piece(line,
+                         gm_advice_can_expand(report) ? "reserved grew by %s needlessly: try expandable_segments:True"
+                                                      : "reserved grew by %s although enough was cached",
+                         gm_bytes_format(s, cached->bytes));
+    else if (gm_advice_role(&role, &view))
+        gm_verdict_piece(line, "%s %s %% of the peak: %s", role.subject,
+                         gm_share_format(s, role.bytes, view.peak->requested), role.in_short);
+    else if (!has_oom && report->finding_count > 0)
+        gm_verdict_piece(line, "%s", report->findings[0].title);
     if (line->count == 0)
         gm_verdict_piece(line, "no single call site makes the peak, and nothing else stands out");
 }

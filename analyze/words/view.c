@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/view.h"
 
-#include "analyze/words/sites.h"
-
 #include <string.h>
 
 bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)
@@ -38,6 +36,20 @@ bool gm_view_highest(struct gm_view *view, const struct gm_report *report)
     return any;
 }
 
+bool gm_view_filters_differ(const struct gm_report *report)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < report->device_count; i++) {
+        struct gm_view view;
+        if (!gm_view_of(&view, report, i) || view.timeline->filter == NULL)
+            continue;
+        if (first != NULL && strcmp(first, view.timeline->filter) != 0)
+            return true;
+        first = view.timeline->filter;
+    }
+    return false;
+}
+
 struct gm_levels gm_view_levels(const struct gm_view *view, struct gm_levels levels)
 {
     if (!view->is_reconstructed)
@@ -50,6 +62,12 @@ struct gm_moment gm_view_peak(const struct gm_view *view)
     struct gm_moment peak = {view->peak->event, view->peak->time_us, gm_view_levels(view, view->peak->levels)};
     peak.levels.requested = view->peak->requested;
     return peak;
+}
+
+uint64_t gm_view_peak_reserved(const struct gm_view *view)
+{
+    uint64_t in_window = view->timeline->peak_reserved.levels.reserved;
+    return view->timeline->filter != NULL && in_window > 0 ? in_window : view->device->trace.peak_reserved;
 }
 
 uint64_t gm_less(uint64_t a, uint64_t b)
@@ -103,13 +121,4 @@ enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event)
             return band->phase;
     }
     return GM_PHASE_OTHER;
-}
-
-const struct gm_saving *gm_view_saving(const struct gm_view *view)
-{
-    const struct gm_peak_detail *detail = &view->timeline->peak;
-    for (size_t i = 0; i < detail->saving_count; i++)
-        if (gm_site_has_stack(detail->savings[i].label))
-            return &detail->savings[i];
-    return NULL;
 }

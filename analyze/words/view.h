@@ -28,10 +28,16 @@ size_t gm_view_count(const struct gm_report *report);
 /* The device with the highest peak of requested bytes; the first of equals. false: there is none. */
 bool gm_view_highest(struct gm_view *view, const struct gm_report *report);
 
+/* Whether what the command line left out is told differently of two devices: --from and --to are places of each. */
+bool gm_view_filters_differ(const struct gm_report *report);
+
 /* Levels, GM_REPORT_NONE where the reconstruction would be needed to know them. */
 struct gm_levels gm_view_levels(const struct gm_view *view, struct gm_levels levels);
 /* Those at the peak of requested bytes, and the moment with them. */
 struct gm_moment gm_view_peak(const struct gm_view *view);
+/* The peak of reserved bytes of the trace, or of the part of it that --from and --to leave. GM_REPORT_NONE: not known.
+ */
+uint64_t gm_view_peak_reserved(const struct gm_view *view);
 /* a - b; GM_REPORT_NONE if either is not known, or a is less. */
 uint64_t gm_less(uint64_t a, uint64_t b);
 /* a + b, at most UINT64_MAX - 1; GM_REPORT_NONE if either is not known. */
@@ -45,7 +51,5 @@ char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);
 /* The phase that an event is in; GM_PHASE_OTHER if that is not known. */
 enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event);
-/* The most bytes that can be saved by what has a name: the first such row of the savings; NULL: there is none. */
-const struct gm_saving *gm_view_saving(const struct gm_view *view);
 
 #endif

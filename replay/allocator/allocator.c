@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { POOLS = 255 };
+#define MOST_BYTES (UINT64_C(1) << 60)
 
 void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const struct gm_device *device,
                        const struct gm_allocator_sink *sink)
@@ -31,6 +32,7 @@ void gm_allocator_free(struct gm_allocator *a)
     free(a->requested.v);
     free(a->gc_base.v);
     free(a->pending.v);
+    free(a->freed_by.v);
     gm_space_free(&a->space);
     *a = (struct gm_allocator){0};
 }
@@ -61,6 +63,9 @@ uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t
         if (a->pools.v[i].id_first == id_first && a->pools.v[i].id_second == id_second &&
             a->pools.v[i].is_small == is_small)
             return (uint8_t)i;
+    for (size_t i = a->pools.n; a->pools.n == POOLS && i > 0; i--)
+        if (a->pools.v[i - 1].is_small == is_small)
+            return (uint8_t)(i - 1);
     struct gm_allocator_pool fresh = {.id_first = id_first, .id_second = id_second, .is_small = is_small};
     if (a->pools.n == POOLS || !GM_VEC_PUSH(&a->pools, fresh)) {
         a->has_no_memory = true;
@@ -132,6 +137,9 @@ static bool make_block_room(struct gm_allocator *a)
             return false;
     while (a->gc_base.n < need)
         if (!GM_VEC_PUSH(&a->gc_base, 0))
+            return false;
+    while (a->freed_by.n < need)
+        if (!GM_VEC_PUSH(&a->freed_by, 0))
             return false;
     return true;
 }
@@ -284,24 +292,38 @@ static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32
     return taken;
 }
 
+struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+{
+    return (struct gm_allocator_home){.small = gm_allocator_pool_of(a, id_first, id_second, true),
+                                      .large = gm_allocator_pool_of(a, id_first, id_second, false),
+                                      .is_default = id_first == 0 && id_second == 0};
+}
+
 uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
                              uint64_t id_second, uint32_t owner)
 {
-    struct request r = {.requested = requested,
-                        .rounded = gm_rules_round(&a->conf.rules, requested),
-                        .stream = stream,
-                        .owner = owner,
-                        .is_expandable = a->conf.expandable_segments};
-    bool is_default = id_first == 0 && id_second == 0;
+    bool is_small = gm_rules_round(&a->conf.rules, requested) <= GM_SMALL_SIZE;
+    struct gm_allocator_home home = {.is_default = id_first == 0 && id_second == 0};
+    home.small = home.large = gm_allocator_pool_of(a, id_first, id_second, is_small);
+    return gm_allocator_malloc_at_home(a, requested, stream, home, owner);
+}
+
+uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested, uint32_t stream,
+                                     struct gm_allocator_home home, uint32_t owner)
+{
+    struct request r = {
+        .requested = requested, .rounded = gm_rules_round(&a->conf.rules, requested), .stream = stream, .owner = owner};
+    if (a->has_no_memory)
+        return GM_SPACE_NONE;
     if (requested >= UINT64_C(1) << 60) { /* refused at once, without an event */
         a->stats.num_ooms++;
         return GM_SPACE_NONE;
     }
-    r.pool = gm_allocator_pool_of(a, id_first, id_second, r.rounded <= GM_SMALL_SIZE);
+    r.pool = r.rounded <= GM_SMALL_SIZE ? home.small : home.large;
     r.segment = segment_size(a, r.rounded);
-    if (a->has_no_memory)
-        return GM_SPACE_NONE;
-    uint32_t block = best_fit(a, &r);
+    r.is_expandable = a->conf.expandable_segments && !a->pools.v[r.pool].is_custom;
+    uint32_t block = a->skips_search ? GM_SPACE_NONE : best_fit(a, &r);
+    a->skips_search = false;
     if (block == GM_SPACE_NONE) {
         if (a->limit != UINT64_MAX && a->conf.gc_threshold > 0)
             gm_collect_garbage(a);
@@ -309,7 +331,7 @@ uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_
     }
     if (block == GM_SPACE_NONE && !a->has_failed && gm_release_available(a, r.pool, r.stream, r.rounded))
         block = obtain(a, &r, false);
-    if (block == GM_SPACE_NONE && !a->has_failed && is_default) {
+    if (block == GM_SPACE_NONE && !a->has_failed && home.is_default) {
         gm_release_cached(a);
         block = obtain(a, &r, true);
     }
@@ -332,11 +354,13 @@ static void remember_pending(struct gm_allocator *a, uint32_t block)
     if (a->pending.n == a->pending.capacity) {
         size_t kept = 0;
         for (size_t i = 0; i < a->pending.n; i++)
-            if (gm_block(a, a->pending.v[i])->use == GM_SPACE_PENDING)
+            if (gm_is_waiting(a, &a->pending.v[i]))
                 a->pending.v[kept++] = a->pending.v[i];
         a->pending.n = kept;
     }
-    a->has_no_memory |= !GM_VEC_PUSH(&a->pending, block);
+    struct gm_pending_row row = {block, ++a->serial};
+    a->freed_by.v[block] = row.serial;
+    a->has_no_memory |= !GM_VEC_PUSH(&a->pending, row);
 }
 
 void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block)
@@ -373,7 +397,7 @@ void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block)
         merges++;
         absorbed += (int64_t)gm_block(a, neighbours[i])->size;
     }
-    if (a->pending.n > 0 && a->pending.v[a->pending.n - 1] == block)
+    if (a->pending.n > 0 && a->pending.v[a->pending.n - 1].block == block)
         a->pending.n--;
     gm_stats_add(a->stats.requested_bytes, is_small, -(int64_t)a->requested.v[block]);
     uint32_t merged = gm_space_release(&a->space, block);
@@ -403,6 +427,8 @@ void gm_allocator_empty_cache(struct gm_allocator *a)
 bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint8_t pool,
                                 bool is_expandable)
 {
+    if (size > MOST_BYTES || a->total > MOST_BYTES)
+        return false; /* no device has that much; sums stay within 63 bits */
     enum gm_space_status status = is_expandable ? gm_expandable_add(a, pool, stream, address, size)
                                                 : gm_space_map(&a->space, address, size, stream, pool, false);
     if (status != GM_SPACE_OK) {
@@ -444,8 +470,8 @@ static uint32_t place_in(struct gm_allocator *a, uint32_t block, uint64_t addres
     }
     if (taken != block)
         gm_enter_free(a, block);
-    a->requested.v[taken] = requested;
-    count_alloc(a, taken, requested, was_split, taken != block, remaining);
+    a->requested.v[taken] = requested < MOST_BYTES ? requested : MOST_BYTES;
+    count_alloc(a, taken, a->requested.v[taken], was_split, taken != block, remaining);
     return taken;
 }
 

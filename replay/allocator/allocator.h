@@ -47,9 +47,14 @@ struct gm_allocator_pool {
     uint64_t id_first, id_second; /* (0,0): the default pools */
     bool is_small;
     bool is_freeable;                            /* private, and nobody uses it any more */
+    bool is_custom;                              /* private, of an allocator of its own: never expandable */
     uint64_t searches;                           /* the clock of garbage collection */
     struct GM_VEC(struct gm_allocator_bin) bins; /* as they were made; gm_allocator_bins orders them */
     struct GM_VEC(uint32_t) bin_of;              /* [stream number]: index in bins, GM_SPACE_NONE if there is none */
+};
+struct gm_pending_row {
+    uint32_t block;
+    uint64_t serial; /* of the free */
 };
 struct gm_reservation_row {
     uint64_t address, size;
@@ -67,12 +72,15 @@ struct gm_allocator {
     struct GM_VEC(struct gm_reservation_row) reservations; /* ascending */
     struct GM_VEC(uint64_t) requested;                     /* [block]: bytes asked for */
     struct GM_VEC(uint64_t) gc_base;                       /* [block] */
-    struct GM_VEC(uint32_t) pending; /* blocks in the order of their frees, among them some that are done */
-    uint64_t total;                  /* bytes got from the device */
-    uint64_t limit;                  /* from per_process_memory_fraction; UINT64_MAX: none */
+    struct GM_VEC(uint64_t) freed_by;                      /* [block]: serial of the free that made it pending */
+    struct GM_VEC(struct gm_pending_row) pending; /* in the order of their frees, among them some that are done */
+    uint64_t serial;                              /* frees so far */
+    uint64_t total;                               /* bytes got from the device */
+    uint64_t limit;                               /* from per_process_memory_fraction; UINT64_MAX: none */
     struct gm_stats stats;
     bool has_no_memory; /* of this machine: the allocator is not to be used any further */
     bool has_failed;    /* the device failed */
+    bool skips_search;  /* the next malloc asks the device at once, as a retry does */
 };
 
 /* An allocator that has nothing. `device` and `sink` must outlive it. */
@@ -80,7 +88,8 @@ void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const
                        const struct gm_allocator_sink *sink);
 void gm_allocator_free(struct gm_allocator *a);
 
-/* The numbers of a stream and of a pool, made when they are new; at most 255 pools. UINT32_MAX or 255: no memory. */
+/* The numbers of a stream and of a pool, made when they are new. UINT32_MAX or 255: no memory. There are 255 pools at
+ * most; those after them share the last one of their kind. */
 uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle);
 /* The same for a handle that is known to be new, without a search. */
 uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle);
@@ -92,6 +101,14 @@ uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t
  * may be under way. */
 uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
                              uint64_t id_second, uint32_t owner);
+/* The same for a caller that asks often: the two pools of an id, looked up once. */
+struct gm_allocator_home {
+    uint8_t small, large;
+    bool is_default;
+};
+struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
+uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested, uint32_t stream,
+                                     struct gm_allocator_home home, uint32_t owner);
 /* free(): without other streams' uses both at once; else the second when they are done. A retry waits for them: the
  * sink then hears GM_EVENT_FREE_COMPLETED before it is asked for. */
 void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block);
@@ -101,7 +118,8 @@ void gm_allocator_empty_cache(struct gm_allocator *a);
 
 /* Places what is there already, without events: a segment, then the blocks in it in ascending order. A range of an
  * expandable segment belongs to the reservation of its pool and stream that is nearest below it with nothing of others
- * in between, or begins one, whose length nobody knows: it ends where the next one begins. */
+ * in between, or begins one, whose length nobody knows: it ends where the next one begins. Segments of more than 2^60
+ * bytes, and those after as many, are refused. */
 bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint8_t pool,
                                 bool is_expandable);
 uint32_t gm_allocator_adopt_block(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
@@ -115,6 +133,11 @@ uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t s
 bool gm_allocator_give_back(struct gm_allocator *a, uint64_t address, uint64_t size);
 /* The address of the first reservation above `address`, UINT64_MAX if there is none. */
 uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t address);
+/* Learns that `rounded` bytes did not fit in the reservation whose last mapped byte is before `address`: its unknown
+ * end is lower than it was thought. false: that is known already, or something is mapped above. */
+bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded);
+/* Bytes that a free block could have without leaving its reservation: what the best fit compares. */
+uint64_t gm_allocator_reach(struct gm_allocator *a, uint32_t block);
 /* The free blocks of a pool and stream; NULL if there have never been any. */
 const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream);
 

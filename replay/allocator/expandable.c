@@ -35,31 +35,14 @@ bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row ro
     size_t at = reservations_up_to(a, row.address);
     if (!GM_VEC_ROOM(&a->reservations, 1))
         return false;
+    struct gm_reservation_row *below = at > 0 ? &a->reservations.v[at - 1] : NULL;
+    if (below != NULL && row.address - below->address < below->size) /* of unknown length */
+        below->size = row.address - below->address;
     a->space.work += (a->reservations.n - at) / 16;
     memmove(&a->reservations.v[at + 1], &a->reservations.v[at], (a->reservations.n - at) * sizeof *a->reservations.v);
     a->reservations.v[at] = row;
     a->reservations.n++;
     return true;
-}
-
-bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool)
-{
-    size_t n = reservations_up_to(a, address);
-    struct gm_reservation_row *below = n > 0 ? &a->reservations.v[n - 1] : NULL;
-    if (below != NULL && below->stream == stream && below->pool == pool)
-        return true;
-    struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool};
-    if (below != NULL && address - below->address < below->size)
-        below->size = address - below->address;
-    if (n < a->reservations.n && a->reservations.v[n].address - address < row.size)
-        row.size = a->reservations.v[n].address - address;
-    return gm_reservations_insert(a, row);
-}
-
-uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t address)
-{
-    size_t n = reservations_up_to(a, address);
-    return n < a->reservations.n ? a->reservations.v[n].address : UINT64_MAX;
 }
 
 /* The index of the first range that begins at or after `address`. */
@@ -74,6 +57,40 @@ static size_t range_from(const struct gm_space *space, uint64_t address)
             high = middle;
     }
     return low;
+}
+
+bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool)
+{
+    size_t n = reservations_up_to(a, address);
+    struct gm_reservation_row *below = n > 0 ? &a->reservations.v[n - 1] : NULL;
+    if (below != NULL && below->stream == stream && below->pool == pool)
+        return true;
+    struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool};
+    if (n < a->reservations.n && a->reservations.v[n].address - address < row.size)
+        row.size = a->reservations.v[n].address - address;
+    return gm_reservations_insert(a, row);
+}
+
+bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded)
+{
+    struct gm_reservation_row *r = gm_reservation_of(a, address);
+    size_t next = range_from(&a->space, address);
+    if (r == NULL || (next < a->space.ranges.n && a->space.ranges.v[next].address - r->address < r->size))
+        return false;
+    uint32_t range = address > r->address ? gm_space_range_of(&a->space, address - 1) : GM_SPACE_NONE;
+    uint32_t last = range == GM_SPACE_NONE ? GM_SPACE_NONE : a->space.ranges.v[range].last;
+    uint64_t have = gm_is_free(a, last) ? gm_block(a, last)->size : 0, page = gm_page_of(a, r->pool);
+    uint64_t most = rounded <= have ? 0 : (rounded - have - 1) / page * page, size = address - r->address + most;
+    if (size >= r->size)
+        return false;
+    r->size = size;
+    return true;
+}
+
+uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t address)
+{
+    size_t n = reservations_up_to(a, address);
+    return n < a->reservations.n ? a->reservations.v[n].address : UINT64_MAX;
 }
 
 /* The end of the unmapped bytes that begin at `address` (which is unmapped) in its reservation. */
@@ -93,6 +110,11 @@ uint64_t gm_expandable_reach(struct gm_allocator *a, uint32_t block)
         end >= r->address + r->size)
         return b->size;
     return gap_end(a, r, end) - b->address;
+}
+
+uint64_t gm_allocator_reach(struct gm_allocator *a, uint32_t block)
+{
+    return gm_expandable_reach(a, block);
 }
 
 /* Bytes from `from` on that are free or unmapped, counted until they are enough. `from` begins a gap or a free block.
@@ -118,7 +140,7 @@ static bool find_start(struct gm_allocator *a, uint8_t pool, uint32_t stream, ui
 {
     for (size_t i = 0; i < a->reservations.n; i++) {
         const struct gm_reservation_row *r = &a->reservations.v[i];
-        a->space.work += i % 16 == 0;
+        a->space.work += i % 4 == 0;
         if (r->pool != pool || r->stream != stream)
             continue;
         uint64_t end = r->address + r->size, at = r->address;

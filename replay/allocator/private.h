@@ -55,6 +55,12 @@ void gm_leave_free(struct gm_allocator *a, uint32_t block);
 /* What happened to the device's answer: true if it gave what was asked for. */
 bool gm_device_gave(struct gm_allocator *a, enum gm_device_status status);
 
+/* Whether the free that made this row is not complete; its block may have been used again since. */
+static inline bool gm_is_waiting(const struct gm_allocator *a, const struct gm_pending_row *row)
+{
+    return a->space.blocks.v[row->block].use == GM_SPACE_PENDING && a->freed_by.v[row->block] == row->serial;
+}
+
 /* expandable.c */
 /* Bytes that an expandable free block could reach without leaving its reservation: its own and the unmapped ones after
  * it. */

@@ -32,6 +32,13 @@ static bool is_whole(const struct gm_space_block *b)
     return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
 }
 
+/* The same where unmapped neighbours count: of expandable blocks only one that is all of its reservation. */
+static bool is_unsplit(struct gm_allocator *a, const struct gm_space_block *b)
+{
+    const struct gm_reservation_row *r = b->is_expandable ? gm_reservation_of(a, b->address) : NULL;
+    return is_whole(b) && (r == NULL || (r->address == b->address && r->size == b->size));
+}
+
 /* release_blocks: whole segments in the order of the free sets, then the pages of expandable ones in the same order. */
 static void release_pool(struct gm_allocator *a, uint8_t pool)
 {
@@ -65,12 +72,13 @@ static void release_pool(struct gm_allocator *a, uint8_t pool)
 static void complete_pending(struct gm_allocator *a)
 {
     a->stats.num_sync_all_streams++;
-    struct blocks waiting = {a->pending.v, a->pending.n, a->pending.capacity};
+    struct pending GM_VEC(struct gm_pending_row);
+    struct pending waiting = {a->pending.v, a->pending.n, a->pending.capacity};
     a->pending.v = NULL;
     a->pending.n = a->pending.capacity = 0;
     for (size_t i = 0; i < waiting.n; i++)
-        if (gm_block(a, waiting.v[i])->use == GM_SPACE_PENDING)
-            gm_allocator_free_completed(a, waiting.v[i]);
+        if (gm_is_waiting(a, &waiting.v[i]))
+            gm_allocator_free_completed(a, waiting.v[i].block);
     free(waiting.v);
 }
 
@@ -93,6 +101,13 @@ void gm_release_cached(struct gm_allocator *a)
                 release_pool(a, (uint8_t)p);
 }
 
+/* A part of a segment can be that large if expandable_segments was on for a while: PyTorch does not expect that, and
+ * what it does then would fail; here it stays. */
+static bool is_segment(const struct gm_space_block *b)
+{
+    return is_whole(b) && !b->is_expandable;
+}
+
 bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded)
 {
     if (a->conf.rules.max_split == UINT64_MAX)
@@ -102,13 +117,13 @@ bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream,
     if (set == NULL)
         return false;
     struct gm_free_place at = gm_free_set_from(set, key, 0);
-    if (at.entry != NULL && !gm_block(a, at.entry->block)->is_expandable) {
+    if (at.entry != NULL && is_segment(gm_block(a, at.entry->block))) {
         gm_release_segment(a, at.entry->block);
         return !a->has_failed;
     }
     for (at = gm_free_set_last(set); at.entry != NULL && released < key && at.entry->size >= a->conf.rules.max_split;) {
         struct gm_free_entry entry = *at.entry;
-        if (!gm_block(a, entry.block)->is_expandable) {
+        if (is_segment(gm_block(a, entry.block))) {
             released += entry.size;
             gm_release_segment(a, entry.block);
             if (a->has_failed)
@@ -133,7 +148,7 @@ static void collect(struct gm_allocator *a, const struct gm_allocator_pool *p, c
         const struct gm_free_set *set = &p->bins.v[bins->v[k]].set;
         a->space.work += set->count;
         for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at))
-            if (is_whole(gm_block(a, at.entry->block))) {
+            if (is_unsplit(a, gm_block(a, at.entry->block))) {
                 total_age += (double)(p->searches - a->gc_base.v[at.entry->block]);
                 count++;
             }

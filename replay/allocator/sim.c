@@ -6,9 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST (UINT64_C(0x7f) << 40)       /* of cudaMalloc, like the addresses of real traces */
-#define FIRST_RESERVED (UINT64_C(1) << 50) /* of reservations */
+#define FIRST (UINT64_C(0x7f) << 40) /* like the addresses of real traces */
+#define SPAN (UINT64_C(1) << 50)     /* of the addresses for segments */
+#define LAST (UINT64_C(1) << 63)
 #define UNLIMITED_RESERVE (UINT64_C(1) << 40)
+#define PAGE (2 * GM_MIB)
+
+static uint64_t rounded(uint64_t size)
+{
+    return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+struct gm_sim gm_sim_init(uint64_t capacity)
+{
+    return (struct gm_sim){.capacity = capacity,
+                           .first = FIRST,
+                           .next = FIRST,
+                           .first_reserve = FIRST + SPAN,
+                           .next_reserve = FIRST + SPAN};
+}
+
+void gm_sim_begin_above(struct gm_sim *sim, uint64_t address, uint64_t used)
+{
+    uint64_t first = rounded(address);
+    sim->used = used;
+    sim->first = sim->next = first > FIRST ? first : FIRST;
+    sim->first_reserve = sim->next_reserve = sim->first + SPAN;
+}
 
 static enum gm_device_status take(struct gm_sim *sim, uint64_t size)
 {
@@ -18,46 +42,67 @@ static enum gm_device_status take(struct gm_sim *sim, uint64_t size)
     return GM_DEVICE_OK;
 }
 
-static uint64_t rounded(uint64_t size)
+static bool take_hole(struct gm_sim *sim, uint64_t length, uint64_t *address)
 {
-    return (size + 2 * GM_MIB - 1) / (2 * GM_MIB) * (2 * GM_MIB);
+    size_t i = 0;
+    while (i < sim->holes.n && sim->holes.v[i].size < length)
+        i++;
+    sim->work += i;
+    if (i == sim->holes.n)
+        return false;
+    struct gm_sim_hole *hole = &sim->holes.v[i];
+    *address = hole->address;
+    hole->address += length;
+    hole->size -= length;
+    if (hole->size == 0) {
+        sim->holes.n--;
+        sim->work += (sim->holes.n - i) / 16;
+        memmove(hole, hole + 1, (sim->holes.n - i) * sizeof *hole);
+    }
+    return true;
 }
 
 static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *address)
 {
     struct gm_sim *sim = self;
     uint64_t length = rounded(size);
+    if (length > SPAN)
+        return GM_DEVICE_FULL;
     enum gm_device_status status = take(sim, size);
-    if (status != GM_DEVICE_OK)
+    if (status != GM_DEVICE_OK || take_hole(sim, length, address))
         return status;
-    for (size_t i = 0; i < sim->holes.n; i++) {
-        struct gm_sim_hole *hole = &sim->holes.v[i];
-        if (hole->size < length)
-            continue;
-        *address = hole->address;
-        hole->address += length;
-        hole->size -= length;
-        if (hole->size == 0) {
-            sim->holes.n--;
-            memmove(hole, hole + 1, (sim->holes.n - i) * sizeof *hole);
-        }
-        return GM_DEVICE_OK;
+    if (length > sim->first_reserve - sim->next) { /* no addresses left: only where memory is unlimited */
+        sim->used -= size;
+        return GM_DEVICE_FULL;
     }
-    if (sim->next == 0)
-        sim->next = FIRST;
     *address = sim->next;
     sim->next += length;
     return GM_DEVICE_OK;
+}
+
+/* The first hole above `address`. */
+static size_t hole_above(const struct gm_sim *sim, uint64_t address)
+{
+    size_t low = 0, high = sim->holes.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sim->holes.v[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static enum gm_device_status release(void *self, uint64_t address, uint64_t size)
 {
     struct gm_sim *sim = self;
     uint64_t length = rounded(size);
-    size_t at = 0;
     sim->used -= size;
-    while (at < sim->holes.n && sim->holes.v[at].address < address)
-        at++;
+    if (address < sim->first)
+        return GM_DEVICE_OK;
+    size_t at = hole_above(sim, address);
+    sim->work += (sim->holes.n - at) / 16;
     if (at > 0 && sim->holes.v[at - 1].address + sim->holes.v[at - 1].size == address) {
         sim->holes.v[--at].size += length;
     } else {
@@ -73,18 +118,22 @@ static enum gm_device_status release(void *self, uint64_t address, uint64_t size
         sim->holes.n--;
         memmove(hole + 1, hole + 2, (sim->holes.n - at - 1) * sizeof *hole);
     }
+    if (hole->address + hole->size == sim->next) { /* nothing is above it any more */
+        sim->next = hole->address;
+        sim->holes.n--;
+    }
     return GM_DEVICE_OK;
 }
 
 static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
 {
     struct gm_sim *sim = self;
-    uint64_t memory = sim->capacity == UINT64_MAX ? UNLIMITED_RESERVE : sim->capacity;
+    uint64_t memory = sim->capacity > UNLIMITED_RESERVE ? UNLIMITED_RESERVE : sim->capacity;
     *size = (memory + memory / 8 + page - 1) / page * page;
-    if (sim->next_reserve == 0)
-        sim->next_reserve = FIRST_RESERVED;
+    if (*size + 2 * PAGE > LAST - sim->next_reserve)
+        return GM_DEVICE_FULL;
     *address = sim->next_reserve;
-    sim->next_reserve += rounded(*size) + 2 * GM_MIB;
+    sim->next_reserve += rounded(*size) + PAGE;
     return GM_DEVICE_OK;
 }
 

@@ -31,13 +31,15 @@ struct gm_stats {
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
 };
 
+/* Sums of a lying file's sizes may pass 63 bits; they wrap then. */
 static inline void gm_stat_add(struct gm_stat *s, int64_t amount)
 {
-    s->current += amount;
+    uint64_t bits = (uint64_t)amount;
+    s->current = (int64_t)((uint64_t)s->current + bits);
     if (amount > 0)
-        s->allocated += amount;
+        s->allocated = (int64_t)((uint64_t)s->allocated + bits);
     else
-        s->freed -= amount;
+        s->freed = (int64_t)((uint64_t)s->freed - bits);
     s->peak = s->current > s->peak ? s->current : s->peak;
 }
 

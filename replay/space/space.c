@@ -283,7 +283,7 @@ enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint
                                   uint8_t pool, bool is_expandable)
 {
     size_t at = ranges_up_to(space, address);
-    if (size == 0 || address > UINT64_MAX - 4 - size)
+    if (size == 0 || size > UINT64_MAX - 4 || address > UINT64_MAX - 4 - size)
         return GM_SPACE_CONFLICT;
     if (at > 0 && address - space->ranges.v[at - 1].address < space->ranges.v[at - 1].size)
         return GM_SPACE_CONFLICT;

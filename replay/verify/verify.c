@@ -1,203 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/verify.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/address_map.h"
+#include "replay/verify/private.h"
+#include "replay/verify/releases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-struct verify {
-    struct gm_verify_result *result;
-    struct gm_history *h;
-    struct gm_allocator model;
-    struct gm_device device;
-    uint32_t *block_of; /* [allocation] */
-    /* The growth events before the current alloc that the model has not asked for: [growth, growth_end). */
-    uint32_t growth, growth_end;
-    bool is_growth_wrong; /* the model asked for something else than was recorded */
-    struct {              /* what the model asked for then */
-        uint64_t address, size;
-        bool is_map;
-    } wanted;
-};
+enum { MOST_TRIES = 64 }; /* reservations that one request may show the end of */
 
-static const struct gm_events *events(const struct verify *v)
+static bool is_growth(uint8_t action)
 {
-    return &v->h->snapshot->events;
+    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
 }
 
-static size_t row_of(const struct verify *v, uint32_t event)
+static uint32_t stream_of(struct gm_verifying *v, uint32_t event)
 {
-    return v->h->first + event;
+    return gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, event)));
 }
 
-/* ---- the device that answers what the trace recorded ---------------------------------------------------------------
- */
-
-/* The next growth event if it is of this action. */
-static bool is_next(const struct verify *v, enum gm_action action)
-{
-    return v->growth < v->growth_end && events(v)->action[row_of(v, v->growth)] == action;
-}
-
-static enum gm_device_status refuse(struct verify *v, uint64_t address, uint64_t size, bool is_map)
-{
-    if (!v->is_growth_wrong) {
-        v->wanted.address = address;
-        v->wanted.size = size;
-        v->wanted.is_map = is_map;
-    }
-    v->is_growth_wrong = true;
-    return GM_DEVICE_FULL;
-}
-
-static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *address)
-{
-    struct verify *v = self;
-    if (!is_next(v, GM_ACTION_SEGMENT_ALLOC) || events(v)->size[row_of(v, v->growth)] != size)
-        return refuse(v, GM_ABSENT, size, false);
-    *address = events(v)->addr[row_of(v, v->growth++)];
-    v->result->growths_predicted++;
-    return GM_DEVICE_OK;
-}
-
-static enum gm_device_status release(void *self, uint64_t address, uint64_t size)
-{
-    (void)self;
-    (void)address;
-    (void)size;
-    return GM_DEVICE_OK;
-}
-
-/* A reservation whose length nobody recorded: up to the next one, or to the end of what addresses can be. */
-static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
-{
-    struct verify *v = self;
-    if (!is_next(v, GM_ACTION_SEGMENT_MAP))
-        return refuse(v, GM_ABSENT, page, true);
-    *address = events(v)->addr[row_of(v, v->growth)];
-    uint64_t end = *address + (UINT64_C(1) << 44);
-    for (size_t i = 0; i < v->model.reservations.n; i++)
-        if (v->model.reservations.v[i].address > *address && v->model.reservations.v[i].address < end)
-            end = v->model.reservations.v[i].address;
-    *size = (end - *address) / page * page;
-    return *size > 0 ? GM_DEVICE_OK : refuse(v, *address, page, true);
-}
-
-static enum gm_device_status map(void *self, uint64_t address, uint64_t size)
-{
-    struct verify *v = self;
-    if (!is_next(v, GM_ACTION_SEGMENT_MAP) || events(v)->addr[row_of(v, v->growth)] != address ||
-        events(v)->size[row_of(v, v->growth)] != size)
-        return refuse(v, address, size, true);
-    v->growth++;
-    v->result->growths_predicted++;
-    return GM_DEVICE_OK;
-}
-
-static uint64_t free_bytes(void *self)
-{
-    (void)self;
-    return 0;
-}
-
-/* ---- the state at moment 0 ------------------------------------------------------------------------------------------
- */
-
-struct placed {
-    uint64_t address;
-    uint32_t allocation;
-};
-
-static int by_address(const void *left, const void *right)
-{
-    const struct placed *a = left, *b = right;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
-
-static uint8_t model_pool(struct verify *v, uint8_t pool)
-{
-    const struct gm_history_pool *p = &v->h->pools[pool];
-    return gm_allocator_pool_of(&v->model, p->id_first, p->id_second, p->is_small);
-}
-
-static uint32_t model_stream(struct verify *v, uint32_t stream)
-{
-    return gm_allocator_stream(&v->model, stream == 0 ? 0 : v->h->snapshot->streams[stream]);
-}
-
-/* A range of an expandable segment belongs to the reservation of its pool and stream that is nearest below it with
- * nothing of others in between, or begins one. */
-static bool reserve_range(struct verify *v, uint64_t address, uint32_t stream, uint8_t pool)
-{
-    struct gm_allocator *m = &v->model;
-    struct gm_reservation_row *below = NULL;
-    for (size_t i = 0; i < m->reservations.n; i++)
-        if (m->reservations.v[i].address <= address)
-            below = &m->reservations.v[i];
-    if (below != NULL && below->stream == stream && below->pool == pool)
-        return true;
-    struct gm_reservation_row row = {address, UINT64_C(1) << 44, stream, pool};
-    size_t at = 0;
-    while (at < m->reservations.n && m->reservations.v[at].address < address)
-        at++;
-    if (at > 0 && m->reservations.v[at - 1].address + m->reservations.v[at - 1].size > address)
-        m->reservations.v[at - 1].size = address - m->reservations.v[at - 1].address;
-    if (!GM_VEC_ROOM(&m->reservations, 1))
-        return false;
-    memmove(&m->reservations.v[at + 1], &m->reservations.v[at], (m->reservations.n - at) * sizeof row);
-    m->reservations.v[at] = row;
-    m->reservations.n++;
-    return true;
-}
-
-static bool adopt_segments(struct verify *v)
-{
-    struct gm_space start = {0};
-    bool ok = gm_history_segments_at_start(v->h, &start);
-    for (size_t i = 0; ok && i < start.ranges.n; i++) {
-        const struct gm_space_range *range = &start.ranges.v[i];
-        const struct gm_space_block *b = &start.blocks.v[range->last];
-        uint32_t stream = model_stream(v, b->stream);
-        uint8_t pool = model_pool(v, b->pool);
-        gm_allocator_adopt_segment(&v->model, range->address, range->size, stream, pool, b->is_expandable);
-        ok = !v->model.has_no_memory && (!b->is_expandable || reserve_range(v, range->address, stream, pool));
-    }
-    gm_space_free(&start);
-    return ok;
-}
-
-static bool adopt_blocks(struct verify *v)
-{
-    struct gm_history *h = v->h;
-    struct placed *list = malloc((h->allocation_count + 1) * sizeof *list);
-    size_t n = 0;
-    if (list == NULL)
-        return false;
-    for (size_t a = 0; a < h->allocation_count; a++) {
-        v->block_of[a] = GM_SPACE_NONE;
-        if (h->born[a] == 0 && h->freed[a] > 0)
-            list[n++] = (struct placed){gm_history_address(h, a), (uint32_t)a};
-    }
-    qsort(list, n, sizeof *list, by_address);
-    for (size_t i = 0; i < n && !v->model.has_no_memory; i++) {
-        uint32_t a = list[i].allocation;
-        v->block_of[a] =
-            gm_allocator_adopt_block(&v->model, list[i].address, h->block[a], h->requested[a], a, h->let_go[a] == 0);
-    }
-    free(list);
-    return !v->model.has_no_memory;
-}
-
-/* ---- following
- * ------------------------------------------------------------------------------------------------------- */
-
-static void mismatch(struct verify *v, uint32_t event, uint64_t recorded, uint64_t chosen, const char *reason)
+static void mismatch(struct gm_verifying *v, uint64_t event, uint64_t recorded, const char *reason)
 {
     struct gm_verify_result *r = v->result;
     if (r->has_mismatch)
@@ -205,118 +30,250 @@ static void mismatch(struct verify *v, uint32_t event, uint64_t recorded, uint64
     r->has_mismatch = true;
     r->mismatch_event = event;
     r->recorded = recorded;
-    r->chosen = chosen;
+    r->chosen = GM_ABSENT;
     snprintf(r->reason, sizeof r->reason, "%s", reason);
 }
 
-/* Puts a recorded range in place that the model did not ask for. */
-static void force_growth(struct verify *v, uint32_t event)
+/* The pool of the segment event `event`; events are asked for in ascending order. */
+static uint8_t pool_of(struct gm_verifying *v, uint32_t event)
 {
-    struct gm_allocator *m = &v->model;
-    bool is_map = events(v)->action[row_of(v, event)] == GM_ACTION_SEGMENT_MAP;
-    uint64_t address = events(v)->addr[row_of(v, event)], size = events(v)->size[row_of(v, event)];
-    uint32_t stream = model_stream(v, gm_rare_at(&events(v)->stream, row_of(v, event)));
-    uint8_t pool = 0;
-    for (size_t i = 0; i < v->h->segment_count; i++)
-        if (v->h->segments[i].event == event)
-            pool = model_pool(v, v->h->segments[i].pool);
-    gm_allocator_adopt_segment(m, address, size, stream, pool, is_map);
-    if (is_map)
-        m->has_no_memory |= !reserve_range(v, address, stream, pool);
+    const struct gm_history *h = v->h;
+    while (v->segment < h->segment_count && h->segments[v->segment].event < event)
+        v->segment++;
+    bool is_known = v->segment < h->segment_count && h->segments[v->segment].event == event;
+    return gm_follow_pool(&v->follow, is_known ? h->segments[v->segment].pool : 0);
 }
 
-/* Gives the model's choice back and takes the recorded address. */
-static void force_alloc(struct verify *v, uint32_t event, uint32_t a, uint32_t chosen)
+/* Puts recorded ranges in place that the model did not ask for. */
+static void force_growths(struct gm_verifying *v)
 {
-    const struct gm_allocator_sink *sink = v->model.sink;
-    uint64_t address = events(v)->addr[row_of(v, event)];
-    v->model.sink = NULL;
-    if (chosen != GM_SPACE_NONE)
-        gm_allocator_free_completed(&v->model, chosen);
-    for (; v->growth < v->growth_end; v->growth++)
-        force_growth(v, v->growth);
-    v->block_of[a] = gm_allocator_place(&v->model, address, v->h->block[a], v->h->requested[a], a);
-    v->model.sink = sink;
+    const struct gm_events *e = gm_events_of(v);
+    for (; v->growth < v->growth_end; v->growth++) {
+        size_t row = gm_row(v, v->growth);
+        if (!is_growth(e->action[row]))
+            continue;
+        uint32_t stream = stream_of(v, v->growth);
+        uint8_t pool = pool_of(v, v->growth);
+        mismatch(v, v->growth, e->addr[row], "the trace grew where the model did not need to");
+        if (v->model.has_no_memory)
+            return;
+        gm_allocator_adopt_segment(&v->model, e->addr[row], e->size[row], stream, pool,
+                                   e->action[row] == GM_ACTION_SEGMENT_MAP);
+    }
 }
 
-static void follow_alloc(struct verify *v, uint32_t event, uint32_t a)
+/* The model wanted pages where the trace did not map any, but elsewhere: the reservation, whose length nobody knows,
+ * has no room for them. */
+static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
+{
+    return v->infers && v->is_growth_wrong && v->wanted.is_map && v->wanted.address != GM_ABSENT &&
+           v->growth < v->growth_end && !v->model.has_no_memory &&
+           gm_events_of(v)->action[gm_row(v, v->growth)] == GM_ACTION_SEGMENT_MAP &&
+           gm_events_of(v)->addr[gm_row(v, v->growth)] != v->wanted.address &&
+           gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
+}
+
+static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, uint8_t pool, uint32_t owner)
+{
+    const struct gm_history_pool *p = &v->h->pools[pool];
+    bool is_known = p->id_first != GM_ABSENT;
+    v->growth_end = event;
+    v->is_growth_wrong = false;
+    if (v->growth < event && v->infers)
+        gm_infer_switch(v, v->growth);
+    for (int tries = 0;; tries++) {
+        uint32_t block = gm_allocator_malloc(&v->model, requested, stream_of(v, v->request), is_known ? p->id_first : 0,
+                                             is_known ? p->id_second : 0, owner);
+        v->model.has_failed = false; /* the device's refusal; nothing was changed by it */
+        if (tries == MOST_TRIES || !has_left_reservation(v, requested))
+            return block;
+        v->ended_reservations++;
+        v->is_growth_wrong = false;
+    }
+}
+
+/* Whether the request before `event` may have been a retry: then memory went back or frees of other streams' uses were
+ * completed just before, or an attempt failed half-way. A retry asks the device again, but does not search again. */
+static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
+{
+    const struct gm_events *e = gm_events_of(v);
+    if (v->request_end == event && event > 0)
+        return true;
+    if (v->growth == 0)
+        return false;
+    size_t row = gm_row(v, v->growth - 1);
+    if (e->action[row] == GM_ACTION_SEGMENT_FREE || e->action[row] == GM_ACTION_SEGMENT_UNMAP)
+        return true;
+    bool is_plain = v->growth > 1 && e->action[row - 1] == GM_ACTION_FREE_REQUESTED && e->addr[row - 1] == e->addr[row];
+    return e->action[row] == GM_ACTION_FREE_COMPLETED && !is_plain;
+}
+
+/* The model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is given back,
+ * and *chosen is where it was. */
+static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
+{
+    v->request = event;
+    uint32_t block = ask(v, v->h->requested[a], event, v->h->pool[a], a);
+    *chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
+    if (*chosen == gm_events_of(v)->addr[gm_row(v, event)] && v->growth == v->growth_end)
+        return block;
+    if (block != GM_SPACE_NONE)
+        gm_allocator_free_completed(&v->model, block);
+    return GM_SPACE_NONE;
+}
+
+/* The trace took the last block of a reservation which the model left because it reached too far: then it does not, the
+ * reservation ends before. */
+static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t chosen)
+{
+    const struct gm_space *space = &v->model.space;
+    uint32_t taken = gm_space_free_at(space, recorded), left = gm_space_free_at(space, chosen);
+    if (!v->infers || taken == GM_SPACE_NONE || left == GM_SPACE_NONE || v->growth < v->growth_end)
+        return false;
+    const struct gm_space_block *b = &space->blocks.v[taken];
+    uint64_t reach = gm_allocator_reach(&v->model, left);
+    bool is_rejected = b->is_expandable && b->next == GM_SPACE_NONE && b->size <= reach &&
+                       reach < gm_allocator_reach(&v->model, taken);
+    if (!is_rejected || !gm_allocator_end_reservation(&v->model, b->address + b->size, reach + 1))
+        return false;
+    v->ended_reservations++;
+    return true;
+}
+
+static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
 {
     struct gm_history *h = v->h;
     struct gm_verify_result *r = v->result;
-    const struct gm_history_pool *pool = &h->pools[h->pool[a]];
-    uint32_t stream = model_stream(v, gm_rare_at(&events(v)->stream, row_of(v, event)));
-    uint64_t address = events(v)->addr[row_of(v, event)];
+    uint64_t chosen, retried;
     r->allocs++;
-    v->growth_end = event;
-    v->is_growth_wrong = false;
-    uint32_t block = gm_allocator_malloc(&v->model, h->requested[a], stream, pool->id_first, pool->id_second, a);
-    uint64_t chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
-    if (chosen == address && v->growth == v->growth_end) {
-        v->block_of[a] = block;
+    uint32_t block = choose(v, event, a, &chosen);
+    while (block == GM_SPACE_NONE && chosen != GM_ABSENT &&
+           has_ended_before(v, gm_events_of(v)->addr[gm_row(v, event)], chosen))
+        block = choose(v, event, a, &chosen);
+    if (block == GM_SPACE_NONE && chosen != GM_ABSENT && may_be_retry(v, event)) {
+        v->model.skips_search = true;
+        block = choose(v, event, a, &retried);
+    }
+    if (block != GM_SPACE_NONE) {
+        v->follow.block_of[a] = block;
         r->exact++;
         return;
     }
-    char reason[GM_MISMATCH_TEXT];
-    if (v->is_growth_wrong)
-        snprintf(reason, sizeof reason, "the model wanted %" PRIu64 " bytes %s, the trace %s", v->wanted.size,
-                 v->wanted.is_map ? "mapped" : "from cudaMalloc",
-                 v->growth < v->growth_end ? "has another growth" : "has no growth");
+    if (!r->has_mismatch)
+        gm_explain_alloc(v, event, a, chosen);
+    force_growths(v);
+    if (!v->model.has_no_memory)
+        v->follow.block_of[a] =
+            gm_allocator_place(&v->model, gm_events_of(v)->addr[gm_row(v, event)], h->block[a], h->requested[a], a);
+}
+
+/* The alloc or oom that ends the request whose growth was before `event`; GM_NEVER if something else comes first. */
+static uint32_t end_of_request(struct gm_verifying *v, uint32_t event)
+{
+    const struct gm_events *e = gm_events_of(v);
+    if (v->request_end != 0 && event <= v->request_end)
+        return v->request_end;
+    uint32_t i = event;
+    while (i < v->h->count &&
+           (is_growth(e->action[gm_row(v, i)]) || e->action[gm_row(v, i)] == GM_ACTION_FREE_COMPLETED ||
+            e->action[gm_row(v, i)] == GM_ACTION_SEGMENT_FREE || e->action[gm_row(v, i)] == GM_ACTION_SEGMENT_UNMAP))
+        i++;
+    bool is_end =
+        i < v->h->count && (e->action[gm_row(v, i)] == GM_ACTION_ALLOC || e->action[gm_row(v, i)] == GM_ACTION_OOM);
+    if (!is_end)
+        return GM_NEVER;
+    v->request_end = i;
+    return i;
+}
+
+/* Growths before something else than an alloc: an attempt that failed half-way, before a retry or the end. */
+static void follow_failure(struct gm_verifying *v, uint32_t event)
+{
+    uint32_t end = end_of_request(v, event);
+    if (end != GM_NEVER) {
+        uint32_t a = v->h->of_event[end];
+        uint64_t size = a == GM_NEVER ? gm_events_of(v)->size[gm_row(v, end)] : v->h->requested[a];
+        while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < v->growth)
+            v->segment++;
+        uint8_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
+        v->request = end;
+        uint32_t block = ask(v, size, event, pool, 0);
+        if (block != GM_SPACE_NONE) {
+            mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
+            gm_allocator_free_completed(&v->model, block);
+        }
+    }
+    v->growth_end = event;
+    force_growths(v);
+}
+
+static void follow_release(struct gm_verifying *v, uint32_t event)
+{
+    size_t row = gm_row(v, event);
+    v->result->releases++;
+    if (gm_allocator_give_back(&v->model, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
+        v->result->releases_allowed++;
     else
-        snprintf(reason, sizeof reason, "%s",
-                 v->growth < v->growth_end ? "the model found a block, the trace grew" : "another block was chosen");
-    mismatch(v, event, address, chosen, reason);
-    force_alloc(v, event, a, block);
+        mismatch(v, event, gm_events_of(v)->addr[row],
+                 "memory went back to the device that is not free and whole in the model");
 }
 
-/* The state of the growth events that stand before `event`: those not followed by an alloc are put in place as they
- * are (a failed attempt left them). */
-static void follow_release(struct verify *v, uint32_t event)
+static void follow(struct gm_verifying *v)
 {
-    uint64_t address = events(v)->addr[row_of(v, event)], size = events(v)->size[row_of(v, event)];
-    gm_allocator_give_back(&v->model, address, size);
-}
-
-static void follow(struct verify *v)
-{
-    struct gm_history *h = v->h;
-    struct gm_walk walk = gm_walk_start(h);
+    struct gm_walk walk = gm_walk_start(v->h);
     struct gm_change c;
     bool in_growth = false;
+    uint64_t budget = ((uint64_t)v->h->count + v->h->allocation_count) * 256 + (UINT64_C(1) << 24);
     while (gm_walk_next(&walk, &c) && !v->model.has_no_memory) {
-        uint8_t action = events(v)->action[row_of(v, c.event)];
-        bool is_growth = action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
-        if (is_growth) {
+        uint8_t action = gm_events_of(v)->action[gm_row(v, c.event)];
+        if (is_growth(action)) {
             v->result->growths++;
-            if (!in_growth)
-                v->growth = c.event;
+            v->growth = in_growth ? v->growth : c.event;
             in_growth = true;
             continue;
         }
         if (c.kind == GM_CHANGE_ALLOC) {
-            if (!in_growth)
-                v->growth = c.event;
+            v->growth = in_growth ? v->growth : c.event;
             follow_alloc(v, c.event, c.allocation);
-            in_growth = false;
-            continue;
+        } else if (in_growth) {
+            follow_failure(v, c.event);
         }
-        if (in_growth) { /* not for an alloc: a failed attempt */
-            for (; v->growth < c.event; v->growth++)
-                if (events(v)->action[row_of(v, v->growth)] == GM_ACTION_SEGMENT_ALLOC ||
-                    events(v)->action[row_of(v, v->growth)] == GM_ACTION_SEGMENT_MAP)
-                    force_growth(v, v->growth);
-            in_growth = false;
-        }
-        if (c.kind == GM_CHANGE_LET_GO && v->block_of[c.allocation] != GM_SPACE_NONE)
-            gm_allocator_free_requested(&v->model, v->block_of[c.allocation]);
-        else if (c.kind == GM_CHANGE_FREE && v->block_of[c.allocation] != GM_SPACE_NONE)
-            gm_allocator_free_completed(&v->model, v->block_of[c.allocation]);
+        in_growth = false;
+        uint32_t block = c.allocation == GM_NEVER ? GM_SPACE_NONE : v->follow.block_of[c.allocation];
+        if (c.kind == GM_CHANGE_LET_GO && block != GM_SPACE_NONE)
+            gm_allocator_free_requested(&v->model, block);
+        else if (c.kind == GM_CHANGE_FREE && block != GM_SPACE_NONE)
+            gm_allocator_free_completed(&v->model, block);
         else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
             follow_release(v, c.event);
+        if (v->model.space.work > budget) {
+            v->result->has_given_up = true;
+            mismatch(v, c.event, GM_ABSENT, "the trace contradicts itself too often to be followed any further");
+            return;
+        }
     }
 }
 
+/* What the snapshot has at the address of `row`, and the model there. */
+static void explain_end(struct gm_verifying *v, size_t row, const struct gm_space_block *b)
+{
+    static const char *const states[] = {"an inactive", "an active_allocated", "an active_pending_free"};
+    static const char *const uses[] = {"a free", "an allocated", "a pending"};
+    const struct gm_blocks *blocks = &v->h->snapshot->blocks;
+    char model[160] = "none", reason[GM_MISMATCH_TEXT];
+    if (b != NULL)
+        snprintf(model, sizeof model, "%s one of %" PRIu64, uses[b->use], b->size);
+    if (b != NULL && b->use != GM_SPACE_FREE && v->h->freed[b->owner] == GM_NEVER &&
+        v->h->final_block[b->owner] == GM_NO_BLOCK)
+        snprintf(model + strlen(model), sizeof model - strlen(model),
+                 ", which the trace never frees (event %" PRId64 ")", (int64_t)v->h->born[b->owner] - 1);
+    snprintf(reason, sizeof reason, "the snapshot has %s block of %" PRIu64 " bytes there, the model %s",
+             states[blocks->state[row]], blocks->size[row], model);
+    mismatch(v, GM_ABSENT, blocks->address[row], reason);
+}
+
 /* Blocks of the snapshot that the model ends in. */
-static void compare_end(struct verify *v)
+static void compare_end(struct gm_verifying *v)
 {
     static const uint8_t use[] = {[GM_BLOCK_INACTIVE] = GM_SPACE_FREE,
                                   [GM_BLOCK_ACTIVE_ALLOCATED] = GM_SPACE_ALLOCATED,
@@ -332,34 +289,88 @@ static void compare_end(struct verify *v)
         if (s->segments.device[s->blocks.segment[row]] != v->h->device)
             continue;
         uint32_t b = gm_map_get(&at, s->blocks.address[row]);
+        bool is_same = b != GM_MAP_NONE && space->blocks.v[b].size == s->blocks.size[row] &&
+                       space->blocks.v[b].use == use[s->blocks.state[row]];
         v->result->end_blocks++;
-        v->result->end_blocks_same += b != GM_MAP_NONE && space->blocks.v[b].size == s->blocks.size[row] &&
-                                      space->blocks.v[b].use == use[s->blocks.state[row]];
+        v->result->end_blocks_same += is_same;
+        if (!is_same && !v->result->has_mismatch)
+            explain_end(v, row, b == GM_MAP_NONE ? NULL : &space->blocks.v[b]);
     }
     gm_map_free(&at);
 }
 
-enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
-                         struct gm_error *err)
+/* What of retries and failures the trace shows. */
+static bool count_failures(struct gm_verify_result *result, const struct gm_history *h)
 {
-    struct verify v = {.result = result, .h = h};
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    struct gm_releases releases;
+    bool ok = gm_releases_find(&releases, h);
+    for (size_t i = 0; ok && i < releases.count; i++)
+        result->retries += releases.v[i].cause == GM_RELEASE_REQUEST && is_growth(action[releases.v[i].last + 1]);
+    for (size_t i = 0; i < h->count; i++)
+        result->ooms += action[i] == GM_ACTION_OOM;
+    result->retries += result->ooms;
+    gm_releases_free(&releases);
+    return ok;
+}
+
+static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers)
+{
+    struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true};
+    struct gm_conf conf = *recorded;
     struct timespec from, to;
+    uint64_t learnt = 0;
     *result = (struct gm_verify_result){.device = h->device, .events = h->count};
-    v.device = (struct gm_device){&v, allocate, release, reserve, map, NULL, NULL, free_bytes, UINT64_MAX};
-    v.device.unmap = release;
-    v.device.unreserve = release;
-    gm_allocator_init(&v.model, conf, &v.device, NULL);
-    v.block_of = malloc((h->allocation_count + 1) * sizeof *v.block_of);
-    bool ok = v.block_of != NULL && adopt_segments(&v) && adopt_blocks(&v);
+    v.device = gm_recorded_device(&v);
+    v.recorded_expandable = conf.expandable_segments;
+    if (infers)
+        gm_infer_settings(&v, &conf);
+    gm_allocator_init(&v.model, &conf, &v.device, NULL);
+    bool ok = gm_follow_init(&v.follow, h, &v.model);
+    if (ok && infers)
+        gm_infer_expandable(&v);
+    ok = ok && gm_follow_adopt(&v.follow, infers, &learnt);
+    struct gm_inference *row = ok && infers && learnt > 0 ? gm_infer(result, "block_sizes") : NULL;
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value,
+                 "the slack of %" PRIu64 " blocks that were live at the start, from what came beside them later",
+                 learnt);
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (ok)
         follow(&v);
     clock_gettime(CLOCK_MONOTONIC, &to);
     result->seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    if (ok)
+        compare_end(&v);
+    row = v.ended_reservations > 0 ? gm_infer(result, "reservation_length") : NULL;
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value,
+                 "reservations of expandable segments end where the trace goes on elsewhere: %" PRIu64 " times",
+                 v.ended_reservations);
     result->stats = v.model.stats;
-    compare_end(&v);
-    ok = ok && !v.model.has_no_memory;
+    ok = ok && !v.model.has_no_memory && count_failures(result, h);
+    if (ok)
+        gm_infer_allocator(&v);
+    gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
-    free(v.block_of);
+    return ok;
+}
+
+enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                         struct gm_error *err)
+{
+    bool ok = run(result, h, conf, true);
+    result->exact_uninferred = result->exact;
+    if (ok && result->inferred_count > 0) {
+        struct gm_verify_result plain;
+        ok = run(&plain, h, conf, false);
+        result->exact_uninferred = plain.exact;
+    }
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+bool gm_verify_passed(const struct gm_verify_result *r)
+{
+    return r->exact == r->allocs && r->growths == r->growths_predicted && r->releases == r->releases_allowed &&
+           r->end_blocks == r->end_blocks_same && !r->has_given_up;
 }

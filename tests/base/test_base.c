@@ -230,6 +230,24 @@ static void test_text(void **state)
     assert_null(t.data);
 }
 
+static void assert_counted(uint64_t count, const char *expected)
+{
+    struct gm_text t = {0};
+    gm_text_add_count(&t, count);
+    assert_string_equal(t.data, expected);
+    gm_text_free(&t);
+}
+
+static void test_text_count(void **state)
+{
+    (void)state;
+    assert_counted(0, "0");
+    assert_counted(999, "999");
+    assert_counted(1000, "1,000");
+    assert_counted(123456, "123,456");
+    assert_counted(UINT64_MAX, "18,446,744,073,709,551,615");
+}
+
 /* Once an append fails, the text stays as it is and says so. */
 static void test_text_fails_softly(void **state)
 {
@@ -330,6 +348,7 @@ int main(void)
                                        cmocka_unit_test(test_utf8_decode_refuses),
                                        cmocka_unit_test(test_utf8_clean_line),
                                        cmocka_unit_test(test_text),
+                                       cmocka_unit_test(test_text_count),
                                        cmocka_unit_test(test_text_fails_softly),
                                        cmocka_unit_test(test_arena),
                                        cmocka_unit_test(test_vec),

@@ -115,4 +115,5 @@ def main():
     sys.exit(1 if failures or count == 0 else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -120,6 +120,50 @@ static const char *check_rest(const struct gm_snapshot *s)
     return NULL;
 }
 
+static const char *check_loose(const struct gm_snapshot *s, const struct gm_loose *v)
+{
+    CHECK(v->type <= GM_LOOSE_DICT);
+    CHECK(v->type != GM_LOOSE_STRING || (v->bits > 0 && v->bits < s->strings.count));
+    CHECK(v->type != GM_LOOSE_POOL || (v->bits > 0 && v->bits < s->pool_count));
+    CHECK(v->type != GM_LOOSE_FRAME || (v->bits > 0 && v->bits < s->frames.count));
+    CHECK(v->type != GM_LOOSE_STACK || (v->bits > 0 && v->bits < s->stacks.count));
+    CHECK(v->type < GM_LOOSE_LIST || v->count == 0 ||
+          (v->bits < s->loose_count && v->count <= s->loose_count - v->bits));
+    CHECK(v->type != GM_LOOSE_DICT || v->count % 2 == 0);
+    return NULL;
+}
+
+static const char *check_extras(const struct gm_snapshot *s)
+{
+    const size_t rows[GM_ROW_KIND_COUNT] = {1,
+                                            s->segments.count,
+                                            s->blocks.count,
+                                            s->host_segments.count,
+                                            s->host_blocks.count,
+                                            s->events.count,
+                                            s->frames.count,
+                                            s->annotation_count};
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++)
+        for (size_t i = 0; i < s->extras[kind].count; i++) {
+            const struct gm_extra *x = &s->extras[kind].v[i];
+            CHECK(x->row < rows[kind] && x->key > 0 && x->key < s->strings.count);
+            CHECK(i == 0 || x[-1].row <= x->row);
+            const char *wrong = check_loose(s, &x->value);
+            if (wrong != NULL)
+                return wrong;
+        }
+    for (size_t i = 0; i < s->loose_count; i++) {
+        const char *wrong = check_loose(s, &s->loose[i]);
+        if (wrong != NULL)
+            return wrong;
+        CHECK(s->loose[i].type < GM_LOOSE_LIST || s->loose[i].count == 0 || s->loose[i].bits < i); /* no cycles */
+    }
+    for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
+        for (size_t i = 0; i < s->key_orders[kind].count; i++)
+            CHECK(s->key_orders[kind].keys[i] > 0 && s->key_orders[kind].keys[i] < s->strings.count);
+    return check_loose(s, &s->settings_tree);
+}
+
 const char *gm_model_check(const struct gm_snapshot *snapshot)
 {
     const char *wrong = check_interned(snapshot);
@@ -129,5 +173,7 @@ const char *gm_model_check(const struct gm_snapshot *snapshot)
         wrong = check_segments(snapshot, &snapshot->host_segments, &snapshot->host_blocks);
     if (wrong == NULL)
         wrong = check_events(snapshot);
+    if (wrong == NULL)
+        wrong = check_extras(snapshot);
     return wrong != NULL ? wrong : check_rest(snapshot);
 }

@@ -60,7 +60,7 @@ static void start(struct world *w, const char *settings, uint64_t capacity)
 {
     struct gm_conf conf = gm_conf_default();
     struct gm_error err = {0};
-    *w = (struct world){.sim = {.capacity = capacity}};
+    *w = (struct world){.sim = gm_sim_init(capacity)};
     assert_int_equal(gm_conf_parse(&conf, settings, strlen(settings), &err), GM_OK);
     w->device = gm_sim_device(&w->sim);
     w->sink = (struct gm_allocator_sink){w, put};

@@ -69,6 +69,7 @@ static void ranges_join_and_part(void **state)
     assert_int_equal(gm_space_map(&space, 12 * page + 512, 512, 7, 1, true), GM_SPACE_CONFLICT);
     assert_int_equal(gm_space_map(&space, 9 * page, 2 * page, 7, 1, true), GM_SPACE_CONFLICT);
     assert_int_equal(gm_space_map(&space, UINT64_MAX - 512, 1024, 7, 1, true), GM_SPACE_CONFLICT);
+    assert_int_equal(gm_space_map(&space, 99 * page, UINT64_MAX, 7, 1, true), GM_SPACE_CONFLICT);
     assert_int_equal(gm_space_map(&space, 99 * page, 0, 7, 1, true), GM_SPACE_CONFLICT);
     /* A live block at the front, its page stays; the middle page goes. */
     uint32_t block = gm_space_take(&space, gm_space_free_at(&space, 10 * page), 512, 0);

@@ -136,7 +136,7 @@ static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_t
         enum gm_status status = gm_history_build(&pass.history, snapshot, (size_t)report->devices[d].device, NULL, err);
         struct timespec start, end;
         clock_gettime(CLOCK_MONOTONIC, &start);
-        if (status == GM_OK && !gm_trace_steps(&pass))
+        if (status == GM_OK && !(gm_trace_find_steps(&pass) && gm_trace_steps(&pass)))
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
         clock_gettime(CLOCK_MONOTONIC, &end);
         double ms = (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6;
@@ -146,6 +146,7 @@ static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_t
             pass.to = (uint32_t)pass.history.count;
         if (status == GM_OK)
             print_device(&pass, ms);
+        gm_trace_forget_steps(&pass);
         free(pass.phase);
         free(pass.step);
         gm_history_free(&pass.history);

@@ -102,7 +102,9 @@ static struct gm_steps *find_steps(struct found *f, struct run *r)
         .snapshot = &f->snapshot, .options = &f->options, .report = &f->report, .names = &f->names, .out = &f->out};
     assert_int_equal(gm_history_build(&f->pass.history, &f->snapshot, 0, NULL, &err), GM_OK);
     f->pass.to = (uint32_t)f->pass.history.count;
+    assert_true(gm_trace_find_steps(&f->pass));
     assert_true(gm_trace_steps(&f->pass));
+    gm_trace_forget_steps(&f->pass); /* of a trace without events */
     gm_text_free(&text);
     gm_text_free(&r->events);
     gm_text_free(&r->annotations);

@@ -61,7 +61,7 @@ def check_text(sample):
                   "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
         expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"{sample} text lacks {title}")
     start = text.split("\n")
-    for mark in ("SALVAGED", "FILTERED"):
+    for mark in ("SALVAGED", "FILTERED", "DOUBTFUL"):
         if start[0].startswith(mark):
             start = start[start.index("") + 1:]
     end = start if sample in STILL else text.split("\nSTATE AT THE END\n")[1].split("\n")[1:]

@@ -150,6 +150,8 @@ static void assert_wraps(const char *in, size_t indent, const char *expected)
     gm_text_free(&out);
 }
 
+#define WRAPPED "                                                                      " /* 70 */
+
 static void test_wrap(void **state)
 {
     (void)state;
@@ -161,6 +163,14 @@ static void test_wrap(void **state)
     assert_wraps("12345678901234", 70,
                  "1234567890\n"
                  "                                                                      1234\n");
+    /* A number stays with its unit, and with what stands behind that; "steps" is none. */
+    assert_wraps("1234567 7 GiB, of", 70, "1234567\n" WRAPPED "7 GiB, of\n");
+    assert_wraps("123 (10.6 %) less", 70, "123\n" WRAPPED "(10.6 %)\n" WRAPPED "less\n");
+    assert_wraps("123456 7 steps", 70, "123456 7\n" WRAPPED "steps\n");
+    assert_wraps("12345678 x GiB", 70, "12345678 x\n" WRAPPED "GiB\n");
+    assert_wraps("12345678901 %", 70, "1234567890\n" WRAPPED "1 %\n");
+    assert_wraps("7 %", 4, "7 %\n");
+    assert_wraps("7 ", 4, "7\n");
 }
 
 static void test_percent(void **state)

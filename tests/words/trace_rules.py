@@ -177,7 +177,7 @@ class Rules:
         """The rows that a person sees are those of the JSON."""
         self.layout(text)
         lines = text.split("\n")
-        for mark in ("SALVAGED", "FILTERED"):
+        for mark in ("SALVAGED", "FILTERED", "DOUBTFUL"):
             if lines[0].startswith(mark):
                 lines = lines[lines.index("") + 1:]
         self.expect([line.split()[0] for line in lines[:5]] == LABELS, f"begins with {lines[:5]}")

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/words/advice.h"
+
+#include "analyze/words/sites.h"
+
+#include <string.h>
+
+enum {
+    LEAST = 20,         /* a saving below a 20th of the peak is no advice ... */
+    LEAST_BY_ROLE = 10, /* ... and below a 10th what lasts is the better one, if it holds most */
+    LEAST_ROLE = 4      /* a role that holds less than a quarter does not make the peak */
+};
+
+static const struct gm_role_advice table[] = {
+    {"Parameter", "parameters are", "shard, offload or quantize them",
+     "a smaller type, sharding or offloading lowers them", true, 0},
+    {"Optimizer state", "optimizer state is", "shard, offload or quantize it",
+     "sharding, offloading, a smaller type or an optimizer that keeps less lowers it", true, 0},
+    {"Gradient", "gradients are", "shard them, or step inside backward",
+     "sharding lowers them, or an optimizer step inside the backward pass, which frees each at once", true, 0},
+    {"Activation", "activations are", "checkpointing, or a smaller batch",
+     "checkpointing recomputes them instead of keeping them; a smaller batch or sequence makes fewer", false, 0},
+    {"Temporary", "temporaries are", "in-place or fused operations",
+     "in-place or fused operations, or smaller chunks, need less", false, 0},
+    {"KV cache", "the KV cache is", "shorter contexts, or quantize it",
+     "shorter contexts, fewer sequences at once or a smaller type lower it", false, 0},
+    {"Communication buffer", "communication buffers are", "smaller buckets", "smaller buckets lower them", false, 0},
+    {"Input", "inputs are", "smaller batches, less prefetching", "smaller batches or less prefetching lower them",
+     false, 0},
+};
+
+static const struct gm_role_advice *find_role(const char *role)
+{
+    for (size_t i = 0; role != NULL && i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].role, role) == 0)
+            return &table[i];
+    return NULL;
+}
+
+bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view)
+{
+    const struct gm_peak_detail *detail = &view->timeline->peak;
+    const struct gm_slice *most = NULL;
+    for (size_t i = 0; i < detail->role_count; i++)
+        if (most == NULL || detail->roles[i].bytes > most->bytes)
+            most = &detail->roles[i];
+    const struct gm_role_advice *found = most == NULL ? NULL : find_role(most->name);
+    if (found == NULL || most->bytes == 0 || most->bytes < view->peak->requested / LEAST_ROLE)
+        return false;
+    *advice = *found;
+    advice->bytes = most->bytes;
+    return true;
+}
+
+const struct gm_group_row *gm_advice_site(const struct gm_view *view)
+{
+    const struct gm_peak_detail *detail = &view->timeline->peak;
+    const struct gm_group_row *best = NULL;
+    uint64_t peak = view->peak->requested;
+    for (size_t i = 0; i < detail->site_count; i++) {
+        const struct gm_group_row *row = &detail->sites[i];
+        const struct gm_role_advice *role = find_role(row->role);
+        if (row->peak_without == GM_REPORT_NONE || !gm_site_has_stack(row->label) || (role != NULL && role->is_lasting))
+            continue;
+        if (best == NULL || row->peak_without < best->peak_without)
+            best = row;
+    }
+    if (best == NULL || best->peak_without >= peak)
+        return NULL;
+    struct gm_role_advice role;
+    bool is_lasting = gm_advice_role(&role, view) && role.is_lasting;
+    return peak - best->peak_without >= peak / (is_lasting ? LEAST_BY_ROLE : LEAST) ? best : NULL;
+}
+
+const struct gm_finding *gm_advice_finding(const struct gm_report *report, const char *id)
+{
+    for (size_t i = 0; i < report->finding_count; i++)
+        if (strcmp(report->findings[i].id, id) == 0)
+            return &report->findings[i];
+    return NULL;
+}
+
+bool gm_advice_can_expand(const struct gm_report *report)
+{
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].trace.segment_maps > 0)
+            return false;
+    for (size_t i = 0; i < report->setting_count; i++)
+        if (strcmp(report->settings[i].key, "expandable_segments") == 0)
+            return strcmp(report->settings[i].value, "False") == 0;
+    return true;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --scale and --drop: which allocations, and what becomes of their sizes.
+ */
+#include "analyze/state/categories.h"
+#include "replay/cli/gmreplay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A decimal number without sign or exponent, whatever the locale. */
+static bool parse_factor(const char *text, double *value)
+{
+    double unit = 1;
+    bool has_digit = false;
+    *value = 0;
+    for (; *text >= '0' && *text <= '9'; text++, has_digit = true)
+        *value = *value * 10 + (*text - '0');
+    if (*text == '.')
+        for (text++; *text >= '0' && *text <= '9'; text++, has_digit = true)
+            *value += (*text - '0') * (unit /= 10);
+    return has_digit && *text == '\0' && *value <= 1e6;
+}
+
+static bool add(struct gm_class_changes *changes, const char *name, size_t length, double factor)
+{
+    if (changes->n == GM_CHANGES_MOST || length == 0 || length >= GM_CHANGE_NAME)
+        return false;
+    struct gm_class_change *change = &changes->v[changes->n++];
+    memcpy(change->name, name, length);
+    change->name[length] = '\0';
+    change->factor = factor;
+    return true;
+}
+
+bool gm_value_scale(const char *text, void *value)
+{
+    const char *equals = strrchr(text, '=');
+    double factor;
+    return equals != NULL && parse_factor(equals + 1, &factor) && add(value, text, (size_t)(equals - text), factor);
+}
+
+bool gm_value_drop(const char *text, void *value)
+{
+    return add(value, text, strlen(text), 0);
+}
+
+/* The rest of `name` after "role:" or "category:", in any case; NULL: it does not begin so. */
+static const char *after(const char *name, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncasecmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+static bool find_role(struct gm_changed_class *changed, const char *name)
+{
+    for (size_t i = 0; name != NULL && i < gm_timeline_role_count(); i++)
+        if (strcasecmp(gm_timeline_role_name(i), name) == 0) {
+            changed->kind = "role";
+            changed->name = gm_timeline_role_name(i);
+            return true;
+        }
+    return false;
+}
+
+static bool find_category(struct gm_changed_class *changed, const struct gm_category_rules *rules, const char *name)
+{
+    for (uint32_t i = 0; name != NULL && i < gm_category_count(rules); i++)
+        if (strcasecmp(gm_category_name(rules, i), name) == 0) {
+            changed->kind = "category";
+            changed->name = gm_category_name(rules, i);
+            return true;
+        }
+    return false;
+}
+
+enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_class_changes *changes = &run->options->changes;
+    for (size_t i = 0; i < changes->n; i++) {
+        const char *name = changes->v[i].name, *role = after(name, "role:"), *category = after(name, "category:");
+        bool is_bare = role == NULL && category == NULL;
+        struct gm_changed_class *changed = &run->changed[i];
+        changed->factor = changes->v[i].factor;
+        if (find_role(changed, is_bare ? name : role) || find_category(changed, run->rules, is_bare ? name : category))
+            continue;
+        char known[400] = "";
+        for (size_t r = 0; r < gm_timeline_role_count(); r++) {
+            strncat(known, r == 0 ? "" : ", ", sizeof known - strlen(known) - 1);
+            strncat(known, gm_timeline_role_name(r), sizeof known - strlen(known) - 1);
+        }
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no role or category is called '%s'; roles are %s", name, known);
+    }
+    return GM_OK;
+}
+
+static uint64_t scaled(uint64_t bytes, double factor)
+{
+    double product = (double)bytes * factor;
+    if (factor == 1)
+        return bytes;
+    if (product >= 0x1p60)
+        return UINT64_C(1) << 60;
+    uint64_t rounded = (uint64_t)(product + 0.5);
+    return rounded == 0 && bytes > 0 && factor > 0 ? 1 : rounded;
+}
+
+static bool is_of(const struct gm_replay_run *run, const struct gm_changed_class *changed,
+                  const struct gm_kept_device *kept, size_t a)
+{
+    if (changed->kind[0] == 'r')
+        return gm_timeline_role_name(kept->role[a]) == changed->name;
+    return gm_category_name(run->rules, kept->category[a]) == changed->name;
+}
+
+bool gm_replay_change_requests(struct gm_replay_run *run, size_t index)
+{
+    const struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    const struct gm_history *h = &kept->history;
+    uint64_t *requested = malloc((h->allocation_count + 1) * sizeof *requested);
+    if (requested == NULL)
+        return false;
+    memcpy(requested, h->requested, h->allocation_count * sizeof *requested);
+    for (size_t i = 0; i < run->options->changes.n; i++) {
+        struct gm_changed_class *changed = &run->changed[i];
+        for (size_t a = 0; a < h->allocation_count; a++) {
+            if (!is_of(run, changed, kept, a))
+                continue;
+            changed->allocations++;
+            changed->bytes_before += requested[a];
+            requested[a] = scaled(requested[a], changed->factor);
+            changed->bytes_after += requested[a];
+        }
+    }
+    run->devices[index].requested = requested;
+    return true;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of gmreplay share: the options, and what a run has found out.
+ */
+#ifndef GM_REPLAY_CLI_GMREPLAY_H
+#define GM_REPLAY_CLI_GMREPLAY_H
+
+#include "analyze/base/arena.h"
+#include "analyze/base/text.h"
+#include "analyze/cli/terminal.h"
+#include "analyze/model/snapshot.h"
+#include "analyze/state/names.h"
+#include "analyze/timeline/timeline.h"
+#include "replay/allocator/conf.h"
+#include "replay/verify/verify.h"
+#include "replay/whatif/gpus.h"
+#include "replay/whatif/whatif.h"
+
+enum gm_replay_backend { GM_REPLAY_SIM, GM_REPLAY_NULL, GM_REPLAY_CUDA, GM_REPLAY_CUDA_ASYNC };
+const char *gm_replay_backend_name(enum gm_replay_backend backend);
+
+/* --scale and --drop, as given. */
+enum { GM_CHANGES_MOST = 64, GM_CHANGE_NAME = 96 };
+struct gm_class_change {
+    char name[GM_CHANGE_NAME]; /* "role:activation", "Optimizer State" */
+    double factor;             /* 0: dropped */
+};
+struct gm_class_changes {
+    struct gm_class_change v[GM_CHANGES_MOST];
+    size_t n;
+};
+
+struct gm_replay_options {
+    bool verify, quiet, verbose, salvage;
+    enum gm_replay_backend backend;
+    const char *alloc_conf, *gpu, *csv, *summary, *json; /* NULL if not given */
+    uint64_t memory, limit;                              /* UINT64_MAX: not given */
+    struct gm_class_changes changes;
+};
+
+/* What a change came to. */
+struct gm_changed_class {
+    const char *kind, *name; /* "role", "Activation" */
+    double factor;
+    uint64_t allocations, bytes_before, bytes_after; /* sums over all allocations, requested bytes */
+};
+
+struct gm_replay_device {
+    struct gm_verify_result verify;
+    struct gm_whatif_result whatif;
+    struct gm_whatif_part *parts; /* of what-if: before the first step, the steps, after the last */
+    uint64_t *part_number;        /* of the step; parts 0 and part_count - 1 have none */
+    size_t part_count;
+    uint64_t *requested; /* what-if with changes */
+};
+
+struct gm_replay_run {
+    const struct gm_replay_options *options;
+    const struct gm_terminal *terminal;
+    struct gm_snapshot snapshot;
+    struct gm_category_rules *rules;
+    struct gm_kept kept; /* a device of the report each, or of the trace */
+    struct gm_report report;
+    struct gm_arena arena;
+    struct gm_names names;
+    struct gm_conf recorded, conf;
+    struct gm_text conf_text;
+    const struct gm_gpu *gpu;
+    uint64_t capacity;
+    struct gm_changed_class changed[GM_CHANGES_MOST];
+    struct gm_replay_device *devices; /* [device_count]; of those with events */
+    size_t *device_of;                /* [device_count] index in kept */
+    size_t device_count;
+    bool is_over_limit;
+    struct gm_text messages;
+};
+
+/* run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
+enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err);
+void gm_replay_free(struct gm_replay_run *run);
+/* "PASS", "FAIL", "OOM", or NULL: nothing was to be judged. */
+const char *gm_replay_verdict(const struct gm_replay_run *run);
+double gm_replay_speed(const struct gm_replay_run *run);           /* events per second; 0 if it took no time */
+uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run); /* of the device with the highest */
+
+/* changes.c: finds the classes of --scale and --drop (GM_E_USAGE if one is unknown), and the bytes that each request
+ * of device `index` asks for then. */
+enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err);
+bool gm_replay_change_requests(struct gm_replay_run *run, size_t index);
+bool gm_value_scale(const char *text, void *value); /* a gm_option's parse: CLASS=FACTOR */
+bool gm_value_drop(const char *text, void *value);  /* CLASS */
+
+/* words.c, json.c, csv.c */
+void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);
+void gm_replay_json(struct gm_text *out, struct gm_replay_run *run);
+void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gmreplay: a thin main. Options in; load, replay; words, JSON, CSV and the exit code out.
+ */
+#include "analyze/cli/options.h"
+#include "analyze/state/categories.h"
+#include "replay/cli/gmreplay.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const backend_names[] = {"sim", "null", "cuda", "cuda-async"};
+
+const char *gm_replay_backend_name(enum gm_replay_backend backend)
+{
+    return backend_names[backend];
+}
+
+static bool parse_backend(const char *text, void *value)
+{
+    for (int i = GM_REPLAY_SIM; i <= GM_REPLAY_CUDA_ASYNC; i++)
+        if (strcmp(backend_names[i], text) == 0) {
+            *(enum gm_replay_backend *)value = (enum gm_replay_backend)i;
+            return true;
+        }
+    return false;
+}
+
+#define AT(field) .offset = offsetof(struct gm_replay_options, field)
+
+static const struct gm_option option_table[] = {
+    {0, "verify", NULL, "follow the recording and let the model choose every address; exit code 1 if one differs",
+     GM_OPTION_FLAG, AT(verify)},
+    {0, "alloc-conf", "STRING", "allocator settings, as in PYTORCH_ALLOC_CONF (default: the recorded ones)",
+     GM_OPTION_TEXT, AT(alloc_conf)},
+    {0, "memory", "SIZE", "memory of the device (default: unlimited)", GM_OPTION_SIZE, AT(memory)},
+    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; a wrong name lists them",
+     GM_OPTION_TEXT, AT(gpu)},
+    {0, "scale", "CLASS=FACTOR", "sizes of a role or category: Activation=0.5", GM_OPTION_PARSED, AT(changes),
+     .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2"},
+    {0, "drop", "CLASS", "leave a role or category out, as if it were offloaded", GM_OPTION_PARSED, AT(changes),
+     .parse = gm_value_drop, .wants = "a role or a category"},
+    {0, "limit", "SIZE", "exit code 1 if peak reserved is more on any device", GM_OPTION_SIZE, AT(limit)},
+    {0, "csv", "FILE", "peaks of each step", GM_OPTION_TEXT, AT(csv)},
+    {0, "summary", "FILE", "the summary, with aggregates and the cards that hold it", GM_OPTION_TEXT, AT(summary)},
+    {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
+    {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
+     GM_OPTION_PARSED, AT(backend), .parse = parse_backend, .wants = "sim, null, cuda or cuda-async"},
+    {0, "salvage", NULL, "replay what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
+    {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
+    {'v', "verbose", NULL, "tell the model's speed on stderr", GM_OPTION_FLAG, AT(verbose)},
+    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
+    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+};
+
+static const struct gm_program program = {
+    .name = "gmreplay",
+    .head = "gmreplay: replays a memory snapshot's trace in a model of PyTorch's allocator\n"
+            "\n"
+            "Examples:\n"
+            "  gmreplay --verify s.pickle              does the model choose as recorded?\n"
+            "  gmreplay --alloc-conf expandable_segments:True s.pickle\n"
+            "  gmreplay --gpu rtx-4090 s.pickle        would it run there? else exit code 1\n"
+            "  gmreplay --memory 40GiB --scale Activation=0.5 s.pickle\n"
+            "  gmreplay --limit 23GB --csv steps.csv s.pickle\n"
+            "\n"
+            "Usage: gmreplay [options] TRACE\n"
+            "  TRACE  a snapshot with a trace: pickle, JSON or _memory_viz.py HTML, .gz, .zst\n"
+            "\n"
+            "Options:\n",
+    .tail = "      --                  end of options\n"
+            "\n"
+            "SIZE is a number and a unit, all binary: 512MiB, 1.5GiB, 70G.\n"
+            "CLASS is role:NAME or category:NAME; a bare name is a role first. Any case.\n"
+            "\n"
+            "Exit codes: 0 done; 1 done, but the verification, the limit or the memory\n"
+            "failed; 2 wrong usage; 3 the input is missing, damaged or has no trace;\n"
+            "4 a capability is missing here; 5 an output could not be written, or an\n"
+            "internal error.\n",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+};
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* The trace must not be overwritten by an output. */
+static enum gm_status check_output(const char *name, const char *path, const char *trace, struct gm_error *err)
+{
+    struct stat out, in;
+    if (path == NULL || is_stdout(path) || stat(path, &out) != 0 || stat(trace, &in) != 0 || out.st_dev != in.st_dev ||
+        out.st_ino != in.st_ino)
+        return GM_OK;
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", name, trace);
+}
+
+static enum gm_status check_verify(const struct gm_replay_options *o, struct gm_error *err)
+{
+    const char *wrong = o->memory != UINT64_MAX       ? "--memory"
+                        : o->gpu != NULL              ? "--gpu"
+                        : o->changes.n > 0            ? "--scale and --drop"
+                        : o->csv != NULL              ? "--csv"
+                        : o->backend != GM_REPLAY_SIM ? "--backend"
+                                                      : NULL;
+    if (!o->verify || wrong == NULL)
+        return GM_OK;
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--verify follows the recording as it is; %s is for what-if", wrong);
+}
+
+static enum gm_status check_options(const struct gm_replay_options *o, int operands, char **argv, struct gm_error *err)
+{
+    if (operands != 1)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, operands == 0 ? "no trace given" : "more than one trace given");
+    if (o->memory != UINT64_MAX && o->gpu != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
+    if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--backend null is never full: it takes no --memory and no --gpu");
+    if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->summary) > 1)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
+    enum gm_status status = check_verify(o, err);
+    if (status == GM_OK)
+        status = check_output("--json", o->json, argv[0], err);
+    if (status == GM_OK)
+        status = check_output("--csv", o->csv, argv[0], err);
+    if (status == GM_OK)
+        status = check_output("--summary", o->summary, argv[0], err);
+    if (status == GM_OK && (o->backend == GM_REPLAY_CUDA || o->backend == GM_REPLAY_CUDA_ASYNC))
+        status = gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "--backend %s: built without CUDA",
+                         gm_replay_backend_name(o->backend));
+    return status;
+}
+
+/* Writes to the file, or to standard output for "-". */
+static enum gm_status put(const char *path, const struct gm_text *text, struct gm_error *err)
+{
+    if (text->failed)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (text->length == 0)
+        return GM_OK;
+    return is_stdout(path) ? gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", err)
+                           : gm_write_file(path, text->data, text->length, err);
+}
+
+/* All outputs, also when one of them fails; the first failure is told. */
+static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_replay_options *o = run->options;
+    struct gm_text json = {0}, csv = {0}, summary = {0}, words = {0};
+    struct gm_error later;
+    enum gm_status status = GM_OK, next;
+    bool is_taken = is_stdout(o->json) || is_stdout(o->csv) || is_stdout(o->summary);
+    if (o->json != NULL) {
+        gm_replay_json(&json, run);
+        status = put(o->json, &json, err);
+    }
+    if (o->csv != NULL) {
+        gm_replay_csv(&csv, run);
+        next = put(o->csv, &csv, status == GM_OK ? err : &later);
+        status = status == GM_OK ? next : status;
+    }
+    if (o->summary != NULL) {
+        gm_replay_words(&summary, run, true);
+        next = put(o->summary, &summary, status == GM_OK ? err : &later);
+        status = status == GM_OK ? next : status;
+    }
+    if (!o->quiet && !is_taken) {
+        gm_replay_words(&words, run, false);
+        next = put("-", &words, status == GM_OK ? err : &later);
+        status = status == GM_OK ? next : status;
+    }
+    gm_text_free(&json);
+    gm_text_free(&csv);
+    gm_text_free(&summary);
+    gm_text_free(&words);
+    return status;
+}
+
+static int fail(const struct gm_terminal *terminal, const char *subject, const struct gm_error *err)
+{
+    struct gm_text message = {0};
+    gm_message_add_error(&message, terminal, subject, err);
+    gm_message_flush(&message);
+    return gm_status_exit_code(err->status);
+}
+
+static int run_it(const struct gm_replay_options *options, const struct gm_terminal *terminal, const char *path)
+{
+    struct gm_replay_run run = {.options = options, .terminal = terminal, .capacity = UINT64_MAX};
+    struct gm_error err = {.offset = GM_NO_OFFSET};
+    enum gm_status status = gm_category_rules_default(&run.rules, &err);
+    if (status == GM_OK)
+        status = gm_replay_run(&run, path, &err);
+    if (!options->quiet)
+        gm_message_flush(&run.messages);
+    int code = 0;
+    if (status != GM_OK) {
+        code = fail(terminal, status == GM_E_USAGE ? NULL : path, &err);
+    } else if (write_outputs(&run, &err) != GM_OK) {
+        code = fail(terminal, NULL, &err);
+    } else {
+        const char *verdict = gm_replay_verdict(&run);
+        code = verdict == NULL || strcmp(verdict, "PASS") == 0 ? 0 : gm_status_exit_code(GM_E_CHECK);
+    }
+    if (status == GM_OK && options->verbose) {
+        struct gm_text message = {0};
+        gm_message_add(&message, terminal, GM_MESSAGE_NOTE, NULL, "the model: %.1f million events/s",
+                       gm_replay_speed(&run) * 1e-6);
+        gm_message_flush(&message);
+    }
+    gm_replay_free(&run);
+    return code;
+}
+
+static int print_page(const struct gm_terminal *terminal, enum gm_parsed page)
+{
+    struct gm_text text = {0};
+    struct gm_error err;
+    if (page == GM_PARSED_HELP)
+        gm_options_help(&program, &text);
+    else
+        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
+    int code = put("-", &text, &err) == GM_OK ? 0 : fail(terminal, NULL, &err);
+    gm_text_free(&text);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct gm_replay_options options = {.memory = UINT64_MAX, .limit = UINT64_MAX};
+    const struct gm_terminal terminal = gm_terminal_open(program.name);
+    struct gm_error err;
+    enum gm_parsed page = GM_PARSED_RUN;
+    int operands = 0, code;
+    enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
+    if (status == GM_OK && page == GM_PARSED_RUN)
+        status = check_options(&options, operands, argv, &err);
+    if (status != GM_OK) {
+        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
+        code = fail(&terminal, NULL, &err);
+    } else {
+        code = page != GM_PARSED_RUN ? print_page(&terminal, page) : run_it(&options, &terminal, argv[0]);
+    }
+    if (close(STDOUT_FILENO) != 0 && code == 0)
+        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
+    return code;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace in, results out.
+ */
+#include "analyze/load/load.h"
+#include "analyze/state/categories.h"
+#include "analyze/state/state.h"
+#include "replay/cli/gmreplay.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the settings and the device --------------------------------------------------------------------------------- */
+
+static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error *err)
+{
+    const char *given = run->options->alloc_conf;
+    struct gm_error odd;
+    if (gm_settings_recorded(&run->recorded, &run->snapshot, &odd) != GM_OK)
+        gm_message_add(&run->messages, run->terminal, GM_MESSAGE_WARNING, run->snapshot.source.path,
+                       "warning: its settings text is not understood, only the single settings are used: %s",
+                       odd.message);
+    run->conf = run->recorded;
+    enum gm_status status = GM_OK;
+    if (given != NULL) {
+        run->conf = gm_conf_default();
+        status = gm_conf_parse(&run->conf, given, strlen(given), &odd);
+        if (status != GM_OK)
+            return gm_fail(err, status, GM_NO_OFFSET, "--alloc-conf: %s", odd.message);
+    }
+    if (status == GM_OK && run->conf.backend == GM_BACKEND_ASYNC)
+        return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET,
+                       "backend:cudaMallocAsync is CUDA's own allocator: there is no model of it here");
+    gm_settings_text(&run->conf_text, &run->conf);
+    return status;
+}
+
+static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_replay_options *o = run->options;
+    run->capacity = o->memory;
+    if (o->gpu == NULL)
+        return GM_OK;
+    run->gpu = gm_gpu_find(o->gpu);
+    if (run->gpu == NULL) {
+        char names[400] = "";
+        size_t n = 0;
+        for (size_t i = 0; i < gm_gpu_count(); i++)
+            for (const char *c = i == 0 ? "" : " ", *name = gm_gpu_at(i)->name; n + 1 < sizeof names;) {
+                if (*c != '\0')
+                    names[n++] = *c++;
+                else if (*name != '\0')
+                    names[n++] = *name++;
+                else
+                    break;
+            }
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: '%s' is not in the table: %s", o->gpu, names);
+    }
+    run->capacity = gm_gpu_usable(run->gpu);
+    return GM_OK;
+}
+
+/* ---- histories --------------------------------------------------------------------------------------------------- */
+
+static enum gm_status analyse(struct gm_replay_run *run, struct gm_error *err)
+{
+    struct gm_state_options state = {.top = 1, .device = -1, .rules = run->rules};
+    enum gm_status status = gm_classifier_new(&state.classifier, run->rules, &run->snapshot, err);
+    if (status != GM_OK)
+        return status;
+    struct gm_timeline_options timeline = {
+        .rules = run->rules, .classifier = state.classifier, .top = 1, .keep = &run->kept};
+    status = gm_state_analyze(&run->report, &run->snapshot, &state, err);
+    if (status == GM_OK)
+        status = gm_timeline_analyze(&run->report, &run->snapshot, &timeline, err);
+    gm_classifier_free(state.classifier);
+    return status;
+}
+
+/* Only what belongs together: no roles, no steps. */
+static enum gm_status build_histories(struct gm_replay_run *run, struct gm_error *err)
+{
+    enum gm_status status = GM_OK;
+    run->kept = (struct gm_kept){.v = calloc(run->snapshot.trace_count + 1, sizeof *run->kept.v)};
+    if (run->kept.v == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t d = 0; status == GM_OK && d < run->snapshot.trace_count; d++) {
+        if (run->snapshot.traces[d].count == 0)
+            continue;
+        status = gm_history_build(&run->kept.v[run->kept.count].history, &run->snapshot, d, NULL, err);
+        run->kept.count += status == GM_OK;
+    }
+    return status;
+}
+
+static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *err)
+{
+    run->devices = calloc(run->kept.count + 1, sizeof *run->devices);
+    run->device_of = calloc(run->kept.count + 1, sizeof *run->device_of);
+    if (run->devices == NULL || run->device_of == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < run->kept.count; i++)
+        if (run->kept.v[i].history.count > 0)
+            run->device_of[run->device_count++] = i;
+    return GM_OK;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
+/* The parts of --csv: before the first step, each up to the next one's first event, after the last. */
+static bool make_parts(struct gm_replay_device *device, const struct gm_kept_device *kept)
+{
+    size_t n = kept->step_count, count = (size_t)kept->history.count;
+    device->parts = calloc(n + 2, sizeof *device->parts);
+    device->part_number = calloc(n + 2, sizeof *device->part_number);
+    if (device->parts == NULL || device->part_number == NULL)
+        return false;
+    device->part_count = n + 2;
+    uint32_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t first = kept->steps[i].first < at ? at : kept->steps[i].first;
+        device->parts[i] = (struct gm_whatif_part){.first = at, .end = first};
+        device->part_number[i + 1] = kept->steps[i].number;
+        at = first;
+    }
+    uint32_t last = n == 0 ? at : kept->steps[n - 1].last + 1 > at ? kept->steps[n - 1].last + 1 : at;
+    device->parts[n] = (struct gm_whatif_part){.first = at, .end = last};
+    device->parts[n + 1] = (struct gm_whatif_part){.first = last, .end = (uint32_t)count};
+    return true;
+}
+
+static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm_error *err)
+{
+    struct gm_replay_device *device = &run->devices[index];
+    struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    struct gm_whatif_options options = {.conf = run->conf, .capacity = run->capacity};
+    bool has_changes = run->options->changes.n > 0;
+    if (run->options->backend == GM_REPLAY_NULL)
+        options.capacity = UINT64_MAX;
+    if (!run->snapshot.has_settings && run->options->alloc_conf == NULL)
+        options.conf.expandable_segments = gm_follow_expandable_at_start(&kept->history, false);
+    options.from_layout =
+        !has_changes && options.capacity == UINT64_MAX && gm_settings_equal(&run->conf, &run->recorded);
+    if ((has_changes && !gm_replay_change_requests(run, index)) ||
+        (run->options->csv != NULL && !make_parts(device, kept)))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    options.requested = device->requested;
+    options.parts = device->parts;
+    options.part_count = device->part_count;
+    enum gm_status status = gm_whatif(&device->whatif, &kept->history, &options, err);
+    run->is_over_limit |= (uint64_t)device->whatif.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
+    return status;
+}
+
+static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
+{
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < run->device_count; i++) {
+        struct gm_replay_device *device = &run->devices[i];
+        if (!run->options->verify) {
+            status = what_if(run, i, err);
+            continue;
+        }
+        status = gm_verify(&device->verify, &run->kept.v[run->device_of[i]].history, &run->conf, err);
+        run->is_over_limit |= (uint64_t)device->verify.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
+    }
+    return status;
+}
+
+enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err)
+{
+    const struct gm_load_options load = {.salvage = run->options->salvage};
+    bool needs_passes = run->options->changes.n > 0 || run->options->csv != NULL;
+    size_t events = 0;
+    enum gm_status status = choose_device(run, err);
+    if (status == GM_OK)
+        status = gm_snapshot_load(&run->snapshot, path, &load, err);
+    if (status != GM_OK)
+        return status;
+    for (size_t d = 0; d < run->snapshot.trace_count; d++)
+        events += run->snapshot.traces[d].count;
+    if (events == 0)
+        return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "it holds no trace: there is nothing to replay");
+    status = choose_settings(run, err);
+    if (status == GM_OK && !gm_names_init(&run->names, &run->snapshot, &run->arena))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK && needs_passes)
+        status = gm_replay_changes(run, err);
+    if (status == GM_OK)
+        status = needs_passes ? analyse(run, err) : build_histories(run, err);
+    if (status == GM_OK)
+        status = list_devices(run, err);
+    return status == GM_OK ? replay(run, err) : status;
+}
+
+void gm_replay_free(struct gm_replay_run *run)
+{
+    for (size_t i = 0; i < run->device_count; i++) {
+        free(run->devices[i].parts);
+        free(run->devices[i].part_number);
+        free(run->devices[i].requested);
+    }
+    free(run->devices);
+    free(run->device_of);
+    gm_kept_free(&run->kept);
+    gm_report_free(&run->report);
+    gm_names_free(&run->names);
+    gm_arena_free(&run->arena);
+    gm_text_free(&run->conf_text);
+    gm_text_free(&run->messages);
+    gm_category_rules_free(run->rules);
+    gm_snapshot_free(&run->snapshot);
+}
+
+/* ---- what it comes to -------------------------------------------------------------------------------------------- */
+
+static const struct gm_stats *stats_of(const struct gm_replay_run *run, size_t i)
+{
+    return run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
+}
+
+const char *gm_replay_verdict(const struct gm_replay_run *run)
+{
+    bool passes = !run->is_over_limit;
+    for (size_t i = 0; i < run->device_count; i++) {
+        if (!run->options->verify && run->devices[i].whatif.has_failed)
+            return "OOM";
+        passes = passes && (!run->options->verify || gm_verify_passed(&run->devices[i].verify));
+    }
+    if (!run->options->verify && run->options->limit == UINT64_MAX)
+        return NULL;
+    return passes ? "PASS" : "FAIL";
+}
+
+double gm_replay_speed(const struct gm_replay_run *run)
+{
+    double seconds = 0, events = 0;
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_replay_device *d = &run->devices[i];
+        seconds += run->options->verify ? d->verify.seconds : d->whatif.seconds;
+        events += (double)(run->options->verify   ? d->verify.events
+                           : d->whatif.has_failed ? d->whatif.failure.event
+                                                  : d->whatif.events);
+    }
+    return seconds > 0 ? events / seconds : 0;
+}
+
+uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < run->device_count; i++) {
+        uint64_t peak = (uint64_t)stats_of(run, i)->reserved_bytes[GM_STAT_ALL].peak;
+        most = peak > most ? peak : most;
+    }
+    return most;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/verify/follow.h"
+
+#include "analyze/base/size.h"
+
+#include <stdlib.h>
+
+bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model)
+{
+    *f = (struct gm_follow){.h = h, .model = model};
+    size_t streams = (size_t)h->snapshot->stream_count + 1;
+    f->stream_of = malloc(streams * sizeof *f->stream_of);
+    f->block_of = malloc((h->allocation_count + 1) * sizeof *f->block_of);
+    for (size_t i = 0; f->stream_of != NULL && i < streams; i++)
+        f->stream_of[i] = GM_SPACE_NONE;
+    for (size_t i = 0; f->block_of != NULL && i < h->allocation_count; i++)
+        f->block_of[i] = GM_SPACE_NONE;
+    for (int i = 0; i < 256; i++)
+        f->pool_of[i] = GM_SPACE_NONE;
+    return f->stream_of != NULL && f->block_of != NULL;
+}
+
+void gm_follow_free(struct gm_follow *f)
+{
+    free(f->stream_of);
+    free(f->block_of);
+    *f = (struct gm_follow){0};
+}
+
+uint32_t gm_follow_stream(struct gm_follow *f, uint32_t stream)
+{
+    if (f->stream_of[stream] == GM_SPACE_NONE) {
+        int64_t handle = stream == 0 ? 0 : f->h->snapshot->streams[stream];
+        /* Handles are distinct, but an absent stream is the default one too. */
+        f->stream_of[stream] =
+            handle == 0 ? gm_allocator_stream(f->model, 0) : gm_allocator_add_stream(f->model, handle);
+    }
+    return f->stream_of[stream];
+}
+
+uint8_t gm_follow_pool(struct gm_follow *f, uint8_t pool)
+{
+    if (f->pool_of[pool] == GM_SPACE_NONE) {
+        const struct gm_history_pool *p = &f->h->pools[pool];
+        bool is_known = p->id_first != GM_ABSENT;
+        f->pool_of[pool] =
+            gm_allocator_pool_of(f->model, is_known ? p->id_first : 0, is_known ? p->id_second : 0, p->is_small);
+    }
+    return (uint8_t)f->pool_of[pool];
+}
+
+static int by_address(const void *left, const void *right)
+{
+    const struct gm_placed *a = left, *b = right;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
+}
+
+struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
+{
+    size_t n = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        n += h->born[a] == 0 && h->freed[a] > 0;
+    struct gm_placed *list = malloc((n + 1) * sizeof *list);
+    *count = 0;
+    for (size_t a = 0; list != NULL && a < h->allocation_count; a++)
+        if (h->born[a] == 0 && h->freed[a] > 0)
+            list[(*count)++] = (struct gm_placed){gm_history_address(h, a), (uint32_t)a};
+    if (list != NULL)
+        qsort(list, n, sizeof *list, by_address);
+    return list;
+}
+
+bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded)
+{
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    for (size_t i = 0; i < h->segment_count; i++) {
+        const struct gm_history_segment *s = &h->segments[i];
+        bool is_map = action[s->event] == GM_ACTION_SEGMENT_MAP;
+        if ((is_map || action[s->event] == GM_ACTION_SEGMENT_ALLOC) && h->pools[s->pool].id_first == 0 &&
+            h->pools[s->pool].id_second == 0)
+            return is_map;
+    }
+    return recorded;
+}
+
+static bool adopt_segments(struct gm_follow *f)
+{
+    struct gm_space start = {0};
+    bool ok = gm_history_segments_at_start(f->h, &start);
+    for (size_t i = 0; ok && i < start.ranges.n; i++) {
+        const struct gm_space_range *range = &start.ranges.v[i];
+        const struct gm_space_block *b = &start.blocks.v[range->last];
+        uint32_t stream = gm_follow_stream(f, b->stream);
+        uint8_t pool = gm_follow_pool(f, b->pool);
+        if (!f->model->has_no_memory)
+            gm_allocator_adopt_segment(f->model, range->address, range->size, stream, pool, b->is_expandable);
+        ok = !f->model->has_no_memory;
+    }
+    gm_space_free(&start);
+    return ok;
+}
+
+/* Bytes of a block of moment 0 that is gone at the end, by the rule alone: all of a gap that is too small to be split
+ * off, else what the request is rounded to. */
+static uint64_t size_by_rule(const struct gm_follow *f, const struct gm_placed *p, uint64_t next, bool is_expandable)
+{
+    const struct gm_space *space = &f->model->space;
+    uint64_t rounded = gm_rules_round(&f->model->conf.rules, f->h->requested[p->allocation]);
+    uint32_t range = gm_space_range_of(space, p->address);
+    if (range == GM_SPACE_NONE)
+        return rounded;
+    const struct gm_space_block *b = &space->blocks.v[space->ranges.v[range].last];
+    uint64_t end = space->ranges.v[range].address + space->ranges.v[range].size;
+    uint64_t room = (next < end ? next : end) - p->address;
+    if (rounded >= room || gm_rules_split(&f->model->conf.rules, f->model->pools.v[b->pool].is_small,
+                                          b->is_expandable || is_expandable, rounded, room - rounded))
+        return rounded;
+    return room;
+}
+
+static void begin_peaks(struct gm_stats *stats)
+{
+#define X(name)                                                                                                        \
+    for (int i = 0; i < GM_STAT_KINDS; i++)                                                                            \
+        stats->name[i].peak = stats->name[i].current;
+    GM_STAT_MAP(X)
+#undef X
+    stats->oversize_allocations.peak = stats->oversize_allocations.current;
+    stats->oversize_segments.peak = stats->oversize_segments.current;
+}
+
+bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
+{
+    struct gm_history *h = f->h;
+    size_t n;
+    bool is_expandable = f->model->conf.expandable_segments;
+    if (use_learnt)
+        is_expandable = gm_follow_expandable_at_start(h, is_expandable);
+    struct gm_placed *list = gm_follow_at_start(h, &n);
+    *learnt = 0;
+    bool ok = list != NULL && adopt_segments(f);
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t a = list[i].allocation;
+        uint64_t size = h->block[a];
+        if (h->final_block[a] == GM_NO_BLOCK) {
+            uint64_t ruled = size_by_rule(f, &list[i], i + 1 < n ? list[i + 1].address : UINT64_MAX, is_expandable);
+            *learnt += ruled != size;
+            size = use_learnt ? size : ruled;
+        }
+        f->block_of[a] =
+            gm_allocator_adopt_block(f->model, list[i].address, size, h->requested[a], a, h->let_go[a] == 0);
+        ok = !f->model->has_no_memory;
+    }
+    free(list);
+    begin_peaks(&f->model->stats);
+    return ok;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What verify and what-if share: a device's streams and pools under the model's numbers, and the layout that it had
+ * before the trace, adopted by the model.
+ */
+#ifndef GM_REPLAY_FOLLOW_H
+#define GM_REPLAY_FOLLOW_H
+
+#include "analyze/timeline/history/history.h"
+#include "replay/allocator/allocator.h"
+
+struct gm_follow {
+    struct gm_history *h;
+    struct gm_allocator *model;
+    uint32_t *stream_of;   /* [snapshot->stream_count]: the model's number, GM_SPACE_NONE before its first use */
+    uint32_t *block_of;    /* [allocation]: its block in the model, GM_SPACE_NONE: none */
+    uint32_t pool_of[256]; /* [pool of the history] likewise */
+};
+
+/* `model` is an initialised one. false: no memory; free it all the same. */
+bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model);
+void gm_follow_free(struct gm_follow *f);
+
+uint32_t gm_follow_stream(struct gm_follow *f, uint32_t stream); /* a gm_stream_id */
+uint8_t gm_follow_pool(struct gm_follow *f, uint8_t pool);
+
+/* The allocations of moment 0 in ascending order of address; the caller frees it. NULL: no memory. */
+struct gm_placed {
+    uint64_t address;
+    uint32_t allocation;
+};
+struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count);
+
+/* The option expandable_segments at moment 0: what the first growth of a default pool shows, else `recorded`. */
+bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded);
+
+/* Segments and blocks of moment 0 into the model, which is empty; peaks of the statistics begin there. Sizes of blocks
+ * whose slack was learnt from later events: *learnt counts them, and without `use_learnt` the rule's first answer is
+ * taken instead. false: no memory. */
+bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the trace leaves open, and what shows it.
+ */
+#include "replay/verify/private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what)
+{
+    if (result->inferred_count == GM_INFERRED_MOST)
+        return NULL;
+    struct gm_inference *row = &result->inferred[result->inferred_count++];
+    *row = (struct gm_inference){.what = what};
+    return row;
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+/* The device's active blocks of small segments whose size is not what `rules` make of the request: there nothing but
+ * rounding makes a block larger. */
+static uint64_t contradictions(const struct gm_history *h, const struct gm_rules *rules, uint64_t *considered)
+{
+    const struct gm_snapshot *s = h->snapshot;
+    uint64_t wrong = 0;
+    *considered = 0;
+    for (size_t b = 0; b < s->blocks.count; b++) {
+        uint32_t segment = s->blocks.segment[b];
+        if (s->blocks.state[b] == GM_BLOCK_INACTIVE || s->blocks.requested[b] == GM_ABSENT ||
+            s->segments.device[segment] != h->device || s->segments.type[segment] != GM_SEGMENT_SMALL)
+            continue;
+        ++*considered;
+        wrong += gm_rules_round(rules, s->blocks.requested[b]) != s->blocks.size[b];
+    }
+    return wrong;
+}
+
+void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf)
+{
+    uint64_t considered;
+    if (v->h->snapshot->has_settings || contradictions(v->h, &conf->rules, &considered) == 0)
+        return;
+    for (uint32_t divisions = 2; divisions <= 64; divisions *= 2) {
+        struct gm_conf tried = *conf;
+        for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
+            tried.rules.roundup[slot] = divisions;
+        if (contradictions(v->h, &tried.rules, &considered) > 0)
+            continue;
+        struct gm_inference *row = gm_infer(v->result, "roundup_power2_divisions");
+        if (row != NULL)
+            snprintf(row->value, sizeof row->value,
+                     "%" PRIu32 ": the file lists no settings, and no other number "
+                     "explains its block sizes",
+                     divisions);
+        *conf = tried;
+        return;
+    }
+}
+
+/* ---- expandable segments ----------------------------------------------------------------------------------------- */
+
+static bool is_default(const struct gm_history_pool *p)
+{
+    return p->id_first == 0 && p->id_second == 0;
+}
+
+/* The first growth of a default pool that shows the option as recorded; GM_NEVER: none. */
+static uint32_t first_as_recorded(const struct gm_verifying *v)
+{
+    uint8_t action = v->recorded_expandable ? GM_ACTION_SEGMENT_MAP : GM_ACTION_SEGMENT_ALLOC;
+    for (size_t i = 0; i < v->h->segment_count; i++) {
+        const struct gm_history_segment *s = &v->h->segments[i];
+        if (is_default(&v->h->pools[s->pool]) && gm_events_of(v)->action[gm_row(v, s->event)] == action)
+            return s->event;
+    }
+    return GM_NEVER;
+}
+
+/* Private pools that grew by segments and never by pages, while the option is on. */
+static void find_custom_pools(struct gm_verifying *v)
+{
+    bool has_alloc[256] = {false}, has_map[256] = {false};
+    unsigned custom = 0;
+    for (size_t i = 0; i < v->h->segment_count; i++) {
+        const struct gm_history_segment *s = &v->h->segments[i];
+        uint8_t action = gm_events_of(v)->action[gm_row(v, s->event)];
+        has_alloc[s->pool] |= action == GM_ACTION_SEGMENT_ALLOC;
+        has_map[s->pool] |= action == GM_ACTION_SEGMENT_MAP;
+    }
+    for (size_t p = 0; p < v->h->pool_count; p++) {
+        if (is_default(&v->h->pools[p]) || !has_alloc[p] || has_map[p])
+            continue;
+        uint8_t pool = gm_follow_pool(&v->follow, (uint8_t)p);
+        if (v->model.has_no_memory)
+            return;
+        v->model.pools.v[pool].is_custom = true;
+        custom++;
+    }
+    struct gm_inference *row = custom > 0 ? gm_infer(v->result, "custom_pools") : NULL;
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value,
+                 "%u private pools grew by segments although expandable_segments is on: "
+                 "an allocator of their own",
+                 custom);
+}
+
+void gm_infer_expandable(struct gm_verifying *v)
+{
+    bool first = gm_follow_expandable_at_start(v->h, v->recorded_expandable);
+    if (v->recorded_expandable)
+        find_custom_pools(v);
+    v->has_switched = true;
+    if (first == v->recorded_expandable)
+        return;
+    uint32_t until = first_as_recorded(v);
+    struct gm_inference *row = gm_infer(v->result, "expandable_segments");
+    char end[64] = "to the end of the trace";
+    if (until != GM_NEVER)
+        snprintf(end, sizeof end, "until event %" PRIu32, until);
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value, "%s %s: its growths show that, %s", first ? "True" : "False", end,
+                 v->h->snapshot->has_settings ? "the snapshot's settings are later" : "the file lists no settings");
+    v->model.conf.expandable_segments = first;
+    v->has_switched = false;
+}
+
+void gm_infer_switch(struct gm_verifying *v, uint32_t event)
+{
+    uint8_t action = gm_events_of(v)->action[gm_row(v, event)];
+    bool is_map = action == GM_ACTION_SEGMENT_MAP;
+    if (v->has_switched || is_map != v->recorded_expandable)
+        return;
+    while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < event)
+        v->segment++;
+    if (v->segment >= v->h->segment_count || v->h->segments[v->segment].event != event ||
+        !is_default(&v->h->pools[v->h->segments[v->segment].pool]))
+        return;
+    v->model.conf.expandable_segments = v->recorded_expandable;
+    v->has_switched = true;
+}
+
+/* ---- whose trace ------------------------------------------------------------------------------------------------- */
+
+static bool has_npu_frame(const struct gm_snapshot *s)
+{
+    for (uint32_t f = 1; f < s->frames.count; f++) {
+        size_t length;
+        const char *file = gm_string(s, s->frames.filename[f], &length);
+        if (memmem(file, length, "torch_npu", 9) != NULL)
+            return true;
+    }
+    return false;
+}
+
+void gm_infer_allocator(struct gm_verifying *v)
+{
+    struct gm_verify_result *r = v->result;
+    const struct gm_events *e = gm_events_of(v);
+    uint64_t odd = 0, considered, wrong = contradictions(v->h, &v->model.conf.rules, &considered);
+    if (r->exact == r->allocs)
+        return;
+    for (size_t i = v->h->first; i < v->h->first + v->h->count; i++)
+        odd += e->action[i] == GM_ACTION_ALLOC && e->addr[i] % GM_MIN_BLOCK != 0;
+    if (has_npu_frame(v->h->snapshot))
+        snprintf(r->other_allocator, sizeof r->other_allocator, "its stacks name torch_npu (Ascend)");
+    else if (odd > 0)
+        snprintf(r->other_allocator, sizeof r->other_allocator,
+                 "%" PRIu64 " of %" PRIu64 " addresses are no multiple of 512", odd, r->allocs);
+    else if (wrong * 2 > considered)
+        snprintf(r->other_allocator, sizeof r->other_allocator,
+                 "%" PRIu64 " of %" PRIu64 " small blocks have sizes that no rounding of PyTorch's makes", wrong,
+                 considered);
+}

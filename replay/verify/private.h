@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to replay/verify: one device while it is followed.
+ */
+#ifndef GM_REPLAY_VERIFY_PRIVATE_H
+#define GM_REPLAY_VERIFY_PRIVATE_H
+
+#include "replay/allocator/allocator.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/verify.h"
+
+struct gm_verifying {
+    struct gm_verify_result *result;
+    struct gm_history *h;
+    struct gm_allocator model;
+    struct gm_device device;
+    struct gm_follow follow;
+    size_t segment; /* the next row of h->segments */
+    /* The growth events of the current operation that the model has not asked for: [growth, growth_end). */
+    uint32_t growth, growth_end;
+    uint32_t request;           /* the alloc or oom of the request that the model is asked */
+    uint32_t request_end;       /* the alloc or oom that ends the request under way, as far as it was looked for */
+    bool is_growth_wrong;       /* the model asked for something else than was recorded */
+    struct {                    /* what the model asked for then */
+        uint64_t address, size; /* address: of pages; GM_ABSENT if a new reservation is asked for */
+        bool is_map;
+    } wanted;
+    bool recorded_expandable; /* the option as the file has it */
+    bool infers;
+    uint64_t ended_reservations; /* whose end was learnt */
+    bool has_switched;           /* the option has gone from its inferred first value to the recorded one */
+};
+
+static inline const struct gm_events *gm_events_of(const struct gm_verifying *v)
+{
+    return &v->h->snapshot->events;
+}
+static inline size_t gm_row(const struct gm_verifying *v, uint32_t event)
+{
+    return v->h->first + event;
+}
+
+/* recorded.c: the device that gives what the trace recorded next, and nothing else. */
+struct gm_device gm_recorded_device(struct gm_verifying *v);
+
+/* infer.c */
+struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what);
+/* Settings that the file does not list. */
+void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf);
+/* The option's first value, and pools that are never expandable; after the streams and pools are known. */
+void gm_infer_expandable(struct gm_verifying *v);
+/* Switches the option to the recorded value when the growth at `event` shows that. */
+void gm_infer_switch(struct gm_verifying *v, uint32_t event);
+/* Evidence that another allocator made the trace. */
+void gm_infer_allocator(struct gm_verifying *v);
+
+/* explain.c: why the model chose otherwise; its choice has been given back. `chosen` may be GM_ABSENT. */
+void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t allocation, uint64_t chosen);
+
+#endif

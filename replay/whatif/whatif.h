@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What if: the recorded requests, in their order, under other rules on a simulated device. Kept are the streams, the
+ * private pools, the places where deferred frees were completed, and the calls of empty_cache() that the trace shows;
+ * the allocator itself decides anew what to split, to reserve and to give back. Requests that had failed in the
+ * recording are not repeated.
+ *
+ * With the recorded settings, sizes and an unlimited device it starts from the recorded layout; otherwise from an
+ * empty allocator, which is first asked for what was live at the start: per stream (in the order of their handles as
+ * unsigned numbers), in ascending order of address.
+ */
+#ifndef GM_REPLAY_WHATIF_H
+#define GM_REPLAY_WHATIF_H
+
+#include "analyze/base/error.h"
+#include "analyze/timeline/history/history.h"
+#include "replay/allocator/conf.h"
+#include "replay/allocator/stats.h"
+
+enum { GM_WHATIF_TEXT = 320 };
+
+/* A part of the trace, events [first, end), and its peaks. */
+struct gm_whatif_part {
+    uint32_t first, end;
+    uint64_t peak_allocated, peak_reserved, allocated_at_end; /* filled */
+};
+
+struct gm_whatif_options {
+    struct gm_conf conf;
+    uint64_t capacity;            /* bytes of the device; UINT64_MAX: unlimited */
+    bool from_layout;             /* start from the recorded layout */
+    const uint64_t *requested;    /* [allocation]: bytes, 0: left out; NULL: as recorded */
+    struct gm_whatif_part *parts; /* ascending, not overlapping; may be NULL */
+    size_t part_count;
+};
+
+struct gm_whatif_failure {
+    bool is_at_start; /* a block that was live before the trace; `event` means nothing */
+    uint32_t event;   /* of the device */
+    uint32_t allocation;
+    uint64_t requested, rounded;
+    uint64_t device_free, reserved, active; /* bytes, then */
+    uint64_t largest_free;                  /* of the free blocks of its pool and stream */
+    char why[GM_WHATIF_TEXT];
+};
+
+struct gm_whatif_result {
+    int64_t device;
+    uint64_t events, allocs;      /* of the trace; requests that were made */
+    uint64_t left_out;            /* allocations that were dropped */
+    bool from_layout;             /* as it was done: a trace without a sound layout starts empty */
+    uint64_t start_blocks;        /* live at the start ... */
+    uint64_t start_bytes;         /* ... their block bytes ... */
+    uint64_t start_bytes_at_peak; /* ... and what of them is there at the peak of active bytes */
+    uint64_t start_reserved;      /* what is reserved when the trace begins */
+    uint64_t empty_caches;
+    uint64_t recorded_ooms;
+    bool has_failed;
+    struct gm_whatif_failure failure; /* the first request that fails: the replay ends there */
+    struct gm_stats stats;
+    double seconds; /* of the model's loop */
+};
+
+/* GM_E_NOMEM; GM_E_LIMIT if the trace keeps the model busy far beyond its length. */
+enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, const struct gm_whatif_options *options,
+                         struct gm_error *err);
+
+#endif

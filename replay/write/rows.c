@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables: frames, segments with their blocks, events, annotations. A field of each is one case of a switch.
+ */
+#include "replay/write/row.h"
+
+/* ---- fields ----------------------------------------------------------------------------------------------------- */
+
+static inline void put_uint(struct gm_writer *w, enum gm_put_word field, uint64_t v)
+{
+    if (v == GM_ABSENT)
+        return;
+    gm_put_word(w, field);
+    gm_pickle_uint(&w->p, v);
+}
+
+static inline void put_time(struct gm_writer *w, enum gm_put_word field, int64_t v)
+{
+    if (v == GM_ABSENT_TIME)
+        return;
+    gm_put_word(w, field);
+    gm_pickle_int(&w->p, v);
+}
+
+static inline void put_stream(struct gm_writer *w, uint32_t stream)
+{
+    if (stream == 0)
+        return;
+    gm_put_word(w, GM_FIELD_STREAM);
+    gm_pickle_int(&w->p, w->s->streams[stream]);
+}
+
+static inline void put_stack(struct gm_writer *w, struct gm_stack_id stack)
+{
+    if (stack.v == 0)
+        return;
+    gm_put_word(w, GM_FIELD_FRAMES);
+    gm_put_stack(w, stack.v);
+}
+
+static inline void put_pool(struct gm_writer *w, enum gm_put_word field, uint32_t pool)
+{
+    if (pool == 0)
+        return;
+    gm_put_word(w, field);
+    gm_put_pool(w, pool);
+}
+
+static inline void put_text(struct gm_writer *w, enum gm_put_word field, uint32_t string)
+{
+    if (string == 0)
+        return;
+    gm_put_word(w, field);
+    gm_put_string(w, string);
+}
+
+static inline void put_truth(struct gm_writer *w, enum gm_put_word field, unsigned truth)
+{
+    if (truth == GM_TRUTH_ABSENT)
+        return;
+    gm_put_word(w, field);
+    gm_pickle_op(&w->p, truth == GM_TRUE ? GM_PUT_TRUE : GM_PUT_FALSE);
+}
+
+/* ---- frames ----------------------------------------------------------------------------------------------------- */
+
+static void put_frame_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+{
+    const struct gm_frames *t = table;
+    switch ((int)field) {
+    case GM_FIELD_NAME:
+        put_text(w, field, t->name[row].v);
+        break;
+    case GM_FIELD_FILENAME:
+        put_text(w, field, t->filename[row].v);
+        break;
+    case GM_FIELD_LINE:
+        put_uint(w, field, t->line[row]);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A frame's extras may hold frames; no real file has them, so the depth is a limit rather than a list. */
+void gm_put_frame_dict(struct gm_writer *w, uint32_t frame)
+{
+    enum { MAX_NESTED = 100 };
+    const struct gm_extras *extras = &w->s->extras[GM_ROW_FRAME];
+    size_t at = 0, count = extras->count > 0 ? gm_extras_of(extras, frame, &at) : 0;
+    if (++w->nested_frames > MAX_NESTED)
+        gm_pickle_fail(&w->p, GM_E_LIMIT, "frames inside frames inside frames, deeper than 100 levels");
+    else
+        gm_put_pairs(w, GM_ORDER_FRAME, put_frame_field, &w->s->frames, frame, count > 0 ? extras->v + at : NULL,
+                     count);
+    w->nested_frames--;
+}
+
+/* ---- segments and blocks ---------------------------------------------------------------------------------------- */
+
+struct segment_table {
+    const struct gm_segments *segments;
+    const struct gm_blocks *blocks;
+    struct gm_extras_cursor *block_extras;
+};
+
+static void put_block_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+{
+    static const enum gm_put_word states[] = {[GM_BLOCK_INACTIVE] = GM_PUT_INACTIVE,
+                                              [GM_BLOCK_ACTIVE_ALLOCATED] = GM_PUT_ACTIVE_ALLOCATED,
+                                              [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_PUT_ACTIVE_PENDING_FREE};
+    const struct gm_blocks *t = table;
+    switch ((int)field) {
+    case GM_FIELD_ADDRESS:
+        put_uint(w, field, t->address[row]);
+        break;
+    case GM_FIELD_SIZE:
+        put_uint(w, field, t->size[row]);
+        break;
+    case GM_FIELD_REQUESTED_SIZE:
+        put_uint(w, field, t->requested[row]);
+        break;
+    case GM_FIELD_STATE:
+        gm_put_word(w, field);
+        gm_put_word(w, states[t->state[row]]);
+        break;
+    case GM_FIELD_FRAMES:
+        put_stack(w, t->stack[row]);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_blocks(struct gm_writer *w, const struct segment_table *t, size_t segment)
+{
+    size_t first = t->segments->block_first[segment], count = t->segments->block_count[segment];
+    gm_put_word(w, GM_FIELD_BLOCKS);
+    gm_put_list(w);
+    for (size_t i = 0; i < count && w->p.status == GM_OK; i++) {
+        const struct gm_extra *extras;
+        size_t n = gm_extras_next(t->block_extras, first + i, &extras);
+        bool has_frames = t->blocks->stack[first + i].v > GM_STACK_EMPTY;
+        gm_put_item(w, i, count);
+        gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);
+        gm_put_pairs(w, has_frames ? GM_ORDER_BLOCK_WITH_FRAMES : GM_ORDER_BLOCK, put_block_field, t->blocks, first + i,
+                     extras, n);
+    }
+    gm_put_list_end(w, count);
+}
+
+static void put_segment_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+{
+    const struct segment_table *t = table;
+    const struct gm_segments *s = t->segments;
+    switch ((int)field) {
+    case GM_FIELD_DEVICE:
+        gm_put_word(w, field);
+        gm_pickle_int(&w->p, s->device[row]);
+        break;
+    case GM_FIELD_ADDRESS:
+        put_uint(w, field, s->address[row]);
+        break;
+    case GM_FIELD_TOTAL_SIZE:
+        put_uint(w, field, s->total_size[row]);
+        break;
+    case GM_FIELD_ALLOCATED_SIZE:
+        put_uint(w, field, s->allocated_size[row]);
+        break;
+    case GM_FIELD_ACTIVE_SIZE:
+        put_uint(w, field, s->active_size[row]);
+        break;
+    case GM_FIELD_REQUESTED_SIZE:
+        put_uint(w, field, s->requested_size[row]);
+        break;
+    case GM_FIELD_STREAM:
+        put_stream(w, s->stream[row].v);
+        break;
+    case GM_FIELD_SEGMENT_TYPE:
+        if (s->type[row] != GM_SEGMENT_TYPE_ABSENT) {
+            gm_put_word(w, field);
+            gm_put_word(w, s->type[row] == GM_SEGMENT_SMALL ? GM_PUT_SMALL : GM_PUT_LARGE);
+        }
+        break;
+    case GM_FIELD_SEGMENT_POOL_ID:
+        put_pool(w, field, s->pool[row].v);
+        break;
+    case GM_FIELD_IS_EXPANDABLE:
+        put_truth(w, field, s->is_expandable[row]);
+        break;
+    case GM_FIELD_FRAMES:
+        put_stack(w, s->stack[row]);
+        break;
+    case GM_FIELD_BLOCKS:
+        put_blocks(w, t, row);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Words that only segments and blocks need give their low slots to what comes after. */
+static void give_back_slots(struct gm_writer *w)
+{
+    static const uint8_t only[] = {GM_FIELD_SEGMENTS,
+                                   GM_FIELD_ADDRESS,
+                                   GM_FIELD_TOTAL_SIZE,
+                                   GM_FIELD_ALLOCATED_SIZE,
+                                   GM_FIELD_ACTIVE_SIZE,
+                                   GM_FIELD_REQUESTED_SIZE,
+                                   GM_FIELD_SEGMENT_TYPE,
+                                   GM_FIELD_SEGMENT_POOL_ID,
+                                   GM_FIELD_IS_EXPANDABLE,
+                                   GM_FIELD_BLOCKS,
+                                   GM_FIELD_STATE,
+                                   GM_FIELD_DEVICE,
+                                   GM_PUT_SMALL,
+                                   GM_PUT_LARGE,
+                                   GM_PUT_INACTIVE,
+                                   GM_PUT_ACTIVE_ALLOCATED,
+                                   GM_PUT_ACTIVE_PENDING_FREE};
+    for (size_t i = 0; i < sizeof only; i++)
+        gm_pickle_give_back(&w->p, &w->words[only[i]]);
+}
+
+void gm_put_segments(struct gm_writer *w, bool is_host)
+{
+    const struct gm_extras *extras = w->s->extras;
+    struct gm_extras_cursor segment_extras = gm_extras_from(&extras[is_host ? GM_ROW_HOST_SEGMENT : GM_ROW_SEGMENT], 0);
+    struct gm_extras_cursor block_extras = gm_extras_from(&extras[is_host ? GM_ROW_HOST_BLOCK : GM_ROW_BLOCK], 0);
+    const struct segment_table t = {.segments = is_host ? &w->s->host_segments : &w->s->segments,
+                                    .blocks = is_host ? &w->s->host_blocks : &w->s->blocks,
+                                    .block_extras = &block_extras};
+    const size_t count = t.segments->count;
+    gm_put_list(w);
+    for (size_t i = 0; i < count && w->p.status == GM_OK; i++) {
+        const struct gm_extra *row_extras;
+        size_t n = gm_extras_next(&segment_extras, i, &row_extras);
+        bool has_frames = t.segments->stack[i].v > GM_STACK_EMPTY;
+        gm_put_item(w, i, count);
+        gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);
+        gm_put_pairs(w, has_frames ? GM_ORDER_SEGMENT_WITH_FRAMES : GM_ORDER_SEGMENT, put_segment_field, &t, i,
+                     row_extras, n);
+    }
+    gm_put_list_end(w, count);
+    give_back_slots(w);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+static inline void put_action(struct gm_writer *w, const struct gm_events *e, size_t row)
+{
+    uint32_t name = gm_rare_at(&e->action_name, row);
+    if (e->action[row] == GM_ACTION_OTHER) {
+        put_text(w, GM_FIELD_ACTION, name);
+        return;
+    }
+    gm_put_word(w, GM_FIELD_ACTION);
+    gm_put_word(w, (enum gm_put_word)(GM_PUT_FIRST_ACTION + e->action[row]));
+}
+
+static inline void put_event_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+{
+    const struct gm_events *e = table;
+    bool is_oom = e->action[row] == GM_ACTION_OOM;
+    switch ((int)field) {
+    case GM_FIELD_ACTION:
+        put_action(w, e, row);
+        break;
+    case GM_FIELD_ADDR:
+        put_uint(w, field, is_oom ? GM_ABSENT : e->addr[row]);
+        break;
+    case GM_FIELD_DEVICE_FREE:
+        put_uint(w, field, is_oom ? e->addr[row] : GM_ABSENT);
+        break;
+    case GM_FIELD_SIZE:
+        put_uint(w, field, e->size[row]);
+        break;
+    case GM_FIELD_STREAM:
+        put_stream(w, gm_rare_at(&e->stream, row));
+        break;
+    case GM_FIELD_TIME_US:
+        put_time(w, field, e->time_us != NULL ? e->time_us[row] : GM_ABSENT_TIME);
+        break;
+    case GM_FIELD_COMPILE_CONTEXT:
+        put_text(w, field, gm_rare_at(&e->compile_context, row));
+        break;
+    case GM_FIELD_USER_METADATA:
+        put_text(w, field, gm_rare_at(&e->user_metadata, row));
+        break;
+    case GM_FIELD_POOL_ID:
+        put_pool(w, field, gm_rare_at(&e->pool, row));
+        break;
+    case GM_FIELD_FRAMES:
+        put_stack(w, e->stack[row]);
+        break;
+    case GM_FIELD_CATEGORY:
+        put_text(w, field, gm_rare_at(&e->category, row));
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_trace(struct gm_writer *w, const struct gm_trace *trace)
+{
+    const struct gm_events *events = &w->s->events;
+    struct gm_extras_cursor all = gm_extras_from(&w->s->extras[GM_ROW_EVENT], trace->first);
+    gm_put_list(w);
+    for (size_t i = 0; i < trace->count && w->p.status == GM_OK; i++) {
+        const struct gm_extra *extras;
+        size_t n = gm_extras_next(&all, trace->first + i, &extras);
+        bool has_frames = events->stack[trace->first + i].v != 0;
+        gm_put_item(w, i, trace->count);
+        gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);
+        gm_put_pairs(w, has_frames ? GM_ORDER_EVENT_WITH_FRAMES : GM_ORDER_EVENT, put_event_field, events,
+                     trace->first + i, extras, n);
+    }
+    gm_put_list_end(w, trace->count);
+}
+
+void gm_put_traces(struct gm_writer *w, const struct gm_trace *traces, size_t count)
+{
+    gm_put_list(w);
+    for (size_t d = 0; d < count; d++) {
+        gm_put_item(w, d, count);
+        put_trace(w, &traces[d]);
+    }
+    gm_put_list_end(w, count);
+}
+
+/* ---- annotations ------------------------------------------------------------------------------------------------ */
+
+static void put_annotation_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+{
+    const struct gm_annotation *a = (const struct gm_annotation *)table + row;
+    switch ((int)field) {
+    case GM_FIELD_STAGE:
+        if (a->stage != GM_STAGE_OTHER) {
+            gm_put_word(w, field);
+            gm_put_word(w, a->stage == GM_STAGE_START ? GM_PUT_START : GM_PUT_END);
+        }
+        break;
+    case GM_FIELD_NAME:
+        put_text(w, field, a->name.v);
+        break;
+    case GM_FIELD_DEVICE:
+        gm_put_word(w, field);
+        gm_pickle_int(&w->p, a->device);
+        break;
+    case GM_FIELD_TIME_US:
+        put_time(w, field, a->time_us);
+        break;
+    default:
+        break;
+    }
+}
+
+void gm_put_annotations(struct gm_writer *w)
+{
+    struct gm_extras_cursor all = gm_extras_from(&w->s->extras[GM_ROW_ANNOTATION], 0);
+    const size_t count = w->s->annotation_count;
+    gm_put_list(w);
+    for (size_t i = 0; i < count && w->p.status == GM_OK; i++) {
+        const struct gm_extra *extras;
+        size_t n = gm_extras_next(&all, i, &extras);
+        gm_put_item(w, i, count);
+        gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);
+        gm_put_pairs(w, GM_ORDER_ANNOTATION, put_annotation_field, w->s->annotations, i, extras, n);
+    }
+    gm_put_list_end(w, count);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outermost dictionary.
+ */
+#include "replay/write/row.h"
+
+/* Whether the file said it, or, of a snapshot that was not read from a file, whether there is something to say. */
+static bool has_top_key(const struct gm_writer *w, enum gm_put_word field, bool there_is)
+{
+    const struct gm_key_order *order = &w->s->key_orders[GM_ORDER_TOP];
+    const char *text = gm_put_word_text(field);
+    for (size_t i = 0; i < order->count; i++) {
+        size_t length;
+        const char *key = gm_string(w->s, (struct gm_string_id){order->keys[i]}, &length);
+        if (strlen(text) == length && memcmp(key, text, length) == 0)
+            return true;
+    }
+    return there_is;
+}
+
+/* The ring's size and whether it ran over, one value per device. Read from a file they are extras or among the
+ * settings. */
+static void put_ring(struct gm_writer *w, enum gm_put_word field)
+{
+    bool is_overflow = field == GM_FIELD_TRACE_ALLOC_OVERFLOWED, any = false;
+    const struct gm_snapshot *s = w->s;
+    for (size_t d = 0; d < s->trace_count; d++)
+        any |= is_overflow ? s->traces[d].overflowed != GM_TRUTH_ABSENT : s->traces[d].max_entries != GM_ABSENT;
+    if (!any || s->settings_tree.type != GM_LOOSE_MISSING || gm_snapshot_setting(s, gm_put_word_text(field)) != NULL)
+        return;
+    gm_put_word(w, field);
+    gm_put_list(w);
+    for (size_t d = 0; d < s->trace_count; d++) {
+        gm_put_item(w, d, s->trace_count);
+        if (is_overflow ? s->traces[d].overflowed == GM_TRUTH_ABSENT : s->traces[d].max_entries == GM_ABSENT)
+            gm_pickle_op(&w->p, GM_PUT_NONE);
+        else if (is_overflow)
+            gm_pickle_op(&w->p, s->traces[d].overflowed == GM_TRUE ? GM_PUT_TRUE : GM_PUT_FALSE);
+        else
+            gm_pickle_uint(&w->p, s->traces[d].max_entries);
+    }
+    gm_put_list_end(w, s->trace_count);
+}
+
+static void put_top_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+{
+    const struct gm_snapshot *s = table;
+    bool is_new = s->key_orders[GM_ORDER_TOP].count == 0;
+    (void)row;
+    switch ((int)field) {
+    case GM_FIELD_SEGMENTS:
+        if (has_top_key(w, field, is_new || s->segments.count > 0)) {
+            gm_put_word(w, field);
+            gm_put_segments(w, false);
+        }
+        break;
+    case GM_FIELD_DEVICE_TRACES:
+        if (has_top_key(w, field, !has_top_key(w, GM_FIELD_TRACES, false) && (is_new || s->trace_count > 0))) {
+            gm_put_word(w, field);
+            gm_put_traces(w, s->traces, s->trace_count);
+        }
+        break;
+    case GM_FIELD_TRACES: /* the old viewer's word; if there are both, this one is an extra */
+        if (has_top_key(w, field, false)) {
+            gm_put_word(w, field);
+            gm_put_traces(w, s->traces, s->trace_count);
+        }
+        break;
+    case GM_FIELD_ALLOCATOR_SETTINGS:
+        if (s->has_settings) {
+            gm_put_word(w, field);
+            gm_put_settings(w);
+        }
+        break;
+    case GM_FIELD_EXTERNAL_ANNOTATIONS:
+        if (s->has_annotations) {
+            gm_put_word(w, field);
+            gm_put_annotations(w);
+        }
+        break;
+    case GM_FIELD_TRACE_ALLOC_MAX_ENTRIES:
+    case GM_FIELD_TRACE_ALLOC_OVERFLOWED:
+        put_ring(w, field);
+        break;
+    case GM_FIELD_HOST_SEGMENTS:
+        if (has_top_key(w, field, s->host_segments.count > 0)) {
+            gm_put_word(w, field);
+            gm_put_segments(w, true);
+        }
+        break;
+    case GM_FIELD_HOST_TRACES:
+        if (has_top_key(w, field, s->host_trace_count > 0)) {
+            gm_put_word(w, field);
+            gm_put_traces(w, s->host_traces, s->host_trace_count);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+void gm_put_top(struct gm_writer *w)
+{
+    const struct gm_extras *extras = &w->s->extras[GM_ROW_TOP];
+    gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);
+    gm_put_pairs(w, GM_ORDER_TOP, put_top_field, w->s, 0, extras->v, extras->count);
+}

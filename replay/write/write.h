@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing a snapshot back as a pickle that PyTorch's own tools open: protocol 4, framed, nothing in it but lists,
+ * dictionaries, pairs, strings and numbers. What the file was read from says, the written one says again: all tables,
+ * and what analyze/model/extras.h keeps beside them, each row's keys in the order that the file had them. A snapshot
+ * that was not read from a file gets PyTorch's order. docs/writing.md says what can differ.
+ */
+#ifndef GM_WRITE_WRITE_H
+#define GM_WRITE_WRITE_H
+
+#include "analyze/base/error.h"
+#include "analyze/model/snapshot.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where bytes go. `write` takes all `length` of them, or fails with err filled. */
+struct gm_sink {
+    enum gm_status (*write)(void *context, const void *bytes, size_t length, struct gm_error *err);
+    void *context;
+};
+
+struct gm_write_options {
+    bool always_dict; /* a snapshot that was a bare list of segments is written as a dictionary, not as a list again */
+};
+
+/* Writes the snapshot as a pickle. `options` may be NULL. On failure the sink has got a part of it. */
+enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
+                               const struct gm_sink *sink, struct gm_error *err);
+
+/* The same into a file, compressed if its name ends in .zst or .gz. The file appears, or is replaced, when it is
+ * complete: nothing is left behind by a failure. What is no regular file (a pipe, a device) is written directly. */
+enum gm_status gm_write_file(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
+                             const char *path, struct gm_error *err);
+
+#endif

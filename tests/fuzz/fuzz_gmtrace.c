@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * .gmtrace files, as they are and with their checksums made right, so that what lies behind these is reached. What is
+ * accepted must come out the same when it is written and read once more.
+ */
+#include "analyze/load/load.h"
+#include "replay/gmtrace/gmtrace.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/gmtrace/same.h"
+#include "tests/gmtrace/seal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "does not hold: %s\n", what);
+        abort();
+    }
+}
+
+static void check_round_trip(const struct gm_snapshot *first)
+{
+    struct gm_text file = {0};
+    struct gm_snapshot second;
+    struct gm_error err = {0};
+    must(gm_write_gmtrace(first, &file, &err) == GM_OK, "what was read can be written");
+    must(gm_snapshot_load_bytes(&second, file.data, file.length, "fuzz", NULL, &err) == GM_OK, err.message);
+    const char *difference = gm_snapshot_difference(first, &second);
+    must(difference == NULL, difference);
+    gm_snapshot_free(&second);
+    gm_text_free(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    gm_fuzz_load(data, size);
+    uint8_t *sealed = malloc(size + 1);
+    must(sealed != NULL, "memory");
+    if (size > 0)
+        memcpy(sealed, data, size);
+    gm_seal(sealed, size);
+    gm_fuzz_load(sealed, size);
+    struct gm_snapshot s;
+    if (gm_snapshot_load_bytes(&s, sealed, size, "fuzz", NULL, NULL) == GM_OK) {
+        if (s.source.format == GM_FORMAT_GMTRACE)
+            check_round_trip(&s);
+        gm_snapshot_free(&s);
+    }
+    free(sealed);
+    return 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory that runs out while a .gmtrace is written or read: the n-th allocation fails, for n = 1, 2, 3 ... until it
+ * goes well. The linker sends our calls of malloc, calloc and realloc here; a sanitizer watches for leaks.
+ */
+#include "analyze/load/load.h"
+#include "replay/gmtrace/gmtrace.h"
+#include "tests/gmtrace/same.h"
+#include "tests/gmtrace/traced.h"
+#include "tests/load/fixtures.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static size_t countdown; /* 0: nothing fails */
+static bool has_failed;
+
+static bool fails_now(void)
+{
+    if (countdown == 0 || --countdown > 0)
+        return false;
+    has_failed = true;
+    return true;
+}
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+    return fails_now() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails_now() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails_now() ? NULL : __real_realloc(p, n);
+}
+
+static size_t exhaust_writing(const struct gm_snapshot *s, const struct gm_text *expected)
+{
+    size_t n = 0;
+    do {
+        struct gm_text file = {0};
+        struct gm_error err = {0};
+        has_failed = false;
+        countdown = ++n;
+        enum gm_status status = gm_write_gmtrace(s, &file, &err);
+        countdown = 0;
+        if (has_failed != (status == GM_E_NOMEM) || (has_failed && err.message[0] == '\0'))
+            fail_msg("writing, allocation %zu: status %d, %s", n, (int)status, err.message);
+        if (status == GM_OK) {
+            assert_int_equal(file.length, expected->length);
+            assert_memory_equal(file.data, expected->data, file.length);
+        }
+        gm_text_free(&file);
+    } while (has_failed);
+    return n - 1;
+}
+
+static size_t exhaust_reading(const struct gm_snapshot *first, const struct gm_text *file)
+{
+    size_t n = 0;
+    do {
+        struct gm_snapshot s;
+        struct gm_error err = {0};
+        has_failed = false;
+        countdown = ++n;
+        enum gm_status status = gm_snapshot_load_bytes(&s, file->data, file->length, "nomem", NULL, &err);
+        countdown = 0;
+        if (has_failed != (status == GM_E_NOMEM) || (has_failed && (err.message[0] == '\0' || s.memory != NULL)))
+            fail_msg("reading, allocation %zu: status %d, %s", n, (int)status, err.message);
+        if (status == GM_OK)
+            assert_null(gm_snapshot_difference(first, &s));
+        gm_snapshot_free(&s);
+    } while (has_failed);
+    return n - 1;
+}
+
+static void exhaust(const struct gm_snapshot *s)
+{
+    struct gm_text file = {0};
+    assert_int_equal(gm_write_gmtrace(s, &file, NULL), GM_OK);
+    assert_true(exhaust_writing(s, &file) > 20);
+    assert_true(exhaust_reading(s, &file) > 20);
+    gm_text_free(&file);
+}
+
+static void test_fixtures(void **state)
+{
+    static const char *const names[] = {"full.p4.pickle", "full.json", "host.p4.pickle", "names.json"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct bytes b = read_fixture(names[i]);
+        struct gm_snapshot s;
+        assert_int_equal(gm_snapshot_load_bytes(&s, b.p, b.n, names[i], NULL, NULL), GM_OK);
+        exhaust(&s);
+        gm_snapshot_free(&s);
+        free(b.p);
+    }
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed < 4; seed++) {
+        struct gm_snapshot s;
+        gm_random_snapshot(&s, seed, 1500);
+        exhaust(&s);
+        gm_snapshot_free(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixtures), cmocka_unit_test(test_random)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is written as a .gmtrace and loaded again is the same, whatever it was.
+ */
+#include "analyze/load/gmtrace_format.h"
+#include "analyze/load/load.h"
+#include "replay/gmtrace/gmtrace.h"
+#include "tests/gmtrace/same.h"
+#include "tests/gmtrace/seal.h"
+#include "tests/gmtrace/traced.h"
+#include "tests/load/fixtures.h"
+#include "tests/load/model_check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void load_same(const struct gm_snapshot *first, const void *file, size_t length, const char *name)
+{
+    struct gm_snapshot second;
+    struct gm_error err = {0};
+    if (gm_snapshot_load_bytes(&second, file, length, name, NULL, &err) != GM_OK)
+        fail_msg("%s: %s (byte %llu)", name, err.message, (unsigned long long)err.offset);
+    assert_int_equal(second.source.format, GM_FORMAT_GMTRACE);
+    assert_int_equal(second.source.pickle_protocol, -1);
+    const char *wrong = gm_model_check(&second);
+    wrong = wrong != NULL ? wrong : gm_snapshot_difference(first, &second);
+    if (wrong != NULL)
+        fail_msg("%s: not the same: %s", name, wrong);
+    gm_snapshot_free(&second);
+}
+
+/* Writes, loads, compares; the same without compression; and the same bytes when written once more. */
+static void round_trip(const struct gm_snapshot *first, const char *name)
+{
+    struct gm_text file = {0}, again = {0}, plain = {0};
+    struct gm_error err = {0};
+    struct gm_snapshot second;
+    if (gm_write_gmtrace(first, &file, &err) != GM_OK)
+        fail_msg("%s: %s", name, err.message);
+    load_same(first, file.data, file.length, name);
+    assert_int_equal(gm_snapshot_load_bytes(&second, file.data, file.length, name, NULL, &err), GM_OK);
+    assert_int_equal(gm_write_gmtrace(&second, &again, &err), GM_OK);
+    assert_int_equal(file.length, again.length);
+    assert_memory_equal(file.data, again.data, file.length);
+    gm_snapshot_free(&second);
+    if (gm_plain((const unsigned char *)file.data, file.length, &plain))
+        load_same(first, plain.data, plain.length, name);
+    gm_text_free(&file);
+    gm_text_free(&again);
+    gm_text_free(&plain);
+}
+
+static void test_fixtures(void **state)
+{
+    static const char *const names[] = {"full.p4.pickle",       "full.json",        "full.python2-0.pickle",
+                                        "full.cpp.pickle",      "legacy.p2.pickle", "host.p4.pickle",
+                                        "names.json",           "names.p4.pickle",  "wrapped.p2.pickle",
+                                        "nosegments.p3.pickle", "empty.p4.pickle",  "full.1.html"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct bytes b = read_fixture(names[i]);
+        struct gm_snapshot s;
+        assert_int_equal(gm_snapshot_load_bytes(&s, b.p, b.n, names[i], NULL, NULL), GM_OK);
+        round_trip(&s, names[i]);
+        gm_snapshot_free(&s);
+        free(b.p);
+    }
+}
+
+/* What was left of a damaged file is still said to be that. */
+static void test_salvaged(void **state)
+{
+    (void)state;
+    struct bytes b = read_fixture("full.p4.pickle");
+    const struct gm_load_options options = {.salvage = true};
+    struct gm_snapshot s;
+    assert_int_equal(gm_snapshot_load_bytes(&s, b.p, b.n * 3 / 4, "cut", &options, NULL), GM_OK);
+    assert_true(s.source.is_salvaged && s.source.salvaged_reason != NULL);
+    round_trip(&s, "cut");
+    gm_snapshot_free(&s);
+    free(b.p);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 300; seed++) {
+        struct gm_snapshot s;
+        char name[32];
+        snprintf(name, sizeof name, "seed %u", seed);
+        gm_random_snapshot(&s, seed, seed < 5 ? seed : seed * 3);
+        round_trip(&s, name);
+        gm_snapshot_free(&s);
+    }
+}
+
+/* A trace so regular that its bytes could not pay for its memory: the writer adds some. Its chunks end inside of frees.
+ */
+static void test_padding(void **state)
+{
+    (void)state;
+    struct gm_snapshot s;
+    struct gm_text file = {0};
+    gm_regular_snapshot(&s, 1700000);
+    assert_true(s.events.count > 4 * GM_GMTRACE_CHUNK_ROWS);
+    assert_int_equal(gm_write_gmtrace(&s, &file, NULL), GM_OK);
+    assert_non_null(memmem(file.data, file.length, GM_GMTRACE_PAD, 4));
+    assert_true(file.length < 100000);
+    load_same(&s, file.data, file.length, "regular");
+    struct bytes packed = zstd_bytes(file.data, file.length, 0);
+    load_same(&s, packed.p, packed.n, "regular, compressed once more");
+    free(packed.p);
+    gm_text_free(&file);
+    gm_snapshot_free(&s);
+}
+
+static void test_compressed(void **state)
+{
+    (void)state;
+    struct bytes b = read_fixture("full.p4.pickle");
+    struct gm_snapshot s, second;
+    struct gm_text file = {0};
+    assert_int_equal(gm_snapshot_load_bytes(&s, b.p, b.n, "full", NULL, NULL), GM_OK);
+    assert_int_equal(gm_write_gmtrace(&s, &file, NULL), GM_OK);
+    struct bytes packed[] = {gzip_bytes(file.data, file.length), zstd_bytes(file.data, file.length, 0)};
+    const enum gm_compression compressions[] = {GM_COMPRESSION_GZIP, GM_COMPRESSION_ZSTD};
+    for (int i = 0; i < 2; i++) {
+        load_same(&s, packed[i].p, packed[i].n, "compressed");
+        assert_int_equal(gm_snapshot_load_bytes(&second, packed[i].p, packed[i].n, "x", NULL, NULL), GM_OK);
+        assert_int_equal(second.source.compression, compressions[i]);
+        assert_int_equal(second.source.disk_bytes, packed[i].n);
+        assert_int_equal(second.source.decoded_bytes, file.length);
+        gm_snapshot_free(&second);
+        assert_int_not_equal(gm_snapshot_load_bytes(&second, packed[i].p, packed[i].n - 3, "cut", NULL, NULL), GM_OK);
+        free(packed[i].p);
+    }
+    gm_text_free(&file);
+    gm_snapshot_free(&s);
+    free(b.p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixtures), cmocka_unit_test(test_salvaged),
+                                       cmocka_unit_test(test_random), cmocka_unit_test(test_padding),
+                                       cmocka_unit_test(test_compressed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Verification on small traces: that what is right passes, that each kind of wrong is found and explained, and what is
+ * inferred.
+ */
+#include "replay/verify/settings.h"
+#include "replay/verify/verify.h"
+#include "tests/timeline/traced.h"
+
+enum { A = 1 << 28, B = 2 << 28 };
+
+static struct gm_verify_result run(struct traced *t)
+{
+    struct gm_history h;
+    struct gm_conf conf;
+    struct gm_verify_result result;
+    struct gm_error err = {0};
+    gm_traced_analyze_unfollowed(t);
+    assert_int_equal(gm_settings_recorded(&conf, &t->snapshot, &err), GM_OK);
+    assert_int_equal(gm_history_build(&h, &t->snapshot, 0, NULL, &err), GM_OK);
+    assert_int_equal(gm_verify(&result, &h, &conf, &err), GM_OK);
+    gm_history_free(&h);
+    return result;
+}
+
+/* A segment of 20 MiB, 3 and 2 MiB in it, the first is freed, then 2 MiB at `address`. */
+static struct gm_verify_result one_choice(struct traced *t, uint64_t address)
+{
+    gm_traced_event(t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(t, "alloc", A, MIB(3), "attend");
+    gm_traced_event(t, "alloc", A + MIB(3), MIB(2), "attend");
+    gm_traced_free(t, A, MIB(3));
+    gm_traced_event(t, "alloc", address, MIB(2), "feed");
+    gm_traced_segment(t, A, MIB(20), "large");
+    gm_traced_block(t, MIB(3), address == A ? MIB(2) : 0, NULL); /* 1 MiB is not split off */
+    gm_traced_block(t, MIB(2), MIB(2), "attend");
+    if (address != A)
+        gm_traced_block(t, MIB(2), MIB(2), "feed");
+    gm_traced_block(t, address == A ? MIB(15) : MIB(13), 0, NULL);
+    return run(t);
+}
+
+static void right(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_verify_result r = one_choice(&t, A);
+    assert_true(gm_verify_passed(&r));
+    assert_int_equal(r.allocs, 3);
+    assert_int_equal(r.exact, 3);
+    assert_int_equal(r.exact_uninferred, 3);
+    assert_int_equal(r.growths_predicted, 1);
+    assert_int_equal(r.end_blocks, 3);
+    assert_int_equal(r.end_blocks_same, 3);
+    assert_int_equal(r.stats.allocated_bytes[GM_STAT_ALL].peak, MIB(5));
+    assert_false(r.has_mismatch);
+    assert_int_equal(r.inferred_count, 0);
+    gm_traced_end(&t);
+}
+
+static void wrong_address(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_verify_result r = one_choice(&t, A + MIB(5));
+    assert_false(gm_verify_passed(&r));
+    assert_int_equal(r.exact, 2);
+    assert_true(r.has_mismatch);
+    assert_int_equal(r.mismatch_event, 5);
+    assert_int_equal(r.recorded, A + MIB(5));
+    assert_int_equal(r.chosen, A);
+    assert_non_null(strstr(r.reason, "2097152 bytes (2097152 rounded) from the large pool, stream 0"));
+    assert_non_null(strstr(r.reason, "free blocks that fit: 3145728 at 0x10000000, 15728640 at 0x10500000;"));
+    assert_non_null(strstr(r.reason, "at the recorded address the model has a free block of 15728640 bytes"));
+    assert_int_equal(r.end_blocks_same, r.end_blocks); /* the recorded choice was taken */
+    gm_traced_end(&t);
+}
+
+/* The trace grows although 15 MiB are free; or it does not although nothing is. */
+static void wrong_growth(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
+    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", B, MIB(5), "attend");
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(5), MIB(5), "attend");
+    gm_traced_block(&t, MIB(15), 0, NULL);
+    gm_traced_segment(&t, B, MIB(20), "large");
+    gm_traced_block(&t, MIB(5), MIB(5), "attend");
+    gm_traced_block(&t, MIB(15), 0, NULL);
+    struct gm_verify_result r = run(&t);
+    assert_false(gm_verify_passed(&r));
+    assert_int_equal(r.growths, 2);
+    assert_int_equal(r.growths_predicted, 1);
+    assert_int_equal(r.mismatch_event, 3);
+    assert_int_equal(r.chosen, A + MIB(5));
+    assert_non_null(strstr(r.reason, "the trace got a segment of 20971520 bytes at 0x20000000"));
+    gm_traced_end(&t);
+}
+
+static void wrong_release(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
+    gm_traced_event(&t, "segment_free", A, MIB(20), NULL);
+    gm_traced_free(&t, A, MIB(5));
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), 0, NULL);
+    struct gm_verify_result r = run(&t);
+    assert_false(gm_verify_passed(&r));
+    assert_int_equal(r.releases, 1);
+    assert_int_equal(r.releases_allowed, 0);
+    assert_int_equal(r.mismatch_event, 2);
+    gm_traced_end(&t);
+}
+
+static void wrong_end(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), 0, NULL);
+    struct gm_verify_result r = run(&t);
+    assert_false(gm_verify_passed(&r));
+    assert_int_equal(r.exact, 1);
+    assert_int_equal(r.end_blocks, 1);
+    assert_int_equal(r.end_blocks_same, 0);
+    assert_int_equal(r.mismatch_event, GM_ABSENT);
+    assert_string_equal(r.reason, "the snapshot has an inactive block of 20971520 bytes there, the model an allocated "
+                                  "one of 5242880, which the trace never frees (event 1)");
+    gm_traced_end(&t);
+}
+
+/* 3 MiB are live at the start and freed later; 8 MiB are allocated 3.5 MiB after it: it had 0.5 MiB of slack. */
+static void learnt_size(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "alloc", A + MIB(3) + KIB(512), MIB(8), "attend");
+    gm_traced_free(&t, A, MIB(3));
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(3) + KIB(512), 0, NULL);
+    gm_traced_block(&t, MIB(8), MIB(8), "attend");
+    gm_traced_block(&t, MIB(8) + KIB(512), 0, NULL);
+    struct gm_verify_result r = run(&t);
+    assert_true(gm_verify_passed(&r));
+    assert_int_equal(r.exact, 1);
+    assert_int_equal(r.exact_uninferred, 0);
+    assert_int_equal(r.inferred_count, 1);
+    assert_string_equal(r.inferred[0].what, "block_sizes");
+    gm_traced_end(&t);
+}
+
+/* The settings say expandable, the first growth was a segment: the option was switched on in between. */
+static void switched_option(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(19) + KIB(512), "attend");
+    gm_traced_event(&t, "segment_map", B, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", B, MIB(5), "attend");
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(19) + KIB(512), "attend");
+    t.more = ",\"is_expandable\":true";
+    gm_traced_segment(&t, B, MIB(20), "large");
+    gm_traced_block(&t, MIB(5), MIB(5), "attend");
+    gm_traced_block(&t, MIB(15), 0, NULL);
+    struct gm_verify_result r = run(&t);
+    assert_true(gm_verify_passed(&r));
+    assert_int_equal(r.exact, 2);
+    assert_int_equal(r.exact_uninferred, 1);
+    assert_int_equal(r.inferred_count, 1);
+    assert_string_equal(r.inferred[0].what, "expandable_segments");
+    assert_non_null(strstr(r.inferred[0].value, "False until event 2"));
+    gm_traced_end(&t);
+}
+
+/* No settings in the file, and sizes that only divisions of 8 explain: 600 KiB become 640. */
+static void inferred_rounding(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(2), NULL);
+    gm_traced_event(&t, "alloc", A, KIB(600), "attend");
+    gm_traced_event(&t, "alloc", A + KIB(640), KIB(200), "attend");
+    gm_traced_segment(&t, A, MIB(2), "small");
+    gm_traced_block(&t, KIB(640), KIB(600), "attend");
+    gm_traced_block(&t, KIB(208), KIB(200), "attend"); /* steps of 16 KiB; with 4 divisions it would be 224 */
+    gm_traced_block(&t, MIB(2) - KIB(848), 0, NULL);
+    struct gm_verify_result r = run(&t);
+    assert_true(gm_verify_passed(&r));
+    assert_int_equal(r.inferred_count, 1);
+    assert_string_equal(r.inferred[0].what, "roundup_power2_divisions");
+    assert_int_equal(r.inferred[0].value[0], '8');
+    assert_int_equal(r.exact_uninferred, 1);
+    gm_traced_end(&t);
+}
+
+static void settings(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64,large_segment_size_mb:32\","
+                                   "\"max_split_size\":134217728,\"expandable_segments\":true,"
+                                   "\"garbage_collection_threshold\":0.5,"
+                                   "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":2}"};
+    gm_traced_event(&t, "segment_map", A, MIB(32), NULL);
+    gm_traced_segment(&t, A, MIB(32), "large");
+    gm_traced_block(&t, MIB(32), 0, NULL);
+    gm_traced_analyze_unfollowed(&t);
+    struct gm_conf conf;
+    struct gm_error err = {0};
+    struct gm_text text = {0};
+    assert_int_equal(gm_settings_recorded(&conf, &t.snapshot, &err), GM_OK);
+    assert_int_equal(conf.rules.max_split, MIB(128)); /* the single setting is what was in force */
+    assert_int_equal(conf.rules.large_segment, MIB(32));
+    assert_true(conf.expandable_segments);
+    assert_true(conf.gc_threshold == 0.5);
+    assert_int_equal(conf.rules.roundup[0], 0);
+    assert_int_equal(conf.rules.roundup[1], 4);
+    assert_int_equal(conf.rules.roundup[15], 2);
+    gm_settings_text(&text, &conf);
+    assert_string_equal(text.data, "expandable_segments:True,large_segment_size_mb:32,max_split_size_mb:128,"
+                                   "roundup_power2_divisions:[1:0,2:4,4:0,8:0,16:0,32:0,64:0,128:0,256:0,512:0,1024:0,"
+                                   "2048:0,4096:0,8192:0,16384:0,32768:2],garbage_collection_threshold:0.5");
+    struct gm_conf again = gm_conf_default();
+    assert_int_equal(gm_conf_parse(&again, text.data, text.length, &err), GM_OK);
+    assert_true(gm_settings_equal(&conf, &again));
+    gm_text_free(&text);
+    gm_traced_end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right),           cmocka_unit_test(wrong_address),     cmocka_unit_test(wrong_growth),
+        cmocka_unit_test(wrong_release),   cmocka_unit_test(wrong_end),         cmocka_unit_test(learnt_size),
+        cmocka_unit_test(switched_option), cmocka_unit_test(inferred_rounding), cmocka_unit_test(settings)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

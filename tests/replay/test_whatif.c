@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What-if on small traces whose outcome is worked out by hand. Addresses of the trace: A is 2^28, B is 2^29, C 3 *
+ * 2^28.
+ */
+#include "replay/whatif/whatif.h"
+
+#include "replay/whatif/gpus.h"
+#include "tests/timeline/traced.h"
+
+enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 };
+
+static struct gm_whatif_result run_with(struct traced *t, struct gm_whatif_options options)
+{
+    struct gm_history h;
+    struct gm_whatif_result result;
+    struct gm_error err = {0};
+    gm_traced_analyze_unfollowed(t);
+    assert_int_equal(gm_history_build(&h, &t->snapshot, 0, NULL, &err), GM_OK);
+    assert_int_equal(gm_whatif(&result, &h, &options, &err), GM_OK);
+    gm_history_free(&h);
+    return result;
+}
+
+static struct gm_whatif_result run(struct traced *t, const char *settings, uint64_t capacity, bool from_layout)
+{
+    struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = capacity, .from_layout = from_layout};
+    struct gm_error err = {0};
+    assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), &err), GM_OK);
+    return run_with(t, options);
+}
+
+static int64_t peak(const struct gm_stat s[GM_STAT_KINDS])
+{
+    return s[GM_STAT_ALL].peak;
+}
+
+/* 12 MiB are live before the trace, in a segment of 40; 10 come and go, 9 come. */
+static void three_blocks(struct traced *t)
+{
+    gm_traced_event(t, "alloc", A + MIB(12), MIB(10), "attend");
+    gm_traced_free(t, A + MIB(12), MIB(10));
+    gm_traced_event(t, "alloc", A + MIB(12), MIB(9), "feed");
+    gm_traced_segment(t, A, MIB(40), "large");
+    gm_traced_block(t, MIB(12), MIB(12), "attend");
+    gm_traced_block(t, MIB(9), MIB(9), "feed");
+    gm_traced_block(t, MIB(19), 0, NULL);
+}
+
+static void unchanged(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    three_blocks(&t);
+    struct gm_whatif_result r = run(&t, "", UINT64_MAX, true);
+    assert_true(r.from_layout);
+    assert_int_equal(r.events, 4);
+    assert_int_equal(r.allocs, 2);
+    assert_int_equal(r.start_blocks, 1);
+    assert_int_equal(r.start_bytes, MIB(12));
+    assert_int_equal(r.start_reserved, MIB(40));
+    assert_int_equal(r.start_bytes_at_peak, MIB(12));
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(40));
+    assert_int_equal(peak(r.stats.allocated_bytes), MIB(22));
+    assert_int_equal(r.stats.num_device_alloc, 0);
+    assert_false(r.has_failed);
+    gm_traced_end(&t);
+}
+
+/* From an empty allocator: a segment of 12; 10 MiB get one of 10; 9 MiB take that whole (1 MiB is not split off). */
+static void requested_again(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    three_blocks(&t);
+    struct gm_whatif_result r = run(&t, "", UINT64_MAX, false);
+    assert_false(r.from_layout);
+    assert_int_equal(r.allocs, 3);
+    assert_int_equal(r.start_bytes, MIB(12));
+    assert_int_equal(r.start_reserved, MIB(12));
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(22));
+    assert_int_equal(r.stats.allocated_bytes[GM_STAT_ALL].current, MIB(22));
+    assert_int_equal(r.stats.num_device_alloc, 2);
+    gm_traced_end(&t);
+}
+
+/* Pages of 20 MiB: 12 MiB map one, whose last 8 and one more hold the 10, and later the 9. */
+static void expandable(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    three_blocks(&t);
+    struct gm_whatif_result r = run(&t, "expandable_segments:True", UINT64_MAX, false);
+    assert_int_equal(r.start_reserved, MIB(20));
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(40));
+    assert_int_equal(r.stats.num_device_alloc, 2);
+    assert_int_equal(r.stats.segment[GM_STAT_ALL].current, 0);
+    gm_traced_end(&t);
+}
+
+/* 12 and 10 of 30 MiB; the 10 are freed, 19 are asked for: the cached 10 go back, 18 are left. */
+static void out_of_memory(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(12), "attend");
+    gm_traced_event(&t, "alloc", A, MIB(12), "attend");
+    gm_traced_event(&t, "segment_alloc", B, MIB(10), "feed");
+    gm_traced_event(&t, "alloc", B, MIB(10), "feed");
+    gm_traced_free(&t, B, MIB(10));
+    gm_traced_event(&t, "segment_alloc", C, MIB(20), "feed");
+    uint64_t event = gm_traced_event(&t, "alloc", C, MIB(19), "feed");
+    gm_traced_segment(&t, A, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), MIB(12), "attend");
+    gm_traced_segment(&t, B, MIB(10), "large");
+    gm_traced_block(&t, MIB(10), 0, NULL);
+    gm_traced_segment(&t, C, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(19), "feed");
+    struct gm_whatif_result r = run(&t, "", MIB(30), false);
+    assert_true(r.has_failed);
+    assert_false(r.failure.is_at_start);
+    assert_int_equal(r.failure.event, event);
+    assert_int_equal(r.failure.requested, MIB(19));
+    assert_int_equal(r.failure.device_free, MIB(18));
+    assert_int_equal(r.failure.reserved, MIB(12));
+    assert_int_equal(r.failure.active, MIB(12));
+    assert_int_equal(r.failure.largest_free, 0);
+    assert_non_null(strstr(r.failure.why, "more than the device of 30.00 MiB"));
+    assert_int_equal(r.stats.num_alloc_retries, 1);
+    assert_int_equal(r.stats.num_ooms, 1);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(22));
+    gm_traced_end(&t);
+}
+
+/* One MiB more: 12 and 20 fit, after a retry. What was live at the start may be too much as well. */
+static void just_enough(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    three_blocks(&t);
+    struct gm_whatif_result r = run(&t, "", MIB(22), false);
+    assert_false(r.has_failed);
+    assert_int_equal(r.stats.num_alloc_retries, 0);
+    gm_traced_end(&t);
+    t = (struct traced){0};
+    three_blocks(&t);
+    r = run(&t, "", MIB(11), false);
+    assert_true(r.has_failed);
+    assert_true(r.failure.is_at_start);
+    assert_int_equal(r.failure.requested, MIB(12));
+    assert_int_equal(r.failure.device_free, MIB(11));
+    gm_traced_end(&t);
+}
+
+/* 12 MiB come and go, their segment goes back by `name`, then a segment of 14 grows by "grow". */
+static struct gm_whatif_result with_release(struct traced *t, const char *name)
+{
+    gm_traced_event(t, "segment_alloc", A, MIB(12), "attend");
+    gm_traced_event(t, "alloc", A, MIB(12), "attend");
+    gm_traced_free(t, A, MIB(12));
+    gm_traced_event(t, "segment_free", A, MIB(12), name);
+    gm_traced_event(t, "segment_alloc", B, MIB(14), "grow");
+    gm_traced_event(t, "alloc", B, MIB(14), "grow");
+    gm_traced_segment(t, B, MIB(14), "large");
+    gm_traced_block(t, MIB(14), MIB(14), "grow");
+    return run(t, "", UINT64_MAX, true);
+}
+
+static void empty_cache_is_kept(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_whatif_result r = with_release(&t, "empty_cache");
+    assert_int_equal(r.empty_caches, 1);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(14));
+    gm_traced_end(&t);
+    t = (struct traced){0};
+    r = with_release(&t, "another"); /* not of the request that grows */
+    assert_int_equal(r.empty_caches, 1);
+    gm_traced_end(&t);
+    t = (struct traced){0};
+    r = with_release(&t, "grow"); /* a retry: with unlimited memory there is none */
+    assert_int_equal(r.empty_caches, 0);
+    assert_int_equal(r.stats.num_alloc_retries, 0);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(26));
+    gm_traced_end(&t);
+    t = (struct traced){0};
+    r = with_release(&t, NULL); /* without stacks a growth right after it decides */
+    assert_int_equal(r.empty_caches, 0);
+    gm_traced_end(&t);
+}
+
+/* 12 MiB are freed, but another stream uses them until after the next request. */
+static void pending_block(struct traced *t)
+{
+    gm_traced_event(t, "segment_alloc", A, MIB(12), "attend");
+    gm_traced_event(t, "alloc", A, MIB(12), "attend");
+    gm_traced_event(t, "free_requested", A, MIB(12), NULL);
+    gm_traced_event(t, "segment_alloc", B, MIB(12), "feed");
+    gm_traced_event(t, "alloc", B, MIB(12), "feed");
+    gm_traced_event(t, "free_completed", A, MIB(12), NULL);
+    gm_traced_segment(t, A, MIB(12), "large");
+    gm_traced_block(t, MIB(12), 0, NULL);
+    gm_traced_segment(t, B, MIB(12), "large");
+    gm_traced_block(t, MIB(12), MIB(12), "feed");
+}
+
+static void deferred_frees(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    pending_block(&t);
+    struct gm_whatif_result r = run(&t, "", UINT64_MAX, false);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(24));
+    assert_int_equal(peak(r.stats.active_bytes), MIB(24));
+    assert_int_equal(peak(r.stats.allocated_bytes), MIB(12));
+    gm_traced_end(&t);
+    t = (struct traced){0};
+    pending_block(&t);
+    r = run(&t, "", MIB(20), false); /* the retry waits for it; its later free is not there any more */
+    assert_false(r.has_failed);
+    assert_int_equal(r.stats.num_alloc_retries, 1);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(12));
+    assert_int_equal(r.stats.active[GM_STAT_ALL].current, 1);
+    gm_traced_end(&t);
+}
+
+static void other_sizes(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    three_blocks(&t);
+    /* By allocation: 10 MiB halved, 9 left out, the block of the start (added last) as it is. */
+    const uint64_t requested[] = {MIB(5), 0, MIB(12)};
+    const struct gm_whatif_options options = {
+        .conf = gm_conf_default(), .capacity = UINT64_MAX, .requested = requested};
+    struct gm_whatif_result r = run_with(&t, options);
+    assert_int_equal(r.allocs, 2);
+    assert_int_equal(r.left_out, 1);
+    assert_int_equal(peak(r.stats.requested_bytes), MIB(17));
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(32)); /* 5 MiB get a segment of 20 */
+    gm_traced_end(&t);
+}
+
+static void parts(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    three_blocks(&t);
+    struct gm_whatif_part list[] = {{.first = 0, .end = 1}, {.first = 1, .end = 3}, {.first = 3, .end = 4}};
+    const struct gm_whatif_options options = {
+        .conf = gm_conf_default(), .capacity = UINT64_MAX, .from_layout = true, .parts = list, .part_count = 3};
+    run_with(&t, options);
+    assert_int_equal(list[0].peak_allocated, MIB(22));
+    assert_int_equal(list[0].allocated_at_end, MIB(22));
+    assert_int_equal(list[1].peak_allocated, MIB(22)); /* as it begins */
+    assert_int_equal(list[1].allocated_at_end, MIB(12));
+    assert_int_equal(list[2].peak_allocated, MIB(21));
+    assert_int_equal(list[2].allocated_at_end, MIB(21));
+    assert_int_equal(list[2].peak_reserved, MIB(40));
+    gm_traced_end(&t);
+}
+
+static void cards(void **state)
+{
+    (void)state;
+    uint64_t before = 0;
+    for (size_t i = 0; i < gm_gpu_count(); i++) {
+        const struct gm_gpu *gpu = gm_gpu_at(i);
+        assert_true(gpu->total >= before && gm_gpu_usable(gpu) + GM_GPU_CONTEXT == gpu->total);
+        assert_ptr_equal(gm_gpu_find(gpu->name), gpu);
+        before = gpu->total;
+    }
+    assert_non_null(gm_gpu_find("RTX 4090"));
+    assert_ptr_equal(gm_gpu_find("H100_80"), gm_gpu_find("h100-80"));
+    assert_null(gm_gpu_find(""));
+    assert_null(gm_gpu_find("h100"));
+    /* 23.64 GiB less half a GiB. */
+    assert_int_equal(gm_gpu_usable(gm_gpu_find("rtx-4090")), UINT64_C(2364) * (1 << 30) / 100 - (1 << 29));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(unchanged),      cmocka_unit_test(requested_again),
+                                       cmocka_unit_test(expandable),     cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(just_enough),    cmocka_unit_test(empty_cache_is_kept),
+                                       cmocka_unit_test(deferred_frees), cmocka_unit_test(other_sizes),
+                                       cmocka_unit_test(parts),          cmocka_unit_test(cards)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

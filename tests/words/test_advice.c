@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What would lower a peak: which call site, which role, and when none is worth a word.
+ */
+#include "analyze/words/advice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { SITES = 4, ROLES = 3 };
+
+/* A peak of 1000 bytes. */
+struct peak {
+    struct gm_peak peak;
+    struct gm_device_timeline timeline;
+    struct gm_device_report device;
+    struct gm_group_row sites[SITES];
+    struct gm_slice roles[ROLES];
+    struct gm_view view;
+};
+
+static struct gm_view *make(struct peak *p, uint64_t activation, uint64_t parameter)
+{
+    *p = (struct peak){.peak = {.requested = 1000}};
+    p->roles[0] = (struct gm_slice){.name = "Unknown", .bytes = 1000 - activation - parameter};
+    p->roles[1] = (struct gm_slice){.name = "Activation", .bytes = activation};
+    p->roles[2] = (struct gm_slice){.name = "Parameter", .bytes = parameter};
+    p->timeline.peak.roles = p->roles;
+    p->timeline.peak.role_count = ROLES;
+    p->timeline.peak.sites = p->sites;
+    p->view = (struct gm_view){.device = &p->device, .peak = &p->peak, .timeline = &p->timeline};
+    return &p->view;
+}
+
+static void add_site(struct peak *p, const char *label, const char *role, uint64_t without)
+{
+    p->sites[p->timeline.peak.site_count++] =
+        (struct gm_group_row){.label = label, .role = role, .bytes = 1, .blocks = 1, .peak_without = without};
+}
+
+static void test_site_that_saves_most(void **state)
+{
+    (void)state;
+    struct peak p;
+    struct gm_view *view = make(&p, 600, 100);
+    assert_null(gm_advice_site(view));
+    add_site(&p, "a  a.py:1", "Activation", 900);
+    add_site(&p, "b  b.py:2", "Temporary", 800);
+    add_site(&p, "c  c.py:3", NULL, 800);
+    assert_string_equal(gm_advice_site(view)->label, "b  b.py:2"); /* the first of equals */
+    p.sites[2].peak_without = 0;
+    assert_string_equal(gm_advice_site(view)->label, "c  c.py:3");
+    p.sites[2].peak_without = GM_REPORT_NONE; /* not computed */
+    assert_string_equal(gm_advice_site(view)->label, "b  b.py:2");
+}
+
+/* Without a stack there is no place to change; what lasts cannot be left out. */
+static void test_sites_that_are_no_advice(void **state)
+{
+    (void)state;
+    struct peak p;
+    struct gm_view *view = make(&p, 600, 100);
+    add_site(&p, "no stack recorded", "Activation", 100);
+    add_site(&p, "load  model.py:1", "Parameter", 200);
+    add_site(&p, "step  adam.py:2", "Optimizer state", 300);
+    assert_null(gm_advice_site(view));
+    add_site(&p, "forward  model.py:3", "Activation", 700);
+    assert_string_equal(gm_advice_site(view)->label, "forward  model.py:3");
+}
+
+/* A 20th of the peak; a 10th where parameters hold most of it. */
+static void test_savings_too_small(void **state)
+{
+    (void)state;
+    struct peak p;
+    struct gm_view *view = make(&p, 600, 100);
+    add_site(&p, "a  a.py:1", "Activation", 950);
+    assert_non_null(gm_advice_site(view));
+    p.sites[0].peak_without = 951;
+    assert_null(gm_advice_site(view));
+    p.sites[0].peak_without = 1000;
+    assert_null(gm_advice_site(view));
+    view = make(&p, 100, 600);
+    add_site(&p, "a  a.py:1", "Activation", 900);
+    assert_non_null(gm_advice_site(view));
+    p.sites[0].peak_without = 901;
+    assert_null(gm_advice_site(view));
+}
+
+static void test_role_that_holds_most(void **state)
+{
+    (void)state;
+    struct peak p;
+    struct gm_role_advice role;
+    assert_true(gm_advice_role(&role, make(&p, 600, 100)));
+    assert_string_equal(role.role, "Activation");
+    assert_int_equal(role.bytes, 600);
+    assert_false(role.is_lasting);
+    assert_true(gm_advice_role(&role, make(&p, 200, 600)));
+    assert_string_equal(role.role, "Parameter");
+    assert_true(role.is_lasting);
+    assert_false(gm_advice_role(&role, make(&p, 300, 100))); /* most is unknown */
+    struct gm_view *view = make(&p, 0, 0);
+    p.roles[0] = (struct gm_slice){.name = "Input", .bytes = 249}; /* less than a quarter, if the most */
+    assert_false(gm_advice_role(&role, view));
+    p.roles[0].bytes = 250;
+    assert_true(gm_advice_role(&role, view));
+    p.timeline.peak.role_count = 0;
+    assert_false(gm_advice_role(&role, view));
+}
+
+static void test_expandable_segments(void **state)
+{
+    (void)state;
+    struct gm_device_report device = {.device = 0};
+    struct gm_setting_row setting = {.key = "expandable_segments", .value = "False"};
+    struct gm_report report = {.devices = &device, .device_count = 1};
+    assert_true(gm_advice_can_expand(&report)); /* an old file records no settings */
+    report.settings = &setting;
+    report.setting_count = 1;
+    assert_true(gm_advice_can_expand(&report));
+    setting.value = "True";
+    assert_false(gm_advice_can_expand(&report));
+    setting.value = "False";
+    device.trace.segment_maps = 1;
+    assert_false(gm_advice_can_expand(&report));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_site_that_saves_most), cmocka_unit_test(test_sites_that_are_no_advice),
+        cmocka_unit_test(test_savings_too_small),    cmocka_unit_test(test_role_that_holds_most),
+        cmocka_unit_test(test_expandable_segments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
