@@ -114,6 +114,8 @@ static inline uint64_t gm_end_of(uint64_t address, uint64_t size)
     return gm_sat_add(address, size);
 }
 
+/* large_segment_size_mb of the settings text in bytes, or the default. */
+uint64_t gm_large_segment_size(const struct gm_snapshot *s);
 /* Page size of an expandable segment: 2 MiB, or the large segment size in force. */
 uint64_t gm_page_size(const struct gm_snapshot *s, size_t segment);
 /* Where the reservation of an expandable segment begins, as far as the trace shows. */

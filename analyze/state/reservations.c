@@ -69,7 +69,7 @@ uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct 
 }
 
 /* large_segment_size_mb of the settings text: an integer over 10, in MiB. */
-static uint64_t large_segment_size(const struct gm_snapshot *s)
+uint64_t gm_large_segment_size(const struct gm_snapshot *s)
 {
     static const char key[] = "large_segment_size_mb";
     size_t n;
@@ -87,5 +87,5 @@ static uint64_t large_segment_size(const struct gm_snapshot *s)
 
 uint64_t gm_page_size(const struct gm_snapshot *s, size_t segment)
 {
-    return s->segments.type[segment] == GM_SEGMENT_SMALL ? 2 * GM_MIB : large_segment_size(s);
+    return s->segments.type[segment] == GM_SEGMENT_SMALL ? 2 * GM_MIB : gm_large_segment_size(s);
 }

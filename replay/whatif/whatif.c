@@ -343,8 +343,8 @@ static enum gm_status status_of(const struct whatif *w, bool ok, struct gm_error
     return GM_OK;
 }
 
-enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, const struct gm_whatif_options *options,
-                         struct gm_error *err)
+static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
+                          const struct gm_whatif_options *options, struct gm_error *err)
 {
     struct whatif *w = malloc(sizeof *w);
     if (w == NULL)
@@ -370,4 +370,20 @@ enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, 
     gm_sim_free(&w->sim);
     free(w);
     return status;
+}
+
+enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, const struct gm_whatif_options *options,
+                         struct gm_error *err)
+{
+    struct gm_error first;
+    enum gm_status status = run(result, h, options, &first);
+    if (status != GM_E_INTERNAL || !result->from_layout) {
+        if (status != GM_OK && err != NULL)
+            *err = first;
+        return status;
+    }
+    /* A layout that contradicts itself leaves no room to go on from. */
+    struct gm_whatif_options empty = *options;
+    empty.from_layout = false;
+    return run(result, h, &empty, err);
 }

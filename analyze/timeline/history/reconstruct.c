@@ -7,6 +7,7 @@
 #include "analyze/timeline/history/reconstruct.h"
 
 #include "analyze/base/vec.h"
+#include "analyze/state/pass.h"
 #include "analyze/timeline/history/telling.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct gm_rules gm_history_rules(const struct gm_snapshot *s)
     const struct gm_setting *max_split = gm_snapshot_setting(s, "max_split_size");
     if (max_split != NULL && max_split->type == GM_SETTING_INTEGER && max_split->integer > 0)
         rules.max_split = (uint64_t)max_split->integer;
+    rules.large_segment = gm_large_segment_size(s);
     for (size_t i = 0; i < s->setting_count; i++) {
         const struct gm_setting *setting = &s->settings[i];
         if (strncmp(setting->key, prefix, sizeof prefix - 1) != 0 || setting->type != GM_SETTING_INTEGER)
