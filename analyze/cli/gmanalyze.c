@@ -44,6 +44,7 @@ static const struct gm_option option_table[] = {
      AT(group), .parse = gm_value_group, .wants = "stack, function, file, category or role"},
     {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
      GM_OPTION_INTEGER, AT(depth), .min = 1, .max = 1000000},
+    {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG, AT(cpp)},
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
     {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",
      GM_OPTION_PARSED, AT(exports), .parse = gm_value_exports, .wants = "folded, speedscope, perfetto, pprof"},

@@ -19,7 +19,7 @@ struct gm_analyze_options {
     const char *results, *name, *json, *categories; /* name, json, categories: NULL if not given */
     int64_t device;                                 /* -1: all */
     int64_t top, threads;
-    bool no_charts, salvage, quiet, verbose, explain, csv_full;
+    bool no_charts, salvage, quiet, verbose, explain, csv_full, cpp;
     struct gm_place from, to;
     struct gm_wanted_stream stream;
     uint64_t min_size;

@@ -60,7 +60,8 @@ static struct gm_timeline_options timeline_options(const struct gm_analyze_optio
                                         .has_stream = options->stream.is_given,
                                         .min_size = options->min_size,
                                         .group = options->group,
-                                        .depth = (size_t)options->depth};
+                                        .depth = (size_t)options->depth,
+                                        .has_native = options->cpp};
 }
 
 static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,

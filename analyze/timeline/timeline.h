@@ -55,7 +55,8 @@ struct gm_timeline_options {
     bool has_stream;                  /* ... if this is set */
     uint64_t min_size;                /* allocations of at least so many requested bytes only */
     enum gm_group_by group;
-    size_t depth; /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
+    size_t depth;    /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
+    bool has_native; /* the flame graph has C++ frames below Python's too */
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
     struct gm_kept *keep;                     /* likewise; filled if the analysis succeeds, gm_kept_free */
 };

@@ -78,11 +78,29 @@ static const char small[] = NO_SEGMENTS
                                                                                             "") "," ALLOC(6000, 5,
                                                                                                           NOISE) "]]}";
 
-static void callers_above_callees(void **state)
+/* Without being asked for, C++ frames stand only where there are no Python ones. */
+static void python_frames_only(void **state)
 {
     (void)state;
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5});
+    const struct gm_flame *flame = &r.report.timelines[0].flame;
+    check_tree(flame, 785);
+    const struct gm_flame_node *main_ = child(flame, &flame->nodes[0], "main", 5);
+    assert_non_null(main_);
+    const struct gm_flame_node *attend = child(flame, main_, "attend", 10);
+    assert_non_null(attend);
+    assert_int_equal(attend->self_bytes, 300);
+    assert_int_equal(attend->first_child, 0);
+    assert_non_null(child(flame, &flame->nodes[0], "_PyEval_EvalFrameDefault", 9)); /* it has no other frame */
+    small_report_free(&r);
+}
+
+static void callers_above_callees(void **state)
+{
+    (void)state;
+    struct small_report r;
+    small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .has_native = true});
     const struct gm_flame *flame = &r.report.timelines[0].flame;
     check_tree(flame, 785);
     const struct gm_flame_node *root = &flame->nodes[0], *main_ = child(flame, root, "main", 5);
@@ -279,8 +297,11 @@ static void map_simplifies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callers_above_callees),  cmocka_unit_test(depth_cuts_from_the_outermost_frame),
-        cmocka_unit_test(small_nodes_are_folded), cmocka_unit_test(map_keeps_blocks),
+        cmocka_unit_test(python_frames_only),
+        cmocka_unit_test(callers_above_callees),
+        cmocka_unit_test(depth_cuts_from_the_outermost_frame),
+        cmocka_unit_test(small_nodes_are_folded),
+        cmocka_unit_test(map_keeps_blocks),
         cmocka_unit_test(map_simplifies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ struct flame {
     struct GM_VEC(struct step) path;
     struct gm_address_map children; /* parent << 32 | key, to node */
     struct leaf *leaves;
-    uint8_t *visible; /* [gm_frame_id] 0: not asked, 1: yes, 2: no */
+    uint8_t *kind; /* [gm_frame_id] enum kind */
     struct item *items;
     size_t item_count;
     struct gm_flame_node *nodes;
@@ -72,37 +72,43 @@ static uint32_t step_to(struct flame *f, size_t depth, uint32_t parent, uint32_t
     return GM_VEC_PUSH(&f->path, step) ? node : GM_NEVER;
 }
 
-/* false: no memory. */
-static bool is_visible(struct flame *f, uint32_t frame, bool *visible)
+enum kind { NOT_ASKED, PYTHON, NATIVE, NOISE };
+
+/* What a frame is; NOT_ASKED if there is no memory. */
+static enum kind kind_of(struct flame *f, uint32_t frame)
 {
     const struct gm_frames *frames = &f->pass->snapshot->frames;
-    if (f->visible[frame] == 0) {
+    if (f->kind[frame] == NOT_ASKED) {
         const char *name = gm_names_string(f->pass->names, frames->name[frame]);
         const char *filename = gm_names_string(f->pass->names, frames->filename[frame]);
         if (name == NULL || filename == NULL)
-            return false;
-        f->visible[frame] = gm_frame_is_noise(name, filename) ? 2 : 1;
+            return NOT_ASKED;
+        f->kind[frame] = gm_frame_is_noise(name, filename) ? NOISE : gm_frame_is_python(filename) ? PYTHON : NATIVE;
     }
-    *visible = f->visible[frame] == 1;
-    return true;
+    return (enum kind)f->kind[frame];
 }
 
-/* The node in which a stack ends: its innermost frame that is shown. If none is, all are. */
-static uint32_t insert_frames(struct flame *f, const struct gm_frame_id *frames, size_t count, bool shows_all)
+/* The node in which a stack ends: its innermost frame that is shown. Shown are Python's frames; C++ ones too where they
+ * are asked for or where there are no others; if there is nothing but noise, that. */
+static uint32_t insert_frames(struct flame *f, const struct gm_frame_id *frames, size_t count)
 {
     size_t most = f->pass->options->depth == 0 ? SIZE_MAX : f->pass->options->depth, depth = 0;
+    bool has[NOISE + 1] = {false};
     uint32_t node = 0;
+    for (size_t i = 0; i < count; i++)
+        has[kind_of(f, frames[i].v)] = true;
+    if (has[NOT_ASKED])
+        return GM_NEVER;
     for (size_t i = count; i > 0 && depth < most; i--) {
-        bool visible = true;
-        if (!shows_all && !is_visible(f, frames[i - 1].v, &visible))
-            return GM_NEVER;
-        if (!visible)
+        enum kind kind = kind_of(f, frames[i - 1].v);
+        if (kind == NATIVE ? has[PYTHON] && !f->pass->options->has_native
+                           : kind == NOISE && (has[PYTHON] || has[NATIVE]))
             continue;
         node = step_to(f, depth++, node, frames[i - 1].v);
         if (node == GM_NEVER)
             return GM_NEVER;
     }
-    return depth == 0 && !shows_all ? insert_frames(f, frames, count, true) : node;
+    return node;
 }
 
 static uint32_t insert(struct flame *f, const struct gm_live_cell *cell)
@@ -110,7 +116,7 @@ static uint32_t insert(struct flame *f, const struct gm_live_cell *cell)
     size_t count;
     const struct gm_frame_id *frames = gm_stack_frames(f->pass->snapshot, (struct gm_stack_id){cell->stack}, &count);
     if (count > 0)
-        return insert_frames(f, frames, count, false);
+        return insert_frames(f, frames, count);
     uint32_t node = step_to(f, 0, 0, KEY_NO_STACK);
     return node == GM_NEVER || f->pass->role == NULL ? node : step_to(f, 1, node, KEY_FIRST_ROLE + cell->role);
 }
@@ -358,8 +364,8 @@ static bool paint(struct flame *f)
 bool gm_trace_flame(struct gm_trace_pass *pass)
 {
     struct flame f = {.pass = pass};
-    f.visible = calloc((size_t)pass->snapshot->frames.count + 1, 1);
-    bool ok = f.visible != NULL && gm_live_start(&f.live, pass) && gm_live_add_moment(&f.live, pass->peak_moment);
+    f.kind = calloc((size_t)pass->snapshot->frames.count + 1, 1);
+    bool ok = f.kind != NULL && gm_live_start(&f.live, pass) && gm_live_add_moment(&f.live, pass->peak_moment);
     f.leaves = ok ? calloc(f.live.cells.n + 1, sizeof *f.leaves) : NULL;
     ok = f.leaves != NULL && build_trie(&f) && list_items(&f, choose(&f)) && put_all(&f) && paint(&f);
     pass->out->flame = (struct gm_flame){f.nodes, ok ? f.node_count : 0};
@@ -368,7 +374,7 @@ bool gm_trace_flame(struct gm_trace_pass *pass)
     free(f.trie.v);
     free(f.path.v);
     free(f.leaves);
-    free(f.visible);
+    free(f.kind);
     free(f.items);
     return ok;
 }
