@@ -33,7 +33,7 @@ struct gm_class_changes {
 struct gm_replay_options {
     bool verify, quiet, verbose, salvage;
     enum gm_replay_backend backend;
-    const char *alloc_conf, *gpu, *csv, *summary, *json; /* NULL if not given */
+    const char *alloc_conf, *gpu, *csv, *summary, *json, *trace_out; /* NULL if not given */
     uint64_t memory, limit;                              /* UINT64_MAX: not given */
     struct gm_class_changes changes;
 };

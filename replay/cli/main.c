@@ -5,6 +5,7 @@
 #include "analyze/cli/options.h"
 #include "analyze/state/categories.h"
 #include "replay/cli/gmreplay.h"
+#include "replay/gmtrace/gmtrace.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static const struct gm_option option_table[] = {
     {0, "limit", "SIZE", "exit code 1 if peak reserved is more on any device", GM_OPTION_SIZE, AT(limit)},
     {0, "csv", "FILE", "peaks of each step", GM_OPTION_TEXT, AT(csv)},
     {0, "summary", "FILE", "the summary, with aggregates and the cards that hold it", GM_OPTION_TEXT, AT(summary)},
+    {0, "trace-out", "FILE", "the recorded trace as a compact .gmtrace", GM_OPTION_TEXT, AT(trace_out)},
     {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
     {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
      GM_OPTION_PARSED, AT(backend), .parse = parse_backend, .wants = "sim, null, cuda or cuda-async"},
@@ -120,7 +122,7 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
     if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--backend null is never full: it takes no --memory and no --gpu");
-    if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->summary) > 1)
+    if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->summary) + is_stdout(o->trace_out) > 1)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
     enum gm_status status = check_verify(o, err);
     if (status == GM_OK)
@@ -129,6 +131,8 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
         status = check_output("--csv", o->csv, argv[0], err);
     if (status == GM_OK)
         status = check_output("--summary", o->summary, argv[0], err);
+    if (status == GM_OK)
+        status = check_output("--trace-out", o->trace_out, argv[0], err);
     if (status == GM_OK && (o->backend == GM_REPLAY_CUDA || o->backend == GM_REPLAY_CUDA_ASYNC))
         status = gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "--backend %s: built without CUDA",
                          gm_replay_backend_name(o->backend));
@@ -150,10 +154,10 @@ static enum gm_status put(const char *path, const struct gm_text *text, struct g
 static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *err)
 {
     const struct gm_replay_options *o = run->options;
-    struct gm_text json = {0}, csv = {0}, summary = {0}, words = {0};
+    struct gm_text json = {0}, csv = {0}, summary = {0}, trace = {0}, words = {0};
     struct gm_error later;
     enum gm_status status = GM_OK, next;
-    bool is_taken = is_stdout(o->json) || is_stdout(o->csv) || is_stdout(o->summary);
+    bool is_taken = is_stdout(o->json) || is_stdout(o->csv) || is_stdout(o->summary) || is_stdout(o->trace_out);
     if (o->json != NULL) {
         gm_replay_json(&json, run);
         status = put(o->json, &json, err);
@@ -168,6 +172,12 @@ static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *
         next = put(o->summary, &summary, status == GM_OK ? err : &later);
         status = status == GM_OK ? next : status;
     }
+    if (o->trace_out != NULL) {
+        struct gm_error *where = status == GM_OK ? err : &later;
+        next = gm_write_gmtrace(&run->snapshot, &trace, where);
+        next = next == GM_OK ? put(o->trace_out, &trace, where) : next;
+        status = status == GM_OK ? next : status;
+    }
     if (!o->quiet && !is_taken) {
         gm_replay_words(&words, run, false);
         next = put("-", &words, status == GM_OK ? err : &later);
@@ -176,6 +186,7 @@ static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *
     gm_text_free(&json);
     gm_text_free(&csv);
     gm_text_free(&summary);
+    gm_text_free(&trace);
     gm_text_free(&words);
     return status;
 }

@@ -79,6 +79,18 @@ class Verify(Replay):
         self.assertIn("3 of 3 exact", text)
         self.assertIn("verdict: PASS", text)
 
+    def test_trace_out(self):
+        """The .gmtrace replays like the snapshot it was made of, and is smaller."""
+        write(self.at("steps.pickle"), steps_snapshot())
+        found = self.numbers("--verify", "--trace-out", "steps.gmtrace", "steps.pickle")
+        again = self.numbers("--verify", "steps.gmtrace")
+        self.assertEqual(again["devices"], found["devices"])
+        self.assertEqual(again["verdict"], "PASS")
+        self.assertLess(os.path.getsize(self.at("steps.gmtrace")), os.path.getsize(self.at("steps.pickle")))
+        self.refused(2, "--trace-out", "steps.pickle", "steps.pickle", words=["would overwrite"])
+        done = self.replay("--trace-out", "nowhere/x.gmtrace", "steps.pickle", code=5)
+        self.assertIn(b"nowhere/x.gmtrace", done.stderr)
+
     def test_devices(self):
         write(self.at("two.pickle"), small_snapshot(devices=3))
         found = self.numbers("--verify", "two.pickle")
