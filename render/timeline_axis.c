@@ -65,7 +65,8 @@ static void time_text(char out[GM_NUMBER_TEXT], double value, const char *unit)
 static uint64_t event_at(const struct gm_curve *curve, double x)
 {
     uint64_t end = 0;
-    size_t i = (size_t)(x / curve->x_end * (double)curve->column_count);
+    const double share = curve->x_end > 0 ? fmin(fmax(x / curve->x_end, 0), 1) : 0; /* an axis may have no length */
+    size_t i = (size_t)(share * (double)curve->column_count);
     for (; i < curve->column_count; i++)
         if (curve->columns[i].first_event <= curve->columns[i].last_event)
             return curve->columns[i].first_event;
