@@ -124,7 +124,7 @@ struct gm_peak {
     uint64_t time_us;                  /* of that event; GM_REPORT_NONE if it has none */
     const struct gm_slice *categories; /* requested bytes, which sum to `requested`; largest first, ties by name */
     size_t category_count;
-    struct gm_levels levels;           /* block bytes at that moment; GM_REPORT_NONE where not reconstructed */
+    struct gm_levels levels; /* block bytes at that moment; GM_REPORT_NONE where not reconstructed */
 };
 
 /* The ledger: rows that sum to reserved, from the blocks; and what the file itself states, per device. */
@@ -195,7 +195,7 @@ struct gm_report {
     struct gm_ledger ledger;
     const struct gm_device_report *devices; /* devices with a segment or an event, ascending */
     size_t device_count;
-    const struct gm_peak *peaks;       /* parallel to devices, for those with events; NULL if they were not computed */
+    const struct gm_peak *peaks; /* parallel to devices, for those with events; NULL if they were not computed */
     const struct gm_device_timeline *timelines; /* parallel to devices; empty for one without events; NULL likewise */
     const struct gm_slice *categories; /* all devices; bytes sum to totals.allocated; largest first, ties by name */
     size_t category_count;

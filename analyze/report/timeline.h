@@ -20,7 +20,8 @@
 struct gm_slice;
 struct gm_frame_row;
 
-/* The books at one moment. requested counts active blocks; active - allocated is pending; reserved - active is cached. */
+/* The books at one moment. requested counts active blocks; active - allocated is pending; reserved - active is cached.
+ */
 struct gm_levels {
     uint64_t requested, allocated, active, reserved;
 };
@@ -30,7 +31,8 @@ struct gm_moment {
     struct gm_levels levels;
 };
 
-/* ---- how far the trace can be trusted ------------------------------------------------------------------------------ */
+/* ---- how far the trace can be trusted ------------------------------------------------------------------------------
+ */
 
 /* A way in which events disagree with each other or with the segments; only those that occurred are listed. */
 struct gm_disagreement {
@@ -43,18 +45,18 @@ struct gm_disagreement {
 
 /* The books: forward from the state before event 0 to the snapshot's own blocks. */
 struct gm_timeline_books {
-    bool is_reconstructed;       /* false: only requested bytes are known; `reason` says why */
-    const char *reason;          /* NULL if reconstructed */
-    struct gm_levels at_start;   /* moment 0 */
-    struct gm_levels at_end;     /* after the last event, as reconstructed */
-    struct gm_levels snapshot;   /* as the snapshot's segments and blocks say */
-    int64_t residual_active;     /* at_end.active - snapshot.active: 0 if the events explain the snapshot */
-    int64_t residual_reserved;   /* likewise */
-    int64_t worst_residual;      /* of baseline + attributed - active at any event, the largest in magnitude: 0 */
-    uint64_t end_blocks;         /* blocks in the snapshot, inactive ones too */
-    uint64_t end_blocks_same;    /* of them, those that the forward pass ends in: same address, size and state */
-    uint64_t sizes_from_snapshot;       /* blocks whose size the allocator's rules did not give: the snapshot's was taken */
-    uint64_t sizes_from_snapshot_bytes; /* the sum of those differences */
+    bool is_reconstructed;        /* false: only requested bytes are known; `reason` says why */
+    const char *reason;           /* NULL if reconstructed */
+    struct gm_levels at_start;    /* moment 0 */
+    struct gm_levels at_end;      /* after the last event, as reconstructed */
+    struct gm_levels snapshot;    /* as the snapshot's segments and blocks say */
+    int64_t residual_active;      /* at_end.active - snapshot.active: 0 if the events explain the snapshot */
+    int64_t residual_reserved;    /* likewise */
+    int64_t worst_residual;       /* of baseline + attributed - active at any event, the largest in magnitude: 0 */
+    uint64_t end_blocks;          /* blocks in the snapshot, inactive ones too */
+    uint64_t end_blocks_same;     /* of them, those that the forward pass ends in: same address, size and state */
+    uint64_t sizes_from_snapshot; /* blocks whose size the allocator's rules did not give: the snapshot's was taken */
+    uint64_t sizes_from_snapshot_bytes;             /* the sum of those differences */
     uint64_t baseline_blocks, baseline_bytes;       /* lived before event 0; block bytes */
     uint64_t never_freed_blocks, never_freed_bytes; /* allocated in the trace and live at its end; block bytes */
     uint64_t unsplit_bytes;                         /* at the end: remainders that the allocator left inside blocks */
@@ -64,7 +66,8 @@ struct gm_timeline_books {
     const char *coverage; /* one sentence: "The trace covers 2.4 steps / 3.1 s; 214 frees had no alloc in it." */
 };
 
-/* ---- curves ---------------------------------------------------------------------------------------------------------- */
+/* ---- curves
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* The run in at most a few thousand columns of equal length on one axis. Every event is in exactly one column; a column
  * keeps its extremes, so no peak vanishes. */
@@ -80,14 +83,15 @@ struct gm_layer { /* of the stacked picture: a category, or what has no stack by
     uint32_t color;
 };
 struct gm_curve {
-    bool is_by_time;    /* the axis is microseconds; else event numbers */
-    uint64_t start_us;  /* of the axis */
-    double x_end;       /* the axis runs from 0 to this */
+    bool is_by_time;   /* the axis is microseconds; else event numbers */
+    uint64_t start_us; /* of the axis */
+    double x_end;      /* the axis runs from 0 to this */
     const struct gm_curve_column *columns;
     size_t column_count;
     const struct gm_layer *layers; /* bottom first */
     size_t layer_count;
-    const uint64_t *layer_bytes; /* [column * layer_count + layer]: block bytes at high_event; they sum to high.active */
+    const uint64_t
+        *layer_bytes; /* [column * layer_count + layer]: block bytes at high_event; they sum to high.active */
 };
 /* Rows for timeline.csv: the extremes of each column as events, in order. */
 struct gm_sample {
@@ -95,8 +99,8 @@ struct gm_sample {
     struct gm_levels levels;
 };
 
-/* One stream or one pool of the device, over time. Its curve has the highest of each kind in `column_count` parts of the
- * axis of gm_curve; several of that one's columns are one of these. */
+/* One stream or one pool of the device, over time. Its curve has the highest of each kind in `column_count` parts of
+ * the axis of gm_curve; several of that one's columns are one of these. */
 struct gm_part {
     const char *name;             /* "stream 0", "large", "private (0,2) small"; unique in its list */
     int64_t stream;               /* of a stream: the file's handle */
@@ -108,7 +112,8 @@ struct gm_part {
     size_t column_count;
 };
 
-/* ---- peaks -------------------------------------------------------------------------------------------------------------- */
+/* ---- peaks
+ * -------------------------------------------------------------------------------------------------------------- */
 
 /* One row of a table of live bytes at a peak: a call site, a stack, a function, a file ... */
 struct gm_group_row {
@@ -173,7 +178,8 @@ struct gm_flame {
     size_t node_count;
 };
 
-/* ---- roles --------------------------------------------------------------------------------------------------------------- */
+/* ---- roles
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* Why blocks have the role they have: one row per (role, reason) with what it decided. */
 struct gm_role_reason {
@@ -183,10 +189,18 @@ struct gm_role_reason {
     uint64_t blocks_at_end, bytes_at_end;   /* block bytes of allocated blocks */
 };
 
-/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- steps
+ * ------------------------------------------------------------------------------------------------------------------ */
 
-enum gm_phase { GM_PHASE_OTHER, GM_PHASE_FORWARD, GM_PHASE_BACKWARD, GM_PHASE_OPTIMIZER, GM_PHASE_PREFILL,
-                GM_PHASE_DECODE, GM_PHASE_COUNT };
+enum gm_phase {
+    GM_PHASE_OTHER,
+    GM_PHASE_FORWARD,
+    GM_PHASE_BACKWARD,
+    GM_PHASE_OPTIMIZER,
+    GM_PHASE_PREFILL,
+    GM_PHASE_DECODE,
+    GM_PHASE_COUNT
+};
 const char *gm_phase_name(enum gm_phase phase); /* "forward" */
 
 struct gm_step_row {
@@ -196,8 +210,8 @@ struct gm_step_row {
     uint64_t from_us, to_us; /* GM_REPORT_NONE */
     struct gm_levels peak, end;
     uint64_t peak_event;
-    int64_t growth;                          /* requested bytes at its end minus at the end of the step before */
-    uint64_t phase_peak[GM_PHASE_COUNT];     /* requested; GM_REPORT_NONE: the step has no such phase */
+    int64_t growth;                      /* requested bytes at its end minus at the end of the step before */
+    uint64_t phase_peak[GM_PHASE_COUNT]; /* requested; GM_REPORT_NONE: the step has no such phase */
     uint64_t allocs, alloc_bytes;
     bool is_partial; /* an end of the trace cuts it off: in no slope, no median */
 };
@@ -209,36 +223,38 @@ struct gm_band { /* a named range of the run, to draw and to list: steps, annota
     uint64_t first_event, last_event, from_us, to_us;
 };
 enum gm_run_pattern { GM_PATTERN_UNKNOWN, GM_PATTERN_STABLE, GM_PATTERN_GROWTH, GM_PATTERN_SPIKE, GM_PATTERN_WARM_UP };
-const char *gm_run_pattern_name(enum gm_run_pattern pattern); /* "stable", "gradual growth", "sudden spike", "warm-up" */
+const char *
+gm_run_pattern_name(enum gm_run_pattern pattern); /* "stable", "gradual growth", "sudden spike", "warm-up" */
 
 struct gm_steps {
     const char *source; /* where the steps come from: "ProfilerStep annotations", "repeating allocations"; NULL: none */
-    double period_events; /* if found by period; 0 otherwise */
-    int certainty;        /* percent of allocations that repeat; 100 for annotations */
+    double period_events;           /* if found by period; 0 otherwise */
+    int certainty;                  /* percent of allocations that repeat; 100 for annotations */
     const struct gm_step_row *rows; /* if there are too many: the first, the last, and those with the highest peaks */
     size_t row_count, row_total;
-    double covered;  /* steps that the trace has, with fractions; 0 without steps */
-    size_t warm_up;  /* leading steps that differ from those after them */
+    double covered; /* steps that the trace has, with fractions; 0 without steps */
+    size_t warm_up; /* leading steps that differ from those after them */
     const struct gm_band *bands;
     size_t band_count;
     enum gm_run_pattern pattern;
-    const char *pattern_detail; /* one sentence with the numbers that decided it; NULL if unknown */
-    double slope;               /* bytes per step, of requested bytes at the ends of steps (least squares) */
-    uint64_t steps_to_oom;      /* at that slope, NONE if it does not grow or the capacity is unknown */
-    uint64_t capacity;          /* evidence for it: reserved + device_free at an oom; NONE */
+    const char *pattern_detail;           /* one sentence with the numbers that decided it; NULL if unknown */
+    double slope;                         /* bytes per step, of requested bytes at the ends of steps (least squares) */
+    uint64_t steps_to_oom;                /* at that slope, NONE if it does not grow or the capacity is unknown */
+    uint64_t capacity;                    /* evidence for it: reserved + device_free at an oom; NONE */
     const struct gm_group_row *survivors; /* by call site: allocated in a step and still live two steps later */
     size_t survivor_count;
 };
 
-/* ---- out of memory ----------------------------------------------------------------------------------------------------------- */
+/* ---- out of memory
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* Why cached bytes could not serve a request. A row per reason, in this order; they sum to all cached bytes. */
 enum gm_unusable {
     GM_UNUSABLE_HOLE_TOO_SMALL, /* right pool and stream, but no hole is large enough, next to live blocks */
     GM_UNUSABLE_WRONG_STREAM,
-    GM_UNUSABLE_WRONG_POOL,     /* small for large, or another private pool */
-    GM_UNUSABLE_WHOLE_SEGMENT,  /* could have gone back to the driver (an unsplit segment, whole pages) */
-    GM_UNUSABLE_FITS,           /* a hole was large enough: the allocator refused it by a rule (max_split_size ...) */
+    GM_UNUSABLE_WRONG_POOL,    /* small for large, or another private pool */
+    GM_UNUSABLE_WHOLE_SEGMENT, /* could have gone back to the driver (an unsplit segment, whole pages) */
+    GM_UNUSABLE_FITS,          /* a hole was large enough: the allocator refused it by a rule (max_split_size ...) */
     GM_UNUSABLE_COUNT
 };
 const char *gm_unusable_name(enum gm_unusable reason);
@@ -273,7 +289,8 @@ struct gm_oom_row {
     const char *verdict_detail; /* one sentence with the numbers */
 };
 
-/* ---- fragmentation over time --------------------------------------------------------------------------------------------------- */
+/* ---- fragmentation over time
+ * --------------------------------------------------------------------------------------------------- */
 
 struct gm_fragmentation_sample {
     uint64_t event, time_us;
@@ -284,29 +301,29 @@ struct gm_growth_row { /* one segment_alloc, or one run of segment_map */
     uint64_t bytes, asked; /* what it added; the request behind it in rounded bytes, NONE if unknown */
     const char *pool;
     int64_t stream;
-    const char *site;      /* of the request; NULL */
-    uint64_t cached;       /* cached bytes before it, of which: */
+    const char *site; /* of the request; NULL */
+    uint64_t cached;  /* cached bytes before it, of which: */
     uint64_t unusable[GM_UNUSABLE_COUNT];
     uint64_t largest_hole; /* in the right pool and stream */
     uint64_t pending;
-    bool is_first;         /* nothing of its pool and stream was cached: no fragmentation */
-    bool is_retry;         /* segments were given back just before it: the driver had refused */
+    bool is_first; /* nothing of its pool and stream was cached: no fragmentation */
+    bool is_retry; /* segments were given back just before it: the driver had refused */
 };
 struct gm_pinner_row { /* a live block, and the cached bytes that it kept from going back, when that was most */
     const char *site, *category;
     uint32_t color;
     uint64_t bytes, requested, address;
     uint64_t pinned_bytes;
-    uint64_t event;          /* when it pinned that much */
+    uint64_t event;              /* when it pinned that much */
     uint64_t age_events, age_us; /* then; NONE if it lived before the trace */
 };
 struct gm_site_stat { /* rounding waste and churn, by call site */
     const char *site, *category;
     uint32_t color;
-    uint64_t allocs, bytes;  /* churn: made and freed in the trace; rounding: block bytes */
+    uint64_t allocs, bytes;    /* churn: made and freed in the trace; rounding: block bytes */
     uint64_t temporary_allocs; /* churn: of `allocs`, freed before any other allocation was made */
-    uint64_t waste;          /* rounding: block - requested */
-    uint64_t median_life_us; /* NONE without times */
+    uint64_t waste;            /* rounding: block - requested */
+    uint64_t median_life_us;   /* NONE without times */
 };
 struct gm_fragmentation_history {
     const struct gm_fragmentation_sample *samples;
@@ -321,16 +338,17 @@ struct gm_fragmentation_history {
     size_t pinner_count;
     const struct gm_site_stat *rounding; /* at the peak of active bytes, most waste first */
     size_t rounding_count;
-    uint64_t rounding_bytes; /* all sites */
+    uint64_t rounding_bytes;          /* all sites */
     const struct gm_site_stat *churn; /* temporary allocations, most allocations first */
     size_t churn_count;
-    uint64_t temporary_allocs, temporary_bytes;       /* freed before any other allocation was made */
-    uint64_t driver_allocs, driver_frees;             /* cudaMalloc and map; cudaFree and unmap */
-    uint64_t driver_cycles;                           /* times that it grew again after some memory had gone back */
-    uint64_t retries;                                 /* growths with is_retry */
+    uint64_t temporary_allocs, temporary_bytes; /* freed before any other allocation was made */
+    uint64_t driver_allocs, driver_frees;       /* cudaMalloc and map; cudaFree and unmap */
+    uint64_t driver_cycles;                     /* times that it grew again after some memory had gone back */
+    uint64_t retries;                           /* growths with is_retry */
 };
 
-/* ---- map of the segments at the end ---------------------------------------------------------------------------------------------- */
+/* ---- map of the segments at the end
+ * ---------------------------------------------------------------------------------------------- */
 
 struct gm_map_block {
     uint64_t offset, bytes;
@@ -351,7 +369,8 @@ struct gm_segment_map {
     uint64_t rest_bytes; /* of those not listed */
 };
 
-/* ---- all of one device --------------------------------------------------------------------------------------------------------------- */
+/* ---- all of one device
+ * --------------------------------------------------------------------------------------------------------------- */
 
 struct gm_device_timeline {
     struct gm_timeline_books books;

@@ -34,7 +34,7 @@ struct gm_replay_options {
     bool verify, quiet, verbose, salvage;
     enum gm_replay_backend backend;
     const char *alloc_conf, *gpu, *csv, *summary, *json, *trace_out; /* NULL if not given */
-    uint64_t memory, limit;                              /* UINT64_MAX: not given */
+    uint64_t memory, limit;                                          /* UINT64_MAX: not given */
     struct gm_class_changes changes;
 };
 
