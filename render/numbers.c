@@ -113,16 +113,5 @@ char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number)
 
 char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us)
 {
-    const uint64_t s = us / 1000000;
-    if (us < 1000)
-        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 " us", us);
-    else if (s == 0)
-        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%03" PRIu64 " ms", us / 1000, us % 1000);
-    else if (s < 60)
-        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%03" PRIu64 " s", s, us / 1000 % 1000);
-    else if (s < 3600)
-        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-    else
-        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
-    return out;
+    return gm_microseconds_format(out, us);
 }

@@ -2,6 +2,7 @@
 #include "analyze/base/size.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -102,4 +103,20 @@ bool gm_size_parse(const char *text, uint64_t *bytes)
         return false;
     *bytes = total;
     return true;
+}
+
+char *gm_microseconds_format(char out[GM_SIZE_TEXT], uint64_t us)
+{
+    const uint64_t s = us / 1000000;
+    if (us < 1000)
+        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 " us", us);
+    else if (s == 0)
+        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 ".%03" PRIu64 " ms", us / 1000, us % 1000);
+    else if (s < 60)
+        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 ".%03" PRIu64 " s", s, us / 1000 % 1000);
+    else if (s < 3600)
+        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else
+        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+    return out;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Byte sizes as people read and write them. All units are binary, as in PyTorch.
+ * Byte sizes, and times, as people read and write them. All units are binary, as in PyTorch.
  */
 #ifndef GM_BASE_SIZE_H
 #define GM_BASE_SIZE_H
@@ -20,6 +20,9 @@ enum { GM_SIZE_TEXT = 24 };
 char *gm_size_format(char out[GM_SIZE_TEXT], uint64_t bytes);
 /* The same with a leading '+' or '-' (U+002D); 0 is "0 B". Returns out. */
 char *gm_size_format_delta(char out[GM_SIZE_TEXT], int64_t bytes);
+
+/* "950 us", "12.345 ms", "3.210 s", "2 min 5 s", "3 h 20 min". Returns out. */
+char *gm_microseconds_format(char out[GM_SIZE_TEXT], uint64_t us);
 
 /* A size on a command line: a decimal number, a fraction allowed, and an optional unit in any case: bytes (none, B,
  * byte or bytes), K KB KiB, M.., G.., T...; blanks may stand between them. false for anything else, for negative and

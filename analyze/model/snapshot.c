@@ -40,3 +40,15 @@ void gm_snapshot_free(struct gm_snapshot *snapshot)
     gm_snapshot_memory_free(snapshot->memory);
     *snapshot = (struct gm_snapshot){0};
 }
+
+const char *gm_snapshot_alloc_conf(const struct gm_snapshot *s, size_t *length)
+{
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct gm_setting *setting = gm_snapshot_setting(s, keys[i]);
+        if (setting != NULL && setting->type == GM_SETTING_STRING)
+            return gm_string(s, setting->string, length);
+    }
+    *length = 0;
+    return "";
+}

@@ -268,5 +268,7 @@ static inline uint64_t gm_block_requested(const struct gm_blocks *blocks, size_t
 
 /* The setting called `key`, or NULL. */
 const struct gm_setting *gm_snapshot_setting(const struct gm_snapshot *snapshot, const char *key);
+/* The recorded text of PYTORCH_CUDA_ALLOC_CONF (not NUL-terminated); "" if there is none. */
+const char *gm_snapshot_alloc_conf(const struct gm_snapshot *snapshot, size_t *length);
 
 #endif

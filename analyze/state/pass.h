@@ -148,8 +148,7 @@ bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t bl
 const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
 const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment);
 
-/* Settings: the text of PYTORCH_CUDA_ALLOC_CONF ("" if none). */
-const char *gm_alloc_conf(const struct gm_snapshot *s, size_t *length);
+/* Whether the text of PYTORCH_CUDA_ALLOC_CONF names a setting. */
 bool gm_alloc_conf_has(const struct gm_snapshot *s, const char *key);
 
 #endif

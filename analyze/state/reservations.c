@@ -73,7 +73,7 @@ uint64_t gm_large_segment_size(const struct gm_snapshot *s)
 {
     static const char key[] = "large_segment_size_mb";
     size_t n;
-    const char *conf = gm_alloc_conf(s, &n), *end = conf + n;
+    const char *conf = gm_snapshot_alloc_conf(s, &n), *end = conf + n;
     const char *hit = n == 0 ? NULL : memmem(conf, n, key, sizeof key - 1);
     if (hit == NULL)
         return 20 * GM_MIB;

@@ -9,22 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *gm_alloc_conf(const struct gm_snapshot *s, size_t *length)
-{
-    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct gm_setting *setting = gm_snapshot_setting(s, keys[i]);
-        if (setting != NULL && setting->type == GM_SETTING_STRING)
-            return gm_string(s, setting->string, length);
-    }
-    *length = 0;
-    return "";
-}
-
 bool gm_alloc_conf_has(const struct gm_snapshot *s, const char *key)
 {
     size_t n;
-    const char *conf = gm_alloc_conf(s, &n);
+    const char *conf = gm_snapshot_alloc_conf(s, &n);
     return n > 0 && memmem(conf, n, key, strlen(key)) != NULL;
 }
 

@@ -7,18 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *recorded_text(const struct gm_snapshot *s, size_t *length)
-{
-    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct gm_setting *setting = gm_snapshot_setting(s, keys[i]);
-        if (setting != NULL && setting->type == GM_SETTING_STRING)
-            return gm_string(s, setting->string, length);
-    }
-    *length = 0;
-    return "";
-}
-
 /* roundup_power2_divisions.K: the divisions of sizes from K MiB to 2K MiB. */
 static void take_roundup(struct gm_conf *conf, const struct gm_setting *setting)
 {
@@ -35,7 +23,7 @@ static void take_roundup(struct gm_conf *conf, const struct gm_setting *setting)
 enum gm_status gm_settings_recorded(struct gm_conf *conf, const struct gm_snapshot *s, struct gm_error *err)
 {
     size_t length;
-    const char *text = recorded_text(s, &length);
+    const char *text = gm_snapshot_alloc_conf(s, &length);
     *conf = gm_conf_default();
     enum gm_status status = gm_conf_parse(conf, text, length, err);
     const struct gm_setting *split = gm_snapshot_setting(s, "max_split_size");
