@@ -47,6 +47,17 @@ char *gm_size_format_delta(char out[GM_SIZE_TEXT], int64_t bytes)
     return out;
 }
 
+char *gm_size_format_change(char out[GM_SIZE_CHANGE_TEXT], uint64_t from, uint64_t to)
+{
+    char before[GM_SIZE_TEXT], after[GM_SIZE_TEXT];
+    char *unit = strchr(gm_size_format(before, from), ' ');
+    const char *other = strchr(gm_size_format(after, to), ' ');
+    if (unit != NULL && other != NULL && strcmp(unit, other) == 0)
+        *unit = '\0';
+    snprintf(out, GM_SIZE_CHANGE_TEXT, "%s -> %s", before, after);
+    return out;
+}
+
 __extension__ typedef unsigned __int128 gm_u128;
 
 static bool parse_unit(const char *s, unsigned *shift)

@@ -20,6 +20,9 @@ enum { GM_SIZE_TEXT = 24 };
 char *gm_size_format(char out[GM_SIZE_TEXT], uint64_t bytes);
 /* The same with a leading '+' or '-' (U+002D); 0 is "0 B". Returns out. */
 char *gm_size_format_delta(char out[GM_SIZE_TEXT], int64_t bytes);
+/* "56.91 -> 51.70 GiB"; both units where they differ. Returns out. */
+enum { GM_SIZE_CHANGE_TEXT = 2 * GM_SIZE_TEXT + 4 };
+char *gm_size_format_change(char out[GM_SIZE_CHANGE_TEXT], uint64_t from, uint64_t to);
 
 /* "950 us", "12.345 ms", "3.210 s", "2 min 5 s", "3 h 20 min". Returns out. */
 char *gm_microseconds_format(char out[GM_SIZE_TEXT], uint64_t us);

@@ -10,9 +10,8 @@
 #include "analyze/cli/options.h"
 #include "analyze/cli/outcome.h"
 #include "analyze/cli/pool.h"
+#include "analyze/cli/rules_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,42 +92,6 @@ static const struct gm_program program = {
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-enum { GM_RULES_LIMIT = 1 << 20 }; /* bytes of a rules file, as the parser has it; the built-in one has about 26,000 */
-
-static enum gm_status read_rules_file(struct gm_text *text, const char *path, struct gm_error *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot open: %s", path, strerror(errno));
-    enum gm_status status = GM_OK;
-    char part[16384];
-    ssize_t n;
-    while (status == GM_OK && (n = read(fd, part, sizeof part)) != 0) {
-        if (n > 0)
-            gm_text_add_bytes(text, part, (size_t)n);
-        else if (errno != EINTR)
-            status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot read: %s", path, strerror(errno));
-        if (text->length > GM_RULES_LIMIT)
-            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: category rules of more than 1 MiB", path);
-        else if (text->failed)
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    }
-    close(fd);
-    return status;
-}
-
-static enum gm_status load_rules(struct gm_category_rules **rules, const char *path, struct gm_error *err)
-{
-    if (path == NULL)
-        return gm_category_rules_default(rules, err);
-    struct gm_text text = {0};
-    enum gm_status status = read_rules_file(&text, path, err);
-    if (status == GM_OK)
-        status = gm_category_rules_parse(rules, text.length == 0 ? "" : text.data, text.length, path, err);
-    gm_text_free(&text);
-    return status;
-}
-
 static int64_t cpu_count(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -186,7 +149,7 @@ static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_
         if (context->fonts == NULL)
             return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
-    enum gm_status status = load_rules(&context->rules, options->categories, err);
+    enum gm_status status = gm_rules_load(&context->rules, options->categories, err);
     if (status != GM_OK)
         return status;
     struct gm_job *jobs = calloc(count, sizeof *jobs);

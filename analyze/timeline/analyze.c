@@ -43,6 +43,7 @@ static void free_pass(struct gm_trace_pass *pass)
     gm_watch_free(pass->watch);
     gm_history_free(&pass->history);
     free(pass->phase);
+    free(pass->kept_steps);
     free(pass->step);
     free(pass->category);
     free(pass->role);

@@ -6,28 +6,15 @@
 
 #include <stdlib.h>
 
-/* Steps as ranges of events, as many as the report lists. */
-static bool keep_steps(struct gm_kept_device *kept, const struct gm_trace_pass *pass)
-{
-    const struct gm_steps *steps = &pass->out->steps;
-    kept->steps = malloc((steps->row_count + 1) * sizeof *kept->steps);
-    if (kept->steps == NULL)
-        return false;
-    for (size_t i = 0; i < steps->row_count; i++) {
-        const struct gm_step_row *row = &steps->rows[i];
-        kept->steps[kept->step_count++] =
-            (struct gm_kept_step){row->number, (uint32_t)row->first_event, (uint32_t)row->last_event};
-    }
-    return true;
-}
-
 bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count)
 {
     *kept = (struct gm_kept){.v = calloc(count + 1, sizeof *kept->v), .count = count};
     bool ok = kept->v != NULL;
     for (size_t d = 0; ok && d < count; d++) {
         struct gm_kept_device *device = &kept->v[d];
-        ok = keep_steps(device, &passes[d]);
+        device->steps = passes[d].kept_steps;
+        device->step_count = passes[d].kept_step_count;
+        passes[d].kept_steps = NULL;
         device->history = passes[d].history;
         device->category = passes[d].category;
         device->role = passes[d].role;

@@ -30,7 +30,9 @@ struct gm_trace_pass {
     struct gm_watch *watch;
 
     struct gm_step_work *step_work; /* between gm_trace_find_steps and gm_trace_steps */
-    uint8_t *phase;     /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
+    uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
+    struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
+    size_t kept_step_count;
     uint32_t *step;     /* [history.count] index in out->steps.rows, GM_NEVER between steps; NULL: no steps */
     uint16_t *category; /* [history.allocation_count] of options->rules */
     uint8_t *role;      /* [history.allocation_count], from roles.c: index in its table */

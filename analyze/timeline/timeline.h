@@ -35,7 +35,8 @@ struct gm_kept_device {
     struct gm_kept_step {
         uint64_t number;
         uint32_t first, last; /* events */
-    } * steps;
+        bool is_partial;      /* an end of the trace cuts it off */
+    } * steps;                /* all of them, in order, disjoint */
     size_t step_count;
 };
 struct gm_kept { /* one for each device of the report, in its order; zero-initialise */

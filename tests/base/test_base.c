@@ -82,6 +82,16 @@ static void test_size_format_delta(void **state)
     assert_string_equal(gm_size_format_delta(out, INT64_MIN), "-8.00 EiB");
 }
 
+static void test_size_format_change(void **state)
+{
+    (void)state;
+    char out[GM_SIZE_CHANGE_TEXT];
+    assert_string_equal(gm_size_format_change(out, 3 * GM_GIB, 2 * GM_GIB), "3.00 -> 2.00 GiB");
+    assert_string_equal(gm_size_format_change(out, GM_GIB, 1023 * GM_MIB), "1.00 GiB -> 1023.0 MiB");
+    assert_string_equal(gm_size_format_change(out, 0, 5), "0 -> 5 B");
+    assert_string_equal(gm_size_format_change(out, UINT64_MAX, UINT64_MAX), "16.00 -> 16.00 EiB");
+}
+
 static void assert_parses(const char *text, uint64_t expected)
 {
     uint64_t bytes = 42;
@@ -343,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_size_format),
                                        cmocka_unit_test(test_size_format_everywhere),
                                        cmocka_unit_test(test_size_format_delta),
+                                       cmocka_unit_test(test_size_format_change),
                                        cmocka_unit_test(test_size_parse),
                                        cmocka_unit_test(test_utf8_decode_all),
                                        cmocka_unit_test(test_utf8_decode_refuses),

@@ -97,7 +97,8 @@ bool gm_history_reconstruct(struct gm_history *history, const struct gm_watcher 
 void gm_history_free(struct gm_history *history);
 
 /* The segments at moment 0, each one free block, in *space (zero-initialised; the caller frees it). Streams are
- * gm_stream_id, pools are indices in h->pools. false: no memory. */
+ * gm_stream_id, pools are indices in h->pools. Several threads may ask at once if h->is_reconstructed. false: no
+ * memory. */
 bool gm_history_segments_at_start(struct gm_history *history, struct gm_space *space);
 
 /* Where allocation `a` came from. */

@@ -81,8 +81,14 @@ uint8_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
     if (id != 0)
         return gm_telling_pool(t, s->pools[id].first, s->pools[id].second, is_small);
     if (final != UINT32_MAX && s->segments.stream[final].v == gm_rare_at(&s->events.stream, row) &&
-        (s->segments.is_expandable[final] == GM_TRUE) == is_map)
-        return gm_telling_pool_of_segment(t, final);
+        (s->segments.is_expandable[final] == GM_TRUE) == is_map) {
+        uint8_t pool = gm_telling_pool_of_segment(t, final);
+        /* A segment of another size was another one, gone by the end: its kind is its own, only the pool's id is likely
+         * the same. */
+        if (is_map || s->segments.total_size[final] == s->events.size[row])
+            return pool;
+        return gm_telling_pool(t, t->h->pools[pool].id_first, t->h->pools[pool].id_second, is_small);
+    }
     return gm_telling_pool(t, 0, 0, is_small);
 }
 
@@ -450,14 +456,17 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
 
 bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
 {
-    struct gm_telling t = {.h = h};
-    struct gm_timeline_books books = h->books; /* what does not fit has been counted before */
-    struct gm_disagreement kept[sizeof h->disagreements / sizeof *h->disagreements];
-    memcpy(kept, h->disagreements, sizeof kept);
-    t.rules = gm_history_rules(h->snapshot);
-    bool ok = list_finals(&t) && gm_telling_segments(&t);
-    memcpy(h->disagreements, kept, sizeof kept);
-    h->books = books;
+    struct gm_history scratch = *h; /* what does not fit has been counted before; several threads may ask at once */
+    struct gm_telling t = {.h = &scratch, .rules = gm_history_rules(h->snapshot)};
+    size_t n = h->snapshot->segments.count;
+    scratch.final_pool = calloc(n + 1, 1);
+    bool ok = scratch.final_pool != NULL && list_finals(&t) && gm_telling_segments(&t);
+    if (ok && scratch.pool_count > h->pool_count) { /* only if the reconstruction did not get as far as this */
+        memcpy(h->pools, scratch.pools, sizeof h->pools);
+        memcpy(h->final_pool, scratch.final_pool, n);
+        h->pool_count = scratch.pool_count;
+    }
+    free(scratch.final_pool);
     free(t.finals);
     *space = t.space;
     return ok;

@@ -38,6 +38,19 @@ bool gm_trace_find_steps(struct gm_trace_pass *pass)
     return gm_step_ranges(w) && gm_step_spans(w) && gm_step_phases(w);
 }
 
+/* For those who go on from there: a report lists some of many steps, they need all. */
+static bool keep_spans(struct gm_trace_pass *pass)
+{
+    const struct gm_step_work *w = pass->step_work;
+    pass->kept_steps = malloc((w->spans.n + 1) * sizeof *pass->kept_steps);
+    for (size_t i = 0; pass->kept_steps != NULL && i < w->spans.n; i++) {
+        const struct gm_span *span = &w->spans.v[i];
+        pass->kept_steps[pass->kept_step_count++] =
+            (struct gm_kept_step){span->number, span->first, span->last, span->fraction < 1};
+    }
+    return pass->kept_steps != NULL;
+}
+
 bool gm_trace_steps(struct gm_trace_pass *pass)
 {
     struct gm_step_work *w = pass->step_work;
@@ -51,7 +64,7 @@ bool gm_trace_steps(struct gm_trace_pass *pass)
         out->period_events = w->period_events;
         out->certainty = w->certainty;
     }
-    ok = ok && gm_step_bands(w) && gm_step_pattern(w);
+    ok = ok && gm_step_bands(w) && gm_step_pattern(w) && (pass->options->keep == NULL || keep_spans(pass));
     gm_trace_forget_steps(pass);
     return ok;
 }

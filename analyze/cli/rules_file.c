@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/rules_file.h"
+
+#include "analyze/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GM_RULES_MOST = 1 << 20 }; /* bytes, as the parser has it */
+
+static enum gm_status read_file(struct gm_text *text, const char *path, struct gm_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot open: %s", path, strerror(errno));
+    enum gm_status status = GM_OK;
+    char part[16384];
+    ssize_t n;
+    while (status == GM_OK && (n = read(fd, part, sizeof part)) != 0) {
+        if (n > 0)
+            gm_text_add_bytes(text, part, (size_t)n);
+        else if (errno != EINTR)
+            status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot read: %s", path, strerror(errno));
+        if (text->length > GM_RULES_MOST)
+            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: category rules of more than 1 MiB", path);
+        else if (text->failed)
+            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    close(fd);
+    return status;
+}
+
+enum gm_status gm_rules_load(struct gm_category_rules **rules, const char *path, struct gm_error *err)
+{
+    if (path == NULL)
+        return gm_category_rules_default(rules, err);
+    struct gm_text text = {0};
+    enum gm_status status = read_file(&text, path, err);
+    if (status == GM_OK)
+        status = gm_category_rules_parse(rules, text.length == 0 ? "" : text.data, text.length, path, err);
+    gm_text_free(&text);
+    return status;
+}
