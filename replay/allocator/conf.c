@@ -3,6 +3,8 @@
 
 #include "analyze/base/size.h"
 
+#include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,7 @@ struct gm_conf gm_conf_default(void)
 /* ---- tokens -------------------------------------------------------------------------------------------------------
  */
 
-enum { TOKEN = 64, TOKENS = 256 };
+enum { TOKEN = 64, TOKENS = 256, MOST_LARGE_MIB = 1 << 20 };
 
 /* A word, or one of , : [ ] */
 struct token {
@@ -29,7 +31,6 @@ struct parser {
     size_t count, at;
     struct gm_conf conf; /* what has been read so far */
     uint64_t large_mib;
-    bool has_max_non_split;
     struct gm_error *err;
 };
 
@@ -49,6 +50,8 @@ static enum gm_status split(struct parser *p, const char *text, size_t length)
     for (size_t i = 0; i < length; i++) {
         if (is_blank(text[i]))
             continue;
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return gm_fail(p->err, GM_E_USAGE, i, "allocator settings: a control character");
         bool is_new = is_mark(text[i]) || n == 0;
         if (is_new && p->count == TOKENS)
             return gm_fail(p->err, GM_E_USAGE, i, "allocator settings: more than %d words", TOKENS);
@@ -89,6 +92,7 @@ static enum gm_status complain(const struct parser *p, const char *key, const ch
 static enum gm_status read_integer(struct parser *p, const char *key, uint64_t *value)
 {
     const char *s = peek(p)->text;
+    s += *s == '+';
     if (*s < '0' || *s > '9')
         return complain(p, key, "expects a whole number");
     *value = 0;
@@ -103,17 +107,13 @@ static enum gm_status read_integer(struct parser *p, const char *key, uint64_t *
 
 static enum gm_status read_real(struct parser *p, const char *key, double *value)
 {
-    /* strtod's decimal point depends on the locale: read by hand. */
-    const char *s = peek(p)->text;
-    double unit = 1;
-    bool has_digit = false;
-    *value = 0;
-    for (; *s >= '0' && *s <= '9'; s++, has_digit = true)
-        *value = *value * 10 + (*s - '0');
-    if (*s == '.')
-        for (s++; *s >= '0' && *s <= '9'; s++, has_digit = true)
-            *value += (*s - '0') * (unit /= 10);
-    if (!has_digit)
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); /* a point is a point everywhere */
+    if (plain == (locale_t)0)
+        return gm_fail(p->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    char *end;
+    *value = strtod_l(peek(p)->text, &end, plain) + 0.0; /* -0 is 0 */
+    freelocale(plain);
+    if (end == peek(p)->text || !isfinite(*value))
         return complain(p, key, "expects a number");
     p->at++;
     return GM_OK;
@@ -214,7 +214,8 @@ static enum gm_status read_mib_at_least_large(struct parser *p, const char *key,
                         "must not be smaller than the large segment size (20 MiB unless large_segment_size_mb "
                         "says otherwise)");
     }
-    *bytes = mib > UINT64_MAX / GM_MIB ? UINT64_MAX : mib * GM_MIB;
+    const uint64_t most = UINT64_MAX / GM_MIB;
+    *bytes = (mib < most ? mib : most) * GM_MIB;
     return GM_OK;
 }
 
@@ -225,7 +226,6 @@ static enum gm_status key_max_split(struct parser *p, const char *key)
 
 static enum gm_status key_max_non_split(struct parser *p, const char *key)
 {
-    p->has_max_non_split = true;
     return read_mib_at_least_large(p, key, &p->conf.max_non_split_rounding);
 }
 
@@ -236,9 +236,9 @@ static enum gm_status key_large_segment(struct parser *p, const char *key)
     enum gm_status status = read_integer(p, key, &mib);
     if (status != GM_OK)
         return status;
-    if (mib <= 10 || mib > 1 << 20) {
+    if (mib <= 10 || mib > MOST_LARGE_MIB) {
         p->at = at;
-        return complain(p, key, "must be more than 10 MiB");
+        return complain(p, key, mib <= 10 ? "must be more than 10 MiB" : "is larger than any device");
     }
     p->conf.rules.large_segment = mib * GM_MIB;
     return GM_OK;
@@ -272,7 +272,7 @@ static enum gm_status key_fraction(struct parser *p, const char *key)
 {
     size_t at = p->at;
     enum gm_status status = read_real(p, key, &p->conf.memory_fraction);
-    if (status == GM_OK && p->conf.memory_fraction > 1) {
+    if (status == GM_OK && !(p->conf.memory_fraction >= 0 && p->conf.memory_fraction <= 1)) {
         p->at = at;
         return complain(p, key, "must be from 0 to 1");
     }
@@ -328,10 +328,54 @@ static enum gm_status key_positive(struct parser *p, const char *key)
     return status;
 }
 
+static enum gm_status key_lock(struct parser *p, const char *key)
+{
+    return read_bool(p, key, &p->conf.releases_lock);
+}
+
+static enum gm_status key_bypass(struct parser *p, const char *key)
+{
+    uint64_t mib = 0;
+    size_t at = p->at;
+    enum gm_status status = read_integer(p, key, &mib);
+    if (status == GM_OK && mib == 0) {
+        p->at = at;
+        return complain(p, key, "must be more than 0");
+    }
+    const uint64_t most = UINT64_MAX / GM_MIB;
+    if (status == GM_OK)
+        p->conf.rules.roundup_bypass = (mib < most ? mib : most) * GM_MIB;
+    return status;
+}
+
 static enum gm_status key_any(struct parser *p, const char *key)
 {
-    if (peek(p)->text[0] == '\0')
+    if (p->at == p->count || is_mark(peek(p)->text[0]))
         return complain(p, key, "expects a value");
+    p->at++;
+    return GM_OK;
+}
+
+/* [name:value,...]: PyTorch lets bad values pass. */
+static enum gm_status key_any_list(struct parser *p, const char *key)
+{
+    if (!is(peek(p), "["))
+        return complain(p, key, "expects a list");
+    p->at++;
+    while (!is(peek(p), "]")) {
+        enum gm_status status = key_any(p, key);
+        if (status == GM_OK && !is(peek(p), ":"))
+            status = complain(p, key, "expects ':' between a name and its value");
+        p->at += status == GM_OK;
+        if (status == GM_OK)
+            status = key_any(p, key);
+        if (status != GM_OK)
+            return status;
+        if (is(peek(p), ","))
+            p->at++;
+        else if (!is(peek(p), "]"))
+            return complain(p, key, "expects ',' or ']'");
+    }
     p->at++;
     return GM_OK;
 }
@@ -349,8 +393,8 @@ static const struct {
     {"expandable_segments", key_expandable},
     {"throw_on_cudamalloc_oom", key_throw},
     {"backend", key_backend},
-    {"release_lock_on_cudamalloc", key_ignored_bool},
-    {"release_lock_on_hipmalloc", key_ignored_bool},
+    {"release_lock_on_cudamalloc", key_lock},
+    {"release_lock_on_hipmalloc", key_lock},
     {"graph_capture_record_stream_reuse", key_ignored_bool},
     {"pinned_use_cuda_host_register", key_ignored_bool},
     {"pinned_use_hip_host_register", key_ignored_bool},
@@ -359,7 +403,8 @@ static const struct {
     {"pinned_num_register_threads", key_threads},
     {"pinned_reserve_segment_size_mb", key_positive},
     {"expandable_segments_reserve", key_any},
-    {"roundup_bypass_threshold_mb", key_positive},
+    {"expandable_segments_reserve_by_class", key_any_list},
+    {"roundup_bypass_threshold_mb", key_bypass}, /* 1.13 and 2.0 */
 };
 
 static enum gm_status read_pair(struct parser *p)
@@ -377,21 +422,20 @@ static enum gm_status read_pair(struct parser *p)
     return keys[k].read(p, keys[k].key);
 }
 
-/* large_segment_size_mb bounds other keys wherever it stands, so it is read first. */
+/* large_segment_size_mb bounds other keys wherever it stands, so it is read first; the last one counts. */
 static enum gm_status read_large_first(struct parser *p)
 {
-    p->large_mib = p->conf.rules.large_segment / GM_MIB;
-    for (p->at = 0; p->at + 2 < p->count + 1; p->at++) {
-        if (!is(peek(p), "large_segment_size_mb"))
-            continue;
-        enum gm_status status = read_pair(p);
+    for (p->at = 0; p->at < p->count;) {
+        enum gm_status status = GM_OK;
+        if (is(peek(p), "large_segment_size_mb"))
+            status = read_pair(p);
+        else
+            p->at++;
         if (status != GM_OK)
             return status;
-        p->large_mib = p->conf.rules.large_segment / GM_MIB;
-        break;
     }
-    if (!p->has_max_non_split)
-        p->conf.max_non_split_rounding = p->conf.rules.large_segment;
+    p->large_mib = p->conf.rules.large_segment / GM_MIB;
+    p->conf.max_non_split_rounding = p->conf.rules.large_segment;
     p->at = 0;
     return GM_OK;
 }
@@ -403,17 +447,17 @@ enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t leng
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     p->conf = *conf;
     p->err = err;
+    p->conf.rules.max_split = UINT64_MAX;
+    p->conf.gc_threshold = 0;
+    memset(p->conf.rules.roundup, 0, sizeof p->conf.rules.roundup);
     enum gm_status status = split(p, text, length);
     if (status == GM_OK)
         status = read_large_first(p);
     while (status == GM_OK && p->at < p->count) {
-        if (is(peek(p), ",")) { /* PyTorch lets empty entries pass */
-            p->at++;
-            continue;
-        }
         status = read_pair(p);
         if (status == GM_OK && p->at < p->count && !is(peek(p), ","))
             status = complain(p, "after a value", "expects ','");
+        p->at++; /* one at the end is let pass */
     }
     if (status == GM_OK)
         *conf = p->conf;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The allocator's settings, and the text of PYTORCH_ALLOC_CONF: "key:value,key:value", list values as [a:b,c:d]. The
- * keys, their ranges and what they reject are PyTorch's (c10/core/AllocatorConfig.cpp, 2.10 and later).
+ * keys, their ranges and what they reject are PyTorch's (c10/core/AllocatorConfig.cpp, 2.10 and later), but ':' and ','
+ * must be where they belong, as up to 2.9 (2.10 takes any word for them).
  */
 #ifndef GM_REPLAY_CONF_H
 #define GM_REPLAY_CONF_H
 
 #include "analyze/base/error.h"
+#include "analyze/base/text.h"
 #include "replay/space/rules.h"
 
 #include <stdbool.h>
@@ -21,13 +23,20 @@ struct gm_conf {
     double gc_threshold;             /* 0: off */
     double memory_fraction;          /* of the device; 1: no limit */
     bool expandable_segments;
-    bool throw_on_oom; /* throw_on_cudamalloc_oom */
+    bool throw_on_oom;  /* throw_on_cudamalloc_oom */
+    bool releases_lock; /* release_lock_on_cudamalloc: other threads' events may come before a growth's */
     enum gm_backend backend;
 };
 struct gm_conf gm_conf_default(void);
 
-/* Changes *conf by text[0..length). Keys that have no influence on where blocks go (pinned_*, release_lock_...) are
+/* Changes *conf by text[0..length), as PyTorch does it also while it runs: max_split_size_mb,
+ * max_non_split_rounding_mb, roundup_power2_divisions and garbage_collection_threshold go back to their defaults unless
+ * they are named, the others stay as they are. Keys that have no influence on where blocks go (pinned_*, ...) are
  * checked and otherwise ignored. GM_E_USAGE with PyTorch's reason in our words; *conf is then unchanged. */
 enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_error *err);
+/* The text of *conf: what differs from the defaults, nothing if nothing does. Read again it gives the same settings. */
+void gm_conf_text(struct gm_text *out, const struct gm_conf *conf);
+/* Whether two settings let the allocator do the same. */
+bool gm_conf_equal(const struct gm_conf *a, const struct gm_conf *b);
 
 #endif

@@ -181,7 +181,11 @@ enum gm_space_status gm_expandable_add(struct gm_allocator *a, uint8_t pool, uin
     }
     enum gm_space_status status = gm_space_map(&a->space, address, size, stream, pool, true);
     if (status == GM_SPACE_OK) {
+        const struct gm_reservation_row *r = a->keeps_objects ? gm_reservation_of(a, address) : NULL;
         gm_enter_free(a, gm_space_free_at(&a->space, start));
+        gm_mark_grown(a, gm_space_free_at(&a->space, start), r != NULL && r->address == address);
+        if (a->keeps_objects && joins[0])
+            a->grown_by.v[gm_space_free_at(&a->space, start)] = a->grown_by.v[around[0]];
         return status;
     }
     for (int i = 0; i < 2; i++)
@@ -202,9 +206,8 @@ static bool map(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t 
         a->has_failed |= status == GM_SPACE_CONFLICT;
         return false;
     }
-    a->total += size;
+    gm_count_reserved(a, pool, (int64_t)size);
     a->stats.num_device_alloc++;
-    gm_stats_add(a->stats.reserved_bytes, a->pools.v[pool].is_small, (int64_t)size);
     gm_put(a, GM_EVENT_SEGMENT_MAP, address, size, stream, pool, GM_SPACE_NONE);
     return true;
 }
@@ -251,6 +254,13 @@ static void drop_empty(struct gm_allocator *a, struct gm_reservation_row *r)
     memmove(r, r + 1, (a->reservations.n - at) * sizeof *r);
 }
 
+/* What is left before or after unmapped pages is a new object. */
+static void enter_piece(struct gm_allocator *a, uint32_t block)
+{
+    gm_enter_free(a, block);
+    gm_mark_grown(a, block, false);
+}
+
 bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t from, uint64_t to)
 {
     struct gm_space_block b = *gm_block(a, block);
@@ -263,12 +273,11 @@ bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t 
         return false;
     }
     if (from > b.address)
-        gm_enter_free(a, gm_space_free_at(&a->space, b.address));
+        enter_piece(a, gm_space_free_at(&a->space, b.address));
     if (to < b.address + b.size)
-        gm_enter_free(a, gm_space_free_at(&a->space, to));
-    a->total -= to - from;
+        enter_piece(a, gm_space_free_at(&a->space, to));
+    gm_count_reserved(a, b.pool, -(int64_t)(to - from));
     a->stats.num_device_free++;
-    gm_stats_add(a->stats.reserved_bytes, a->pools.v[b.pool].is_small, -(int64_t)(to - from));
     gm_put(a, GM_EVENT_SEGMENT_UNMAP, from, to - from, b.stream, b.pool, GM_SPACE_NONE);
     struct gm_reservation_row *r = gm_reservation_of(a, from);
     if (r != NULL)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to replay/allocator: what allocator.c, expandable.c and release.c share.
+ * Private to the files of replay/allocator.
  */
 #ifndef GM_REPLAY_ALLOCATOR_PRIVATE_H
 #define GM_REPLAY_ALLOCATOR_PRIVATE_H
 
 #include "replay/allocator/allocator.h"
+#include "replay/allocator/profile.h"
 
 static inline struct gm_space_block *gm_block(struct gm_allocator *a, uint32_t block)
 {
@@ -24,6 +25,16 @@ static inline void gm_put(struct gm_allocator *a, enum gm_allocator_event event,
         a->sink->put(a->sink->self, event, address, size, stream, pool, owner);
 }
 
+/* Marks a free block that was got from the device, with what it was joined with, as a new object. */
+static inline void gm_mark_grown(struct gm_allocator *a, uint32_t block, bool is_first)
+{
+    if (!a->keeps_objects || block >= a->grown_by.n)
+        return;
+    bool is_unknown = a->origin == GM_ORIGIN_UNKNOWN;
+    a->requested.v[block] = is_unknown ? UINT64_MAX : 0;
+    a->grown_by.v[block] = is_first || is_unknown ? a->origin : GM_ORIGIN_NONE;
+}
+
 static inline uint64_t gm_round_up(uint64_t n, uint64_t to)
 {
     return (n + to - 1) / to * to;
@@ -32,6 +43,14 @@ static inline uint64_t gm_round_up(uint64_t n, uint64_t to)
 static inline uint64_t gm_page_of(const struct gm_allocator *a, uint8_t pool)
 {
     return a->pools.v[pool].is_small ? GM_SMALL_SEGMENT : a->conf.rules.large_segment;
+}
+
+/* Bytes came from the device, or went back to it. */
+static inline void gm_count_reserved(struct gm_allocator *a, uint8_t pool, int64_t bytes)
+{
+    a->total += (uint64_t)bytes;
+    a->pools.v[pool].reserved += (uint64_t)bytes;
+    gm_stats_add(a->stats.reserved_bytes, a->pools.v[pool].is_small, bytes);
 }
 
 struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint8_t pool, uint32_t stream);
@@ -52,6 +71,8 @@ bool gm_allocator_bins(struct gm_allocator *a, uint8_t pool, struct gm_bin_list 
 /* Free blocks into and out of their set. */
 void gm_enter_free(struct gm_allocator *a, uint32_t block);
 void gm_leave_free(struct gm_allocator *a, uint32_t block);
+/* Room for what is known of the blocks that the next operation makes; false: no memory. */
+bool gm_make_block_room(struct gm_allocator *a);
 /* What happened to the device's answer: true if it gave what was asked for. */
 bool gm_device_gave(struct gm_allocator *a, enum gm_device_status status);
 
@@ -60,6 +81,18 @@ static inline bool gm_is_waiting(const struct gm_allocator *a, const struct gm_p
 {
     return a->space.blocks.v[row->block].use == GM_SPACE_PENDING && a->freed_by.v[row->block] == row->serial;
 }
+
+/* malloc.c */
+/* Counts a block that was just taken. pieces, bytes: what it changed of the free parts of split segments. */
+void gm_count_alloc(struct gm_allocator *a, uint32_t block, uint64_t requested, int64_t pieces, int64_t bytes);
+
+/* uses.c */
+/* Completes the frees that need not wait any more. All: waits for the others. */
+void gm_uses_poll(struct gm_allocator *a);
+void gm_uses_wait_all(struct gm_allocator *a);
+/* Forgets the events of a block that is waited for on its own. */
+void gm_uses_wait(struct gm_allocator *a, uint32_t block);
+void gm_uses_free(struct gm_uses *uses);
 
 /* expandable.c */
 /* Bytes that an expandable free block could reach without leaving its reservation: its own and the unmapped ones after

@@ -19,10 +19,9 @@ void gm_release_segment(struct gm_allocator *a, uint32_t block)
         a->has_failed = true;
         return;
     }
-    a->total -= b.size;
+    gm_count_reserved(a, b.pool, -(int64_t)b.size);
     a->stats.num_device_free++;
     gm_stats_add(a->stats.segment, is_small, -1);
-    gm_stats_add(a->stats.reserved_bytes, is_small, -(int64_t)b.size);
     if (b.size >= a->conf.rules.max_split)
         gm_stat_add(&a->stats.oversize_segments, -1);
 }
@@ -68,10 +67,12 @@ static void release_pool(struct gm_allocator *a, uint8_t pool)
     free(expandable.v);
 }
 
-/* Waits for every block that is pending, in the order of their frees. */
+/* Waits for every block that is pending: those with recorded uses (uses.h), then the others in the order of their
+ * frees. */
 static void complete_pending(struct gm_allocator *a)
 {
     a->stats.num_sync_all_streams++;
+    gm_uses_wait_all(a);
     struct pending GM_VEC(struct gm_pending_row);
     struct pending waiting = {a->pending.v, a->pending.n, a->pending.capacity};
     a->pending.v = NULL;
@@ -87,18 +88,56 @@ static bool is_default(const struct gm_allocator_pool *p)
     return p->id_first == 0 && p->id_second == 0;
 }
 
-void gm_release_cached(struct gm_allocator *a)
+/* A private pool that nobody uses any more: small, then large. */
+static void release_private(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
 {
-    complete_pending(a);
-    /* The default pools: large, then small. Private ones that nobody uses any more: small, then large. */
-    for (int is_small = 0; is_small < 2; is_small++)
-        for (size_t p = 0; p < a->pools.n; p++)
-            if (is_default(&a->pools.v[p]) && a->pools.v[p].is_small == is_small)
-                release_pool(a, (uint8_t)p);
     for (int is_small = 1; is_small >= 0; is_small--)
         for (size_t p = 0; p < a->pools.n; p++)
-            if (!is_default(&a->pools.v[p]) && a->pools.v[p].is_freeable && a->pools.v[p].is_small == is_small)
+            if (a->pools.v[p].id_first == id_first && a->pools.v[p].id_second == id_second &&
+                a->pools.v[p].is_freeable && a->pools.v[p].is_small == is_small)
                 release_pool(a, (uint8_t)p);
+}
+
+/* The first pool of each id stands for it. */
+static bool is_first_of_id(const struct gm_allocator *a, size_t p)
+{
+    for (size_t i = 0; i < p; i++)
+        if (a->pools.v[i].id_first == a->pools.v[p].id_first && a->pools.v[i].id_second == a->pools.v[p].id_second)
+            return false;
+    return true;
+}
+
+void gm_release_cached(struct gm_allocator *a)
+{
+    if (a->routings == 0) {
+        complete_pending(a);
+        for (int is_small = 0; is_small < 2; is_small++) /* large, then small */
+            for (size_t p = 0; p < a->pools.n; p++)
+                if (is_default(&a->pools.v[p]) && a->pools.v[p].is_small == is_small)
+                    release_pool(a, (uint8_t)p);
+    }
+    for (size_t p = 0; p < a->pools.n; p++)
+        if (!is_default(&a->pools.v[p]) && is_first_of_id(a, p))
+            release_private(a, a->pools.v[p].id_first, a->pools.v[p].id_second);
+}
+
+void gm_allocator_empty_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+{
+    struct blocks waiting = {0};
+    if (id_first == 0 && id_second == 0)
+        return;
+    for (size_t i = 0; i < a->pending.n; i++) {
+        const struct gm_allocator_pool *p = &a->pools.v[gm_block(a, a->pending.v[i].block)->pool];
+        if (gm_is_waiting(a, &a->pending.v[i]) && p->id_first == id_first && p->id_second == id_second &&
+            p->is_freeable)
+            a->has_no_memory |= !GM_VEC_PUSH(&waiting, a->pending.v[i].block);
+    }
+    for (size_t i = 0; i < waiting.n; i++) {
+        gm_uses_wait(a, waiting.v[i]);
+        gm_allocator_free_completed(a, waiting.v[i]);
+    }
+    free(waiting.v);
+    release_private(a, id_first, id_second);
 }
 
 /* A part of a segment can be that large if expandable_segments was on for a while: PyTorch does not expect that, and

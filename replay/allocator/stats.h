@@ -29,6 +29,7 @@ struct gm_stats {
 #undef X
     struct gm_stat oversize_allocations, oversize_segments;
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
+    int64_t max_split_size; /* as it was when the allocator was made; -1: unlimited */
 };
 
 /* Sums of a lying file's sizes may pass 63 bits; they wrap then. */

@@ -15,10 +15,9 @@ static void add_gib(struct gm_text *out, uint64_t bytes)
     gm_text_printf(out, ",%" PRIu64 ".%03u", thousandths / 1000, (unsigned)(thousandths % 1000));
 }
 
-/* The time of the last event before `end`, as in 2026-01-31T12:00:00.123456Z; empty without times. */
-static void add_time(struct gm_text *out, const struct gm_history *h, uint32_t end)
+/* As in 2026-01-31T12:00:00.123456Z; empty without times. */
+static void add_time(struct gm_text *out, uint64_t us)
 {
-    uint64_t us = end == 0 ? gm_history_time(h, 0) : gm_history_time(h, end - 1);
     time_t seconds = (time_t)(us / 1000000);
     struct tm utc;
     char text[32];
@@ -28,26 +27,36 @@ static void add_time(struct gm_text *out, const struct gm_history *h, uint32_t e
     gm_text_printf(out, "%s.%06uZ", text, (unsigned)(us % 1000000));
 }
 
+/* Without --members the member is the device. */
+static void add_row(struct gm_text *out, const struct gm_replay_device *device, const struct gm_history *h, size_t i)
+{
+    const struct gm_whatif_part *part = &device->parts[i];
+    const struct gm_replay_repetition *r = &device->repetition;
+    bool is_step = i > 0 && i + 1 < device->part_count;
+    uint64_t member = i == 0 ? 1 : is_step && r->is_used ? (i - 1) / r->steps + 1 : r->members;
+    uint64_t number = !is_step ? 0 : r->is_used ? (i - 1) % r->steps + 1 : device->part_number[i];
+    add_time(out, gm_replay_part_time(device, h, i));
+    if (r->members > 0)
+        gm_text_printf(out, ",%" PRIu64 ",", member);
+    else
+        gm_text_printf(out, ",%" PRId64 ",", h->device);
+    if (is_step)
+        gm_text_printf(out, "%" PRIu64, number);
+    else
+        gm_text_add(out, i == 0 ? "init" : "final");
+    add_gib(out, part->peak_allocated);
+    add_gib(out, part->peak_reserved);
+    add_gib(out, part->allocated_at_end);
+    gm_text_add_char(out, '\n');
+}
+
 void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run)
 {
     gm_text_add(out, "timestamp,member,step,allocated_GB,reserved_GB,current_GB\n");
     for (size_t d = 0; d < run->device_count; d++) {
         const struct gm_replay_device *device = &run->devices[d];
         const struct gm_history *h = &run->kept.v[run->device_of[d]].history;
-        bool has_ended = device->whatif.has_failed && device->whatif.failure.is_at_start;
-        for (size_t i = 0; i < device->part_count && !has_ended; i++) {
-            const struct gm_whatif_part *part = &device->parts[i];
-            has_ended = device->whatif.has_failed && device->whatif.failure.event < part->end;
-            add_time(out, h, part->end);
-            gm_text_printf(out, ",%" PRId64 ",", h->device);
-            if (i == 0 || i + 1 == device->part_count)
-                gm_text_add(out, i == 0 ? "init" : "final");
-            else
-                gm_text_printf(out, "%" PRIu64, device->part_number[i]);
-            add_gib(out, part->peak_allocated);
-            add_gib(out, part->peak_reserved);
-            add_gib(out, part->allocated_at_end);
-            gm_text_add_char(out, '\n');
-        }
+        for (size_t i = 0; i < device->whatif.parts_played; i++)
+            add_row(out, device, h, i);
     }
 }

@@ -12,6 +12,7 @@
 #include "analyze/state/names.h"
 #include "analyze/timeline/timeline.h"
 #include "replay/allocator/conf.h"
+#include "replay/regenerate/recorder.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
 #include "replay/whatif/whatif.h"
@@ -34,8 +35,13 @@ struct gm_replay_options {
     bool verify, quiet, verbose, salvage;
     enum gm_replay_backend backend;
     const char *alloc_conf, *gpu, *csv, *summary, *json, *trace_out; /* NULL if not given */
+    const char *output;                                              /* -o, likewise */
     uint64_t memory, limit;                                          /* UINT64_MAX: not given */
+    bool sweep, fit;
+    int64_t jobs; /* threads of the searches; 0: not given */
     struct gm_class_changes changes;
+    const char *categories;
+    int64_t members, steps; /* 0: not given */
 };
 
 /* What a change came to. */
@@ -45,13 +51,30 @@ struct gm_changed_class {
     uint64_t allocations, bytes_before, bytes_after; /* sums over all allocations, requested bytes */
 };
 
+/* --members and --steps on one device. Its parts are then: before the first step, the recorded steps, the turns of the
+ * repeated one, the rest. */
+struct gm_replay_repetition {
+    bool is_used;            /* false: not asked for, or the device has no complete step */
+    uint64_t members, steps; /* steps of each member; members is 0 if it was not asked for */
+    size_t step;             /* index of the repeated step among the device's */
+    uint64_t recorded;       /* steps that are played as they were recorded */
+    uint64_t turns;          /* and so often is the repeated one played after them */
+    uint64_t duration_us;    /* of a turn */
+    struct gm_repeat plan;
+};
+
 struct gm_replay_device {
     struct gm_verify_result verify;
     struct gm_whatif_result whatif;
     struct gm_whatif_part *parts; /* of what-if: before the first step, the steps, after the last */
     uint64_t *part_number;        /* of the step; parts 0 and part_count - 1 have none */
     size_t part_count;
-    uint64_t *requested; /* what-if with changes */
+    struct gm_replay_repetition repetition;
+    struct gm_whatif_class classes[2]; /* with --summary or --limit: roles, categories */
+    uint16_t *role;                    /* of the first one */
+    uint64_t *held;                    /* of both */
+    uint64_t *requested;               /* what-if with changes */
+    struct gm_conf conf;               /* of what-if */
 };
 
 struct gm_replay_run {
@@ -72,6 +95,9 @@ struct gm_replay_run {
     size_t *device_of;                /* [device_count] index in kept */
     size_t device_count;
     bool is_over_limit;
+    struct gm_replay_judgement *judgement; /* limit.c; NULL: there was nothing to try */
+    struct gm_recorder recorder;           /* for -o; zeroed without */
+    struct gm_replay_search *search;       /* search.c; NULL without --sweep and --fit */
     struct gm_text messages;
 };
 
@@ -89,6 +115,16 @@ enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err
 bool gm_replay_change_requests(struct gm_replay_run *run, size_t index);
 bool gm_value_scale(const char *text, void *value); /* a gm_option's parse: CLASS=FACTOR */
 bool gm_value_drop(const char *text, void *value);  /* CLASS */
+
+/* parts.c: the parts of device `index` into *options, if --csv, --members or --steps wants them. */
+enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options,
+                               struct gm_error *err);
+/* When a part ends, in microseconds; GM_REPORT_NONE without times. */
+uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct gm_history *h, size_t part);
+bool gm_replay_has_steps(const struct gm_replay_run *run); /* complete ones, on some device */
+
+/* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
+enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);
 
 /* words.c, json.c, csv.c */
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);

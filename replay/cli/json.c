@@ -3,7 +3,8 @@
  * --json: gmreplay.replay/1.
  */
 #include "analyze/words/json_out.h"
-#include "replay/cli/gmreplay.h"
+#include "replay/cli/judged.h"
+#include "replay/cli/search.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,8 @@ static void add_stats(struct gm_json *json, const struct gm_stats *s)
     add_stat(json, "oversize_segments", "", &s->oversize_segments);
     gm_json_signed(json, "num_alloc_retries", s->num_alloc_retries);
     gm_json_signed(json, "num_ooms", s->num_ooms);
+    gm_json_signed(json, "num_oom_rejections", s->num_oom_rejections);
+    gm_json_signed(json, "max_split_size", s->max_split_size);
     gm_json_signed(json, "num_sync_all_streams", s->num_sync_all_streams);
     gm_json_signed(json, "num_device_alloc", s->num_device_alloc);
     gm_json_signed(json, "num_device_free", s->num_device_free);
@@ -102,6 +105,11 @@ static void add_failure(struct gm_json *json, struct gm_replay_run *run, size_t 
     gm_json_open(json, "oom", '{');
     gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
     gm_json_number(json, "time_us", f->is_at_start ? GM_REPORT_NONE : gm_history_time(h, f->event));
+    uint64_t member = GM_REPORT_NONE, step = GM_REPORT_NONE;
+    if (!f->is_at_start && !gm_replay_member_of(&run->devices[index], r->parts_played - 1, &member, &step))
+        member = step = GM_REPORT_NONE;
+    gm_json_number(json, "member", member);
+    gm_json_number(json, "step", step);
     gm_json_string(json, "site", gm_names_site(&run->names, stack));
     gm_json_number(json, "requested_bytes", f->requested);
     gm_json_number(json, "rounded_bytes", f->rounded);
@@ -146,6 +154,8 @@ static void add_replayed(struct gm_json *json, struct gm_replay_run *run, size_t
     gm_json_number(json, "empty_cache_calls", r->empty_caches);
     gm_json_number(json, "recorded_ooms", r->recorded_ooms);
     add_failure(json, run, index);
+    gm_replay_repetition_json(json, run, index);
+    gm_replay_peak_json(json, run, index);
     add_stats(json, &r->stats);
 }
 
@@ -183,20 +193,6 @@ static void add_changes(struct gm_json *json, const struct gm_replay_run *run)
     gm_json_close(json, ']');
 }
 
-static void add_limit(struct gm_json *json, const struct gm_replay_run *run)
-{
-    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run);
-    if (limit == UINT64_MAX) {
-        gm_json_null(json, "limit");
-        return;
-    }
-    gm_json_open(json, "limit", '{');
-    gm_json_number(json, "bytes", limit);
-    gm_json_number(json, "peak_reserved_bytes", peak);
-    gm_json_signed(json, "margin_bytes", (int64_t)(limit - peak));
-    gm_json_close(json, '}');
-}
-
 void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
 {
     struct gm_json json = {.out = out};
@@ -221,7 +217,8 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
         gm_json_close(&json, '}');
     }
     gm_json_close(&json, ']');
-    add_limit(&json, run);
+    gm_replay_limit_json(&json, run);
+    gm_replay_search_json(&json, run);
     gm_json_number(&json, "events_per_second", (uint64_t)gm_replay_speed(run));
     if (verdict != NULL)
         gm_json_string(&json, "verdict", verdict);

@@ -3,7 +3,7 @@
  * gmreplay: a thin main. Options in; load, replay; words, JSON, CSV and the exit code out.
  */
 #include "analyze/cli/options.h"
-#include "analyze/state/categories.h"
+#include "analyze/cli/rules_file.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/gmtrace/gmtrace.h"
 
@@ -43,13 +43,26 @@ static const struct gm_option option_table[] = {
      .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2"},
     {0, "drop", "CLASS", "leave a role or category out, as if it were offloaded", GM_OPTION_PARSED, AT(changes),
      .parse = gm_value_drop, .wants = "a role or a category"},
-    {0, "limit", "SIZE", "exit code 1 if peak reserved is more on any device", GM_OPTION_SIZE, AT(limit)},
+    {0, "sweep", NULL, "try some 90 allocator settings and name the best", GM_OPTION_FLAG, AT(sweep)},
+    {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
+    {'j', "jobs", "N", "threads for --sweep and --fit (default: one for each CPU)", GM_OPTION_INTEGER, AT(jobs),
+     .min = 1, .max = 1024},
+    {0, "limit", "SIZE", "exit code 1 if peak reserved is more on any device; with recommendations", GM_OPTION_SIZE,
+     AT(limit)},
+    {'o', "output", "OUT", "the snapshot that the replay would have left, as a pickle; .zst, .gz", GM_OPTION_TEXT,
+     AT(output)},
     {0, "csv", "FILE", "peaks of each step", GM_OPTION_TEXT, AT(csv)},
+    {0, "members", "N", "forecast: repeat the last complete step, so that N members ...", GM_OPTION_INTEGER,
+     AT(members), .min = 1, .max = 1 << 20},
+    {0, "steps", "M", "... have M steps each (default: as many as were recorded)", GM_OPTION_INTEGER, AT(steps),
+     .min = 1, .max = 1 << 20},
     {0, "summary", "FILE", "the summary, with aggregates and the cards that hold it", GM_OPTION_TEXT, AT(summary)},
     {0, "trace-out", "FILE", "the recorded trace as a compact .gmtrace", GM_OPTION_TEXT, AT(trace_out)},
     {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
     {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
      GM_OPTION_PARSED, AT(backend), .parse = parse_backend, .wants = "sim, null, cuda or cuda-async"},
+    {0, "categories", "FILE", "category rules for --scale, --drop, --summary and --limit", GM_OPTION_TEXT,
+     AT(categories)},
     {0, "salvage", NULL, "replay what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
     {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
     {'v', "verbose", NULL, "tell the model's speed on stderr", GM_OPTION_FLAG, AT(verbose)},
@@ -66,6 +79,7 @@ static const struct gm_program program = {
             "  gmreplay --alloc-conf expandable_segments:True s.pickle\n"
             "  gmreplay --gpu rtx-4090 s.pickle        would it run there? else exit code 1\n"
             "  gmreplay --memory 40GiB --scale Activation=0.5 s.pickle\n"
+            "  gmreplay --sweep --fit s.pickle         better settings, and the smallest card\n"
             "  gmreplay --limit 23GB --csv steps.csv s.pickle\n"
             "\n"
             "Usage: gmreplay [options] TRACE\n"
@@ -106,11 +120,24 @@ static enum gm_status check_verify(const struct gm_replay_options *o, struct gm_
                         : o->gpu != NULL              ? "--gpu"
                         : o->changes.n > 0            ? "--scale and --drop"
                         : o->csv != NULL              ? "--csv"
+                        : o->sweep                    ? "--sweep"
+                        : o->fit                      ? "--fit"
+                        : o->members > 0              ? "--members"
+                        : o->steps > 0                ? "--steps"
                         : o->backend != GM_REPLAY_SIM ? "--backend"
                                                       : NULL;
     if (!o->verify || wrong == NULL)
         return GM_OK;
     return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--verify follows the recording as it is; %s is for what-if", wrong);
+}
+
+static enum gm_status check_repetition(const struct gm_replay_options *o, struct gm_error *err)
+{
+    const char *wrong = o->output != NULL ? "-o" : o->sweep ? "--sweep" : o->fit ? "--fit" : NULL;
+    if (wrong == NULL || (o->members == 0 && o->steps == 0))
+        return GM_OK;
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s takes the recording as it is: not with --members and --steps",
+                   wrong);
 }
 
 static enum gm_status check_options(const struct gm_replay_options *o, int operands, char **argv, struct gm_error *err)
@@ -122,9 +149,13 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
     if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--backend null is never full: it takes no --memory and no --gpu");
-    if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->summary) + is_stdout(o->trace_out) > 1)
+    if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->summary) + is_stdout(o->trace_out) +
+            is_stdout(o->output) >
+        1)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
     enum gm_status status = check_verify(o, err);
+    if (status == GM_OK)
+        status = check_repetition(o, err);
     if (status == GM_OK)
         status = check_output("--json", o->json, argv[0], err);
     if (status == GM_OK)
@@ -133,6 +164,8 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
         status = check_output("--summary", o->summary, argv[0], err);
     if (status == GM_OK)
         status = check_output("--trace-out", o->trace_out, argv[0], err);
+    if (status == GM_OK)
+        status = check_output("-o", o->output, argv[0], err);
     if (status == GM_OK && (o->backend == GM_REPLAY_CUDA || o->backend == GM_REPLAY_CUDA_ASYNC))
         status = gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "--backend %s: built without CUDA",
                          gm_replay_backend_name(o->backend));
@@ -157,7 +190,8 @@ static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *
     struct gm_text json = {0}, csv = {0}, summary = {0}, trace = {0}, words = {0};
     struct gm_error later;
     enum gm_status status = GM_OK, next;
-    bool is_taken = is_stdout(o->json) || is_stdout(o->csv) || is_stdout(o->summary) || is_stdout(o->trace_out);
+    bool is_taken = is_stdout(o->json) || is_stdout(o->csv) || is_stdout(o->summary) || is_stdout(o->trace_out) ||
+                    is_stdout(o->output);
     if (o->json != NULL) {
         gm_replay_json(&json, run);
         status = put(o->json, &json, err);
@@ -183,6 +217,10 @@ static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *
         next = put("-", &words, status == GM_OK ? err : &later);
         status = status == GM_OK ? next : status;
     }
+    if (o->output != NULL) {
+        next = gm_replay_write_snapshot(run, o->output, status == GM_OK ? err : &later);
+        status = status == GM_OK ? next : status;
+    }
     gm_text_free(&json);
     gm_text_free(&csv);
     gm_text_free(&summary);
@@ -203,7 +241,7 @@ static int run_it(const struct gm_replay_options *options, const struct gm_termi
 {
     struct gm_replay_run run = {.options = options, .terminal = terminal, .capacity = UINT64_MAX};
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    enum gm_status status = gm_category_rules_default(&run.rules, &err);
+    enum gm_status status = gm_rules_load(&run.rules, options->categories, &err);
     if (status == GM_OK)
         status = gm_replay_run(&run, path, &err);
     if (!options->quiet)

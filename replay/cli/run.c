@@ -6,6 +6,8 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "replay/cli/gmreplay.h"
+#include "replay/cli/judged.h"
+#include "replay/cli/search.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/settings.h"
 
@@ -33,7 +35,7 @@ static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error
     if (status == GM_OK && run->conf.backend == GM_BACKEND_ASYNC)
         return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET,
                        "backend:cudaMallocAsync is CUDA's own allocator: there is no model of it here");
-    gm_settings_text(&run->conf_text, &run->conf);
+    gm_conf_text(&run->conf_text, &run->conf);
     return status;
 }
 
@@ -109,28 +111,6 @@ static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *e
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
 
-/* The parts of --csv: before the first step, each up to the next one's first event, after the last. */
-static bool make_parts(struct gm_replay_device *device, const struct gm_kept_device *kept)
-{
-    size_t n = kept->step_count, count = (size_t)kept->history.count;
-    device->parts = calloc(n + 2, sizeof *device->parts);
-    device->part_number = calloc(n + 2, sizeof *device->part_number);
-    if (device->parts == NULL || device->part_number == NULL)
-        return false;
-    device->part_count = n + 2;
-    uint32_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t first = kept->steps[i].first < at ? at : kept->steps[i].first;
-        device->parts[i] = (struct gm_whatif_part){.first = at, .end = first};
-        device->part_number[i + 1] = kept->steps[i].number;
-        at = first;
-    }
-    uint32_t last = n == 0 ? at : kept->steps[n - 1].last + 1 > at ? kept->steps[n - 1].last + 1 : at;
-    device->parts[n] = (struct gm_whatif_part){.first = at, .end = last};
-    device->parts[n + 1] = (struct gm_whatif_part){.first = last, .end = (uint32_t)count};
-    return true;
-}
-
 static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm_error *err)
 {
     struct gm_replay_device *device = &run->devices[index];
@@ -143,13 +123,16 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
         options.conf.expandable_segments = gm_follow_expandable_at_start(&kept->history, false);
     options.from_layout =
         !has_changes && options.capacity == UINT64_MAX && gm_settings_equal(&run->conf, &run->recorded);
-    if ((has_changes && !gm_replay_change_requests(run, index)) ||
-        (run->options->csv != NULL && !make_parts(device, kept)))
+    if (has_changes && !gm_replay_change_requests(run, index))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     options.requested = device->requested;
-    options.parts = device->parts;
-    options.part_count = device->part_count;
-    enum gm_status status = gm_whatif(&device->whatif, &kept->history, &options, err);
+    device->conf = options.conf;
+    options.recorder = run->options->output != NULL ? &run->recorder : NULL;
+    enum gm_status status = gm_replay_parts(run, index, &options, err);
+    if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK)
+        status = gm_whatif(&device->whatif, &kept->history, &options, err);
     run->is_over_limit |= (uint64_t)device->whatif.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
     return status;
 }
@@ -163,7 +146,8 @@ static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
             status = what_if(run, i, err);
             continue;
         }
-        status = gm_verify(&device->verify, &run->kept.v[run->device_of[i]].history, &run->conf, err);
+        status = gm_verify_recorded(&device->verify, &run->kept.v[run->device_of[i]].history, &run->conf,
+                                    run->options->output != NULL ? &run->recorder : NULL, err);
         run->is_over_limit |= (uint64_t)device->verify.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
     }
     return status;
@@ -172,7 +156,10 @@ static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err)
 {
     const struct gm_load_options load = {.salvage = run->options->salvage};
-    bool needs_passes = run->options->changes.n > 0 || run->options->csv != NULL;
+    const struct gm_replay_options *o = run->options;
+    bool is_repeated = o->members > 0 || o->steps > 0;
+    bool needs_passes = !o->verify && (o->changes.n > 0 || o->csv != NULL || o->summary != NULL ||
+                                       o->limit != UINT64_MAX || is_repeated);
     size_t events = 0;
     enum gm_status status = choose_device(run, err);
     if (status == GM_OK)
@@ -192,18 +179,32 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
         status = needs_passes ? analyse(run, err) : build_histories(run, err);
     if (status == GM_OK)
         status = list_devices(run, err);
-    return status == GM_OK ? replay(run, err) : status;
+    if (status == GM_OK && is_repeated && !gm_replay_has_steps(run))
+        status =
+            gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "no complete step was found in it: there is nothing to repeat");
+    if (run->options->output != NULL)
+        gm_recorder_init(&run->recorder, &run->snapshot);
+    if (status == GM_OK)
+        status = replay(run, err);
+    if (status == GM_OK)
+        status = gm_replay_judge(run, err);
+    return status == GM_OK ? gm_replay_search(run, err) : status;
 }
 
 void gm_replay_free(struct gm_replay_run *run)
 {
     for (size_t i = 0; i < run->device_count; i++) {
         free(run->devices[i].parts);
+        gm_repeat_free(&run->devices[i].repetition.plan);
         free(run->devices[i].part_number);
+        gm_replay_free_holders(&run->devices[i]);
         free(run->devices[i].requested);
     }
     free(run->devices);
     free(run->device_of);
+    gm_replay_search_free(run);
+    gm_replay_free_judgement(run);
+    gm_recorder_free(&run->recorder);
     gm_kept_free(&run->kept);
     gm_report_free(&run->report);
     gm_names_free(&run->names);
@@ -240,9 +241,7 @@ double gm_replay_speed(const struct gm_replay_run *run)
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_replay_device *d = &run->devices[i];
         seconds += run->options->verify ? d->verify.seconds : d->whatif.seconds;
-        events += (double)(run->options->verify   ? d->verify.events
-                           : d->whatif.has_failed ? d->whatif.failure.event
-                                                  : d->whatif.events);
+        events += (double)(run->options->verify ? d->verify.events : d->whatif.played);
     }
     return seconds > 0 ? events / seconds : 0;
 }

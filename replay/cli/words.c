@@ -5,7 +5,8 @@
 #include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
 #include "analyze/words/numbers.h"
-#include "replay/cli/gmreplay.h"
+#include "replay/cli/judged.h"
+#include "replay/cli/search.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -101,12 +102,15 @@ static void add_failure(struct gm_text *out, struct gm_replay_run *run, size_t i
         gm_text_printf(out, "    event %" PRIu32, f->event);
         if (since != GM_REPORT_NONE && first != GM_REPORT_NONE && since >= first)
             gm_text_printf(out, ", %s after the first", gm_duration_format(a, since - first));
+        uint64_t member, step;
+        if (gm_replay_member_of(&run->devices[index], run->devices[index].whatif.parts_played - 1, &member, &step))
+            gm_text_printf(out, ", member %" PRIu64 ", step %" PRIu64, member, step);
         gm_text_add_char(out, '\n');
     }
     gm_text_printf(out, "    at %s\n    why: %s\n", site == NULL ? "?" : site, f->why);
 }
 
-static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t index)
+static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t index, bool is_long)
 {
     const struct gm_whatif_result *r = &run->devices[index].whatif;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
@@ -128,8 +132,13 @@ static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t 
     if (r->recorded_ooms > 0)
         gm_text_printf(out, "  recorded out-of-memory requests are not repeated: %s\n",
                        gm_count_format(a, r->recorded_ooms));
+    gm_replay_repetition_words(out, run, index);
     if (r->has_failed)
         add_failure(out, run, index);
+    if (is_long) {
+        gm_replay_peak_words(out, run, index);
+        gm_replay_member_words(out, run, index);
+    }
 }
 
 static void add_changes(struct gm_text *out, const struct gm_replay_run *run)
@@ -142,36 +151,6 @@ static void add_changes(struct gm_text *out, const struct gm_replay_run *run)
                        gm_count_format(a, changed->allocations), gm_bytes_format(b, changed->bytes_before),
                        gm_bytes_format(c, changed->bytes_after));
     }
-}
-
-/* ---- the limit --------------------------------------------------------------------------------------------------- */
-
-static void add_limit(struct gm_text *out, const struct gm_replay_run *run)
-{
-    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    const char *verdict = gm_replay_verdict(run);
-    bool passes = verdict != NULL && strcmp(verdict, "PASS") == 0;
-    uint64_t margin = peak > limit ? peak - limit : limit - peak;
-    gm_text_printf(out, "%s: peak reserved %s, limit %s, %s %s (%s%% of the limit)\n",
-                   passes ? "TEST PASSED" : "TEST FAILED", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
-                   peak > limit ? "over by" : "safety margin", gm_bytes_format(c, margin),
-                   gm_percent_format(d, margin, limit, 1));
-}
-
-static void add_cards(struct gm_text *out, const struct gm_replay_run *run)
-{
-    uint64_t peak = gm_replay_peak_reserved(run);
-    char context[GM_NUMBER_TEXT];
-    gm_text_printf(
-        out, "cards that hold the peak (after %s for the CUDA context):", gm_bytes_format(context, GM_GPU_CONTEXT));
-    bool has_one = false;
-    for (size_t i = 0; i < gm_gpu_count(); i++)
-        if (gm_gpu_usable(gm_gpu_at(i)) >= peak) {
-            gm_text_printf(out, "%s %s", has_one ? "," : "", gm_gpu_at(i)->name);
-            has_one = true;
-        }
-    gm_text_add(out, has_one ? "\n" : " none of the table\n");
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -193,26 +172,6 @@ static void add_head(struct gm_text *out, const struct gm_replay_run *run)
                            : gm_bytes_format(size, run->capacity));
 }
 
-/* Sums over the devices, for --summary. */
-static void add_aggregate(struct gm_text *out, const struct gm_replay_run *run)
-{
-    uint64_t reserved = 0, allocated = 0;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    for (size_t i = 0; i < run->device_count; i++) {
-        const struct gm_stats *s = run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
-        reserved += (uint64_t)s->reserved_bytes[GM_STAT_ALL].peak;
-        allocated += (uint64_t)s->allocated_bytes[GM_STAT_ALL].peak;
-    }
-    uint64_t lost = reserved > allocated ? reserved - allocated : 0;
-    gm_text_printf(out, "all members: peaks add up to %s reserved, %s allocated\n", gm_bytes_format(a, reserved),
-                   gm_bytes_format(b, allocated));
-    gm_text_printf(out, "utilisation of reserved memory at the peaks %s%%, fragmentation %s%%\n",
-                   gm_percent_format(c, allocated, reserved, 1), gm_percent_format(d, lost, reserved, 1));
-    if (!run->options->verify && run->capacity != UINT64_MAX)
-        gm_text_printf(out, "utilisation of the device's memory %s%%\n",
-                       gm_percent_format(c, gm_replay_peak_reserved(run), run->capacity, 1));
-}
-
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long)
 {
     const char *verdict = gm_replay_verdict(run);
@@ -222,14 +181,15 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
         if (run->options->verify)
             add_verified(out, &run->devices[i].verify);
         else
-            add_replayed(out, run, i);
+            add_replayed(out, run, i, is_long);
     }
     if (is_long)
-        add_aggregate(out, run);
+        gm_replay_aggregate_words(out, run);
     if (run->options->limit != UINT64_MAX)
-        add_limit(out, run);
+        gm_replay_limit_words(out, run);
     if (!run->options->verify && (is_long || run->options->limit != UINT64_MAX))
-        add_cards(out, run);
+        gm_replay_card_words(out, run);
+    gm_replay_search_words(out, run, is_long);
     if (verdict != NULL)
         gm_text_printf(out, "verdict: %s\n", verdict);
 }

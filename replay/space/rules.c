@@ -3,7 +3,7 @@
 
 struct gm_rules gm_rules_default(void)
 {
-    return (struct gm_rules){.max_split = UINT64_MAX, .large_segment = 20 << 20};
+    return (struct gm_rules){.roundup_bypass = UINT64_MAX, .max_split = UINT64_MAX, .large_segment = 20 << 20};
 }
 
 static unsigned log2_floor(uint64_t n)
@@ -20,7 +20,7 @@ uint64_t gm_rules_round(const struct gm_rules *rules, uint64_t requested)
     unsigned power = log2_floor(requested);
     unsigned slot = power < 20 ? 0 : power - 20 < GM_ROUNDUP_SLOTS ? power - 20 : GM_ROUNDUP_SLOTS - 1;
     uint64_t divisions = rules->roundup[slot], unit = GM_MIN_BLOCK;
-    if (divisions > 1 && requested > GM_MIN_BLOCK * divisions)
+    if (divisions > 1 && requested > GM_MIN_BLOCK * divisions && requested <= rules->roundup_bypass)
         unit = (UINT64_C(1) << power) >> log2_floor(divisions);
     return (requested + unit - 1) / unit * unit;
 }

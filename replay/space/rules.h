@@ -17,8 +17,9 @@ struct gm_rules {
     /* roundup_power2_divisions: slot i is for sizes in [2^(20+i), 2^(21+i)), the first and the last also for smaller
      * and larger ones; 0 and 1: multiples of 512 only. Powers of two. */
     uint32_t roundup[GM_ROUNDUP_SLOTS];
-    uint64_t max_split;     /* bytes; UINT64_MAX: unlimited */
-    uint64_t large_segment; /* bytes: kLargeBuffer, or large_segment_size_mb */
+    uint64_t roundup_bypass; /* bytes: larger requests are rounded to 512 only; UINT64_MAX: none */
+    uint64_t max_split;      /* bytes; UINT64_MAX: unlimited */
+    uint64_t large_segment;  /* bytes: kLargeBuffer, or large_segment_size_mb */
 };
 struct gm_rules gm_rules_default(void);
 

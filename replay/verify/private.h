@@ -28,6 +28,9 @@ struct gm_verifying {
     bool recorded_expandable; /* the option as the file has it */
     bool infers;
     uint64_t ended_reservations; /* whose end was learnt */
+    struct gm_recorder *recorder; /* NULL: none */
+    struct gm_allocator_sink sink;
+    uint32_t event;              /* the one that is being followed */
     bool has_switched;           /* the option has gone from its inferred first value to the recorded one */
 };
 

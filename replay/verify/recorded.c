@@ -24,6 +24,7 @@ static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *addre
     struct gm_verifying *v = self;
     if (!is_next(v, GM_ACTION_SEGMENT_ALLOC) || gm_events_of(v)->size[gm_row(v, v->growth)] != size)
         return refuse(v, GM_ABSENT, size, false);
+    v->model.origin = v->growth;
     *address = gm_events_of(v)->addr[gm_row(v, v->growth++)];
     v->result->growths_predicted++;
     return GM_DEVICE_OK;
@@ -58,7 +59,7 @@ static enum gm_device_status map(void *self, uint64_t address, uint64_t size)
     if (!is_next(v, GM_ACTION_SEGMENT_MAP) || gm_events_of(v)->addr[gm_row(v, v->growth)] != address ||
         gm_events_of(v)->size[gm_row(v, v->growth)] != size)
         return refuse(v, address, size, true);
-    v->growth++;
+    v->model.origin = v->growth++;
     v->result->growths_predicted++;
     return GM_DEVICE_OK;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/settings.h"
 
-#include "analyze/base/size.h"
-
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,97 +39,7 @@ enum gm_status gm_settings_recorded(struct gm_conf *conf, const struct gm_snapsh
 
 bool gm_settings_equal(const struct gm_conf *a, const struct gm_conf *b)
 {
-    for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
-        if ((a->rules.roundup[i] > 1 ? a->rules.roundup[i] : 0) != (b->rules.roundup[i] > 1 ? b->rules.roundup[i] : 0))
-            return false;
-    return a->rules.max_split == b->rules.max_split && a->rules.large_segment == b->rules.large_segment &&
-           a->max_non_split_rounding == b->max_non_split_rounding && a->gc_threshold == b->gc_threshold &&
-           a->memory_fraction == b->memory_fraction && a->expandable_segments == b->expandable_segments &&
-           a->throw_on_oom == b->throw_on_oom && a->backend == b->backend;
-}
-
-/* ---- text -------------------------------------------------------------------------------------------------------- */
-
-static void next(struct gm_text *out, size_t from)
-{
-    if (out->length > from)
-        gm_text_add_char(out, ',');
-}
-
-/* A fraction with up to six decimals, without a locale. */
-static void add_fraction(struct gm_text *out, double value)
-{
-    unsigned long millionths = (unsigned long)(value * 1e6 + 0.5);
-    char digits[8];
-    if (millionths >= 1000000) {
-        gm_text_add(out, "1.0");
-        return;
-    }
-    for (int i = 5; i >= 0; i--, millionths /= 10)
-        digits[i] = (char)('0' + millionths % 10);
-    size_t n = 6;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-    gm_text_add(out, "0.");
-    gm_text_add_bytes(out, digits, n);
-}
-
-static void add_roundup(struct gm_text *out, const uint32_t *slots)
-{
-    bool is_single = true;
-    for (int i = 1; i < GM_ROUNDUP_SLOTS; i++)
-        is_single = is_single && slots[i] == slots[0];
-    gm_text_add(out, "roundup_power2_divisions:");
-    if (is_single) {
-        gm_text_printf(out, "%" PRIu32, slots[0]);
-        return;
-    }
-    for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
-        gm_text_printf(out, "%c%lu:%" PRIu32, i == 0 ? '[' : ',', 1UL << i, slots[i]);
-    gm_text_add_char(out, ']');
-}
-
-void gm_settings_text(struct gm_text *out, const struct gm_conf *conf)
-{
-    const struct gm_conf plain = gm_conf_default();
-    size_t from = out->length;
-    bool has_roundup = false;
-    for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
-        has_roundup = has_roundup || conf->rules.roundup[i] > 1;
-    if (conf->backend == GM_BACKEND_ASYNC)
-        gm_text_add(out, "backend:cudaMallocAsync");
-    if (conf->expandable_segments) {
-        next(out, from);
-        gm_text_add(out, "expandable_segments:True");
-    }
-    if (conf->rules.large_segment != plain.rules.large_segment) {
-        next(out, from);
-        gm_text_printf(out, "large_segment_size_mb:%" PRIu64, conf->rules.large_segment / GM_MIB);
-    }
-    if (conf->rules.max_split != UINT64_MAX) {
-        next(out, from);
-        gm_text_printf(out, "max_split_size_mb:%" PRIu64, conf->rules.max_split / GM_MIB);
-    }
-    if (conf->max_non_split_rounding != conf->rules.large_segment) {
-        next(out, from);
-        gm_text_printf(out, "max_non_split_rounding_mb:%" PRIu64, conf->max_non_split_rounding / GM_MIB);
-    }
-    if (has_roundup) {
-        next(out, from);
-        add_roundup(out, conf->rules.roundup);
-    }
-    if (conf->gc_threshold > 0) {
-        next(out, from);
-        gm_text_add(out, "garbage_collection_threshold:");
-        add_fraction(out, conf->gc_threshold);
-    }
-    if (conf->memory_fraction < 1) {
-        next(out, from);
-        gm_text_add(out, "per_process_memory_fraction:");
-        add_fraction(out, conf->memory_fraction);
-    }
-    if (conf->throw_on_oom) {
-        next(out, from);
-        gm_text_add(out, "throw_on_cudamalloc_oom:True");
-    }
+    struct gm_conf locked = *a;
+    locked.releases_lock = b->releases_lock; /* who waits for whom: nothing of that is replayed */
+    return gm_conf_equal(&locked, b);
 }

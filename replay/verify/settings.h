@@ -7,15 +7,12 @@
 #define GM_REPLAY_SETTINGS_H
 
 #include "analyze/base/error.h"
-#include "analyze/base/text.h"
 #include "analyze/model/snapshot.h"
 #include "replay/allocator/conf.h"
 
 /* Fills *conf. GM_E_USAGE: the recorded text is none that PyTorch accepts (what is wrong with it stands in *err);
  * *conf is then what the single settings say. */
 enum gm_status gm_settings_recorded(struct gm_conf *conf, const struct gm_snapshot *snapshot, struct gm_error *err);
-/* The text of *conf in PyTorch's syntax: what differs from the defaults; nothing if nothing does. */
-void gm_settings_text(struct gm_text *out, const struct gm_conf *conf);
 /* Whether two settings place blocks alike. */
 bool gm_settings_equal(const struct gm_conf *a, const struct gm_conf *b);
 

@@ -34,6 +34,43 @@ static void mismatch(struct gm_verifying *v, uint64_t event, uint64_t recorded, 
     snprintf(r->reason, sizeof r->reason, "%s", reason);
 }
 
+/* ---- recording what the model does ------------------------------------------------------------------------------- */
+
+static void hear(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
+                 uint8_t pool, uint32_t owner)
+{
+    struct gm_verifying *v = self;
+    bool is_new = event == GM_EVENT_SEGMENT_ALLOC || event == GM_EVENT_SEGMENT_MAP;
+    (void)owner;
+    gm_recorder_hear(v->recorder, event, address, size, stream, pool,
+                     is_new                    ? v->model.origin /* the recorded growth */
+                     : event == GM_EVENT_ALLOC ? v->request
+                                               : v->event);
+}
+
+static size_t mark(const struct gm_verifying *v)
+{
+    return v->recorder == NULL ? 0 : gm_recorder_mark(v->recorder);
+}
+
+/* A block that the model should not have got goes back, unheard. */
+static void undo(struct gm_verifying *v, uint32_t block, size_t since)
+{
+    if (block != GM_SPACE_NONE)
+        gm_allocator_free_completed(&v->model, block);
+    if (v->recorder != NULL)
+        gm_recorder_take_back(v->recorder, since);
+}
+
+/* What the trace makes the model do, which the model does not tell. */
+static void tell(struct gm_verifying *v, uint32_t event, uint64_t size, uint32_t stream, uint8_t pool)
+{
+    size_t row = gm_row(v, event);
+    if (v->recorder != NULL)
+        gm_recorder_put(v->recorder, (enum gm_action)gm_events_of(v)->action[row], gm_events_of(v)->addr[row], size,
+                        stream, pool, event);
+}
+
 /* The pool of the segment event `event`; events are asked for in ascending order. */
 static uint8_t pool_of(struct gm_verifying *v, uint32_t event)
 {
@@ -57,8 +94,10 @@ static void force_growths(struct gm_verifying *v)
         mismatch(v, v->growth, e->addr[row], "the trace grew where the model did not need to");
         if (v->model.has_no_memory)
             return;
-        gm_allocator_adopt_segment(&v->model, e->addr[row], e->size[row], stream, pool,
-                                   e->action[row] == GM_ACTION_SEGMENT_MAP);
+        v->model.origin = v->growth;
+        if (gm_allocator_adopt_segment(&v->model, e->addr[row], e->size[row], stream, pool,
+                                       e->action[row] == GM_ACTION_SEGMENT_MAP))
+            tell(v, v->growth, e->size[row], stream, pool);
     }
 }
 
@@ -93,11 +132,14 @@ static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, 
 }
 
 /* Whether the request before `event` may have been a retry: then memory went back or frees of other streams' uses were
- * completed just before, or an attempt failed half-way. A retry asks the device again, but does not search again. */
+ * completed just before, or an attempt failed half-way. A retry asks the device again, but does not search again. The
+ * same holds for any growth with release_lock_on_cudamalloc: what other threads freed since the search was not seen. */
 static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
 {
     const struct gm_events *e = gm_events_of(v);
     if (v->request_end == event && event > 0)
+        return true;
+    if (v->model.conf.releases_lock && v->growth < event)
         return true;
     if (v->growth == 0)
         return false;
@@ -112,13 +154,13 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
  * and *chosen is where it was. */
 static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
+    size_t before = mark(v);
     v->request = event;
     uint32_t block = ask(v, v->h->requested[a], event, v->h->pool[a], a);
     *chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
     if (*chosen == gm_events_of(v)->addr[gm_row(v, event)] && v->growth == v->growth_end)
         return block;
-    if (block != GM_SPACE_NONE)
-        gm_allocator_free_completed(&v->model, block);
+    undo(v, block, before);
     return GM_SPACE_NONE;
 }
 
@@ -162,9 +204,13 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     if (!r->has_mismatch)
         gm_explain_alloc(v, event, a, chosen);
     force_growths(v);
-    if (!v->model.has_no_memory)
-        v->follow.block_of[a] =
-            gm_allocator_place(&v->model, gm_events_of(v)->addr[gm_row(v, event)], h->block[a], h->requested[a], a);
+    if (v->model.has_no_memory)
+        return;
+    v->model.origin = event;
+    block = gm_allocator_place(&v->model, gm_events_of(v)->addr[gm_row(v, event)], h->block[a], h->requested[a], a);
+    v->follow.block_of[a] = block;
+    if (block != GM_SPACE_NONE)
+        tell(v, event, h->requested[a], v->model.space.blocks.v[block].stream, v->model.space.blocks.v[block].pool);
 }
 
 /* The alloc or oom that ends the request whose growth was before `event`; GM_NEVER if something else comes first. */
@@ -197,11 +243,11 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
             v->segment++;
         uint8_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
         v->request = end;
+        size_t before = mark(v);
         uint32_t block = ask(v, size, event, pool, 0);
-        if (block != GM_SPACE_NONE) {
+        if (block != GM_SPACE_NONE)
             mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
-            gm_allocator_free_completed(&v->model, block);
-        }
+        undo(v, block, before);
     }
     v->growth_end = event;
     force_growths(v);
@@ -226,6 +272,7 @@ static void follow(struct gm_verifying *v)
     uint64_t budget = ((uint64_t)v->h->count + v->h->allocation_count) * 256 + (UINT64_C(1) << 24);
     while (gm_walk_next(&walk, &c) && !v->model.has_no_memory) {
         uint8_t action = gm_events_of(v)->action[gm_row(v, c.event)];
+        v->event = v->model.origin = c.event;
         if (is_growth(action)) {
             v->result->growths++;
             v->growth = in_growth ? v->growth : c.event;
@@ -240,12 +287,17 @@ static void follow(struct gm_verifying *v)
         }
         in_growth = false;
         uint32_t block = c.allocation == GM_NEVER ? GM_SPACE_NONE : v->follow.block_of[c.allocation];
+        size_t before = mark(v);
         if (c.kind == GM_CHANGE_LET_GO && block != GM_SPACE_NONE)
             gm_allocator_free_requested(&v->model, block);
         else if (c.kind == GM_CHANGE_FREE && block != GM_SPACE_NONE)
             gm_allocator_free_completed(&v->model, block);
         else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
             follow_release(v, c.event);
+        if (v->recorder != NULL && c.kind == GM_CHANGE_FREE && action == GM_ACTION_ALLOC)
+            gm_recorder_take_back(v->recorder, before); /* its free is missing in the recording */
+        else if (v->recorder != NULL)
+            gm_recorder_copy(v->recorder, c.event, true);
         if (v->model.space.work > budget) {
             v->result->has_given_up = true;
             mismatch(v, c.event, GM_ABSENT, "the trace contradicts itself too often to be followed any further");
@@ -314,9 +366,10 @@ static bool count_failures(struct gm_verify_result *result, const struct gm_hist
     return ok;
 }
 
-static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers)
+static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
+                struct gm_recorder *recorder)
 {
-    struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true};
+    struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true, .recorder = recorder};
     struct gm_conf conf = *recorded;
     struct timespec from, to;
     uint64_t learnt = 0;
@@ -325,7 +378,11 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     v.recorded_expandable = conf.expandable_segments;
     if (infers)
         gm_infer_settings(&v, &conf);
-    gm_allocator_init(&v.model, &conf, &v.device, NULL);
+    v.sink = (struct gm_allocator_sink){&v, hear};
+    gm_allocator_init(&v.model, &conf, &v.device, recorder != NULL ? &v.sink : NULL);
+    v.model.keeps_objects = recorder != NULL;
+    if (recorder != NULL)
+        gm_recorder_begin(recorder, h);
     bool ok = gm_follow_init(&v.follow, h, &v.model);
     if (ok && infers)
         gm_infer_expandable(&v);
@@ -342,6 +399,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     result->seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
     if (ok)
         compare_end(&v);
+    if (ok && recorder != NULL && !v.model.has_no_memory)
+        gm_recorder_end(recorder, &v.model, v.follow.stream_of);
     row = v.ended_reservations > 0 ? gm_infer(result, "reservation_length") : NULL;
     if (row != NULL)
         snprintf(row->value, sizeof row->value,
@@ -356,17 +415,23 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     return ok;
 }
 
-enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
-                         struct gm_error *err)
+enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                                  struct gm_recorder *recorder, struct gm_error *err)
 {
-    bool ok = run(result, h, conf, true);
+    bool ok = run(result, h, conf, true, recorder);
     result->exact_uninferred = result->exact;
     if (ok && result->inferred_count > 0) {
         struct gm_verify_result plain;
-        ok = run(&plain, h, conf, false);
+        ok = run(&plain, h, conf, false, NULL);
         result->exact_uninferred = plain.exact;
     }
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                         struct gm_error *err)
+{
+    return gm_verify_recorded(result, h, conf, NULL, err);
 }
 
 bool gm_verify_passed(const struct gm_verify_result *r)

@@ -19,6 +19,7 @@
 #include "analyze/timeline/history/history.h"
 #include "replay/allocator/conf.h"
 #include "replay/allocator/stats.h"
+#include "replay/regenerate/recorder.h"
 
 enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 5 };
 
@@ -49,6 +50,9 @@ struct gm_verify_result {
 /* Follows device h->device's events with the settings `conf`. GM_E_NOMEM is the only error. */
 enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
                          struct gm_error *err);
+/* The same; what the model did, and what it was made to do, goes to `recorder` too, which may be NULL. */
+enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                                  struct gm_recorder *recorder, struct gm_error *err);
 /* Whether everything agrees. */
 bool gm_verify_passed(const struct gm_verify_result *result);
 

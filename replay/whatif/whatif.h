@@ -16,13 +16,31 @@
 #include "analyze/timeline/history/history.h"
 #include "replay/allocator/conf.h"
 #include "replay/allocator/stats.h"
+#include "replay/regenerate/recorder.h"
+#include "replay/whatif/repeat.h"
 
 enum { GM_WHATIF_TEXT = 320 };
 
 /* A part of the trace, events [first, end), and its peaks. */
 struct gm_whatif_part {
     uint32_t first, end;
+    bool is_again; /* once more: the events of options.repeat, which the part before this one has as well */
     uint64_t peak_allocated, peak_reserved, allocated_at_end; /* filled */
+};
+
+/* Live requested bytes by class (role, category): as they are, and as they were at the peak of requested bytes. */
+struct gm_whatif_class {
+    const uint16_t *of; /* [allocation]: below `count` */
+    size_t count;
+    uint64_t *now, *at_peak; /* [count], zeroed by the caller */
+};
+
+/* The moment right after the request that first took reserved bytes to their peak. */
+struct gm_whatif_peak {
+    uint64_t reserved, allocated, active, requested;
+    uint64_t largest_free; /* of all pools and streams; GM_ABSENT: there are too many to look at */
+    uint32_t event;        /* GM_NEVER: before the first one */
+    size_t part;           /* that is being played then; SIZE_MAX: none */
 };
 
 struct gm_whatif_options {
@@ -30,8 +48,13 @@ struct gm_whatif_options {
     uint64_t capacity;            /* bytes of the device; UINT64_MAX: unlimited */
     bool from_layout;             /* start from the recorded layout */
     const uint64_t *requested;    /* [allocation]: bytes, 0: left out; NULL: as recorded */
-    struct gm_whatif_part *parts; /* ascending, not overlapping; may be NULL */
+    struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
     size_t part_count;
+    const struct gm_repeat *repeat;        /* of the parts that are played again; NULL: there are none */
+    bool stops_after_parts;                /* what comes after the last part is not played */
+    const struct gm_whatif_class *classes; /* [class_count], may be NULL */
+    size_t class_count;
+    struct gm_recorder *recorder; /* hears what the model does; may be NULL */
 };
 
 struct gm_whatif_failure {
@@ -57,6 +80,9 @@ struct gm_whatif_result {
     uint64_t recorded_ooms;
     bool has_failed;
     struct gm_whatif_failure failure; /* the first request that fails: the replay ends there */
+    struct gm_whatif_peak peak;
+    uint64_t played;     /* events; those that are played again count each time */
+    size_t parts_played; /* that were begun */
     struct gm_stats stats;
     double seconds; /* of the model's loop */
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Speed and memory of gmanalyze as ratios, measured in turns with what it is compared to, in one run.
+"""Speed and memory of gmanalyze as ratios, measured in turns with what it is compared to, in one run; then the speed of
+gmreplay's model, and where its time goes.
 
 usage: bench.py [--full] [--rounds N]
 
@@ -9,6 +10,7 @@ scan of the same opcodes, which is the limit for one core. The snapshots are a r
 repeating its trace, if ../shared (or $GM_SHARED) is there; else the demo. Large files are kept in build/bench.
 """
 import argparse
+import json
 import os
 import re
 import statistics
@@ -20,6 +22,8 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(SOURCE, "build", "bench")
 BINARY = os.environ.get("GMANALYZE") or os.path.join(SOURCE, "build", "bin", "gmanalyze")
+REPLAY = os.path.join(os.path.dirname(BINARY), "gmreplay")
+PROFILE = os.path.join(SOURCE, "build", "profile")
 SHARED = os.environ.get("GM_SHARED") or os.path.join(SOURCE, "..", "shared")
 REAL = os.path.join(SHARED, "snapshots", "Wedsonlin__assignment2-systems__results__medium_128_training_memory_snapshot.pickle")
 MKBIG = os.path.join(SHARED, "tools", "mkbig.py")
@@ -42,7 +46,7 @@ os._exit(0)
 """
 
 
-def run(command, **options):
+def run(command, fine=(0,), **options):
     """Seconds, peak resident bytes (not below this process's own, about 12 MiB), stdout, stderr."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
@@ -53,7 +57,7 @@ def run(command, **options):
         out.seek(0)
         err.seek(0)
         said, complained = out.read().decode(), err.read().decode()
-    if child.returncode != 0:
+    if child.returncode not in fine:
         sys.exit(f"{' '.join(command)}: exit code {child.returncode}\n{complained}")
     return seconds, usage.ru_maxrss * 1024, said, complained
 
@@ -114,6 +118,38 @@ def show(name, path, rounds, scan, is_real):
     print()
 
 
+def build_profile():
+    """A build whose model says what it is doing, for the shares; the speeds are those of the ordinary one."""
+    run(["cmake", "-S", SOURCE, "-B", PROFILE, "-DCMAKE_BUILD_TYPE=Release", "-DGM_TESTS=OFF", "-DGM_PROFILE=ON"])
+    run(["cmake", "--build", PROFILE, "--target", "replay_shares"])
+    return os.path.join(PROFILE, "bin", "replay_shares")
+
+
+def show_replay(path, rounds, shares):
+    """Events per second of the model's loop alone, the best of some rounds: other programs can only slow it down."""
+    for mode, option in (("what-if", []), ("verify", ["--verify"])):
+        # A trace that was lengthened by repeating it contradicts itself where the repetitions meet: --verify says FAIL.
+        speeds = [json.loads(run([REPLAY, "-q", "--json", "-", *option, path], (0, 1))[2])["events_per_second"]
+                  for _ in range(rounds)]
+        words = run([shares, mode, "500", path])[2].split()
+        share = dict(zip(words[4::2], words[5::2]))
+        print(f"  gmreplay {mode:<8} {max(speeds) / 1e6:6.1f} M events/s, best of {rounds}; search {share['search']} %, "
+              f"split and merge {share['split_merge']} %, bookkeeping {share['bookkeeping']} %, device "
+              f"{share['device']} %, outside the model {share['outside']} %")
+        if mode == "what-if":
+            show_goal("what-if, million events per second", max(speeds) / 1e6, 10, "M/s", at_least=True)
+    with tempfile.TemporaryDirectory(prefix="gmreplay-bench-") as folder:
+        out = os.path.join(folder, "sweep.json")
+        seconds = run([REPLAY, "-q", "--sweep", "--json", out, path])[0]
+        with open(out, encoding="utf-8") as file:
+            found = json.load(file)
+    rows, events = len(found["sweep"]["rows"]), sum(d["events"] for d in found["devices"])
+    print(f"  gmreplay --sweep {seconds:8.2f} s for {rows} settings of {events / 1e6:.2f} M events, all of the run")
+    if events < 2e6:
+        show_goal("a sweep of 100 settings over 1 M events", seconds * 100 / rows * 1e6 / events, 10, "s")
+    print()
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     parser.add_argument("--full", action="store_true")
@@ -130,6 +166,7 @@ def main():
         print("no shared snapshots here: the real one and the large ones are left out")
         return
     show("medium_128_training", REAL, options.rounds, scan, True)
+    shares = build_profile()
     for n, rounds in ((75, min(5, options.rounds)), (750, 3)) if options.full else ((75, min(5, options.rounds)),):
         big = os.path.join(CACHE, f"medium_128_training_x{n}.pickle")
         if not os.path.exists(big):
@@ -137,6 +174,7 @@ def main():
             subprocess.run([sys.executable, MKBIG, REAL, big + ".part", str(n)], check=True, stdout=subprocess.DEVNULL)
             os.rename(big + ".part", big)
         show(f"the same, trace repeated {n} times", big, rounds, scan, True)
+        show_replay(big, rounds, shares)
 
 
 main()

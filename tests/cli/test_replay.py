@@ -14,6 +14,7 @@ BINARY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to te
 DEVICE_KEYS = ["device", "events", "allocs", "exact_addresses", "exact_addresses_uninferred", "growths",
                "growths_predicted", "end_blocks", "end_blocks_same", "peak_allocated_bytes", "peak_reserved_bytes",
                "peak_active_bytes", "peak_requested_bytes", "num_alloc_retries", "num_ooms", "first_mismatch"]
+CATEGORIES = "tier own\ncategory Mine #102030\nfile mlp.py\n"
 TOP_KEYS = ["schema", "mode", "backend", "alloc_conf", "inferred", "devices", "events_per_second", "verdict"]
 
 
@@ -213,6 +214,187 @@ class WhatIf(Replay):
         self.refused(4, "--backend", "cuda", self.snapshot, words=["built without CUDA"])
         self.refused(4, "--backend=cuda-async", self.snapshot, words=["built without CUDA"])
         self.refused(4, "--alloc-conf", "backend:cudaMallocAsync", self.snapshot, words=["cudaMallocAsync"])
+
+
+class Forecast(Replay):
+    """steps_snapshot: 30 MiB of weights, four steps of 40 and 24 MiB, then 10 MiB that take what is cached."""
+
+    def table(self, *arguments, **options):
+        text = self.replay("-q", "--csv", "-", *arguments, **options).stdout.decode()
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def leaking(self):
+        """Each of two steps keeps 12 MiB."""
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        allocator.recording = True
+        annotations = []
+        for step in range(2):
+            annotations.append({"name": f"ProfilerStep#{step}", "stage": "START", "device": 0,
+                                "time_us": allocator.clock()})
+            allocator.alloc(12 * MIB, [frame("append", "/app/cache.py", 5)])
+            gone = allocator.alloc(20 * MIB, [frame("forward", "/app/model/mlp.py", 6)])
+            allocator.free(gone)
+            annotations.append({"name": f"ProfilerStep#{step}", "stage": "END", "device": 0,
+                                "time_us": allocator.clock()})
+        write(self.at("leaking.pickle"), {"segments": allocator.snapshot_segments(),
+                                          "device_traces": [allocator.trace], "external_annotations": annotations})
+        return "leaking.pickle"
+
+    def test_members(self):
+        write(self.at("steps.pickle"), steps_snapshot())
+        plain, rows = self.table("steps.pickle"), self.table("--members", "2", "--steps", "3", "steps.pickle")
+        self.assertEqual([(r["member"], r["step"]) for r in rows],
+                         [("1", "init"), ("1", "1"), ("1", "2"), ("1", "3"), ("2", "1"), ("2", "2"), ("2", "3"),
+                          ("2", "final")])
+        values = ("allocated_GB", "reserved_GB", "current_GB")
+        for row in rows[1:-1]:
+            self.assertEqual([row[v] for v in values], ["0.092", "0.092", "0.029"])
+        self.assertEqual([rows[-1][v] for v in values], [plain[-1][v] for v in values])
+        found = self.numbers("--members", "2", "--steps", "3", "steps.pickle")["devices"][0]["repetition"]
+        peak = {"peak_allocated_bytes": 94 * MIB, "peak_reserved_bytes": 94 * MIB, "allocated_at_end_bytes": 30 * MIB}
+        self.assertEqual(found["peaks"], [{"member": 1, **peak}, {"member": 2, **peak}])
+        self.assertEqual((found["recorded_steps"], found["turns"], found["kept_blocks"], found["frees_not_repeated"]),
+                         (4, 2, 0, 0))
+
+    def test_times(self):
+        """A turn lasts as long as the step did, from the last event before it to its last one."""
+        write(self.at("steps.pickle"), steps_snapshot())
+        rows = self.table("--steps", "7", "steps.pickle")
+        micros = [int(r["timestamp"][-7:-1]) for r in rows]
+        self.assertEqual(len({b - a for a, b in zip(micros[3:-2], micros[4:-1])}), 1, micros)
+        found = self.numbers("--steps", "7", "steps.pickle")["devices"][0]["repetition"]
+        self.assertEqual(micros[5] - micros[4], found["duration_us"])
+
+    def test_as_recorded(self):
+        write(self.at("steps.pickle"), steps_snapshot())
+        plain, same = self.numbers("steps.pickle"), self.numbers("--members", "1", "steps.pickle")
+        self.assertEqual(same["devices"][0].pop("repetition")["turns"], 0)
+        self.assertIsNone(plain["devices"][0].pop("repetition"))
+        for numbers in (plain, same):
+            numbers["devices"][0].pop("at_peak_reserved")
+        self.assertEqual(same["devices"], plain["devices"])
+        fewer = self.table("--steps", "2", "steps.pickle")
+        self.assertEqual([r["step"] for r in fewer], ["init", "1", "2", "final"])
+        self.assertEqual(fewer[-1]["current_GB"], "0.029")  # the 10 MiB after the last step are not played
+
+    def test_growth_until_memory_ends(self):
+        """The first step reserves 12 and 20 MiB; in each further one the 12 come out of the cached 20, and there is a
+        new segment of 20: 52, 72, 92. The fifth (member 3, step 1) finds no more in 100 MiB, nor to give back."""
+        path = self.leaking()
+        found = self.numbers("--members", "5", "--steps", "2", "--memory", "100MiB", path, code=1)
+        device = found["devices"][0]
+        self.assertEqual(found["verdict"], "OOM")
+        self.assertEqual((device["repetition"]["kept_blocks"], device["repetition"]["kept_bytes"]), (1, 12 * MIB))
+        self.assertEqual((device["oom"]["member"], device["oom"]["step"]), (3, 1))
+        self.assertEqual((device["oom"]["requested_bytes"], device["oom"]["active_bytes"]), (20 * MIB, 60 * MIB))
+        text = self.replay("--members", "5", "--steps", "2", "--memory", "100MiB", path, code=1).stdout.decode()
+        self.assertIn(", member 3, step 1\n", text)
+        rows = self.table("--members", "5", "--steps", "2", "--memory", "100MiB", path, code=1)
+        self.assertEqual([r["reserved_GB"] for r in rows],
+                         ["0.000"] + [f"{n / 1024:.3f}" for n in (32, 52, 72, 92, 92)])
+        rows = self.table("--members", "5", "--steps", "2", path)
+        self.assertEqual(rows[-1]["current_GB"], f"{120 / 1024:.3f}")
+        found = self.numbers("--members", "5", "--steps", "2", "--limit", "80MiB", path, code=1)
+        self.assertEqual(found["limit"]["passed_in"], [{"device": 0, "member": 2, "step": 2}])  # 92 MiB
+
+    def test_refusals(self):
+        write(self.at("steps.pickle"), steps_snapshot())
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        allocator.recording = True
+        allocator.alloc(30 * MIB, [frame("forward", "/app/model/attention.py", 12)])
+        write(self.at("none.pickle"), {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        self.refused(3, "--members", "2", "none.pickle", words=["no complete step"])
+        for arguments, word in ((("--verify", "--members", "2"), "--members"), (("--verify", "--steps", "2"), "--steps"),
+                                (("-o", "out.pickle", "--steps", "2"), "-o"), (("--sweep", "--steps", "2"), "--sweep"),
+                                (("--members", "0"), "--members"), (("--members", "2000", "--steps", "2000"), "2^20"),
+                                (("--steps", "many"), "--steps")):
+            self.refused(2, *arguments, "steps.pickle", words=[word])
+        self.assertFalse(os.path.exists(self.at("out.pickle")))
+
+    def test_many_steps(self):
+        """More than a report lists: all are in the table."""
+        write(self.at("many.pickle"), steps_snapshot(5000))
+        rows = self.table("many.pickle")
+        self.assertEqual([r["step"] for r in rows], ["init"] + [str(i) for i in range(5000)] + ["final"])
+
+    def test_devices(self):
+        """Steps on one device of two: the other one is played as it is."""
+        first, second = steps_snapshot(), Allocator(1, 0x7E0000000000, Clock())
+        second.recording = True
+        second.alloc(72 * MIB, [frame("forward", "/app/model/attention.py", 12)])
+        write(self.at("two.pickle"), {"segments": first["segments"] + second.snapshot_segments(),
+                                      "device_traces": [first["device_traces"][0], second.trace],
+                                      "external_annotations": first["external_annotations"]})
+        found = self.numbers("--members", "2", "two.pickle")["devices"]
+        self.assertEqual(found[0]["repetition"]["turns"], 4)
+        self.assertIsNone(found[1]["repetition"])
+        self.assertEqual(found[1]["peak_reserved_bytes"], 72 * MIB)
+        rows = self.table("--members", "2", "two.pickle")
+        self.assertEqual([(r["member"], r["step"]) for r in rows[-3:]], [("2", "final"), ("1", "init"), ("2", "final")])
+        self.assertIn("no complete step was found on this device",
+                      self.replay("--members", "2", "two.pickle").stdout.decode())
+
+
+class Judgement(Replay):
+    def test_summary(self):
+        """At the peak of reserved memory (72 MiB, event 5): 30 + 40 MiB and 1024 bytes allocated; 2 MiB - 1024 free."""
+        self.replay("-q", "--summary", "summary.txt", "--memory", "144MiB", self.snapshot)
+        with open(self.at("summary.txt"), encoding="utf-8") as file:
+            text = file.read()
+        for words in ("72.00 MiB (event 5)", "of the device's memory   50.0%", "utilisation              97.2%",
+                      "fragmentation            2.8%, 2.00 MiB", "largest free block       2.00 MiB", "MLP 40.00 MiB",
+                      "all 1 device: peaks add up to 72.00 MiB reserved", "rtx-4090"):
+            self.assertIn(words, text)
+        found = self.numbers("--limit", "1G", "--memory", "144MiB", self.snapshot)["devices"][0]
+        self.assertEqual({k: found["at_peak_reserved"][k] for k in ("event", "allocated_bytes", "reserved_bytes",
+                                                                  "largest_free_bytes", "of_memory_percent")},
+                         {"event": 5, "allocated_bytes": 70 * MIB + 1024, "reserved_bytes": 72 * MIB,
+                          "largest_free_bytes": 2 * MIB - 1024, "of_memory_percent": 50.0})
+        for key in ("roles_at_peak", "categories_at_peak"):
+            self.assertEqual(sum(row["bytes"] for row in found[key]), found["peak_requested_bytes"])
+
+    def test_recommendations(self):
+        """60 MiB in two halves that come one after the other, of other sizes: 20, then 30 that do not fit there."""
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        allocator.recording = True
+        for size in (20, 30):
+            gone = allocator.alloc(size * MIB, [frame("forward", "/app/model/mlp.py", 6)])
+            allocator.free(gone)
+        write(self.at("holes.pickle"), {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        found = self.numbers("--limit", "45MiB", "holes.pickle", code=1)
+        tried = {t["alloc_conf"]: t for t in found["limit"]["replayed"] if not t["is_bounded"]}
+        self.assertEqual(tried[""]["peak_reserved_bytes"], 50 * MIB)
+        self.assertEqual(tried["expandable_segments:True"]["peak_reserved_bytes"], 40 * MIB)
+        bounded = [t for t in found["limit"]["replayed"] if t["is_bounded"]]
+        self.assertEqual([(t["runs"], t["peak_reserved_bytes"], t["num_alloc_retries"]) for t in bounded],
+                         [(True, 30 * MIB, 1)])
+        text = self.replay("--limit", "45MiB", "holes.pickle", code=1).stdout.decode()
+        self.assertIn("1. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n     replayed: peak reserved 40.00 MiB instead "
+                      "of 50.00 MiB, within the limit", text)
+        self.assertIn("with 45.00 MiB it runs, with 1 retries", text)
+
+    def test_no_setting_helps(self):
+        text = self.replay("--limit", "50MiB", self.snapshot, code=1).stdout.decode()
+        self.assertIn("no allocator setting can help: 70.00 MiB are requested at once, 20.00 MiB more than the limit",
+                      text)
+        self.assertIn("by category MLP 40.00 MiB", text)
+        self.assertNotIn("PYTORCH", text)
+
+    def test_margin(self):
+        """72 of 80 MiB are exactly nine tenths: safe. Of 79.9 they are more."""
+        self.assertNotIn("recommendations", self.replay("--limit", "80MiB", self.snapshot).stdout.decode())
+        text = self.replay("--limit", "79.9MiB", self.snapshot).stdout.decode()
+        self.assertIn("TEST PASSED", text)
+        self.assertIn("less than 10% of the limit are left", text)
+        self.assertEqual(self.numbers("--limit", "144MiB", self.snapshot)["limit"]["margin_percent"], 50.0)
+
+    def test_categories(self):
+        with open(self.at("own.categories"), "w", encoding="ascii") as file:
+            file.write(CATEGORIES)
+        found = self.numbers("--categories", "own.categories", "--drop", "category:Mine", self.snapshot)
+        self.assertEqual(found["changes"][0]["bytes_before"], 40 * MIB)
+        self.refused(2, "--drop", "category:Mine", self.snapshot, words=["Mine"])
+        self.refused(3, "--categories", "nowhere", self.snapshot, words=["nowhere"])
 
 
 class Usage(Replay):

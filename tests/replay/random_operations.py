@@ -3,8 +3,8 @@
 from reference_allocator import MIB, Settings
 
 
-def random_settings(rng):
-    """Settings for the naive model, and the same as text."""
+def random_settings(rng, extras=False):
+    """Settings for the naive model, and the same as text. extras: also those that no trace shows."""
     given, words = {}, []
     if rng.random() < 0.2:
         given["large_segment"] = rng.choice([11, 12, 20, 32, 64]) * MIB
@@ -34,6 +34,13 @@ def random_settings(rng):
         if rng.random() < 0.7:
             given["gc"] = rng.choice([0.25, 0.5, 0.8])
             words.append(f"garbage_collection_threshold:{given['gc']}")
+        if extras and rng.random() < 0.4:
+            given["throws"] = True
+            words.append("throw_on_cudamalloc_oom:True")
+    if extras and rng.random() < 0.2 and "divisions" in given:
+        mib = rng.choice([1, 3, 16])
+        given["bypass"] = mib * MIB
+        words.append(f"roundup_bypass_threshold_mb:{mib}")
     rng.shuffle(words)
     return Settings(**given), ",".join(words)
 
@@ -86,4 +93,65 @@ def play(rng, model, operations, toggles=True):
             model.s.expandable = not model.s.expandable
             lines.append(f"expandable {int(model.s.expandable)}")
         pending = {key: block for key, block in pending.items() if block.pending}
+    return lines
+
+
+MARKS = [(1, ("custom",)), (2, ("no_split",)), (4, ("oom",)), (6, ("no_split", "oom")), (5, ("custom", "oom"))]
+
+
+def play_program(rng, model, operations):
+    """The same as a program does it: uses of other streams, captures, pools with marks."""
+    lines, live, given, begun, users = [], {}, set(), 0, {}
+    streams, pools = rng.choice([[0, 7], [0, -5, 7]]), rng.choice([[0, 0, 0, 3], [0, 0, 3, 4]])
+    share = rng.choice([0.4, 0.5])
+    for i in range(operations):
+        what, pool, stream = rng.random(), rng.choice([3, 4]), rng.choice(streams)
+        if what < share or not live:
+            size, home = random_size(rng), rng.choice(pools)
+            lines.append(f"malloc {i} {size} {stream} {home}")
+            block = model.malloc(size, stream, home)
+            if block is not None:
+                live[i] = block
+        elif what < 0.8:
+            key = rng.choice(list(live))
+            block = live.pop(key)
+            lines.append(f"drop {key}")
+            model.drop(block)
+        elif what < 0.88:
+            key = rng.choice(list(live))
+            lines.append(f"record {key} {stream}")
+            model.record_stream(live[key], stream)
+        elif what < 0.92:
+            lines.append(f"done {stream}")
+            model.queues.setdefault(stream, [])
+            model.stream_done(stream)
+        elif what < 0.94:
+            if begun > 0 and rng.random() < 0.7:
+                begun -= 1
+                lines.append("end")
+                model.end_pool()
+            else:
+                begun += 1
+                users[pool] = users.get(pool, 0) + 1
+                lines.append(f"begin {pool}")
+                model.begin_pool(pool)
+        elif what < 0.96:
+            if users.get(pool, 0) > 0:
+                users[pool] -= 1
+                lines.append(f"release {pool}")
+                model.release_pool(pool)
+        elif what < 0.97:
+            lines.append(f"emptypool {pool}")
+            model.empty_pool(pool)
+        elif what < 0.98 and pool not in given:
+            given.add(pool)
+            number, marks = rng.choice(MARKS)
+            lines.append(f"mark {pool} {number}")
+            model.mark(pool, marks)
+        elif what < 0.99:
+            lines.append("empty")
+            model.empty_cache()
+        else:
+            model.s.expandable = not model.s.expandable
+            lines.append(f"expandable {int(model.s.expandable)}")
     return lines

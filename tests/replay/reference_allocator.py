@@ -28,10 +28,14 @@ class Settings:
         self.gc = given.get("gc", 0.0)
         self.fraction = given.get("fraction", 1.0)
         self.expandable = given.get("expandable", False)
+        self.bypass = given.get("bypass", UNLIMITED)
+        self.throws = given.get("throws", False)
 
     def round(self, n):
         if n < 512:
             return 512
+        if n > self.bypass:
+            return up(n, 512)
         power = n.bit_length() - 1
         d = self.divisions[min(max(power - 20, 0), 15)]
         if d > 1 and n > 512 * d:
@@ -71,6 +75,7 @@ class Block:
         self.allocated = self.pending = False
         self.prev = self.next = None
         self.requested, self.gc_base = 0, 0
+        self.uses, self.events = {}, 0  # streams that use it: whether a routing was there; events it waits for
 
     def is_free(self):
         return not self.allocated and not self.pending
@@ -138,11 +143,17 @@ class Allocator:
         self.oversize_allocations, self.oversize_segments = Stat(), Stat()
         self.counts = dict.fromkeys(("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc",
                                      "num_device_free"), 0)
+        self.rejections, self.max_split_then = 0, -1 if settings.max_split == UNLIMITED else settings.max_split
+        self.marks, self.users, self.freeable, self.routings = {}, {}, set(), 0
+        self.queues, self.deferred, self.reserved = {}, [], {}
 
     # ---- small things
 
     def event(self, action, address, size, stream, pool=None):
         self.events.append((action, address, size, stream))
+        if pool is not None and pool.id != 0:
+            change = {"segment_alloc": size, "segment_map": size, "segment_free": -size, "segment_unmap": -size}
+            self.reserved[pool.id] = self.reserved.get(pool.id, 0) + change.get(action, 0)
 
     def count(self, name, pool, amount):
         self.stats[name]["all"].add(amount)
@@ -171,29 +182,48 @@ class Allocator:
     # ---- malloc
 
     def malloc(self, requested, stream, pool_id=0):
+        self.queues.setdefault(stream, [])
+        if self.routings == 0:
+            self.process_events()
         rounded = self.s.round(requested)
         pool = self.pool(pool_id, rounded <= MIB)
-        block = self.find(pool, stream, rounded)
+        expands = self.s.expandable and not self.marked(pool, "custom")
+        block = self.find(pool, stream, rounded, expands)
         if block is None:
             if self.gc_is_on():
                 self.collect()
-            block = self.obtain(pool, stream, rounded, False)
-        if block is None and self.release_available(pool, stream, rounded):
-            block = self.obtain(pool, stream, rounded, False)
+            if self.s.throws and self.is_over(self.s.segment(rounded)):
+                self.rejections += 1
+                return self.fail(pool, stream, rounded)
+            block = self.obtain(pool, stream, rounded, False, expands)
         if block is None and pool_id == 0:
+            for other in self.pools:
+                if other.small == pool.small and self.marked(other, "oom"):
+                    block = self.find(other, stream, rounded, False)
+                    if block is not None:
+                        expands = False
+                        break
+        if block is None and self.release_available(pool, stream, rounded):
+            block = self.obtain(pool, stream, rounded, False, expands)
+        if block is None and pool_id == 0 and self.routings == 0:
             self.release_cached()
-            block = self.obtain(pool, stream, rounded, True)
+            block = self.obtain(pool, stream, rounded, True, expands)
         if block is None:
-            self.event("oom", self.device.capacity - self.device.used, rounded, stream, pool)
-            self.counts["num_ooms"] += 1
-            return None
-        return self.hand_out(block, requested, rounded)
+            return self.fail(pool, stream, rounded)
+        return self.hand_out(block, requested, rounded, expands)
+
+    def fail(self, pool, stream, rounded):
+        self.event("oom", self.device.capacity - self.device.used, rounded, stream, pool)
+        self.counts["num_ooms"] += 1
+
+    def is_over(self, size):
+        return self.limit != UNLIMITED and self.total + size > self.limit
 
     def reach(self, block):
         after = block.next
         return block.size + (after.size if after is not None and not after.mapped else 0)
 
-    def find(self, pool, stream, rounded):
+    def find(self, pool, stream, rounded, expands):
         if self.gc_is_on():
             pool.searches += 1
         fits = [b for b in pool.of_stream(stream) if b.size >= rounded]
@@ -201,7 +231,7 @@ class Allocator:
             return None
         at = 0
         if fits[0].expandable:
-            if self.s.expandable:
+            if expands:
                 while fits[at].expandable and at + 1 < len(fits) and self.reach(fits[at + 1]) < self.reach(fits[at]):
                     at += 1
             else:
@@ -217,12 +247,12 @@ class Allocator:
         pool.free.remove(block)
         return block
 
-    def obtain(self, pool, stream, rounded, is_retry):
+    def obtain(self, pool, stream, rounded, is_retry, expands):
         size = self.s.segment(rounded)
         self.counts["num_alloc_retries"] += is_retry
-        if self.limit != UNLIMITED and self.total + size > self.limit:
+        if self.is_over(size):
             return None
-        if self.s.expandable:
+        if expands:
             return self.grow(pool, stream, rounded)
         try:
             address = self.device.malloc(size)
@@ -237,9 +267,11 @@ class Allocator:
         self.event("segment_alloc", address, size, stream, pool)
         return Block(pool, stream, address, size)
 
-    def hand_out(self, block, requested, rounded):
+    def hand_out(self, block, requested, rounded, expands):
         pool, rest, was_split = block.pool, block.size - rounded, block.is_split()
-        if pool.small or self.s.expandable:
+        if self.marked(pool, "no_split"):
+            is_split = False
+        elif pool.small or expands:
             is_split = rest >= 512
         else:
             is_split = rounded < self.s.max_split and rest > MIB
@@ -303,6 +335,82 @@ class Allocator:
             self.count("inactive_split", pool, int(split) - merges)
             self.count("inactive_split_bytes", pool, (block.size if split else 0) - absorbed)
 
+    # ---- other streams, captures, private pools
+
+    def record_stream(self, block, stream):
+        self.queues.setdefault(stream, [])
+        if block.stream != stream:
+            block.uses[stream] = block.uses.get(stream, False) or self.routings > 0
+
+    def drop(self, block):
+        """free(), of a program."""
+        self.free_requested(block)
+        if not block.uses:
+            self.free_completed(block)
+        elif self.routings > 0:
+            self.deferred.append(block)
+        else:
+            self.queue_events(block)
+
+    def queue_events(self, block):
+        for stream in block.uses:
+            self.queues[stream].append([block, False])
+            block.events += 1
+        block.uses = {}
+
+    def stream_done(self, stream):
+        for entry in self.queues.get(stream, []):
+            entry[1] = True
+
+    def process_events(self):
+        deferred, self.deferred = self.deferred, []
+        for block in deferred:
+            block.uses = {stream: routed for stream, routed in block.uses.items() if not routed}
+            self.queue_events(block)
+            if block.events == 0:
+                self.free_completed(block)
+        for queue in self.queues.values():
+            while queue and queue[0][1]:
+                block = queue.pop(0)[0]
+                block.events -= 1
+                if block.events == 0:
+                    self.free_completed(block)
+
+    def marked(self, pool, mark):
+        return mark in self.marks.get(pool.id, ())
+
+    def both(self, pool_id):
+        return self.pool(pool_id, True), self.pool(pool_id, False)
+
+    def mark(self, pool_id, marks):
+        self.both(pool_id)
+        self.marks[pool_id] = marks
+
+    def begin_pool(self, pool_id):
+        self.both(pool_id)
+        self.routings += 1
+        self.users[pool_id] = self.users.get(pool_id, 0) + 1
+        self.freeable.discard(pool_id)
+
+    def end_pool(self):
+        self.routings -= 1
+
+    def release_pool(self, pool_id):
+        self.users[pool_id] -= 1
+        if self.users[pool_id] == 0:
+            self.freeable.add(pool_id)
+
+    def empty_pool(self, pool_id):
+        if pool_id in self.freeable:
+            for block in [b for b in self.pending if b.pool.id == pool_id]:
+                for stream in self.queues:
+                    self.queues[stream] = [entry for entry in self.queues[stream] if entry[0] is not block]
+                self.deferred = [b for b in self.deferred if b is not block]
+                block.uses, block.events = {}, 0
+                self.free_completed(block)
+            for pool in self.both(pool_id):
+                self.release_blocks(pool)
+
     def absorb(self, block, other):
         if other is block.prev:
             block.prev, block.address = other.prev, other.address
@@ -320,11 +428,28 @@ class Allocator:
         self.release_cached()
 
     def release_cached(self):
-        self.counts["num_sync_all_streams"] += 1
-        for block in list(self.pending):
-            self.free_completed(block)
-        for small in (False, True):
-            self.release_blocks(self.pool(0, small))
+        if self.routings == 0:
+            self.counts["num_sync_all_streams"] += 1
+            self.process_events_after_waiting()
+            for block in list(self.pending):
+                self.free_completed(block)
+            for small in (False, True):
+                self.release_blocks(self.pool(0, small))
+        for pool_id in dict.fromkeys(p.id for p in self.pools):
+            if pool_id in self.freeable:
+                for pool in self.both(pool_id):
+                    self.release_blocks(pool)
+
+    def process_events_after_waiting(self):
+        deferred, self.deferred = self.deferred, []
+        for block in deferred:
+            block.uses = {stream: routed for stream, routed in block.uses.items() if not routed}
+            self.queue_events(block)
+            if block.events == 0:
+                self.free_completed(block)
+        for stream in self.queues:
+            self.stream_done(stream)
+        self.process_events()
 
     def release_blocks(self, pool):
         expandable = []
@@ -524,3 +649,9 @@ class Allocator:
         lines.append("oversize_allocations " + " ".join(map(str, self.oversize_allocations.values())))
         lines.append("oversize_segments " + " ".join(map(str, self.oversize_segments.values())))
         return lines + [f"{name} {value}" for name, value in self.counts.items()]
+
+    def newer_statistics(self):
+        """What only PyTorch 2.12 and later count."""
+        lines = [f"num_oom_rejections {self.rejections}", f"max_split_size {self.max_split_then}"]
+        return lines + [f"reserved_bytes_by_private_pools {key} {self.reserved[key]}"
+                        for key in sorted(self.reserved) if self.reserved[key] > 0]

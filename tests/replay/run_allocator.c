@@ -2,10 +2,12 @@
  *
  * Operations on standard input, events and statistics of the model on standard output: what check_reference.py compares
  * with the naive model. Lines: "settings TEXT", "capacity BYTES", "malloc ID BYTES STREAM POOL", "request ID" and
- * "complete ID" (a free's two parts), "empty", "expandable 0|1".
+ * "complete ID" (a free's two parts), "empty", "expandable 0|1"; and, as a program does it: "record ID STREAM", "drop
+ * ID", "done STREAM", "mark POOL MARKS", "begin POOL", "end", "release POOL", "emptypool POOL".
  */
 #include "replay/allocator/allocator.h"
 #include "replay/allocator/sim.h"
+#include "replay/allocator/uses.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,6 +39,18 @@ static void print_stat(const char *name, const char *kind, const struct gm_stat 
            s->freed);
 }
 
+/* Of private pools, by id; there are few. */
+static void print_pools(const struct gm_allocator *a)
+{
+    for (uint64_t id = 1; id < 16; id++) {
+        uint64_t reserved = 0;
+        for (size_t p = 0; p < a->pools.n; p++)
+            reserved += a->pools.v[p].id_second == id ? a->pools.v[p].reserved : 0;
+        if (reserved > 0)
+            printf("reserved_bytes_by_private_pools %" PRIu64 " %" PRIu64 "\n", id, reserved);
+    }
+}
+
 static void print_stats(const struct gm_stats *s)
 {
     static const char *const kinds[] = {".all", ".small_pool", ".large_pool"};
@@ -48,8 +62,33 @@ static void print_stats(const struct gm_stats *s)
     print_stat("oversize_allocations", "", &s->oversize_allocations);
     print_stat("oversize_segments", "", &s->oversize_segments);
     printf("num_alloc_retries %" PRId64 "\nnum_ooms %" PRId64 "\nnum_sync_all_streams %" PRId64
-           "\nnum_device_alloc %" PRId64 "\nnum_device_free %" PRId64 "\n",
-           s->num_alloc_retries, s->num_ooms, s->num_sync_all_streams, s->num_device_alloc, s->num_device_free);
+           "\nnum_device_alloc %" PRId64 "\nnum_device_free %" PRId64 "\nnum_oom_rejections %" PRId64
+           "\nmax_split_size %" PRId64 "\n",
+           s->num_alloc_retries, s->num_ooms, s->num_sync_all_streams, s->num_device_alloc, s->num_device_free,
+           s->num_oom_rejections, s->max_split_size);
+}
+
+static void do_other_line(struct world *w, const char *line)
+{
+    unsigned id, marks;
+    uint64_t pool;
+    int64_t stream;
+    if (sscanf(line, "record %u %" SCNd64, &id, &stream) == 2 && id < IDS && w->block_of[id] != GM_SPACE_NONE)
+        gm_allocator_record_stream(&w->a, w->block_of[id], gm_allocator_stream(&w->a, stream));
+    else if (sscanf(line, "drop %u", &id) == 1 && id < IDS && w->block_of[id] != GM_SPACE_NONE)
+        gm_allocator_drop(&w->a, w->block_of[id]);
+    else if (sscanf(line, "done %" SCNd64, &stream) == 1)
+        gm_allocator_stream_is_done(&w->a, gm_allocator_stream(&w->a, stream));
+    else if (sscanf(line, "mark %" SCNu64 " %u", &pool, &marks) == 2)
+        gm_allocator_mark_pool(&w->a, 0, pool, marks);
+    else if (sscanf(line, "begin %" SCNu64, &pool) == 1)
+        gm_allocator_begin_pool(&w->a, 0, pool);
+    else if (sscanf(line, "release %" SCNu64, &pool) == 1)
+        gm_allocator_release_pool(&w->a, 0, pool);
+    else if (sscanf(line, "emptypool %" SCNu64, &pool) == 1)
+        gm_allocator_empty_pool(&w->a, 0, pool);
+    else if (strcmp(line, "end\n") == 0)
+        gm_allocator_end_pool(&w->a);
 }
 
 static bool do_line(struct world *w, const char *line)
@@ -68,6 +107,8 @@ static bool do_line(struct world *w, const char *line)
         gm_allocator_empty_cache(&w->a);
     else if (sscanf(line, "expandable %u", &on) == 1)
         w->a.conf.expandable_segments = on != 0;
+    else
+        do_other_line(w, line);
     if (!gm_allocator_check(&w->a, &why)) {
         printf("BROKEN after '%s': %s\n", line, why);
         return false;
@@ -100,6 +141,7 @@ int main(void)
         while (ok && fgets(line, sizeof line, stdin) != NULL)
             ok = do_line(w, line);
         print_stats(&w->a.stats);
+        print_pools(&w->a);
         gm_allocator_free(&w->a);
         gm_sim_free(&sim);
     }

@@ -1,32 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The allocator's model on cases worked out by hand from the rules of PyTorch's allocator; invariants after every
- * operation.
+ * The rules of PyTorch's allocator, each as a case of three lines: settings, operations, the expected state; all of it
+ * worked out by hand. The invariants are checked after every operation.
+ *
+ * Operations (a to z are blocks, sizes are bytes with K, M, G and + - of bytes):
+ *   a=5M  a=5M@1  a=5M#3   malloc on stream 0, on stream 1, in the private pool 3
+ *   -a    ~a  +a           free; its first part only; its second part
+ *   a>1   !1               record_stream(a, 1); stream 1 is done with what it has
+ *   empty empty#3          empty_cache(), of one pool
+ *   begin#3 end release#3  a capture or MemPool sends requests to pool 3; it ends; it gives the pool up
+ *   mark#3=2               marks of a pool (enum gm_pool_mark)
+ *   spare=a                the free-memory callback would free a
+ *   set:TEXT               other settings while it runs
+ *
+ * State: S (cudaMalloc) or E (expandable) and what is mapped, pool and stream if not the default ones, then its blocks
+ * from below: their letters, with ? while a free waits, and . for a free one. Then the events: a f F (alloc,
+ * free_requested, free_completed), S s (segment_alloc, segment_free), M m (map, unmap), O (oom). Then counters.
  */
 #include "analyze/base/size.h"
 #include "replay/allocator/allocator.h"
 #include "replay/allocator/sim.h"
+#include "replay/allocator/uses.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-/* An allocator on a simulated device, its segments numbered as they come, its events as one letter each: a f F (alloc,
- * free_requested, free_completed), S s (segment alloc and free), M m (map, unmap), O (oom). */
+struct test {
+    const char *rule; /* the section of the rules, and which one */
+    const char *settings;
+    uint64_t mib; /* of the device; 0: unlimited */
+    const char *operations, *state, *events, *counters;
+};
+
+static const struct test tests[] = {
+#include "tests/replay/allocator_cases.h"
+};
+
 struct world {
     struct gm_sim sim;
     struct gm_device device;
     struct gm_allocator_sink sink;
     struct gm_allocator a;
-    uint64_t segment[16];
-    size_t segments;
-    char log[512];
-    uint64_t oom_size, oom_free;
+    uint32_t block[26];
+    uint32_t spare;
+    char log[256];
 };
 
 static void put(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
@@ -34,283 +59,305 @@ static void put(void *self, enum gm_allocator_event event, uint64_t address, uin
 {
     static const char letters[] = "afFSsMmO";
     struct world *w = self;
+    (void)address;
+    (void)size;
     (void)stream;
     (void)pool;
     (void)owner;
     size_t n = strlen(w->log);
     assert_true(n + 1 < sizeof w->log);
     w->log[n] = letters[event];
-    if (event == GM_EVENT_SEGMENT_ALLOC)
-        w->segment[w->segments++] = address;
-    if (event == GM_EVENT_OOM) {
-        w->oom_size = size;
-        w->oom_free = address;
-    }
 }
 
-static void check(const struct world *w)
+static bool reclaim(void *self)
 {
-    const char *why;
-    if (!gm_allocator_check(&w->a, &why))
-        fail_msg("broken: %s", why);
-    assert_int_equal(w->sim.used, w->a.total);
+    struct world *w = self;
+    if (w->spare == GM_SPACE_NONE)
+        return false;
+    gm_allocator_drop(&w->a, w->spare);
+    w->spare = GM_SPACE_NONE;
+    return true;
 }
 
-static void start(struct world *w, const char *settings, uint64_t capacity)
+static void set(struct gm_conf *conf, const char *text, size_t length)
+{
+    struct gm_error err = {0};
+    if (gm_conf_parse(conf, text, length, &err) != GM_OK)
+        fail_msg("%s", err.message);
+}
+
+static void start(struct world *w, const struct test *t)
 {
     struct gm_conf conf = gm_conf_default();
-    struct gm_error err = {0};
-    *w = (struct world){.sim = gm_sim_init(capacity)};
-    assert_int_equal(gm_conf_parse(&conf, settings, strlen(settings), &err), GM_OK);
+    *w = (struct world){.sim = gm_sim_init(t->mib == 0 ? UINT64_MAX : t->mib * GM_MIB), .spare = GM_SPACE_NONE};
+    set(&conf, t->settings, strlen(t->settings));
     w->device = gm_sim_device(&w->sim);
     w->sink = (struct gm_allocator_sink){w, put};
     gm_allocator_init(&w->a, &conf, &w->device, &w->sink);
-    assert_int_equal(gm_allocator_stream(&w->a, 0), 0);
+    w->a.reclaim = reclaim;
+    w->a.reclaim_self = w;
+    for (uint32_t s = 0; s < 4; s++) /* handles that as unsigned numbers come in another order: 0, 2, 3, 1 */
+        assert_int_equal(gm_allocator_stream(&w->a, s == 1 ? -5 : (int64_t)s * 16), s);
 }
 
-static void end(struct world *w)
+static uint64_t size_of(const char **text)
 {
+    uint64_t total = 0;
+    char sign = '+';
+    for (;;) {
+        uint64_t n = strtoull(*text, (char **)(uintptr_t)text, 10);
+        static const char units[] = "KMG";
+        const char *unit = **text != '\0' ? strchr(units, **text) : NULL;
+        if (unit != NULL) {
+            n <<= 10 * (unit - units + 1);
+            ++*text;
+        }
+        total = sign == '+' ? total + n : total - n;
+        if (**text != '+' && **text != '-')
+            return total;
+        sign = *(*text)++;
+    }
+}
+
+/* name=SIZE[@STREAM][#POOL] */
+static void do_malloc(struct world *w, const char *op)
+{
+    const char *at = op + 2;
+    uint64_t size = size_of(&at);
+    uint32_t stream = *at == '@' ? (uint32_t)strtoul(at + 1, (char **)(uintptr_t)&at, 10) : 0;
+    uint64_t pool = *at == '#' ? strtoull(at + 1, NULL, 10) : 0;
+    w->block[op[0] - 'a'] = gm_allocator_malloc(&w->a, size, stream, 0, pool, (uint32_t)(op[0] - 'a'));
+}
+
+static bool begins(const char *op, const char *word)
+{
+    return strncmp(op, word, strlen(word)) == 0;
+}
+
+static void operate(struct world *w, const char *op)
+{
+    const char *number = strchr(op, '#');
+    uint64_t pool = number == NULL ? 0 : strtoull(number + 1, NULL, 10);
+    if (begins(op, "set:"))
+        set(&w->a.conf, op + 4, strlen(op + 4));
+    else if (begins(op, "empty#"))
+        gm_allocator_empty_pool(&w->a, 0, pool);
+    else if (begins(op, "empty"))
+        gm_allocator_empty_cache(&w->a);
+    else if (begins(op, "begin"))
+        gm_allocator_begin_pool(&w->a, 0, pool);
+    else if (begins(op, "end"))
+        gm_allocator_end_pool(&w->a);
+    else if (begins(op, "release"))
+        gm_allocator_release_pool(&w->a, 0, pool);
+    else if (begins(op, "mark"))
+        gm_allocator_mark_pool(&w->a, 0, pool, (unsigned)(strchr(op, '=')[1] - '0'));
+    else if (begins(op, "spare="))
+        w->spare = w->block[op[6] - 'a'];
+    else if (op[0] == '!')
+        gm_allocator_stream_is_done(&w->a, (uint32_t)(op[1] - '0'));
+    else if (op[0] == '-')
+        gm_allocator_drop(&w->a, w->block[op[1] - 'a']);
+    else if (op[0] == '~')
+        gm_allocator_free_requested(&w->a, w->block[op[1] - 'a']);
+    else if (op[0] == '+')
+        gm_allocator_free_completed(&w->a, w->block[op[1] - 'a']);
+    else if (op[1] == '>')
+        gm_allocator_record_stream(&w->a, w->block[op[0] - 'a'], (uint32_t)(op[2] - '0'));
+    else if (op[1] == '=')
+        do_malloc(w, op);
+    else
+        fail_msg("no such operation: %s", op);
+}
+
+static void add_size(char *out, size_t room, uint64_t size)
+{
+    size_t n = strlen(out);
+    if (size % GM_MIB == 0)
+        snprintf(out + n, room - n, "%" PRIu64 "M", size / GM_MIB);
+    else if (size % 1024 == 0)
+        snprintf(out + n, room - n, "%" PRIu64 "K", size / 1024);
+    else
+        snprintf(out + n, room - n, "%" PRIu64, size);
+}
+
+static void describe(const struct world *w, char *out, size_t room)
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < w->a.space.ranges.n; i++) {
+        const struct gm_space_range *range = &w->a.space.ranges.v[i];
+        const struct gm_space_block *last = &w->a.space.blocks.v[range->last];
+        const struct gm_allocator_pool *pool = &w->a.pools.v[last->pool];
+        uint32_t block = range->last;
+        snprintf(out + strlen(out), room - strlen(out), "%s%c", i == 0 ? "" : " ", last->is_expandable ? 'E' : 'S');
+        add_size(out, room, range->size);
+        if (pool->id_second != 0)
+            snprintf(out + strlen(out), room - strlen(out), "#%" PRIu64, pool->id_second);
+        if (last->stream != 0)
+            snprintf(out + strlen(out), room - strlen(out), "@%" PRIu32, last->stream);
+        while (w->a.space.blocks.v[block].prev != GM_SPACE_NONE)
+            block = w->a.space.blocks.v[block].prev;
+        for (bool is_first = true; block != GM_SPACE_NONE; block = w->a.space.blocks.v[block].next, is_first = false) {
+            const struct gm_space_block *b = &w->a.space.blocks.v[block];
+            snprintf(out + strlen(out), room - strlen(out), "%c%c%s", is_first ? '[' : ' ',
+                     b->use == GM_SPACE_FREE ? '.' : (char)('a' + b->owner), b->use == GM_SPACE_PENDING ? "?" : "");
+            add_size(out, room, b->size);
+        }
+        snprintf(out + strlen(out), room - strlen(out), "]");
+    }
+}
+
+/* NAME, NAME.peak, NAME.small and so on; the names of memory_stats(). */
+static int64_t counter(const struct gm_stats *s, const char *name)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {{"num_alloc_retries", s->num_alloc_retries},
+                   {"num_ooms", s->num_ooms},
+                   {"num_sync_all_streams", s->num_sync_all_streams},
+                   {"num_device_alloc", s->num_device_alloc},
+                   {"num_device_free", s->num_device_free},
+                   {"num_oom_rejections", s->num_oom_rejections},
+                   {"max_split_size", s->max_split_size}};
+    const struct {
+        const char *name;
+        const struct gm_stat *stat;
+    } stats[] = {
+#define X(name) {#name, s->name},
+        GM_STAT_MAP(X)
+#undef X
+            {"oversize_allocations", &s->oversize_allocations},
+        {"oversize_segments", &s->oversize_segments}};
+    size_t length = strcspn(name, ".");
+    const char *part = name + length;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(name, numbers[i].name) == 0)
+            return numbers[i].value;
+    for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
+        if (strlen(stats[i].name) != length || strncmp(name, stats[i].name, length) != 0)
+            continue;
+        const struct gm_stat *stat = stats[i].stat;
+        if (strcmp(part, ".small") == 0)
+            return stat[GM_STAT_SMALL_POOL].current;
+        if (strcmp(part, ".large") == 0)
+            return stat[GM_STAT_LARGE_POOL].current;
+        return strcmp(part, ".peak") == 0        ? stat->peak
+               : strcmp(part, ".allocated") == 0 ? stat->allocated
+               : strcmp(part, ".freed") == 0     ? stat->freed
+                                                 : stat->current;
+    }
+    fail_msg("no such counter: %s", name);
+    return 0;
+}
+
+static bool counts(const struct test *t, const struct gm_stats *s)
+{
+    bool is_right = true;
+    char all[512], *save = NULL;
+    snprintf(all, sizeof all, "%s", t->counters == NULL ? "" : t->counters);
+    for (char *word = strtok_r(all, " ", &save); word != NULL; word = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(word, '=');
+        *value++ = '\0';
+        bool is_negative = *value == '-';
+        const char *at = value + is_negative;
+        int64_t should = (int64_t)size_of(&at);
+        should = is_negative ? -should : should;
+        if (counter(s, word) == should)
+            continue;
+        print_error("%s: %s is %" PRId64 ", should be %s\n", t->rule, word, counter(s, word), value);
+        is_right = false;
+    }
+    return is_right;
+}
+
+/* One case; false, and said why, if it comes out differently. */
+static bool holds(const struct test *t)
+{
+    struct world *w = malloc(sizeof *w);
+    char all[512], found[1024], *save = NULL;
+    const char *why;
+    assert_non_null(w);
+    start(w, t);
+    snprintf(all, sizeof all, "%s", t->operations);
+    for (char *op = strtok_r(all, " ", &save); op != NULL; op = strtok_r(NULL, " ", &save)) {
+        operate(w, op);
+        if (!gm_allocator_check(&w->a, &why) || w->sim.used != w->a.total)
+            fail_msg("%s: after %s: %s", t->rule, op, why == NULL ? "the device has given something else" : why);
+    }
+    describe(w, found, sizeof found);
+    bool is_right = strcmp(found, t->state) == 0 && (t->events == NULL || strcmp(w->log, t->events) == 0);
+    if (!is_right)
+        print_error("%s\n  is        %s  %s\n  should be %s  %s\n", t->rule, found, w->log, t->state,
+                    t->events == NULL ? "" : t->events);
+    is_right = counts(t, &w->a.stats) && is_right;
     gm_allocator_free(&w->a);
     gm_sim_free(&w->sim);
+    free(w);
+    return is_right;
 }
 
-static uint32_t get_on(struct world *w, uint64_t requested, uint32_t stream)
-{
-    uint32_t block = gm_allocator_malloc(&w->a, requested, stream, 0, 0, 7);
-    check(w);
-    return block;
-}
-
-static uint32_t get(struct world *w, uint64_t requested)
-{
-    return get_on(w, requested, 0);
-}
-
-static void drop(struct world *w, uint32_t block)
-{
-    gm_allocator_free_requested(&w->a, block);
-    gm_allocator_free_completed(&w->a, block);
-    check(w);
-}
-
-/* The block lies in segment `segment` at `offset` and has `size` bytes. */
-static void is_at(const struct world *w, uint32_t block, size_t segment, uint64_t offset, uint64_t size)
-{
-    assert_int_not_equal(block, GM_SPACE_NONE);
-    assert_int_equal(w->a.space.blocks.v[block].address - w->segment[segment], offset);
-    assert_int_equal(w->a.space.blocks.v[block].size, size);
-}
-
-static void small_pool(void **state)
+static void every_rule(void **state)
 {
     (void)state;
-    struct world w;
-    start(&w, "", UINT64_MAX);
-    uint32_t first = get(&w, 1), second = get(&w, 1000), third = get(&w, GM_MIB), fourth = get(&w, GM_MIB);
-    is_at(&w, first, 0, 0, 512);
-    is_at(&w, second, 0, 512, 1024);
-    is_at(&w, third, 0, 1536, GM_MIB);
-    is_at(&w, fourth, 1, 0, GM_MIB);
-    drop(&w, second);
-    is_at(&w, get(&w, 512), 0, 512, 512); /* the hole is the best fit */
-    is_at(&w, get(&w, 700), 0, 1050112, 1024);
-    drop(&w, first);
-    const struct gm_stats *s = &w.a.stats;
-    assert_int_equal(s->segment[GM_STAT_ALL].current, 2);
-    assert_int_equal(s->reserved_bytes[GM_STAT_SMALL_POOL].current, 2 * 2 * GM_MIB);
-    assert_int_equal(s->allocated_bytes[GM_STAT_ALL].current, 512 + 1024 + 2 * GM_MIB);
-    assert_int_equal(s->requested_bytes[GM_STAT_ALL].current, 512 + 700 + 2 * GM_MIB);
-    /* Free: 512 and 512 and a tail in the first segment, half of the second. */
-    assert_int_equal(s->inactive_split[GM_STAT_ALL].current, 4);
-    assert_int_equal(s->inactive_split_bytes[GM_STAT_ALL].current, 4 * GM_MIB - (512 + 1024 + 2 * GM_MIB));
-    assert_string_equal(w.log, "SaaaSafFaafF");
-    end(&w);
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        wrong += !holds(&tests[i]);
+    assert_int_equal(wrong, 0);
 }
 
-static void large_pool(void **state)
+/* What --verify and a what-if from the recorded layout begin with. */
+static void adopted(void **state)
 {
     (void)state;
-    struct world w;
-    start(&w, "", UINT64_MAX);
-    uint32_t a = get(&w, 3 * GM_MIB), b = get(&w, 9 * GM_MIB), c = get(&w, 7340132), d = get(&w, 12582913);
-    is_at(&w, a, 0, 0, 3 * GM_MIB);
-    is_at(&w, b, 0, 3145728, 9 * GM_MIB);
-    is_at(&w, c, 0, 12582912, 8388608); /* 1048064 bytes are too few to split off */
-    is_at(&w, d, 1, 0, 12583424);
-    drop(&w, b);
-    is_at(&w, get(&w, 8388609), 0, 3145728, 9437184);
-    drop(&w, a);
-    drop(&w, c);
-    is_at(&w, get(&w, 2 * GM_MIB), 0, 0, 3145728); /* exactly 1 MiB is not split off either */
-    assert_int_equal(w.a.stats.allocated_bytes[GM_STAT_LARGE_POOL].peak, 3145728 + 9437184 + 8388608 + 12583424);
-    end(&w);
+    static const struct test t = {.settings = "max_split_size_mb:30"};
+    struct world *w = malloc(sizeof *w);
+    const char *why;
+    char found[256];
+    assert_non_null(w);
+    start(w, &t);
+    uint8_t large = gm_allocator_pool_of(&w->a, 0, 0, false);
+    assert_true(gm_allocator_adopt_segment(&w->a, GM_GIB, 20 * GM_MIB, 0, large, false));
+    assert_true(gm_allocator_adopt_segment(&w->a, 2 * GM_GIB, 40 * GM_MIB, 0, large, false));
+    w->sim.used = w->a.total;
+    assert_int_not_equal(gm_allocator_adopt_block(&w->a, GM_GIB + 3 * GM_MIB, 2 * GM_MIB, 5, 0, false), GM_SPACE_NONE);
+    assert_int_not_equal(gm_allocator_adopt_block(&w->a, GM_GIB + 8 * GM_MIB, 12 * GM_MIB, 6, 1, true), GM_SPACE_NONE);
+    assert_int_not_equal(gm_allocator_adopt_block(&w->a, 2 * GM_GIB, 40 * GM_MIB, 7, 2, false), GM_SPACE_NONE);
+    if (!gm_allocator_check(&w->a, &why))
+        fail_msg("%s", why);
+    describe(w, found, sizeof found);
+    assert_string_equal(found, "S20M[.3M a2M .3M b?12M] S40M[c40M]");
+    assert_int_equal(w->a.stats.inactive_split[GM_STAT_ALL].current, 2);
+    assert_int_equal(w->a.stats.inactive_split_bytes[GM_STAT_ALL].current, 6 * GM_MIB);
+    assert_int_equal(w->a.stats.oversize_segments.current, 1);
+    assert_int_equal(w->a.stats.oversize_allocations.current, 1);
+    gm_allocator_free(&w->a);
+    gm_sim_free(&w->sim);
+    free(w);
 }
 
-static void streams_do_not_share(void **state)
+/* Section 17: reserved_bytes_by_private_pools. */
+static void bytes_of_pools(void **state)
 {
     (void)state;
-    struct world w;
-    start(&w, "", UINT64_MAX);
-    uint32_t other = gm_allocator_stream(&w.a, -5);
-    drop(&w, get(&w, 5 * GM_MIB));
-    is_at(&w, get_on(&w, 5 * GM_MIB, other), 1, 0, 5 * GM_MIB);
-    is_at(&w, get_on(&w, 5 * GM_MIB, 0), 0, 0, 5 * GM_MIB);
-    uint32_t private = gm_allocator_malloc(&w.a, 5 * GM_MIB, 0, 0, 3, 0);
-    is_at(&w, private, 2, 0, 5 * GM_MIB);
-    end(&w);
-}
-
-static void pending_blocks(void **state)
-{
-    (void)state;
-    struct world w;
-    start(&w, "", UINT64_MAX);
-    uint32_t a = get(&w, 1000), b = get(&w, 1000);
-    gm_allocator_free_requested(&w.a, a);
-    drop(&w, b); /* does not merge with the pending one */
-    is_at(&w, get(&w, 1000), 0, 1024, 1024);
-    assert_int_equal(w.a.stats.allocated_bytes[GM_STAT_ALL].current, 1024);
-    assert_int_equal(w.a.stats.active_bytes[GM_STAT_ALL].current, 2048);
-    gm_allocator_free_completed(&w.a, a);
-    is_at(&w, get(&w, 1000), 0, 0, 1024);
-    end(&w);
-}
-
-static void out_of_memory(void **state)
-{
-    (void)state;
-    struct world w;
-    start(&w, "", 64 * GM_MIB);
-    uint32_t a = get(&w, 30 * GM_MIB), b = get(&w, 1000);
-    drop(&w, a);
-    /* 40 MiB do not fit beside the cached 30: the cache goes back, then they do. */
-    uint32_t c = get(&w, 40 * GM_MIB);
-    assert_int_not_equal(c, GM_SPACE_NONE);
-    assert_int_equal(w.a.stats.num_alloc_retries, 1);
-    assert_int_equal(w.a.stats.num_ooms, 0);
-    assert_int_equal(get(&w, 30 * GM_MIB), GM_SPACE_NONE);
-    assert_int_equal(w.a.stats.num_ooms, 1);
-    assert_int_equal(w.a.stats.num_alloc_retries, 2);
-    assert_int_equal(w.oom_size, 30 * GM_MIB);
-    assert_int_equal(w.oom_free, 22 * GM_MIB);
-    assert_string_equal(w.log, "SaSafFsSaO");
-    /* A retry waits for what other streams still use. */
-    gm_allocator_free_requested(&w.a, c);
-    assert_int_not_equal(get(&w, 50 * GM_MIB), GM_SPACE_NONE);
-    assert_string_equal(w.log, "SaSafFsSaOfFsSa");
-    drop(&w, b);
-    assert_int_equal(gm_allocator_malloc(&w.a, UINT64_C(1) << 60, 0, 0, 0, 0), GM_SPACE_NONE);
-    assert_string_equal(w.log, "SaSafFsSaOfFsSafF"); /* such a request leaves no event */
-    end(&w);
-}
-
-static void memory_fraction_and_garbage(void **state)
-{
-    (void)state;
-    struct world w;
-    start(&w, "per_process_memory_fraction:0.5,garbage_collection_threshold:0.6", 200 * GM_MIB);
-    /* The limit is 100 MiB, collection starts above 60. */
-    uint32_t a = get(&w, 30 * GM_MIB), b = get(&w, 40 * GM_MIB);
-    drop(&w, a);
-    drop(&w, b);
-    assert_int_equal(w.a.total, 70 * GM_MIB);
-    uint32_t c = get(&w, 45 * GM_MIB); /* nothing fits: 70 > 60, and both are as old as the mean */
-    assert_int_not_equal(c, GM_SPACE_NONE);
-    assert_string_equal(w.log, "SaSafFfFssSa");
-    assert_int_equal(w.a.total, 46 * GM_MIB);
-    assert_int_equal(w.a.stats.num_alloc_retries, 0);
-    /* Over the limit: the device is not even asked. */
-    assert_int_equal(get(&w, 60 * GM_MIB), GM_SPACE_NONE);
-    assert_int_equal(w.a.stats.num_ooms, 1);
-    end(&w);
-}
-
-static void max_split_size(void **state)
-{
-    (void)state;
-    struct world w;
-    start(&w, "max_split_size_mb:50", 400 * GM_MIB);
-    uint32_t a = get(&w, 100 * GM_MIB);
-    drop(&w, a);
-    uint32_t b = get(&w, 30 * GM_MIB); /* smaller ones do not take from oversize blocks */
-    is_at(&w, b, 1, 0, 30 * GM_MIB);
-    is_at(&w, get(&w, 90 * GM_MIB), 0, 0, 100 * GM_MIB); /* large ones take them whole if they waste < 20 MiB */
-    end(&w);
-    start(&w, "max_split_size_mb:50", 230 * GM_MIB);
-    a = get(&w, 100 * GM_MIB);
-    b = get(&w, 60 * GM_MIB);
-    drop(&w, a);
-    drop(&w, b);
-    /* 130 MiB: nothing fits, 70 are left; the oversize blocks of the stream go, the largest first, until it is enough.
-     */
-    assert_int_not_equal(get(&w, 130 * GM_MIB), GM_SPACE_NONE);
-    assert_string_equal(w.log, "SaSafFfFssSa");
-    assert_int_equal(w.a.stats.num_alloc_retries, 0);
-    assert_int_equal(w.a.stats.oversize_segments.current, 1);
-    end(&w);
-}
-
-static void expandable_segments(void **state)
-{
-    (void)state;
-    struct world w;
-    start(&w, "expandable_segments:True", 1024 * GM_MIB);
-    uint32_t a = get(&w, 5 * GM_MIB);
-    uint64_t base = w.a.space.blocks.v[a].address;
-    assert_int_equal(w.a.total, 20 * GM_MIB);
-    uint32_t b = get(&w, 25 * GM_MIB); /* 15 MiB are free at its end: one more page */
-    assert_int_equal(w.a.space.blocks.v[b].address, base + 5 * GM_MIB);
-    assert_int_equal(w.a.total, 40 * GM_MIB);
-    assert_int_equal(w.a.stats.segment[GM_STAT_ALL].current, 0);
-    assert_int_equal(w.a.stats.inactive_split[GM_STAT_ALL].current, 0);
-    uint32_t c = get(&w, 10 * GM_MIB - 512);
-    assert_int_equal(w.a.space.blocks.v[c].size, 10 * GM_MIB - 512); /* 512 bytes are split off */
-    uint32_t small = get(&w, 100);
-    assert_int_equal(w.a.total, 42 * GM_MIB); /* a page of 2 MiB in a reservation of its own */
-    assert_string_equal(w.log, "MaMaaMa");
-    drop(&w, b);
-    gm_allocator_empty_cache(&w.a); /* whole pages only: from 5 to 30 MiB is free, the page from 20 is c's too */
-    check(&w);
-    assert_int_equal(w.a.total, 42 * GM_MIB);
-    drop(&w, c);
-    gm_allocator_empty_cache(&w.a);
-    check(&w);
-    assert_int_equal(w.a.total, 22 * GM_MIB); /* the second page went, the first is a's */
-    /* 18 MiB: the 15 left in the first page and the unmapped page after it. */
-    uint32_t d = get(&w, 18 * GM_MIB);
-    assert_int_equal(w.a.space.blocks.v[d].address, base + 5 * GM_MIB);
-    drop(&w, a);
-    drop(&w, d);
-    drop(&w, small);
-    gm_allocator_empty_cache(&w.a);
-    check(&w);
-    assert_int_equal(w.a.total, 0);
-    assert_int_equal(w.a.reservations.n, 0);
-    end(&w);
-}
-
-static void expandable_runs_full(void **state)
-{
-    (void)state;
-    struct world w;
-    start(&w, "expandable_segments:True", 50 * GM_MIB);
-    uint32_t a = get(&w, 30 * GM_MIB); /* two pages of 20 MiB */
-    assert_int_equal(get(&w, 20 * GM_MIB), GM_SPACE_NONE);
-    assert_string_equal(w.log, "MaO"); /* the rest of the second page and one more would do, but 50 are all */
-    assert_int_equal(w.a.total, 40 * GM_MIB);
-    drop(&w, a);
-    uint32_t b = get(&w, 40 * GM_MIB);
-    assert_int_equal(w.a.space.blocks.v[b].size, 40 * GM_MIB);
-    end(&w);
+    static const struct test t = {.settings = ""};
+    struct world *w = malloc(sizeof *w);
+    assert_non_null(w);
+    start(w, &t);
+    operate(w, "a=1000#3");
+    operate(w, "b=30M#3");
+    operate(w, "c=5M");
+    assert_int_equal(w->a.pools.v[gm_allocator_pool_of(&w->a, 0, 3, true)].reserved, 2 * GM_MIB);
+    assert_int_equal(w->a.pools.v[gm_allocator_pool_of(&w->a, 0, 3, false)].reserved, 30 * GM_MIB);
+    assert_int_equal(w->a.pools.v[gm_allocator_pool_of(&w->a, 0, 0, false)].reserved, 20 * GM_MIB);
+    gm_allocator_free(&w->a);
+    gm_sim_free(&w->sim);
+    free(w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_pool),           cmocka_unit_test(large_pool),
-        cmocka_unit_test(streams_do_not_share), cmocka_unit_test(pending_blocks),
-        cmocka_unit_test(out_of_memory),        cmocka_unit_test(memory_fraction_and_garbage),
-        cmocka_unit_test(max_split_size),       cmocka_unit_test(expandable_segments),
-        cmocka_unit_test(expandable_runs_full)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest all[] = {cmocka_unit_test(every_rule), cmocka_unit_test(adopted),
+                                     cmocka_unit_test(bytes_of_pools)};
+    return cmocka_run_group_tests(all, NULL, NULL);
 }

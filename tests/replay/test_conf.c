@@ -25,7 +25,7 @@ static void defaults(void **state)
     (void)state;
     struct gm_conf c;
     struct gm_error err = {0};
-    static const char *const empty[] = {"", "  ", ",", " , ,"};
+    static const char *const empty[] = {"", "  ", " \t\n"};
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
         assert_int_equal(parse(&c, empty[i], &err), GM_OK);
         assert_int_equal(c.rules.max_split, UINT64_MAX);
@@ -62,6 +62,94 @@ static void every_key(void **state)
     assert_int_equal(c.max_non_split_rounding, MIB(11));
 }
 
+/* Each option with what it takes, at the ends of its range. */
+static void good_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *means; /* as gm_conf_text says it */
+    } cases[] = {
+        {"max_split_size_mb:20", "max_split_size_mb:20"},
+        {"max_split_size_mb:+21", "max_split_size_mb:21"},
+        {"max_split_size_mb:30MiB", "max_split_size_mb:30"}, /* what follows a number is ignored */
+        {"max_split_size_mb:18446744073709551606", "max_split_size_mb:17592186044415"},
+        {"max_split_size_mb : 3 0 ,", "max_split_size_mb:30"}, /* blanks never count; one comma may end it */
+        {"max_non_split_rounding_mb:20", ""},
+        {"max_non_split_rounding_mb:21", "max_non_split_rounding_mb:21"},
+        {"large_segment_size_mb:11", "large_segment_size_mb:11"},
+        {"max_split_size_mb:11,large_segment_size_mb:11", "large_segment_size_mb:11,max_split_size_mb:11"},
+        {"large_segment_size_mb:64,large_segment_size_mb:32,max_split_size_mb:32",
+         "large_segment_size_mb:32,max_split_size_mb:32"}, /* the last one counts */
+        {"roundup_power2_divisions:0", ""},
+        {"roundup_power2_divisions:1", ""},
+        {"roundup_power2_divisions:16", "roundup_power2_divisions:16"},
+        {"roundup_power2_divisions:[]", ""},
+        {"roundup_power2_divisions:[1:2,>:4]", "roundup_power2_divisions:[1:2,2:4,4:4,8:4,16:4,32:4,64:4,128:4,256:4,"
+                                               "512:4,1024:4,2048:4,4096:4,8192:4,16384:4,"
+                                               "32768:4]"},
+        {"roundup_bypass_threshold_mb:1280", "roundup_bypass_threshold_mb:1280"},
+        {"garbage_collection_threshold:0.999", "garbage_collection_threshold:0.999"},
+        {"garbage_collection_threshold:1e-7", "garbage_collection_threshold:1e-07"},
+        {"garbage_collection_threshold:.5", "garbage_collection_threshold:0.5"},
+        {"per_process_memory_fraction:0", "per_process_memory_fraction:0"},
+        {"per_process_memory_fraction:1", ""},
+        {"per_process_memory_fraction:1.0", ""},
+        {"per_process_memory_fraction:0.9999999", "per_process_memory_fraction:0.9999999"},
+        {"expandable_segments:True", "expandable_segments:True"},
+        {"expandable_segments:False", ""},
+        {"expandable_segments:True,expandable_segments:False", ""},
+        {"throw_on_cudamalloc_oom:True", "throw_on_cudamalloc_oom:True"},
+        {"release_lock_on_cudamalloc:True", "release_lock_on_cudamalloc:True"},
+        {"release_lock_on_hipmalloc:True", "release_lock_on_cudamalloc:True"},
+        {"backend:native", ""},
+        {"backend:cudaMallocAsync", "backend:cudaMallocAsync"},
+        /* Checked, and without influence here. */
+        {"graph_capture_record_stream_reuse:True", ""},
+        {"pinned_use_cuda_host_register:True", ""},
+        {"pinned_use_hip_host_register:False", ""},
+        {"pinned_use_background_threads:True", ""},
+        {"pinned_free_catch_all:True", ""},
+        {"pinned_num_register_threads:1", ""},
+        {"pinned_num_register_threads:128", ""},
+        {"pinned_reserve_segment_size_mb:1", ""},
+        {"expandable_segments_reserve:0.5", ""},
+        {"expandable_segments_reserve:40G", ""},
+        {"expandable_segments_reserve_by_class:[a:0.5,b:1G]", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gm_conf c, again;
+        struct gm_error err = {0};
+        struct gm_text text = {0};
+        if (parse(&c, cases[i].text, &err) != GM_OK)
+            fail_msg("'%s': %s", cases[i].text, err.message);
+        gm_conf_text(&text, &c);
+        gm_text_add(&text, "");
+        assert_string_equal(text.data == NULL ? "" : text.data, cases[i].means);
+        assert_int_equal(parse(&again, cases[i].means, &err), GM_OK);
+        assert_true(gm_conf_equal(&c, &again));
+        gm_text_free(&text);
+    }
+}
+
+/* _set_allocator_settings() in the middle of a run. */
+static void while_it_runs(void **state)
+{
+    (void)state;
+    static const char first[] = "max_split_size_mb:64,max_non_split_rounding_mb:80,large_segment_size_mb:32,"
+                                "roundup_power2_divisions:4,garbage_collection_threshold:0.5,"
+                                "expandable_segments:True,per_process_memory_fraction:0.5";
+    struct gm_conf c;
+    struct gm_error err = {0};
+    assert_int_equal(parse(&c, first, &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&c, "pinned_free_catch_all:True", 26, &err), GM_OK);
+    assert_int_equal(c.rules.max_split, UINT64_MAX);
+    assert_int_equal(c.max_non_split_rounding, MIB(32));
+    assert_int_equal(c.rules.roundup[0], 0);
+    assert_true(c.gc_threshold == 0);
+    assert_int_equal(c.rules.large_segment, MIB(32));
+    assert_true(c.expandable_segments && c.memory_fraction == 0.5);
+}
+
 static void divisions_by_interval(void **state)
 {
     (void)state;
@@ -90,6 +178,10 @@ static void bad_strings(void **state)
     static const struct {
         const char *text, *says;
     } cases[] = {
+        {",", "no option ','"},
+        {",expandable_segments:True", "no option ','"},
+        {"expandable_segments:True,,", "no option ','"},
+        {"expandable_segments:True,\x01", "control character"},
         {"max_split_size_mb:19", "smaller than the large segment size"},
         {"max_split_size_mb:x", "whole number"},
         {"max_split_size_mb:-1", "whole number"},
@@ -97,12 +189,28 @@ static void bad_strings(void **state)
         {"max_split_size_mb", "expects ':'"},
         {"max_split_size_mb:", "whole number"},
         {"max_non_split_rounding_mb:1", "smaller"},
+        {"max_non_split_rounding_mb:31,large_segment_size_mb:32", "smaller"},
         {"large_segment_size_mb:10", "more than 10"},
+        {"large_segment_size_mb:99999999", "larger than any device"},
         {"large_segment_size_mb:64,max_split_size_mb:32", "smaller"},
         {"garbage_collection_threshold:0", "more than 0"},
         {"garbage_collection_threshold:1", "less than 1"},
         {"garbage_collection_threshold:much", "expects a number"},
+        {"garbage_collection_threshold:-0.5", "more than 0"},
+        {"garbage_collection_threshold:nan", "expects a number"},
         {"per_process_memory_fraction:1.5", "from 0 to 1"},
+        {"per_process_memory_fraction:-0.1", "from 0 to 1"},
+        {"per_process_memory_fraction:inf", "expects a number"},
+        {"throw_on_cudamalloc_oom:1", "True or False"},
+        {"release_lock_on_cudamalloc:yes", "True or False"},
+        {"graph_capture_record_stream_reuse:", "True or False"},
+        {"pinned_use_background_threads:on", "True or False"},
+        {"pinned_reserve_segment_size_mb:0", "more than 0"},
+        {"roundup_bypass_threshold_mb:0", "more than 0"},
+        {"expandable_segments_reserve:", "expects a value"},
+        {"expandable_segments_reserve_by_class:0.5", "expects a list"},
+        {"expandable_segments_reserve_by_class:[a]", "expects ':'"},
+        {"expandable_segments_reserve_by_class:[a:1", "expects ',' or ']'"},
         {"expandable_segments:true", "True or False"},
         {"expandable_segments:1", "True or False"},
         {"backend:fast", "native or cudaMallocAsync"},
@@ -129,7 +237,11 @@ static void bad_strings(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(defaults), cmocka_unit_test(every_key),
-                                       cmocka_unit_test(divisions_by_interval), cmocka_unit_test(bad_strings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(defaults),
+                                       cmocka_unit_test(every_key),
+                                       cmocka_unit_test(good_values),
+                                       cmocka_unit_test(while_it_runs),
+                                       cmocka_unit_test(divisions_by_interval),
+                                       cmocka_unit_test(bad_strings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

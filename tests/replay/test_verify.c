@@ -101,6 +101,30 @@ static void wrong_growth(void **state)
     gm_traced_end(&t);
 }
 
+/* Another thread frees 20 MiB while the lock is not held: the growth was decided before. */
+static void unlocked_growth(void **state)
+{
+    (void)state;
+    for (int is_released = 0; is_released <= 1; is_released++) {
+        struct traced t = {.settings =
+                               is_released ? "\"PYTORCH_CUDA_ALLOC_CONF\":\"release_lock_on_cudamalloc:True\"" : NULL};
+        gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+        gm_traced_event(&t, "alloc", A, MIB(20), "attend");
+        gm_traced_free(&t, A, MIB(20));
+        gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
+        gm_traced_event(&t, "alloc", B, MIB(20), "feed");
+        gm_traced_segment(&t, A, MIB(20), "large");
+        gm_traced_block(&t, MIB(20), 0, NULL);
+        gm_traced_segment(&t, B, MIB(20), "large");
+        gm_traced_block(&t, MIB(20), MIB(20), "feed");
+        struct gm_verify_result r = run(&t);
+        assert_int_equal(gm_verify_passed(&r), is_released);
+        assert_int_equal(r.exact, 1 + is_released);
+        assert_int_equal(r.growths_predicted, 1 + is_released);
+        gm_traced_end(&t);
+    }
+}
+
 static void wrong_release(void **state)
 {
     (void)state;
@@ -227,7 +251,7 @@ static void settings(void **state)
     assert_int_equal(conf.rules.roundup[0], 0);
     assert_int_equal(conf.rules.roundup[1], 4);
     assert_int_equal(conf.rules.roundup[15], 2);
-    gm_settings_text(&text, &conf);
+    gm_conf_text(&text, &conf);
     assert_string_equal(text.data, "expandable_segments:True,large_segment_size_mb:32,max_split_size_mb:128,"
                                    "roundup_power2_divisions:[1:0,2:4,4:0,8:0,16:0,32:0,64:0,128:0,256:0,512:0,1024:0,"
                                    "2048:0,4096:0,8192:0,16384:0,32768:2],garbage_collection_threshold:0.5");
@@ -241,8 +265,9 @@ static void settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right),           cmocka_unit_test(wrong_address),     cmocka_unit_test(wrong_growth),
-        cmocka_unit_test(wrong_release),   cmocka_unit_test(wrong_end),         cmocka_unit_test(learnt_size),
-        cmocka_unit_test(switched_option), cmocka_unit_test(inferred_rounding), cmocka_unit_test(settings)};
+        cmocka_unit_test(right),           cmocka_unit_test(wrong_address),   cmocka_unit_test(wrong_growth),
+        cmocka_unit_test(unlocked_growth), cmocka_unit_test(wrong_release),   cmocka_unit_test(wrong_end),
+        cmocka_unit_test(learnt_size),     cmocka_unit_test(switched_option), cmocka_unit_test(inferred_rounding),
+        cmocka_unit_test(settings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

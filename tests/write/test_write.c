@@ -373,7 +373,7 @@ static void test_files(void **state)
     for (size_t i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         for (int again = 0; again < 2; again++) /* the second one replaces the first */
-            assert_int_equal(gm_write_file(&made.s, NULL, path, &err), GM_OK);
+            assert_int_equal(gm_write_snapshot_file(&made.s, NULL, path, &err), GM_OK);
         struct gm_snapshot s;
         assert_int_equal(gm_snapshot_load(&s, path, NULL, &err), GM_OK);
         assert_int_equal(s.source.compression, expected[i]);
@@ -385,18 +385,18 @@ static void test_files(void **state)
     /* through a link: the link stays one */
     snprintf(link, sizeof link, "%s/link", folder);
     assert_int_equal(symlink("a.pickle", link), 0);
-    assert_int_equal(gm_write_file(&made.s, NULL, link, &err), GM_OK);
+    assert_int_equal(gm_write_snapshot_file(&made.s, NULL, link, &err), GM_OK);
     struct stat st;
     assert_int_equal(lstat(link, &st), 0);
     assert_true(S_ISLNK(st.st_mode));
     assert_int_equal(entries(folder), 4);
     /* what cannot be written leaves nothing */
     snprintf(path, sizeof path, "%s/no/such/folder", folder);
-    assert_int_equal(gm_write_file(&made.s, NULL, path, &err), GM_E_WRITE);
+    assert_int_equal(gm_write_snapshot_file(&made.s, NULL, path, &err), GM_E_WRITE);
     assert_non_null(strstr(err.message, "No such file"));
-    assert_int_equal(gm_write_file(&made.s, NULL, folder, &err), GM_E_WRITE);
-    assert_int_equal(gm_write_file(&made.s, NULL, "/dev/full", &err), GM_E_WRITE);
-    assert_int_equal(gm_write_file(&made.s, NULL, "/dev/null", &err), GM_OK);
+    assert_int_equal(gm_write_snapshot_file(&made.s, NULL, folder, &err), GM_E_WRITE);
+    assert_int_equal(gm_write_snapshot_file(&made.s, NULL, "/dev/full", &err), GM_E_WRITE);
+    assert_int_equal(gm_write_snapshot_file(&made.s, NULL, "/dev/null", &err), GM_OK);
     assert_int_equal(entries(folder), 4);
     for (size_t i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What --members, --summary and --limit tell beyond the plain replay.
+ */
+#ifndef GM_REPLAY_CLI_JUDGED_H
+#define GM_REPLAY_CLI_JUDGED_H
+
+#include "analyze/words/json_out.h"
+#include "replay/cli/gmreplay.h"
+
+/* holders.c: live requested bytes by role and by category, for --summary and --limit. Before a replay of device
+ * `index`: has them counted. false: no memory. */
+bool gm_replay_count_holders(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options);
+void gm_replay_free_holders(struct gm_replay_device *device);
+/* " Activation 1.2 GiB (60.0%), ..." at the peak of requested bytes, the largest three. */
+void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category);
+void gm_replay_holder_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
+
+/* repetition.c */
+void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run *run, size_t index);
+void gm_replay_member_words(struct gm_text *out, const struct gm_replay_run *run, size_t index); /* a table */
+void gm_replay_repetition_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
+/* Which member and which of its steps a part is; false: none. */
+bool gm_replay_member_of(const struct gm_replay_device *device, size_t part, uint64_t *member, uint64_t *step);
+
+/* summary.c: what --summary has on top of the short text. */
+void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, size_t index);
+void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
+void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run);
+
+/* limit.c: replays what may be recommended, after the replay itself; then tells it. */
+enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err);
+void gm_replay_free_judgement(struct gm_replay_run *run);
+void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --limit: the verdict, the cards that hold the peak, and recommendations. Settings are recommended only if a replay
+ * has shown what they give; nothing is replayed while the limit leaves room.
+ */
+#include "analyze/words/numbers.h"
+#include "replay/cli/judged.h"
+#include "replay/verify/settings.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARGIN = 10 };                   /* percent of the limit, or of a card, that a safe peak leaves */
+#define MOST_EVENTS (UINT64_C(1) << 26) /* of all devices: longer runs are not replayed again */
+#define MIBS(n) ((uint64_t)(n) << 20)
+
+/* One more replay of all devices. */
+struct trial {
+    bool is_bounded; /* the settings in force, on a device of the limit's size; else other settings */
+    bool is_given_up, has_failed;
+    struct gm_text settings;
+    uint64_t peak, retries;
+};
+enum { BASE, BOUNDED, FIRST_SETTING, TRIALS_MOST = 8 };
+struct gm_replay_judgement {
+    struct trial trials[TRIALS_MOST];   /* BASE: the settings in force; BOUNDED; other settings */
+    size_t count;                       /* 0: nothing was replayed */
+    size_t order[TRIALS_MOST], ordered; /* other settings that lower the peak, the lowest first */
+    bool is_too_long;
+};
+
+/* The device on which most is requested at once. */
+static size_t fullest(const struct gm_replay_run *run)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < run->device_count; i++)
+        if (run->devices[i].whatif.stats.requested_bytes[GM_STAT_ALL].peak >
+            run->devices[best].whatif.stats.requested_bytes[GM_STAT_ALL].peak)
+            best = i;
+    return best;
+}
+
+static uint64_t requested_peak(const struct gm_replay_run *run)
+{
+    return (uint64_t)run->devices[fullest(run)].whatif.stats.requested_bytes[GM_STAT_ALL].peak;
+}
+
+static bool has_failed(const struct gm_replay_run *run)
+{
+    for (size_t i = 0; i < run->device_count; i++)
+        if (!run->options->verify && run->devices[i].whatif.has_failed)
+            return true;
+    return false;
+}
+
+/* Less than MARGIN percent of `whole` are left. */
+static bool is_tight(uint64_t peak, uint64_t whole)
+{
+    return peak > whole - whole / 100 * MARGIN;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
+static struct gm_conf changed(struct gm_conf conf, size_t which)
+{
+    bool is_split = conf.rules.max_split != UINT64_MAX;
+    switch (which) {
+    case 0: /* with max_split_size, large blocks of expandable segments stay whole for no use */
+        conf.rules.max_split = conf.expandable_segments ? conf.rules.max_split : UINT64_MAX;
+        conf.expandable_segments = !conf.expandable_segments;
+        break;
+    case 1:
+        conf.rules.max_split = is_split ? UINT64_MAX : MIBS(128);
+        break;
+    case 2:
+        conf.rules.max_split = is_split ? conf.rules.max_split : MIBS(512);
+        break;
+    default:
+        for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
+            conf.rules.roundup[slot] = conf.rules.roundup[slot] > 1 ? 0 : 8;
+        break;
+    }
+    return conf;
+}
+
+/* From an empty allocator, so that all trials compare. */
+static enum gm_status replay_device(struct trial *trial, struct gm_replay_run *run, size_t index,
+                                    const struct gm_conf *conf, struct gm_error *err)
+{
+    struct gm_replay_device *device = &run->devices[index];
+    const struct gm_replay_repetition *r = &device->repetition;
+    struct gm_whatif_result result;
+    struct gm_whatif_options options = {.conf = *conf,
+                                        .capacity = trial->is_bounded ? run->options->limit : UINT64_MAX,
+                                        .requested = device->requested,
+                                        .part_count = device->part_count,
+                                        .repeat = r->turns > 0 ? &r->plan : NULL,
+                                        .stops_after_parts = r->is_used && r->recorded < r->step + 1};
+    options.parts = malloc((device->part_count + 1) * sizeof *options.parts);
+    if (options.parts == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (device->part_count > 0)
+        memcpy(options.parts, device->parts, device->part_count * sizeof *options.parts);
+    struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    enum gm_status status = gm_whatif(&result, &kept->history, &options, err);
+    free(options.parts);
+    if (status == GM_E_LIMIT) {
+        trial->is_given_up = true;
+        return GM_OK;
+    }
+    uint64_t peak = (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
+    trial->peak = peak > trial->peak ? peak : trial->peak;
+    trial->retries += (uint64_t)result.stats.num_alloc_retries;
+    trial->has_failed |= result.has_failed;
+    return status;
+}
+
+static enum gm_status replay_all(struct gm_replay_run *run, struct gm_error *err)
+{
+    struct gm_replay_judgement *j = run->judgement;
+    enum gm_status status = GM_OK;
+    for (size_t t = 0; status == GM_OK && t < FIRST_SETTING + 4; t++) {
+        struct gm_conf all = t < FIRST_SETTING ? run->conf : changed(run->conf, t - FIRST_SETTING);
+        if (t >= FIRST_SETTING && gm_settings_equal(&all, &run->conf))
+            continue;
+        struct trial *trial = &j->trials[j->count++];
+        trial->is_bounded = t == BOUNDED;
+        gm_conf_text(&trial->settings, &all);
+        for (size_t i = 0; status == GM_OK && !trial->is_given_up && i < run->device_count; i++)
+            status = replay_device(trial, run, i, t < FIRST_SETTING ? &run->devices[i].conf : &all, err);
+    }
+    return status;
+}
+
+/* Other settings with a lower peak than the base and than the run itself. */
+static void rank(struct gm_replay_judgement *j, uint64_t peak)
+{
+    uint64_t base = j->trials[BASE].peak < peak ? j->trials[BASE].peak : peak;
+    for (size_t t = FIRST_SETTING; t < j->count; t++) {
+        if (j->trials[t].is_given_up || j->trials[t].has_failed || j->trials[t].peak >= base)
+            continue;
+        size_t at = j->ordered++;
+        for (; at > 0 && j->trials[j->order[at - 1]].peak > j->trials[t].peak; at--)
+            j->order[at] = j->order[at - 1];
+        j->order[at] = t;
+    }
+}
+
+enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err)
+{
+    uint64_t limit = run->options->limit, events = 0;
+    if (limit == UINT64_MAX || run->options->verify || has_failed(run) || requested_peak(run) > limit ||
+        !is_tight(gm_replay_peak_reserved(run), limit))
+        return GM_OK;
+    run->judgement = calloc(1, sizeof *run->judgement);
+    if (run->judgement == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < run->device_count; i++)
+        events += run->devices[i].whatif.played;
+    run->judgement->is_too_long = events > MOST_EVENTS;
+    if (run->judgement->is_too_long)
+        return GM_OK;
+    enum gm_status status = replay_all(run, err);
+    if (status == GM_OK)
+        rank(run->judgement, gm_replay_peak_reserved(run));
+    return status;
+}
+
+void gm_replay_free_judgement(struct gm_replay_run *run)
+{
+    for (size_t t = 0; run->judgement != NULL && t < TRIALS_MOST; t++)
+        gm_text_free(&run->judgement->trials[t].settings);
+    free(run->judgement);
+}
+
+/* ---- recommendations --------------------------------------------------------------------------------------------- */
+
+static void add_holders(struct gm_text *out, const struct gm_replay_run *run, int *n)
+{
+    size_t d = fullest(run);
+    char a[GM_NUMBER_TEXT];
+    gm_text_printf(out, "  %d. hold less: of the %s requested at once on device %" PRId64 "\n     by role", ++*n,
+                   gm_bytes_format(a, requested_peak(run)), run->devices[d].whatif.device);
+    gm_replay_holder_words(out, run, d, false);
+    gm_text_add(out, "     by category");
+    gm_replay_holder_words(out, run, d, true);
+    gm_text_add(out, "     (--scale and --drop replay it with less)\n");
+}
+
+static void add_settings(struct gm_text *out, const struct gm_replay_run *run, int *n)
+{
+    const struct gm_replay_judgement *j = run->judgement;
+    for (size_t i = 0; i < j->ordered; i++) {
+        const struct trial *t = &j->trials[j->order[i]];
+        char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+        gm_text_printf(out, "  %d. PYTORCH_CUDA_ALLOC_CONF=%s\n     replayed: peak reserved %s instead of %s, %s\n",
+                       ++*n, t->settings.length == 0 ? "" : t->settings.data, gm_bytes_format(a, t->peak),
+                       gm_bytes_format(b, j->trials[BASE].peak),
+                       t->peak <= run->options->limit ? "within the limit" : "still over the limit");
+    }
+}
+
+static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, int *n)
+{
+    const struct trial *t = &run->judgement->trials[BOUNDED];
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (t->is_given_up)
+        return;
+    if (t->has_failed)
+        gm_text_printf(out, "     on a device with %s and these settings it runs out of memory\n",
+                       gm_bytes_format(a, run->options->limit));
+    else
+        gm_text_printf(out,
+                       "  %d. torch.cuda.set_per_process_memory_fraction(limit / memory of the device)\n"
+                       "     replayed: with %s it runs, with %s retries that give cached memory back\n",
+                       ++*n, gm_bytes_format(a, run->options->limit), gm_count_format(b, t->retries));
+}
+
+static void add_recommendations(struct gm_text *out, const struct gm_replay_run *run)
+{
+    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run), requested = requested_peak(run);
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    int n = 0;
+    if (!has_failed(run) && !is_tight(peak, limit))
+        return;
+    gm_text_add(out, "recommendations:\n");
+    if (requested > limit) {
+        gm_text_printf(out, "  no allocator setting can help: %s are requested at once, %s more than the limit\n",
+                       gm_bytes_format(a, requested), gm_bytes_format(b, requested - limit));
+    } else if (run->judgement == NULL) {
+        gm_text_add(out, "  the replay ended out of memory: how much it needs is not known (--fit tells)\n");
+    } else if (run->judgement->is_too_long) {
+        gm_text_add(out, "  settings were not tried: this run is too long to be replayed several times\n");
+    } else {
+        add_settings(out, run, &n);
+        if (n == 0)
+            gm_text_add(out, "  none of the settings that were tried lowers the peak (--sweep tries more)\n");
+        if (peak > limit)
+            add_bounded(out, run, &n);
+    }
+    add_holders(out, run, &n);
+}
+
+/* ---- words and JSON ---------------------------------------------------------------------------------------------- */
+
+/* The first part of device `index` in which reserved bytes pass the limit, if it is a member's step. */
+static bool find_first_over(const struct gm_replay_run *run, size_t index, uint64_t *member, uint64_t *step)
+{
+    const struct gm_replay_device *device = &run->devices[index];
+    size_t i = 0, played = device->whatif.parts_played;
+    while (i < played && device->parts[i].peak_reserved <= run->options->limit)
+        i++;
+    return i < played && gm_replay_member_of(device, i, member, step);
+}
+
+void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
+{
+    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run);
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    const char *verdict = gm_replay_verdict(run);
+    bool passes = verdict != NULL && strcmp(verdict, "PASS") == 0;
+    uint64_t margin = peak > limit ? peak - limit : limit - peak;
+    gm_text_printf(out, "%s: peak reserved %s, limit %s, %s %s (%s%% of the limit)\n",
+                   passes ? "TEST PASSED" : "TEST FAILED", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
+                   peak > limit ? "over by" : "safety margin", gm_bytes_format(c, margin),
+                   gm_percent_format(d, margin, limit, 1));
+    if (passes && is_tight(peak, limit))
+        gm_text_printf(out, "less than %d%% of the limit are left: another input may pass it\n", MARGIN);
+    for (size_t i = 0; i < run->device_count; i++) {
+        uint64_t member, step;
+        if (find_first_over(run, i, &member, &step))
+            gm_text_printf(out, "device %" PRId64 " passes the limit in member %" PRIu64 ", step %" PRIu64 "\n",
+                           run->devices[i].whatif.device, member, step);
+    }
+    if (!run->options->verify)
+        add_recommendations(out, run);
+}
+
+static void add_cards(struct gm_text *out, uint64_t peak, bool tight)
+{
+    bool has_one = false;
+    for (size_t i = 0; i < gm_gpu_count(); i++) {
+        uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
+        if (usable < peak || is_tight(peak, usable) != tight)
+            continue;
+        gm_text_printf(out, "%s %s", has_one ? "," : "", gm_gpu_at(i)->name);
+        has_one = true;
+    }
+    gm_text_add(out, has_one ? "\n" : " none of the table\n");
+}
+
+void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run)
+{
+    char context[GM_NUMBER_TEXT];
+    if (has_failed(run))
+        return; /* what the rest of the run needs is not known */
+    gm_text_printf(out, "cards that hold the peak (after %s for the CUDA context):\n",
+                   gm_bytes_format(context, GM_GPU_CONTEXT));
+    gm_text_printf(out, "  safe, %d%% are left:", MARGIN);
+    add_cards(out, gm_replay_peak_reserved(run), false);
+    gm_text_printf(out, "  tight, less is left:");
+    add_cards(out, gm_replay_peak_reserved(run), true);
+}
+
+static void add_trials(struct gm_json *json, const struct gm_replay_judgement *j)
+{
+    gm_json_open(json, "replayed", '[');
+    for (size_t t = 0; j != NULL && t < j->count; t++) {
+        const struct trial *trial = &j->trials[t];
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_string(json, "alloc_conf", trial->settings.length == 0 ? "" : trial->settings.data);
+        gm_json_bool(json, "is_bounded", trial->is_bounded);
+        if (trial->is_given_up)
+            gm_json_null(json, "runs");
+        else
+            gm_json_bool(json, "runs", !trial->has_failed);
+        gm_json_number(json, "peak_reserved_bytes",
+                       trial->is_given_up || trial->has_failed ? GM_REPORT_NONE : trial->peak);
+        gm_json_number(json, "num_alloc_retries", trial->is_given_up ? GM_REPORT_NONE : trial->retries);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
+
+void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run)
+{
+    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run);
+    if (limit == UINT64_MAX) {
+        gm_json_null(json, "limit");
+        return;
+    }
+    gm_json_open(json, "limit", '{');
+    gm_json_number(json, "bytes", limit);
+    gm_json_number(json, "peak_reserved_bytes", peak);
+    gm_json_signed(json, "margin_bytes", (int64_t)(limit - peak));
+    gm_json_percent(json, peak > limit ? "over_percent" : "margin_percent", peak > limit ? peak - limit : limit - peak,
+                    limit);
+    gm_json_open_flat(json, "safe_gpus", '[');
+    for (size_t i = 0; !has_failed(run) && i < gm_gpu_count(); i++)
+        if (!is_tight(peak, gm_gpu_usable(gm_gpu_at(i))))
+            gm_json_string(json, NULL, gm_gpu_at(i)->name);
+    gm_json_close(json, ']');
+    gm_json_open(json, "passed_in", '[');
+    for (size_t i = 0; i < run->device_count; i++) {
+        uint64_t member, step;
+        if (!find_first_over(run, i, &member, &step))
+            continue;
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_signed(json, "device", run->devices[i].whatif.device);
+        gm_json_number(json, "member", member);
+        gm_json_number(json, "step", step);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+    add_trials(json, run->judgement);
+    gm_json_close(json, '}');
+}

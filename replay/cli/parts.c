@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts that a what-if tells apart: what is before the first step, the steps, what comes after the last one; and
+ * with --members and --steps the last complete step again and again.
+ */
+#include "replay/cli/gmreplay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* So that a repeated run stays within hours and a common machine's memory. */
+#define MOST_STEPS (UINT64_C(1) << 20)
+#define MOST_EVENTS (UINT64_C(1) << 31)
+#define MOST_KEPT (UINT64_C(1) << 25)
+
+static bool make_room(struct gm_replay_device *device, size_t steps)
+{
+    device->parts = calloc(steps + 2, sizeof *device->parts);
+    device->part_number = calloc(steps + 2, sizeof *device->part_number);
+    device->part_count = steps + 2;
+    return device->parts != NULL && device->part_number != NULL;
+}
+
+/* Where step i ends: what stands between two steps belongs to the earlier one. */
+static uint32_t end_of(const struct gm_kept_device *kept, size_t i)
+{
+    return i + 1 < kept->step_count ? kept->steps[i + 1].first : kept->steps[i].last + 1;
+}
+
+static void fill(struct gm_replay_device *device, const struct gm_kept_device *kept, size_t steps)
+{
+    uint32_t at = kept->step_count == 0 ? 0 : kept->steps[0].first;
+    device->parts[0] = (struct gm_whatif_part){.first = 0, .end = at};
+    for (size_t i = 0; i < steps; i++) {
+        device->parts[i + 1] = (struct gm_whatif_part){.first = at, .end = end_of(kept, i)};
+        device->part_number[i + 1] = kept->steps[i].number;
+        at = end_of(kept, i);
+    }
+    device->parts[steps + 1] = (struct gm_whatif_part){.first = at, .end = (uint32_t)kept->history.count};
+}
+
+/* The time of the last event before `end`. */
+static uint64_t time_before(const struct gm_history *h, uint32_t end)
+{
+    return gm_history_time(h, end == 0 ? 0 : end - 1);
+}
+
+uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct gm_history *h, size_t part)
+{
+    const struct gm_replay_repetition *r = &device->repetition;
+    uint64_t us = time_before(h, device->parts[part].end);
+    size_t recorded = r->is_used ? r->recorded : device->part_count;
+    uint64_t turns = part <= recorded ? 0 : part - recorded < r->turns ? part - recorded : r->turns;
+    if (us == GM_REPORT_NONE || (r->duration_us != 0 && turns > (GM_REPORT_NONE - 1 - us) / r->duration_us))
+        return GM_REPORT_NONE;
+    return us + turns * r->duration_us;
+}
+
+/* ---- --members and --steps --------------------------------------------------------------------------------------- */
+
+static enum gm_status check_size(const struct gm_replay_repetition *r, uint64_t events, struct gm_error *err)
+{
+    uint64_t length = r->plan.end - r->plan.first;
+    if (r->turns > 0 && length > (MOST_EVENTS - events) / r->turns)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--members and --steps: %" PRIu64 " times a step of %" PRIu64
+                       " events are more than 2^31 events",
+                       r->turns, length);
+    if (r->turns > 0 && r->plan.kept.n > MOST_KEPT / r->turns)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--members and --steps: %zu blocks that pile up %" PRIu64 " times are more than 2^25",
+                       r->plan.kept.n, r->turns);
+    return GM_OK;
+}
+
+static bool plan(struct gm_replay_repetition *r, const struct gm_kept_device *kept, size_t step)
+{
+    const struct gm_history *h = &kept->history;
+    uint32_t first = kept->steps[step].first, end = end_of(kept, step);
+    uint64_t from = time_before(h, first), to = time_before(h, end);
+    r->step = step;
+    r->plan = (struct gm_repeat){0};
+    r->duration_us = from == GM_REPORT_NONE || to == GM_REPORT_NONE || to < from ? 0 : to - from;
+    return gm_repeat_plan(&r->plan, h, first, end);
+}
+
+/* The last complete step. With none after it, it may lack its last frees: the one before it is taken instead if it
+ * leaves less behind. */
+static bool choose_step(struct gm_replay_repetition *r, const struct gm_kept_device *kept)
+{
+    size_t step = gm_repeat_step(kept->steps, kept->step_count);
+    if (!plan(r, kept, step))
+        return false;
+    if (step == 0 || kept->steps[step - 1].is_partial || step + 1 < kept->step_count)
+        return true;
+    struct gm_replay_repetition before = {0};
+    bool ok = plan(&before, kept, step - 1);
+    bool is_better = ok && before.plan.kept_bytes < r->plan.kept_bytes;
+    if (is_better) {
+        struct gm_repeat last = r->plan;
+        r->step = before.step;
+        r->duration_us = before.duration_us;
+        r->plan = before.plan;
+        before.plan = last;
+    }
+    gm_repeat_free(&before.plan);
+    return ok;
+}
+
+static enum gm_status repeat(struct gm_replay_run *run, struct gm_replay_device *device,
+                             const struct gm_kept_device *kept, struct gm_error *err)
+{
+    struct gm_replay_repetition *r = &device->repetition;
+    r->members = run->options->members > 0 ? (uint64_t)run->options->members : 1;
+    if (gm_repeat_step(kept->steps, kept->step_count) == SIZE_MAX)
+        return GM_OK;
+    if (!choose_step(r, kept))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    uint64_t all = r->step + 1;
+    r->is_used = true;
+    r->steps = run->options->steps > 0 ? (uint64_t)run->options->steps : all;
+    if (r->steps > MOST_STEPS / r->members)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
+                       "--members and --steps: %" PRIu64 " times %" PRIu64 " steps are more than 2^20", r->members,
+                       r->steps);
+    uint64_t total = r->members * r->steps;
+    r->recorded = total < all ? total : all;
+    r->turns = total - r->recorded;
+    enum gm_status status = check_size(r, kept->history.count, err);
+    if (status != GM_OK)
+        return status;
+    if (!make_room(device, total))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    fill(device, kept, r->recorded);
+    struct gm_whatif_part last = device->parts[r->recorded + 1];
+    if (total < all)
+        last.end = last.first;
+    for (size_t i = r->recorded + 1; i <= total; i++)
+        device->parts[i] = (struct gm_whatif_part){.first = r->plan.first, .end = r->plan.end, .is_again = true};
+    device->parts[total + 1] = last;
+    return GM_OK;
+}
+
+enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options,
+                               struct gm_error *err)
+{
+    struct gm_replay_device *device = &run->devices[index];
+    const struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    struct gm_replay_repetition *r = &device->repetition;
+    bool is_repeated = run->options->members > 0 || run->options->steps > 0;
+    if (!is_repeated && run->options->csv == NULL)
+        return GM_OK;
+    enum gm_status status = is_repeated ? repeat(run, device, kept, err) : GM_OK;
+    if (status != GM_OK)
+        return status;
+    if (!r->is_used) {
+        if (!make_room(device, kept->step_count))
+            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        fill(device, kept, kept->step_count);
+    }
+    options->parts = device->parts;
+    options->part_count = device->part_count;
+    options->repeat = r->turns > 0 ? &r->plan : NULL;
+    options->stops_after_parts = r->is_used && r->recorded < r->step + 1;
+    return GM_OK;
+}
+
+bool gm_replay_has_steps(const struct gm_replay_run *run)
+{
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_kept_device *kept = &run->kept.v[run->device_of[i]];
+        if (gm_repeat_step(kept->steps, kept->step_count) != SIZE_MAX)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What --members and --steps came to, in words and in JSON.
+ */
+#include "analyze/words/numbers.h"
+#include "replay/cli/judged.h"
+
+#include <inttypes.h>
+
+enum { MEMBERS_AT_ENDS = 10 }; /* of a longer table, so many at each end */
+
+bool gm_replay_member_of(const struct gm_replay_device *device, size_t part, uint64_t *member, uint64_t *step)
+{
+    const struct gm_replay_repetition *r = &device->repetition;
+    if (!r->is_used || part == 0 || part >= device->part_count - 1)
+        return false;
+    *member = (part - 1) / r->steps + 1;
+    *step = (part - 1) % r->steps + 1;
+    return true;
+}
+
+/* The parts of the repeated step that were played to their end. */
+static size_t turns_done(const struct gm_replay_device *device)
+{
+    const struct gm_whatif_result *w = &device->whatif;
+    size_t parts = w->parts_played - (w->has_failed && w->parts_played > 0), recorded = device->repetition.recorded;
+    size_t done = parts > recorded + 1 ? parts - recorded - 1 : 0;
+    return done < device->repetition.turns ? done : device->repetition.turns;
+}
+
+void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run *run, size_t index)
+{
+    const struct gm_replay_device *device = &run->devices[index];
+    const struct gm_replay_repetition *r = &device->repetition;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    if (run->options->members == 0 && run->options->steps == 0)
+        return;
+    if (!r->is_used) {
+        gm_text_add(out, "  repeated     nothing: no complete step was found on this device\n");
+        return;
+    }
+    gm_text_printf(out, "  steps        %s: member%s 1 to %s, %s each; the first %s as recorded\n",
+                   gm_count_format(a, r->members * r->steps), gm_plural(r->members), gm_count_format(b, r->members),
+                   gm_count_format(c, r->steps), gm_count_format(d, r->recorded));
+    if (r->turns == 0)
+        return;
+    gm_text_printf(out, "  repeated     step %" PRIu64 " (events %" PRIu32 " to %" PRIu32 ", %s) %s times\n",
+                   device->part_number[r->step + 1], r->plan.first, r->plan.end - 1,
+                   gm_duration_format(a, r->duration_us), gm_count_format(b, r->turns));
+    gm_text_printf(out,
+                   "  each time    %s blocks, %s requested, stay and pile up; %s frees (%s) had no block to free\n",
+                   gm_count_format(a, r->plan.kept.n), gm_bytes_format(b, r->plan.kept_bytes),
+                   gm_count_format(c, r->plan.unmatched), gm_bytes_format(d, r->plan.unmatched_bytes));
+    size_t done = turns_done(device);
+    if (done > 0)
+        gm_text_printf(out, "  allocated    %s after the recorded step, %s after %s repetitions\n",
+                       gm_bytes_format(a, device->parts[r->recorded].allocated_at_end),
+                       gm_bytes_format(b, device->parts[r->recorded + done].allocated_at_end),
+                       gm_count_format(c, done));
+    if (r->step == 0)
+        gm_text_add(out, "               only one complete step was recorded: what it makes once piles up as well\n");
+}
+
+/* ---- members ----------------------------------------------------------------------------------------------------- */
+
+struct member {
+    uint64_t allocated, reserved, at_end;
+};
+
+static struct member measure(const struct gm_replay_device *device, uint64_t member)
+{
+    const struct gm_replay_repetition *r = &device->repetition;
+    struct member m = {0};
+    for (uint64_t i = (member - 1) * r->steps + 1; i <= member * r->steps && i < device->whatif.parts_played; i++) {
+        const struct gm_whatif_part *part = &device->parts[i];
+        m.allocated = part->peak_allocated > m.allocated ? part->peak_allocated : m.allocated;
+        m.reserved = part->peak_reserved > m.reserved ? part->peak_reserved : m.reserved;
+        m.at_end = part->allocated_at_end;
+    }
+    return m;
+}
+
+/* Members that were begun. */
+static uint64_t members_played(const struct gm_replay_device *device)
+{
+    const struct gm_replay_repetition *r = &device->repetition;
+    size_t parts = device->whatif.parts_played;
+    uint64_t steps = parts == 0 ? 0 : parts - 1;
+    uint64_t played = (steps + r->steps - 1) / r->steps;
+    return played < r->members ? played : r->members;
+}
+
+void gm_replay_member_words(struct gm_text *out, const struct gm_replay_run *run, size_t index)
+{
+    const struct gm_replay_device *device = &run->devices[index];
+    uint64_t played = device->repetition.is_used ? members_played(device) : 0;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    if (played == 0)
+        return;
+    gm_text_add(out, "  member       peak allocated  peak reserved  allocated at its end\n");
+    for (uint64_t i = 1; i <= played; i++) {
+        if (i == MEMBERS_AT_ENDS + 1 && played > 2 * MEMBERS_AT_ENDS) {
+            i = played - MEMBERS_AT_ENDS;
+            gm_text_printf(out, "  ...          %s more\n", gm_count_format(a, i - MEMBERS_AT_ENDS));
+            continue;
+        }
+        struct member m = measure(device, i);
+        gm_text_printf(out, "  %-12s %14s %14s %21s\n", gm_count_format(a, i), gm_bytes_format(b, m.allocated),
+                       gm_bytes_format(c, m.reserved), gm_bytes_format(d, m.at_end));
+    }
+}
+
+void gm_replay_repetition_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)
+{
+    const struct gm_replay_device *device = &run->devices[index];
+    const struct gm_replay_repetition *r = &device->repetition;
+    if (!r->is_used) {
+        gm_json_null(json, "repetition");
+        return;
+    }
+    gm_json_open(json, "repetition", '{');
+    gm_json_number(json, "members", r->members);
+    gm_json_number(json, "steps", r->steps);
+    gm_json_number(json, "recorded_steps", r->recorded);
+    gm_json_number(json, "turns", r->turns);
+    gm_json_number(json, "turns_done", turns_done(device));
+    gm_json_number(json, "first_event", r->plan.first);
+    gm_json_number(json, "last_event", (uint64_t)r->plan.end - 1);
+    gm_json_number(json, "duration_us", r->duration_us);
+    gm_json_number(json, "kept_blocks", r->plan.kept.n);
+    gm_json_number(json, "kept_bytes", r->plan.kept_bytes);
+    gm_json_number(json, "frees_not_repeated", r->plan.unmatched);
+    gm_json_number(json, "frees_not_repeated_bytes", r->plan.unmatched_bytes);
+    gm_json_open(json, "peaks", '[');
+    for (uint64_t i = 1, n = members_played(device); i <= n; i++) {
+        struct member m = measure(device, i);
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_number(json, "member", i);
+        gm_json_number(json, "peak_allocated_bytes", m.allocated);
+        gm_json_number(json, "peak_reserved_bytes", m.reserved);
+        gm_json_number(json, "allocated_at_end_bytes", m.at_end);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
+}

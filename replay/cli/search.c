@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --sweep and --fit: runs the searches, tells them in words and in JSON.
+ */
+#include "replay/cli/search.h"
+
+#include "analyze/words/json_out.h"
+#include "analyze/words/numbers.h"
+#include "replay/cli/gmreplay.h"
+#include "replay/search/bound.h"
+#include "replay/search/fit.h"
+#include "replay/search/least.h"
+#include "replay/search/sweep.h"
+#include "replay/verify/settings.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FITS = 3, ROWS_SHOWN = 12 };
+static const char *const fit_names[] = {"baseline", "winner", "least"}; /* what a fit is of, as in JSON */
+
+struct gm_replay_search {
+    struct gm_search search;
+    struct gm_search_device *devices;
+    struct gm_bounds *bounds;                /* of each device */
+    struct gm_text baseline_text;            /* the first device's settings */
+    struct gm_sweep sweep;                   /* with the memory that was given */
+    struct gm_sweep roomy;                   /* with unlimited memory, if that is another one and --fit asks */
+    struct gm_fit fits[FITS];                /* of the baseline, the winner, and what needs still less memory */
+    const struct gm_sweep_row *fitted[FITS]; /* NULL: there is none */
+};
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static unsigned thread_count(const struct gm_replay_options *options)
+{
+    long n = options->jobs > 0 ? (long)options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+}
+
+static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_run *run, struct gm_error *err)
+{
+    s->devices = calloc(run->device_count + 1, sizeof *s->devices);
+    s->bounds = calloc(run->device_count + 1, sizeof *s->bounds);
+    if (s->devices == NULL || s->bounds == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < run->device_count; i++)
+        s->devices[i] = (struct gm_search_device){.history = &run->kept.v[run->device_of[i]].history,
+                                                  .requested = run->devices[i].requested,
+                                                  .baseline = run->devices[i].conf};
+    s->search = (struct gm_search){s->devices, run->device_count, thread_count(run->options)};
+    return GM_OK;
+}
+
+static enum gm_status run_fits(struct gm_replay_search *s, const struct gm_conf *baseline, struct gm_error *err)
+{
+    enum gm_status status = GM_OK;
+    const struct gm_sweep *from = &s->sweep; /* the one with unlimited memory */
+    if (s->sweep.rows[0].trial.capacity != UINT64_MAX) {
+        status = gm_sweep_run(&s->roomy, &s->search, baseline, UINT64_MAX, err);
+        from = &s->roomy;
+    }
+    if (status != GM_OK)
+        return status;
+    size_t rows[FITS] = {from->baseline, from->winner, GM_SWEEP_NONE};
+    uint64_t least = UINT64_MAX / GM_FIT_GRANULE * GM_FIT_GRANULE;
+    for (size_t i = 0; status == GM_OK && i < FITS; i++) {
+        struct gm_fit *fit = &s->fits[i];
+        if (i == 2) {
+            status = gm_least(fit, &rows[i], &s->search, from, least, err);
+        } else if (rows[i] != GM_SWEEP_NONE) {
+            const struct gm_trial *trial = &from->rows[rows[i]].trial;
+            status = gm_fit_run(fit, &s->search, trial, trial->peak_reserved, err);
+            least = fit->is_found && fit->capacity < least ? fit->capacity : least;
+        }
+        s->fitted[i] = rows[i] != GM_SWEEP_NONE ? &from->rows[rows[i]] : NULL;
+    }
+    return status;
+}
+
+enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_replay_options *o = run->options;
+    if (!o->sweep && !o->fit)
+        return GM_OK;
+    struct gm_replay_search *s = run->search = calloc(1, sizeof *s);
+    if (s == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    uint64_t capacity = o->sweep && o->backend != GM_REPLAY_NULL ? run->capacity : UINT64_MAX;
+    const struct gm_conf *baseline = run->device_count > 0 ? &run->devices[0].conf : &run->conf;
+    enum gm_status status = list_devices(s, run, err);
+    gm_conf_text(&s->baseline_text, baseline);
+    if (status == GM_OK && s->baseline_text.failed)
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; status == GM_OK && i < run->device_count; i++)
+        status = gm_bounds_find(&s->bounds[i], &s->devices[i], err);
+    if (status == GM_OK)
+        status = gm_sweep_run(&s->sweep, &s->search, baseline, capacity, err);
+    return status == GM_OK && o->fit ? run_fits(s, baseline, err) : status;
+}
+
+void gm_replay_search_free(struct gm_replay_run *run)
+{
+    if (run->search == NULL)
+        return;
+    gm_sweep_free(&run->search->sweep);
+    gm_sweep_free(&run->search->roomy);
+    gm_text_free(&run->search->baseline_text);
+    free(run->search->devices);
+    free(run->search->bounds);
+    free(run->search);
+    run->search = NULL;
+}
+
+static uint64_t recorded_peak(const struct gm_replay_search *s)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->search.device_count; i++)
+        most = s->bounds[i].recorded_reserved > most ? s->bounds[i].recorded_reserved : most;
+    return most;
+}
+
+/* The baseline's text, or the row's. */
+static const char *text_of(const struct gm_replay_run *run, const struct gm_sweep_row *row)
+{
+    const struct gm_text *baseline = &run->search->baseline_text;
+    return row->text != NULL ? row->text : baseline->length == 0 ? "" : baseline->data;
+}
+
+/* ---- words: the sweep -------------------------------------------------------------------------------------------- */
+
+static const char *result_of(const struct gm_replay_run *run, const struct gm_trial *t)
+{
+    if (!t->runs)
+        return t->is_given_up ? "?" : "OOM";
+    return run->options->limit == UINT64_MAX ? "runs" : t->peak_reserved <= run->options->limit ? "PASS" : "FAIL";
+}
+
+static void add_row(struct gm_text *out, const struct gm_replay_run *run, const struct gm_sweep_row *row)
+{
+    const struct gm_trial *t = &row->trial;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    const char *text = text_of(run, row);
+    bool can_compare = t->runs && run->search->sweep.rows[run->search->sweep.baseline].trial.runs;
+    gm_text_printf(out, "  %13s %12s %13s %8s  %-6s %s%s%s%s%s\n", gm_bytes_format(a, t->peak_reserved),
+                   can_compare ? gm_signed_bytes_format(b, gm_sweep_saved(&run->search->sweep, row)) : "-",
+                   gm_count_format(c, t->device_allocs), gm_count_format(d, t->retries), result_of(run, t),
+                   row->text == NULL ? "baseline: " : "", text[0] == '\0' ? "PyTorch's defaults" : text,
+                   row->since != NULL ? " (PyTorch " : "", row->since != NULL ? row->since : "",
+                   row->since != NULL ? " or later)" : "");
+}
+
+static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run, const char *label, size_t index)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    const struct gm_sweep_row *row = &sweep->rows[index];
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    gm_text_printf(out, "%s%s%s%s\n  PYTORCH_ALLOC_CONF=%s\n", label, row->since != NULL ? " (needs PyTorch " : "",
+                   row->since != NULL ? row->since : "", row->since != NULL ? " or later):" : ":", row->text);
+    if (!baseline->runs) {
+        gm_text_printf(out, "  runs with a peak of %s reserved; the baseline does not run\n",
+                       gm_bytes_format(a, row->trial.peak_reserved));
+        return;
+    }
+    uint64_t saved = (uint64_t)gm_sweep_saved(sweep, row);
+    gm_text_printf(out, "  replayed: %s -> %s reserved, saves %s (%s%%)\n", gm_bytes_format(a, baseline->peak_reserved),
+                   gm_bytes_format(b, row->trial.peak_reserved), gm_bytes_format(c, saved),
+                   gm_percent_format(d, saved, baseline->peak_reserved, 1));
+}
+
+static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    if (sweep->winner == GM_SWEEP_NONE) {
+        gm_text_add(out, baseline->runs ? "no change is recommended: no settings save as much as 1% of peak reserved\n"
+                         : baseline->is_given_up
+                             ? "no recommendation: the baseline kept the model busy for too long to compare with it\n"
+                             : "no recommendation: none of these settings runs\n");
+        return;
+    }
+    add_paste_line(out, run, "best settings", sweep->winner);
+    if (sweep->usual_winner != sweep->winner && sweep->usual_winner != GM_SWEEP_NONE)
+        add_paste_line(out, run, "best settings for any version", sweep->usual_winner);
+}
+
+static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool is_long)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    uint64_t capacity = sweep->rows[0].trial.capacity;
+    gm_text_printf(out, "sweep: %zu settings and the baseline, each from an empty allocator, %s\n", sweep->count - 1,
+                   capacity == UINT64_MAX ? "unlimited memory" : gm_bytes_format(a, capacity));
+    gm_text_printf(out, "  recorded peak reserved: %s\n", gm_bytes_format(b, recorded_peak(run->search)));
+    gm_text_printf(out, "  %13s %12s %13s %8s  %-6s %s\n", "peak reserved", "saved", "device allocs", "retries",
+                   run->options->limit == UINT64_MAX ? "" : "limit", "settings");
+    size_t shown = is_long || sweep->count <= ROWS_SHOWN ? sweep->count : ROWS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        add_row(out, run, &sweep->rows[i]);
+    if (shown <= sweep->baseline) {
+        gm_text_add(out, "  ...\n");
+        add_row(out, run, &sweep->rows[sweep->baseline]);
+    }
+    if (shown < sweep->count)
+        gm_text_printf(out, "  ... all %zu rows stand in --summary and --json\n", sweep->count);
+    add_winner(out, run);
+}
+
+/* ---- words: memory ----------------------------------------------------------------------------------------------- */
+
+static const char *site_of(struct gm_replay_run *run, size_t device, uint32_t allocation)
+{
+    struct gm_stack_id stack = {run->kept.v[run->device_of[device]].history.stack[allocation]};
+    const char *site = gm_names_site(&run->names, stack);
+    return site == NULL ? "?" : site;
+}
+
+static void add_failing(struct gm_text *out, struct gm_replay_run *run, const struct gm_fit *fit)
+{
+    const struct gm_whatif_failure *f = &fit->failure;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (fit->capacity == 0)
+        return;
+    gm_text_printf(out, "    with %s (2 MiB less) ", gm_bytes_format(a, fit->failing));
+    if (fit->is_given_up) {
+        gm_text_add(out, "the model was busy for too long to tell\n");
+        return;
+    }
+    gm_text_printf(out, "it fails on device %" PRId64 ", ", run->devices[fit->failed_device].whatif.device);
+    if (f->is_at_start)
+        gm_text_add(out, "with a block from before the trace");
+    else
+        gm_text_printf(out, "event %" PRIu32, f->event);
+    gm_text_printf(out, ": %s at %s\n", gm_bytes_format(b, f->requested),
+                   site_of(run, fit->failed_device, f->allocation));
+}
+
+static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
+{
+    const struct gm_fit *fit = &run->search->fits[i];
+    const char *text = text_of(run, run->search->fitted[i]);
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    gm_text_printf(out, "  %s: %s\n",
+                   i == 0   ? "baseline"
+                   : i == 1 ? "settings with the lowest peak"
+                            : "settings that run with the least",
+                   text[0] == '\0' ? "PyTorch's defaults" : text);
+    if (!fit->is_found) {
+        gm_text_printf(out, "    does not run with any memory that was tried (%u replays)\n", fit->replays);
+        return;
+    }
+    gm_text_printf(out, "    runs with %s (%" PRIu64 " bytes; lower bound %s; %u replays)\n",
+                   gm_bytes_format(a, fit->capacity), fit->capacity, gm_bytes_format(b, fit->lower_bound),
+                   fit->replays);
+    add_failing(out, run, fit);
+    if (fit->gpu != NULL)
+        gm_text_printf(out, "    smallest card of the table: %s (%s), %s usable\n", fit->gpu->name, fit->gpu->title,
+                       gm_bytes_format(a, gm_gpu_usable(fit->gpu)));
+    else
+        gm_text_add(out, "    no card of the table has that much\n");
+}
+
+static void add_height(struct gm_text *out, const char *what, uint64_t bound, bool is_planned, uint64_t plan)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    gm_text_printf(out, "  %s: at least %s", what, gm_bytes_format(a, bound));
+    if (is_planned)
+        gm_text_printf(out, ", a plan with %s exists\n", gm_bytes_format(b, plan));
+    else
+        gm_text_add(out, "; a plan was not computed: too many blocks at the same time\n");
+}
+
+static void add_bounds(struct gm_text *out, const struct gm_replay_run *run, size_t i)
+{
+    const struct gm_bounds *b = &run->search->bounds[i];
+    char a[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    gm_text_printf(out, "bounds of device %" PRId64 ", for a planner that knows the future:\n",
+                   run->devices[i].whatif.device);
+    if (!b->is_known) {
+        gm_text_add(out, "  not computed: its sizes are no device's\n");
+        return;
+    }
+    gm_text_printf(out, "  blocks until they are freed: %s; until the free is completed: %s\n",
+                   gm_bytes_format(a, b->live), gm_bytes_format(c, b->active));
+    add_height(out, "one memory for all", b->active, b->is_planned, b->plan);
+    add_height(out, "each pool and stream its own", b->separate, b->is_separately_planned, b->separate_plan);
+    gm_text_printf(out, "  the replay: %s reserved\n",
+                   gm_bytes_format(a, (uint64_t)run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak));
+}
+
+void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool is_long)
+{
+    if (run->search == NULL)
+        return;
+    if (run->options->sweep)
+        add_sweep(out, run, is_long);
+    if (run->options->fit)
+        gm_text_add(out, "fit: the smallest memory found that runs it\n");
+    for (size_t i = 0; i < FITS; i++)
+        if (run->search->fitted[i] != NULL)
+            add_fit(out, run, i);
+    for (size_t i = 0; i < run->device_count; i++)
+        add_bounds(out, run, i);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+static void add_json_failure(struct gm_json *json, struct gm_replay_run *run, size_t device,
+                             const struct gm_whatif_failure *f)
+{
+    gm_json_open(json, "oom", '{');
+    gm_json_signed(json, "device", run->devices[device].whatif.device);
+    gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
+    gm_json_string(json, "site", site_of(run, device, f->allocation));
+    gm_json_number(json, "requested_bytes", f->requested);
+    gm_json_number(json, "rounded_bytes", f->rounded);
+    gm_json_number(json, "device_free_bytes", f->device_free);
+    gm_json_number(json, "reserved_bytes", f->reserved);
+    gm_json_string(json, "why", f->why);
+    gm_json_close(json, '}');
+}
+
+static void add_json_row(struct gm_json *json, struct gm_replay_run *run, const char *key,
+                         const struct gm_sweep_row *row)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    const struct gm_trial *t = &row->trial;
+    bool can_compare = t->runs && sweep->rows[sweep->baseline].trial.runs;
+    gm_json_open(json, key, '{');
+    gm_json_string(json, "alloc_conf", text_of(run, row));
+    gm_json_bool(json, "is_baseline", row->text == NULL);
+    gm_json_string(json, "needs_pytorch", row->since);
+    gm_json_bool(json, "runs", t->runs);
+    gm_json_bool(json, "is_given_up", t->is_given_up);
+    gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
+    if (can_compare)
+        gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
+    else
+        gm_json_null(json, "saved_bytes");
+    gm_json_number(json, "num_device_alloc", t->device_allocs);
+    gm_json_number(json, "num_alloc_retries", t->retries);
+    if (run->options->limit == UINT64_MAX)
+        gm_json_null(json, "passes_limit");
+    else
+        gm_json_bool(json, "passes_limit", t->runs && t->peak_reserved <= run->options->limit);
+    if (t->runs || t->is_given_up)
+        gm_json_null(json, "oom");
+    else
+        add_json_failure(json, run, t->failed_device, &t->failure);
+    gm_json_close(json, '}');
+}
+
+static void add_json_winner(struct gm_json *json, struct gm_replay_run *run, const char *key, size_t index)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    if (index == GM_SWEEP_NONE) {
+        gm_json_null(json, key);
+        return;
+    }
+    const struct gm_sweep_row *row = &sweep->rows[index];
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    struct gm_text line = {0};
+    gm_text_printf(&line, "PYTORCH_ALLOC_CONF=%s", row->text);
+    json->out->failed |= line.failed;
+    gm_json_open(json, key, '{');
+    gm_json_string(json, "line", line.data);
+    gm_json_string(json, "needs_pytorch", row->since);
+    gm_json_number(json, "peak_reserved_bytes", row->trial.peak_reserved);
+    if (baseline->runs) {
+        gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
+        gm_json_percent(json, "saved_percent", (uint64_t)gm_sweep_saved(sweep, row), baseline->peak_reserved);
+    } else {
+        gm_json_null(json, "saved_bytes");
+        gm_json_null(json, "saved_percent");
+    }
+    gm_json_close(json, '}');
+    gm_text_free(&line);
+}
+
+static void add_json_sweep(struct gm_json *json, struct gm_replay_run *run)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    uint64_t capacity = sweep->rows[0].trial.capacity;
+    gm_json_open(json, "sweep", '{');
+    gm_json_string(json, "start", "requests");
+    gm_json_number(json, "memory_bytes", capacity == UINT64_MAX ? GM_REPORT_NONE : capacity);
+    gm_json_number(json, "recorded_peak_reserved_bytes", recorded_peak(run->search));
+    add_json_row(json, run, "baseline", &sweep->rows[sweep->baseline]);
+    add_json_winner(json, run, "winner", sweep->winner);
+    add_json_winner(json, run, "winner_for_any_version", sweep->usual_winner);
+    gm_json_open(json, "rows", '[');
+    for (size_t i = 0; i < sweep->count; i++)
+        add_json_row(json, run, NULL, &sweep->rows[i]);
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
+}
+
+static void add_json_fit(struct gm_json *json, struct gm_replay_run *run, size_t i)
+{
+    const struct gm_fit *fit = &run->search->fits[i];
+    gm_json_open(json, NULL, '{');
+    gm_json_string(json, "alloc_conf", text_of(run, run->search->fitted[i]));
+    gm_json_string(json, "of", fit_names[i]);
+    gm_json_number(json, "lower_bound_bytes", fit->lower_bound == 0 ? GM_REPORT_NONE : fit->lower_bound);
+    gm_json_number(json, "capacity_bytes", fit->is_found ? fit->capacity : GM_REPORT_NONE);
+    gm_json_number(json, "peak_reserved_unlimited_bytes", run->search->fitted[i]->trial.peak_reserved);
+    gm_json_number(json, "replays", fit->replays);
+    gm_json_string(json, "gpu", fit->gpu != NULL ? fit->gpu->name : NULL);
+    if (fit->is_found && fit->capacity > 0) {
+        gm_json_open(json, "next_lower", '{');
+        gm_json_number(json, "capacity_bytes", fit->failing);
+        gm_json_bool(json, "is_given_up", fit->is_given_up);
+        if (fit->is_given_up)
+            gm_json_null(json, "oom");
+        else
+            add_json_failure(json, run, fit->failed_device, &fit->failure);
+        gm_json_close(json, '}');
+    } else {
+        gm_json_null(json, "next_lower");
+    }
+    gm_json_close(json, '}');
+}
+
+static void add_json_bounds(struct gm_json *json, const struct gm_replay_run *run, size_t i)
+{
+    const struct gm_bounds *b = &run->search->bounds[i];
+    uint64_t none = GM_REPORT_NONE;
+    gm_json_open(json, NULL, '{');
+    gm_json_signed(json, "device", run->devices[i].whatif.device);
+    gm_json_number(json, "recorded_peak_reserved_bytes", b->recorded_reserved);
+    gm_json_number(json, "live_bytes", b->is_known ? b->live : none);
+    gm_json_number(json, "active_bytes", b->is_known ? b->active : none);
+    gm_json_number(json, "plan_bytes", b->is_planned ? b->plan : none);
+    gm_json_number(json, "separate_active_bytes", b->is_known ? b->separate : none);
+    gm_json_number(json, "separate_plan_bytes", b->is_separately_planned ? b->separate_plan : none);
+    gm_json_signed(json, "peak_reserved_bytes", run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak);
+    gm_json_close(json, '}');
+}
+
+void gm_replay_search_json(struct gm_json *json, struct gm_replay_run *run)
+{
+    if (run->search == NULL)
+        return;
+    if (run->options->sweep)
+        add_json_sweep(json, run);
+    if (run->options->fit) {
+        gm_json_open(json, "fit", '{');
+        gm_json_number(json, "granule_bytes", GM_FIT_GRANULE);
+        gm_json_open(json, "settings", '[');
+        for (size_t i = 0; i < FITS; i++)
+            if (run->search->fitted[i] != NULL)
+                add_json_fit(json, run, i);
+        gm_json_close(json, ']');
+        gm_json_close(json, '}');
+    }
+    gm_json_open(json, "bounds", '[');
+    for (size_t i = 0; i < run->device_count; i++)
+        add_json_bounds(json, run, i);
+    gm_json_close(json, ']');
+}

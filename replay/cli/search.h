@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --sweep and --fit in gmreplay.
+ */
+#ifndef GM_REPLAY_CLI_SEARCH_H
+#define GM_REPLAY_CLI_SEARCH_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/text.h"
+#include "analyze/words/json_out.h"
+
+#include <stdbool.h>
+
+struct gm_replay_run;
+
+/* After the replay, if one of the options was given. Fills run->search. */
+enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err);
+void gm_replay_search_free(struct gm_replay_run *run);
+
+/* Nothing if nothing was searched. */
+void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);
+void gm_replay_search_json(struct gm_json *json, struct gm_replay_run *run);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The snapshot of a run of the model: the recorder's events, segments and blocks, with everything else that the
+ * recording knows. It borrows strings, frames, stacks, annotations and so on from the recorded snapshot.
+ */
+#ifndef GM_REPLAY_REGENERATE_H
+#define GM_REPLAY_REGENERATE_H
+
+#include "analyze/base/error.h"
+#include "analyze/model/snapshot.h"
+#include "replay/allocator/conf.h"
+#include "replay/regenerate/recorder.h"
+
+enum { GM_REGENERATED_ARRAYS = 48 };
+
+struct gm_regenerated {
+    struct gm_snapshot snapshot; /* not to be freed by gm_snapshot_free */
+    const struct gm_snapshot *recorded;
+    void *arrays[GM_REGENERATED_ARRAYS];
+    size_t array_count;
+};
+
+/* Makes the snapshot out of what `r` holds, which it takes over (gm_recorder_free it all the same). `conf` and `text`:
+ * settings that were in force instead of the recorded ones; NULL: the recorded ones. GM_E_NOMEM is the only error. */
+enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_recorder *r, const struct gm_conf *conf,
+                             const char *text, struct gm_error *err);
+void gm_regenerated_free(struct gm_regenerated *g);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/search/bound.h"
+
+#include "replay/search/plan.h"
+
+#include <stdlib.h>
+
+#define MOST (UINT64_C(1) << 62) /* of all sizes together: beyond it they are no device's, and sums could wrap */
+
+static uint64_t block_bytes(const struct gm_search_device *device, const struct gm_rules *rules, size_t a)
+{
+    const uint64_t *requested = device->requested != NULL ? device->requested : device->history->requested;
+    return requested[a] == 0 ? 0 : gm_rules_round(rules, requested[a]);
+}
+
+static uint32_t end_of(const struct gm_history *h, size_t a, bool until_completed)
+{
+    return !until_completed && h->let_go[a] < h->freed[a] ? h->let_go[a] : h->freed[a];
+}
+
+static bool are_sizes_sound(const struct gm_search_device *device, const struct gm_rules *rules)
+{
+    uint64_t sum = 0;
+    for (size_t a = 0; a < device->history->allocation_count; a++) {
+        uint64_t bytes = block_bytes(device, rules, a);
+        if (bytes > MOST - sum)
+            return false;
+        sum += bytes;
+    }
+    return true;
+}
+
+enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *device, const struct gm_rules *rules,
+                             bool until_completed, struct gm_error *err)
+{
+    const struct gm_history *h = device->history;
+    *bytes = 0;
+    if (!are_sizes_sound(device, rules))
+        return GM_OK;
+    uint64_t *change = calloc(h->count + 2, sizeof *change), sum = 0; /* [moment]; wraps, its sums do not */
+    if (change == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        uint32_t end = end_of(h, a, until_completed);
+        uint64_t size = block_bytes(device, rules, a);
+        if (h->born[a] >= end || h->born[a] > h->count)
+            continue;
+        change[h->born[a]] += size;
+        if (end <= h->count)
+            change[end] -= size;
+    }
+    for (size_t m = 0; m <= h->count; m++) {
+        sum += change[m];
+        *bytes = sum > *bytes ? sum : *bytes;
+    }
+    free(change);
+    return GM_OK;
+}
+
+uint64_t gm_bound_recorded(const struct gm_history *h)
+{
+    const struct gm_segments *segments = &h->snapshot->segments;
+    const struct gm_events *e = &h->snapshot->events;
+    uint64_t end = 0, net = 0, now, peak; /* sums of a lying file's sizes may wrap */
+    for (size_t i = 0; i < segments->count; i++)
+        end += segments->device[i] == h->device ? segments->total_size[i] : 0;
+    for (int pass = 0; pass < 2; pass++) {
+        now = peak = pass == 0 || (int64_t)(end - net) < 0 ? 0 : end - net;
+        for (size_t row = h->first; row < h->first + h->count; row++) {
+            uint8_t action = e->action[row];
+            uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row];
+            if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
+                now += size;
+            else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
+                now -= size;
+            peak = (int64_t)now > (int64_t)peak ? now : peak;
+        }
+        net = now;
+    }
+    return peak;
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
+/* What may share memory if nothing else may: blocks of one pool, stream and kind. */
+struct grouped {
+    uint64_t stream;
+    uint32_t pool; /* 2 * the first of the history's pools with that id, + 1 if small */
+    struct gm_plan_block block;
+};
+
+static int by_group(const void *left, const void *right)
+{
+    const struct grouped *a = left, *b = right;
+    if (a->pool != b->pool)
+        return a->pool < b->pool ? -1 : 1;
+    return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+static bool is_default(const struct gm_history_pool *p)
+{
+    return p->id_first == GM_ABSENT || (p->id_first == 0 && p->id_second == 0);
+}
+
+static uint32_t first_alike(const struct gm_history *h, uint8_t pool)
+{
+    const struct gm_history_pool *p = &h->pools[pool];
+    for (uint32_t i = 0; i < pool; i++)
+        if ((is_default(p) && is_default(&h->pools[i])) ||
+            (p->id_first == h->pools[i].id_first && p->id_second == h->pools[i].id_second))
+            return i;
+    return pool;
+}
+
+static size_t list_blocks(const struct gm_search_device *device, struct grouped *list)
+{
+    const struct gm_history *h = device->history;
+    const struct gm_rules rules = gm_rules_default();
+    uint32_t alike[256];
+    size_t n = 0;
+    for (size_t p = 0; p < h->pool_count; p++)
+        alike[p] = first_alike(h, (uint8_t)p);
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        uint64_t size = block_bytes(device, &rules, a);
+        uint32_t stream = gm_history_stream(h, a).v;
+        if (size == 0 || h->born[a] >= h->freed[a])
+            continue;
+        list[n++] = (struct grouped){.stream = stream == 0 ? 0 : (uint64_t)h->snapshot->streams[stream],
+                                     .pool = 2 * alike[h->pool[a]] + (size <= GM_SMALL_SIZE),
+                                     .block = {.born = h->born[a], .freed = h->freed[a], .size = size}};
+    }
+    return n;
+}
+
+static enum gm_planned plan_together(struct gm_bounds *bounds, const struct grouped *list, size_t n,
+                                     struct gm_plan_block *blocks)
+{
+    for (size_t i = 0; i < n; i++)
+        blocks[i] = list[i].block;
+    enum gm_planned planned = gm_plan(blocks, n, GM_PLAN_STEPS, &bounds->plan);
+    bounds->is_planned = planned == GM_PLANNED;
+    return planned;
+}
+
+static enum gm_planned plan_apart(struct gm_bounds *bounds, struct grouped *list, size_t n,
+                                  struct gm_plan_block *blocks)
+{
+    qsort(list, n, sizeof *list, by_group);
+    bounds->is_separately_planned = true;
+    for (size_t i = 0, k; i < n; i = k) {
+        uint64_t peak = 0, height = 0;
+        for (k = i; k < n && by_group(&list[i], &list[k]) == 0; k++)
+            blocks[k - i] = list[k].block;
+        if (!gm_plan_peak(blocks, k - i, &peak))
+            return GM_PLAN_NO_MEMORY;
+        bounds->separate += peak;
+        if (!bounds->is_separately_planned)
+            continue;
+        enum gm_planned planned = gm_plan(blocks, k - i, GM_PLAN_STEPS, &height);
+        if (planned == GM_PLAN_NO_MEMORY)
+            return planned;
+        bounds->is_separately_planned = planned == GM_PLANNED;
+        bounds->separate_plan += height;
+    }
+    return GM_PLANNED;
+}
+
+enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_device *device, struct gm_error *err)
+{
+    const struct gm_rules rules = gm_rules_default();
+    *bounds = (struct gm_bounds){.recorded_reserved = gm_bound_recorded(device->history)};
+    bounds->is_known = are_sizes_sound(device, &rules);
+    if (!bounds->is_known)
+        return GM_OK;
+    enum gm_status status = gm_bound_live(&bounds->live, device, &rules, false, err);
+    if (status == GM_OK)
+        status = gm_bound_live(&bounds->active, device, &rules, true, err);
+    if (status != GM_OK)
+        return status;
+    size_t most = device->history->allocation_count + 1;
+    struct grouped *list = malloc(most * sizeof *list);
+    struct gm_plan_block *blocks = malloc(most * sizeof *blocks);
+    bool ok = list != NULL && blocks != NULL;
+    if (ok) {
+        size_t n = list_blocks(device, list);
+        ok = plan_together(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY &&
+             plan_apart(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY;
+    }
+    free(list);
+    free(blocks);
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}

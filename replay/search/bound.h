@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What no allocator can do without, and how near an offline plan comes to it. Block bytes here are requests rounded up
+ * to multiples of 512, the least that any settings make of them.
+ *
+ *   live    peak of the sum of blocks whose free was not requested yet. No replay runs with less.
+ *   active  the same until the free is completed: other streams may still use them. What is planned.
+ *   plan    a plan made with knowledge of the future: every block has one offset for all its life, and blocks that
+ *           live at the same time do not overlap. Its height is an upper bound of what the best plan needs, `active` a
+ *           lower bound.
+ *   separate_...  the same if streams, pools, and small (up to 1 MiB) and large blocks may not share memory: each one
+ *           has its own; sums.
+ *
+ * The plan is the greedy one by size: larger blocks first, each into the smallest gap that has room beside those that
+ * live at the same time, else on top (Y. Pisarchyk, J. Lee: Efficient Memory Management for Deep Neural Net Inference,
+ * arXiv:2001.03288, 2020). Blocks that live all the time lie at the bottom. Its work is bounded (GM_PLAN_STEPS).
+ */
+#ifndef GM_REPLAY_BOUND_H
+#define GM_REPLAY_BOUND_H
+
+#include "replay/search/trial.h"
+#include "replay/space/rules.h"
+
+#define GM_PLAN_STEPS (UINT64_C(1) << 25) /* pairs of blocks that live at the same time that are looked at */
+
+struct gm_bounds {
+    uint64_t recorded_reserved; /* gm_bound_recorded */
+    bool is_known;              /* false: sizes that no device has; nothing of the rest is known then */
+    uint64_t live, active, separate;
+    bool is_planned; /* false: GM_PLAN_STEPS were not enough; likewise below */
+    uint64_t plan;
+    bool is_separately_planned;
+    uint64_t separate_plan;
+};
+
+/* GM_E_NOMEM. */
+enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_device *device, struct gm_error *err);
+
+/* Peak of the blocks' bytes under `rules`: `live`, or with `until_completed` `active`. No replay with these rules runs
+ * with less than the live ones. 0: not known, the sizes add up to 2^62 and more. */
+enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *device, const struct gm_rules *rules,
+                             bool until_completed, struct gm_error *err);
+/* Peak of segment bytes as the contract defines it: segments and pages of the trace on top of those before it. */
+uint64_t gm_bound_recorded(const struct gm_history *h);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/search/fit.h"
+
+#include "replay/search/bound.h"
+
+enum { DOUBLINGS = 8, PROBES = 3, DESCENTS = 16 };
+
+struct fitting {
+    struct gm_fit *fit;
+    const struct gm_search *search;
+    const struct gm_trial *like;
+    struct gm_error *err;
+};
+
+static uint64_t up(uint64_t bytes)
+{
+    return bytes > UINT64_MAX - GM_FIT_GRANULE ? UINT64_MAX / GM_FIT_GRANULE * GM_FIT_GRANULE
+                                               : (bytes + GM_FIT_GRANULE - 1) / GM_FIT_GRANULE * GM_FIT_GRANULE;
+}
+
+/* Replays with trials[i].capacity. */
+static enum gm_status try(struct fitting *f, struct gm_trial *trials, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        trials[i].is_baseline = f->like->is_baseline;
+        trials[i].conf = f->like->conf;
+    }
+    f->fit->replays += (unsigned)count;
+    return gm_trials_run(f->search, trials, count, f->err);
+}
+
+static enum gm_status find_lower_bound(struct fitting *f)
+{
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < f->search->device_count; i++) {
+        const struct gm_search_device *d = &f->search->devices[i];
+        const struct gm_conf *conf = f->like->is_baseline ? &d->baseline : &f->like->conf;
+        uint64_t bytes;
+        status = gm_bound_live(&bytes, d, &conf->rules, false, f->err);
+        f->fit->lower_bound = bytes > f->fit->lower_bound ? bytes : f->fit->lower_bound;
+    }
+    return status;
+}
+
+/* The peak of an unlimited replay is enough, but for a memory fraction, which needs more, and for reservations, which
+ * are longer on larger devices. */
+static enum gm_status find_enough(struct fitting *f, uint64_t peak)
+{
+    struct gm_trial trial = {.capacity = up(peak)};
+    enum gm_status status = GM_OK;
+    for (int i = 0; i <= DOUBLINGS && status == GM_OK; i++) {
+        status = try(f, &trial, 1);
+        if (status == GM_OK && trial.runs) {
+            f->fit->is_found = true;
+            f->fit->capacity = trial.capacity;
+            break;
+        }
+        if (trial.capacity > UINT64_MAX / 4)
+            break;
+        trial.capacity *= 2;
+    }
+    return status;
+}
+
+/* Between `bad`, which does not run, and the capacity, which does. Several at once, for the threads; as many whatever
+ * their number. */
+static enum gm_status bisect(struct fitting *f, uint64_t bad)
+{
+    enum gm_status status = GM_OK;
+    uint64_t good = f->fit->capacity;
+    while (status == GM_OK && good - bad > GM_FIT_GRANULE) {
+        struct gm_trial trials[PROBES];
+        uint64_t granules = (good - bad) / GM_FIT_GRANULE, last = bad;
+        size_t n = 0;
+        for (uint64_t i = 1; i <= PROBES; i++) {
+            uint64_t at = bad + granules * i / (PROBES + 1) * GM_FIT_GRANULE;
+            if (at > last && at < good)
+                trials[n++] = (struct gm_trial){.capacity = last = at};
+        }
+        status = try(f, trials, n);
+        for (size_t i = 0; status == GM_OK && i < n; i++) {
+            if (trials[i].runs) {
+                good = trials[i].capacity;
+                break;
+            }
+            bad = trials[i].capacity;
+        }
+    }
+    f->fit->capacity = good;
+    return status;
+}
+
+/* A few granules below what was found: takes the smallest one that runs and looks again from there. In the end the one
+ * right below is known to fail. */
+static enum gm_status look_below(struct fitting *f)
+{
+    for (int round = 0; round < DESCENTS; round++) {
+        struct gm_trial trials[GM_FIT_BELOW];
+        uint64_t good = f->fit->capacity;
+        size_t n = 0, lowest = 0;
+        for (uint64_t i = 1; i <= GM_FIT_BELOW && good >= i * GM_FIT_GRANULE; i++) {
+            uint64_t at = good - i * GM_FIT_GRANULE;
+            if (i > 1 && at < f->fit->lower_bound)
+                break;
+            trials[n++] = (struct gm_trial){.capacity = at};
+        }
+        if (n == 0) /* nothing is requested: it runs without memory */
+            return GM_OK;
+        enum gm_status status = try(f, trials, n);
+        if (status != GM_OK)
+            return status;
+        for (size_t i = 0; i < n; i++)
+            lowest = trials[i].runs ? i + 1 : lowest;
+        if (lowest == 0) {
+            f->fit->failing = trials[0].capacity;
+            f->fit->is_given_up = trials[0].is_given_up;
+            f->fit->failed_device = trials[0].failed_device;
+            f->fit->failure = trials[0].failure;
+            return GM_OK;
+        }
+        f->fit->capacity = trials[lowest - 1].capacity;
+    }
+    f->fit->is_found = false; /* it runs or not at random: there is nothing to say */
+    return GM_OK;
+}
+
+static enum gm_status find_card(struct fitting *f)
+{
+    for (size_t i = 0; i < gm_gpu_count(); i++) {
+        struct gm_trial trial = {.capacity = gm_gpu_usable(gm_gpu_at(i))};
+        if (trial.capacity < f->fit->capacity)
+            continue;
+        enum gm_status status = try(f, &trial, 1);
+        if (status != GM_OK)
+            return status;
+        if (trial.runs) {
+            f->fit->gpu = gm_gpu_at(i);
+            break;
+        }
+    }
+    return GM_OK;
+}
+
+enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, const struct gm_trial *trial,
+                          uint64_t peak_reserved, struct gm_error *err)
+{
+    struct fitting f = {fit, search, trial, err};
+    *fit = (struct gm_fit){0};
+    enum gm_status status = find_lower_bound(&f);
+    if (status == GM_OK)
+        status = find_enough(&f, peak_reserved);
+    if (status != GM_OK || !fit->is_found)
+        return status;
+    uint64_t least = up(fit->lower_bound);
+    uint64_t bad = least < GM_FIT_GRANULE ? 0 : least - GM_FIT_GRANULE;
+    if (bad < fit->capacity)
+        status = bisect(&f, bad);
+    if (status == GM_OK)
+        status = look_below(&f);
+    return status == GM_OK && fit->is_found ? find_card(&f) : status;
+}

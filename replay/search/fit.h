@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --fit: the smallest memory that runs the trace.
+ *
+ * A trace that runs with some memory need not run with a little more: retries and garbage collection come elsewhere
+ * then. So the search says what it has seen, not more: the capacity it found runs, the one a granule below it does not,
+ * nor do those a few granules farther below; and nothing below the lower bound can.
+ */
+#ifndef GM_REPLAY_FIT_H
+#define GM_REPLAY_FIT_H
+
+#include "replay/search/trial.h"
+#include "replay/whatif/gpus.h"
+
+#define GM_FIT_GRANULE (UINT64_C(2) << 20) /* all capacities tried are multiples of it */
+enum { GM_FIT_BELOW = 8 };                 /* granules below the found one that are tried too */
+
+struct gm_fit {
+    bool is_found;                    /* false: it does not run with any memory that was tried */
+    uint64_t lower_bound;             /* bytes, without running anything: gm_bound_live; 0: not known */
+    uint64_t capacity;                /* the smallest one that runs, as far as was searched */
+    uint64_t failing;                 /* capacity - GM_FIT_GRANULE; nothing if `capacity` is 0 */
+    bool is_given_up;                 /* `failing` kept the model busy far beyond the trace's length */
+    size_t failed_device;             /* else: index in gm_search.devices, */
+    struct gm_whatif_failure failure; /* and the first request that fails there with `failing` bytes */
+    unsigned replays;
+    const struct gm_gpu *gpu; /* the smallest card of the table with `capacity` bytes that runs it; NULL: none */
+};
+
+/* With the settings of *trial (is_baseline, conf) on every device; `peak_reserved` is the peak of an unlimited replay
+ * with them. */
+enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, const struct gm_trial *trial,
+                          uint64_t peak_reserved, struct gm_error *err);
+
+#endif

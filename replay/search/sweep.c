@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/search/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int group(const struct gm_trial *t)
+{
+    return t->runs ? 0 : t->is_given_up ? 2 : 1;
+}
+
+/* Those that run first: by peak, device allocations, retries. Of those that fail the ones that get farther. Then by the
+ * shorter text; the baseline, which changes nothing, before its equals. */
+static int by_merit(const void *left, const void *right)
+{
+    const struct gm_sweep_row *a = left, *b = right;
+    const struct gm_trial *s = &a->trial, *t = &b->trial;
+    int order = group(s) - group(t);
+    if (order == 0 && s->runs) {
+        order = compare(s->peak_reserved, t->peak_reserved);
+        order = order != 0 ? order : compare(s->device_allocs, t->device_allocs);
+        order = order != 0 ? order : compare(s->retries, t->retries);
+    } else if (order == 0 && !s->is_given_up) {
+        order = (int)s->failure.is_at_start - (int)t->failure.is_at_start;
+        order = order != 0 ? order : compare(t->failure.event, s->failure.event);
+    }
+    if (order != 0)
+        return order;
+    if (a->text == NULL || b->text == NULL)
+        return (b->text == NULL) - (a->text == NULL);
+    order = compare(strlen(a->text), strlen(b->text));
+    return order != 0 ? order : strcmp(a->text, b->text);
+}
+
+int64_t gm_sweep_saved(const struct gm_sweep *sweep, const struct gm_sweep_row *row)
+{
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    if (!baseline->runs || !row->trial.runs)
+        return 0;
+    return (int64_t)(baseline->peak_reserved - row->trial.peak_reserved);
+}
+
+bool gm_sweep_is_worth_it(const struct gm_sweep *sweep, const struct gm_sweep_row *row)
+{
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    if (row->text == NULL || !row->trial.runs || baseline->is_given_up)
+        return false;
+    int64_t saved = gm_sweep_saved(sweep, row);
+    return !baseline->runs || (saved > 0 && (uint64_t)saved >= (baseline->peak_reserved + 99) / 100);
+}
+
+static void choose_winners(struct gm_sweep *sweep)
+{
+    sweep->winner = sweep->usual_winner = sweep->baseline = GM_SWEEP_NONE;
+    for (size_t i = 0; i < sweep->count; i++)
+        if (sweep->rows[i].text == NULL)
+            sweep->baseline = i;
+    for (size_t i = sweep->count; i-- > 0;) {
+        if (!gm_sweep_is_worth_it(sweep, &sweep->rows[i]))
+            continue;
+        sweep->winner = i;
+        if (sweep->rows[i].since == NULL)
+            sweep->usual_winner = i;
+    }
+}
+
+static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *search, uint64_t capacity,
+                               struct gm_error *err)
+{
+    struct gm_trial *trials = calloc(sweep->count, sizeof *trials);
+    if (trials == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < sweep->count; i++)
+        trials[i] = (struct gm_trial){.is_baseline = i == 0,
+                                      .conf = i == 0 ? gm_conf_default() : sweep->grid->rows[i - 1].conf,
+                                      .capacity = capacity};
+    enum gm_status status = gm_trials_run(search, trials, sweep->count, err);
+    for (size_t i = 0; i < sweep->count; i++)
+        sweep->rows[i] = (struct gm_sweep_row){.text = i == 0 ? NULL : sweep->grid->rows[i - 1].text,
+                                               .since = i == 0 ? NULL : sweep->grid->rows[i - 1].since,
+                                               .trial = trials[i]};
+    free(trials);
+    return status;
+}
+
+enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *search, const struct gm_conf *baseline,
+                            uint64_t capacity, struct gm_error *err)
+{
+    *sweep =
+        (struct gm_sweep){.grid = malloc(sizeof *sweep->grid), .rows = calloc(GM_GRID_MOST + 1, sizeof *sweep->rows)};
+    enum gm_status status = sweep->grid == NULL || sweep->rows == NULL
+                                ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
+                                : gm_grid_make(sweep->grid, baseline, capacity != UINT64_MAX, err);
+    if (status == GM_OK) {
+        sweep->count = sweep->grid->count + 1;
+        status = run_rows(sweep, search, capacity, err);
+    }
+    if (status != GM_OK) {
+        gm_sweep_free(sweep);
+        return status;
+    }
+    qsort(sweep->rows, sweep->count, sizeof *sweep->rows, by_merit);
+    choose_winners(sweep);
+    return GM_OK;
+}
+
+void gm_sweep_free(struct gm_sweep *sweep)
+{
+    free(sweep->grid);
+    free(sweep->rows);
+    *sweep = (struct gm_sweep){0};
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --sweep: the grid's settings and the baseline, each replayed, best first.
+ */
+#ifndef GM_REPLAY_SWEEP_H
+#define GM_REPLAY_SWEEP_H
+
+#include "replay/search/grid.h"
+#include "replay/search/trial.h"
+
+#define GM_SWEEP_NONE SIZE_MAX
+
+struct gm_sweep_row {
+    const char *text;  /* of PYTORCH_ALLOC_CONF; NULL: the baseline */
+    const char *since; /* as in gm_grid_row */
+    struct gm_trial trial;
+};
+struct gm_sweep {
+    struct gm_grid *grid;
+    struct gm_sweep_row *rows; /* best first */
+    size_t count;
+    size_t baseline;     /* its row */
+    size_t winner;       /* the best row, if it is worth a change; else GM_SWEEP_NONE */
+    size_t usual_winner; /* the best one that is worth a change and needs no particular version of PyTorch */
+};
+
+/* Replays everything on devices of `capacity` bytes. The texts are made from *baseline; a device's own baseline may
+ * differ from it. */
+enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *search, const struct gm_conf *baseline,
+                            uint64_t capacity, struct gm_error *err);
+void gm_sweep_free(struct gm_sweep *sweep);
+
+/* Bytes of peak reserved that a row saves against the baseline; negative: it needs more. 0 if one of them does not
+ * run. */
+int64_t gm_sweep_saved(const struct gm_sweep *sweep, const struct gm_sweep_row *row);
+/* Worth a change: it runs where the baseline does not, or saves at least a hundredth of the baseline's peak. */
+bool gm_sweep_is_worth_it(const struct gm_sweep *sweep, const struct gm_sweep_row *row);
+
+#endif

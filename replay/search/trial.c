@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/search/trial.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* A trial on one device: what the threads share out among themselves. */
+struct unit {
+    enum gm_status status;
+    struct gm_error error;
+    bool has_failed;
+    struct gm_whatif_failure failure;
+    uint64_t peak_reserved, device_allocs, retries;
+};
+
+struct work {
+    const struct gm_search *search;
+    const struct gm_trial *trials;
+    struct unit *units; /* [trial * device_count + device] */
+    size_t count;
+    atomic_size_t next;
+};
+
+static void run_unit(const struct gm_search *search, const struct gm_trial *trial, size_t device, struct unit *unit)
+{
+    const struct gm_search_device *d = &search->devices[device];
+    const struct gm_whatif_options options = {
+        .conf = trial->is_baseline ? d->baseline : trial->conf, .capacity = trial->capacity, .requested = d->requested};
+    struct gm_whatif_result result = {0};
+    unit->status = gm_whatif(&result, d->history, &options, &unit->error);
+    unit->has_failed = result.has_failed;
+    unit->failure = result.failure;
+    unit->peak_reserved = (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
+    unit->device_allocs = (uint64_t)result.stats.num_device_alloc;
+    unit->retries = (uint64_t)result.stats.num_alloc_retries;
+}
+
+static void *work_on(void *argument)
+{
+    struct work *w = argument;
+    size_t devices = w->search->device_count;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;)
+        run_unit(w->search, &w->trials[i / devices], i % devices, &w->units[i]);
+    return NULL;
+}
+
+/* The calling thread works too, so a thread that cannot be made costs only time. */
+static void run_all(struct work *w)
+{
+    size_t helpers = w->search->threads < w->count ? w->search->threads : w->count, made = 0;
+    helpers -= helpers > 0;
+    pthread_t *threads = malloc((helpers + 1) * sizeof *threads);
+    while (threads != NULL && made < helpers && pthread_create(&threads[made], NULL, work_on, w) == 0)
+        made++;
+    work_on(w);
+    for (size_t i = 0; i < made; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+}
+
+static void add_unit(struct gm_trial *trial, size_t device, const struct unit *unit)
+{
+    if (unit->has_failed && trial->runs) {
+        trial->failed_device = device;
+        trial->failure = unit->failure;
+    }
+    trial->is_given_up |= unit->status == GM_E_LIMIT;
+    trial->runs = trial->runs && !unit->has_failed;
+    if (unit->peak_reserved > trial->peak_reserved)
+        trial->peak_reserved = unit->peak_reserved;
+    trial->device_allocs += unit->device_allocs;
+    trial->retries += unit->retries;
+}
+
+enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,
+                             struct gm_error *err)
+{
+    size_t devices = search->device_count;
+    struct work w = {.search = search, .trials = trials, .count = count * devices};
+    enum gm_status status = GM_OK;
+    w.units = calloc(w.count + 1, sizeof *w.units);
+    if (w.units == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    run_all(&w);
+    for (size_t i = 0; status == GM_OK && i < count; i++) {
+        struct gm_trial *trial = &trials[i];
+        trial->runs = true;
+        trial->is_given_up = false;
+        trial->peak_reserved = trial->device_allocs = trial->retries = 0;
+        for (size_t d = 0; status == GM_OK && d < devices; d++) {
+            const struct unit *unit = &w.units[i * devices + d];
+            add_unit(trial, d, unit);
+            if (unit->status != GM_OK && unit->status != GM_E_LIMIT) {
+                status = unit->status;
+                if (err != NULL)
+                    *err = unit->error;
+            }
+        }
+        trial->runs = trial->runs && !trial->is_given_up;
+    }
+    free(w.units);
+    return status;
+}

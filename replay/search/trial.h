@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Many what-if replays of the same trace, in several threads. Each one starts from an empty allocator, whatever its
+ * settings are, so that their results can be compared; and nothing depends on the number of threads.
+ */
+#ifndef GM_REPLAY_TRIAL_H
+#define GM_REPLAY_TRIAL_H
+
+#include "analyze/base/error.h"
+#include "analyze/timeline/history/history.h"
+#include "replay/allocator/conf.h"
+#include "replay/whatif/whatif.h"
+
+struct gm_search_device {
+    struct gm_history *history;
+    const uint64_t *requested; /* [allocation], as in gm_whatif_options */
+    struct gm_conf baseline;   /* the settings to compare with */
+};
+struct gm_search {
+    const struct gm_search_device *devices;
+    size_t device_count;
+    unsigned threads; /* at least 1 */
+};
+
+/* One choice of settings and memory, replayed on every device. */
+struct gm_trial {
+    bool is_baseline; /* the devices' baseline settings instead of `conf` */
+    struct gm_conf conf;
+    uint64_t capacity; /* of each device; UINT64_MAX: unlimited */
+
+    /* filled */
+    bool runs;                        /* no request failed */
+    bool is_given_up;                 /* not known: it kept the model busy far beyond the trace's length */
+    size_t failed_device;             /* index in gm_search.devices, of the first one that fails */
+    struct gm_whatif_failure failure; /* if it does not run and was not given up */
+    uint64_t peak_reserved;           /* of the device with the highest */
+    uint64_t device_allocs, retries;  /* sums over the devices: num_device_alloc, num_alloc_retries */
+};
+
+/* GM_E_NOMEM, or an internal error. */
+enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,
+                             struct gm_error *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to replay/whatif: one device while its requests are played.
+ */
+#ifndef GM_REPLAY_WHATIF_PRIVATE_H
+#define GM_REPLAY_WHATIF_PRIVATE_H
+
+#include "replay/allocator/allocator.h"
+#include "replay/allocator/sim.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/releases.h"
+#include "replay/whatif/whatif.h"
+
+struct gm_carried {
+    uint32_t block;
+    bool is_start;
+};
+
+struct gm_playing {
+    struct gm_whatif_result *result;
+    const struct gm_whatif_options *options;
+    struct gm_history *h;
+    const uint64_t *requested; /* [allocation] */
+    struct gm_allocator model;
+    struct gm_sim sim;
+    struct gm_device device;
+    struct gm_allocator_sink sink;
+    struct gm_follow follow;
+    struct gm_allocator_home home[256]; /* [pool of the history] */
+    struct gm_releases releases;
+    size_t next_release;
+    size_t segment; /* the next row of h->segments */
+    struct gm_walk walk;
+    uint64_t budget;
+    uint64_t peak_active, start_active; /* start_active: of the blocks of the start that are still there */
+    struct gm_whatif_part level;        /* of the part that is being played */
+    size_t part;                        /* which one that is; SIZE_MAX: none */
+    uint64_t peak_requested;
+    uint64_t bins_seen; /* free sets looked at for the largest block */
+    bool counts;        /* classes: from the end of the start on */
+    /* With options->repeat: */
+    bool *is_start;             /* [allocation]: its block was live at the start */
+    struct gm_carried *carried; /* [carries] */
+    struct gm_walk turn;        /* where a turn begins: the walk, */
+    size_t turn_release;        /* next_release */
+    size_t turn_segment;        /* and segment */
+};
+
+static inline uint64_t gm_playing_now(const struct gm_stat s[GM_STAT_KINDS])
+{
+    return (uint64_t)s[GM_STAT_ALL].current;
+}
+
+static inline void gm_playing_count(struct gm_playing *w, uint32_t a, uint64_t bytes)
+{
+    for (size_t i = 0; w->counts && i < w->options->class_count; i++)
+        w->options->classes[i].now[w->options->classes[i].of[a]] += bytes;
+}
+
+static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t stream)
+{
+    w->result->allocs++;
+    return gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, w->home[w->h->pool[a]], a);
+}
+
+/* notes.c: what the allocator reports (a gm_allocator_sink's put; the second also tells options->recorder), and what is
+ * noted after a request: the peak of reserved bytes, that of requested bytes by class, a failure. `event` is GM_NEVER
+ * at the start. */
+void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
+                     uint8_t pool, uint32_t owner);
+void gm_playing_hear_recorded(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size,
+                              uint32_t stream, uint8_t pool, uint32_t owner);
+void gm_playing_note_peak(struct gm_playing *w, uint32_t event);
+void gm_playing_note_classes(struct gm_playing *w);
+void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start);
+
+/* start.c: what was live when the trace began. false: no memory. */
+bool gm_playing_start(struct gm_playing *w);
+
+/* turn.c: a step that is played again. */
+bool gm_playing_prepare_turns(struct gm_playing *w); /* false: no memory */
+void gm_playing_turn(struct gm_playing *w, bool is_again);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The step is walked once; what crosses its ends is sorted, and equals are paired.
+ */
+#include "replay/whatif/repeat.h"
+
+#include <stdlib.h>
+
+size_t gm_repeat_step(const struct gm_kept_step *steps, size_t count)
+{
+    while (count > 0 && steps[count - 1].is_partial)
+        count--;
+    return count == 0 ? SIZE_MAX : count - 1;
+}
+
+/* ---- what the step does ------------------------------------------------------------------------------------------ */
+
+/* PENDING: its free was requested and not yet completed. */
+enum state { ABSENT, ALIVE, PENDING };
+struct item { /* an allocation that the step touches */
+    uint32_t allocation, order;
+    uint8_t in, out; /* enum state, when the step begins and when it ends */
+};
+struct items {
+    struct GM_VEC(struct item) list; /* in the order in which they are touched */
+    uint32_t *of;                    /* [allocation]: index in list + 1; 0: none */
+};
+
+static struct item *item_of(struct items *items, uint32_t allocation, enum state in)
+{
+    if (items->of[allocation] == 0) {
+        struct item item = {allocation, (uint32_t)items->list.n, (uint8_t)in, (uint8_t)in};
+        if (!GM_VEC_PUSH(&items->list, item))
+            return NULL;
+        items->of[allocation] = (uint32_t)items->list.n;
+    }
+    return &items->list.v[items->of[allocation] - 1];
+}
+
+static bool walk(struct items *items, const struct gm_history *h, uint32_t first, uint32_t end)
+{
+    struct gm_walk w = gm_walk_start(h);
+    struct gm_change c;
+    w.event = first;
+    while (w.replaced < h->replaced_count && h->replaced[w.replaced].event < first)
+        w.replaced++;
+    while (w.event < end && gm_walk_next(&w, &c)) {
+        struct item *item;
+        switch (c.kind) {
+        case GM_CHANGE_ALLOC:
+            item = item_of(items, c.allocation, ABSENT);
+            break;
+        case GM_CHANGE_LET_GO:
+            item = item_of(items, c.allocation, ALIVE);
+            break;
+        case GM_CHANGE_FREE:
+            item = item_of(items, c.allocation, h->let_go[c.allocation] <= first ? PENDING : ALIVE);
+            break;
+        default:
+            continue;
+        }
+        if (item == NULL)
+            return false;
+        item->out = c.kind == GM_CHANGE_ALLOC ? ALIVE : c.kind == GM_CHANGE_LET_GO ? PENDING : ABSENT;
+    }
+    return true;
+}
+
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+
+struct side { /* a block that crosses an end of the step */
+    uint64_t requested, key;
+    uint32_t stack, allocation, born, order;
+};
+struct sides {
+    struct side *v;
+    size_t n;
+};
+
+/* Stream, pool and state in one number. */
+static uint64_t key_of(const struct gm_history *h, uint32_t a, uint8_t state)
+{
+    return (uint64_t)gm_history_stream(h, a).v << 16 | (uint64_t)h->pool[a] << 8 | state;
+}
+
+static struct side side_of(const struct gm_history *h, const struct item *item, uint8_t state)
+{
+    uint32_t a = item->allocation;
+    return (struct side){h->requested[a], key_of(h, a, state), h->stack[a], a, h->born[a], item->order};
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* The three ways to correspond. Whole orders: `order` tells any two apart. */
+static int by_age(const struct side *a, const struct side *b)
+{
+    int way = compare(a->born, b->born);
+    return way != 0 ? way : compare(a->order, b->order);
+}
+static int same_request(const struct side *a, const struct side *b)
+{
+    int way = compare(a->key, b->key);
+    way = way != 0 ? way : compare(a->stack, b->stack);
+    return way != 0 ? way : compare(a->requested, b->requested);
+}
+static int same_place(const struct side *a, const struct side *b)
+{
+    int way = compare(a->key, b->key);
+    return way != 0 ? way : compare(a->stack, b->stack);
+}
+static int same_bytes(const struct side *a, const struct side *b)
+{
+    int way = compare(a->key, b->key);
+    return way != 0 ? way : compare(a->requested, b->requested);
+}
+static int request_order(const void *left, const void *right)
+{
+    int way = same_request(left, right);
+    return way != 0 ? way : by_age(left, right);
+}
+static int place_order(const void *left, const void *right)
+{
+    int way = same_place(left, right);
+    return way != 0 ? way : by_age(left, right);
+}
+static int bytes_order(const void *left, const void *right)
+{
+    int way = same_bytes(left, right);
+    return way != 0 ? way : by_age(left, right);
+}
+static int age_order(const void *left, const void *right)
+{
+    return by_age(left, right);
+}
+
+enum way { BY_REQUEST, BY_PLACE, BY_BYTES };
+static const struct {
+    int (*same)(const struct side *, const struct side *);
+    int (*order)(const void *, const void *);
+} ways[] = {{same_request, request_order}, {same_place, place_order}, {same_bytes, bytes_order}};
+
+/* Pairs what corresponds and leaves the rest in *in and *out. */
+static bool pair(struct gm_repeat *repeat, struct sides *in, struct sides *out, enum way way)
+{
+    size_t i = 0, o = 0, ins = 0, outs = 0;
+    qsort(in->v, in->n, sizeof *in->v, ways[way].order);
+    qsort(out->v, out->n, sizeof *out->v, ways[way].order);
+    while (i < in->n && o < out->n) {
+        int order = ways[way].same(&in->v[i], &out->v[o]);
+        bool is_known = in->v[i].stack != 0;
+        if (order < 0 || (order == 0 && way != BY_REQUEST && is_known != (way == BY_PLACE))) {
+            in->v[ins++] = in->v[i++];
+        } else if (order > 0) {
+            out->v[outs++] = out->v[o++];
+        } else {
+            struct gm_repeat_carry carry = {out->v[o++].allocation, in->v[i++].allocation};
+            if (!GM_VEC_PUSH(&repeat->carries, carry))
+                return false;
+        }
+    }
+    while (i < in->n)
+        in->v[ins++] = in->v[i++];
+    while (o < out->n)
+        out->v[outs++] = out->v[o++];
+    in->n = ins;
+    out->n = outs;
+    return true;
+}
+
+static uint64_t add(uint64_t sum, uint64_t bytes)
+{
+    return sum > UINT64_MAX - bytes ? UINT64_MAX : sum + bytes;
+}
+
+static bool conclude(struct gm_repeat *repeat, const struct sides *in, const struct sides *out)
+{
+    qsort(out->v, out->n, sizeof *out->v, age_order);
+    for (size_t i = 0; i < out->n; i++) {
+        if (!GM_VEC_PUSH(&repeat->kept, out->v[i].allocation))
+            return false;
+        repeat->kept_bytes = add(repeat->kept_bytes, out->v[i].requested);
+    }
+    repeat->unmatched = in->n;
+    for (size_t i = 0; i < in->n; i++)
+        repeat->unmatched_bytes = add(repeat->unmatched_bytes, in->v[i].requested);
+    return true;
+}
+
+static bool match(struct gm_repeat *repeat, const struct items *items, const struct gm_history *h)
+{
+    size_t n = items->list.n;
+    struct sides in = {.v = malloc((n + 1) * sizeof *in.v)}, out = {.v = malloc((n + 1) * sizeof *out.v)};
+    bool ok = in.v != NULL && out.v != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct item *item = &items->list.v[i];
+        if (item->in != ABSENT)
+            in.v[in.n++] = side_of(h, item, item->in);
+        if (item->out != ABSENT)
+            out.v[out.n++] = side_of(h, item, item->out);
+    }
+    for (int way = BY_REQUEST; ok && way <= BY_BYTES; way++)
+        ok = pair(repeat, &in, &out, (enum way)way);
+    ok = ok && conclude(repeat, &in, &out);
+    free(in.v);
+    free(out.v);
+    return ok;
+}
+
+bool gm_repeat_plan(struct gm_repeat *repeat, const struct gm_history *h, uint32_t first, uint32_t end)
+{
+    *repeat = (struct gm_repeat){.first = first, .end = end};
+    struct items items = {.of = calloc(h->allocation_count + 1, sizeof *items.of)};
+    bool ok = items.of != NULL && walk(&items, h, first, end) && match(repeat, &items, h);
+    free(items.of);
+    free(items.list.v);
+    return ok;
+}
+
+void gm_repeat_free(struct gm_repeat *repeat)
+{
+    free(repeat->carries.v);
+    free(repeat->kept.v);
+    *repeat = (struct gm_repeat){0};
+}

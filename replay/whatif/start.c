@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/whatif/private.h"
+
+#include <stdlib.h>
+
+static bool has_sound_layout(const struct gm_history *h)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    const struct gm_segments *s = &h->snapshot->segments;
+    uint64_t most = UINT64_C(1) << 61;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->device[i] == h->device && (s->address[i] > most || s->total_size[i] > most - s->address[i]))
+            return false;
+    for (size_t i = 0; i < h->segment_count; i++) {
+        size_t row = h->first + h->segments[i].event;
+        if (e->addr[row] > most || e->size[row] > most - e->addr[row])
+            return false;
+    }
+    return h->is_reconstructed;
+}
+
+static bool start_from_layout(struct gm_playing *w)
+{
+    uint64_t learnt;
+    if (!gm_follow_adopt(&w->follow, true, &learnt))
+        return false;
+    const struct gm_space *space = &w->model.space;
+    const struct gm_space_range *last = space->ranges.n == 0 ? NULL : &space->ranges.v[space->ranges.n - 1];
+    size_t n = w->model.reservations.n;
+    const struct gm_reservation_row *reservation = n == 0 ? NULL : &w->model.reservations.v[n - 1];
+    uint64_t end = last == NULL ? 0 : last->address + last->size;
+    if (reservation != NULL && reservation->address + reservation->size > end)
+        end = reservation->address + reservation->size;
+    gm_sim_begin_above(&w->sim, end, w->model.total);
+    return true;
+}
+
+struct request {
+    uint64_t stream; /* the handle */
+    uint64_t address;
+    uint32_t allocation;
+};
+
+static int by_stream(const void *left, const void *right)
+{
+    const struct request *a = left, *b = right;
+    if (a->stream != b->stream)
+        return a->stream < b->stream ? -1 : 1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
+}
+
+static bool start_from_requests(struct gm_playing *w)
+{
+    struct gm_history *h = w->h;
+    size_t n;
+    struct gm_placed *placed = gm_follow_at_start(h, &n);
+    struct request *list = malloc((n + 1) * sizeof *list);
+    bool ok = placed != NULL && list != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t stream = gm_history_stream(h, placed[i].allocation).v;
+        list[i] = (struct request){stream == 0 ? 0 : (uint64_t)h->snapshot->streams[stream], placed[i].address,
+                                   placed[i].allocation};
+    }
+    if (ok)
+        qsort(list, n, sizeof *list, by_stream);
+    for (size_t i = 0; ok && i < n && !w->result->has_failed; i++) {
+        uint32_t a = list[i].allocation;
+        if (w->requested[a] == 0)
+            continue;
+        uint32_t stream = gm_follow_stream(&w->follow, gm_history_stream(h, a).v);
+        ok = !w->model.has_no_memory;
+        if (ok && (w->follow.block_of[a] = gm_playing_ask(w, a, stream)) == GM_SPACE_NONE)
+            gm_playing_fail(w, 0, a, true);
+        else if (ok && h->let_go[a] == 0)
+            gm_allocator_free_requested(&w->model, w->follow.block_of[a]);
+    }
+    free(placed);
+    free(list);
+    return ok;
+}
+
+bool gm_playing_start(struct gm_playing *w)
+{
+    struct gm_whatif_result *r = w->result;
+    r->from_layout = w->options->from_layout && has_sound_layout(w->h);
+    for (size_t p = 0; p < w->h->pool_count; p++) {
+        const struct gm_history_pool *pool = &w->h->pools[p];
+        bool is_known = pool->id_first != GM_ABSENT;
+        w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
+    }
+    if (w->model.has_no_memory || !(r->from_layout ? start_from_layout(w) : start_from_requests(w)))
+        return false;
+    for (size_t a = 0; a < w->h->allocation_count; a++)
+        r->start_blocks += w->h->born[a] == 0 && w->follow.block_of[a] != GM_SPACE_NONE;
+    r->start_bytes = w->start_active = w->peak_active = r->start_bytes_at_peak = w->model.space.active;
+    r->start_reserved = w->model.total;
+    gm_playing_note_peak(w, GM_NEVER);
+    w->counts = true;
+    for (uint32_t a = 0; w->options->class_count > 0 && a < w->h->allocation_count; a++)
+        if (w->h->born[a] == 0 && w->follow.block_of[a] != GM_SPACE_NONE)
+            gm_playing_count(w, a, w->model.requested.v[w->follow.block_of[a]]);
+    gm_playing_note_classes(w);
+    return true;
+}

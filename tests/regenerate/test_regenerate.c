@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Regenerated snapshots of small traces, worked out by hand: 12 MiB live before the trace, 10 come and go, 9 come.
+ */
+#include "replay/regenerate/regenerate.h"
+
+#include "replay/verify/settings.h"
+#include "replay/verify/verify.h"
+#include "replay/whatif/whatif.h"
+#include "tests/timeline/traced.h"
+
+enum { A = 1 << 28 };
+
+struct regenerated {
+    struct gm_history h;
+    struct gm_recorder recorder;
+    struct gm_regenerated made;
+};
+
+static void three_blocks(struct traced *t)
+{
+    gm_traced_event(t, "alloc", A + MIB(12), MIB(10), "attend");
+    gm_traced_free(t, A + MIB(12), MIB(10));
+    gm_traced_event(t, "snapshot", 0, MIB(12), NULL);
+    gm_traced_event(t, "alloc", A + MIB(12), MIB(9), "feed");
+    gm_traced_segment(t, A, MIB(40), "large");
+    gm_traced_block(t, MIB(12), MIB(12), "before");
+    gm_traced_block(t, MIB(9), MIB(9), "feed");
+    gm_traced_block(t, MIB(19), 0, NULL);
+}
+
+static void build(struct regenerated *r, struct traced *t)
+{
+    struct gm_error err = {0};
+    gm_traced_analyze_unfollowed(t);
+    assert_int_equal(gm_history_build(&r->h, &t->snapshot, 0, NULL, &err), GM_OK);
+    gm_recorder_init(&r->recorder, &t->snapshot);
+}
+
+static struct gm_whatif_result what_if(struct regenerated *r, struct traced *t, const char *settings, uint64_t capacity,
+                                       uint64_t dropped)
+{
+    uint64_t requested[8];
+    struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = capacity, .requested = requested};
+    struct gm_whatif_result result;
+    struct gm_error err = {0};
+    build(r, t);
+    assert_in_range(r->h.allocation_count, 1, 8);
+    for (size_t a = 0; a < r->h.allocation_count; a++)
+        requested[a] = r->h.requested[a] == dropped ? 0 : r->h.requested[a];
+    options.recorder = &r->recorder;
+    assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), &err), GM_OK);
+    assert_int_equal(gm_whatif(&result, &r->h, &options, &err), GM_OK);
+    assert_int_equal(gm_regenerate(&r->made, &r->recorder, &options.conf, settings, &err), GM_OK);
+    return result;
+}
+
+static void end(struct regenerated *r, struct traced *t)
+{
+    gm_regenerated_free(&r->made);
+    gm_recorder_free(&r->recorder);
+    gm_history_free(&r->h);
+    gm_traced_end(t);
+}
+
+/* The name of a stack's one frame; "" without any. */
+static const char *name_of(const struct gm_snapshot *s, struct gm_stack_id stack, char buffer[64])
+{
+    size_t depth, length;
+    const struct gm_frame_id *frames = gm_stack_frames(s, stack, &depth);
+    buffer[0] = '\0';
+    if (depth == 0)
+        return buffer;
+    const char *text = gm_string(s, s->frames.name[frames[0].v], &length);
+    memcpy(buffer, text, length < 63 ? length : 63);
+    buffer[length < 63 ? length : 63] = '\0';
+    return buffer;
+}
+
+static void assert_event(const struct gm_snapshot *s, size_t i, enum gm_action action, uint64_t addr, uint64_t size,
+                         size_t origin, const struct gm_snapshot *recorded)
+{
+    const struct gm_events *e = &s->events;
+    assert_in_range(i, 0, e->count - 1);
+    assert_int_equal(e->action[i], action);
+    assert_int_equal(e->addr[i], addr);
+    assert_int_equal(e->size[i], size);
+    assert_int_equal(e->time_us[i], recorded->events.time_us[origin]);
+    assert_int_equal(e->stack[i].v, recorded->events.stack[origin].v);
+}
+
+static void assert_block(const struct gm_snapshot *s, size_t i, uint64_t address, uint64_t size, uint64_t requested,
+                         enum gm_block_state state, const char *name)
+{
+    char buffer[64];
+    assert_in_range(i, 0, s->blocks.count - 1);
+    assert_int_equal(s->blocks.address[i], address);
+    assert_int_equal(s->blocks.size[i], size);
+    assert_int_equal(s->blocks.requested[i], requested);
+    assert_int_equal(s->blocks.state[i], state);
+    assert_string_equal(name_of(s, s->blocks.stack[i], buffer), name);
+}
+
+/* What was followed is what was recorded. */
+static void verified(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    struct gm_verify_result result;
+    struct gm_conf conf = gm_conf_default();
+    struct gm_error err = {0};
+    three_blocks(&t);
+    build(&r, &t);
+    assert_int_equal(gm_verify_recorded(&result, &r.h, &conf, &r.recorder, &err), GM_OK);
+    assert_true(gm_verify_passed(&result));
+    assert_int_equal(gm_regenerate(&r.made, &r.recorder, NULL, NULL, &err), GM_OK);
+    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_int_equal(s->traces[0].count, 5);
+    assert_event(s, 0, GM_ACTION_ALLOC, A + MIB(12), MIB(10), 0, &t.snapshot);
+    assert_event(s, 1, GM_ACTION_FREE_REQUESTED, A + MIB(12), MIB(10), 1, &t.snapshot);
+    assert_event(s, 2, GM_ACTION_FREE_COMPLETED, A + MIB(12), MIB(10), 2, &t.snapshot);
+    assert_event(s, 3, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
+    assert_event(s, 4, GM_ACTION_ALLOC, A + MIB(12), MIB(9), 4, &t.snapshot);
+    assert_int_equal(s->segments.count, 1);
+    assert_int_equal(s->segments.total_size[0], MIB(40));
+    assert_int_equal(s->segments.type[0], GM_SEGMENT_LARGE);
+    assert_int_equal(s->blocks.count, 3);
+    assert_block(s, 0, A, MIB(12), MIB(12), GM_BLOCK_ACTIVE_ALLOCATED, "before");
+    assert_block(s, 1, A + MIB(12), MIB(9), MIB(9), GM_BLOCK_ACTIVE_ALLOCATED, "feed");
+    end(&r, &t);
+}
+
+/* A wrong choice is replaced by the recorded one, and leaves no event. */
+static void verified_wrong(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    struct gm_verify_result result;
+    struct gm_conf conf = gm_conf_default();
+    struct gm_error err = {0};
+    gm_traced_event(&t, "alloc", A + MIB(20), MIB(10), "attend"); /* the model takes A + 12 MiB */
+    gm_traced_segment(&t, A, MIB(40), "large");
+    gm_traced_block(&t, MIB(12), MIB(12), "before");
+    gm_traced_block(&t, MIB(8), 0, NULL);
+    gm_traced_block(&t, MIB(10), MIB(10), "attend");
+    gm_traced_block(&t, MIB(10), 0, NULL);
+    build(&r, &t);
+    assert_int_equal(gm_verify_recorded(&result, &r.h, &conf, &r.recorder, &err), GM_OK);
+    assert_false(gm_verify_passed(&result));
+    assert_int_equal(gm_regenerate(&r.made, &r.recorder, NULL, NULL, &err), GM_OK);
+    assert_int_equal(r.made.snapshot.events.count, 1);
+    assert_event(&r.made.snapshot, 0, GM_ACTION_ALLOC, A + MIB(20), MIB(10), 0, &t.snapshot);
+    assert_int_equal(r.made.snapshot.blocks.count, 4);
+    assert_block(&r.made.snapshot, 2, A + MIB(20), MIB(10), MIB(10), GM_BLOCK_ACTIVE_ALLOCATED, "attend");
+    end(&r, &t);
+}
+
+/* 12 MiB map one page of 20 before the trace; 10 more do not fit into the other 8 and map a second one. */
+static void expandable(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\": \"\", \"expandable_segments\": false, "
+                                   "\"max_split_size\": -1, \"pinned_num_register_threads\": 3"};
+    struct regenerated r = {0};
+    three_blocks(&t);
+    what_if(&r, &t, "expandable_segments:True,max_split_size_mb:100", UINT64_MAX, 0);
+    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_int_equal(s->segments.count, 1);
+    uint64_t base = s->segments.address[0];
+    assert_int_equal(s->traces[0].count, 6);
+    assert_event(s, 0, GM_ACTION_SEGMENT_MAP, base + MIB(20), MIB(20), 0, &t.snapshot);
+    assert_event(s, 1, GM_ACTION_ALLOC, base + MIB(12), MIB(10), 0, &t.snapshot);
+    assert_event(s, 2, GM_ACTION_FREE_REQUESTED, base + MIB(12), MIB(10), 1, &t.snapshot);
+    assert_event(s, 3, GM_ACTION_FREE_COMPLETED, base + MIB(12), MIB(10), 2, &t.snapshot);
+    assert_event(s, 4, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
+    assert_event(s, 5, GM_ACTION_ALLOC, base + MIB(12), MIB(9), 4, &t.snapshot);
+    assert_int_equal(s->segments.total_size[0], MIB(40));
+    assert_int_equal(s->blocks.count, 3);
+    assert_block(s, 0, base, MIB(12), MIB(12), GM_BLOCK_ACTIVE_ALLOCATED, "before");
+    assert_block(s, 1, base + MIB(12), MIB(9), MIB(9), GM_BLOCK_ACTIVE_ALLOCATED, "feed");
+    /* Its object is the one that the 10 MiB were freed as. */
+    assert_block(s, 2, base + MIB(21), MIB(19), s->blocks.requested[2], GM_BLOCK_INACTIVE, "");
+    struct gm_conf conf;
+    struct gm_error err;
+    size_t length;
+    const char *text = gm_snapshot_alloc_conf(s, &length);
+    assert_int_equal(length, strlen("expandable_segments:True,max_split_size_mb:100"));
+    assert_memory_equal(text, "expandable_segments:True,max_split_size_mb:100", length);
+    assert_int_equal(gm_snapshot_setting(s, "expandable_segments")->integer, 1);
+    assert_int_equal(gm_snapshot_setting(s, "max_split_size")->integer, MIB(100));
+    assert_int_equal(gm_snapshot_setting(s, "pinned_num_register_threads")->integer, 3);
+    assert_int_equal(s->setting_count, 4);
+    assert_int_equal(gm_settings_recorded(&conf, s, &err), GM_OK);
+    assert_true(conf.expandable_segments);
+    end(&r, &t);
+}
+
+/* A file without settings gets the text and the single ones. */
+static void new_settings(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    struct gm_conf conf;
+    struct gm_error err;
+    three_blocks(&t);
+    what_if(&r, &t, "roundup_power2_divisions:[256:1,512:4,>:8]", UINT64_MAX, 0);
+    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_true(s->has_settings);
+    assert_int_equal(s->setting_count, 20);
+    assert_int_equal(gm_snapshot_setting(s, "max_split_size")->integer, -1);
+    assert_int_equal(gm_snapshot_setting(s, "roundup_power2_divisions.512")->integer, 4);
+    assert_int_equal(gm_snapshot_setting(s, "roundup_power2_divisions.32768")->integer, 8);
+    assert_int_equal(gm_settings_recorded(&conf, s, &err), GM_OK);
+    assert_int_equal(conf.rules.roundup[9], 4);
+    end(&r, &t);
+}
+
+/* 12 of 20 MiB are in use, 10 more are not to be had: the snapshot is the state then. */
+static void out_of_memory(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    three_blocks(&t);
+    assert_true(what_if(&r, &t, "", MIB(20), 0).has_failed);
+    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_int_equal(s->traces[0].count, 1);
+    assert_event(s, 0, GM_ACTION_OOM, MIB(8), MIB(10), 0, &t.snapshot);
+    assert_int_equal(s->segments.count, 1);
+    assert_int_equal(s->segments.total_size[0], MIB(12));
+    assert_int_equal(s->segments.active_size[0] == GM_ABSENT || s->segments.active_size[0] == MIB(12), 1);
+    assert_int_equal(s->blocks.count, 1);
+    assert_block(s, 0, s->segments.address[0], MIB(12), MIB(12), GM_BLOCK_ACTIVE_ALLOCATED, "before");
+    end(&r, &t);
+}
+
+/* Not even the 12 MiB: one event, with what is known of them. */
+static void out_of_memory_at_start(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    char buffer[64];
+    three_blocks(&t);
+    assert_true(what_if(&r, &t, "", MIB(10), 0).has_failed);
+    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_int_equal(s->segments.count, 0);
+    assert_int_equal(s->blocks.count, 0);
+    assert_int_equal(s->traces[0].count, 1);
+    assert_int_equal(s->events.action[0], GM_ACTION_OOM);
+    assert_int_equal(s->events.addr[0], MIB(10));
+    assert_int_equal(s->events.size[0], MIB(12));
+    assert_string_equal(name_of(s, s->events.stack[0], buffer), "before");
+    end(&r, &t);
+}
+
+/* Left out: the 10 MiB. The 9 MiB get a segment of 20, whose object the remainder is: the segment shows no stack. */
+static void left_out(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    three_blocks(&t);
+    what_if(&r, &t, "", UINT64_MAX, MIB(10));
+    const struct gm_snapshot *s = &r.made.snapshot;
+    assert_int_equal(s->traces[0].count, 3);
+    assert_int_equal(s->segments.count, 2);
+    uint64_t base = s->events.addr[1];
+    assert_event(s, 0, GM_ACTION_SNAPSHOT, 0, MIB(12), 3, &t.snapshot);
+    assert_event(s, 1, GM_ACTION_SEGMENT_ALLOC, base, MIB(20), 4, &t.snapshot);
+    assert_event(s, 2, GM_ACTION_ALLOC, base, MIB(9), 4, &t.snapshot);
+    assert_int_equal(s->blocks.count, 3);
+    assert_block(s, 2, base + MIB(9), MIB(11), s->blocks.requested[2], GM_BLOCK_INACTIVE, "");
+    for (size_t i = 0; i < 2; i++)
+        assert_true(s->segments.stack[i].v <= GM_STACK_EMPTY);
+    end(&r, &t);
+}
+
+/* Growths stay when a try is taken back. */
+static void taken_back(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct regenerated r = {0};
+    three_blocks(&t);
+    build(&r, &t);
+    gm_recorder_begin(&r.recorder, &r.h);
+    gm_recorder_hear(&r.recorder, GM_EVENT_ALLOC, 1, 2, 0, 0, 0);
+    size_t mark = gm_recorder_mark(&r.recorder);
+    gm_recorder_hear(&r.recorder, GM_EVENT_SEGMENT_ALLOC, 3, 4, 0, 0, 0);
+    gm_recorder_hear(&r.recorder, GM_EVENT_ALLOC, 5, 6, 0, 0, 0);
+    gm_recorder_hear(&r.recorder, GM_EVENT_SEGMENT_MAP, 7, 8, 0, 0, 0);
+    gm_recorder_hear(&r.recorder, GM_EVENT_FREE_COMPLETED, 5, 6, 0, 0, 0);
+    gm_recorder_take_back(&r.recorder, mark);
+    assert_int_equal(r.recorder.events.count, 3);
+    assert_int_equal(r.recorder.events.addr[0], 1);
+    assert_int_equal(r.recorder.events.addr[1], 3);
+    assert_int_equal(r.recorder.events.addr[2], 7);
+    gm_recorder_hear(&r.recorder, GM_EVENT_ALLOC, 9, 9, 0, 0, 5); /* no such event: five there are */
+    assert_int_equal(r.recorder.events.count, 3);
+    gm_recorder_begin(&r.recorder, &r.h); /* anew */
+    assert_int_equal(r.recorder.events.count, 0);
+    assert_int_equal(r.recorder.devices.n, 1);
+    end(&r, &t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verified),     cmocka_unit_test(verified_wrong), cmocka_unit_test(expandable),
+        cmocka_unit_test(new_settings), cmocka_unit_test(out_of_memory),  cmocka_unit_test(out_of_memory_at_start),
+        cmocka_unit_test(left_out),     cmocka_unit_test(taken_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

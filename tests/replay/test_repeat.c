@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A recorded step played again, on small traces worked out by hand. Addresses of the trace: A is 2^28, and so on; each
+ * block has a segment of its own, of its own size (multiples of 2 MiB above 10 MiB).
+ */
+#include "replay/whatif/repeat.h"
+
+#include "replay/whatif/whatif.h"
+#include "tests/timeline/traced.h"
+
+enum { A = 1 << 28, B = 2 << 28, C = 3 << 28, PARTS_MOST = 16 };
+
+static void make(struct traced *t, uint64_t address, uint64_t size, const char *name)
+{
+    gm_traced_event(t, "segment_alloc", address, size, name);
+    gm_traced_event(t, "alloc", address, size, name);
+}
+
+static void analyse(struct traced *t, struct gm_history *h)
+{
+    struct gm_error err = {0};
+    gm_traced_analyze_unfollowed(t);
+    assert_int_equal(gm_history_build(h, &t->snapshot, 0, NULL, &err), GM_OK);
+}
+
+/* The events [0, first), the step [first, end), `turns` times the step again, the rest. */
+static struct gm_whatif_result play(struct gm_history *h, struct gm_repeat *repeat, size_t turns, uint64_t capacity,
+                                    struct gm_whatif_part parts[PARTS_MOST])
+{
+    struct gm_whatif_result result;
+    struct gm_error err = {0};
+    struct gm_whatif_options options = {
+        .conf = gm_conf_default(), .capacity = capacity, .parts = parts, .part_count = turns + 3, .repeat = repeat};
+    parts[0] = (struct gm_whatif_part){.first = 0, .end = repeat->first};
+    for (size_t i = 1; i <= turns + 1; i++)
+        parts[i] = (struct gm_whatif_part){.first = repeat->first, .end = repeat->end, .is_again = i > 1};
+    parts[turns + 2] = (struct gm_whatif_part){.first = repeat->end, .end = (uint32_t)h->count};
+    assert_int_equal(gm_whatif(&result, h, &options, &err), GM_OK);
+    return result;
+}
+
+static void the_last_complete_step(void **state)
+{
+    (void)state;
+    const struct gm_kept_step steps[] = {{1, 0, 9, true}, {2, 10, 19, false}, {3, 20, 29, false}, {4, 30, 35, true}};
+    assert_int_equal(gm_repeat_step(steps, 4), 2);
+    assert_int_equal(gm_repeat_step(steps, 3), 2);
+    assert_int_equal(gm_repeat_step(steps, 1), SIZE_MAX);
+    assert_int_equal(gm_repeat_step(NULL, 0), SIZE_MAX);
+}
+
+/* Before: the weights (20 MiB, live from the start on) and the output (12) of the step before. The step makes a
+ * temporary (16) and its own output (12), frees the old output and the temporary. Afterwards the output is freed. */
+static void replaced_output(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_history h;
+    struct gm_repeat repeat;
+    struct gm_whatif_part parts[PARTS_MOST];
+    make(&t, A, MIB(12), "forward");
+    uint64_t first = gm_traced_event(&t, "segment_alloc", B, MIB(16), "temporary");
+    gm_traced_event(&t, "alloc", B, MIB(16), "temporary");
+    make(&t, C, MIB(12), "forward");
+    gm_traced_free(&t, A, MIB(12));
+    gm_traced_free(&t, B, MIB(16));
+    uint64_t end = gm_traced_event(&t, "free_requested", C, MIB(12), NULL);
+    gm_traced_event(&t, "free_completed", C, MIB(12), NULL);
+    gm_traced_segment(&t, A, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), 0, NULL);
+    gm_traced_segment(&t, B, MIB(16), "large");
+    gm_traced_block(&t, MIB(16), 0, NULL);
+    gm_traced_segment(&t, C, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), 0, NULL);
+    gm_traced_segment(&t, (uint64_t)4 << 28, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(20), "weights");
+    analyse(&t, &h);
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)end));
+    assert_int_equal(repeat.carries.n, 1);
+    assert_int_equal(h.born[repeat.carries.v[0].from], first + 4); /* the new output takes the place of the old one */
+    assert_int_equal(h.born[repeat.carries.v[0].to], 2);
+    assert_int_equal(repeat.kept.n, 0);
+    assert_int_equal(repeat.unmatched, 0);
+    struct gm_whatif_result r = play(&h, &repeat, 3, UINT64_MAX, parts);
+    for (int i = 1; i <= 4; i++) { /* 20 + 12 + 16 + 12; 20 + 12 */
+        assert_int_equal(parts[i].peak_allocated, MIB(60));
+        assert_int_equal(parts[i].peak_reserved, MIB(60));
+        assert_int_equal(parts[i].allocated_at_end, MIB(32));
+    }
+    assert_int_equal(parts[5].allocated_at_end, MIB(20));
+    assert_int_equal(r.stats.allocated_bytes[GM_STAT_ALL].current, MIB(20));
+    assert_int_equal(r.allocs, 2 + 4 * 2); /* the weights, the first output, the steps */
+    assert_int_equal(r.played, h.count + 3 * (end - first));
+    assert_int_equal(r.parts_played, 6);
+    gm_repeat_free(&repeat);
+    gm_history_free(&h);
+    gm_traced_end(&t);
+}
+
+/* The step keeps 12 MiB, and frees 10 that nobody makes again. */
+static void piles_up(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_history h;
+    struct gm_repeat repeat;
+    struct gm_whatif_part parts[PARTS_MOST];
+    make(&t, A, MIB(10), "load");
+    uint64_t first = gm_traced_event(&t, "segment_alloc", B, MIB(12), "append");
+    gm_traced_event(&t, "alloc", B, MIB(12), "append");
+    gm_traced_free(&t, A, MIB(10));
+    gm_traced_segment(&t, A, MIB(10), "large");
+    gm_traced_block(&t, MIB(10), 0, NULL);
+    gm_traced_segment(&t, B, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), MIB(12), "append");
+    analyse(&t, &h);
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count));
+    assert_int_equal(repeat.carries.n, 0);
+    assert_int_equal(repeat.kept.n, 1);
+    assert_int_equal(repeat.kept_bytes, MIB(12));
+    assert_int_equal(repeat.unmatched, 1);
+    assert_int_equal(repeat.unmatched_bytes, MIB(10));
+    struct gm_whatif_result r = play(&h, &repeat, 3, UINT64_MAX, parts);
+    for (uint64_t i = 1; i <= 4; i++)
+        assert_int_equal(parts[i].allocated_at_end, MIB(12) * i);
+    assert_int_equal(r.peak.reserved, MIB(10 + 4 * 12));
+    assert_int_equal(r.peak.allocated, MIB(4 * 12));
+    assert_int_equal(r.peak.largest_free, MIB(10));
+    assert_int_equal(r.peak.event, first + 1);
+    assert_int_equal(r.peak.part, 4);
+    /* 41 MiB: the 10 go back for the third block of 12, the fourth (48) does not fit. */
+    r = play(&h, &repeat, 3, MIB(41), parts);
+    assert_true(r.has_failed);
+    assert_int_equal(r.failure.event, first + 1);
+    assert_int_equal(r.failure.active, MIB(36));
+    assert_int_equal(r.parts_played, 5);
+    assert_int_equal(r.stats.num_alloc_retries, 2);
+    gm_repeat_free(&repeat);
+    gm_history_free(&h);
+    gm_traced_end(&t);
+}
+
+/* A cache that is made anew, one row larger: 12 MiB give way to 14. Same place, other size: it stays one block. Another
+ * place of 12 MiB has nothing to do with it. */
+static void grown_cache(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_history h;
+    struct gm_repeat repeat;
+    struct gm_whatif_part parts[PARTS_MOST];
+    make(&t, A, MIB(12), "concatenate");
+    uint64_t first = gm_traced_event(&t, "segment_alloc", B, MIB(14), "concatenate");
+    gm_traced_event(&t, "alloc", B, MIB(14), "concatenate");
+    make(&t, C, MIB(12), "append");
+    gm_traced_free(&t, A, MIB(12));
+    gm_traced_segment(&t, A, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), 0, NULL);
+    gm_traced_segment(&t, B, MIB(14), "large");
+    gm_traced_block(&t, MIB(14), MIB(14), "concatenate");
+    gm_traced_segment(&t, C, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), MIB(12), "append");
+    analyse(&t, &h);
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count));
+    assert_int_equal(repeat.carries.n, 1);
+    assert_int_equal(h.requested[repeat.carries.v[0].from], MIB(14));
+    assert_int_equal(h.requested[repeat.carries.v[0].to], MIB(12));
+    assert_int_equal(repeat.kept.n, 1);
+    assert_int_equal(repeat.kept_bytes, MIB(12));
+    play(&h, &repeat, 2, UINT64_MAX, parts);
+    assert_int_equal(parts[1].allocated_at_end, MIB(14 + 12));
+    assert_int_equal(parts[2].allocated_at_end, MIB(14 + 2 * 12));
+    assert_int_equal(parts[3].allocated_at_end, MIB(14 + 3 * 12));
+    gm_repeat_free(&repeat);
+    gm_history_free(&h);
+    gm_traced_end(&t);
+}
+
+/* A free that waits for another stream: requested in one step, completed in the next. Live are the pending block of the
+ * turn before and the own one; allocated is only what is not pending. */
+static void deferred_free(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_history h;
+    struct gm_repeat repeat;
+    struct gm_whatif_part parts[PARTS_MOST];
+    make(&t, A, MIB(12), "send");
+    gm_traced_event(&t, "free_requested", A, MIB(12), NULL);
+    uint64_t first = gm_traced_event(&t, "segment_alloc", B, MIB(12), "send");
+    gm_traced_event(&t, "alloc", B, MIB(12), "send");
+    gm_traced_event(&t, "free_completed", A, MIB(12), NULL);
+    gm_traced_event(&t, "free_requested", B, MIB(12), NULL);
+    gm_traced_segment(&t, A, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), 0, NULL);
+    gm_traced_segment(&t, B, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), 0, NULL);
+    analyse(&t, &h);
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count));
+    assert_int_equal(repeat.carries.n, 1);
+    assert_int_equal(repeat.kept.n + repeat.unmatched, 0);
+    struct gm_whatif_result r = play(&h, &repeat, 4, UINT64_MAX, parts);
+    assert_int_equal(r.stats.reserved_bytes[GM_STAT_ALL].peak, MIB(24));
+    assert_int_equal(r.stats.active_bytes[GM_STAT_ALL].peak, MIB(24));
+    assert_int_equal(r.stats.active_bytes[GM_STAT_ALL].current, MIB(12));
+    assert_int_equal(r.stats.allocated_bytes[GM_STAT_ALL].peak, MIB(12));
+    assert_int_equal(r.stats.allocated_bytes[GM_STAT_ALL].current, 0);
+    gm_repeat_free(&repeat);
+    gm_history_free(&h);
+    gm_traced_end(&t);
+}
+
+/* Requested bytes by class at the peak of requested bytes: 20 of class 1 (from before the trace) and 12 + 16 of 0. */
+static void classes(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_history h;
+    struct gm_error err = {0};
+    struct gm_whatif_result result;
+    uint64_t now[2] = {7, 7}, at_peak[2] = {7, 7};
+    uint16_t of[8] = {0};
+    make(&t, A, MIB(12), "forward");
+    make(&t, B, MIB(16), "temporary");
+    gm_traced_free(&t, B, MIB(16));
+    gm_traced_segment(&t, A, MIB(12), "large");
+    gm_traced_block(&t, MIB(12), MIB(12), "forward");
+    gm_traced_segment(&t, B, MIB(16), "large");
+    gm_traced_block(&t, MIB(16), 0, NULL);
+    gm_traced_segment(&t, C, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(20), "weights");
+    analyse(&t, &h);
+    for (size_t a = 0; a < h.allocation_count; a++)
+        of[a] = h.born[a] == 0;
+    const struct gm_whatif_class class = {of, 2, now, at_peak};
+    struct gm_whatif_options options = {
+        .conf = gm_conf_default(), .capacity = UINT64_MAX, .from_layout = true, .classes = &class, .class_count = 1};
+    for (int i = 0; i < 2; i++, options.from_layout = false) {
+        assert_int_equal(gm_whatif(&result, &h, &options, &err), GM_OK);
+        assert_int_equal(at_peak[0], MIB(28));
+        assert_int_equal(at_peak[1], MIB(20));
+        assert_int_equal(now[0], MIB(12));
+        assert_int_equal(result.stats.requested_bytes[GM_STAT_ALL].peak, MIB(48));
+    }
+    gm_history_free(&h);
+    gm_traced_end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_complete_step),
+        cmocka_unit_test(replaced_output),
+        cmocka_unit_test(piles_up),
+        cmocka_unit_test(grown_cache),
+        cmocka_unit_test(deferred_free),
+        cmocka_unit_test(classes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

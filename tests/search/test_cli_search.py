@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gmreplay --sweep and --fit as their users meet them: what they print, exit codes, refusals."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from harness import MIB, Allocator, Case, Clock, frame, main, small_snapshot, write  # noqa: E402
+
+BINARY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to test")
+
+
+def splitting_snapshot():
+    """Blocks of 10, 30 and 50 MiB, each in a segment of its own since the one before is still there; all are freed,
+    then 84 MiB are asked for: no segment is that large, so the default allocator reserves 174 MiB. Expandable pages of
+    20 MiB are joined again: 100 MiB, for 10 + 30 + 50 = 90 MiB were live."""
+    allocator = Allocator(0, 0x7F0000000000, Clock())
+    allocator.recording = True
+    blocks = [allocator.alloc(n * MIB, [frame("forward", "/app/model.py", n)]) for n in (10, 30, 50)]
+    for block in blocks:
+        allocator.free(block)
+    allocator.alloc(84 * MIB, [frame("step", "/app/train.py", 7)])
+    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
+
+
+class Search(Case):
+    def setUp(self):
+        super().setUp()
+        self.splitting = write(os.path.join(self.folder, "splitting.pickle"), splitting_snapshot())
+
+    def replay(self, *arguments, code=0):
+        done = subprocess.run([BINARY, *arguments], cwd=self.folder, timeout=120, capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr[:600]!r}")
+        return done
+
+    def numbers(self, *arguments, code=0):
+        return json.loads(self.replay("--json", "-", *arguments, code=code).stdout)
+
+    def test_sweep(self):
+        found = self.numbers("--sweep", self.splitting)
+        sweep = found["sweep"]
+        self.assertEqual((sweep["start"], sweep["memory_bytes"], sweep["recorded_peak_reserved_bytes"]),
+                         ("requests", None, 174 * MIB))
+        self.assertEqual(sweep["baseline"]["peak_reserved_bytes"], 174 * MIB)
+        plain = [r for r in sweep["rows"] if r["alloc_conf"] == "expandable_segments:True"]
+        self.assertEqual([(r["peak_reserved_bytes"], r["saved_bytes"], r["runs"], r["oom"]) for r in plain],
+                         [(100 * MIB, 74 * MIB, True, None)])
+        self.assertLessEqual(sweep["rows"][0]["peak_reserved_bytes"], 100 * MIB)
+        self.assertGreaterEqual(sweep["rows"][0]["peak_reserved_bytes"], 90 * MIB)
+        line = sweep["winner"]["line"]
+        self.assertEqual(line, "PYTORCH_ALLOC_CONF=" + sweep["rows"][0]["alloc_conf"])
+        text = self.replay("--sweep", self.splitting).stdout.decode()
+        self.assertIn("\n  " + line + "\n", text)
+        self.assertIn("baseline: PyTorch's defaults", text)
+        self.assertNotIn("fit", found)
+
+    def test_bounds(self):
+        """90 MiB are live, and can lie one above the other; 84 fit in their place."""
+        (bounds,) = self.numbers("--sweep", self.splitting)["bounds"]
+        self.assertEqual({k: v // MIB for k, v in bounds.items()}, {
+            "device": 0, "recorded_peak_reserved_bytes": 174, "live_bytes": 90, "active_bytes": 90, "plan_bytes": 90,
+            "separate_active_bytes": 90, "separate_plan_bytes": 90, "peak_reserved_bytes": 174})
+
+    def test_nothing_to_win(self):
+        """72 MiB are reserved for a block of 30, a freed one of 40 and a small one: their segments are just as large."""
+        found = self.numbers("--sweep", "--memory", "1GiB", write(os.path.join(self.folder, "s.pickle"), small_snapshot()))
+        self.assertIsNone(found["sweep"]["winner"])
+        text = self.replay("--sweep", self.snapshot).stdout.decode()
+        self.assertIn("no change is recommended", text)
+        self.assertNotIn("PYTORCH_ALLOC_CONF=", text)
+
+    def test_fit(self):
+        """With less than 174 MiB the allocator gives back what it has cached before it fails: 90 MiB are enough."""
+        found = self.numbers("--fit", self.splitting)
+        self.assertNotIn("sweep", found)
+        self.assertEqual(found["fit"]["granule_bytes"], 2 * MIB)
+        fits = {f["of"]: f for f in found["fit"]["settings"]}
+        self.assertEqual((fits["baseline"]["capacity_bytes"], fits["baseline"]["lower_bound_bytes"]), (90 * MIB, 90 * MIB))
+        less = fits["baseline"]["next_lower"]
+        self.assertEqual((less["capacity_bytes"], less["oom"]["event"], less["oom"]["requested_bytes"]),
+                         (88 * MIB, 5, 50 * MIB))
+        self.assertEqual(fits["baseline"]["gpu"], "rtx-4060")
+        text = self.replay("--fit", self.splitting).stdout.decode()
+        self.assertIn(f"({90 * MIB} bytes", text)
+        self.replay("--memory", str(90 * MIB), self.splitting)
+        self.replay("--memory", str(88 * MIB), self.splitting, code=1)
+
+    def test_exit_codes(self):
+        """The verdict is the baseline's, whatever the sweep finds. 80 MiB do not hold the 90 that are live."""
+        found = self.numbers("--sweep", "--limit", "120MiB", self.splitting, code=1)
+        self.assertEqual(found["verdict"], "FAIL")
+        passing = {r["alloc_conf"]: r["passes_limit"] for r in found["sweep"]["rows"]}
+        self.assertTrue(passing["expandable_segments:True"])
+        self.assertFalse(found["sweep"]["baseline"]["passes_limit"])
+        self.assertEqual(self.numbers("--sweep", "--limit", "180MiB", self.splitting)["verdict"], "PASS")
+        found = self.numbers("--sweep", "--memory", "80MiB", self.splitting, code=1)
+        self.assertEqual((found["verdict"], found["sweep"]["winner"]), ("OOM", None))
+        self.assertTrue(all(r["oom"]["event"] is not None and not r["runs"] for r in found["sweep"]["rows"]))
+
+    def test_another_baseline(self):
+        found = self.numbers("--sweep", "--alloc-conf", "expandable_segments:True", self.splitting)
+        self.assertEqual(found["sweep"]["baseline"]["alloc_conf"], "expandable_segments:True")
+        self.assertEqual(found["sweep"]["baseline"]["peak_reserved_bytes"], 100 * MIB)
+        self.assertIn("", [r["alloc_conf"] for r in found["sweep"]["rows"]])
+
+    def test_memory_is_no_matter_to_fit(self):
+        found = self.numbers("--fit", "--memory", "80MiB", self.splitting, code=1)
+        self.assertEqual(found["verdict"], "OOM")
+        self.assertEqual(found["fit"]["settings"][0]["capacity_bytes"], 90 * MIB)
+
+    def test_threads(self):
+        for options in (["--sweep"], ["--fit", "--sweep"]):
+            texts = {self.replay(*options, "-j", n, self.splitting).stdout for n in ("1", "2", "7")}
+            self.assertEqual(len(texts), 1)
+
+    def test_summary_has_all_rows(self):
+        self.replay("--sweep", "--summary", "all.txt", self.splitting)
+        with open(os.path.join(self.folder, "all.txt"), encoding="utf-8") as file:
+            text = file.read()
+        rows = self.numbers("--sweep", self.splitting)["sweep"]["rows"]
+        self.assertEqual(sum(" runs " in line for line in text.splitlines()), len(rows))
+
+    def test_refused(self):
+        for options in (["--verify", "--sweep"], ["--verify", "--fit"], ["--sweep", "-j", "0"], ["--sweep", "-j", "x"],
+                        ["--sweep", "--alloc-conf", "max_split_size_mb:1"], ["--sweep=yes"]):
+            done = self.replay(*options, self.splitting, code=2)
+            self.assertRegex(done.stderr.decode(), r"\Agmreplay: [^\n]+\n\Z")
+            self.assertEqual(done.stdout, b"")
+
+
+main()

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The grid of settings, and searches on a small trace worked out by hand: a segment of 12 MiB lives before the trace,
+ * then 10 MiB come and go, 9 come. A segment has at least 20 MiB below 10 MiB of request, else the request rounded up
+ * to 2 MiB; so the default allocator reserves 12 + 10 MiB and puts the 9 in the place of the 10.
+ */
+#include "replay/search/bound.h"
+#include "replay/search/fit.h"
+#include "replay/search/least.h"
+#include "replay/search/sweep.h"
+#include "tests/timeline/traced.h"
+
+#include "replay/verify/settings.h"
+
+#include <stdlib.h>
+
+enum { A = 1 << 28 };
+
+struct fixture {
+    struct traced t;
+    struct gm_history h;
+    struct gm_search_device device;
+    struct gm_search search;
+};
+
+static void begin(struct fixture *f, const char *settings, unsigned threads)
+{
+    struct gm_error err = {0};
+    *f = (struct fixture){0};
+    gm_traced_event(&f->t, "alloc", A + MIB(12), MIB(10), "attend");
+    gm_traced_free(&f->t, A + MIB(12), MIB(10));
+    gm_traced_event(&f->t, "alloc", A + MIB(12), MIB(9), "feed");
+    gm_traced_segment(&f->t, A, MIB(40), "large");
+    gm_traced_block(&f->t, MIB(12), MIB(12), "attend");
+    gm_traced_block(&f->t, MIB(9), MIB(9), "feed");
+    gm_traced_block(&f->t, MIB(19), 0, NULL);
+    gm_traced_analyze_unfollowed(&f->t);
+    assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
+    f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
+    assert_int_equal(gm_conf_parse(&f->device.baseline, settings, strlen(settings), &err), GM_OK);
+    f->search = (struct gm_search){&f->device, 1, threads};
+}
+
+static void end(struct fixture *f)
+{
+    gm_history_free(&f->h);
+    gm_traced_end(&f->t);
+}
+
+/* ---- the grid ---------------------------------------------------------------------------------------------------- */
+
+static bool has(const struct gm_grid *grid, const char *part)
+{
+    for (size_t i = 0; i < grid->count; i++)
+        if (strstr(grid->rows[i].text, part) != NULL)
+            return true;
+    return false;
+}
+
+static void check_grid(const char *settings, bool is_bounded, struct gm_grid *grid)
+{
+    struct gm_conf baseline = gm_conf_default();
+    struct gm_error err = {0};
+    assert_int_equal(gm_conf_parse(&baseline, settings, strlen(settings), &err), GM_OK);
+    assert_int_equal(gm_grid_make(grid, &baseline, is_bounded, &err), GM_OK);
+    assert_in_range(grid->count, 60, 120);
+    for (size_t i = 0; i < grid->count; i++) {
+        const struct gm_grid_row *row = &grid->rows[i];
+        struct gm_conf conf = gm_conf_default();
+        assert_int_equal(gm_conf_parse(&conf, row->text, strlen(row->text), &err), GM_OK);
+        assert_true(gm_settings_equal(&conf, &row->conf));
+        assert_false(gm_settings_equal(&conf, &baseline));
+        assert_null(strpbrk(row->text, " \t\"'"));
+        bool is_new = strstr(row->text, "large_segment_size_mb") != NULL ||
+                      strstr(row->text, "max_non_split_rounding_mb") != NULL;
+        assert_true(!is_new || row->since != NULL);
+        assert_true(conf.gc_threshold == 0 || conf.memory_fraction < 1); /* else it does nothing */
+        for (size_t k = 0; k < i; k++)
+            assert_false(gm_settings_equal(&conf, &grid->rows[k].conf));
+    }
+}
+
+static void grids(void **state)
+{
+    (void)state;
+    struct gm_grid *grid = malloc(sizeof *grid);
+    assert_non_null(grid);
+    check_grid("", false, grid);
+    assert_true(has(grid, "expandable_segments:True"));
+    assert_false(has(grid, "garbage_collection_threshold"));
+    size_t unbounded = grid->count;
+    check_grid("", true, grid);
+    assert_true(has(grid, "garbage_collection_threshold:0.8,per_process_memory_fraction:0.99"));
+    assert_true(grid->count > unbounded);
+    check_grid("per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", true, grid);
+    for (size_t i = 0; i < grid->count; i++) {
+        assert_true(grid->rows[i].conf.memory_fraction == 0.5);
+        assert_true(grid->rows[i].conf.throw_on_oom);
+    }
+    check_grid("expandable_segments:True,roundup_power2_divisions:[256:2,512:4,>:8],max_split_size_mb:300", true, grid);
+    assert_true(has(grid, "max_split_size_mb:300")); /* the baseline's own, without expandable segments */
+    free(grid);
+}
+
+/* ---- trials and the sweep ---------------------------------------------------------------------------------------- */
+
+static void trials(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    begin(&f, "", 3);
+    struct gm_trial t[4] = {{.is_baseline = true, .capacity = UINT64_MAX},
+                            {.is_baseline = true, .capacity = MIB(22)},
+                            {.is_baseline = true, .capacity = MIB(20)},
+                            {.is_baseline = true, .capacity = MIB(4)}};
+    assert_int_equal(gm_trials_run(&f.search, t, 4, &err), GM_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_true(t[i].runs);
+        assert_int_equal(t[i].peak_reserved, MIB(22));
+        assert_int_equal(t[i].device_allocs, 2);
+        assert_int_equal(t[i].retries, 0);
+    }
+    assert_false(t[2].runs);
+    assert_false(t[2].failure.is_at_start);
+    assert_int_equal(t[2].failure.event, 0);
+    assert_int_equal(t[2].failure.requested, MIB(10));
+    assert_false(t[3].runs);
+    assert_true(t[3].failure.is_at_start);
+    assert_int_equal(t[3].failure.requested, MIB(12));
+    end(&f);
+}
+
+static void sweeps(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_sweep sweep, other;
+    begin(&f, "", 1);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(sweep.rows[sweep.baseline].trial.peak_reserved, MIB(22));
+    assert_int_equal(sweep.baseline, 0); /* 22 MiB are live: none can save anything, and the baseline changes nothing */
+    assert_int_equal(sweep.winner, GM_SWEEP_NONE);
+    f.search.threads = 4;
+    assert_int_equal(gm_sweep_run(&other, &f.search, &f.device.baseline, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(other.count, sweep.count);
+    for (size_t i = 0; i < sweep.count; i++) {
+        assert_string_equal(sweep.rows[i].text == NULL ? "?" : sweep.rows[i].text,
+                            other.rows[i].text == NULL ? "?" : other.rows[i].text);
+        assert_int_equal(sweep.rows[i].trial.peak_reserved, other.rows[i].trial.peak_reserved);
+    }
+    gm_sweep_free(&sweep);
+    gm_sweep_free(&other);
+    /* Pages of 64 MiB are a bad choice: leaving them is the shortest text that helps. */
+    f.device.baseline.expandable_segments = true;
+    f.device.baseline.rules.large_segment = f.device.baseline.max_non_split_rounding = MIB(64);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, MIB(40), &err), GM_OK);
+    assert_false(sweep.rows[sweep.baseline].trial.runs);
+    assert_int_equal(sweep.winner, 0);
+    assert_string_equal(sweep.rows[0].text, "");
+    assert_true(sweep.rows[0].trial.runs);
+    assert_int_equal(gm_sweep_saved(&sweep, &sweep.rows[0]), 0);
+    gm_sweep_free(&sweep);
+    end(&f);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void fits(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_fit fit;
+    begin(&f, "", 2);
+    struct gm_trial trial = {.is_baseline = true};
+    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    assert_true(fit.is_found);
+    assert_int_equal(fit.lower_bound, MIB(22));
+    assert_int_equal(fit.capacity, MIB(22));
+    assert_int_equal(fit.failing, MIB(20));
+    assert_int_equal(fit.failure.requested, MIB(10));
+    assert_string_equal(fit.gpu->name, gm_gpu_at(0)->name);
+    /* Half of the memory: twice as much is needed, which the peak does not tell. */
+    f.device.baseline.memory_fraction = 0.5;
+    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    assert_true(fit.is_found);
+    assert_int_equal(fit.capacity, MIB(44));
+    assert_int_equal(fit.failing, MIB(42));
+    /* Nothing of it: never. */
+    f.device.baseline.memory_fraction = 0;
+    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    assert_false(fit.is_found);
+    end(&f);
+}
+
+/* With expandable pages of 64 MiB it needs 64 MiB; many settings of the grid need 22. */
+static void least(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_sweep sweep;
+    struct gm_fit fit = {0};
+    size_t row;
+    begin(&f, "expandable_segments:True,large_segment_size_mb:64", 2);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &err), GM_OK);
+    assert_int_not_equal(row, GM_SWEEP_NONE);
+    assert_true(fit.is_found);
+    assert_int_equal(fit.capacity, MIB(22));
+    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(22), &err), GM_OK);
+    assert_int_equal(row, GM_SWEEP_NONE);
+    gm_sweep_free(&sweep);
+    end(&f);
+}
+
+static void bounds(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_bounds b;
+    begin(&f, "", 1);
+    assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
+    assert_true(b.is_known && b.is_planned && b.is_separately_planned);
+    assert_int_equal(b.recorded_reserved, MIB(40));
+    assert_int_equal(b.live, MIB(22));
+    assert_int_equal(b.active, MIB(22));
+    assert_int_equal(b.plan, MIB(22));
+    assert_int_equal(b.separate, MIB(22));
+    assert_int_equal(b.separate_plan, MIB(22));
+    /* With other sizes: the 12 MiB are left out, the 10 become 1,000 bytes, the 9 become 600. */
+    uint64_t requested[3];
+    for (size_t a = 0; a < f.h.allocation_count; a++)
+        requested[a] = f.h.requested[a] == MIB(12) ? 0 : f.h.requested[a] == MIB(10) ? 1000 : 600;
+    f.device.requested = requested;
+    assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
+    assert_int_equal(b.active, 1024);
+    assert_int_equal(b.plan, 1024);
+    /* Sizes of no device: nothing is known, and nothing goes wrong. */
+    for (size_t a = 0; a < f.h.allocation_count; a++)
+        requested[a] = UINT64_MAX - 5;
+    assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
+    assert_false(b.is_known);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grids), cmocka_unit_test(trials), cmocka_unit_test(sweeps),
+        cmocka_unit_test(fits),  cmocka_unit_test(least),  cmocka_unit_test(bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
