@@ -12,6 +12,7 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/timeline.h"
+#include "replay/advice/advice.h"
 
 #include <string.h>
 
@@ -19,6 +20,21 @@
 struct times {
     double load, analyse, draw, write;
 };
+
+/* What is read, and how far it has come. The snapshot and the histories are there until they have been replayed. */
+struct work {
+    struct gm_snapshot snapshot;
+    struct gm_kept kept;
+    struct gm_report report;
+    bool needs_replay;
+    struct times times;
+};
+
+static void forget_snapshot(struct work *work)
+{
+    gm_kept_free(&work->kept);
+    gm_snapshot_free(&work->snapshot);
+}
 
 static double now(void)
 {
@@ -73,10 +89,18 @@ static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const 
     return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--stream: no stream %lld in it", (long long)wanted->handle);
 }
 
-/* Both analyses; they share what is learnt about the stacks. `csv` may be NULL. */
-static enum gm_status analyse(struct gm_report *report, const struct gm_analyze_context *context,
-                              const struct gm_snapshot *snapshot, struct gm_full_csv *csv, struct gm_error *err)
+static bool is_partial(const struct gm_analyze_options *options)
 {
+    return options->from.kind != GM_PLACE_NONE || options->to.kind != GM_PLACE_NONE || options->stream.is_given ||
+           options->min_size > 0;
+}
+
+/* Both analyses; they share what is learnt about the stacks. `csv` may be NULL. */
+static enum gm_status analyse(struct work *work, const struct gm_analyze_context *context, struct gm_full_csv *csv,
+                              struct gm_error *err)
+{
+    struct gm_report *report = &work->report;
+    const struct gm_snapshot *snapshot = &work->snapshot;
     struct gm_state_options state = {
         .top = (size_t)context->options.top, .device = context->options.device, .rules = context->rules};
     enum gm_status status = GM_OK;
@@ -91,8 +115,12 @@ static enum gm_status analyse(struct gm_report *report, const struct gm_analyze_
     if (csv != NULL)
         timeline.every_event = gm_full_csv_sink(csv);
     status = gm_state_analyze(report, snapshot, &state, err);
+    if (status == GM_OK && gm_advice_may_replay(report, is_partial(&context->options)))
+        timeline.keep = &work->kept;
     if (status == GM_OK)
         status = gm_timeline_analyze(report, snapshot, &timeline, err);
+    if (status == GM_OK)
+        status = gm_advice_begin(report, is_partial(&context->options), &work->needs_replay, err);
     gm_classifier_free(state.classifier);
     if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)
         return gm_full_csv_status(csv, err); /* that is why the timeline ended */
@@ -102,32 +130,32 @@ static enum gm_status analyse(struct gm_report *report, const struct gm_analyze_
 }
 
 /* File in, report out. */
-static enum gm_status read_report(struct gm_job *job, const struct gm_analyze_context *context,
-                                  struct gm_report *report, struct gm_full_csv *csv, struct times *times,
-                                  struct gm_error *err)
+static enum gm_status read_report(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
+                                  struct gm_full_csv *csv, struct gm_error *err)
 {
     const struct gm_load_options load = {.salvage = context->options.salvage};
     double clock = now();
-    struct gm_snapshot snapshot = {0};
     atomic_store(&job->stage, GM_JOB_LOADS);
-    enum gm_status status = gm_snapshot_load(&snapshot, job->path, &load, err);
-    times->load = lap(&clock);
+    enum gm_status status = gm_snapshot_load(&work->snapshot, job->path, &load, err);
+    work->times.load = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_ANALYSES);
-        status = analyse(report, context, &snapshot, csv, err);
+        status = analyse(work, context, csv, err);
     }
     if (status == GM_OK)
-        status = name_report(report, job, context->when, err);
-    gm_snapshot_free(&snapshot);
-    times->analyse = lap(&clock);
+        status = name_report(&work->report, job, context->when, err);
+    if (status != GM_OK || !work->needs_replay)
+        forget_snapshot(work);
+    work->times.analyse = lap(&clock);
     return status;
 }
 
-/* Report in, charts and run directory out. While other threads draw, this one writes the texts. */
-static enum gm_status publish(struct gm_job *job, const struct gm_analyze_context *context,
-                              const struct gm_report *report, struct times *times, struct gm_error *err)
+/* Report in, charts and run directory out. While other threads draw, this one replays and writes the texts. */
+static enum gm_status publish(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
+                              struct gm_error *err)
 {
     double clock = now();
+    struct gm_report *report = &work->report;
     struct gm_charts *charts = NULL;
     struct gm_outputs outputs = {.n = 0};
     enum gm_status status = GM_OK;
@@ -137,15 +165,24 @@ static enum gm_status publish(struct gm_job *job, const struct gm_analyze_contex
         if (charts == NULL)
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
+    if (status == GM_OK && work->needs_replay)
+        status = gm_advice_replay(report, &work->snapshot, &work->kept, err);
+    forget_snapshot(work);
     if (status == GM_OK)
         gm_outputs_make(&outputs, &context->options, report);
-    if (charts != NULL)
-        status = gm_charts_finish(charts, err);
-    times->draw = lap(&clock);
+    if (charts != NULL) {
+        struct gm_error drawing;
+        enum gm_status drawn = gm_charts_finish(charts, &drawing);
+        if (status == GM_OK && drawn != GM_OK) {
+            status = drawn;
+            *err = drawing;
+        }
+    }
+    work->times.draw = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_WRITES);
         status = gm_outputs_write(job, context, report, &outputs, charts, err);
-        times->write = lap(&clock);
+        work->times.write = lap(&clock);
     } else {
         gm_run_free(job->run);
         job->run = NULL;
@@ -175,27 +212,26 @@ static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *c
 void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    struct gm_report report = {0};
-    struct times times = {0};
+    struct work work = {.needs_replay = false};
     struct gm_full_csv *csv = context->options.csv_full ? gm_full_csv_new(job, context) : NULL;
     if (context->options.csv_full && csv == NULL)
         job->status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     else
-        job->status = read_report(job, context, &report, csv, &times, &err);
+        job->status = read_report(&work, job, context, csv, &err);
     if (job->status == GM_OK) {
-        tell_warnings(job, context, &report);
-        job->status = publish(job, context, &report, &times, &err);
+        tell_warnings(job, context, &work.report);
+        job->status = publish(&work, job, context, &err);
     }
     if (job->status == GM_OK)
-        job->status = gm_checks_run(context, &report, job->path, &job->messages);
+        job->status = gm_checks_run(context, &work.report, job->path, &job->messages);
     else
         gm_message_add_error(&job->messages, &context->terminal, job->path, &err);
-    gm_report_free(&report);
+    gm_report_free(&work.report);
     gm_full_csv_free(csv);
     if (context->options.verbose)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, job->path,
-                       "read+decode %.3f ms, analyse %.3f ms, draw %.3f ms, write %.3f ms", 1e3 * times.load,
-                       1e3 * times.analyse, 1e3 * times.draw, 1e3 * times.write);
+                       "read+decode %.3f ms, analyse %.3f ms, draw %.3f ms, write %.3f ms", 1e3 * work.times.load,
+                       1e3 * work.times.analyse, 1e3 * work.times.draw, 1e3 * work.times.write);
     if (job->messages.failed && job->status == GM_OK)
         job->status = GM_E_NOMEM;
     atomic_store(&job->stage, GM_JOB_DONE);

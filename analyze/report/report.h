@@ -173,6 +173,43 @@ struct gm_setting_row {
     bool is_default;
 };
 
+/* Settings of the allocator, tried by replaying the trace in a model of it (replay/advice). Peaks are of reserved
+ * bytes; what was not computed is GM_REPORT_NONE. */
+enum gm_advice_verdict {
+    GM_ADVICE_GIVEN,     /* tried[best] lowers the peak */
+    GM_ADVICE_NO_GAIN,   /* none that was tried lowers it enough */
+    GM_ADVICE_NO_ROOM,   /* what was requested leaves no room for a saving */
+    GM_ADVICE_NOT_JUDGED /* `reason` says why */
+};
+struct gm_advice_device {
+    int64_t device;
+    uint64_t events, allocs;
+    uint64_t exact;          /* allocations for which the model chose the recorded address */
+    uint64_t peak_requested; /* recorded: what no setting can go below */
+    uint64_t recorded;       /* the recorded peak */
+    uint64_t before;         /* with the recorded settings, replayed from an empty allocator as those tried */
+    uint64_t start_at_peak;  /* of the active bytes at their peak: those of blocks from before the trace */
+};
+struct gm_advice_trial {
+    const char *settings;  /* as in PYTORCH_CUDA_ALLOC_CONF; "": PyTorch's defaults */
+    uint64_t peak;         /* sum over the devices */
+    const uint64_t *peaks; /* [device_count] */
+    uint64_t saved;        /* against the lower of `recorded` and `before`, summed; 0 if any device needs more. The
+                              baseline is replayed only if something is saved against the recorded peak */
+};
+struct gm_settings_advice {
+    enum gm_advice_verdict verdict;
+    const char *reason;               /* why it was not judged: a clause; else NULL */
+    const char *command;              /* that judges it; else NULL */
+    const char *recorded;             /* settings, as in gm_advice_trial */
+    struct gm_advice_device *devices; /* those with events */
+    size_t device_count;
+    uint64_t before;    /* sum over the devices */
+    uint64_t threshold; /* a smaller saving is no advice */
+    const struct gm_advice_trial *tried;
+    size_t tried_count, best;
+};
+
 struct gm_report {
     struct gm_arena arena; /* owns every string and array below */
 
@@ -210,7 +247,8 @@ struct gm_report {
     size_t finding_count;
     const struct gm_setting_row *settings; /* NULL: the file records none */
     size_t setting_count;
-    const char *const *warnings; /* of loading */
+    struct gm_settings_advice *advice; /* NULL: there is no trace to replay, or nobody tried */
+    const char *const *warnings;       /* of loading */
     size_t warning_count;
     uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
 };

@@ -289,23 +289,20 @@ static void find_thin_segments(struct list *list, const struct gm_report *report
         pin != NULL ? pin->block.site : "", pin != NULL ? "." : "", wreckage_note(list));
 }
 
-static void find_expandable(struct list *list, const struct gm_report *report)
+/* With a trace its growths say more, and a replay tells what a setting would do (replay/advice). */
+static void find_stranded(struct list *list, const struct gm_report *report)
 {
     const struct gm_evidence *e = &list->pass->evidence;
     struct shown t;
-    if (expandable_is_on(list->pass) || gm_alloc_conf_has(list->pass->snapshot, "cudaMallocAsync") ||
-        cache_is_wreckage(list) || e->stranded_fixed < 256 * GM_MIB ||
-        !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
+    if (e->events > 0 || expandable_is_on(list->pass) || gm_alloc_conf_has(list->pass->snapshot, "cudaMallocAsync") ||
+        e->stranded_fixed < 256 * GM_MIB || !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
         return;
-    add(list, "try-expandable-segments", GM_INFO, e->stranded_fixed,
-        "Expandable segments may shrink the stranded memory",
-        "%s (%s %% of reserved) is cached inside partly used cudaMalloc segments and cannot go back or be joined "
-        "across "
-        "them. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may avoid much of that. Check: run the same steps with "
-        "it, take a snapshot at the same point and compare reserved bytes%s.",
-        gm_size_format(t.size[0], e->stranded_fixed), percent(t.percent[0], e->stranded_fixed, report->totals.reserved),
-        list->pass->snapshot->has_settings ? ""
-                                           : " (this file does not record the settings: make sure it is not on yet)");
+    add(list, "stranded-memory", GM_INFO, e->stranded_fixed, "Cached memory is stranded between live blocks",
+        "%s (%s %% of reserved) is cached inside partly used cudaMalloc segments: it cannot go back to the driver, and "
+        "serves no request that is larger than its pieces. What another allocator setting would do can be replayed "
+        "from a trace, which this file does not have.",
+        gm_size_format(t.size[0], e->stranded_fixed),
+        percent(t.percent[0], e->stranded_fixed, report->totals.reserved));
 }
 
 /* Inactive bytes of side streams, on devices where they are not all there is. */
@@ -363,7 +360,7 @@ static void find_rounding(struct list *list, const struct gm_report *report)
     add(list, "rounding-waste", GM_WARNING, totals->rounding, "Rounding up of requests costs memory",
         "Live blocks are %s larger than what was asked for (%s %% of active). %s",
         gm_size_format(t.size[0], totals->rounding), percent(t.percent[0], totals->rounding, totals->active),
-        rounds_up ? "roundup_power2_divisions is set: more divisions, or none, round less."
+        rounds_up ? "roundup_power2_divisions is set: it rounds up on purpose."
                   : "Requests just over 1 MiB, or large blocks reused for slightly smaller requests, cause this; sizes "
                     "that repeat from step to step (padded batches) avoid it.");
 }
@@ -391,9 +388,7 @@ static void find_conflicts(struct list *list)
         add(list, "conflicting-settings", GM_WARNING, GM_REPORT_NONE,
             "max_split_size and expandable segments work against each other",
             "max_split_size_mb is in force (%s) together with expandable_segments:True. Blocks at or above that size "
-            "are "
-            "then neither split nor joined to smaller requests, so expandable segments may grow without need. Remove "
-            "max_split_size_mb and compare reserved bytes.",
+            "are then neither split nor joined to smaller requests, so expandable segments may grow without need.",
             gm_size_format(t.size[0], (uint64_t)split->integer));
     if (gc != NULL && gc->type == GM_SETTING_REAL && gc->real > 0 &&
         !gm_alloc_conf_has(s, "per_process_memory_fraction"))
@@ -432,7 +427,7 @@ bool gm_pass_findings(struct gm_pass *pass)
     find_cache(&list, report);
     find_large_blocks(&list, report);
     find_thin_segments(&list, report);
-    find_expandable(&list, report);
+    find_stranded(&list, report);
     find_private_and_streams(&list, report);
     find_rounding(&list, report);
     find_pending(&list, report);

@@ -110,12 +110,9 @@ static void put_grew(struct gm_text *t, const struct gm_oom_row *oom)
 static void put_oom_advice(struct gm_text *t, const struct list *list, const struct gm_oom_row *oom, size_t d)
 {
     uint64_t left = list->report->devices[d].totals.requested;
-    if (oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH)
-        gm_text_add(t,
-                    expandable_is_on(list)
-                        ? " Expandable segments are on already: what pins the largest holes is in the section on out "
-                          "of memory."
-                        : " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may have served it.");
+    if ((oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH) && expandable_is_on(list))
+        gm_text_add(t, " Expandable segments are on already: what pins the largest holes is in the section on out of "
+                       "memory.");
     if (left >= oom->levels.requested)
         return;
     gm_text_add_char(t, ' ');
@@ -224,9 +221,6 @@ static void find_avoidable_growth(struct list *list)
     if (expandable_is_on(list))
         gm_text_add(&t, " Expandable segments are on already: blocks that live long between short-lived ones keep the "
                         "holes apart; allocate them first.");
-    else if (known(list, "try-expandable-segments") == NULL)
-        gm_text_add(&t, " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may avoid much of that: run the same steps "
-                        "with it and compare peak reserved bytes.");
     add(list, "growth-despite-cache", bytes >= GM_GIB && is_share(bytes, peak, 0.1) ? GM_WARNING : GM_INFO, bytes,
         "Reserved memory grew although enough was cached", &t);
 }
@@ -330,7 +324,7 @@ static void find_rounding(struct list *list)
         gm_text_add_char(&t, ')');
     }
     gm_text_add(&t, rounds_up(list->report)
-                        ? ". roundup_power2_divisions is set: more divisions, or none, round less."
+                        ? ". roundup_power2_divisions is set: it rounds up on purpose."
                         : ". Requests just over 1 MiB, or large blocks reused for slightly smaller requests, cause "
                           "this; sizes that repeat from step to step (padded batches) avoid it.");
     add(list, "rounding-waste", GM_WARNING, f->rounding_bytes, "Rounding up of requests costs memory", &t);

@@ -79,14 +79,3 @@ const struct gm_finding *gm_advice_finding(const struct gm_report *report, const
             return &report->findings[i];
     return NULL;
 }
-
-bool gm_advice_can_expand(const struct gm_report *report)
-{
-    for (size_t i = 0; i < report->device_count; i++)
-        if (report->devices[i].trace.segment_maps > 0)
-            return false;
-    for (size_t i = 0; i < report->setting_count; i++)
-        if (strcmp(report->settings[i].key, "expandable_segments") == 0)
-            return strcmp(report->settings[i].value, "False") == 0;
-    return true;
-}

@@ -24,7 +24,5 @@ bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view);
 const struct gm_group_row *gm_advice_site(const struct gm_view *view);
 /* The finding of that id; NULL: it was not made. */
 const struct gm_finding *gm_advice_finding(const struct gm_report *report, const char *id);
-/* Whether expandable segments are not on yet, as far as the file shows. */
-bool gm_advice_can_expand(const struct gm_report *report);
 
 #endif

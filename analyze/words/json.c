@@ -155,6 +155,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     gm_json_ledger(&json, &report->ledger);
     add_histogram(&json, report);
     add_settings(&json, report);
+    gm_json_tried(&json, report);
     add_host(&json, report);
     gm_json_open(&json, "warnings", '[');
     for (size_t i = 0; i < report->warning_count; i++)

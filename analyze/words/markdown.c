@@ -379,6 +379,7 @@ static void add_state(struct gm_text *out, const struct gm_report *report)
     add_sites(out, report);
     add_top_blocks(out, report);
     add_findings(out, report);
+    gm_md_tried(out, report);
 }
 
 void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)

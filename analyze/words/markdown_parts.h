@@ -45,6 +45,7 @@ void gm_md_ooms(struct gm_text *out, const struct gm_report *report);
 void gm_md_books(struct gm_text *out, const struct gm_report *report);
 void gm_md_steps(struct gm_text *out, const struct gm_report *report);
 void gm_md_history(struct gm_text *out, const struct gm_report *report);
+void gm_md_tried(struct gm_text *out, const struct gm_report *report);
 
 void gm_md_stacks(struct gm_text *out, const struct gm_report *report);
 void gm_md_pins(struct gm_text *out, const struct gm_report *report);

@@ -288,6 +288,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_text_top_blocks(out, report);
     gm_text_fragmentation(out, report);
     add_findings(out, report);
+    gm_text_tried(out, report);
     gm_text_devices(out, report);
     gm_text_pools(out, report);
     gm_text_streams(out, report);

@@ -47,6 +47,7 @@ void gm_text_peak_tables(struct gm_text *out, const struct gm_report *report);
 void gm_text_steps(struct gm_text *out, const struct gm_report *report);
 void gm_text_ooms(struct gm_text *out, const struct gm_report *report);
 void gm_text_history(struct gm_text *out, const struct gm_report *report);
+void gm_text_tried(struct gm_text *out, const struct gm_report *report);
 
 /* ---- sections about the state at the end ------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
  */
 #include "analyze/words/advice.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/tried.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/view.h"
 
@@ -166,6 +167,16 @@ static bool add_growth(struct gm_verdict_line *line, const struct gm_view *v, co
     return true;
 }
 
+static void add_settings(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    struct gm_text text = {0};
+    if (report->advice == NULL || report->advice->verdict != GM_ADVICE_GIVEN)
+        return;
+    gm_tried_short(&text, report->advice);
+    gm_verdict_piece(line, "%s", text.failed ? "another allocator setting lowers reserved memory" : text.data);
+    gm_text_free(&text);
+}
+
 /* What saves most with what a person can change; then what the role that holds most asks for. */
 static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highest, const struct gm_report *report)
 {
@@ -179,7 +190,8 @@ static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highe
     if (has_oom)
         add_oom(line, &view, highest, report);
     const struct gm_finding *books = gm_advice_finding(report, "books-do-not-balance"),
-                            *cached = gm_advice_finding(report, "growth-despite-cache");
+                            *cached = gm_advice_finding(report, "growth-despite-cache"),
+                            *settings = gm_advice_finding(report, "replayed-settings");
     const struct gm_group_row *site = gm_advice_site(&view);
     struct gm_role_advice role;
     if (line->count > 1)
@@ -188,13 +200,14 @@ static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highe
         gm_verdict_piece(line, "%s", books->title);
     else if (!has_oom && add_growth(line, &view, report))
         return;
+    else if (settings != NULL && settings->severity == GM_WARNING)
+        add_settings(line, report);
     else if (site != NULL)
         add_site(line, &view, site);
+    else if (settings != NULL)
+        add_settings(line, report);
     else if (cached != NULL && cached->severity == GM_WARNING && cached->bytes != GM_REPORT_NONE)
-        gm_verdict_piece(line,
-                         gm_advice_can_expand(report) ? "reserved grew by %s needlessly: try expandable_segments:True"
-                                                      : "reserved grew by %s although enough was cached",
-                         gm_bytes_format(s, cached->bytes));
+        gm_verdict_piece(line, "reserved grew by %s although enough was cached", gm_bytes_format(s, cached->bytes));
     else if (gm_advice_role(&role, &view))
         gm_verdict_piece(line, "%s %s %% of the peak: %s", role.subject,
                          gm_share_format(s, role.bytes, view.peak->requested), role.in_short);

@@ -102,8 +102,8 @@ static const struct gm_stream_row small_streams[] = {{0, 0, {0}}};
 static const struct gm_pool_row small_pools[] = {{"large", "large", 0, 0, false, false, {0}}};
 static const struct gm_finding small_findings[] = {
     {"cache-over-10-percent", GM_WARNING, "Much of the reserved memory is cached and unused",
-     "254.0 MiB of 1.00 GiB (24.8 %) is cached. Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which lets the "
-     "allocator grow a segment instead of asking for another one.",
+     "254.0 MiB of 1.00 GiB (24.8 %) is cached. It has a colon:here and an=equals_sign, which stay what they are when "
+     "a line is broken.",
      254 * GM_MIB},
     {"no-history", GM_INFO, "Some blocks have no stack", "Record from the start of the program.", GM_REPORT_NONE}};
 static const struct gm_setting_row small_settings[] = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128", false},

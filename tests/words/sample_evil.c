@@ -217,6 +217,24 @@ static bool set_evil_history(struct gm_report *r, struct gm_device_timeline *t)
     return true;
 }
 
+static bool set_evil_advice(struct gm_report *r)
+{
+    struct gm_settings_advice *advice = gm_arena_calloc(&r->arena, 1, sizeof *advice);
+    struct gm_advice_device *device = gm_arena_calloc(&r->arena, 1, sizeof *device);
+    if (advice == NULL || device == NULL)
+        return false;
+    *device = (struct gm_advice_device){INT64_MIN, HUGE, HUGE, HUGE, HUGE, HUGE, HUGE, HUGE};
+    *advice = (struct gm_settings_advice){.verdict = GM_ADVICE_NOT_JUDGED,
+                                          .reason = "@octocat <b>|`x` [l](u) https://evil.example",
+                                          .command = "gmreplay --sweep '</details> ``` @octocat | x\x1b[2J'",
+                                          .devices = device,
+                                          .device_count = 1,
+                                          .before = HUGE,
+                                          .threshold = HUGE};
+    r->advice = advice;
+    return true;
+}
+
 bool sample_evil(struct gm_report *r)
 {
     if (!sample_hostile(r))
@@ -236,5 +254,5 @@ bool sample_evil(struct gm_report *r)
     r->role_count = HOSTILE;
     r->peaks = peak;
     r->timelines = t;
-    return true;
+    return set_evil_advice(r);
 }

@@ -293,6 +293,39 @@ void sample_set_trace(struct gm_device_report *d)
                                         .peak_reserved = M(1210)};
 }
 
+static const uint64_t tried_peaks[][1] = {{M(1030)}, {M(1210)}, {M(1342)}};
+static const struct gm_advice_trial tried[] = {{"expandable_segments:True", M(1030), tried_peaks[0], M(176)},
+                                               {"", M(1210), tried_peaks[1], 0},
+                                               {"roundup_power2_divisions:8", M(1342), tried_peaks[2], 0}};
+
+/* Recorded: 1210 MiB. Replayed from an empty allocator: 1206; then 176 less. */
+static bool set_advice(struct gm_report *r)
+{
+    struct gm_settings_advice *advice = gm_arena_calloc(&r->arena, 1, sizeof *advice);
+    struct gm_advice_device *device = gm_arena_calloc(&r->arena, 1, sizeof *device);
+    if (advice == NULL || device == NULL)
+        return false;
+    *device = (struct gm_advice_device){.device = 0,
+                                        .events = 5400,
+                                        .allocs = 1800,
+                                        .exact = 1799,
+                                        .peak_requested = M(1000),
+                                        .recorded = M(1210),
+                                        .before = M(1206),
+                                        .start_at_peak = M(120)};
+    *advice = (struct gm_settings_advice){.verdict = GM_ADVICE_GIVEN,
+                                          .recorded = "max_split_size_mb:128",
+                                          .devices = device,
+                                          .device_count = 1,
+                                          .before = M(1206),
+                                          .threshold = M(64),
+                                          .tried = tried,
+                                          .tried_count = COUNT(tried),
+                                          .best = 0};
+    r->advice = advice;
+    return true;
+}
+
 bool sample_train(struct gm_report *r)
 {
     if (!sample_small(r))
@@ -335,7 +368,7 @@ bool sample_train(struct gm_report *r)
     r->role_count = COUNT(end_roles);
     r->peaks = peak;
     r->timelines = t;
-    return set_peak_sites(r, &t->peak) && set_steps(r, &t->steps) && set_history(r, &t->fragmentation);
+    return set_peak_sites(r, &t->peak) && set_steps(r, &t->steps) && set_history(r, &t->fragmentation) && set_advice(r);
 }
 
 /* ---- out of memory, on two devices ------------------------------------------------------------------------------ */
@@ -388,6 +421,13 @@ bool sample_oom(struct gm_report *r)
         return false;
     peaks[1] = r->peaks[0];
     t[1] = r->timelines[0];
+    r->advice->verdict = GM_ADVICE_NOT_JUDGED;
+    r->advice->reason = "the trace has more than 1,000,000 events";
+    r->advice->command = "gmreplay --sweep 'runs/out of memory.pickle'";
+    r->advice->recorded = NULL;
+    r->advice->before = r->advice->devices[0].exact = r->advice->devices[0].before =
+        r->advice->devices[0].start_at_peak = GM_REPORT_NONE;
+    r->advice->tried_count = 0;
     d[1].trace.ooms = 5;
     t[1].ooms = ooms;
     t[1].oom_count = COUNT(ooms);

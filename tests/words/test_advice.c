@@ -113,29 +113,13 @@ static void test_role_that_holds_most(void **state)
     assert_false(gm_advice_role(&role, view));
 }
 
-static void test_expandable_segments(void **state)
-{
-    (void)state;
-    struct gm_device_report device = {.device = 0};
-    struct gm_setting_row setting = {.key = "expandable_segments", .value = "False"};
-    struct gm_report report = {.devices = &device, .device_count = 1};
-    assert_true(gm_advice_can_expand(&report)); /* an old file records no settings */
-    report.settings = &setting;
-    report.setting_count = 1;
-    assert_true(gm_advice_can_expand(&report));
-    setting.value = "True";
-    assert_false(gm_advice_can_expand(&report));
-    setting.value = "False";
-    device.trace.segment_maps = 1;
-    assert_false(gm_advice_can_expand(&report));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_site_that_saves_most), cmocka_unit_test(test_sites_that_are_no_advice),
-        cmocka_unit_test(test_savings_too_small),    cmocka_unit_test(test_role_that_holds_most),
-        cmocka_unit_test(test_expandable_segments),
+        cmocka_unit_test(test_site_that_saves_most),
+        cmocka_unit_test(test_sites_that_are_no_advice),
+        cmocka_unit_test(test_savings_too_small),
+        cmocka_unit_test(test_role_that_holds_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

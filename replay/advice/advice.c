@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/advice/advice.h"
+
+#include "analyze/base/size.h"
+#include "replay/advice/private.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/settings.h"
+#include "replay/verify/verify.h"
+#include "replay/whatif/whatif.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert(GM_ADVICE_EVENTS == 1000000, "a reason below names the number");
+enum { LEAST_SHARE = 100, LEAST_MIB = 64, LEAST_EXACT = 999 /* of 1,000 */ };
+
+/* ---- before any replay ------------------------------------------------------------------------------------------- */
+
+struct sums {
+    uint64_t events, allocs, recorded;
+};
+
+static struct sums sum(const struct gm_report *report)
+{
+    struct sums sums = {0, 0, 0};
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct gm_trace_counts *trace = &report->devices[i].trace;
+        if (trace->events == 0)
+            continue;
+        sums.events += trace->events;
+        sums.allocs += trace->allocs;
+        if (trace->peak_reserved > GM_REPORT_NONE - 1 - sums.recorded)
+            sums.recorded = GM_REPORT_NONE - 1;
+        else
+            sums.recorded += trace->peak_reserved;
+    }
+    return sums;
+}
+
+static uint64_t threshold_of(uint64_t recorded)
+{
+    uint64_t share = recorded / LEAST_SHARE;
+    return share > LEAST_MIB * GM_MIB ? share : LEAST_MIB * GM_MIB;
+}
+
+bool gm_advice_may_replay(const struct gm_report *report, bool is_partial)
+{
+    struct sums sums = sum(report);
+    return !is_partial && !report->snapshot.is_salvaged && sums.allocs > 0 && sums.events <= GM_ADVICE_EVENTS &&
+           sums.recorded > threshold_of(sums.recorded);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* What peaks of requested bytes leave for a setting to save. */
+static uint64_t room(const struct gm_settings_advice *advice)
+{
+    uint64_t room = 0;
+    for (size_t d = 0; d < advice->device_count; d++) {
+        uint64_t here = less(advice->devices[d].recorded, advice->devices[d].peak_requested);
+        room = here > GM_REPORT_NONE - room ? GM_REPORT_NONE : room + here;
+    }
+    return room;
+}
+
+/* A path as a shell takes it. */
+static void put_quoted(struct gm_text *out, const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-";
+    if (path[0] != '\0' && path[0] != '-' && path[strspn(path, plain)] == '\0') {
+        gm_text_add(out, path);
+        return;
+    }
+    gm_text_add(out, path[0] == '-' ? "-- '" : "'");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '\'')
+            gm_text_add(out, "'\\''");
+        else
+            gm_text_add_char(out, *c);
+    }
+    gm_text_add_char(out, '\'');
+}
+
+static const char *command(struct gm_report *report)
+{
+    struct gm_text text = {0};
+    gm_text_add(&text, "gmreplay --sweep ");
+    if (report->snapshot.path == NULL || strcmp(report->snapshot.path, "-") == 0)
+        gm_text_add(&text, "FILE");
+    else
+        put_quoted(&text, report->snapshot.path);
+    const char *copy = text.failed ? NULL : gm_arena_copy(&report->arena, text.data, text.length);
+    gm_text_free(&text);
+    return copy;
+}
+
+/* The verdicts that need no replay. false: no memory. */
+static bool judge_without_replay(struct gm_report *report, struct gm_settings_advice *advice, bool is_partial,
+                                 const struct sums *sums, bool *needs_replay)
+{
+    advice->verdict = GM_ADVICE_NOT_JUDGED;
+    if (is_partial) {
+        advice->reason = "the report is about a part of the trace";
+    } else if (report->snapshot.is_salvaged) {
+        advice->reason = "the file is damaged";
+    } else if (sums->allocs == 0) {
+        advice->reason = "the trace has no allocation";
+    } else if (room(advice) < advice->threshold) {
+        advice->verdict = GM_ADVICE_NO_ROOM;
+    } else if (sums->events > GM_ADVICE_EVENTS) {
+        advice->command = command(report);
+        advice->reason = "the trace has more than 1,000,000 events";
+        return advice->command != NULL;
+    } else {
+        *needs_replay = true;
+    }
+    return true;
+}
+
+enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err)
+{
+    struct sums sums = sum(report);
+    *needs_replay = false;
+    if (sums.events == 0 || report->peaks == NULL)
+        return GM_OK;
+    struct gm_settings_advice *advice = gm_arena_calloc(&report->arena, 1, sizeof *advice);
+    struct gm_advice_device *devices = gm_arena_calloc(&report->arena, report->device_count, sizeof *devices);
+    if (advice == NULL || devices == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    *advice = (struct gm_settings_advice){.devices = devices, .before = GM_REPORT_NONE, .recorded = NULL};
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct gm_device_report *from = &report->devices[i];
+        if (from->trace.events > 0)
+            devices[advice->device_count++] =
+                (struct gm_advice_device){.device = from->device,
+                                          .events = from->trace.events,
+                                          .allocs = from->trace.allocs,
+                                          .exact = GM_REPORT_NONE,
+                                          .peak_requested = is_partial ? GM_REPORT_NONE : report->peaks[i].requested,
+                                          .recorded = from->trace.peak_reserved,
+                                          .before = GM_REPORT_NONE,
+                                          .start_at_peak = GM_REPORT_NONE};
+    }
+    advice->threshold = threshold_of(sums.recorded);
+    if (!judge_without_replay(report, advice, is_partial, &sums, needs_replay))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    report->advice = advice;
+    return GM_OK;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
+struct advising {
+    struct gm_report *report;
+    struct gm_settings_advice *advice;
+    struct gm_advice_device *devices; /* advice->devices */
+    struct gm_history *history[256];  /* of each of them */
+    struct gm_conf recorded;
+    const char *reason; /* why nothing can be judged; NULL: so far it can */
+    bool has_no_memory;
+    struct gm_error err;
+};
+
+static bool goes_on(const struct advising *a)
+{
+    return a->reason == NULL && !a->has_no_memory;
+}
+
+/* A copy of what gm_text_* made; frees it. */
+static const char *take(struct advising *a, struct gm_text *text)
+{
+    const char *copy =
+        text->failed ? NULL : gm_arena_copy(&a->report->arena, text->length == 0 ? "" : text->data, text->length);
+    gm_text_free(text);
+    a->has_no_memory |= copy == NULL;
+    return copy;
+}
+
+static const char *settings_text(struct advising *a, const struct gm_conf *conf)
+{
+    struct gm_text text = {0};
+    gm_conf_text(&text, conf);
+    return take(a, &text);
+}
+
+static bool is_on_with(struct advising *a, enum gm_status status)
+{
+    if (status == GM_E_NOMEM)
+        a->has_no_memory = true;
+    else if (status != GM_OK)
+        a->reason = "the trace keeps the model busy far beyond its length";
+    return status == GM_OK;
+}
+
+/* The recorded settings; where the file lists none, what the first growth shows. */
+static void find_settings(struct advising *a, const struct gm_snapshot *snapshot)
+{
+    if (gm_settings_recorded(&a->recorded, snapshot, &a->err) != GM_OK) {
+        a->reason = "the recorded settings are not understood";
+        return;
+    }
+    if (a->recorded.backend == GM_BACKEND_ASYNC) {
+        a->reason = "cudaMallocAsync is CUDA's own allocator";
+        return;
+    }
+    for (size_t d = 0; !snapshot->has_settings && d < a->advice->device_count; d++) {
+        bool is_on = gm_follow_expandable_at_start(a->history[d], false);
+        if (d > 0 && is_on != a->recorded.expandable_segments)
+            a->reason = "the devices differ in expandable_segments";
+        a->recorded.expandable_segments = is_on;
+    }
+    a->advice->recorded = settings_text(a, &a->recorded);
+}
+
+static const char *unknown_setting(const struct gm_verify_result *result)
+{
+    for (size_t i = 0; i < result->inferred_count; i++) {
+        if (strcmp(result->inferred[i].what, "expandable_segments") == 0)
+            return "expandable_segments was changed while it was recorded";
+        if (strcmp(result->inferred[i].what, "roundup_power2_divisions") == 0)
+            return "roundup_power2_divisions was in force, but is not recorded";
+    }
+    return NULL;
+}
+
+static void follow(struct advising *a, size_t d)
+{
+    struct gm_advice_device *device = &a->devices[d];
+    struct gm_verify_result result;
+    if (!is_on_with(a, gm_verify(&result, a->history[d], &a->recorded, &a->err)))
+        return;
+    device->allocs = result.allocs;
+    device->exact = result.exact;
+    struct gm_text text = {0};
+    if (result.has_given_up) {
+        a->reason = "the trace contradicts itself too often to be followed";
+    } else if ((double)result.exact * 1000 < (double)result.allocs * LEAST_EXACT) {
+        gm_text_add(&text, "the model of the allocator chose ");
+        gm_text_add_count(&text, result.exact);
+        gm_text_add(&text, " of ");
+        gm_text_add_count(&text, result.allocs);
+        gm_text_printf(&text, " recorded addresses on device %" PRId64, device->device);
+        if (result.other_allocator[0] != '\0')
+            gm_text_printf(&text, " (%s)", result.other_allocator);
+        a->reason = take(a, &text);
+    } else {
+        a->reason = unknown_setting(&result);
+    }
+}
+
+/* Peak reserved of device `d` under `conf`; GM_REPORT_NONE if it cannot be told. */
+static uint64_t replay(struct advising *a, size_t d, const struct gm_conf *conf, uint64_t *start_at_peak)
+{
+    const struct gm_whatif_options options = {.conf = *conf, .capacity = UINT64_MAX};
+    struct gm_whatif_result result;
+    if (!is_on_with(a, gm_whatif(&result, a->history[d], &options, &a->err)))
+        return GM_REPORT_NONE;
+    if (start_at_peak != NULL)
+        *start_at_peak = result.start_bytes_at_peak;
+    if (result.has_failed)
+        a->reason = "a replay on a device without limit ran out of memory";
+    return result.has_failed ? GM_REPORT_NONE : (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
+}
+
+static void try_settings(struct advising *a, struct gm_advice_trial *trial, const struct gm_conf *conf)
+{
+    size_t n = a->advice->device_count;
+    uint64_t *peaks = gm_arena_calloc(&a->report->arena, n, sizeof *peaks);
+    a->has_no_memory |= peaks == NULL;
+    for (size_t d = 0; d < n && goes_on(a); d++) {
+        peaks[d] = replay(a, d, conf, NULL);
+        trial->peak += peaks[d];
+    }
+    trial->settings = settings_text(a, conf);
+    trial->peaks = peaks;
+}
+
+/* What each of the settings saves, and which of them most; the baseline may not be known yet. */
+static void compare(struct gm_settings_advice *advice, struct gm_advice_trial *tried, size_t n)
+{
+    advice->best = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t saved = 0;
+        bool is_worse = false;
+        for (size_t d = 0; d < advice->device_count; d++) {
+            const struct gm_advice_device *device = &advice->devices[d];
+            uint64_t least = device->recorded < device->before ? device->recorded : device->before;
+            is_worse |= tried[i].peaks[d] > least;
+            saved += less(least, tried[i].peaks[d]);
+        }
+        tried[i].saved = is_worse ? 0 : saved;
+        advice->best = tried[i].saved > tried[advice->best].saved ? i : advice->best;
+    }
+}
+
+/* What was cached when the trace began is not replayed. If the peak was made of that, the trace does not tell what
+ * another setting would have kept. */
+static const char *not_from_the_trace(struct advising *a, uint64_t recorded)
+{
+    char replayed[GM_SIZE_TEXT], then[GM_SIZE_TEXT];
+    struct gm_text text = {0};
+    gm_text_printf(&text,
+                   "replayed with the recorded settings from an empty allocator, it reserves %s, not %s as recorded: "
+                   "the rest was cached before the trace began",
+                   gm_size_format(replayed, a->advice->before), gm_size_format(then, recorded));
+    return take(a, &text);
+}
+
+static void replay_as_recorded(struct advising *a)
+{
+    struct gm_settings_advice *advice = a->advice;
+    uint64_t before = 0, recorded = 0;
+    for (size_t d = 0; d < advice->device_count && goes_on(a); d++) {
+        a->devices[d].before = replay(a, d, &a->recorded, &a->devices[d].start_at_peak);
+        before += a->devices[d].before;
+        recorded += a->devices[d].recorded;
+    }
+    if (!goes_on(a))
+        return;
+    advice->before = before;
+    if (recorded > before && recorded - before > advice->threshold)
+        a->reason = not_from_the_trace(a, recorded);
+}
+
+/* The least that can be done: whether a setting saves anything is known before the baseline is. */
+static void advise(struct advising *a)
+{
+    struct gm_settings_advice *advice = a->advice;
+    struct gm_conf conf[GM_CANDIDATES_MOST];
+    size_t n = gm_advice_candidates(conf, &a->recorded);
+    struct gm_advice_trial *tried = gm_arena_calloc(&a->report->arena, n, sizeof *tried);
+    a->has_no_memory |= tried == NULL;
+    for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
+        follow(a, d);
+    for (size_t i = 0; i < n && goes_on(a); i++)
+        try_settings(a, &tried[i], &conf[i]);
+    if (!goes_on(a))
+        return;
+    compare(advice, tried, n);
+    if (tried[advice->best].saved >= advice->threshold) {
+        replay_as_recorded(a);
+        if (!goes_on(a))
+            return;
+        compare(advice, tried, n);
+    }
+    advice->tried = tried;
+    advice->tried_count = n;
+    advice->verdict = tried[advice->best].saved >= advice->threshold ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
+}
+
+enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                                struct gm_error *err)
+{
+    struct advising a = {.report = report, .advice = report->advice, .devices = report->advice->devices};
+    size_t n = 0;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->v[i].history.count > 0 && n < sizeof a.history / sizeof *a.history)
+            a.history[n++] = &kept->v[i].history;
+    if (n != a.advice->device_count)
+        a.reason = "it has too many devices";
+    else
+        find_settings(&a, snapshot);
+    if (goes_on(&a))
+        advise(&a);
+    a.advice->reason = a.reason;
+    bool ok = !a.has_no_memory && (a.advice->verdict != GM_ADVICE_GIVEN || gm_advice_finding_add(report));
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of this folder share.
+ */
+#ifndef GM_REPLAY_ADVICE_PRIVATE_H
+#define GM_REPLAY_ADVICE_PRIVATE_H
+
+#include "analyze/base/text.h"
+#include "analyze/report/report.h"
+#include "replay/allocator/conf.h"
+
+/* candidates.c: the settings to try instead of `recorded`. */
+enum { GM_CANDIDATES_MOST = 4 };
+size_t gm_advice_candidates(struct gm_conf *out, const struct gm_conf *recorded);
+
+/* finding.c: report->advice, which advises something, as one more finding. false: no memory. */
+bool gm_advice_finding_add(struct gm_report *report);
+
+#endif

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What gmanalyze says about allocator settings, on every real snapshot: each number is what gmreplay prints for the same
+settings, the verdict follows from those numbers by the rules of docs/findings.md, and nothing is advised without a replay.
+usage: check_settings_advice.py GMANALYZE GMREPLAY"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
+from snapshots import program, snapshots  # noqa: E402
+
+MIB = 1 << 20
+PROMISES = re.compile(r"CUDA_ALLOC_CONF=|_ALLOC_CONF=|try expandable|may avoid|may have served|expandable_segments:True may")
+VERDICTS = {}
+
+
+def replay(path, *options):
+    done = subprocess.run([sys.argv[2], "--json", "-", *options, str(path)], capture_output=True, check=False)
+    if done.returncode > 1:
+        return None
+    return {d["device"]: d for d in json.loads(done.stdout)["devices"]}
+
+
+def analyse(path, *options):
+    """analysis.json, the text report and README.md."""
+    with tempfile.TemporaryDirectory() as results:
+        subprocess.run([sys.argv[1], "-q", "--no-charts", "--results", results, *options, str(path)], check=True,
+                       capture_output=True)
+        run = Path(results) / "latest"
+        return (json.loads((run / "analysis.json").read_text()), (run / "analysis_report.txt").read_text(),
+                (run / "README.md").read_text())
+
+
+def expected(path, found):
+    """The verdict and the winner, from what gmreplay says."""
+    advice = found["settings_advice"]
+    recorded = {d["device"]: d for d in found["timeline"]["devices"] if d["events"]}
+    total = sum(d["peak_reserved_bytes"] for d in recorded.values())
+    threshold = max(total // 100, 64 * MIB)
+    assert advice["threshold_bytes"] == threshold, f"threshold {advice['threshold_bytes']}, not {threshold}"
+    if not any(d["allocs"] for d in recorded.values()):
+        return "not-judged", None
+    if total - sum(d["peak_requested_bytes"] for d in recorded.values()) < threshold:
+        return "no-room", None
+    verified = replay(path, "--verify")
+    for device, d in verified.items():
+        if d["exact_addresses"] < 0.999 * d["allocs"]:
+            return "not-judged", None
+    before = replay(path, "--memory", "1000TiB")
+    rows = {d["device"]: d for d in advice["devices"]}
+    for device, d in recorded.items():
+        row = rows[device]
+        want = {"allocs": d["allocs"], "events": d["events"], "recorded_peak_reserved_bytes": d["peak_reserved_bytes"],
+                "peak_requested_bytes": d["peak_requested_bytes"],
+                "exact_addresses": verified[device]["exact_addresses"]}
+        if advice["before_bytes"] is not None:
+            want["replayed_peak_reserved_bytes"] = before[device]["peak_reserved_bytes"]
+        for key, value in want.items():
+            assert row[key] == value, f"device {device}: {key} {row[key]}, not {value}"
+    if advice["verdict"] == "not-judged" and "before the trace began" in advice["reason"]:
+        difference = total - sum(before[device]["peak_reserved_bytes"] for device in recorded)
+        assert difference > threshold, f"only {difference} are from before the trace"
+        return "not-judged", None
+    least = {device: min(d["peak_reserved_bytes"], before[device]["peak_reserved_bytes"])
+             for device, d in recorded.items()}
+    best, most = None, -1
+    for trial in advice["tried"]:
+        peaks = {device: d["peak_reserved_bytes"]
+                 for device, d in replay(path, "--alloc-conf", trial["settings"]).items()}
+        assert trial["devices"] == [peaks[d["device"]] for d in advice["devices"]], f"{trial['settings']}: {peaks}"
+        assert trial["peak_reserved_bytes"] == sum(peaks.values())
+        if advice["before_bytes"] is None:  # then nothing was saved even against the recorded peak
+            least = {device: d["peak_reserved_bytes"] for device, d in recorded.items()}
+        is_worse = any(peaks[device] > least[device] for device in peaks)
+        saved = 0 if is_worse else sum(least[device] - peaks[device] for device in peaks)
+        assert trial["saved_bytes"] == saved, f"{trial['settings']}: saves {trial['saved_bytes']}, not {saved}"
+        if saved > most:
+            best, most = trial, saved
+    assert advice["tried"], "nothing was tried"
+    assert (advice["before_bytes"] is None) == (advice["verdict"] == "no-gain") or advice["before_bytes"] is not None
+    return ("advised", best) if most >= threshold else ("no-gain", None)
+
+
+def check(path):
+    found, text, readme = analyse(path)
+    advice, findings = found["settings_advice"], {f["id"]: f for f in found["findings"]}
+    told = findings.get("replayed-settings")
+    for finding in found["findings"]:
+        if finding is not told:
+            assert not PROMISES.search(finding["detail"]), f"{finding['id']} promises: {finding['detail']}"
+    assert len(PROMISES.findall(text)) <= (2 if told else 0) + text.count("PYTORCH_CUDA_ALLOC_CONF=" if told else "\0")
+    if "timeline" not in found:
+        assert advice is None and told is None, "advice without a trace"
+        return "no trace"
+    verdict, best = expected(path, found)
+    assert advice["verdict"] == verdict or advice["verdict"] == "not-judged" and advice["reason"], \
+        f"{advice['verdict']} ({advice['reason']}), not {verdict}"
+    assert (advice["reason"] is not None) == (advice["verdict"] == "not-judged")
+    assert (told is not None) == (advice["verdict"] == "advised")
+    title = "OTHER ALLOCATOR SETTINGS, REPLAYED"
+    assert title in text and title.lower() in readme.lower()
+    if advice["verdict"] == "advised":
+        assert (advice["settings"], advice["saved_bytes"], advice["after_bytes"]) == (
+            best["settings"], best["saved_bytes"], best["peak_reserved_bytes"])
+        assert told["bytes"] == best["saved_bytes"]
+        assert f"=" + best["settings"] in told["detail"] and "replayed: " in told["detail"]
+        assert "address fidelity 100 %" in told["detail"] or "address fidelity 99.9" in told["detail"]
+    elif advice["verdict"] == "not-judged":
+        assert advice["settings"] is None and not advice["tried"] and "not judged" in text
+    return advice["verdict"] + (f": {advice['reason']}" if advice["reason"] else "")
+
+
+def main():
+    program()
+    bad = 0
+    for path, _ in snapshots():
+        try:
+            verdict = check(path)
+        except AssertionError as wrong:
+            bad += 1
+            print(f"{path.name}: {wrong}")
+            continue
+        VERDICTS.setdefault(verdict.split(" chose ")[0], []).append(path.name)
+    for verdict, names in sorted(VERDICTS.items()):
+        print(f"{len(names):3} {verdict}")
+    sys.exit(1 if bad else 0)
+
+
+main()

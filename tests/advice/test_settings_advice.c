@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Advice about settings on small traces whose peaks under every setting are worked out by hand.
+ */
+#include "replay/advice/advice.h"
+
+#include "tests/timeline/traced.h"
+
+enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 }; /* 256 MiB apart */
+#define FAR ((uint64_t)8 << 28)
+
+static void begin(struct traced *t, bool is_partial, bool expect_replay)
+{
+    struct gm_error err = {0};
+    bool needs_replay = !expect_replay;
+    gm_traced_analyze(t);
+    assert_int_equal(gm_advice_begin(&t->report, is_partial, &needs_replay, &err), GM_OK);
+    assert_int_equal(needs_replay, expect_replay);
+    assert_true(!expect_replay || gm_advice_may_replay(&t->report, is_partial));
+}
+
+static const struct gm_settings_advice *judge(struct traced *t)
+{
+    struct gm_kept_device device = {.step_count = 0};
+    struct gm_kept kept = {&device, 1};
+    struct gm_error err = {0};
+    begin(t, false, true);
+    assert_int_equal(gm_history_build(&device.history, &t->snapshot, 0, NULL, &err), GM_OK);
+    assert_int_equal(gm_advice_replay(&t->report, &t->snapshot, &kept, &err), GM_OK);
+    gm_history_free(&device.history);
+    assert_non_null(t->report.advice);
+    return t->report.advice;
+}
+
+static const struct gm_finding *finding(const struct traced *t)
+{
+    for (size_t i = 0; i < t->report.finding_count; i++)
+        if (strcmp(t->report.findings[i].id, "replayed-settings") == 0)
+            return &t->report.findings[i];
+    return NULL;
+}
+
+/* Two blocks of `size` come and go, then one of twice that: three segments, of which two are left over. */
+static void two_then_one(struct traced *t, uint64_t size)
+{
+    gm_traced_event(t, "segment_alloc", A, size, "attend");
+    gm_traced_event(t, "alloc", A, size, "attend");
+    gm_traced_event(t, "segment_alloc", FAR, size, "attend");
+    gm_traced_event(t, "alloc", FAR, size, "attend");
+    gm_traced_free(t, A, size);
+    gm_traced_free(t, FAR, size);
+    gm_traced_event(t, "segment_alloc", 2 * FAR, 2 * size, "feed");
+    gm_traced_event(t, "alloc", 2 * FAR, 2 * size, "feed");
+    gm_traced_segment(t, A, size, "large");
+    gm_traced_block(t, size, 0, NULL);
+    gm_traced_segment(t, FAR, size, "large");
+    gm_traced_block(t, size, 0, NULL);
+    gm_traced_segment(t, 2 * FAR, 2 * size, "large");
+    gm_traced_block(t, 2 * size, 2 * size, "feed");
+}
+
+static void assert_tried(const struct gm_settings_advice *a, size_t i, const char *settings, uint64_t peak)
+{
+    assert_true(i < a->tried_count);
+    assert_string_equal(a->tried[i].settings, settings);
+    assert_int_equal(a->tried[i].peak, peak);
+    assert_int_equal(a->tried[i].peaks[0], peak);
+}
+
+/* As recorded 300 + 300 + 600. Expandable: 15 pages of 20 MiB, 15 more behind them, and the 600 are there. Not
+ * to split blocks from 128 MiB on changes nothing. */
+static void expandable_segments_save_half(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    two_then_one(&t, MIB(300));
+    const struct gm_settings_advice *a = judge(&t);
+    assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
+    assert_null(a->reason);
+    assert_string_equal(a->recorded, "");
+    assert_int_equal(a->device_count, 1);
+    assert_int_equal(a->devices[0].allocs, 3);
+    assert_int_equal(a->devices[0].exact, 3);
+    assert_int_equal(a->devices[0].peak_requested, MIB(600));
+    assert_int_equal(a->devices[0].recorded, MIB(1200));
+    assert_int_equal(a->devices[0].before, MIB(1200));
+    assert_int_equal(a->devices[0].start_at_peak, 0);
+    assert_int_equal(a->before, MIB(1200));
+    assert_int_equal(a->threshold, MIB(64));
+    assert_int_equal(a->tried_count, 2);
+    assert_tried(a, 0, "expandable_segments:True", MIB(600));
+    assert_tried(a, 1, "max_split_size_mb:128", MIB(1200));
+    assert_int_equal(a->best, 0);
+    assert_int_equal(a->tried[0].saved, MIB(600));
+    assert_int_equal(a->tried[1].saved, 0);
+
+    const struct gm_finding *f = finding(&t);
+    assert_non_null(f);
+    assert_int_equal(f->bytes, MIB(600));
+    assert_int_equal(f->severity, GM_INFO); /* less than 1 GiB */
+    assert_ptr_equal(strstr(f->detail, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: replayed: 1.17 GiB -> 600.0 "
+                                       "MiB reserved, address fidelity 100 %. "),
+                     f->detail);
+    assert_non_null(strstr(f->detail, "chose 3 of the 3 recorded addresses"));
+    gm_traced_end(&t);
+}
+
+/* From 1 GiB and 5 % on. 500 + 500 + 1000: 1000 are saved. 512 are rounded to 26 pages, two of them to 1024 + 16 MiB:
+ * 2048 - 1040. 600 + 600 + 1200: 1200 are saved. */
+static void much_is_a_warning(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t size, peak, saved;
+        enum gm_severity severity;
+    } rows[] = {{500, 1000, 1000, GM_INFO}, {512, 1040, 1008, GM_INFO}, {600, 1200, 1200, GM_WARNING}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct traced t = {0};
+        two_then_one(&t, MIB(rows[i].size));
+        assert_tried(judge(&t), 0, "expandable_segments:True", MIB(rows[i].peak));
+        assert_int_equal(finding(&t)->bytes, MIB(rows[i].saved));
+        assert_int_equal(finding(&t)->severity, rows[i].severity);
+        gm_traced_end(&t);
+    }
+}
+
+/* 32 + 32 + 64 recorded. Expandable: 2 pages, 2 more for the second (8 MiB are left of the first 40): 80. So 48 are
+ * saved, which is less than 64. */
+static void small_savings_are_no_advice(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    two_then_one(&t, MIB(32));
+    const struct gm_settings_advice *a = judge(&t);
+    assert_int_equal(a->verdict, GM_ADVICE_NO_GAIN);
+    assert_tried(a, 0, "expandable_segments:True", MIB(80));
+    assert_int_equal(a->tried[0].saved, MIB(48));
+    assert_int_equal(a->before, GM_REPORT_NONE); /* nobody needs it then */
+    assert_null(finding(&t));
+    gm_traced_end(&t);
+}
+
+/* 31 + 31 + 62: the program asks for 62, so no setting can save 64. Nothing is replayed. */
+static void no_room(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    two_then_one(&t, MIB(31));
+    begin(&t, false, false);
+    assert_int_equal(t.report.advice->verdict, GM_ADVICE_NO_ROOM);
+    assert_int_equal(t.report.advice->before, GM_REPORT_NONE);
+    assert_int_equal(t.report.advice->tried_count, 0);
+    gm_traced_end(&t);
+}
+
+/* The cache is older than the trace: what another setting would have kept of it, the trace does not tell. */
+static void cached_before_the_trace(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "alloc", C, MIB(20), "feed");
+    gm_traced_segment(&t, A, MIB(200), "large");
+    gm_traced_block(&t, MIB(200), 0, NULL);
+    gm_traced_segment(&t, C, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(20), "feed");
+    const struct gm_settings_advice *a = judge(&t);
+    assert_int_equal(a->verdict, GM_ADVICE_NOT_JUDGED);
+    assert_string_equal(a->reason,
+                        "replayed with the recorded settings from an empty allocator, it reserves 20.00 MiB, "
+                        "not 220.0 MiB as recorded: the rest was cached before the trace began");
+    assert_int_equal(a->tried_count, 0);
+    assert_int_equal(a->devices[0].recorded, MIB(220));
+    assert_int_equal(a->before, MIB(20));
+    assert_int_equal(a->devices[0].exact, 1);
+    assert_null(finding(&t));
+    gm_traced_end(&t);
+}
+
+/* Of two free blocks of 200 MiB the trace takes the higher one: another allocator did that, or other rules. */
+static void other_addresses_are_not_judged(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "segment_alloc", A, MIB(200), "attend");
+    gm_traced_event(&t, "alloc", A, MIB(200), "attend");
+    gm_traced_event(&t, "segment_alloc", B, MIB(200), "attend");
+    gm_traced_event(&t, "alloc", B, MIB(200), "attend");
+    gm_traced_free(&t, A, MIB(200));
+    gm_traced_free(&t, B, MIB(200));
+    gm_traced_event(&t, "alloc", B, MIB(200), "attend");
+    gm_traced_event(&t, "segment_alloc", FAR, MIB(300), "feed");
+    gm_traced_event(&t, "alloc", FAR, MIB(300), "feed");
+    gm_traced_segment(&t, A, MIB(200), "large");
+    gm_traced_block(&t, MIB(200), 0, NULL);
+    gm_traced_segment(&t, B, MIB(200), "large");
+    gm_traced_block(&t, MIB(200), MIB(200), "attend");
+    gm_traced_segment(&t, FAR, MIB(300), "large");
+    gm_traced_block(&t, MIB(300), MIB(300), "feed");
+    const struct gm_settings_advice *a = judge(&t);
+    assert_int_equal(a->verdict, GM_ADVICE_NOT_JUDGED);
+    assert_string_equal(a->reason, "the model of the allocator chose 3 of 4 recorded addresses on device 0");
+    assert_int_equal(a->devices[0].exact, 3);
+    assert_int_equal(a->tried_count, 0);
+    assert_null(finding(&t));
+    gm_traced_end(&t);
+}
+
+/* Settings in force are tried without; 300 in quarters of a power of two are 320 (256 + 64), and 600 are 640. */
+static void recorded_settings_are_taken_back(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"roundup_power2_divisions:4,max_split_size_mb:600\""};
+    gm_traced_event(&t, "segment_alloc", A, MIB(320), "attend");
+    gm_traced_event(&t, "alloc", A, MIB(300), "attend");
+    gm_traced_free(&t, A, MIB(300));
+    gm_traced_event(&t, "segment_alloc", FAR, MIB(640), "feed");
+    gm_traced_event(&t, "alloc", FAR, MIB(600), "feed");
+    gm_traced_segment(&t, A, MIB(320), "large");
+    gm_traced_block(&t, MIB(320), 0, NULL);
+    gm_traced_segment(&t, FAR, MIB(640), "large");
+    gm_traced_block(&t, MIB(640), MIB(600), "feed");
+    const struct gm_settings_advice *a = judge(&t);
+    assert_string_equal(a->recorded, "max_split_size_mb:600,roundup_power2_divisions:4");
+    assert_int_equal(a->before, MIB(960));
+    assert_int_equal(a->tried_count, 3);
+    assert_tried(a, 0, "expandable_segments:True,roundup_power2_divisions:4",
+                 MIB(640)); /* 32 pages, 16 of them first */
+    assert_tried(a, 1, "roundup_power2_divisions:4", MIB(960));
+    assert_tried(a, 2, "max_split_size_mb:600", MIB(900));
+    assert_int_equal(a->best, 0);
+    assert_non_null(strstr(finding(&t)->detail, "=expandable_segments:True,roundup_power2_divisions:4 instead of "
+                                                "max_split_size_mb:600,roundup_power2_divisions:4: replayed: 960.0 -> "
+                                                "640.0 MiB reserved"));
+    gm_traced_end(&t);
+}
+
+static void not_of_a_part(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    two_then_one(&t, MIB(300));
+    begin(&t, true, false);
+    assert_false(gm_advice_may_replay(&t.report, true));
+    assert_int_equal(t.report.advice->verdict, GM_ADVICE_NOT_JUDGED);
+    assert_string_equal(t.report.advice->reason, "the report is about a part of the trace");
+    gm_traced_end(&t);
+}
+
+static void no_trace_no_advice(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    struct gm_error err = {0};
+    bool needs_replay = true;
+    gm_traced_segment(&t, A, MIB(200), "large");
+    gm_traced_block(&t, MIB(200), 0, NULL);
+    gm_traced_analyze(&t);
+    assert_int_equal(gm_advice_begin(&t.report, false, &needs_replay, &err), GM_OK);
+    assert_false(needs_replay);
+    assert_null(t.report.advice);
+    gm_traced_end(&t);
+}
+
+/* A report by hand: one event too many. */
+static const char *command_for(struct gm_report *report, const char *path, uint64_t events)
+{
+    static struct gm_device_report device;
+    static struct gm_peak peak;
+    struct gm_error err = {0};
+    bool needs_replay = true;
+    device.trace = (struct gm_trace_counts){.events = events, .allocs = 100, .peak_reserved = MIB(500)};
+    peak = (struct gm_peak){.requested = MIB(100)};
+    *report = (struct gm_report){.devices = &device, .device_count = 1, .peaks = &peak};
+    report->snapshot.path = path;
+    assert_int_equal(gm_advice_begin(report, false, &needs_replay, &err), GM_OK);
+    assert_int_equal(needs_replay, events <= GM_ADVICE_EVENTS);
+    assert_int_equal(gm_advice_may_replay(report, false), needs_replay);
+    return report->advice->command;
+}
+
+static void long_traces_name_the_command(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *command;
+    } rows[] = {{"runs/a_1.pickle", "gmreplay --sweep runs/a_1.pickle"},
+                {"it's here.pickle", "gmreplay --sweep 'it'\\''s here.pickle'"},
+                {"-n.pickle", "gmreplay --sweep -- '-n.pickle'"},
+                {"$(x)", "gmreplay --sweep '$(x)'"},
+                {"", "gmreplay --sweep ''"},
+                {"-", "gmreplay --sweep FILE"}};
+    struct gm_report report;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(command_for(&report, rows[i].path, GM_ADVICE_EVENTS + 1), rows[i].command);
+        assert_int_equal(report.advice->verdict, GM_ADVICE_NOT_JUDGED);
+        assert_string_equal(report.advice->reason, "the trace has more than 1,000,000 events");
+        gm_report_free(&report);
+    }
+    assert_null(command_for(&report, "a.pickle", GM_ADVICE_EVENTS));
+    gm_report_free(&report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expandable_segments_save_half),
+        cmocka_unit_test(much_is_a_warning),
+        cmocka_unit_test(small_savings_are_no_advice),
+        cmocka_unit_test(no_room),
+        cmocka_unit_test(cached_before_the_trace),
+        cmocka_unit_test(other_addresses_are_not_judged),
+        cmocka_unit_test(recorded_settings_are_taken_back),
+        cmocka_unit_test(not_of_a_part),
+        cmocka_unit_test(no_trace_no_advice),
+        cmocka_unit_test(long_traces_name_the_command),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
