@@ -268,13 +268,13 @@ class Training:
         self.free(saved["last"], saved["norm"], saved["log_softmax"], saved["loss"], *saved["ids"])
         self.annotate("evaluate", "END")
 
-    def train_step(self, number, is_last):
+    def train_step(self, number, is_last, length=LENGTH):
         self.annotate(f"ProfilerStep#{number}", "START")
         self.annotate("forward", "START")
-        saved = self.run_forward(BATCH, LENGTH)
+        saved = self.run_forward(BATCH, length)
         self.annotate("forward", "END")
         self.annotate("backward", "START")
-        self.run_backward(saved, BATCH, LENGTH, stop_at=12 if is_last else -1)
+        self.run_backward(saved, BATCH, length, stop_at=12 if is_last else -1)
         if is_last:
             return
         self.annotate("backward", "END")
