@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The launchers that the table names. They are defined three times, and each program links one of them: on a GPU (the
+ * .cu files), without a toolkit (none.c), and on the CPU for tests (tests/fake_cuda).
+ */
+#ifndef GM_KERNELS_LAUNCH_H
+#define GM_KERNELS_LAUNCH_H
+
+#include "kernels/kernels.h"
+
+#define GM_KERNEL_NAMES(X)                                                                                             \
+    X(fill)                                                                                                            \
+    X(verify) X(copy) X(elementwise) X(rmsnorm) X(layernorm) X(softmax) X(attention) X(mlp) X(adamw) X(embedding)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define X(name)                                                                                                        \
+    bool gm_launch_##name(struct gm_kernel_place *place, const struct gm_kernel_job *job,                              \
+                          struct gm_kernel_error *error);
+GM_KERNEL_NAMES(X)
+#undef X
+#ifdef __cplusplus
+}
+#endif
+
+#endif

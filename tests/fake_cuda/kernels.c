@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The launchers on the fake: a launch is queued on its stream and does what the CPU reference does. A launch fails as
+ * any call does: its name is the kernel's.
+ */
+#include "kernels/launch.h"
+#include "kernels/reference.h"
+#include "tests/fake_cuda/private.h"
+
+#include <stdio.h>
+
+static bool launch(const char *name, struct gm_kernel_place *place, const struct gm_kernel_job *job,
+                   void (*do_it)(void *job), struct gm_kernel_error *error)
+{
+    int told = fake_begins(name);
+    if (told == 0) {
+        fake_cuda_queue(place->stream, do_it, job, sizeof *job);
+        return true;
+    }
+    error->call = name;
+    snprintf(error->name, sizeof error->name, "%s", cudaGetErrorName((cudaError_t)told));
+    snprintf(error->words, sizeof error->words, "%s", cudaGetErrorString((cudaError_t)told));
+    return false;
+}
+
+#define X(name)                                                                                                        \
+    static void do_##name(void *job)                                                                                   \
+    {                                                                                                                  \
+        gm_reference_##name(job);                                                                                      \
+    }                                                                                                                  \
+    bool gm_launch_##name(struct gm_kernel_place *place, const struct gm_kernel_job *job,                              \
+                          struct gm_kernel_error *error)                                                               \
+    {                                                                                                                  \
+        return launch(#name, place, job, do_##name, error);                                                            \
+    }
+GM_KERNEL_NAMES(X)
+#undef X
+
+void gm_kernel_place_end(struct gm_kernel_place *place)
+{
+    (void)place;
+}
