@@ -9,7 +9,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 
 def headers():
-    for top in ("analyze", "render", "replay"):
+    for top in ("analyze", "kernels", "render", "replay"):
         for folder, _, names in os.walk(os.path.join(SOURCE, top)):
             for name in sorted(names):
                 if name.endswith(".h"):
