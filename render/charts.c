@@ -135,6 +135,19 @@ static enum gm_status to_png(struct gm_png *png, struct gm_painter *painter, str
     return status;
 }
 
+enum gm_status gm_display_to_png(struct gm_png *png, struct gm_painter *painter, const struct gm_display *display,
+                                 struct gm_chart_times *times, struct gm_error *err)
+{
+    struct gm_chart_times unused;
+    *png = (struct gm_png){NULL, 0};
+    struct gm_canvas *canvas = display->failed ? NULL : gm_painter_take(painter);
+    if (canvas == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
+    enum gm_status status = to_png(png, painter, canvas, display, times == NULL ? &unused : times, err);
+    gm_painter_give_back(painter, canvas);
+    return status;
+}
+
 enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const struct gm_report *report,
                                    enum gm_chart chart, struct gm_chart_times *times, struct gm_error *err)
 {
@@ -148,14 +161,7 @@ enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painte
     double start = seconds();
     gm_chart_layout(&display, report, chart);
     times->layout = seconds() - start;
-    struct gm_canvas *canvas = display.failed ? NULL : gm_painter_take(painter);
-    enum gm_status status;
-    if (canvas == NULL) {
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
-    } else {
-        status = to_png(png, painter, canvas, &display, times, err);
-        gm_painter_give_back(painter, canvas);
-    }
+    enum gm_status status = gm_display_to_png(png, painter, &display, times, err);
     gm_display_free(&display);
     return status;
 }

@@ -1,105 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flamegraph.svg. Every name comes from the file and may be anything: it is only ever written by put_escaped. The
- * script is constant, reads what is in the document, and writes text and numbers.
+ * flamegraph.svg: see svg.h for what is common to all of them.
  */
 #include "render/render.h"
 
 #include "analyze/base/size.h"
-#include "analyze/base/utf8.h"
 #include "render/flame_boxes.h"
 #include "render/layout.h"
 #include "render/metric.h"
 #include "render/numbers.h"
+#include "render/svg.h"
 #include "render/theme.h"
 #include "render/traced.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { WIDTH = 1200, PAD = 12, INNER = WIDTH - 2 * PAD, ROW = 18, TOP = 86, MOST_ROWS = 400, MOST_BOXES = 8000 };
-
-/* Text and attribute values. Characters that XML does not allow, even escaped, become U+FFFD. */
-static void put_escaped(struct gm_text *out, const char *s)
-{
-    for (size_t i = 0, n = strlen(s); i < n;) {
-        uint32_t code = 0;
-        size_t length = gm_utf8_decode(s + i, n - i, &code);
-        if (length == 0 || code < 0x20 || code == 0x7f || code == 0xfffe || code == 0xffff)
-            gm_text_add(out, "\xef\xbf\xbd");
-        else if (code == '&')
-            gm_text_add(out, "&amp;");
-        else if (code == '<')
-            gm_text_add(out, "&lt;");
-        else if (code == '>')
-            gm_text_add(out, "&gt;");
-        else if (code == '"')
-            gm_text_add(out, "&quot;");
-        else if (code == '\'')
-            gm_text_add(out, "&#39;");
-        else
-            gm_text_add_bytes(out, s + i, length);
-        i += length > 0 ? length : 1;
-    }
-}
-
-/* A number of hundredths, without a locale. */
-static void put_hundredths(struct gm_text *out, double value)
-{
-    uint64_t n = (uint64_t)(value * 100 + 0.5);
-    gm_text_printf(out, "%" PRIu64 ".%02u", n / 100, (unsigned)(n % 100));
-}
-
-static void put_millionths(struct gm_text *out, double value)
-{
-    uint64_t n = (uint64_t)(value * 1e6 + 0.5);
-    gm_text_printf(out, "%" PRIu64 ".%06u", n / 1000000, (unsigned)(n % 1000000));
-}
-
-static const char style[] =
-    "<style>\n"
-    "text{font:11px 'DejaVu Sans',Verdana,sans-serif;fill:#1f2328;white-space:pre}\n"
-    ".t{font-size:19px;font-weight:bold}.s{font-size:12px;fill:#59636e}.k{font-size:12px;cursor:pointer;fill:#2b6cb0;"
-    "display:none}\n"
-    ".b rect{stroke:#fff;stroke-width:.6}.b:hover rect{stroke:#1f2328;stroke-width:1}.b text{pointer-events:none}\n"
-    ".m rect{stroke:#b42318!important;stroke-width:2!important}.w text{fill:#fff}\n"
-    "</style>\n";
-
-/* Zoom on a click, search for a part of a name. Without it the graph is whole, and browsers show the titles. */
-static const char script[] =
-    "<script><![CDATA[\n"
-    "(function(){'use strict';\n"
-    "var pad=12,inner=1176,boxes=Array.prototype.slice.call(document.querySelectorAll('g.b'));\n"
-    "function num(g,a){return parseFloat(g.getAttribute(a));}\n"
-    "function name(g){return g.children[0].textContent.split('\\n')[0];}\n"
-    "function fit(s,w){var n=Math.floor((w-8)/6.6);if(n<3)return '';return s.length<=n?s:s.slice(0,n-1)+'\\u2026';}\n"
-    "function show(x0,w0){boxes.forEach(function(g){\n"
-    " var x=num(g,'data-x'),w=num(g,'data-w'),a=Math.max(x,x0),b=Math.min(x+w,x0+w0);\n"
-    " if(b-a<w0*2e-4){g.style.display='none';return;}\n"
-    " g.style.display='';var px=pad+(a-x0)/w0*inner,pw=(b-a)/w0*inner,r=g.children[1],t=g.children[2];\n"
-    " r.setAttribute('x',px);r.setAttribute('width',pw);t.setAttribute('x',px+4);t.textContent=fit(name(g),pw);});\n"
-    " document.getElementById('reset').style.display=w0<1?'inline':'none';}\n"
-    "boxes.forEach(function(g){g.addEventListener('click',function(){show(num(g,'data-x'),num(g,'data-w'));});\n"
-    " g.style.cursor='pointer';});\n"
-    "document.getElementById('reset').addEventListener('click',function(){show(0,1);});\n"
-    "var find=document.getElementById('find');find.style.display='inline';\n"
-    "find.addEventListener('click',function(){\n"
-    " var s=window.prompt('Part of a function or file name (empty: none)','');if(s===null)return;s=s.toLowerCase();\n"
-    " var hit=[],sum=0,n=0;boxes.forEach(function(g){\n"
-    "  var is=s!==''&&name(g).toLowerCase().indexOf(s)>=0;g.classList.toggle('m',is);if(!is)return;n++;\n"
-    "  var x=num(g,'data-x'),w=num(g,'data-w');\n"
-    "  if(!hit.some(function(h){return x>=h[0]-1e-9&&x+w<=h[1]+1e-6;})){hit.push([x,x+w]);sum+=w;}});\n"
-    " document.getElementById('found').textContent=s===''?'':n+' frames match: '+(100*sum).toFixed(1)+'% of the "
-    "bytes';});\n"
-    "})();\n"
-    "]]></script>\n";
-
-static void put_text(struct gm_text *out, const char *class, int x, int y, const char *text)
-{
-    gm_text_printf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
-    put_escaped(out, text);
-    gm_text_add(out, "</text>\n");
-}
+enum {
+    WIDTH = GM_SVG_WIDTH,
+    PAD = GM_SVG_PAD,
+    INNER = GM_SVG_INNER,
+    ROW = GM_SVG_ROW,
+    TOP = GM_SVG_TOP,
+    MOST_ROWS = 400,
+    MOST_BOXES = 8000
+};
 
 static void put_box(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
                     const struct gm_flame_box *box)
@@ -116,30 +41,30 @@ static void put_box(struct gm_text *out, struct gm_display *scratch, const struc
     const int y = TOP + ROW * (int)box->row;
     char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
     gm_text_printf(out, "<g class=\"b%s\" data-x=\"", gm_text_color_on(color) == GM_PAPER ? " w" : "");
-    put_millionths(out, box->x);
+    gm_svg_millionths(out, box->x);
     gm_text_add(out, "\" data-w=\"");
-    put_millionths(out, box->width);
+    gm_svg_millionths(out, box->width);
     gm_text_add(out, "\"><title>");
-    put_escaped(out, label);
+    gm_svg_escaped(out, label);
     gm_percent_text(percent, node->bytes, flame->nodes[0].bytes);
     gm_text_printf(out, "\n%s (", gm_size_format(size, node->bytes));
-    put_escaped(out, percent); /* "<0.1%" */
+    gm_svg_escaped(out, percent); /* "<0.1%" */
     gm_text_printf(out, ") in %s block%s", gm_exact_text(blocks, node->blocks), node->blocks == 1 ? "" : "s");
     if (node->self_bytes > 0 && node->self_bytes < node->bytes)
         gm_text_printf(out, "\nmade here: %s", gm_size_format(size, node->self_bytes));
     gm_text_add(out, "</title><rect x=\"");
-    put_hundredths(out, PAD + box->x * INNER);
+    gm_svg_hundredths(out, PAD + box->x * INNER);
     gm_text_printf(out, "\" y=\"%d\" width=\"", y);
-    put_hundredths(out, width);
+    gm_svg_hundredths(out, width);
     gm_text_printf(out, "\" height=\"%d\" fill=\"#%06" PRIx32 "\"/><text x=\"", ROW - 1, color);
-    put_hundredths(out, PAD + box->x * INNER + 4);
+    gm_svg_hundredths(out, PAD + box->x * INNER + 4);
     gm_text_printf(out, "\" y=\"%d\">", y + 13);
     const double least = 24;
     if (is_root)
-        put_escaped(out, gm_display_printf(scratch, "all: %s requested in %s blocks", gm_size_format(size, node->bytes),
-                                           blocks));
+        gm_svg_escaped(out, gm_display_printf(scratch, "all: %s requested in %s blocks",
+                                              gm_size_format(size, node->bytes), blocks));
     else if (width >= least)
-        put_escaped(out, gm_flame_fitting(scratch, node, width - 8));
+        gm_svg_escaped(out, gm_flame_fitting(scratch, node, width - 8));
     gm_text_add(out, "</text></g>\n");
 }
 
@@ -152,15 +77,15 @@ static void put_head(struct gm_text *out, struct gm_display *scratch, const stru
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
                    "xml:space=\"preserve\">\n",
                    WIDTH, height, WIDTH, height);
-    gm_text_add(out, style);
+    gm_text_add(out, gm_svg_style);
     gm_text_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", WIDTH, height);
-    put_text(out, "t", PAD, 30, "Flame graph of the peak");
+    gm_svg_text(out, "t", PAD, 30, "Flame graph of the peak");
     const char *name = gm_shorten_end(scratch, gm_name(report->run_name), 500, GM_TEXT_BODY, GM_REGULAR);
-    put_text(out, "s", PAD, 52, gm_display_printf(scratch, "Run %s", name));
-    put_text(out, "s", PAD, 70,
-             traced == NULL ? "The snapshot has no trace: its history was not recorded."
-                            : gm_display_printf(scratch, "%s. Callers above what they call; widths are to scale.",
-                                                gm_peak_line(scratch, report, traced)));
+    gm_svg_text(out, "s", PAD, 52, gm_display_printf(scratch, "Run %s", name));
+    gm_svg_text(out, "s", PAD, 70,
+                traced == NULL ? "The snapshot has no trace: its history was not recorded."
+                               : gm_display_printf(scratch, "%s. Callers above what they call; widths are to scale.",
+                                                   gm_peak_line(scratch, report, traced)));
     gm_text_printf(out,
                    "<text class=\"k\" id=\"find\" x=\"%d\" y=\"30\">Search</text>\n"
                    "<text class=\"k\" id=\"reset\" x=\"%d\" y=\"30\">Show all</text>\n"
@@ -202,8 +127,8 @@ enum gm_status gm_flamegraph_svg(struct gm_text *out, const struct gm_report *re
         left_out = gm_display_printf(&scratch, "%s%s deeper level%s left out.", left_out, gm_exact_text(number, levels),
                                      levels == 1 ? " is" : "s are");
     if (boxes.narrow > 0 || levels > 0)
-        put_text(out, "s", PAD, foot, left_out);
-    gm_text_add(out, script);
+        gm_svg_text(out, "s", PAD, foot, left_out);
+    gm_text_add(out, gm_svg_script);
     gm_text_add(out, "</svg>\n");
     const bool failed = scratch.failed || out->failed;
     out->failed |= failed;

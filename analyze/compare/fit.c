@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bytes as a function of a number: least squares, and whether the result deserves to be called a law.
+ */
+#include "analyze/compare/series.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CATEGORIES = 12, TERMS = 3 };
+
+/* ---- one law --------------------------------------------------------------------------------------------------------
+ */
+
+/* Solves the normal equations for the chosen powers of x, by Gaussian elimination with pivots. false: singular. */
+static bool least_squares(const double *n, double scale, const uint64_t *bytes, size_t count, const int *powers,
+                          int terms, double out[TERMS])
+{
+    double m[TERMS][TERMS + 1] = {{0}};
+    for (size_t i = 0; i < count; i++) {
+        double p[TERMS];
+        for (int t = 0; t < terms; t++)
+            p[t] = pow(n[i] / scale, powers[t]); /* scaled: well-conditioned */
+        for (int r = 0; r < terms; r++) {
+            for (int k = 0; k < terms; k++)
+                m[r][k] += p[r] * p[k];
+            m[r][terms] += p[r] * (double)bytes[i];
+        }
+    }
+    for (int k = 0; k < terms; k++) {
+        int best = k;
+        for (int r = k + 1; r < terms; r++)
+            if (fabs(m[r][k]) > fabs(m[best][k]))
+                best = r;
+        if (fabs(m[best][k]) < 1e-9)
+            return false;
+        for (int j = 0; j <= terms && best != k; j++) {
+            double swap = m[k][j];
+            m[k][j] = m[best][j];
+            m[best][j] = swap;
+        }
+        for (int r = 0; r < terms; r++) {
+            double factor = r == k ? 0 : m[r][k] / m[k][k];
+            for (int j = k; j <= terms && factor != 0; j++)
+                m[r][j] -= factor * m[k][j];
+        }
+    }
+    for (int t = 0; t < terms; t++)
+        out[t] = m[t][terms] / m[t][t];
+    return true;
+}
+
+struct attempt {
+    double c[TERMS]; /* of 1, n, n^2 */
+    double error;    /* percent of the spread */
+};
+
+static struct attempt attempt_law(const double *n, const uint64_t *bytes, size_t count, const int *powers, int terms,
+                                  double spread)
+{
+    struct attempt a = {.error = INFINITY};
+    double scale = 0, solved[TERMS] = {0};
+    for (size_t i = 0; i < count; i++)
+        scale = fmax(scale, n[i]);
+    if (scale <= 0 || !least_squares(n, scale, bytes, count, powers, terms, solved))
+        return a;
+    for (int t = 0; t < terms; t++)
+        a.c[powers[t]] = solved[t] / pow(scale, powers[t]);
+    double worst = 0;
+    for (size_t i = 0; i < count; i++)
+        worst = fmax(worst, fabs(a.c[0] + a.c[1] * n[i] + a.c[2] * n[i] * n[i] - (double)bytes[i]));
+    a.error = 100 * worst / spread;
+    return a;
+}
+
+static void claim(struct gm_fit *fit, enum gm_law law, const struct attempt *a)
+{
+    fit->law = law;
+    fit->c0 = a->c[0];
+    fit->c1 = a->c[1];
+    fit->c2 = a->c[2];
+    fit->error_percent = a->error;
+}
+
+static size_t count_distinct(const double *n, size_t count)
+{
+    size_t distinct = count > 0;
+    for (size_t i = 1; i < count; i++)
+        distinct += n[i] != n[i - 1];
+    return distinct;
+}
+
+void gm_fit_law(struct gm_fit *fit, const double *n, size_t count)
+{
+    static const int linear[] = {0, 1}, quadratic[] = {0, 2}, full[] = {0, 1, 2};
+    double low = INFINITY, high = 0, sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, (double)fit->bytes[i]);
+        high = fmax(high, (double)fit->bytes[i]);
+        sum += (double)fit->bytes[i];
+    }
+    const double mean = count == 0 ? 0 : sum / (double)count, spread = high - low;
+    fit->law = GM_LAW_NONE;
+    if (count_distinct(n, count) < 3) {
+        fit->why_not = "fewer than three different numbers";
+        return;
+    }
+    if (spread <= mean * GM_FIT_FLAT / 100) {
+        const struct attempt flat = {{mean, 0, 0}, mean > 0 ? 100 * fmax(high - mean, mean - low) / mean : 0};
+        claim(fit, GM_LAW_CONSTANT, &flat);
+        return;
+    }
+    const struct attempt a = attempt_law(n, fit->bytes, count, linear, 2, spread);
+    const struct attempt b = attempt_law(n, fit->bytes, count, quadratic, 2, spread);
+    struct attempt d = {.error = INFINITY};
+    if (count_distinct(n, count) > 3)
+        d = attempt_law(n, fit->bytes, count, full, 3, spread);
+    /* both terms, if that is another matter altogether */
+    if (d.error <= GM_FIT_MOST && 10 * d.error < fmin(a.error, b.error) && fmin(a.error, b.error) > 0.1) {
+        claim(fit, GM_LAW_FULL, &d);
+    } else if (a.error <= GM_FIT_MOST && a.error <= b.error) {
+        claim(fit, GM_LAW_LINEAR, &a);
+    } else if (b.error <= GM_FIT_MOST) {
+        claim(fit, GM_LAW_QUADRATIC, &b);
+    } else if (d.error <= GM_FIT_MOST) {
+        claim(fit, GM_LAW_FULL, &d);
+    } else {
+        const double best = fmin(fmin(a.error, b.error), d.error);
+        fit->error_percent = best;
+        fit->why_not = count_distinct(n, count) > 3
+                           ? "neither a line nor a parabola fits"
+                           : "neither a line nor a square fits, and both together take four runs";
+    }
+}
+
+/* ---- what is looked at ---------------------------------------------------------------------------------------------
+ */
+
+static uint64_t bytes_called(const struct gm_slices *slices, const char *name)
+{
+    for (size_t i = 0; i < slices->n; i++)
+        if (strcmp(slices->v[i].name, name) == 0)
+            return slices->v[i].bytes;
+    return 0;
+}
+
+static const struct gm_slices *slices_of(const struct gm_summary *s, bool at_peak)
+{
+    return at_peak ? &s->categories_at_peak : &s->categories;
+}
+
+static bool add_fit(struct gm_comparison *c, struct gm_series *series, struct gm_fit *fits, const char *what,
+                    uint32_t color, const uint64_t *bytes)
+{
+    struct gm_fit *fit = &fits[series->fit_count++];
+    uint64_t *own = gm_arena_calloc(&c->arena, series->count, sizeof *own);
+    if (own == NULL || what == NULL)
+        return false;
+    memcpy(own, bytes, series->count * sizeof *own);
+    *fit = (struct gm_fit){.what = what, .color = color, .bytes = own};
+    gm_fit_law(fit, series->n, series->count);
+    return true;
+}
+
+static bool add_levels(struct gm_comparison *c, struct gm_series *series, struct gm_fit *fits, uint64_t *bytes,
+                       bool has_peaks)
+{
+    static const enum gm_level levels[] = {GM_LEVEL_RESERVED, GM_LEVEL_ALLOCATED, GM_LEVEL_REQUESTED};
+    static const char *const at_peak[] = {"peak reserved", "peak allocated", "peak requested"};
+    static const char *const at_end[] = {"reserved", "allocated", "requested"};
+    for (int k = 0; k < 3; k++) {
+        bool is_known = true;
+        for (size_t i = 0; i < series->count; i++) {
+            const struct gm_summary *s = c->runs[series->runs[i]];
+            const uint64_t end[] = {s->totals.reserved, s->totals.allocated, s->totals.requested};
+            bytes[i] = has_peaks ? s->peaks[levels[k]] : end[k];
+            is_known = is_known && bytes[i] != GM_REPORT_NONE;
+        }
+        if (is_known && !add_fit(c, series, fits, has_peaks ? at_peak[k] : at_end[k], 0, bytes))
+            return false;
+    }
+    return true;
+}
+
+/* The categories that hold most anywhere, each once. */
+static bool add_categories(struct gm_comparison *c, struct gm_series *series, struct gm_fit *fits, uint64_t *bytes,
+                           bool at_peak)
+{
+    const struct gm_slice *taken[CATEGORIES];
+    for (size_t n = 0; n < CATEGORIES; n++) {
+        const struct gm_slice *best = NULL;
+        for (size_t i = 0; i < series->count; i++) {
+            const struct gm_slices *slices = slices_of(c->runs[series->runs[i]], at_peak);
+            for (size_t k = 0; k < slices->n; k++) {
+                const struct gm_slice *slice = &slices->v[k];
+                bool is_taken = false;
+                for (size_t t = 0; t < n && !is_taken; t++)
+                    is_taken = strcmp(taken[t]->name, slice->name) == 0;
+                if (!is_taken && slice->bytes > 0 &&
+                    (best == NULL || slice->bytes > best->bytes ||
+                     (slice->bytes == best->bytes && strcmp(slice->name, best->name) < 0)))
+                    best = slice;
+            }
+        }
+        if (best == NULL)
+            return true;
+        taken[n] = best;
+        for (size_t i = 0; i < series->count; i++)
+            bytes[i] = bytes_called(slices_of(c->runs[series->runs[i]], at_peak), best->name);
+        if (!add_fit(c, series, fits,
+                     gm_arena_printf(&c->arena, "%s: %s", at_peak ? "at the peak" : "at the end", best->name),
+                     best->color, bytes))
+            return false;
+    }
+    return true;
+}
+
+bool gm_series_fit(struct gm_comparison *c, struct gm_series *series)
+{
+    struct gm_fit *fits = gm_arena_calloc(&c->arena, 3 + CATEGORIES, sizeof *fits);
+    uint64_t *bytes = gm_arena_calloc(&c->arena, series->count, sizeof *bytes);
+    bool has_peaks = true;
+    if (fits == NULL || bytes == NULL)
+        return false;
+    for (size_t i = 0; i < series->count; i++)
+        has_peaks = has_peaks && c->runs[series->runs[i]]->has_trace;
+    series->fits = fits;
+    return add_levels(c, series, fits, bytes, has_peaks) && add_categories(c, series, fits, bytes, has_peaks);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/compare/intern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash_of(const unsigned char *bytes, size_t length)
+{
+    uint64_t h = 0xCBF29CE484222325; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ bytes[i]) * 0x100000001B3;
+    return h ^ h >> 32;
+}
+
+static bool grow(struct gm_intern *intern)
+{
+    size_t mask = intern->slots == NULL ? 255 : 2 * intern->mask + 1;
+    uint32_t *slots = calloc(mask + 1, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < intern->entries.n; i++) {
+        size_t at = intern->entries.v[i].hash & mask;
+        while (slots[at] != 0)
+            at = (at + 1) & mask;
+        slots[at] = (uint32_t)i + 1;
+    }
+    free(intern->slots);
+    intern->slots = slots;
+    intern->mask = mask;
+    return true;
+}
+
+uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t length)
+{
+    if ((intern->slots == NULL || 2 * intern->entries.n > intern->mask) && !grow(intern))
+        return GM_INTERN_NONE;
+    const uint64_t hash = hash_of(bytes, length);
+    size_t at = hash & intern->mask;
+    for (; intern->slots[at] != 0; at = (at + 1) & intern->mask) {
+        const struct gm_intern_entry *entry = &intern->entries.v[intern->slots[at] - 1];
+        if (entry->hash == hash && entry->length == length && memcmp(entry->bytes, bytes, length) == 0)
+            return intern->slots[at] - 1;
+    }
+    char *copy = gm_arena_calloc(&intern->arena, length + 1, 1);
+    if (copy == NULL || intern->entries.n >= GM_INTERN_NONE - 1)
+        return GM_INTERN_NONE;
+    if (length > 0)
+        memcpy(copy, bytes, length);
+    const struct gm_intern_entry entry = {copy, length, hash};
+    if (!GM_VEC_PUSH(&intern->entries, entry))
+        return GM_INTERN_NONE;
+    intern->slots[at] = (uint32_t)intern->entries.n;
+    return intern->slots[at] - 1;
+}
+
+void gm_intern_free(struct gm_intern *intern)
+{
+    gm_arena_free(&intern->arena);
+    free(intern->entries.v);
+    free(intern->slots);
+    *intern = (struct gm_intern){0};
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/compare/normalise.h"
+
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool ends_with(const char *text, size_t n, const char *end)
+{
+    size_t m = strlen(end);
+    return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+/* The length of an address at s, "0x7f3a": its digits are not told. */
+static size_t address_length(const char *s)
+{
+    if (s[0] != '0' || (s[1] != 'x' && s[1] != 'X') || !is_hex(s[2]))
+        return 0;
+    size_t n = 2;
+    while (is_hex(s[n]))
+        n++;
+    return n;
+}
+
+/* Where the name ends if what compilers append to a symbol is left out. */
+static size_t end_of_name(const char *name)
+{
+    static const char *const marks[] = {" [clone ", ".llvm.",     ".isra.", ".constprop.",
+                                        ".part.",   ".lto_priv.", ".cold",  NULL};
+    size_t n = strlen(name);
+    for (size_t i = 0; marks[i] != NULL; i++) {
+        const char *found = strstr(name, marks[i]);
+        if (found != NULL && found != name && (size_t)(found - name) < n)
+            n = (size_t)(found - name);
+    }
+    return n;
+}
+
+void gm_normalise_name(struct gm_text *out, const char *name, bool is_python)
+{
+    size_t n = is_python ? strlen(name) : end_of_name(name), depth = 0;
+    for (size_t i = 0; i < n;) {
+        size_t address = address_length(name + i);
+        if (address > 0 && depth == 0)
+            gm_text_add(out, "0x");
+        if (address > 0) {
+            i += address;
+            continue;
+        }
+        const char c = name[i];
+        bool opens = !is_python && c == '<' &&
+                     (depth > 0 || !(ends_with(name, i, "operator") || ends_with(name, i, "operator<")));
+        bool closes = c == '>' && depth > 0 && name[i - 1] != '-';
+        depth += opens;
+        if (depth == 0)
+            gm_text_add_char(out, c);
+        depth -= closes;
+        i++;
+    }
+}
+
+void gm_normalise_file(struct gm_text *out, const char *filename)
+{
+    if (strstr(filename, "torchinductor_") != NULL)
+        gm_text_add(out, "<compiled>");
+    else if (strstr(filename, "ipykernel_") != NULL || strncmp(filename, "<ipython-input", 14) == 0)
+        gm_text_add(out, "<notebook>");
+    else {
+        const char *file = filename;
+        for (const char *s = filename; *s != '\0'; s++)
+            if (*s == '/' || *s == '\\')
+                file = s + 1;
+        gm_text_add(out, file);
+    }
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The call sites of a summary: stacks that hold something at the end or at the peak, normalised, equal ones added up.
+ */
+#include "analyze/compare/intern.h"
+#include "analyze/compare/normalise.h"
+#include "analyze/compare/work.h"
+#include "analyze/timeline/peaks/frame_kind.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the blocks of one stack hold. */
+struct holding {
+    struct gm_amount end, peak;
+};
+
+struct site_work {
+    struct gm_summary_work *work;
+    struct holding *of_stack;                    /* [gm_stack_id] */
+    struct gm_intern frames;                     /* "name\0file" */
+    struct gm_intern stacks;                     /* frame numbers */
+    uint32_t *of_frame;                          /* [gm_frame_id] its number in frames, + 1; 0: not asked so far */
+    struct GM_VEC(struct gm_summary_site) sites; /* by number in stacks */
+    struct GM_VEC(uint64_t) weights;             /* [site] of the stack that describes it */
+    struct gm_text key;
+    struct GM_VEC(uint32_t) numbers;
+};
+
+/* ---- who holds what ------------------------------------------------------------------------------------------------
+ */
+
+static bool is_wanted(const struct gm_summary_work *work, int64_t device)
+{
+    return work->options->device < 0 || work->options->device == device;
+}
+
+static void hold_at_end(struct site_work *w)
+{
+    const struct gm_segments *g = &w->work->snapshot->segments;
+    const struct gm_blocks *blocks = &w->work->snapshot->blocks;
+    for (size_t s = 0; s < g->count; s++) {
+        if (!is_wanted(w->work, g->device[s]))
+            continue;
+        for (size_t b = g->block_first[s]; b < g->block_first[s] + g->block_count[s]; b++)
+            if (blocks->state[b] == GM_BLOCK_ACTIVE_ALLOCATED)
+                gm_amount_add(&w->of_stack[blocks->stack[b].v].end, blocks->size[b], 1);
+    }
+}
+
+static void hold_at_peak(struct site_work *w)
+{
+    for (size_t d = 0; d < w->work->kept.count; d++) {
+        const struct gm_history *h = &w->work->kept.v[d].history;
+        const uint32_t moment = gm_summary_peak_moment(w->work, d);
+        for (size_t a = 0; a < h->allocation_count; a++)
+            if (gm_history_is_active(h, a, moment))
+                gm_amount_add(&w->of_stack[h->stack[a]].peak, h->requested[a], 1);
+    }
+}
+
+/* ---- normalised stacks ------------------------------------------------------------------------------------------- */
+
+/* The number of a frame's normalised form; GM_INTERN_NONE: no memory. */
+static uint32_t frame_number(struct site_work *w, struct gm_frame_id id, const struct gm_frame_row *row)
+{
+    if (w->of_frame[id.v] != 0)
+        return w->of_frame[id.v] - 1;
+    w->key.length = 0;
+    gm_normalise_name(&w->key, row->name, gm_frame_is_python(row->filename));
+    gm_text_add_char(&w->key, '\0');
+    gm_normalise_file(&w->key, row->filename);
+    gm_text_add_char(&w->key, gm_frame_is_python(row->filename) ? 'p' : 'n'); /* one name may be of both kinds */
+    uint32_t number = w->key.failed ? GM_INTERN_NONE : gm_intern_add(&w->frames, w->key.data, w->key.length);
+    if (number != GM_INTERN_NONE)
+        w->of_frame[id.v] = number + 1;
+    return number;
+}
+
+static bool is_same_place(const struct gm_frame_row *frame, const struct gm_frame_row *telling)
+{
+    return frame == telling;
+}
+
+/* What the frame that is shown called to make the block: the innermost function in Python below it, else the operator
+ * of PyTorch. NULL: nothing to add. */
+static const char *find_via(const struct gm_frame_row *frames, size_t count, const struct gm_frame_row *telling,
+                            size_t *length)
+{
+    static const char op[] = "at::_ops::";
+    for (size_t i = 0; i < count && !is_same_place(&frames[i], telling); i++)
+        if (gm_frame_is_python(frames[i].filename)) {
+            *length = strlen(frames[i].name);
+            return frames[i].name;
+        }
+    for (size_t i = 0; i < count && !is_same_place(&frames[i], telling); i++) {
+        const char *name = strstr(frames[i].name, op);
+        if (name == NULL)
+            continue;
+        name += sizeof op - 1;
+        *length = strcspn(name, ":(<");
+        if (*length > 0)
+            return name;
+    }
+    return NULL;
+}
+
+/* The length of the label without ":88" at its end; all of it if it does not end in the line of the frame. */
+static size_t length_without_line(const char *site, const struct gm_frame_row *telling)
+{
+    char line[32];
+    const size_t n = strlen(site);
+    const int m = telling == NULL ? 0 : snprintf(line, sizeof line, ":%" PRIu64, telling->line);
+    return m > 0 && (size_t)m < n && strcmp(site + n - (size_t)m, line) == 0 ? n - (size_t)m : n;
+}
+
+static void add_line(struct gm_summary_site *site, uint64_t line)
+{
+    size_t at = 0;
+    while (at < site->line_count && site->lines[at] < line)
+        at++;
+    if (at < site->line_count && site->lines[at] == line)
+        return;
+    if (at == GM_SITE_LINES) {
+        site->has_more_lines = true;
+        return;
+    }
+    if (site->line_count == GM_SITE_LINES) {
+        site->has_more_lines = true;
+        site->line_count--;
+    }
+    memmove(&site->lines[at + 1], &site->lines[at], (site->line_count - at) * sizeof *site->lines);
+    site->lines[at] = line;
+    site->line_count++;
+}
+
+/* What is shown of the stack: from the stack that holds most, the first of equals in their order in the file. */
+static bool describe(struct site_work *w, struct gm_summary_site *site, struct gm_stack_id stack)
+{
+    enum { VIA_SHOWN = 60 };
+    struct gm_arena *arena = &w->work->summary->arena;
+    const struct gm_category_rules *rules = w->work->options->rules;
+    const uint32_t category = gm_classify(w->work->classifier, stack);
+    size_t count, length = 0;
+    const struct gm_frame_row *frames = gm_names_frames(&w->work->names, stack, &count);
+    const char *label = gm_names_site(&w->work->names, stack);
+    const struct gm_frame_row *telling = gm_names_telling_frame(&w->work->names, stack);
+    if (frames == NULL || label == NULL)
+        return false;
+    site->site = gm_arena_copy(arena, label, length_without_line(label, telling));
+    site->category = gm_summary_copy(w->work, gm_category_name(rules, category));
+    site->color = gm_category_color(rules, category);
+    const char *via = telling == NULL ? NULL : find_via(frames, count, telling, &length);
+    site->via = via == NULL || length > VIA_SHOWN ? NULL : gm_arena_copy(arena, via, length);
+    return site->site != NULL && site->category != NULL && (via == NULL || length > VIA_SHOWN || site->via != NULL);
+}
+
+static bool new_site(struct site_work *w)
+{
+    struct gm_summary_site site = {.frame_count = w->numbers.n};
+    uint32_t *own = gm_arena_calloc(&w->work->summary->arena, w->numbers.n, sizeof *own);
+    if (own == NULL)
+        return false;
+    if (w->numbers.n > 0)
+        memcpy(own, w->numbers.v, w->numbers.n * sizeof *own);
+    site.frames = own;
+    return GM_VEC_PUSH(&w->sites, site) && GM_VEC_PUSH(&w->weights, 0);
+}
+
+static bool add_stack(struct site_work *w, struct gm_stack_id stack)
+{
+    const struct holding *held = &w->of_stack[stack.v];
+    size_t count;
+    const struct gm_frame_id *ids = gm_stack_frames(w->work->snapshot, stack, &count);
+    const struct gm_frame_row *rows = gm_names_frames(&w->work->names, stack, &count);
+    w->numbers.n = 0;
+    bool ok = rows != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        uint32_t number = frame_number(w, ids[i], &rows[i]);
+        ok = number != GM_INTERN_NONE && GM_VEC_PUSH(&w->numbers, number);
+    }
+    const void *key = w->numbers.n == 0 ? (const void *)"" : w->numbers.v;
+    uint32_t number = ok ? gm_intern_add(&w->stacks, key, w->numbers.n * sizeof *w->numbers.v) : GM_INTERN_NONE;
+    if (number == GM_INTERN_NONE || (number == w->sites.n && !new_site(w)))
+        return false;
+    struct gm_summary_site *site = &w->sites.v[number];
+    uint64_t weight = gm_add_clamped(held->end.bytes, held->peak.bytes);
+    if ((site->site == NULL || weight > w->weights.v[number]) && !describe(w, site, stack))
+        return false;
+    if (weight > w->weights.v[number])
+        w->weights.v[number] = weight;
+    const struct gm_frame_row *telling = gm_names_telling_frame(&w->work->names, stack);
+    const char *label = gm_names_site(&w->work->names, stack);
+    if (label == NULL)
+        return false;
+    if (telling != NULL && length_without_line(label, telling) < strlen(label))
+        add_line(site, telling->line);
+    gm_amount_add(&site->end, held->end.bytes, held->end.blocks);
+    gm_amount_add(&site->peak, held->peak.bytes, held->peak.blocks);
+    return true;
+}
+
+/* ---- into the summary ----------------------------------------------------------------------------------------------
+ */
+
+static bool publish(struct site_work *w)
+{
+    struct gm_summary *s = w->work->summary;
+    struct gm_summary_site *sites = gm_arena_calloc(&s->arena, w->sites.n, sizeof *sites);
+    struct gm_summary_frame *frames = gm_arena_calloc(&s->arena, w->frames.entries.n, sizeof *frames);
+    bool ok = sites != NULL && frames != NULL;
+    if (ok && w->sites.n > 0)
+        memcpy(sites, w->sites.v, w->sites.n * sizeof *sites);
+    for (size_t i = 0; ok && i < w->frames.entries.n; i++) {
+        const char *name = w->frames.entries.v[i].bytes, *file = name + strlen(name) + 1;
+        size_t length = w->frames.entries.v[i].length - (size_t)(file - name);
+        frames[i].name = gm_summary_copy(w->work, name);
+        frames[i].file = gm_arena_copy(&s->arena, file, length - 1);
+        frames[i].is_python = file[length - 1] == 'p';
+        ok = frames[i].name != NULL && frames[i].file != NULL;
+    }
+    s->sites = sites;
+    s->site_count = ok ? w->sites.n : 0;
+    s->frames = frames;
+    s->frame_count = ok ? w->frames.entries.n : 0;
+    return ok;
+}
+
+bool gm_summary_sites(struct gm_summary_work *work)
+{
+    const struct gm_snapshot *snapshot = work->snapshot;
+    struct site_work w = {.work = work,
+                          .of_stack = calloc((size_t)snapshot->stacks.count + 1, sizeof *w.of_stack),
+                          .of_frame = calloc((size_t)snapshot->frames.count + 1, sizeof *w.of_frame)};
+    bool ok = w.of_stack != NULL && w.of_frame != NULL;
+    if (ok) {
+        hold_at_end(&w);
+        if (work->summary->has_trace)
+            hold_at_peak(&w);
+    }
+    for (uint32_t stack = 0; ok && stack < snapshot->stacks.count; stack++)
+        if (w.of_stack[stack].end.blocks > 0 || w.of_stack[stack].peak.blocks > 0)
+            ok = add_stack(&w, (struct gm_stack_id){stack});
+    ok = ok && publish(&w);
+    gm_intern_free(&w.frames);
+    gm_intern_free(&w.stacks);
+    gm_text_free(&w.key);
+    free(w.of_stack);
+    free(w.of_frame);
+    free(w.sites.v);
+    free(w.weights.v);
+    free(w.numbers.v);
+    return ok;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Categories, roles and pools of a summary: the devices' lists, equal names added up.
+ */
+#include "analyze/compare/work.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collected {
+    struct GM_VEC(struct gm_slice) slices;
+};
+
+static int by_name(const void *left, const void *right)
+{
+    const struct gm_slice *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+    return order != 0 ? order : a->color < b->color ? -1 : a->color > b->color;
+}
+
+static bool collect(struct collected *all, const struct gm_slice *slices, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!GM_VEC_PUSH(&all->slices, slices[i]))
+            return false;
+    return true;
+}
+
+/* Sorted, merged and copied into the summary; frees what was collected. */
+static bool publish(struct gm_summary_work *work, struct collected *all, bool ok, struct gm_slices *out)
+{
+    size_t n = 0;
+    struct gm_slice *v = all->slices.v;
+    if (ok && all->slices.n > 1)
+        qsort(v, all->slices.n, sizeof *v, by_name);
+    for (size_t i = 0; ok && i < all->slices.n; i++) {
+        if (n > 0 && strcmp(v[n - 1].name, v[i].name) == 0) {
+            v[n - 1].bytes = gm_add_clamped(v[n - 1].bytes, v[i].bytes);
+            v[n - 1].blocks = gm_add_clamped(v[n - 1].blocks, v[i].blocks);
+        } else {
+            v[n++] = v[i];
+        }
+    }
+    struct gm_slice *own = ok ? gm_arena_calloc(&work->summary->arena, n, sizeof *own) : NULL;
+    ok = own != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        own[i] = v[i];
+        own[i].name = gm_summary_copy(work, v[i].name);
+        ok = own[i].name != NULL;
+    }
+    free(all->slices.v);
+    *out = (struct gm_slices){ok ? own : NULL, ok ? n : 0};
+    return ok;
+}
+
+static bool of_end(struct gm_summary_work *work)
+{
+    const struct gm_report *report = &work->report;
+    struct collected categories = {0}, roles = {0}, pools = {0}, reserved = {0};
+    bool ok = collect(&categories, report->categories, report->category_count), pools_ok = true;
+    ok = publish(work, &categories, ok, &work->summary->categories);
+    if (ok && report->roles != NULL)
+        ok = publish(work, &roles, collect(&roles, report->roles, report->role_count), &work->summary->roles);
+    for (size_t d = 0; ok && d < report->device_count; d++)
+        for (size_t i = 0; i < report->devices[d].pool_count && pools_ok; i++) {
+            const struct gm_pool_row *row = &report->devices[d].pools[i];
+            const struct gm_slice a = {row->name, 0, row->totals.allocated, row->totals.allocated_blocks};
+            const struct gm_slice r = {row->name, 0, row->totals.reserved, row->totals.segments};
+            pools_ok = collect(&pools, &a, 1) && collect(&reserved, &r, 1);
+        }
+    bool first = publish(work, &pools, ok && pools_ok, &work->summary->pools);
+    return publish(work, &reserved, ok && pools_ok, &work->summary->pools_reserved) && first;
+}
+
+/* As the state's pools are called (analyze/state/device_rows.c). */
+static const char *pool_name(struct gm_summary_work *work, const struct gm_history_pool *pool)
+{
+    const char *kind = pool->is_small ? "small" : "large";
+    bool has_id = pool->id_first != GM_ABSENT;
+    if (!has_id || (pool->id_first == 0 && pool->id_second == 0))
+        return kind;
+    return gm_arena_printf(&work->report.arena, "private (%" PRIu64 ",%" PRIu64 ") %s", pool->id_first, pool->id_second,
+                           kind);
+}
+
+static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct collected *all)
+{
+    const struct gm_history *h = &work->kept.v[d].history;
+    const uint32_t moment = gm_summary_peak_moment(work, d);
+    struct gm_amount amounts[256] = {{0, 0}};
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (gm_history_is_active(h, a, moment))
+            gm_amount_add(&amounts[h->pool[a]], h->requested[a], 1);
+    for (size_t i = 0; i < h->pool_count; i++) {
+        const struct gm_slice slice = {pool_name(work, &h->pools[i]), 0, amounts[i].bytes, amounts[i].blocks};
+        if (slice.name == NULL || (slice.blocks > 0 && !collect(all, &slice, 1)))
+            return false;
+    }
+    return true;
+}
+
+static bool of_peak(struct gm_summary_work *work)
+{
+    const struct gm_report *report = &work->report;
+    struct collected categories = {0}, roles = {0}, pools = {0};
+    bool ok = true, has_roles = true, has_pools = true;
+    for (size_t d = 0; ok && d < report->device_count; d++) {
+        const struct gm_peak_detail *detail = &report->timelines[d].peak;
+        has_roles = has_roles && detail->roles != NULL;
+        has_pools = has_pools && report->timelines[d].books.is_reconstructed;
+        ok = collect(&categories, report->peaks[d].categories, report->peaks[d].category_count) &&
+             collect(&roles, detail->roles, detail->roles == NULL ? 0 : detail->role_count) &&
+             (!has_pools || collect_pools_at_peak(work, d, &pools));
+    }
+    bool done = publish(work, &categories, ok, &work->summary->categories_at_peak);
+    done = publish(work, &roles, ok, &work->summary->roles_at_peak) && done;
+    done = publish(work, &pools, ok, &work->summary->pools_at_peak) && done;
+    if (!has_roles)
+        work->summary->roles_at_peak = (struct gm_slices){NULL, 0};
+    if (!has_pools)
+        work->summary->pools_at_peak = (struct gm_slices){NULL, 0};
+    return done;
+}
+
+bool gm_summary_slices(struct gm_summary_work *work)
+{
+    return of_end(work) && (!work->summary->has_trace || of_peak(work));
+}

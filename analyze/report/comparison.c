@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/comparison.h"
+
+const char *gm_level_name(enum gm_level level)
+{
+    static const char *const names[GM_LEVEL_COUNT] = {"requested", "allocated", "active", "reserved"};
+    return names[level];
+}
+
+const char *gm_diff_kind_name(enum gm_diff_kind kind)
+{
+    static const char *const names[GM_DIFF_KINDS] = {"new", "gone", "grown", "shrunk"};
+    return names[kind];
+}
+
+const char *gm_law_name(enum gm_law law)
+{
+    static const char *const names[] = {"none", "constant", "linear", "quadratic", "linear and quadratic"};
+    return names[law];
+}
+
+int64_t gm_diff_delta(uint64_t base, uint64_t after)
+{
+    if (base == GM_REPORT_NONE || after == GM_REPORT_NONE)
+        return 0;
+    uint64_t size = after > base ? after - base : base - after;
+    int64_t clamped = size > INT64_MAX ? INT64_MAX : (int64_t)size;
+    return after > base ? clamped : -clamped;
+}
+
+uint64_t gm_diff_size(int64_t delta)
+{
+    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
+}
+
+void gm_summary_free(struct gm_summary *summary)
+{
+    gm_arena_free(&summary->arena);
+    *summary = (struct gm_summary){0};
+}
+
+void gm_comparison_free(struct gm_comparison *comparison)
+{
+    gm_arena_free(&comparison->arena);
+    *comparison = (struct gm_comparison){0};
+}

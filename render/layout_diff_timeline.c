@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * diff_timeline: allocated and reserved memory of all runs on one axis, with their peaks. Between two runs what one has
+ * more than the other is shaded.
+ */
+#include "analyze/base/size.h"
+#include "render/diff_parts.h"
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/theme.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define PLOT_X 94.0
+#define PLOT_WIDTH 750.0
+enum { PIXELS = 1500, LINE = 3, NOTHING = UINT16_MAX };
+
+struct plot {
+    struct gm_display *d;
+    const struct gm_comparison *c;
+    double top, bottom;
+    struct gm_axis axis;
+    bool is_reserved;
+};
+
+static uint64_t bytes_of(const struct gm_diff_column *column, bool is_reserved)
+{
+    return is_reserved ? column->reserved : column->allocated;
+}
+
+static size_t drawn(const struct gm_comparison *c)
+{
+    return c->run_count < GM_RUNS_DRAWN ? c->run_count : GM_RUNS_DRAWN;
+}
+
+/* The highest of the columns on a pixel. */
+static uint64_t on_pixel(const struct plot *plot, const struct gm_diff_line *line, size_t p)
+{
+    const size_t n = plot->c->timeline.column_count;
+    size_t first = p * n / PIXELS, end = (p + 1) * n / PIXELS;
+    uint64_t most = GM_REPORT_NONE;
+    end = end > first ? end : first + 1;
+    for (size_t i = first; i < end; i++) {
+        const uint64_t bytes = bytes_of(&line->columns[i], plot->is_reserved);
+        if (bytes != GM_REPORT_NONE && (most == GM_REPORT_NONE || bytes > most))
+            most = bytes;
+    }
+    return most;
+}
+
+static double y_of(const struct plot *plot, uint64_t bytes)
+{
+    const double share = (double)bytes / (plot->axis.step * plot->axis.steps);
+    return plot->bottom - (plot->bottom - plot->top) * fmin(share, 1);
+}
+
+/* NOTHING where the run has nothing. */
+static const uint16_t *rows_of(const struct plot *plot, const struct gm_diff_line *line)
+{
+    uint16_t *rows = gm_display_rows(plot->d, PIXELS);
+    for (size_t p = 0; rows != NULL && p < PIXELS; p++) {
+        const uint64_t bytes = on_pixel(plot, line, p);
+        rows[p] = bytes == GM_REPORT_NONE ? (uint16_t)NOTHING : (uint16_t)round(y_of(plot, bytes) * GM_DISPLAY_SCALE);
+    }
+    return rows;
+}
+
+static void area(const struct plot *plot, const uint16_t *top, const uint16_t *bottom, uint32_t color)
+{
+    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(PLOT_X * GM_DISPLAY_SCALE), PIXELS, top, bottom,
+                                                    gm_solid(color), false});
+}
+
+static void draw_line(const struct plot *plot, const uint16_t *rows, uint32_t color)
+{
+    uint16_t *top = gm_display_rows(plot->d, PIXELS), *bottom = gm_display_rows(plot->d, PIXELS);
+    if (top == NULL || bottom == NULL)
+        return;
+    for (size_t p = 0; p < PIXELS; p++) {
+        if (rows[p] == NOTHING)
+            continue; /* top and bottom are 0: nothing is painted */
+        const uint16_t before = p > 0 && rows[p - 1] != NOTHING ? rows[p - 1] : rows[p];
+        top[p] = (uint16_t)((before < rows[p] ? before : rows[p]) - 1);
+        bottom[p] = (uint16_t)((before > rows[p] ? before : rows[p]) + LINE - 1);
+    }
+    area(plot, top, bottom, color);
+}
+
+/* Where the second run is above the first, and where below. */
+static void shade(const struct plot *plot, const uint16_t *base, const uint16_t *after)
+{
+    uint16_t *more[2], *less[2];
+    for (int i = 0; i < 2; i++) {
+        more[i] = gm_display_rows(plot->d, PIXELS);
+        less[i] = gm_display_rows(plot->d, PIXELS);
+        if (more[i] == NULL || less[i] == NULL)
+            return;
+    }
+    for (size_t p = 0; p < PIXELS; p++) {
+        if (base[p] == NOTHING || after[p] == NOTHING)
+            continue;
+        uint16_t **where = after[p] < base[p] ? more : less; /* rows count from the top */
+        where[0][p] = after[p] < base[p] ? after[p] : base[p];
+        where[1][p] = after[p] < base[p] ? base[p] : after[p];
+    }
+    area(plot, more[0], more[1], gm_paler(GM_GREW, 0.78));
+    area(plot, less[0], less[1], gm_paler(GM_SHRANK, 0.78));
+}
+
+static double x_of(const struct gm_comparison *c, double x)
+{
+    const double share = c->timeline.end > 0 ? x / c->timeline.end : 0;
+    return PLOT_X + PLOT_WIDTH * fmin(fmax(share, 0), 1);
+}
+
+static void draw_ticks(const struct plot *plot)
+{
+    const struct gm_diff_timeline *t = &plot->c->timeline;
+    const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
+    const bool has_parts = t->axis != GM_AXIS_SHARE; /* a tick is the middle of a part */
+    for (size_t i = 0; i < t->tick_count; i++) {
+        const double x = x_of(plot->c, t->ticks[i].x);
+        if (has_parts)
+            for (double side = -0.5; side <= 0.5; side++) {
+                const double edge = x_of(plot->c, t->ticks[i].x + side);
+                gm_display_line(plot->d, edge, plot->top, edge, plot->bottom + 5, GM_GRID, false);
+            }
+        else
+            gm_display_line(plot->d, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
+        gm_put(plot->d, x, plot->bottom + 13, 90, style, t->ticks[i].label);
+    }
+    if (t->axis == GM_AXIS_SHARE)
+        return;
+    const double first = x_of(plot->c, t->before), last = x_of(plot->c, t->end - t->after), room = 44;
+    if (first - PLOT_X > room)
+        gm_put(plot->d, (PLOT_X + first) / 2, plot->bottom + 13, first - PLOT_X - 4, style, "before");
+    if (PLOT_X + PLOT_WIDTH - last > room)
+        gm_put(plot->d, (last + PLOT_X + PLOT_WIDTH) / 2, plot->bottom + 13, PLOT_X + PLOT_WIDTH - last - 4, style,
+               "after");
+}
+
+static uint64_t highest(const struct gm_comparison *c, bool is_reserved)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < drawn(c); i++)
+        for (size_t k = 0; c->timeline.lines[i].columns != NULL && k < c->timeline.column_count; k++) {
+            const uint64_t bytes = bytes_of(&c->timeline.lines[i].columns[k], is_reserved);
+            most = bytes != GM_REPORT_NONE && bytes > most ? bytes : most;
+        }
+    return most;
+}
+
+/* A dashed line where each run's peak is. */
+static void draw_peaks(const struct plot *plot)
+{
+    for (size_t i = 0; i < drawn(plot->c); i++) {
+        const struct gm_diff_line *line = &plot->c->timeline.lines[i];
+        if (line->columns == NULL || line->peak_x < 0)
+            continue;
+        const double x = x_of(plot->c, line->peak_x);
+        gm_display_line(plot->d, x, plot->top, x, plot->bottom, gm_run_color(i), true);
+        /* below each other, so that peaks at one place are all seen */
+        gm_display_rect(plot->d, x - 3.5, plot->top + 2 + 9 * (double)i, 7, 7, gm_solid(gm_run_color(i)),
+                        GM_RECT_PLAIN);
+    }
+}
+
+static void draw_plot(struct gm_page *page, const struct gm_comparison *c, bool is_reserved)
+{
+    struct gm_display *d = page->display;
+    const double height = 230;
+    const uint64_t most = highest(c, is_reserved);
+    const uint16_t *rows[GM_RUNS_DRAWN] = {NULL};
+    gm_page_section(page, is_reserved ? "Reserved" : "Allocated",
+                    c->run_count == 2 ? "shaded: red where the new run has more, blue where it has less" : NULL);
+    page->y += 6;
+    if (most == 0) {
+        gm_page_empty(page, "Not known: the traces could not be reconstructed.");
+        return;
+    }
+    const struct plot plot = {d, c, page->y, page->y + height, gm_axis_bytes(most), is_reserved};
+    gm_diff_grid(d, &plot.axis, PLOT_X, PLOT_WIDTH, plot.top, plot.bottom);
+    draw_ticks(&plot);
+    for (size_t i = 0; i < drawn(c); i++)
+        if (c->timeline.lines[i].columns != NULL)
+            rows[i] = rows_of(&plot, &c->timeline.lines[i]);
+    if (c->run_count == 2 && rows[0] != NULL && rows[1] != NULL)
+        shade(&plot, rows[0], rows[1]);
+    if (!is_reserved)
+        draw_peaks(&plot);
+    for (size_t i = drawn(c); i-- > 0;) /* BASE on top */
+        if (rows[i] != NULL)
+            draw_line(&plot, rows[i], gm_run_color(i));
+    page->y = plot.bottom + 40;
+}
+
+/* ", step 3, backward": what lies around an event. */
+static const char *around(struct gm_display *d, const struct gm_summary_device *device, uint64_t event)
+{
+    const char *text = "";
+    const struct gm_summary_span *phase = NULL;
+    for (size_t i = 0; i < device->step_count; i++)
+        if (device->steps[i].first_event <= event && event <= device->steps[i].last_event)
+            text = gm_display_printf(d, ", step %" PRIu64, device->steps[i].number);
+    for (size_t i = 0; i < device->span_count; i++) {
+        const struct gm_summary_span *span = &device->spans[i];
+        if (span->first_event <= event && event <= span->last_event &&
+            (phase == NULL || span->last_event - span->first_event < phase->last_event - phase->first_event))
+            phase = span; /* the innermost is the shortest */
+    }
+    return phase == NULL ? text : gm_display_printf(d, "%s, %s", text, gm_phase_name(phase->phase));
+}
+
+/* A run's colour, name, peak and where that is. */
+static void draw_legend(struct gm_page *page, const struct gm_comparison *c)
+{
+    const double pitch = 21, name_width = 300;
+    struct gm_display *d = page->display;
+    for (size_t i = 0; i < drawn(c); i++) {
+        const struct gm_summary_device *device = c->timeline.lines[i].device;
+        const double middle = page->y + pitch / 2;
+        gm_display_rect(d, GM_PAGE_LEFT, middle - 6, 12, 12, gm_solid(gm_run_color(i)), GM_RECT_SWATCH);
+        gm_put(d, GM_PAGE_LEFT + 20, middle, name_width - 28, gm_style_label,
+               gm_run_label(d, c, i, name_width - 28, GM_TEXT_BODY));
+        page->y += pitch;
+        if (device == NULL) {
+            gm_put(d, GM_PAGE_LEFT + name_width, middle, 400, gm_style_note, "no trace");
+            continue;
+        }
+        char peak[GM_SIZE_TEXT], event[GM_NUMBER_TEXT], events[GM_NUMBER_TEXT];
+        const struct gm_level_peak *at = &device->peaks[GM_LEVEL_ALLOCATED];
+        if (at->bytes == GM_REPORT_NONE)
+            at = &device->peaks[GM_LEVEL_REQUESTED];
+        gm_size_format(peak, at->bytes);
+        const char *where = at->event == GM_REPORT_NONE
+                                ? "before the first event"
+                                : gm_display_printf(d, "at event %s of %s", gm_exact_text(event, at->event),
+                                                    gm_exact_text(events, device->events));
+        if (at->event != GM_REPORT_NONE)
+            where = gm_display_printf(d, "%s%s", where, around(d, device, at->event));
+        gm_put_between(
+            d, GM_PAGE_LEFT + name_width, GM_PAGE_RIGHT, middle, gm_style_note,
+            gm_display_printf(d, "peak %s %s %s",
+                              device->peaks[GM_LEVEL_ALLOCATED].bytes == GM_REPORT_NONE ? "requested" : "allocated",
+                              peak, where));
+    }
+}
+
+void gm_layout_diff_timeline(struct gm_display *display, const struct gm_comparison *c)
+{
+    struct gm_page page = gm_diff_page_begin(display, c, "Timelines compared");
+    draw_plot(&page, c, false);
+    draw_plot(&page, c, true);
+    draw_legend(&page, c);
+    gm_page_note(&page, c->timeline.how);
+    gm_page_note(&page, "Dashed: where each run's peak is. Each pixel shows the highest moment of its events");
+    for (size_t i = 0; i < drawn(c); i++)
+        if (c->runs[i]->device_count > 1) {
+            gm_page_note(&page, "Of runs with several devices, the device with the highest peak is shown");
+            break;
+        }
+    if (c->run_count > GM_RUNS_DRAWN)
+        gm_page_note(&page, gm_display_printf(display, "%zu more runs are not drawn", c->run_count - GM_RUNS_DRAWN));
+    gm_page_end(&page);
+}
