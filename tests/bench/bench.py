@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Speed and memory of gmanalyze as ratios, measured in turns with what it is compared to, in one run; then the speed of
-gmreplay's model, and where its time goes.
+gmreplay's model, and where its time goes; and gmfleet on 64 files.
 
 usage: bench.py [--full] [--rounds N]
 
@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from fleet_bench import show_fleet
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(SOURCE, "build", "bench")
@@ -166,6 +168,7 @@ def main():
         print("no shared snapshots here: the real one and the large ones are left out")
         return
     show("medium_128_training", REAL, options.rounds, scan, True)
+    show_fleet(os.path.dirname(BINARY), os.path.dirname(REAL), min(5, options.rounds))
     shares = build_profile()
     for n, rounds in ((75, min(5, options.rounds)), (750, 3)) if options.full else ((75, min(5, options.rounds)),):
         big = os.path.join(CACHE, f"medium_128_training_x{n}.pickle")

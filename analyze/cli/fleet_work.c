@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/fleet_work.h"
+
+#include "analyze/cli/job.h"
+#include "analyze/cli/operands.h"
+#include "analyze/fleet/record.h"
+#include "analyze/fleet/record_parts.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 256, BAR = 20, BAR_LINE = 79 };
+
+/* ---- one file ------------------------------------------------------------------------------------------------------
+ */
+
+/* The run directory that gmanalyze would make. */
+static void run_each(struct gm_fleet_task *task, const struct gm_fleet_context *context)
+{
+    const struct gm_fleet_cli_options *o = &context->options;
+    const struct gm_analyze_context each = {.options = {.results = o->results,
+                                                        .name = o->name,
+                                                        .categories = o->categories,
+                                                        .device = o->device,
+                                                        .top = 50,
+                                                        .no_charts = o->no_charts,
+                                                        .salvage = o->salvage,
+                                                        .quiet = true,
+                                                        .fail_above = UINT64_MAX,
+                                                        .fail_below_efficiency = -1},
+                                            .terminal = context->terminal,
+                                            .rules = context->rules,
+                                            .fonts = context->fonts,
+                                            .when = context->when,
+                                            .draw_threads = 1};
+    struct gm_job job = {.path = task->file->path, .is_one_of_several = true};
+    gm_operands_name(job.detected, job.path, o->name, true);
+    memcpy(job.name, job.detected, sizeof job.name);
+    gm_job_run(&job, &each);
+    if (job.status == GM_OK && job.run != NULL) {
+        gm_record_add_each(&task->record, gm_run_path(job.run), NULL);
+    } else {
+        struct gm_error err;
+        gm_fail(&err, job.status == GM_OK ? GM_E_INTERNAL : job.status, GM_NO_OFFSET, "--each: %s",
+                job.messages.data == NULL ? gm_status_text(job.status) : job.messages.data);
+        gm_record_add_each(&task->record, NULL, &err);
+    }
+    gm_job_free(&job);
+}
+
+static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context *context)
+{
+    const struct gm_record_options options = {
+        .rules = context->rules, .device = context->options.device, .salvage = context->options.salvage};
+    struct gm_error err = task->file->error;
+    task->status = task->file->status;
+    if (task->status != GM_OK) {
+        gm_record_fail(&task->record, &err);
+        return;
+    }
+    task->has_key = gm_kept_key(task->key, task->file, context->salt);
+    if (task->has_key && context->options.resume && gm_kept_load(&task->record, context->options.results, task->key)) {
+        task->was_kept = true;
+        return;
+    }
+    task->status = gm_record_make(&task->record, task->file->path, &options, &err);
+    if (task->status == GM_OK && context->options.each)
+        run_each(task, context);
+    if (task->status == GM_OK && task->has_key)
+        gm_kept_save(context->options.results, task->key, &task->record);
+}
+
+void gm_fleet_task_run(struct gm_fleet_task *task, const struct gm_fleet_context *context)
+{
+    read_task(task, context);
+    if (task->record.failed) {
+        const struct gm_error err = {.status = GM_E_NOMEM, .offset = GM_NO_OFFSET, .message = "out of memory"};
+        gm_text_free(&task->record);
+        task->record = (struct gm_text){0};
+        gm_record_fail(&task->record, &err);
+        task->status = GM_E_NOMEM;
+    }
+    task->is_done = true;
+}
+
+static uint64_t add_file(uint64_t sum, const char *path)
+{
+    enum { RULES_MOST = 1 << 20 };
+    struct stat st;
+    unsigned char *bytes = malloc(RULES_MOST);
+    FILE *file = bytes != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
+    if (file == NULL) { /* cannot be told again: then nothing of this run is found again */
+        const time_t now[2] = {time(NULL), getpid()};
+        free(bytes);
+        return gm_record_sum(now, sizeof now, sum);
+    }
+    const size_t n = fread(bytes, 1, RULES_MOST, file);
+    fclose(file);
+    sum = gm_record_sum(bytes, n, sum);
+    free(bytes);
+    return sum;
+}
+
+uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *o)
+{
+    static const char version[] = GM_RECORD_MAGIC " " GM_VERSION;
+    const int64_t numbers[] = {o->device, o->salvage, o->each, o->each && o->no_charts, o->categories != NULL};
+    uint64_t sum = gm_record_sum(version, sizeof version, GM_RECORD_SUM_START);
+    sum = gm_record_sum(numbers, sizeof numbers, sum);
+    if (o->each && o->name != NULL)
+        sum = gm_record_sum(o->name, strlen(o->name), sum);
+    return o->categories != NULL ? add_file(sum, o->categories) : sum;
+}
+
+/* ---- their order ---------------------------------------------------------------------------------------------------
+ */
+
+struct sized {
+    uint64_t bytes;
+    size_t task;
+};
+
+static int compare_sizes(const void *left, const void *right)
+{
+    const struct sized *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->task < b->task ? -1 : a->task > b->task;
+}
+
+size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
+{
+    size_t *order = calloc(count + 1, sizeof *order);
+    struct sized *sized = calloc(count + 1, sizeof *sized);
+    if (order == NULL || sized == NULL) {
+        free(order);
+        free(sized);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        sized[i] = (struct sized){tasks[i].file->bytes, i};
+    qsort(sized, count, sizeof *sized, compare_sizes);
+    for (size_t i = 0; i < count; i++)
+        order[i] = sized[i].task;
+    free(sized);
+    return order;
+}
+
+/* ---- progress ------------------------------------------------------------------------------------------------------
+ */
+
+void gm_fleet_progress_start(struct gm_fleet_progress *p)
+{
+    clock_gettime(CLOCK_MONOTONIC, &p->start);
+}
+
+/* "[########            ] 31 of 640 read, 12.3 files/s, 2 min left" */
+void gm_fleet_progress_show(struct gm_fleet_progress *p)
+{
+    struct timespec now;
+    if (p->terminal == NULL || !p->terminal->is_tty || p->total == 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double seconds = (double)(now.tv_sec - p->start.tv_sec) + 1e-9 * (double)(now.tv_nsec - p->start.tv_nsec);
+    if (seconds < 1 || seconds < p->shown + 0.2)
+        return;
+    p->shown = seconds;
+    char text[BAR_LINE + 1], bar[BAR + 1] = "", left[40] = "";
+    const double share = p->bytes > 0 ? (double)p->bytes_done / (double)p->bytes : (double)p->done / (double)p->total;
+    const unsigned tenths = (unsigned)(10 * (double)p->done / seconds + 0.5);
+    memset(bar, ' ', BAR);
+    memset(bar, '#', (size_t)(BAR * (share < 1 ? share : 1)));
+    if (share > 0) {
+        const double rest = seconds * (1 - share) / share;
+        if (rest < 100)
+            snprintf(left, sizeof left, ", %d s left", (int)(rest + 0.5));
+        else
+            snprintf(left, sizeof left, ", %ld min left", (long)(rest / 60 + 0.5));
+    }
+    snprintf(text, sizeof text, "[%s] %zu of %zu read, %u.%u files/s%s", bar, p->done, p->total, tenths / 10,
+             tenths % 10, left);
+    struct gm_text line = {0};
+    gm_text_printf(&line, "\r%-*s", BAR_LINE, text);
+    gm_message_flush(&line);
+    p->has_bar = true;
+}
+
+void gm_fleet_progress_end(struct gm_fleet_progress *p)
+{
+    struct gm_text line = {0};
+    if (!p->has_bar)
+        return;
+    gm_text_printf(&line, "\r%*s\r", BAR_LINE, "");
+    gm_message_flush(&line);
+    p->has_bar = false;
+}
+
+/* ---- all files -----------------------------------------------------------------------------------------------------
+ */
+
+struct work {
+    struct gm_fleet_task *tasks;
+    const size_t *order;
+    size_t count;
+    const struct gm_fleet_context *context;
+    atomic_size_t next;
+    struct gm_fleet_progress progress; /* under lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+static void *work(void *argument)
+{
+    struct work *w = argument;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
+        struct gm_fleet_task *task = &w->tasks[w->order == NULL ? i : w->order[i]];
+        gm_fleet_task_run(task, w->context);
+        pthread_mutex_lock(&w->lock);
+        w->progress.done++;
+        w->progress.bytes_done += task->file->bytes;
+        pthread_cond_signal(&w->changed);
+        pthread_mutex_unlock(&w->lock);
+    }
+    return NULL;
+}
+
+static void watch(struct work *w)
+{
+    struct timespec until;
+    pthread_mutex_lock(&w->lock);
+    while (w->progress.done < w->count) {
+        gm_fleet_progress_show(&w->progress);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += 200000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    }
+    gm_fleet_progress_end(&w->progress);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void gm_fleet_tasks_run(struct gm_fleet_task *tasks, size_t count, const struct gm_fleet_context *context)
+{
+    size_t *order = gm_fleet_order(tasks, count); /* without memory for it: as they are */
+    struct work w = {.tasks = tasks, .order = order, .count = count, .context = context};
+    pthread_t threads[MOST_THREADS];
+    pthread_condattr_t monotonic;
+    size_t started = 0;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    w.progress.terminal = context->options.quiet ? NULL : &context->terminal;
+    w.progress.total = count;
+    for (size_t i = 0; i < count; i++)
+        w.progress.bytes += tasks[i].file->bytes;
+    gm_fleet_progress_start(&w.progress);
+    while (started < MOST_THREADS && started < count && started < (size_t)context->threads &&
+           pthread_create(&threads[started], NULL, work, &w) == 0)
+        started++;
+    if (started == 0)
+        work(&w);
+    else
+        watch(&w);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_cond_destroy(&w.changed);
+    pthread_mutex_destroy(&w.lock);
+    free(order);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gmfleet: a thin main. Options and operands in; files found, records made, the fleet, its run directory, messages and
+ * the exit code out.
+ */
+#include "analyze/cli/gmfleet.h"
+
+#include "analyze/cli/fleet_mpi.h"
+#include "analyze/cli/fleet_outputs.h"
+#include "analyze/cli/fleet_work.h"
+#include "analyze/cli/interrupt.h"
+#include "analyze/cli/options.h"
+#include "analyze/cli/rules_file.h"
+#include "analyze/fleet/fleet.h"
+#include "analyze/fleet/place.h"
+#include "analyze/fleet/record.h"
+#include "analyze/run/names.h"
+#include "analyze/words/fleet.h"
+#include "replay/whatif/gpus.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define AT(field) .offset = offsetof(struct gm_fleet_cli_options, field)
+
+static const struct gm_option option_table[] = {
+    {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
+    {'n', "name", "NAME", "name of the run (default: that of the operand, or fleet)", GM_OPTION_TEXT, AT(name)},
+    {0, "pattern", "PATTERN",
+     "how rank and iteration stand in the paths, as in 'job*/it{iteration}/r{rank}.pickle'; it must match the end of "
+     "a path from a / on",
+     GM_OPTION_TEXT, AT(pattern)},
+    {0, "memory", "SIZE", "a device's memory: how many iterations are left until growth fills it", GM_OPTION_SIZE,
+     AT(memory)},
+    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; a wrong name lists them",
+     GM_OPTION_TEXT, AT(gpu)},
+    {0, "each", NULL, "also the run directory that gmanalyze makes, for each snapshot", GM_OPTION_FLAG, AT(each)},
+    {0, "resume", NULL, "take what an interrupted run with the same --results had finished", GM_OPTION_FLAG,
+     AT(resume)},
+    {0, "json", "FILE", "write fleet.json there too; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
+    {0, "categories", "FILE", "category rules to use instead of the built-in ones", GM_OPTION_TEXT, AT(categories)},
+    {0, "device", "N", "this device of each snapshot only", GM_OPTION_INTEGER, AT(device), .min = 0, .max = 65535},
+    {0, "top", "N", "call sites of each difference in fleet.json (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
+     .max = 1000000},
+    {'j', "jobs", "N", "snapshots in memory at the same time (default: one for each CPU)", GM_OPTION_INTEGER,
+     AT(threads), .min = 1, .max = 256},
+    {0, "no-charts", NULL, "no pictures", GM_OPTION_FLAG, AT(no_charts)},
+    {0, "salvage", NULL, "count what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
+    {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
+    {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},
+    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
+    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+};
+
+static const struct gm_program program = {
+    .name = "gmfleet",
+    .head = "gmfleet: the GPU memory of all ranks and iterations of a PyTorch job on one page\n"
+            "\n"
+            "Examples:\n"
+            "  gmfleet memory_snapshots/               a page in ./results/DATE_TIME_...\n"
+            "  gmfleet --gpu h100-80 snapshots/        how many iterations until it is full\n"
+            "  gmfleet --pattern 'it{iteration}/r{rank}.pickle' run7/\n"
+            "  gmfleet --resume snapshots/             go on after an interruption\n"
+            "  mpirun -n 16 gmfleet snapshots/         by several processes, or machines\n"
+            "\n"
+            "Usage: gmfleet [options] DIR|SNAPSHOT...\n"
+            "  DIR       is searched for snapshots, by content and by suffix\n"
+            "  SNAPSHOT  a memory snapshot: pickle, JSON, _memory_viz.py HTML or .gmtrace,\n"
+            "            also .gz and .zst; - is stdin\n"
+            "\n"
+            "Options:\n",
+    .tail = "      --                  end of options\n"
+            "\n"
+            "Sizes are a number and a unit, all binary: 512MiB, 1.5GiB, 70G.\n"
+            "Rank and iteration are found in paths like iteration_5/rank3_snapshot.pickle.\n"
+            "\n"
+            "Exit codes: 0 done; 2 wrong usage; 3 a snapshot is missing or damaged, or there\n"
+            "is none (the others are on the page all the same); 5 an output could not be\n"
+            "written, or an internal error.\n",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+};
+
+/* ---- messages and the exit code ------------------------------------------------------------------------------------
+ */
+
+struct call {
+    struct gm_fleet_context context;
+    struct gm_fleet_mpi *mpi; /* NULL: one process */
+    bool is_helper;           /* not the process that talks */
+    int exit_code;
+};
+
+static void raise_code(struct call *call, enum gm_status status)
+{
+    const int code = gm_status_exit_code(status);
+    if (code > call->exit_code)
+        call->exit_code = code;
+}
+
+static void fail(struct call *call, const char *subject, const struct gm_error *err)
+{
+    struct gm_text message = {0};
+    gm_message_add_error(&message, &call->context.terminal, subject, err);
+    if (!call->is_helper || err->status == GM_E_INTERNAL) /* else process 0 says the same */
+        gm_message_flush(&message);
+    gm_text_free(&message);
+    raise_code(call, err->status);
+}
+
+static void tell(struct call *call, enum gm_message kind, const char *subject, const char *text)
+{
+    struct gm_text message = {0};
+    gm_message_add(&message, &call->context.terminal, kind, subject, "%s", text);
+    gm_message_flush(&message);
+}
+
+static void print(struct call *call, struct gm_text *text)
+{
+    struct gm_error err;
+    enum gm_status status = GM_OK;
+    if (text->failed)
+        status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    else if (text->length > 0)
+        status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
+    if (status != GM_OK)
+        fail(call, NULL, &err);
+    gm_text_free(text);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void tell_time(struct call *call, const char *what, double *since)
+{
+    const double then = *since;
+    *since = seconds();
+    if (!call->context.options.verbose)
+        return;
+    struct gm_text message = {0};
+    gm_message_add(&message, &call->context.terminal, GM_MESSAGE_NOTE, NULL, "%s %.3f ms", what, 1e3 * (*since - then));
+    gm_message_flush(&message);
+}
+
+/* ---- the command line ----------------------------------------------------------------------------------------------
+ */
+
+static enum gm_status check_options(const struct gm_fleet_cli_options *o, char **operands, size_t count,
+                                    struct gm_error *err)
+{
+    size_t from_stdin = 0;
+    struct stat json, input;
+    if (count == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no DIR and no SNAPSHOT given");
+    if (o->results[0] == '\0')
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
+    if (o->memory != UINT64_MAX && o->gpu != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
+    for (size_t i = 0; i < count; i++)
+        from_stdin += strcmp(operands[i], "-") == 0;
+    if (from_stdin > 1 || (from_stdin > 0 && o->each))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "standard input (-) can be read only once");
+    if (o->pattern != NULL && gm_place_check_pattern(o->pattern, err) != GM_OK)
+        return err->status;
+    for (size_t i = 0; o->json != NULL && strcmp(o->json, "-") != 0 && i < count; i++)
+        if (stat(o->json, &json) == 0 && stat(operands[i], &input) == 0 && input.st_dev == json.st_dev &&
+            input.st_ino == json.st_ino)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", operands[i]);
+    return GM_OK;
+}
+
+static enum gm_status find_capacity(const struct gm_fleet_cli_options *o, struct gm_fleet_options *options,
+                                    struct gm_error *err)
+{
+    options->capacity = o->memory == UINT64_MAX ? GM_REPORT_NONE : o->memory;
+    if (o->gpu == NULL)
+        return GM_OK;
+    const struct gm_gpu *gpu = gm_gpu_find(o->gpu);
+    struct gm_text names = {0};
+    if (gpu != NULL) {
+        options->capacity = gm_gpu_usable(gpu);
+        options->capacity_name = gpu->title;
+        return GM_OK;
+    }
+    for (size_t i = 0; i < gm_gpu_count(); i++)
+        gm_text_printf(&names, " %s", gm_gpu_at(i)->name);
+    gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: no card called %s; there are%s", o->gpu,
+            names.data == NULL ? "" : names.data);
+    gm_text_free(&names);
+    return GM_E_USAGE;
+}
+
+/* That of the only operand; "fleet" for several, and for one without a name. */
+static void name_run(char out[GM_NAME_SIZE], const struct gm_fleet_cli_options *o, char **operands, size_t count)
+{
+    const char *name = o->name;
+    char *copy = NULL;
+    struct stat st;
+    if (name == NULL && count == 1 && stat(operands[0], &st) == 0 && S_ISDIR(st.st_mode) &&
+        (copy = strdup(operands[0])) != NULL) {
+        for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+            copy[n - 1] = '\0';
+        const char *slash = strrchr(copy, '/');
+        name = slash == NULL ? copy : slash + 1;
+    }
+    if (name == NULL || name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        name = "fleet";
+    gm_name_clean(out, name);
+    free(copy);
+}
+
+/* ---- from files to records -----------------------------------------------------------------------------------------
+ */
+
+/* Files without a suffix that only looked like snapshots are forgotten; the others that failed are told. */
+static size_t keep_tasks(struct call *call, struct gm_fleet_task *tasks, size_t count)
+{
+    size_t kept = 0, resumed = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gm_fleet_task *task = &tasks[i];
+        if (task->status != GM_OK && !task->file->is_said) {
+            gm_text_free(&task->record);
+            continue;
+        }
+        resumed += task->was_kept;
+        tasks[kept++] = *task;
+    }
+    if (resumed > 0 && !call->context.options.quiet) {
+        struct gm_text message = {0};
+        gm_message_add(&message, &call->context.terminal, GM_MESSAGE_NOTE, NULL,
+                       "%zu of %zu snapshots were finished before", resumed, kept);
+        gm_message_flush(&message);
+    }
+    return kept;
+}
+
+static void tell_failures(struct call *call, const struct gm_fleet *fleet)
+{
+    for (size_t i = 0; i < fleet->item_count; i++) {
+        const struct gm_fleet_item *item = &fleet->items[i];
+        if (item->status != GM_OK) {
+            tell(call, GM_MESSAGE_ERROR, item->path, item->error == NULL ? "" : item->error);
+            raise_code(call, item->status);
+        } else if (item->each_status != GM_OK) {
+            tell(call, GM_MESSAGE_ERROR, item->path, item->each_error);
+            raise_code(call, item->each_status);
+        }
+        if (item->is_salvaged && !call->context.options.quiet)
+            tell(call, GM_MESSAGE_WARNING, item->path, "warning: damaged, only a part of it counts");
+    }
+    if (fleet->missing_rank_count > 0 && !call->context.options.quiet) {
+        struct gm_text message = {0};
+        gm_message_add(&message, &call->context.terminal, GM_MESSAGE_WARNING, NULL,
+                       "warning: no snapshot of %zu rank%s below the largest one: see fleet_report.txt",
+                       fleet->missing_rank_count, fleet->missing_rank_count == 1 ? "" : "s");
+        gm_message_flush(&message);
+    }
+}
+
+static void forget_kept(const struct call *call, const struct gm_fleet_task *tasks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tasks[i].has_key)
+            gm_kept_forget(call->context.options.results, tasks[i].key);
+    gm_kept_finish(call->context.options.results);
+}
+
+/* ---- from records to the page --------------------------------------------------------------------------------------
+ */
+
+static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, const struct gm_fleet_task *tasks,
+                                 size_t count, const struct gm_fleet_options *options, const char *name,
+                                 struct gm_error *err)
+{
+    struct gm_fleet_part *parts = calloc(count + 1, sizeof *parts);
+    struct tm local;
+    char stamp[32] = "";
+    if (parts == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        parts[i] = (struct gm_fleet_part){tasks[i].file->path, tasks[i].record.data, tasks[i].record.length};
+    enum gm_status status = gm_fleet_make(fleet, parts, count, options, err);
+    free(parts);
+    if (status != GM_OK)
+        return status;
+    if (localtime_r(&call->context.when, &local) != NULL)
+        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    fleet->run_name = gm_arena_copy(&fleet->arena, name, strlen(name));
+    fleet->timestamp = gm_arena_copy(&fleet->arena, stamp, strlen(stamp));
+    return fleet->run_name != NULL && fleet->timestamp != NULL
+               ? GM_OK
+               : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+static void say(struct call *call, const struct gm_fleet *fleet, const struct gm_run *run, struct gm_text *json)
+{
+    const struct gm_fleet_cli_options *o = &call->context.options;
+    const bool json_on_stdout = o->json != NULL && strcmp(o->json, "-") == 0;
+    struct gm_error err;
+    if (json_on_stdout)
+        print(call, json);
+    else if (o->json != NULL && gm_write_file(o->json, json->data, json->length, &err) != GM_OK)
+        fail(call, NULL, &err);
+    if (!o->quiet && !json_on_stdout) {
+        struct gm_text summary = {0};
+        gm_words_fleet_summary(&summary, fleet, gm_run_path(run));
+        print(call, &summary);
+    }
+}
+
+static enum gm_status publish(struct call *call, const struct gm_fleet_task *tasks, size_t count,
+                              const struct gm_fleet_options *options, const char *name, double *clock,
+                              struct gm_error *err)
+{
+    struct gm_fleet fleet = {0};
+    struct gm_run *run = NULL;
+    struct gm_text json = {0};
+    bool was_left_alone = false;
+    enum gm_status status = make_fleet(&fleet, call, tasks, count, options, name, err);
+    tell_time(call, "compare", clock);
+    if (status == GM_OK)
+        tell_failures(call, &fleet);
+    if (status == GM_OK)
+        status = gm_fleet_outputs_write(&run, &json, &was_left_alone, &call->context, &fleet, name, err);
+    tell_time(call, "draw+write", clock);
+    if (status == GM_OK && was_left_alone && !call->context.options.quiet)
+        tell(call, GM_MESSAGE_WARNING, call->context.options.results,
+             "warning: 'latest' there is no symbolic link; left as it is");
+    if (status == GM_OK)
+        say(call, &fleet, run, &json);
+    gm_text_free(&json);
+    gm_run_free(run);
+    gm_fleet_free(&fleet);
+    return status;
+}
+
+/* ---- the whole -----------------------------------------------------------------------------------------------------
+ */
+
+static int cpu_count(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
+}
+
+static enum gm_status do_all(struct call *call, const struct gm_found_files *files,
+                             const struct gm_fleet_options *options, const char *name, double *clock,
+                             struct gm_error *err)
+{
+    struct gm_fleet_task *tasks = calloc(files->n + 1, sizeof *tasks);
+    if (tasks == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < files->n; i++)
+        tasks[i].file = &files->v[i];
+    enum gm_status status = GM_OK;
+    if (call->mpi != NULL)
+        status = gm_fleet_mpi_run(call->mpi, tasks, files->n, &call->context, err);
+    else
+        gm_fleet_tasks_run(tasks, files->n, &call->context);
+    tell_time(call, "read+analyse", clock);
+    const size_t count = status == GM_OK ? keep_tasks(call, tasks, files->n) : 0;
+    if (status == GM_OK && count == 0)
+        status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot found");
+    else if (status == GM_OK)
+        status = publish(call, tasks, count, options, name, clock, err);
+    if (status == GM_OK)
+        forget_kept(call, tasks, count);
+    for (size_t i = 0; i < count; i++)
+        gm_text_free(&tasks[i].record);
+    free(tasks);
+    return status;
+}
+
+static enum gm_status run(struct call *call, char **operands, size_t count, struct gm_error *err)
+{
+    struct gm_fleet_context *context = &call->context;
+    const struct gm_fleet_cli_options *o = &context->options;
+    struct gm_fleet_options options = {.pattern = o->pattern, .top = (size_t)o->top};
+    struct gm_found_files files = {0};
+    char name[GM_NAME_SIZE];
+    double clock = seconds();
+    context->when = time(NULL);
+    enum gm_status status = find_capacity(o, &options, err);
+    if (status == GM_OK)
+        status = gm_rules_load(&context->rules, o->categories, err);
+    if (status == GM_OK)
+        status = gm_fleet_mpi_start(&call->mpi, err);
+    if (status != GM_OK)
+        return status;
+    context->threads = o->threads > 0 ? (int)o->threads : call->mpi != NULL ? 1 : cpu_count();
+    context->salt = gm_fleet_salt(o);
+    if (!o->no_charts && (!call->is_helper || o->each) &&
+        (context->fonts = gm_fonts_start(context->threads > 1)) == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (gm_fleet_mpi_rank(call->mpi) > 0)
+        return gm_fleet_mpi_help(call->mpi, context, err);
+    name_run(name, o, operands, count);
+    status = gm_find_files(&files, operands, count, o->results, err);
+    tell_time(call, "find", &clock);
+    if (status == GM_OK)
+        status = do_all(call, &files, &options, name, &clock, err);
+    gm_found_files_free(&files);
+    return status;
+}
+
+static void print_page(struct call *call, enum gm_parsed page)
+{
+    struct gm_text text = {0};
+    if (call->is_helper)
+        return;
+    if (page == GM_PARSED_HELP)
+        gm_options_help(&program, &text);
+    else
+        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
+    print(call, &text);
+}
+
+int main(int argc, char **argv)
+{
+    struct call call = {.context = {.options = {.results = "results", .device = -1, .top = 50, .memory = UINT64_MAX},
+                                    .terminal = gm_terminal_open(program.name)},
+                        .is_helper = gm_fleet_mpi_is_helper()};
+    struct gm_error err;
+    enum gm_parsed page = GM_PARSED_RUN;
+    int operands = 0;
+    gm_interrupt_install();
+    enum gm_status status = gm_options_parse(&program, argc, argv, &call.context.options, &operands, &page, &err);
+    if (status == GM_OK && page == GM_PARSED_RUN)
+        status = check_options(&call.context.options, argv, (size_t)operands, &err);
+    if (status != GM_OK) {
+        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
+        fail(&call, NULL, &err);
+    } else if (page != GM_PARSED_RUN) {
+        print_page(&call, page);
+    } else if (run(&call, argv, (size_t)operands, &err) != GM_OK) {
+        fail(&call, NULL, &err);
+        if (call.is_helper || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
+            gm_fleet_mpi_give_up(call.mpi, call.exit_code);
+    }
+    gm_fleet_mpi_stop(call.mpi);
+    gm_category_rules_free(call.context.rules);
+    gm_fonts_free(call.context.fonts);
+    if (call.is_helper && call.mpi == NULL)
+        return 0; /* process 0 fails alike, and its exit code counts */
+    if (close(STDOUT_FILENO) != 0 && call.exit_code == 0)
+        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
+    return call.exit_code;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Items in order, their rows and columns, the columns' numbers; then the passes.
+ */
+#include "analyze/fleet/fleet.h"
+
+#include "analyze/base/utf8.h"
+#include "analyze/fleet/place.h"
+#include "analyze/fleet/record.h"
+#include "analyze/fleet/work.h"
+#include "analyze/run/names.h"
+#include "analyze/state/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MISSING_MOST = 1 << 16 };
+
+struct placed {
+    const struct gm_fleet_part *part;
+    struct gm_place_found place;
+    char name[GM_NAME_SIZE];   /* of its run */
+    char series[GM_NAME_SIZE]; /* without a rank: what its row is called */
+};
+
+/* Numbers ascending, "none" last. */
+static int compare_numbers(int64_t a, int64_t b)
+{
+    if (a < 0 || b < 0)
+        return (a < 0) - (b < 0);
+    return a == b ? 0 : a < b ? -1 : 1;
+}
+
+/* Snapshots without a rank: those with an iteration belong together if their files' names differ in numbers only; the
+ * others are each on their own. */
+static int compare_series(const struct placed *a, const struct placed *b)
+{
+    const int order = strcmp(a->series, b->series);
+    if (order != 0)
+        return order;
+    if (a->place.iteration >= 0 && b->place.iteration >= 0)
+        return 0;
+    if (a->place.iteration >= 0 || b->place.iteration >= 0)
+        return compare_numbers(a->place.iteration, b->place.iteration);
+    return strcmp(a->part->path, b->part->path);
+}
+
+static bool is_same_row(const struct placed *a, const struct placed *b)
+{
+    return a->place.rank == b->place.rank && (a->place.rank >= 0 || compare_series(a, b) == 0);
+}
+
+/* The file's name; with an iteration, '#' for each number in it. */
+static void name_series(struct placed *placed)
+{
+    const char *slash = strrchr(placed->part->path, '/'), *file = slash == NULL ? placed->part->path : slash + 1;
+    char text[GM_NAME_SIZE];
+    size_t n = 0;
+    for (size_t i = 0; file[i] != '\0' && n + 1 < sizeof text; i++) {
+        const bool is_digit = file[i] >= '0' && file[i] <= '9';
+        if (is_digit && placed->place.iteration >= 0 && n > 0 && text[n - 1] == '#')
+            continue;
+        text[n++] = is_digit && placed->place.iteration >= 0 ? '#' : file[i];
+    }
+    gm_utf8_clean_line(placed->series, sizeof placed->series, text, n);
+}
+
+static int compare_placed(const void *left, const void *right)
+{
+    const struct placed *a = left, *b = right;
+    int order = compare_numbers(a->place.rank, b->place.rank);
+    if (order == 0 && a->place.rank < 0)
+        order = compare_series(a, b);
+    if (order == 0)
+        order = compare_numbers(a->place.iteration, b->place.iteration);
+    return order != 0 ? order : strcmp(a->part->path, b->part->path);
+}
+
+static int compare_columns(const void *left, const void *right)
+{
+    const struct gm_fleet_column *a = left, *b = right;
+    return compare_numbers(a->iteration, b->iteration);
+}
+
+/* ---- rows, columns, items ------------------------------------------------------------------------------------------
+ */
+
+static bool make_columns(struct gm_fleet *f, const struct placed *placed)
+{
+    struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, f->item_count, sizeof *columns);
+    size_t n = 0;
+    if (columns == NULL)
+        return false;
+    for (size_t i = 0; i < f->item_count; i++)
+        columns[i].iteration = placed[i].place.iteration;
+    qsort(columns, f->item_count, sizeof *columns, compare_columns);
+    for (size_t i = 0; i < f->item_count; i++)
+        if (n == 0 || columns[n - 1].iteration != columns[i].iteration)
+            columns[n++] = columns[i];
+    f->columns = columns;
+    f->column_count = n;
+    return true;
+}
+
+static size_t column_of(const struct gm_fleet *f, int64_t iteration)
+{
+    size_t low = 0, high = f->column_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_numbers(f->columns[middle].iteration, iteration) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool make_row(struct gm_fleet *f, struct gm_fleet_row *row, const struct placed *placed)
+{
+    row->rank = placed->place.rank;
+    row->label = row->rank >= 0 ? gm_arena_printf(&f->arena, "rank %lld", (long long)row->rank)
+                                : gm_arena_copy(&f->arena, placed->series, strlen(placed->series));
+    return row->label != NULL;
+}
+
+static bool make_item(struct gm_fleet_work *w, size_t i, const struct placed *placed, struct gm_record_sites *sites)
+{
+    struct gm_fleet *f = w->fleet;
+    struct gm_fleet_item *item = &w->items[i];
+    if (!gm_record_read(item, &f->arena, sites, placed->part->record, placed->part->record_length))
+        return false;
+    item->path = gm_clean_copy(&f->arena, placed->part->path);
+    item->name = gm_arena_copy(&f->arena, placed->name, strlen(placed->name));
+    item->rank = placed->place.rank;
+    item->iteration = placed->place.iteration;
+    item->column = column_of(f, item->iteration);
+    f->read_count += item->status == GM_OK;
+    return item->path != NULL && item->name != NULL;
+}
+
+static bool make_items(struct gm_fleet_work *w, const struct placed *placed)
+{
+    struct gm_fleet *f = w->fleet;
+    struct gm_record_sites sites = {0};
+    struct gm_fleet_row *rows = gm_arena_calloc(&f->arena, f->item_count, sizeof *rows);
+    w->items = gm_arena_calloc(&f->arena, f->item_count, sizeof *w->items);
+    bool ok = rows != NULL && w->items != NULL && make_columns(f, placed);
+    for (size_t i = 0; ok && i < f->item_count; i++) {
+        if (i == 0 || !is_same_row(&placed[i], &placed[i - 1]))
+            ok = make_row(f, &rows[f->row_count++], &placed[i]);
+        w->items[i].row = f->row_count - 1;
+        ok = ok && make_item(w, i, &placed[i], &sites);
+        if (i > 0 && w->items[i].row == w->items[i - 1].row && w->items[i].column == w->items[i - 1].column)
+            f->duplicates++;
+    }
+    struct gm_fleet_site *own = ok ? gm_arena_calloc(&f->arena, sites.v.n, sizeof *own) : NULL;
+    if (own != NULL && sites.v.n > 0)
+        memcpy(own, sites.v.v, sites.v.n * sizeof *own);
+    f->items = w->items;
+    f->rows = rows;
+    f->sites = own;
+    f->site_count = own == NULL ? 0 : sites.v.n;
+    gm_record_sites_free(&sites);
+    return own != NULL;
+}
+
+/* ---- the numbers of a column ---------------------------------------------------------------------------------------
+ */
+
+struct value {
+    uint64_t bytes;
+    size_t item;
+};
+
+static int compare_values(const void *left, const void *right)
+{
+    const struct value *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    return a->item == b->item ? 0 : a->item > b->item ? -1 : 1; /* of equals the first item is the last one here */
+}
+
+static struct gm_fleet_spread spread_of(struct value *v, size_t n)
+{
+    struct gm_fleet_spread spread = {.most_item = SIZE_MAX};
+    if (n == 0)
+        return spread;
+    qsort(v, n, sizeof *v, compare_values);
+    spread.least = v[0].bytes;
+    spread.median = v[(n - 1) / 2].bytes;
+    spread.most = v[n - 1].bytes;
+    spread.most_item = v[n - 1].item;
+    for (size_t i = 0; i < n; i++)
+        spread.mean += (double)v[i].bytes / (double)n;
+    return spread;
+}
+
+/* The items of each column, side by side: `order` sorted by column, then item. */
+static bool by_column(const struct gm_fleet *f, size_t **order, size_t **starts)
+{
+    *order = calloc(f->item_count + 1, sizeof **order);
+    *starts = calloc(f->column_count + 2, sizeof **starts);
+    if (*order == NULL || *starts == NULL)
+        return false;
+    for (size_t i = 0; i < f->item_count; i++)
+        (*starts)[f->items[i].column + 2]++;
+    for (size_t c = 2; c < f->column_count + 2; c++)
+        (*starts)[c] += (*starts)[c - 1];
+    for (size_t i = 0; i < f->item_count; i++)
+        (*order)[(*starts)[f->items[i].column + 1]++] = i;
+    return true;
+}
+
+/* The item of each row that was read. */
+static size_t peers_of(const struct gm_fleet *f, const size_t *order, size_t n, size_t *peers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_fleet_item *item = &f->items[order[i]];
+        if (item->status == GM_OK && gm_fleet_find(f, item->row, item->column) == order[i])
+            peers[count++] = order[i];
+    }
+    return count;
+}
+
+static void fill_column(const struct gm_fleet *f, struct gm_fleet_column *column, const size_t *order, size_t n,
+                        size_t *peers, struct value *values)
+{
+    size_t rows = 0;
+    const size_t count = peers_of(f, order, n, peers);
+    for (size_t i = 0; i < n; i++) {
+        column->items++;
+        column->failed += f->items[order[i]].status != GM_OK;
+        rows += i == 0 || f->items[order[i]].row != f->items[order[i - 1]].row;
+    }
+    column->missing = f->row_count - rows;
+    for (size_t i = 0; i < count; i++)
+        values[i] = (struct value){gm_fleet_reserved(&f->items[peers[i]]), peers[i]};
+    column->reserved = spread_of(values, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (struct value){gm_fleet_allocated(&f->items[peers[i]]), peers[i]};
+    column->allocated = spread_of(values, count);
+}
+
+static bool fill_columns(struct gm_fleet_work *w)
+{
+    struct gm_fleet *f = w->fleet;
+    struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, f->column_count, sizeof *columns);
+    struct value *values = calloc(f->item_count + 1, sizeof *values);
+    size_t *order = NULL, *starts = NULL, most = 0;
+    bool ok = columns != NULL && values != NULL && by_column(f, &order, &starts);
+    w->peers = calloc(f->item_count + 1, sizeof *w->peers);
+    ok = ok && w->peers != NULL;
+    for (size_t c = 0; ok && c < f->column_count; c++) {
+        const size_t *own = &order[starts[c]];
+        columns[c].iteration = f->columns[c].iteration;
+        fill_column(f, &columns[c], own, starts[c + 1] - starts[c], w->peers, values);
+        const size_t read = columns[c].items - columns[c].failed;
+        if (read > most || (read > 0 && read == most && columns[c].iteration != GM_FLEET_NONE)) {
+            most = read;
+            f->reference = c;
+        }
+    }
+    if (ok) {
+        const size_t c = f->reference;
+        f->columns = columns;
+        w->peer_count = peers_of(f, &order[starts[c]], starts[c + 1] - starts[c], w->peers);
+    }
+    free(values);
+    free(order);
+    free(starts);
+    return ok;
+}
+
+/* ---- ranks without a snapshot, and those without memory ------------------------------------------------------------
+ */
+
+static bool find_missing(struct gm_fleet *f)
+{
+    int64_t most = -1;
+    size_t ranks = 0;
+    for (size_t r = 0; r < f->row_count; r++)
+        if (f->rows[r].rank >= 0) {
+            most = f->rows[r].rank;
+            ranks++;
+        }
+    /* a number far beyond what was found is none that ranks were counted with */
+    if (most < 0 || most >= MISSING_MOST || (size_t)most + 1 > 4 * ranks + 64)
+        return true;
+    int64_t *missing = gm_arena_calloc(&f->arena, (size_t)most + 1, sizeof *missing);
+    if (missing == NULL)
+        return false;
+    size_t row = 0;
+    for (int64_t rank = 0; rank <= most; rank++) {
+        if (f->rows[row].rank == rank)
+            row++;
+        else
+            missing[f->missing_rank_count++] = rank;
+    }
+    f->missing_ranks = missing;
+    return true;
+}
+
+/* By time, those without one last; then by iteration and row. */
+static int compare_ooms(const void *left, const void *right)
+{
+    const struct gm_fleet_item *a = *(const struct gm_fleet_item *const *)left,
+                               *b = *(const struct gm_fleet_item *const *)right;
+    if (a->oom.time_us != b->oom.time_us)
+        return a->oom.time_us < b->oom.time_us ? -1 : 1;
+    const int order = compare_numbers(a->iteration, b->iteration);
+    return order != 0 ? order : a == b ? 0 : a < b ? -1 : 1; /* of one array, by row */
+}
+
+static bool find_ooms(struct gm_fleet *f)
+{
+    const struct gm_fleet_item **found = calloc(f->item_count + 1, sizeof *found);
+    size_t *ooms = gm_arena_calloc(&f->arena, f->item_count, sizeof *ooms), n = 0;
+    const bool ok = found != NULL && ooms != NULL;
+    for (size_t i = 0; ok && i < f->item_count; i++)
+        if (f->items[i].status == GM_OK && f->items[i].ooms > 0)
+            found[n++] = &f->items[i];
+    if (ok && n > 1)
+        qsort(found, n, sizeof *found, compare_ooms);
+    for (size_t i = 0; ok && i < n; i++)
+        ooms[i] = (size_t)(found[i] - f->items);
+    f->ooms = ooms;
+    f->oom_count = ok ? n : 0;
+    free(found);
+    return ok;
+}
+
+static bool make(struct gm_fleet_work *w, const struct gm_fleet_part *parts, size_t count)
+{
+    struct gm_fleet *f = w->fleet;
+    struct placed *placed = calloc(count + 1, sizeof *placed);
+    bool ok = placed != NULL;
+    f->item_count = ok ? count : 0;
+    for (size_t i = 0; ok && i < count; i++) {
+        placed[i].part = &parts[i];
+        placed[i].place = w->options->pattern != NULL ? gm_place_match(w->options->pattern, parts[i].path)
+                                                      : gm_place_detect(parts[i].path);
+        gm_name_detect(placed[i].name, parts[i].path);
+        name_series(&placed[i]);
+    }
+    if (ok && count > 1)
+        qsort(placed, count, sizeof *placed, compare_placed);
+    ok = ok && make_items(w, placed) && fill_columns(w) && find_missing(f) && find_ooms(f);
+    free(placed);
+    return ok;
+}
+
+enum gm_status gm_fleet_make(struct gm_fleet *fleet, const struct gm_fleet_part *parts, size_t count,
+                             const struct gm_fleet_options *options, struct gm_error *err)
+{
+    *fleet = (struct gm_fleet){.typical = SIZE_MAX, .capacity = options->capacity};
+    struct gm_fleet_work w = {.fleet = fleet, .options = options};
+    bool ok = make(&w, parts, count);
+    if (ok && options->capacity_name != NULL)
+        ok = (fleet->capacity_name = gm_clean_copy(&fleet->arena, options->capacity_name)) != NULL;
+    ok = ok && gm_fleet_find_odds(&w) && gm_fleet_find_groups(&w) && gm_fleet_find_growth(&w);
+    free(w.peers);
+    if (ok)
+        return GM_OK;
+    gm_fleet_free(fleet);
+    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}

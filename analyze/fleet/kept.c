@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/fleet/kept.h"
+
+#include "analyze/fleet/record.h"
+#include "analyze/fleet/record_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SAMPLE = 16384, SAMPLES = 16, MOST = 64 << 20 };
+
+/* Reads up to `size` bytes at `offset`. */
+static size_t read_at(int fd, void *out, size_t size, uint64_t offset)
+{
+    size_t got = 0;
+    while (got < size) {
+        const ssize_t n = pread(fd, (char *)out + got, size - got, (off_t)(offset + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    return got;
+}
+
+static uint64_t mix(uint64_t sum, uint64_t value)
+{
+    return gm_record_sum(&value, sizeof value, sum);
+}
+
+bool gm_kept_key(char key[GM_KEPT_KEY], const struct gm_found_file *file, uint64_t salt)
+{
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    unsigned char *sample = malloc(SAMPLE);
+    uint64_t sums[2] = {mix(GM_RECORD_SUM_START, salt), mix(~GM_RECORD_SUM_START, salt)};
+    const bool ok = fd >= 0 && sample != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (ok) {
+        const uint64_t size = (uint64_t)st.st_size, gap = size > SAMPLE ? (size - SAMPLE) / (SAMPLES - 1) : 0;
+        for (int i = 0; i < SAMPLES && (i == 0 || gap > 0); i++) {
+            const size_t n = read_at(fd, sample, SAMPLE, gap * (uint64_t)i);
+            sums[0] = gm_record_sum(sample, n, sums[0]);
+            sums[1] = gm_record_sum(sample, n, sums[1]);
+        }
+        for (int i = 0; i < 2; i++)
+            sums[i] = mix(mix(mix(sums[i], size), (uint64_t)st.st_mtim.tv_sec), (uint64_t)st.st_mtim.tv_nsec);
+        snprintf(key, GM_KEPT_KEY, "%016llx%016llx", (unsigned long long)sums[0], (unsigned long long)sums[1]);
+    }
+    free(sample);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* NULL: no memory. */
+static char *path_of(const char *results, const char *key, const char *suffix)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s%s%s%s", results, GM_KEPT_FOLDER, key[0] == '\0' ? "" : "/", key, suffix) < 0)
+        return NULL;
+    return path;
+}
+
+bool gm_kept_load(struct gm_text *record, const char *results, const char *key)
+{
+    char *path = path_of(results, key, "");
+    const int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    enum gm_status status;
+    bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= MOST;
+    char *bytes = ok ? malloc((size_t)st.st_size) : NULL;
+    ok = bytes != NULL && read_at(fd, bytes, (size_t)st.st_size, 0) == (size_t)st.st_size &&
+         gm_record_check(bytes, (size_t)st.st_size, &status) && status == GM_OK;
+    if (ok)
+        gm_text_add_bytes(record, bytes, (size_t)st.st_size);
+    free(bytes);
+    free(path);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static bool write_whole(int fd, const struct gm_text *record)
+{
+    size_t done = 0;
+    while (done < record->length) {
+        const ssize_t n = write(fd, record->data + done, record->length - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+/* Makes the directory and its parents. */
+static void make_directories(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0777);
+        *slash = '/';
+    }
+    (void)mkdir(path, 0777);
+}
+
+void gm_kept_save(const char *results, const char *key, const struct gm_text *record)
+{
+    char *folder = path_of(results, "", ""), *path = path_of(results, key, ""), *part = path_of(results, key, ".part");
+    if (folder != NULL && path != NULL && part != NULL && !record->failed) {
+        make_directories(folder);
+        /* if the part is there, someone writes the same record just now, or was killed doing so */
+        const int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        bool ok = fd >= 0 && write_whole(fd, record);
+        ok = fd >= 0 && close(fd) == 0 && ok;
+        if (fd >= 0 && (!ok || rename(part, path) != 0))
+            unlink(part);
+    }
+    free(folder);
+    free(path);
+    free(part);
+}
+
+void gm_kept_forget(const char *results, const char *key)
+{
+    static const char *const suffixes[] = {"", ".part"};
+    for (int i = 0; i < 2; i++) {
+        char *path = path_of(results, key, suffixes[i]);
+        if (path != NULL)
+            unlink(path);
+        free(path);
+    }
+}
+
+void gm_kept_finish(const char *results)
+{
+    char *folder = path_of(results, "", "");
+    if (folder != NULL)
+        rmdir(folder); /* fails as long as anything of another run is in it */
+    free(folder);
+}

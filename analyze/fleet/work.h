@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The passes over a fleet. Private to analyze/fleet.
+ */
+#ifndef GM_FLEET_WORK_H
+#define GM_FLEET_WORK_H
+
+#include "analyze/fleet/fleet.h"
+
+/* Limits of what is kept for the page. */
+enum { GM_FLEET_ODDS = 200, GM_FLEET_GROUPS = 32 };
+/* Alike: the call sites of two ranks differ by at most this part of the larger of the two. */
+#define GM_FLEET_ALIKE 0.05
+
+struct gm_fleet_work {
+    struct gm_fleet *fleet;
+    struct gm_fleet_item *items; /* the fleet's, while they are filled */
+    const struct gm_fleet_options *options;
+    size_t *peers; /* items of the reference column that were read, one for each row */
+    size_t peer_count;
+};
+
+enum gm_fleet_measure { GM_FLEET_HELD, GM_FLEET_END };
+uint64_t gm_fleet_measure(const struct gm_fleet_item *item, enum gm_fleet_measure measure);
+
+/* By how much each call site differs from item `from` to item `to`; each returns false if there is no memory. */
+bool gm_fleet_compare(struct gm_fleet_work *w, struct gm_fleet_changes *out, size_t from, size_t to,
+                      enum gm_fleet_measure measure, size_t top);
+/* The same summed over pairs. */
+bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out, const size_t *from, const size_t *to,
+                          size_t pairs, enum gm_fleet_measure measure, size_t top);
+/* Sum over call sites of the absolute differences of held bytes. */
+uint64_t gm_fleet_distance(const struct gm_fleet_item *a, const struct gm_fleet_item *b);
+
+bool gm_fleet_find_odds(struct gm_fleet_work *w);
+bool gm_fleet_find_groups(struct gm_fleet_work *w);
+bool gm_fleet_find_growth(struct gm_fleet_work *w);
+
+#endif
