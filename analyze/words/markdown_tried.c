@@ -42,14 +42,14 @@ void gm_md_tried(struct gm_text *out, const struct gm_report *report)
     struct gm_text summary = {0};
     if (advice == NULL)
         return;
-    gm_md_fold(out, "Other allocator settings, replayed");
+    gm_md_fold(out, "Other allocator settings");
     gm_tried_summary(&summary, advice);
     gm_md_prose(out, summary.failed ? "" : summary.data, SUMMARY);
     out->failed |= summary.failed;
     gm_text_free(&summary);
     gm_text_add_char(out, '\n');
     if (advice->command != NULL) {
-        gm_text_add(out, "\nThis tells: ");
+        gm_text_add(out, "\nTo find out: ");
         gm_md_name(out, advice->command, COMMAND, false);
         gm_text_add_char(out, '\n');
     }

@@ -34,11 +34,11 @@ void gm_text_tried(struct gm_text *out, const struct gm_report *report)
     struct gm_text summary = {0};
     if (advice == NULL)
         return;
-    gm_text_section(out, "OTHER ALLOCATOR SETTINGS, REPLAYED");
+    gm_text_section(out, "OTHER ALLOCATOR SETTINGS");
     gm_tried_summary(&summary, advice);
     gm_text_paragraph(out, 2, "%s", summary.failed ? "" : summary.data);
     if (advice->command != NULL)
-        gm_text_paragraph(out, 2, "This tells: %s", advice->command);
+        gm_text_paragraph(out, 2, "To find out: %s", advice->command);
     out->failed |= summary.failed;
     gm_text_free(&summary);
     if (advice->tried_count > 0)

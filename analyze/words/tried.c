@@ -78,10 +78,12 @@ static void put_method(struct gm_text *out, const struct gm_settings_advice *adv
 
 static void put_no_room(struct gm_text *out, const struct gm_settings_advice *advice)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "No setting can lower peak reserved memory, %s, by %s (1 %%, at least 64 MiB): ",
-                   gm_bytes_format(a, gm_tried_recorded(advice)), gm_bytes_format(b, advice->threshold));
-    gm_text_printf(out, "the program had asked for %s at its peak.", gm_bytes_format(a, sum(advice, requested)));
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    gm_text_printf(out,
+                   "Not replayed, because no setting can save enough: peak reserved memory was %s, and the program had "
+                   "asked for %s at its peak. A change is advised if it saves %s (1 %% of reserved, at least 64 MiB).",
+                   gm_bytes_format(a, gm_tried_recorded(advice)), gm_bytes_format(b, sum(advice, requested)),
+                   gm_bytes_format(c, advice->threshold));
 }
 
 void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advice)
@@ -96,7 +98,9 @@ void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advi
         break;
     case GM_ADVICE_NO_GAIN:
         put_method(out, advice);
-        gm_text_printf(out, " None of the settings below lowers peak reserved memory by %s (1 %%, at least 64 MiB).",
+        gm_text_printf(out,
+                       " None of the settings below lowers peak reserved memory by %s (1 %%, at least 64 MiB), so "
+                       "none is advised.",
                        gm_bytes_format(a, advice->threshold));
         break;
     case GM_ADVICE_GIVEN:

@@ -29,7 +29,7 @@ static void put_detail(struct gm_text *out, const struct gm_settings_advice *adv
         gm_text_add(out, "PyTorch's default settings");
     if (advice->recorded[0] != '\0')
         gm_text_printf(out, " instead of %s", advice->recorded);
-    gm_text_add(out, ": replayed: ");
+    gm_text_add(out, " - replayed: ");
     for (size_t d = 0; d < advice->device_count && d < SHOWN_DEVICES; d++) {
         const struct gm_advice_device *device = &advice->devices[d];
         gm_text_printf(out, "%s reserved", gm_size_format_change(change, device->before, best->peaks[d]));

@@ -51,4 +51,16 @@ static inline void gm_stats_add(struct gm_stat s[GM_STAT_KINDS], int is_small, i
     gm_stat_add(&s[is_small ? GM_STAT_SMALL_POOL : GM_STAT_LARGE_POOL], amount);
 }
 
+/* Peaks count from here on. */
+static inline void gm_stats_begin_peaks(struct gm_stats *stats)
+{
+#define X(name)                                                                                                        \
+    for (int i = 0; i < GM_STAT_KINDS; i++)                                                                            \
+        stats->name[i].peak = stats->name[i].current;
+    GM_STAT_MAP(X)
+#undef X
+    stats->oversize_allocations.peak = stats->oversize_allocations.current;
+    stats->oversize_segments.peak = stats->oversize_segments.current;
+}
+
 #endif

@@ -2,7 +2,9 @@
  *
  * --csv: a row for what is before the first step, for each step, and for what comes after the last one.
  */
+#include "replay/cli/cuda.h"
 #include "replay/cli/gmreplay.h"
+#include "replay/compute/run.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -27,6 +29,18 @@ static void add_time(struct gm_text *out, uint64_t us)
     gm_text_printf(out, "%s.%06uZ", text, (unsigned)(us % 1000000));
 }
 
+/* At the end of the part; empty if it had none, for the replay stopped in it. */
+static void add_gpu(struct gm_text *out, const struct gm_replay_device *device, size_t part)
+{
+    const struct gm_compute_memory *m = gm_replay_gpu_part(device, part);
+    if (m == NULL) {
+        gm_text_add(out, ",,");
+        return;
+    }
+    add_gib(out, m->used);
+    add_gib(out, m->used > m->ours + m->scratch ? m->used - m->ours - m->scratch : 0);
+}
+
 /* Without --members the member is the device. */
 static void add_row(struct gm_text *out, const struct gm_replay_device *device, const struct gm_history *h, size_t i)
 {
@@ -47,12 +61,17 @@ static void add_row(struct gm_text *out, const struct gm_replay_device *device, 
     add_gib(out, part->peak_allocated);
     add_gib(out, part->peak_reserved);
     add_gib(out, part->allocated_at_end);
+    if (device->gpu != NULL)
+        add_gpu(out, device, i);
     gm_text_add_char(out, '\n');
 }
 
 void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run)
 {
-    gm_text_add(out, "timestamp,member,step,allocated_GB,reserved_GB,current_GB\n");
+    gm_text_add(out, "timestamp,member,step,allocated_GB,reserved_GB,current_GB");
+    if (gm_replay_on_gpu(run->options))
+        gm_replay_gpu_csv_head(out);
+    gm_text_add_char(out, '\n');
     for (size_t d = 0; d < run->device_count; d++) {
         const struct gm_replay_device *device = &run->devices[d];
         const struct gm_history *h = &run->kept.v[run->device_of[d]].history;

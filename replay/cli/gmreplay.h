@@ -12,6 +12,8 @@
 #include "analyze/state/names.h"
 #include "analyze/timeline/timeline.h"
 #include "replay/allocator/conf.h"
+#include "replay/cli/progress.h"
+#include "replay/compute/run.h"
 #include "replay/regenerate/recorder.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
@@ -42,6 +44,8 @@ struct gm_replay_options {
     struct gm_class_changes changes;
     const char *categories;
     int64_t members, steps; /* 0: not given */
+    bool pace;
+    enum gm_compute_mode compute;
 };
 
 /* What a change came to. */
@@ -75,6 +79,7 @@ struct gm_replay_device {
     uint64_t *held;                    /* of both */
     uint64_t *requested;               /* what-if with changes */
     struct gm_conf conf;               /* of what-if */
+    struct gm_compute_result *gpu;     /* NULL: it was simulated */
 };
 
 struct gm_replay_run {
@@ -98,7 +103,10 @@ struct gm_replay_run {
     struct gm_replay_judgement *judgement; /* limit.c; NULL: there was nothing to try */
     struct gm_recorder recorder;           /* for -o; zeroed without */
     struct gm_replay_search *search;       /* search.c; NULL without --sweep and --fit */
+    struct gm_cuda *cuda;                  /* NULL but while a GPU is used */
+    struct gm_replay_advice *advice;       /* oom.c; NULL: there is none */
     struct gm_text messages;
+    struct gm_replay_progress progress;
 };
 
 /* run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */

@@ -4,6 +4,7 @@
  */
 #include "analyze/state/categories.h"
 #include "analyze/words/numbers.h"
+#include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ bool gm_replay_count_holders(struct gm_replay_run *run, size_t index, struct gm_
     const struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
     size_t n = kept->history.allocation_count, roles = gm_timeline_role_count(),
            categories = gm_category_count(run->rules);
-    if (run->options->summary == NULL && run->options->limit == UINT64_MAX)
+    if (run->options->summary == NULL && run->options->limit == UINT64_MAX && !gm_replay_on_gpu(run->options))
         return true;
     device->role = malloc((n + 1) * sizeof *device->role);
     device->held = calloc(2 * (roles + categories), sizeof *device->held);
@@ -66,7 +67,7 @@ void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run
     size_t at = next_largest(class, SIZE_MAX);
     for (int shown = 0; at != SIZE_MAX && shown < SHOWN; shown++, at = next_largest(class, at)) {
         char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-        gm_text_printf(out, "%s %s %s (%s%%)", shown == 0 ? "" : ",", name_of(run, is_category, at),
+        gm_text_printf(out, "%s %s %s (%s %%)", shown == 0 ? "" : ",", name_of(run, is_category, at),
                        gm_bytes_format(a, class->at_peak[at]), gm_share_format(b, class->at_peak[at], peak));
     }
     gm_text_add(out, at == SIZE_MAX ? "\n" : ", ...\n");

@@ -3,6 +3,8 @@
  * --json: gmreplay.replay/1.
  */
 #include "analyze/words/json_out.h"
+#include "analyze/words/view.h"
+#include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 
@@ -104,7 +106,10 @@ static void add_failure(struct gm_json *json, struct gm_replay_run *run, size_t 
     const struct gm_frame_row *frames = gm_names_frames(&run->names, stack, &depth);
     gm_json_open(json, "oom", '{');
     gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
-    gm_json_number(json, "time_us", f->is_at_start ? GM_REPORT_NONE : gm_history_time(h, f->event));
+    uint64_t time = f->is_at_start ? GM_REPORT_NONE : gm_history_time(h, f->event);
+    if (time != GM_REPORT_NONE)
+        time = gm_plus(time, gm_replay_forecast_us(&run->devices[index], r->parts_played - 1));
+    gm_json_number(json, "time_us", time);
     uint64_t member = GM_REPORT_NONE, step = GM_REPORT_NONE;
     if (!f->is_at_start && !gm_replay_member_of(&run->devices[index], r->parts_played - 1, &member, &step))
         member = step = GM_REPORT_NONE;
@@ -156,7 +161,11 @@ static void add_replayed(struct gm_json *json, struct gm_replay_run *run, size_t
     add_failure(json, run, index);
     gm_replay_repetition_json(json, run, index);
     gm_replay_peak_json(json, run, index);
-    add_stats(json, &r->stats);
+    gm_replay_gpu_json(json, run, index);
+    if (run->options->backend == GM_REPLAY_CUDA_ASYNC)
+        gm_json_null(json, "memory_stats"); /* they are the caching allocator's */
+    else
+        add_stats(json, &r->stats);
 }
 
 static void add_inferred(struct gm_json *json, const struct gm_replay_run *run)
@@ -218,6 +227,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     }
     gm_json_close(&json, ']');
     gm_replay_limit_json(&json, run);
+    gm_replay_advice_json(&json, run);
     gm_replay_search_json(&json, run);
     gm_json_number(&json, "events_per_second", (uint64_t)gm_replay_speed(run));
     if (verdict != NULL)

@@ -12,7 +12,7 @@
  * `index`: has them counted. false: no memory. */
 bool gm_replay_count_holders(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options);
 void gm_replay_free_holders(struct gm_replay_device *device);
-/* " Activation 1.2 GiB (60.0%), ..." at the peak of requested bytes, the largest three. */
+/* " Activation 1.2 GiB (60.0 %), ..." at the peak of requested bytes, the largest three. */
 void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category);
 void gm_replay_holder_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
 
@@ -22,6 +22,8 @@ void gm_replay_member_words(struct gm_text *out, const struct gm_replay_run *run
 void gm_replay_repetition_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
 /* Which member and which of its steps a part is; false: none. */
 bool gm_replay_member_of(const struct gm_replay_device *device, size_t part, uint64_t *member, uint64_t *step);
+/* How much later than recorded the events of a part come, because a step was repeated before them; microseconds. */
+uint64_t gm_replay_forecast_us(const struct gm_replay_device *device, size_t part);
 
 /* summary.c: what --summary has on top of the short text. */
 void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, size_t index);
@@ -29,6 +31,8 @@ void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, 
 void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run);
 
 /* limit.c: replays what may be recommended, after the replay itself; then tells it. */
+enum { GM_OTHER_SETTINGS = 4 };
+struct gm_conf gm_replay_other_settings(struct gm_conf conf, size_t which); /* of GM_OTHER_SETTINGS; may be the same */
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err);
 void gm_replay_free_judgement(struct gm_replay_run *run);
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);

@@ -3,6 +3,7 @@
  * --limit: the verdict, the cards that hold the peak, and recommendations. Settings are recommended only if a replay
  * has shown what they give; nothing is replayed while the limit leaves room.
  */
+#include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/verify/settings.h"
@@ -62,7 +63,7 @@ static bool is_tight(uint64_t peak, uint64_t whole)
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
 
-static struct gm_conf changed(struct gm_conf conf, size_t which)
+struct gm_conf gm_replay_other_settings(struct gm_conf conf, size_t which)
 {
     bool is_split = conf.rules.max_split != UINT64_MAX;
     switch (which) {
@@ -121,7 +122,7 @@ static enum gm_status replay_all(struct gm_replay_run *run, struct gm_error *err
     struct gm_replay_judgement *j = run->judgement;
     enum gm_status status = GM_OK;
     for (size_t t = 0; status == GM_OK && t < FIRST_SETTING + 4; t++) {
-        struct gm_conf all = t < FIRST_SETTING ? run->conf : changed(run->conf, t - FIRST_SETTING);
+        struct gm_conf all = t < FIRST_SETTING ? run->conf : gm_replay_other_settings(run->conf, t - FIRST_SETTING);
         if (t >= FIRST_SETTING && gm_settings_equal(&all, &run->conf))
             continue;
         struct trial *trial = &j->trials[j->count++];
@@ -194,8 +195,8 @@ static void add_settings(struct gm_text *out, const struct gm_replay_run *run, i
     for (size_t i = 0; i < j->ordered; i++) {
         const struct trial *t = &j->trials[j->order[i]];
         char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-        gm_text_printf(out, "  %d. PYTORCH_CUDA_ALLOC_CONF=%s\n     replayed: peak reserved %s instead of %s, %s\n",
-                       ++*n, t->settings.length == 0 ? "" : t->settings.data, gm_bytes_format(a, t->peak),
+        gm_text_printf(out, "  %d. PYTORCH_ALLOC_CONF=%s\n     replayed: peak reserved %s instead of %s, %s\n", ++*n,
+                       t->settings.length == 0 ? "" : t->settings.data, gm_bytes_format(a, t->peak),
                        gm_bytes_format(b, j->trials[BASE].peak),
                        t->peak <= run->options->limit ? "within the limit" : "still over the limit");
     }
@@ -213,8 +214,9 @@ static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, in
     else
         gm_text_printf(out,
                        "  %d. torch.cuda.set_per_process_memory_fraction(limit / memory of the device)\n"
-                       "     replayed: with %s it runs, with %s retries that give cached memory back\n",
-                       ++*n, gm_bytes_format(a, run->options->limit), gm_count_format(b, t->retries));
+                       "     replayed: with %s it runs, with %s retr%s that give%s cached memory back\n",
+                       ++*n, gm_bytes_format(a, run->options->limit), gm_count_format(b, t->retries),
+                       t->retries == 1 ? "y" : "ies", t->retries == 1 ? "s" : "");
 }
 
 static void add_recommendations(struct gm_text *out, const struct gm_replay_run *run)
@@ -261,16 +263,16 @@ void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
     const char *verdict = gm_replay_verdict(run);
     bool passes = verdict != NULL && strcmp(verdict, "PASS") == 0;
     uint64_t margin = peak > limit ? peak - limit : limit - peak;
-    gm_text_printf(out, "%s: peak reserved %s, limit %s, %s %s (%s%% of the limit)\n",
+    gm_text_printf(out, "%s: peak reserved %s, limit %s, %s %s (%s %% of the limit)\n",
                    passes ? "TEST PASSED" : "TEST FAILED", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
                    peak > limit ? "over by" : "safety margin", gm_bytes_format(c, margin),
                    gm_percent_format(d, margin, limit, 1));
     if (passes && is_tight(peak, limit))
-        gm_text_printf(out, "less than %d%% of the limit are left: another input may pass it\n", MARGIN);
+        gm_text_printf(out, "less than %d %% of the limit are left: another input may need more\n", MARGIN);
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t member, step;
         if (find_first_over(run, i, &member, &step))
-            gm_text_printf(out, "device %" PRId64 " passes the limit in member %" PRIu64 ", step %" PRIu64 "\n",
+            gm_text_printf(out, "device %" PRId64 " exceeds the limit first in member %" PRIu64 ", step %" PRIu64 "\n",
                            run->devices[i].whatif.device, member, step);
     }
     if (!run->options->verify)
@@ -279,15 +281,17 @@ void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
 
 static void add_cards(struct gm_text *out, uint64_t peak, bool tight)
 {
-    bool has_one = false;
+    struct gm_text list = {0};
     for (size_t i = 0; i < gm_gpu_count(); i++) {
         uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
         if (usable < peak || is_tight(peak, usable) != tight)
             continue;
-        gm_text_printf(out, "%s %s", has_one ? "," : "", gm_gpu_at(i)->name);
-        has_one = true;
+        gm_text_printf(&list, "%s%s", list.length > 0 ? ", " : "", gm_gpu_at(i)->name);
     }
-    gm_text_add(out, has_one ? "\n" : " none of the table\n");
+    gm_text_printf(out, "  %-7s ", tight ? "tight:" : "safe:");
+    gm_columns_wrap(out, list.length > 0 ? list.data : "none in the table", 10);
+    out->failed |= list.failed;
+    gm_text_free(&list);
 }
 
 void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run)
@@ -295,11 +299,9 @@ void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run)
     char context[GM_NUMBER_TEXT];
     if (has_failed(run))
         return; /* what the rest of the run needs is not known */
-    gm_text_printf(out, "cards that hold the peak (after %s for the CUDA context):\n",
-                   gm_bytes_format(context, GM_GPU_CONTEXT));
-    gm_text_printf(out, "  safe, %d%% are left:", MARGIN);
+    gm_text_printf(out, "cards that hold the peak, less %s for the CUDA context (safe: %d %% are left):\n",
+                   gm_bytes_format(context, GM_GPU_CONTEXT), MARGIN);
     add_cards(out, gm_replay_peak_reserved(run), false);
-    gm_text_printf(out, "  tight, less is left:");
     add_cards(out, gm_replay_peak_reserved(run), true);
 }
 
@@ -341,7 +343,7 @@ void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run)
         if (!is_tight(peak, gm_gpu_usable(gm_gpu_at(i))))
             gm_json_string(json, NULL, gm_gpu_at(i)->name);
     gm_json_close(json, ']');
-    gm_json_open(json, "passed_in", '[');
+    gm_json_open(json, "exceeded_in", '[');
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t member, step;
         if (!find_first_over(run, i, &member, &step))

@@ -4,6 +4,7 @@
  */
 #include "analyze/cli/options.h"
 #include "analyze/cli/rules_file.h"
+#include "replay/cli/cuda.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/gmtrace/gmtrace.h"
 
@@ -29,6 +30,17 @@ static bool parse_backend(const char *text, void *value)
     return false;
 }
 
+static bool parse_compute(const char *text, void *value)
+{
+    static const char *const names[] = {"none", "touch", "full"};
+    for (int i = GM_COMPUTE_NONE; i <= GM_COMPUTE_FULL; i++)
+        if (strcmp(names[i], text) == 0) {
+            *(enum gm_compute_mode *)value = (enum gm_compute_mode)i;
+            return true;
+        }
+    return false;
+}
+
 #define AT(field) .offset = offsetof(struct gm_replay_options, field)
 
 static const struct gm_option option_table[] = {
@@ -47,20 +59,26 @@ static const struct gm_option option_table[] = {
     {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
     {'j', "jobs", "N", "threads for --sweep and --fit (default: one for each CPU)", GM_OPTION_INTEGER, AT(jobs),
      .min = 1, .max = 1024},
-    {0, "limit", "SIZE", "exit code 1 if peak reserved is more on any device; with recommendations", GM_OPTION_SIZE,
+    {0, "limit", "SIZE",
+     "exit code 1 if peak reserved is more on any device; else PASS, with cards and recommendations", GM_OPTION_SIZE,
      AT(limit)},
-    {'o', "output", "OUT", "the snapshot that the replay would have left, as a pickle; .zst, .gz", GM_OPTION_TEXT,
-     AT(output)},
-    {0, "csv", "FILE", "peaks of each step", GM_OPTION_TEXT, AT(csv)},
+    {'o', "output", "OUT", "write the snapshot that the replay would have left, as a pickle; .zst and .gz compress it",
+     GM_OPTION_TEXT, AT(output)},
+    {0, "csv", "FILE", "a row for each step: peaks of allocated and reserved memory", GM_OPTION_TEXT, AT(csv)},
     {0, "members", "N", "forecast: repeat the last complete step, so that N members ...", GM_OPTION_INTEGER,
      AT(members), .min = 1, .max = 1 << 20},
     {0, "steps", "M", "... have M steps each (default: as many as were recorded)", GM_OPTION_INTEGER, AT(steps),
      .min = 1, .max = 1 << 20},
-    {0, "summary", "FILE", "the summary, with aggregates and the cards that hold it", GM_OPTION_TEXT, AT(summary)},
-    {0, "trace-out", "FILE", "the recorded trace as a compact .gmtrace", GM_OPTION_TEXT, AT(trace_out)},
+    {0, "summary", "FILE", "the text with more: utilisation, fragmentation, members, cards that hold the peak",
+     GM_OPTION_TEXT, AT(summary)},
+    {0, "trace-out", "FILE", "write the recorded trace as a compact .gmtrace, to archive it", GM_OPTION_TEXT,
+     AT(trace_out)},
     {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
     {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
      GM_OPTION_PARSED, AT(backend), .parse = parse_backend, .wants = "sim, null, cuda or cuda-async"},
+    {0, "compute", "WHAT", "on a GPU: none (default); touch: fill and verify each block; full: kernels too",
+     GM_OPTION_PARSED, AT(compute), .parse = parse_compute, .wants = "none, touch or full"},
+    {0, "pace", NULL, "on a GPU: not faster than it was recorded", GM_OPTION_FLAG, AT(pace)},
     {0, "categories", "FILE", "category rules for --scale, --drop, --summary and --limit", GM_OPTION_TEXT,
      AT(categories)},
     {0, "salvage", NULL, "replay what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
@@ -80,10 +98,11 @@ static const struct gm_program program = {
             "  gmreplay --gpu rtx-4090 s.pickle        would it run there? else exit code 1\n"
             "  gmreplay --memory 40GiB --scale Activation=0.5 s.pickle\n"
             "  gmreplay --sweep --fit s.pickle         better settings, and the smallest card\n"
-            "  gmreplay --limit 23GB --csv steps.csv s.pickle\n"
+            "  gmreplay --limit 23GB s.pickle          a gate for CI: exit code 1 above that\n"
             "\n"
             "Usage: gmreplay [options] TRACE\n"
-            "  TRACE  a snapshot with a trace: pickle, JSON or _memory_viz.py HTML, .gz, .zst\n"
+            "  TRACE  a snapshot with a trace: pickle, JSON, _memory_viz.py HTML, .gmtrace;\n"
+            "         also .gz and .zst\n"
             "\n"
             "Options:\n",
     .tail = "      --                  end of options\n"
@@ -104,14 +123,39 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-/* The trace must not be overwritten by an output. */
-static enum gm_status check_output(const char *name, const char *path, const char *trace, struct gm_error *err)
+static bool is_same_file(const char *a, const char *b)
 {
-    struct stat out, in;
-    if (path == NULL || is_stdout(path) || stat(path, &out) != 0 || stat(trace, &in) != 0 || out.st_dev != in.st_dev ||
-        out.st_ino != in.st_ino)
-        return GM_OK;
-    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", name, trace);
+    struct stat of_a, of_b;
+    if (stat(a, &of_a) != 0 || stat(b, &of_b) != 0)
+        return strcmp(a, b) == 0;
+    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* No output may overwrite the trace or another one. */
+static enum gm_status check_outputs(const struct gm_replay_options *o, const char *trace, struct gm_error *err)
+{
+    const struct {
+        const char *name, *path;
+    } outputs[] = {{"--json", o->json},
+                   {"--csv", o->csv},
+                   {"--summary", o->summary},
+                   {"--trace-out", o->trace_out},
+                   {"-o", o->output}};
+    int to_stdout = 0;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        if (outputs[i].path == NULL || is_stdout(outputs[i].path)) {
+            to_stdout += outputs[i].path != NULL;
+            continue;
+        }
+        if (is_same_file(outputs[i].path, trace))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", outputs[i].name, trace);
+        for (size_t k = 0; k < i; k++)
+            if (outputs[k].path != NULL && !is_stdout(outputs[k].path) &&
+                is_same_file(outputs[i].path, outputs[k].path))
+                return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and %s both name %s", outputs[k].name,
+                               outputs[i].name, outputs[i].path);
+    }
+    return to_stdout <= 1 ? GM_OK : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
 }
 
 static enum gm_status check_verify(const struct gm_replay_options *o, struct gm_error *err)
@@ -149,26 +193,13 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
     if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--backend null is never full: it takes no --memory and no --gpu");
-    if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->summary) + is_stdout(o->trace_out) +
-            is_stdout(o->output) >
-        1)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
     enum gm_status status = check_verify(o, err);
     if (status == GM_OK)
         status = check_repetition(o, err);
     if (status == GM_OK)
-        status = check_output("--json", o->json, argv[0], err);
+        status = check_outputs(o, argv[0], err);
     if (status == GM_OK)
-        status = check_output("--csv", o->csv, argv[0], err);
-    if (status == GM_OK)
-        status = check_output("--summary", o->summary, argv[0], err);
-    if (status == GM_OK)
-        status = check_output("--trace-out", o->trace_out, argv[0], err);
-    if (status == GM_OK)
-        status = check_output("-o", o->output, argv[0], err);
-    if (status == GM_OK && (o->backend == GM_REPLAY_CUDA || o->backend == GM_REPLAY_CUDA_ASYNC))
-        status = gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "--backend %s: built without CUDA",
-                         gm_replay_backend_name(o->backend));
+        status = gm_replay_check_gpu(o, err);
     return status;
 }
 
@@ -241,14 +272,17 @@ static int run_it(const struct gm_replay_options *options, const struct gm_termi
 {
     struct gm_replay_run run = {.options = options, .terminal = terminal, .capacity = UINT64_MAX};
     struct gm_error err = {.offset = GM_NO_OFFSET};
+    if (!options->quiet)
+        gm_replay_progress_start(&run.progress, terminal, path);
     enum gm_status status = gm_rules_load(&run.rules, options->categories, &err);
     if (status == GM_OK)
         status = gm_replay_run(&run, path, &err);
+    gm_replay_progress_stop(&run.progress);
     if (!options->quiet)
         gm_message_flush(&run.messages);
     int code = 0;
     if (status != GM_OK) {
-        code = fail(terminal, status == GM_E_USAGE ? NULL : path, &err);
+        code = fail(terminal, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);
     } else if (write_outputs(&run, &err) != GM_OK) {
         code = fail(terminal, NULL, &err);
     } else {

@@ -19,6 +19,14 @@ bool gm_replay_member_of(const struct gm_replay_device *device, size_t part, uin
     return true;
 }
 
+uint64_t gm_replay_forecast_us(const struct gm_replay_device *device, size_t part)
+{
+    const struct gm_replay_repetition *r = &device->repetition;
+    uint64_t turns = r->is_used && part > r->recorded ? part - r->recorded : 0;
+    turns = turns < r->turns ? turns : r->turns;
+    return r->duration_us != 0 && turns > UINT64_MAX / r->duration_us ? UINT64_MAX : turns * r->duration_us;
+}
+
 /* The parts of the repeated step that were played to their end. */
 static size_t turns_done(const struct gm_replay_device *device)
 {
@@ -26,6 +34,21 @@ static size_t turns_done(const struct gm_replay_device *device)
     size_t parts = w->parts_played - (w->has_failed && w->parts_played > 0), recorded = device->repetition.recorded;
     size_t done = parts > recorded + 1 ? parts - recorded - 1 : 0;
     return done < device->repetition.turns ? done : device->repetition.turns;
+}
+
+/* What each repetition leaves behind. */
+static void add_growth(struct gm_text *out, const struct gm_replay_repetition *r)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (r->plan.kept.n == 0)
+        gm_text_add(out, "  each time    no growth: as much is freed as is allocated\n");
+    else
+        gm_text_printf(out, "  each time    grows by %s block%s, %s requested\n", gm_count_format(a, r->plan.kept.n),
+                       gm_plural(r->plan.kept.n), gm_bytes_format(b, r->plan.kept_bytes));
+    if (r->plan.unmatched > 0)
+        gm_text_printf(out, "               %s free%s (%s) had no block to free and are left out\n",
+                       gm_count_format(a, r->plan.unmatched), gm_plural(r->plan.unmatched),
+                       gm_bytes_format(b, r->plan.unmatched_bytes));
 }
 
 void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run *run, size_t index)
@@ -39,18 +62,16 @@ void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run 
         gm_text_add(out, "  repeated     nothing: no complete step was found on this device\n");
         return;
     }
-    gm_text_printf(out, "  steps        %s: member%s 1 to %s, %s each; the first %s as recorded\n",
-                   gm_count_format(a, r->members * r->steps), gm_plural(r->members), gm_count_format(b, r->members),
-                   gm_count_format(c, r->steps), gm_count_format(d, r->recorded));
+    gm_text_printf(out, "  forecast     %s member%s of %s step%s%s, of which %s as recorded\n",
+                   gm_count_format(a, r->members), gm_plural(r->members), gm_count_format(b, r->steps),
+                   gm_plural(r->steps), r->members > 1 ? " each" : "", gm_count_format(c, r->recorded));
     if (r->turns == 0)
         return;
-    gm_text_printf(out, "  repeated     step %" PRIu64 " (events %" PRIu32 " to %" PRIu32 ", %s) %s times\n",
-                   device->part_number[r->step + 1], r->plan.first, r->plan.end - 1,
-                   gm_duration_format(a, r->duration_us), gm_count_format(b, r->turns));
-    gm_text_printf(out,
-                   "  each time    %s blocks, %s requested, stay and pile up; %s frees (%s) had no block to free\n",
-                   gm_count_format(a, r->plan.kept.n), gm_bytes_format(b, r->plan.kept_bytes),
-                   gm_count_format(c, r->plan.unmatched), gm_bytes_format(d, r->plan.unmatched_bytes));
+    gm_text_printf(out, "  repeated     recorded step %" PRIu64 " (events %s to %s, %s), %s time%s\n",
+                   device->part_number[r->step + 1], gm_count_format(a, r->plan.first),
+                   gm_count_format(b, r->plan.end - 1), gm_duration_format(c, r->duration_us),
+                   gm_count_format(d, r->turns), gm_plural(r->turns));
+    add_growth(out, r);
     size_t done = turns_done(device);
     if (done > 0)
         gm_text_printf(out, "  allocated    %s after the recorded step, %s after %s repetitions\n",
@@ -58,7 +79,7 @@ void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run 
                        gm_bytes_format(b, device->parts[r->recorded + done].allocated_at_end),
                        gm_count_format(c, done));
     if (r->step == 0)
-        gm_text_add(out, "               only one complete step was recorded: what it makes once piles up as well\n");
+        gm_text_add(out, "               only one complete step was recorded: what it makes once counts as growth\n");
 }
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "analyze/load/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
+#include "replay/cli/cuda.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
@@ -32,9 +33,12 @@ static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error
         if (status != GM_OK)
             return gm_fail(err, status, GM_NO_OFFSET, "--alloc-conf: %s", odd.message);
     }
+    if (run->options->backend == GM_REPLAY_CUDA_ASYNC)
+        run->conf.backend = GM_BACKEND_NATIVE; /* of the model beside it */
     if (status == GM_OK && run->conf.backend == GM_BACKEND_ASYNC)
         return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET,
-                       "backend:cudaMallocAsync is CUDA's own allocator: there is no model of it here");
+                       "backend:cudaMallocAsync is CUDA's own allocator: there is no model of it here (on a GPU, "
+                       "--backend cuda-async runs it)");
     gm_conf_text(&run->conf_text, &run->conf);
     return status;
 }
@@ -48,16 +52,10 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
     run->gpu = gm_gpu_find(o->gpu);
     if (run->gpu == NULL) {
         char names[400] = "";
-        size_t n = 0;
-        for (size_t i = 0; i < gm_gpu_count(); i++)
-            for (const char *c = i == 0 ? "" : " ", *name = gm_gpu_at(i)->name; n + 1 < sizeof names;) {
-                if (*c != '\0')
-                    names[n++] = *c++;
-                else if (*name != '\0')
-                    names[n++] = *name++;
-                else
-                    break;
-            }
+        for (size_t i = 0; i < gm_gpu_count(); i++) {
+            strncat(names, i == 0 ? "" : ", ", sizeof names - strlen(names) - 1);
+            strncat(names, gm_gpu_at(i)->name, sizeof names - strlen(names) - 1);
+        }
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: '%s' is not in the table: %s", o->gpu, names);
     }
     run->capacity = gm_gpu_usable(run->gpu);
@@ -132,7 +130,8 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
     if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK)
-        status = gm_whatif(&device->whatif, &kept->history, &options, err);
+        status = gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(run, index, &options, err)
+                                                : gm_whatif(&device->whatif, &kept->history, &options, err);
     run->is_over_limit |= (uint64_t)device->whatif.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
     return status;
 }
@@ -159,9 +158,11 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     const struct gm_replay_options *o = run->options;
     bool is_repeated = o->members > 0 || o->steps > 0;
     bool needs_passes = !o->verify && (o->changes.n > 0 || o->csv != NULL || o->summary != NULL ||
-                                       o->limit != UINT64_MAX || is_repeated);
+                                       o->limit != UINT64_MAX || is_repeated || gm_replay_on_gpu(o));
     size_t events = 0;
     enum gm_status status = choose_device(run, err);
+    if (status == GM_OK)
+        status = gm_replay_open_gpu(run, err);
     if (status == GM_OK)
         status = gm_snapshot_load(&run->snapshot, path, &load, err);
     if (status != GM_OK)
@@ -169,10 +170,13 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     for (size_t d = 0; d < run->snapshot.trace_count; d++)
         events += run->snapshot.traces[d].count;
     if (events == 0)
-        return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "it holds no trace: there is nothing to replay");
+        return gm_fail(
+            err, GM_E_FORMAT, GM_NO_OFFSET,
+            "it holds no trace: there is nothing to replay (torch.cuda.memory._record_memory_history() records one)");
     status = choose_settings(run, err);
     if (status == GM_OK && !gm_names_init(&run->names, &run->snapshot, &run->arena))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    atomic_store(&run->progress.stage, GM_REPLAY_ANALYSING);
     if (status == GM_OK && needs_passes)
         status = gm_replay_changes(run, err);
     if (status == GM_OK)
@@ -180,12 +184,18 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     if (status == GM_OK)
         status = list_devices(run, err);
     if (status == GM_OK && is_repeated && !gm_replay_has_steps(run))
-        status =
-            gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "no complete step was found in it: there is nothing to repeat");
+        status = gm_fail(
+            err, GM_E_FORMAT, GM_NO_OFFSET,
+            "no complete step was found in it: there is nothing to repeat (torch.profiler's step() marks them)");
     if (run->options->output != NULL)
         gm_recorder_init(&run->recorder, &run->snapshot);
+    atomic_store(&run->progress.stage, GM_REPLAY_REPLAYING);
     if (status == GM_OK)
         status = replay(run, err);
+    if (status == GM_OK)
+        status = gm_replay_close_gpu(run, err);
+    if (status == GM_OK)
+        status = gm_replay_advise(run, err);
     if (status == GM_OK)
         status = gm_replay_judge(run, err);
     return status == GM_OK ? gm_replay_search(run, err) : status;
@@ -199,11 +209,16 @@ void gm_replay_free(struct gm_replay_run *run)
         free(run->devices[i].part_number);
         gm_replay_free_holders(&run->devices[i]);
         free(run->devices[i].requested);
+        if (run->devices[i].gpu != NULL)
+            gm_compute_free(run->devices[i].gpu);
+        free(run->devices[i].gpu);
     }
     free(run->devices);
     free(run->device_of);
     gm_replay_search_free(run);
     gm_replay_free_judgement(run);
+    gm_replay_free_advice(run);
+    gm_replay_end_gpu(run);
     gm_recorder_free(&run->recorder);
     gm_kept_free(&run->kept);
     gm_report_free(&run->report);
@@ -230,6 +245,8 @@ const char *gm_replay_verdict(const struct gm_replay_run *run)
             return "OOM";
         passes = passes && (!run->options->verify || gm_verify_passed(&run->devices[i].verify));
     }
+    if (gm_replay_has_mismatches(run))
+        return "FAIL";
     if (!run->options->verify && run->options->limit == UINT64_MAX)
         return NULL;
     return passes ? "PASS" : "FAIL";

@@ -4,6 +4,7 @@
  */
 #include "replay/cli/search.h"
 
+#include "analyze/base/size.h"
 #include "analyze/words/json_out.h"
 #include "analyze/words/numbers.h"
 #include "replay/cli/gmreplay.h"
@@ -50,7 +51,7 @@ static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_
         s->devices[i] = (struct gm_search_device){.history = &run->kept.v[run->device_of[i]].history,
                                                   .requested = run->devices[i].requested,
                                                   .baseline = run->devices[i].conf};
-    s->search = (struct gm_search){s->devices, run->device_count, thread_count(run->options)};
+    s->search = (struct gm_search){s->devices, run->device_count, thread_count(run->options), &run->progress.searched};
     return GM_OK;
 }
 
@@ -96,8 +97,10 @@ enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t i = 0; status == GM_OK && i < run->device_count; i++)
         status = gm_bounds_find(&s->bounds[i], &s->devices[i], err);
+    atomic_store(&run->progress.stage, GM_REPLAY_SWEEPING);
     if (status == GM_OK)
         status = gm_sweep_run(&s->sweep, &s->search, baseline, capacity, err);
+    atomic_store(&run->progress.stage, GM_REPLAY_FITTING);
     return status == GM_OK && o->fit ? run_fits(s, baseline, err) : status;
 }
 
@@ -144,12 +147,11 @@ static void add_row(struct gm_text *out, const struct gm_replay_run *run, const 
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     const char *text = text_of(run, row);
     bool can_compare = t->runs && run->search->sweep.rows[run->search->sweep.baseline].trial.runs;
-    gm_text_printf(out, "  %13s %12s %13s %8s  %-6s %s%s%s%s%s\n", gm_bytes_format(a, t->peak_reserved),
+    gm_text_printf(out, "  %10s %10s %9s %8s  %-6s  %4s%s  %s%s\n", gm_bytes_format(a, t->peak_reserved),
                    can_compare ? gm_signed_bytes_format(b, gm_sweep_saved(&run->search->sweep, row)) : "-",
                    gm_count_format(c, t->device_allocs), gm_count_format(d, t->retries), result_of(run, t),
-                   row->text == NULL ? "baseline: " : "", text[0] == '\0' ? "PyTorch's defaults" : text,
-                   row->since != NULL ? " (PyTorch " : "", row->since != NULL ? row->since : "",
-                   row->since != NULL ? " or later)" : "");
+                   row->since != NULL ? row->since : "any", row->since != NULL ? "+" : " ",
+                   row->text == NULL ? "baseline: " : "", text[0] == '\0' ? "PyTorch's defaults" : text);
 }
 
 static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run, const char *label, size_t index)
@@ -157,8 +159,8 @@ static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run,
     const struct gm_sweep *sweep = &run->search->sweep;
     const struct gm_sweep_row *row = &sweep->rows[index];
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    gm_text_printf(out, "%s%s%s%s\n  PYTORCH_ALLOC_CONF=%s\n", label, row->since != NULL ? " (needs PyTorch " : "",
+    char a[GM_NUMBER_TEXT], b[GM_SIZE_CHANGE_TEXT], c[GM_NUMBER_TEXT];
+    gm_text_printf(out, "%s%s%s%s\n  PYTORCH_ALLOC_CONF=%s\n", label, row->since != NULL ? " (PyTorch " : "",
                    row->since != NULL ? row->since : "", row->since != NULL ? " or later):" : ":", row->text);
     if (!baseline->runs) {
         gm_text_printf(out, "  runs with a peak of %s reserved; the baseline does not run\n",
@@ -166,9 +168,9 @@ static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run,
         return;
     }
     uint64_t saved = (uint64_t)gm_sweep_saved(sweep, row);
-    gm_text_printf(out, "  replayed: %s -> %s reserved, saves %s (%s%%)\n", gm_bytes_format(a, baseline->peak_reserved),
-                   gm_bytes_format(b, row->trial.peak_reserved), gm_bytes_format(c, saved),
-                   gm_percent_format(d, saved, baseline->peak_reserved, 1));
+    gm_text_printf(out, "  replayed: %s reserved, saves %s (%s %%)\n",
+                   gm_size_format_change(b, baseline->peak_reserved, row->trial.peak_reserved),
+                   gm_bytes_format(a, saved), gm_percent_format(c, saved, baseline->peak_reserved, 1));
 }
 
 static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
@@ -176,7 +178,7 @@ static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
     const struct gm_sweep *sweep = &run->search->sweep;
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
     if (sweep->winner == GM_SWEEP_NONE) {
-        gm_text_add(out, baseline->runs ? "no change is recommended: no settings save as much as 1% of peak reserved\n"
+        gm_text_add(out, baseline->runs ? "no change is recommended: no settings save as much as 1 % of peak reserved\n"
                          : baseline->is_given_up
                              ? "no recommendation: the baseline kept the model busy for too long to compare with it\n"
                              : "no recommendation: none of these settings runs\n");
@@ -184,7 +186,10 @@ static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
     }
     add_paste_line(out, run, "best settings", sweep->winner);
     if (sweep->usual_winner != sweep->winner && sweep->usual_winner != GM_SWEEP_NONE)
-        add_paste_line(out, run, "best settings for any version", sweep->usual_winner);
+        add_paste_line(out, run, "best settings for any PyTorch", sweep->usual_winner);
+    if (sweep->simple_winner != GM_SWEEP_NONE)
+        add_paste_line(out, run, "nearly as good, and simpler", sweep->simple_winner);
+    gm_text_add(out, "(before PyTorch 2.9 the variable is called PYTORCH_CUDA_ALLOC_CONF)\n");
 }
 
 static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool is_long)
@@ -195,8 +200,8 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
     gm_text_printf(out, "sweep: %zu settings and the baseline, each from an empty allocator, %s\n", sweep->count - 1,
                    capacity == UINT64_MAX ? "unlimited memory" : gm_bytes_format(a, capacity));
     gm_text_printf(out, "  recorded peak reserved: %s\n", gm_bytes_format(b, recorded_peak(run->search)));
-    gm_text_printf(out, "  %13s %12s %13s %8s  %-6s %s\n", "peak reserved", "saved", "device allocs", "retries",
-                   run->options->limit == UINT64_MAX ? "" : "limit", "settings");
+    gm_text_printf(out, "  %10s %10s %9s\n  %10s %10s %9s %8s  %-6s  %-5s  %s\n", "peak", "", "device", "reserved",
+                   "saved", "allocs", "retries", run->options->limit == UINT64_MAX ? "" : "limit", "torch", "settings");
     size_t shown = is_long || sweep->count <= ROWS_SHOWN ? sweep->count : ROWS_SHOWN;
     for (size_t i = 0; i < shown; i++)
         add_row(out, run, &sweep->rows[i]);
@@ -205,7 +210,7 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
         add_row(out, run, &sweep->rows[sweep->baseline]);
     }
     if (shown < sweep->count)
-        gm_text_printf(out, "  ... all %zu rows stand in --summary and --json\n", sweep->count);
+        gm_text_printf(out, "  ... all %zu rows: --summary FILE, --json FILE\n", sweep->count);
     add_winner(out, run);
 }
 
@@ -224,17 +229,17 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (fit->capacity == 0)
         return;
-    gm_text_printf(out, "    with %s (2 MiB less) ", gm_bytes_format(a, fit->failing));
     if (fit->is_given_up) {
-        gm_text_add(out, "the model was busy for too long to tell\n");
+        gm_text_add(out, "    with 2 MiB less the model was busy for too long to tell\n");
         return;
     }
-    gm_text_printf(out, "it fails on device %" PRId64 ", ", run->devices[fit->failed_device].whatif.device);
+    gm_text_printf(out, "    fails with 2 MiB less: device %" PRId64 ", ",
+                   run->devices[fit->failed_device].whatif.device);
     if (f->is_at_start)
-        gm_text_add(out, "with a block from before the trace");
+        gm_text_add(out, "live since before the trace");
     else
-        gm_text_printf(out, "event %" PRIu32, f->event);
-    gm_text_printf(out, ": %s at %s\n", gm_bytes_format(b, f->requested),
+        gm_text_printf(out, "event %s", gm_count_format(a, f->event));
+    gm_text_printf(out, ", %s for %s\n", gm_bytes_format(b, f->requested),
                    site_of(run, fit->failed_device, f->allocation));
 }
 
@@ -246,48 +251,49 @@ static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
     gm_text_printf(out, "  %s: %s\n",
                    i == 0   ? "baseline"
                    : i == 1 ? "settings with the lowest peak"
-                            : "settings that run with the least",
+                            : "settings that run with least memory",
                    text[0] == '\0' ? "PyTorch's defaults" : text);
     if (!fit->is_found) {
         gm_text_printf(out, "    does not run with any memory that was tried (%u replays)\n", fit->replays);
         return;
     }
-    gm_text_printf(out, "    runs with %s (%" PRIu64 " bytes; lower bound %s; %u replays)\n",
-                   gm_bytes_format(a, fit->capacity), fit->capacity, gm_bytes_format(b, fit->lower_bound),
+    gm_text_printf(out, "    runs with %s (--memory %" PRIu64 "MiB); lower bound %s; %u replays\n",
+                   gm_bytes_format(a, fit->capacity), fit->capacity >> 20, gm_bytes_format(b, fit->lower_bound),
                    fit->replays);
     add_failing(out, run, fit);
     if (fit->gpu != NULL)
-        gm_text_printf(out, "    smallest card of the table: %s (%s), %s usable\n", fit->gpu->name, fit->gpu->title,
+        gm_text_printf(out, "    smallest card: %s (%s), %s usable\n", fit->gpu->name, fit->gpu->title,
                        gm_bytes_format(a, gm_gpu_usable(fit->gpu)));
     else
-        gm_text_add(out, "    no card of the table has that much\n");
+        gm_text_add(out, "    smallest card: none in the table has that much\n");
 }
 
 static void add_height(struct gm_text *out, const char *what, uint64_t bound, bool is_planned, uint64_t plan)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  %s: at least %s", what, gm_bytes_format(a, bound));
+    gm_text_printf(out, "  %-30s %10s ", what, gm_bytes_format(a, bound));
     if (is_planned)
-        gm_text_printf(out, ", a plan with %s exists\n", gm_bytes_format(b, plan));
+        gm_text_printf(out, "%10s\n", gm_bytes_format(b, plan));
     else
-        gm_text_add(out, "; a plan was not computed: too many blocks at the same time\n");
+        gm_text_add(out, "not computed: too many blocks at the same time\n");
 }
 
 static void add_bounds(struct gm_text *out, const struct gm_replay_run *run, size_t i)
 {
     const struct gm_bounds *b = &run->search->bounds[i];
-    char a[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    gm_text_printf(out, "bounds of device %" PRId64 ", for a planner that knows the future:\n",
+    char a[GM_NUMBER_TEXT];
+    gm_text_printf(out, "bounds of device %" PRId64 ": how little memory could be enough\n",
                    run->devices[i].whatif.device);
     if (!b->is_known) {
         gm_text_add(out, "  not computed: its sizes are no device's\n");
         return;
     }
-    gm_text_printf(out, "  blocks until they are freed: %s; until the free is completed: %s\n",
-                   gm_bytes_format(a, b->live), gm_bytes_format(c, b->active));
-    add_height(out, "one memory for all", b->active, b->is_planned, b->plan);
-    add_height(out, "each pool and stream its own", b->separate, b->is_separately_planned, b->separate_plan);
-    gm_text_printf(out, "  the replay: %s reserved\n",
+    gm_text_printf(out, "  %-30s %10s %10s\n", "", "at least", "planned");
+    gm_text_printf(out, "  %-30s %10s\n", "blocks not yet freed", gm_bytes_format(a, b->live));
+    add_height(out, "and frees not yet completed", b->active, b->is_planned, b->plan);
+    add_height(out, "with PyTorch's separate pools", b->separate, b->is_separately_planned, b->separate_plan);
+    gm_text_printf(out, "  %-30s %21s\n",
+                   run->devices[i].whatif.has_failed ? "this replay, until it failed" : "this replay",
                    gm_bytes_format(a, (uint64_t)run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak));
 }
 
@@ -391,6 +397,7 @@ static void add_json_sweep(struct gm_json *json, struct gm_replay_run *run)
     add_json_row(json, run, "baseline", &sweep->rows[sweep->baseline]);
     add_json_winner(json, run, "winner", sweep->winner);
     add_json_winner(json, run, "winner_for_any_version", sweep->usual_winner);
+    add_json_winner(json, run, "winner_simpler", sweep->simple_winner);
     gm_json_open(json, "rows", '[');
     for (size_t i = 0; i < sweep->count; i++)
         add_json_row(json, run, NULL, &sweep->rows[i]);

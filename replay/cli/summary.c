@@ -20,7 +20,7 @@ static void add_moment(struct gm_text *out, const struct gm_replay_device *devic
     if (peak->event == GM_NEVER)
         gm_text_add(out, "before the first event");
     else
-        gm_text_printf(out, "event %" PRIu32, peak->event);
+        gm_text_printf(out, "event %s", gm_count_format((char[GM_NUMBER_TEXT]){0}, peak->event));
     if (gm_replay_member_of(device, peak->part, &member, &step))
         gm_text_printf(out, ", member %" PRIu64 ", step %" PRIu64, member, step);
     else if (peak->part != SIZE_MAX && peak->part > 0 && peak->part + 1 < device->part_count)
@@ -38,10 +38,10 @@ void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, 
     add_moment(out, device);
     gm_text_add(out, "):\n");
     if (capacity != UINT64_MAX)
-        gm_text_printf(out, "    of the device's memory   %s%%\n", gm_percent_format(a, peak->reserved, capacity, 1));
-    gm_text_printf(out, "    utilisation              %s%%, %s allocated\n",
+        gm_text_printf(out, "    of the device's memory   %s %%\n", gm_percent_format(a, peak->reserved, capacity, 1));
+    gm_text_printf(out, "    utilisation              %s %%, %s allocated\n",
                    gm_percent_format(a, peak->allocated, peak->reserved, 1), gm_bytes_format(b, peak->allocated));
-    gm_text_printf(out, "    fragmentation            %s%%, %s reserved and not allocated\n",
+    gm_text_printf(out, "    fragmentation            %s %%, %s reserved and not allocated\n",
                    gm_percent_format(a, unused, peak->reserved, 1), gm_bytes_format(b, unused));
     if (peak->largest_free != GM_ABSENT)
         gm_text_printf(out, "    largest free block       %s\n", gm_bytes_format(a, peak->largest_free));
@@ -81,11 +81,11 @@ void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *
         allocated += peak;
         most_allocated = peak > most_allocated ? peak : most_allocated;
     }
-    gm_text_printf(out, "all %zu device%s: peaks add up to %s reserved, %s allocated\n", run->device_count,
-                   gm_plural(run->device_count), gm_bytes_format(a, reserved), gm_bytes_format(b, allocated));
-    gm_text_printf(out, "highest of a device: %s reserved, %s allocated\n",
+    gm_text_printf(out, "all devices (%zu): peaks add up to %s reserved, %s allocated\n", run->device_count,
+                   gm_bytes_format(a, reserved), gm_bytes_format(b, allocated));
+    gm_text_printf(out, "highest of one device: %s reserved, %s allocated\n",
                    gm_bytes_format(c, gm_replay_peak_reserved(run)), gm_bytes_format(d, most_allocated));
     if (capacity != UINT64_MAX)
-        gm_text_printf(out, "utilisation of the device's memory: %s%%\n",
+        gm_text_printf(out, "utilisation of the device's memory: %s %%\n",
                        gm_percent_format(c, gm_replay_peak_reserved(run), capacity, 1));
 }

@@ -4,12 +4,17 @@
  */
 #include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
+#include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/view.h"
+#include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+enum { INDENT = 15 }; /* of what stands beside a label */
 
 static void add_of(struct gm_text *out, const char *label, uint64_t part, uint64_t whole, const char *what)
 {
@@ -52,37 +57,41 @@ static void add_mismatch(struct gm_text *out, const struct gm_verify_result *r)
     if (r->mismatch_event == GM_ABSENT)
         gm_text_add(out, "at the end");
     else
-        gm_text_printf(out, "event %" PRIu64, r->mismatch_event);
+        gm_text_printf(out, "event %s", gm_count_format((char[GM_NUMBER_TEXT]){0}, r->mismatch_event));
     if (r->recorded != GM_ABSENT)
         gm_text_printf(out, ", recorded 0x%" PRIx64, r->recorded);
     if (r->chosen != GM_ABSENT)
         gm_text_printf(out, ", chosen 0x%" PRIx64, r->chosen);
     gm_text_add(out, "\n    ");
-    add_clean(out, r->reason);
-    gm_text_add_char(out, '\n');
+    gm_columns_wrap(out, r->reason, 4);
 }
 
 static void add_verified(struct gm_text *out, const struct gm_verify_result *r)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "device %" PRId64 ": %s events, %s allocations\n", r->device, gm_count_format(a, r->events),
-                   gm_count_format(b, r->allocs));
+    gm_text_printf(out, "device %" PRId64 ": %s event%s, %s allocation%s\n", r->device, gm_count_format(a, r->events),
+                   gm_plural(r->events), gm_count_format(b, r->allocs), gm_plural(r->allocs));
     add_of(out, "addresses", r->exact, r->allocs, "exact");
     if (r->inferred_count > 0)
         add_of(out, "", r->exact_uninferred, r->allocs, "without what had to be inferred:");
-    for (size_t i = 0; i < r->inferred_count; i++)
-        gm_text_printf(out, "      %s: %s\n", r->inferred[i].what, r->inferred[i].value);
-    add_of(out, "growths", r->growths_predicted, r->growths, "predicted");
-    add_of(out, "given back", r->releases_allowed, r->releases, "free and whole");
+    for (size_t i = 0; i < r->inferred_count; i++) {
+        struct gm_text line = {0};
+        gm_text_printf(&line, "%s: %s", r->inferred[i].what, r->inferred[i].value);
+        gm_text_printf(out, "%*s", INDENT, "");
+        gm_columns_wrap(out, line.failed ? r->inferred[i].what : line.data, INDENT);
+        out->failed |= line.failed;
+        gm_text_free(&line);
+    }
+    add_of(out, "growths", r->growths_predicted, r->growths, "predicted (segment_alloc, segment_map)");
+    add_of(out, "releases", r->releases_allowed, r->releases, "agree (segment_free, segment_unmap)");
     add_of(out, "end blocks", r->end_blocks_same, r->end_blocks, "the same");
     add_peaks(out, &r->stats);
     if (r->retries + r->ooms > 0)
-        gm_text_printf(out, "  out of memory: %" PRIu64 " times, after %" PRIu64 " retries in all\n", r->ooms,
-                       r->retries);
+        gm_text_printf(out, "  recorded     %s out-of-memory error%s, %s retr%s\n", gm_count_format(a, r->ooms),
+                       gm_plural(r->ooms), gm_count_format(b, r->retries), r->retries == 1 ? "y" : "ies");
     add_mismatch(out, r);
     if (r->other_allocator[0] != '\0')
-        gm_text_printf(out, "  another allocator than PyTorch's CUDA allocator made this trace: %s\n",
-                       r->other_allocator);
+        gm_text_printf(out, "  not recorded from PyTorch's CUDA allocator: %s\n", r->other_allocator);
 }
 
 /* ---- what-if ----------------------------------------------------------------------------------------------------- */
@@ -94,41 +103,69 @@ static void add_failure(struct gm_text *out, struct gm_replay_run *run, size_t i
     struct gm_stack_id stack = {h->stack[f->allocation]};
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
     const char *site = gm_names_site(&run->names, stack);
-    gm_text_printf(out, "  OUT OF MEMORY: %s asked for %s (free on the device: %s, reserved: %s)\n",
-                   f->is_at_start ? "a block from before the trace" : "a request", gm_bytes_format(a, f->requested),
+    gm_text_printf(out, "  OUT OF MEMORY: tried to allocate %s%s (free on the device: %s, reserved: %s)\n",
+                   gm_bytes_format(a, f->requested), f->is_at_start ? ", live since before the trace" : "",
                    gm_bytes_format(b, f->device_free), gm_bytes_format(c, f->reserved));
     if (!f->is_at_start) {
-        uint64_t since = gm_history_time(h, f->event), first = gm_history_time(h, 0);
-        gm_text_printf(out, "    event %" PRIu32, f->event);
+        const struct gm_replay_device *device = &run->devices[index];
+        size_t part = device->whatif.parts_played - 1;
+        uint64_t since = gm_history_time(h, f->event), first = gm_history_time(h, 0), member, step;
+        gm_text_printf(out, "    event %s", gm_count_format(a, f->event));
         if (since != GM_REPORT_NONE && first != GM_REPORT_NONE && since >= first)
-            gm_text_printf(out, ", %s after the first", gm_duration_format(a, since - first));
-        uint64_t member, step;
-        if (gm_replay_member_of(&run->devices[index], run->devices[index].whatif.parts_played - 1, &member, &step))
+            gm_text_printf(out, ", %s after the first",
+                           gm_duration_format(a, gm_plus(since - first, gm_replay_forecast_us(device, part))));
+        if (gm_replay_member_of(device, part, &member, &step))
             gm_text_printf(out, ", member %" PRIu64 ", step %" PRIu64, member, step);
         gm_text_add_char(out, '\n');
     }
-    gm_text_printf(out, "    at %s\n    why: %s\n", site == NULL ? "?" : site, f->why);
+    gm_text_printf(out, "    site: %s\n    why: ", site == NULL ? "?" : site);
+    gm_columns_wrap(out, f->why, 9);
+}
+
+static void add_device_calls(struct gm_text *out, const struct gm_whatif_result *r)
+{
+    uint64_t allocs = (uint64_t)r->stats.num_device_alloc, frees = (uint64_t)r->stats.num_device_free,
+             retries = (uint64_t)r->stats.num_alloc_retries;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    gm_text_printf(out, "  device calls %s allocation%s, %s release%s, %s retr%s, %s empty_cache()\n",
+                   gm_count_format(a, allocs), gm_plural(allocs), gm_count_format(b, frees), gm_plural(frees),
+                   gm_count_format(c, retries), retries == 1 ? "y" : "ies", gm_count_format(d, r->empty_caches));
+}
+
+static bool is_bounded(const struct gm_replay_run *run)
+{
+    return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
+}
+
+/* The answer to --memory and --gpu. */
+static void add_fitting(struct gm_text *out, const struct gm_replay_run *run, uint64_t peak)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
+    if (is_bounded(run) && peak <= run->capacity)
+        gm_text_printf(out, "  fits         in %s: %s (%s %%) are left at the peak\n",
+                       gm_bytes_format(a, run->capacity), gm_bytes_format(b, run->capacity - peak),
+                       gm_share_format(c, run->capacity - peak, run->capacity));
 }
 
 static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t index, bool is_long)
 {
     const struct gm_whatif_result *r = &run->devices[index].whatif;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    gm_text_printf(out, "device %" PRId64 ": %s events, %s requests\n", r->device, gm_count_format(a, r->events),
-                   gm_count_format(b, r->allocs));
-    gm_text_printf(out, "  start        %s blocks, %s, %s\n", gm_count_format(a, r->start_blocks),
-                   gm_bytes_format(b, r->start_bytes),
-                   r->from_layout ? "where they were recorded" : "requested again from an empty allocator");
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    gm_text_printf(out, "device %" PRId64 ": %s event%s, %s request%s\n", r->device, gm_count_format(a, r->events),
+                   gm_plural(r->events), gm_count_format(b, r->allocs), gm_plural(r->allocs));
+    gm_text_printf(out, "  start        %s block%s, %s, %s\n", gm_count_format(a, r->start_blocks),
+                   gm_plural(r->start_blocks), gm_bytes_format(b, r->start_bytes),
+                   r->from_layout ? "at the recorded addresses" : "requested again from an empty allocator");
     add_peaks(out, &r->stats);
     uint64_t peak = (uint64_t)r->stats.active_bytes[GM_STAT_ALL].peak;
     if (r->start_blocks > 0)
-        gm_text_printf(out, "               %s of peak active (%s%%) were there at the start\n",
+        gm_text_printf(out, "               %s (%s %%) of the active peak were live at the start\n",
                        gm_bytes_format(a, r->start_bytes_at_peak), gm_share_format(b, r->start_bytes_at_peak, peak));
-    gm_text_printf(out, "  device calls %s allocations, %s releases, %s retries, empty_cache() %s times\n",
-                   gm_count_format(a, (uint64_t)r->stats.num_device_alloc),
-                   gm_count_format(b, (uint64_t)r->stats.num_device_free),
-                   gm_signed_count_format(c, r->stats.num_alloc_retries),
-                   gm_count_format((char[GM_NUMBER_TEXT]){0}, r->empty_caches));
+    if (run->options->backend != GM_REPLAY_CUDA_ASYNC) /* those would be the model's */
+        add_device_calls(out, r);
+    gm_replay_gpu_words(out, run, index);
+    if (!r->has_failed)
+        add_fitting(out, run, (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].peak);
     if (r->recorded_ooms > 0)
         gm_text_printf(out, "  recorded out-of-memory requests are not repeated: %s\n",
                        gm_count_format(a, r->recorded_ooms));
@@ -146,10 +183,13 @@ static void add_changes(struct gm_text *out, const struct gm_replay_run *run)
     for (size_t i = 0; i < run->options->changes.n; i++) {
         const struct gm_changed_class *changed = &run->changed[i];
         char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-        gm_text_printf(out, "%s %s:%s: %s allocations, %s of requests become %s\n",
-                       changed->factor == 0 ? "dropped" : "scaled", changed->kind, changed->name,
-                       gm_count_format(a, changed->allocations), gm_bytes_format(b, changed->bytes_before),
-                       gm_bytes_format(c, changed->bytes_after));
+        gm_text_printf(out, "%s %s:%s: ", changed->factor == 0 ? "dropped" : "scaled", changed->kind, changed->name);
+        if (changed->allocations == 0)
+            gm_text_add(out, "no allocation of this trace belongs to it\n");
+        else
+            gm_text_printf(out, "%s allocation%s, requested in all: %s, now %s\n",
+                           gm_count_format(a, changed->allocations), gm_plural(changed->allocations),
+                           gm_bytes_format(b, changed->bytes_before), gm_bytes_format(c, changed->bytes_after));
     }
 }
 
@@ -165,17 +205,16 @@ static void add_head(struct gm_text *out, const struct gm_replay_run *run)
         return;
     if (run->gpu != NULL)
         gm_text_printf(out, "device: %s, %s usable\n", run->gpu->title, gm_bytes_format(size, run->capacity));
-    else
+    else if (!gm_replay_on_gpu(run->options) || is_bounded(run))
         gm_text_printf(out, "device: %s\n",
-                       run->capacity == UINT64_MAX || run->options->backend == GM_REPLAY_NULL
-                           ? "unlimited memory"
-                           : gm_bytes_format(size, run->capacity));
+                       is_bounded(run) ? gm_bytes_format(size, run->capacity) : "unlimited memory");
 }
 
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long)
 {
     const char *verdict = gm_replay_verdict(run);
     add_head(out, run);
+    gm_replay_gpu_head_words(out, run);
     add_changes(out, run);
     for (size_t i = 0; i < run->device_count; i++) {
         if (run->options->verify)
@@ -190,6 +229,10 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
     if (!run->options->verify && (is_long || run->options->limit != UINT64_MAX))
         gm_replay_card_words(out, run);
     gm_replay_search_words(out, run, is_long);
+    gm_replay_advice_words(out, run);
+    if (verdict != NULL && strcmp(verdict, "OOM") == 0 && run->search == NULL && run->advice == NULL &&
+        run->options->members == 0 && run->options->steps == 0)
+        gm_text_add(out, "--fit tells how much memory is enough, --sweep which allocator settings need least\n");
     if (verdict != NULL)
         gm_text_printf(out, "verdict: %s\n", verdict);
 }

@@ -42,6 +42,10 @@ struct gm_device gm_cuda_device(struct gm_cuda *cuda);
 const struct gm_cuda_info *gm_cuda_info(const struct gm_cuda *cuda);
 /* The first call that failed and the driver's words; status GM_OK if none did. */
 const struct gm_error *gm_cuda_failure(const struct gm_cuda *cuda);
+/* Bytes that the device has given out: blocks and mapped pages. */
+uint64_t gm_cuda_used(const struct gm_cuda *cuda);
+/* For those who work with it: a failure like a call's, always false. */
+bool gm_cuda_no_memory(struct gm_cuda *cuda);
 /* cudaMemGetInfo, whatever the cap says. All functions from here on: false if a call failed. */
 bool gm_cuda_memory(struct gm_cuda *cuda, uint64_t *free_bytes, uint64_t *total_bytes);
 

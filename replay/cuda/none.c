@@ -200,3 +200,15 @@ bool gm_cuda_pool_figures(struct gm_cuda_pool *pool, struct gm_cuda_pool_figures
     (void)figures;
     return false;
 }
+
+uint64_t gm_cuda_used(const struct gm_cuda *cuda)
+{
+    (void)cuda;
+    return 0;
+}
+
+bool gm_cuda_no_memory(struct gm_cuda *cuda)
+{
+    (void)cuda;
+    return false;
+}

@@ -37,6 +37,16 @@ const struct gm_error *gm_cuda_failure(const struct gm_cuda *cuda)
     return &cuda->failure;
 }
 
+uint64_t gm_cuda_used(const struct gm_cuda *cuda)
+{
+    return cuda->used;
+}
+
+bool gm_cuda_no_memory(struct gm_cuda *cuda)
+{
+    return gm_cuda_fail(cuda, GM_E_NOMEM, "out of host memory");
+}
+
 bool gm_cuda_launch_failed(struct gm_cuda *cuda, const char *call, const char *name, const char *words)
 {
     return gm_cuda_fail(cuda, GM_E_INTERNAL, "launch of %s: %s (%s)", call, words, name);

@@ -54,9 +54,40 @@ bool gm_sweep_is_worth_it(const struct gm_sweep *sweep, const struct gm_sweep_ro
     return !baseline->runs || (saved > 0 && (uint64_t)saved >= (baseline->peak_reserved + 99) / 100);
 }
 
+/* Of a text as in PYTORCH_ALLOC_CONF: the colons outside of a list in brackets. */
+static size_t count_options(const char *text)
+{
+    size_t count = 0;
+    bool is_in_list = false;
+    for (const char *c = text; *c != '\0'; c++) {
+        is_in_list = *c == '[' || (is_in_list && *c != ']');
+        count += *c == ':' && !is_in_list;
+    }
+    return count;
+}
+
+static void choose_simple_winner(struct gm_sweep *sweep)
+{
+    if (sweep->usual_winner == GM_SWEEP_NONE)
+        return;
+    const struct gm_sweep_row *winner = &sweep->rows[sweep->winner], *usual = &sweep->rows[sweep->usual_winner];
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    uint64_t most =
+        winner->trial.peak_reserved + (baseline->runs ? baseline->peak_reserved : winner->trial.peak_reserved) / 100;
+    size_t fewest = count_options(usual->text);
+    for (size_t i = sweep->usual_winner; i < sweep->count; i++) {
+        const struct gm_sweep_row *row = &sweep->rows[i];
+        if (row->since != NULL || !gm_sweep_is_worth_it(sweep, row) || row->trial.peak_reserved > most ||
+            count_options(row->text) >= fewest)
+            continue;
+        sweep->simple_winner = i;
+        fewest = count_options(row->text);
+    }
+}
+
 static void choose_winners(struct gm_sweep *sweep)
 {
-    sweep->winner = sweep->usual_winner = sweep->baseline = GM_SWEEP_NONE;
+    sweep->winner = sweep->usual_winner = sweep->simple_winner = sweep->baseline = GM_SWEEP_NONE;
     for (size_t i = 0; i < sweep->count; i++)
         if (sweep->rows[i].text == NULL)
             sweep->baseline = i;
@@ -67,6 +98,7 @@ static void choose_winners(struct gm_sweep *sweep)
         if (sweep->rows[i].since == NULL)
             sweep->usual_winner = i;
     }
+    choose_simple_winner(sweep);
 }
 
 static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *search, uint64_t capacity,

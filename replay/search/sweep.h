@@ -22,6 +22,9 @@ struct gm_sweep {
     size_t baseline;     /* its row */
     size_t winner;       /* the best row, if it is worth a change; else GM_SWEEP_NONE */
     size_t usual_winner; /* the best one that is worth a change and needs no particular version of PyTorch */
+    /* One with fewer options than those, for any version, whose peak is higher by at most a hundredth of the
+     * baseline's (or, where that does not run, of the winner's); GM_SWEEP_NONE: there is none */
+    size_t simple_winner;
 };
 
 /* Replays everything on devices of `capacity` bytes. The texts are made from *baseline; a device's own baseline may

@@ -2,7 +2,6 @@
 #include "replay/search/trial.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* A trial on one device: what the threads share out among themselves. */
@@ -40,8 +39,11 @@ static void *work_on(void *argument)
 {
     struct work *w = argument;
     size_t devices = w->search->device_count;
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;)
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
         run_unit(w->search, &w->trials[i / devices], i % devices, &w->units[i]);
+        if (w->search->progress != NULL)
+            atomic_fetch_add(&w->search->progress->done, 1);
+    }
     return NULL;
 }
 
@@ -82,6 +84,8 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
     w.units = calloc(w.count + 1, sizeof *w.units);
     if (w.units == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (search->progress != NULL)
+        atomic_fetch_add(&search->progress->all, w.count);
     run_all(&w);
     for (size_t i = 0; status == GM_OK && i < count; i++) {
         struct gm_trial *trial = &trials[i];

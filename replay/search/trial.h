@@ -11,15 +11,22 @@
 #include "replay/allocator/conf.h"
 #include "replay/whatif/whatif.h"
 
+#include <stdatomic.h>
+
 struct gm_search_device {
     struct gm_history *history;
     const uint64_t *requested; /* [allocation], as in gm_whatif_options */
     struct gm_conf baseline;   /* the settings to compare with */
 };
+/* For whoever watches from another thread: replays that ended, and that were asked for so far. */
+struct gm_search_progress {
+    atomic_size_t done, all;
+};
 struct gm_search {
     const struct gm_search_device *devices;
     size_t device_count;
-    unsigned threads; /* at least 1 */
+    unsigned threads;                    /* at least 1 */
+    struct gm_search_progress *progress; /* counted up; may be NULL */
 };
 
 /* One choice of settings and memory, replayed on every device. */

@@ -77,10 +77,11 @@ bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded)
     const uint8_t *action = h->snapshot->events.action + h->first;
     for (size_t i = 0; i < h->segment_count; i++) {
         const struct gm_history_segment *s = &h->segments[i];
-        bool is_map = action[s->event] == GM_ACTION_SEGMENT_MAP;
-        if ((is_map || action[s->event] == GM_ACTION_SEGMENT_ALLOC) && h->pools[s->pool].id_first == 0 &&
-            h->pools[s->pool].id_second == 0)
-            return is_map;
+        bool is_default = h->pools[s->pool].id_first == 0 && h->pools[s->pool].id_second == 0;
+        if (action[s->event] == GM_ACTION_SEGMENT_MAP)
+            return true;
+        if (action[s->event] == GM_ACTION_SEGMENT_ALLOC && is_default) /* others may have an allocator of their own */
+            return false;
     }
     return recorded;
 }
@@ -120,17 +121,6 @@ static uint64_t size_by_rule(const struct gm_follow *f, const struct gm_placed *
     return room;
 }
 
-static void begin_peaks(struct gm_stats *stats)
-{
-#define X(name)                                                                                                        \
-    for (int i = 0; i < GM_STAT_KINDS; i++)                                                                            \
-        stats->name[i].peak = stats->name[i].current;
-    GM_STAT_MAP(X)
-#undef X
-    stats->oversize_allocations.peak = stats->oversize_allocations.current;
-    stats->oversize_segments.peak = stats->oversize_segments.current;
-}
-
 bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
 {
     struct gm_history *h = f->h;
@@ -154,6 +144,6 @@ bool gm_follow_adopt(struct gm_follow *f, bool use_learnt, uint64_t *learnt)
         ok = !f->model->has_no_memory;
     }
     free(list);
-    begin_peaks(&f->model->stats);
+    gm_stats_begin_peaks(&f->model->stats);
     return ok;
 }

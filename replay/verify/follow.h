@@ -31,7 +31,8 @@ struct gm_placed {
 };
 struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count);
 
-/* The option expandable_segments at moment 0: what the first growth of a default pool shows, else `recorded`. */
+/* The option expandable_segments at moment 0: what the first growth of a default pool, or pages of any, show;
+ * else `recorded`. */
 bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded);
 
 /* Segments and blocks of moment 0 into the model, which is empty; peaks of the statistics begin there. Sizes of blocks

@@ -66,31 +66,37 @@ static bool is_default(const struct gm_history_pool *p)
     return p->id_first == 0 && p->id_second == 0;
 }
 
-/* The first growth of a default pool that shows the option as recorded; GM_NEVER: none. */
+/* Whether a growth shows the option's value as recorded. Pages show it in any pool; the segment of a private pool only
+ * if that grows by pages, too: it may have an allocator of its own. */
+static bool shows_recorded(const struct gm_verifying *v, const struct gm_history_segment *s)
+{
+    uint8_t action = gm_events_of(v)->action[gm_row(v, s->event)];
+    if (v->recorded_expandable)
+        return action == GM_ACTION_SEGMENT_MAP;
+    return action == GM_ACTION_SEGMENT_ALLOC && (is_default(&v->h->pools[s->pool]) || v->has_pages[s->pool]);
+}
+
+/* The first growth that shows the option as recorded; GM_NEVER: none. */
 static uint32_t first_as_recorded(const struct gm_verifying *v)
 {
-    uint8_t action = v->recorded_expandable ? GM_ACTION_SEGMENT_MAP : GM_ACTION_SEGMENT_ALLOC;
-    for (size_t i = 0; i < v->h->segment_count; i++) {
-        const struct gm_history_segment *s = &v->h->segments[i];
-        if (is_default(&v->h->pools[s->pool]) && gm_events_of(v)->action[gm_row(v, s->event)] == action)
-            return s->event;
-    }
+    for (size_t i = 0; i < v->h->segment_count; i++)
+        if (shows_recorded(v, &v->h->segments[i]))
+            return v->h->segments[i].event;
     return GM_NEVER;
 }
 
-/* Private pools that grew by segments and never by pages, while the option is on. */
-static void find_custom_pools(struct gm_verifying *v)
+/* Private pools that grew by segments and never by pages, while the option was on: since event `from`. */
+static void find_custom_pools(struct gm_verifying *v, uint32_t from)
 {
-    bool has_alloc[256] = {false}, has_map[256] = {false};
+    bool has_alloc[256] = {false};
     unsigned custom = 0;
     for (size_t i = 0; i < v->h->segment_count; i++) {
         const struct gm_history_segment *s = &v->h->segments[i];
         uint8_t action = gm_events_of(v)->action[gm_row(v, s->event)];
-        has_alloc[s->pool] |= action == GM_ACTION_SEGMENT_ALLOC;
-        has_map[s->pool] |= action == GM_ACTION_SEGMENT_MAP;
+        has_alloc[s->pool] |= action == GM_ACTION_SEGMENT_ALLOC && s->event >= from;
     }
     for (size_t p = 0; p < v->h->pool_count; p++) {
-        if (is_default(&v->h->pools[p]) || !has_alloc[p] || has_map[p])
+        if (is_default(&v->h->pools[p]) || !has_alloc[p] || v->has_pages[p])
             continue;
         uint8_t pool = gm_follow_pool(&v->follow, (uint8_t)p);
         if (v->model.has_no_memory)
@@ -106,36 +112,50 @@ static void find_custom_pools(struct gm_verifying *v)
                  custom);
 }
 
-void gm_infer_expandable(struct gm_verifying *v)
+/* States the option's first value, and until when it held; GM_NEVER: to the end. */
+static void state_switch(struct gm_verifying *v, uint32_t until, const char *shown_by)
 {
-    bool first = gm_follow_expandable_at_start(v->h, v->recorded_expandable);
-    if (v->recorded_expandable)
-        find_custom_pools(v);
-    v->has_switched = true;
-    if (first == v->recorded_expandable)
-        return;
-    uint32_t until = first_as_recorded(v);
-    struct gm_inference *row = gm_infer(v->result, "expandable_segments");
     char end[64] = "to the end of the trace";
     if (until != GM_NEVER)
         snprintf(end, sizeof end, "until event %" PRIu32, until);
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value, "%s %s: its growths show that, %s", first ? "True" : "False", end,
+    if (v->switch_row != NULL)
+        snprintf(v->switch_row->value, sizeof v->switch_row->value, "%s %s: its %s show that, %s",
+                 v->recorded_expandable ? "False" : "True", end, shown_by,
                  v->h->snapshot->has_settings ? "the snapshot's settings are later" : "the file lists no settings");
+}
+
+void gm_infer_expandable(struct gm_verifying *v)
+{
+    bool first = gm_follow_expandable_at_start(v->h, v->recorded_expandable);
+    for (size_t i = 0; i < v->h->segment_count; i++)
+        v->has_pages[v->h->segments[i].pool] |=
+            gm_events_of(v)->action[gm_row(v, v->h->segments[i].event)] == GM_ACTION_SEGMENT_MAP;
+    uint32_t until = first == v->recorded_expandable ? 0 : first_as_recorded(v);
+    if (v->recorded_expandable && until != GM_NEVER)
+        find_custom_pools(v, until);
+    v->has_switched = true;
+    if (first == v->recorded_expandable)
+        return;
+    v->switch_row = gm_infer(v->result, "expandable_segments");
+    state_switch(v, until, "growths");
     v->model.conf.expandable_segments = first;
     v->has_switched = false;
 }
 
+void gm_infer_switch_now(struct gm_verifying *v, uint32_t event)
+{
+    state_switch(v, event, "growths and addresses");
+    v->has_switched = true;
+}
+
 void gm_infer_switch(struct gm_verifying *v, uint32_t event)
 {
-    uint8_t action = gm_events_of(v)->action[gm_row(v, event)];
-    bool is_map = action == GM_ACTION_SEGMENT_MAP;
-    if (v->has_switched || is_map != v->recorded_expandable)
+    if (v->has_switched)
         return;
     while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < event)
         v->segment++;
     if (v->segment >= v->h->segment_count || v->h->segments[v->segment].event != event ||
-        !is_default(&v->h->pools[v->h->segments[v->segment].pool]))
+        !shows_recorded(v, &v->h->segments[v->segment]))
         return;
     v->model.conf.expandable_segments = v->recorded_expandable;
     v->has_switched = true;

@@ -5,6 +5,7 @@
 #ifndef GM_REPLAY_VERIFY_PRIVATE_H
 #define GM_REPLAY_VERIFY_PRIVATE_H
 
+#include "analyze/base/vec.h"
 #include "replay/allocator/allocator.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"
@@ -27,11 +28,15 @@ struct gm_verifying {
     } wanted;
     bool recorded_expandable; /* the option as the file has it */
     bool infers;
-    uint64_t ended_reservations; /* whose end was learnt */
+    uint64_t ended_reservations;  /* whose end was learnt */
     struct gm_recorder *recorder; /* NULL: none */
     struct gm_allocator_sink sink;
-    uint32_t event;              /* the one that is being followed */
-    bool has_switched;           /* the option has gone from its inferred first value to the recorded one */
+    struct GM_VEC(uint32_t) spared;  /* growths and allocs after releases that were no retry's */
+    uint64_t looked_at;              /* free blocks, to find that */
+    uint32_t event;                  /* the one that is being followed */
+    bool has_switched;               /* the option has gone from its inferred first value to the recorded one */
+    bool has_pages[256];             /* [pool of the history] grows by pages */
+    struct gm_inference *switch_row; /* what says so; NULL: no room for it, or nothing to say */
 };
 
 static inline const struct gm_events *gm_events_of(const struct gm_verifying *v)
@@ -54,8 +59,15 @@ void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf);
 void gm_infer_expandable(struct gm_verifying *v);
 /* Switches the option to the recorded value when the growth at `event` shows that. */
 void gm_infer_switch(struct gm_verifying *v, uint32_t event);
+/* The caller has switched it, because of what `event` shows. */
+void gm_infer_switch_now(struct gm_verifying *v, uint32_t event);
 /* Evidence that another allocator made the trace. */
 void gm_infer_allocator(struct gm_verifying *v);
+
+/* retries.c: notes whether what went back before this growth or alloc was a retry's; counts retries and failures into
+ * the result. false: no memory. */
+void gm_retries_note(struct gm_verifying *v, uint32_t event);
+bool gm_retries_count(struct gm_verifying *v);
 
 /* explain.c: why the model chose otherwise; its choice has been given back. `chosen` may be GM_ABSENT. */
 void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t allocation, uint64_t chosen);

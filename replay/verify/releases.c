@@ -12,6 +12,7 @@ struct search {
     const struct gm_history *h;
     uint8_t *names_empty_cache; /* [stack] one of the above: a stack is looked through once */
     struct GM_VEC(struct gm_release_run) runs;
+    size_t end; /* of the latest run's waiting */
 };
 
 static bool has_word(const struct gm_snapshot *s, struct gm_string_id id)
@@ -48,14 +49,33 @@ static bool ends_request(uint8_t action)
     return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP || action == GM_ACTION_OOM;
 }
 
+/* The first event after `last` that is neither a release nor a completed free: those a request may wait for. Runs are
+ * asked for in order. */
+static size_t end_of_waiting(struct search *search, uint32_t last)
+{
+    const struct gm_history *h = search->h;
+    if (search->end <= last)
+        search->end = (size_t)last + 1;
+    while (search->end < h->count) {
+        uint8_t action = h->snapshot->events.action[h->first + search->end];
+        if (!is_release(action) && action != GM_ACTION_FREE_COMPLETED)
+            break;
+        search->end++;
+    }
+    return search->end;
+}
+
 /* The cause of the run that ends at `last`. */
 static enum gm_release_cause cause(struct search *search, uint32_t last)
 {
     const struct gm_history *h = search->h;
     const struct gm_events *e = &h->snapshot->events;
-    size_t row = h->first + last;
+    size_t row = h->first + last, end = end_of_waiting(search, last);
     if (names_empty_cache(search, e->stack[row]))
         return GM_RELEASE_EMPTY_CACHE;
+    if (end < h->count && e->stack[row].v > GM_STACK_EMPTY && e->stack[row].v == e->stack[h->first + end].v &&
+        (ends_request(e->action[h->first + end]) || e->action[h->first + end] == GM_ACTION_ALLOC))
+        return GM_RELEASE_REQUEST;
     if ((size_t)last + 1 >= h->count || !ends_request(e->action[row + 1]))
         return GM_RELEASE_EMPTY_CACHE;
     bool has_stacks = e->stack[row].v != 0 && e->stack[row + 1].v != 0;

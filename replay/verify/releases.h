@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Why memory went back to the device. A trace does not say: it has segment_free and segment_unmap events, which come
- * from empty_cache(), or from a request that found no memory (a retry, a reclaim, garbage collection) and then either
- * grew or failed. A run of such events is part of a request if the next event is a growth or an out-of-memory of the
- * same stack (or stacks are not recorded), and was empty_cache() otherwise, or if the stack says so.
+ * from empty_cache(), or from a request that found no memory (a retry, a reclaim, garbage collection) and then got it,
+ * or failed. A run of such events is part of a request if the next growth, alloc or out-of-memory has the same stack
+ * and nothing but releases and completed frees lie between; without stacks, if the next event is a growth or an
+ * out-of-memory. Otherwise, and if the stack says so, it was empty_cache().
  */
 #ifndef GM_REPLAY_RELEASES_H
 #define GM_REPLAY_RELEASES_H

@@ -3,14 +3,19 @@
 
 #include "analyze/base/address_map.h"
 #include "replay/verify/private.h"
-#include "replay/verify/releases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { MOST_TRIES = 64 }; /* reservations that one request may show the end of */
+
+static bool is_release(uint8_t action)
+{
+    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
+}
 
 static bool is_growth(uint8_t action)
 {
@@ -144,7 +149,7 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
     if (v->growth == 0)
         return false;
     size_t row = gm_row(v, v->growth - 1);
-    if (e->action[row] == GM_ACTION_SEGMENT_FREE || e->action[row] == GM_ACTION_SEGMENT_UNMAP)
+    if (is_release(e->action[row]))
         return true;
     bool is_plain = v->growth > 1 && e->action[row - 1] == GM_ACTION_FREE_REQUESTED && e->addr[row - 1] == e->addr[row];
     return e->action[row] == GM_ACTION_FREE_COMPLETED && !is_plain;
@@ -182,11 +187,39 @@ static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t
     return true;
 }
 
+/* Whether the snapshot has the block that allocation `a` got, with another size. */
+static bool has_other_size(const struct gm_verifying *v, uint32_t block, uint32_t a)
+{
+    uint32_t row = v->h->final_block[a];
+    return row != GM_NO_BLOCK && v->h->snapshot->blocks.size[row] != v->model.space.blocks.v[block].size;
+}
+
+/* expandable_segments may have been switched some time before a growth shows it: then it decides which free blocks are
+ * taken, and how they are split. `block` is the choice with its first value. */
+static uint32_t choose_switched(struct gm_verifying *v, uint32_t event, uint32_t a, uint32_t block, size_t before)
+{
+    bool first = v->model.conf.expandable_segments;
+    uint64_t chosen;
+    if (block != GM_SPACE_NONE)
+        undo(v, block, before);
+    v->model.conf.expandable_segments = v->recorded_expandable;
+    uint32_t other = choose(v, event, a, &chosen);
+    if (other != GM_SPACE_NONE && !has_other_size(v, other, a)) {
+        gm_infer_switch_now(v, event);
+        return other;
+    }
+    undo(v, other, before);
+    v->model.conf.expandable_segments = first;
+    return block == GM_SPACE_NONE ? block : choose(v, event, a, &chosen);
+}
+
 static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
 {
     struct gm_history *h = v->h;
     struct gm_verify_result *r = v->result;
     uint64_t chosen, retried;
+    size_t before = mark(v);
+    bool may_switch = v->infers && !v->has_switched && v->growth == event;
     r->allocs++;
     uint32_t block = choose(v, event, a, &chosen);
     while (block == GM_SPACE_NONE && chosen != GM_ABSENT &&
@@ -196,6 +229,8 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
         v->model.skips_search = true;
         block = choose(v, event, a, &retried);
     }
+    if (may_switch && (block == GM_SPACE_NONE || has_other_size(v, block, a)))
+        block = choose_switched(v, event, a, block, before);
     if (block != GM_SPACE_NONE) {
         v->follow.block_of[a] = block;
         r->exact++;
@@ -273,6 +308,8 @@ static void follow(struct gm_verifying *v)
     while (gm_walk_next(&walk, &c) && !v->model.has_no_memory) {
         uint8_t action = gm_events_of(v)->action[gm_row(v, c.event)];
         v->event = v->model.origin = c.event;
+        if (is_growth(action) || c.kind == GM_CHANGE_ALLOC)
+            gm_retries_note(v, c.event);
         if (is_growth(action)) {
             v->result->growths++;
             v->growth = in_growth ? v->growth : c.event;
@@ -351,21 +388,6 @@ static void compare_end(struct gm_verifying *v)
     gm_map_free(&at);
 }
 
-/* What of retries and failures the trace shows. */
-static bool count_failures(struct gm_verify_result *result, const struct gm_history *h)
-{
-    const uint8_t *action = h->snapshot->events.action + h->first;
-    struct gm_releases releases;
-    bool ok = gm_releases_find(&releases, h);
-    for (size_t i = 0; ok && i < releases.count; i++)
-        result->retries += releases.v[i].cause == GM_RELEASE_REQUEST && is_growth(action[releases.v[i].last + 1]);
-    for (size_t i = 0; i < h->count; i++)
-        result->ooms += action[i] == GM_ACTION_OOM;
-    result->retries += result->ooms;
-    gm_releases_free(&releases);
-    return ok;
-}
-
 static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
                 struct gm_recorder *recorder)
 {
@@ -407,9 +429,10 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  "reservations of expandable segments end where the trace goes on elsewhere: %" PRIu64 " times",
                  v.ended_reservations);
     result->stats = v.model.stats;
-    ok = ok && !v.model.has_no_memory && count_failures(result, h);
+    ok = ok && !v.model.has_no_memory && gm_retries_count(&v);
     if (ok)
         gm_infer_allocator(&v);
+    free(v.spared.v);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
     return ok;

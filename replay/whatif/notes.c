@@ -32,8 +32,11 @@ void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address
 {
     struct gm_playing *w = self;
     struct gm_whatif_failure *f = &w->result->failure;
-    if (event == GM_EVENT_FREE_COMPLETED)
+    if (event == GM_EVENT_FREE_COMPLETED) {
         forget(w, address, size, owner); /* a retry or empty_cache() may have waited for it */
+        if (w->options->hooks != NULL)
+            gm_playing_tell_freed(w, address);
+    }
     if (event != GM_EVENT_OOM)
         return;
     f->allocation = owner;
@@ -73,17 +76,22 @@ static uint64_t largest_of_all(struct gm_playing *w)
 }
 
 /* After something was asked for: is it the peak of reserved bytes, or of requested ones? */
-void gm_playing_note_peak(struct gm_playing *w, uint32_t event)
+void gm_playing_note_peak(struct gm_playing *w, const struct gm_level_now *levels, uint32_t event)
 {
     struct gm_whatif_peak *peak = &w->result->peak;
-    if (w->model.total > peak->reserved)
-        *peak = (struct gm_whatif_peak){.reserved = w->model.total,
-                                        .allocated = gm_playing_now(w->model.stats.allocated_bytes),
-                                        .active = w->model.space.active,
-                                        .requested = gm_playing_now(w->model.stats.requested_bytes),
-                                        .largest_free = largest_of_all(w),
-                                        .event = event,
-                                        .part = w->part};
+    const struct gm_whatif_hooks *hooks = w->options->hooks;
+    bool has_levels = hooks != NULL && hooks->levels != NULL;
+    if (levels->reserved <= peak->reserved)
+        return;
+    *peak = (struct gm_whatif_peak){.reserved = levels->reserved,
+                                    .allocated = levels->allocated,
+                                    .active = has_levels ? levels->allocated : w->model.space.active,
+                                    .requested = gm_playing_now(w->model.stats.requested_bytes),
+                                    .largest_free = has_levels ? GM_ABSENT : largest_of_all(w),
+                                    .event = event,
+                                    .part = w->part};
+    if (hooks != NULL && hooks->rose != NULL)
+        gm_playing_heed(w, hooks->rose(hooks->self));
 }
 
 void gm_playing_note_classes(struct gm_playing *w)
@@ -101,15 +109,16 @@ static void explain(struct gm_playing *w)
 {
     struct gm_whatif_failure *f = &w->result->failure;
     char free[GM_SIZE_TEXT], largest[GM_SIZE_TEXT], active[GM_SIZE_TEXT], limit[GM_SIZE_TEXT];
-    uint64_t cached = f->reserved - f->active,
-             most = w->sim.capacity < w->model.limit ? w->sim.capacity : w->model.limit;
+    /* Others may have a part of a real device. */
+    uint64_t capacity = w->options->device == NULL ? w->sim.capacity : f->device_free + f->reserved;
+    uint64_t cached = f->reserved - f->active, most = capacity < w->model.limit ? capacity : w->model.limit;
     gm_size_format(active, f->active);
     gm_size_format(limit, most);
     if (f->requested >= UINT64_C(1) << 60)
         snprintf(f->why, sizeof f->why, "PyTorch refuses requests of 2^60 bytes and more");
     else if (f->rounded > most - (f->active < most ? f->active : most))
         snprintf(f->why, sizeof f->why, "%s in use and this request are more than %s of %s", active,
-                 w->model.limit < w->sim.capacity ? "the memory fraction" : "the device", limit);
+                 w->model.limit < capacity ? "the memory fraction" : "the device", limit);
     else
         snprintf(f->why, sizeof f->why,
                  "fragmentation: %s are cached, but the largest free block of this pool and stream has %s, and of "
@@ -129,8 +138,11 @@ void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_a
     f->event = event;
     f->allocation = a;
     f->requested = w->requested[a];
-    f->reserved = gm_playing_now(w->model.stats.reserved_bytes);
-    f->active = gm_playing_now(w->model.stats.active_bytes);
-    gm_playing_note_peak(w, is_at_start ? GM_NEVER : event);
-    explain(w);
+    struct gm_level_now levels = gm_playing_levels(w, w->options->hooks);
+    bool has_levels = w->options->hooks != NULL && w->options->hooks->levels != NULL;
+    f->reserved = levels.reserved;
+    f->active = has_levels ? levels.allocated : gm_playing_now(w->model.stats.active_bytes);
+    gm_playing_note_peak(w, &levels, is_at_start ? GM_NEVER : event);
+    if (f->why[0] == '\0')
+        explain(w);
 }

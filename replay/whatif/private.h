@@ -36,8 +36,9 @@ struct gm_playing {
     struct gm_whatif_part level;        /* of the part that is being played */
     size_t part;                        /* which one that is; SIZE_MAX: none */
     uint64_t peak_requested;
-    uint64_t bins_seen; /* free sets looked at for the largest block */
-    bool counts;        /* classes: from the end of the start on */
+    struct gm_stat before; /* requested bytes, before the last request; with hooks only */
+    uint64_t bins_seen;    /* free sets looked at for the largest block */
+    bool counts;           /* classes: from the end of the start on */
     /* With options->repeat: */
     bool *is_start;             /* [allocation]: its block was live at the start */
     struct gm_carried *carried; /* [carries] */
@@ -57,10 +58,36 @@ static inline void gm_playing_count(struct gm_playing *w, uint32_t a, uint64_t b
         w->options->classes[i].now[w->options->classes[i].of[a]] += bytes;
 }
 
-static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t stream)
+/* hooks.c: tells options->hooks. The first returns GM_SPACE_NONE if they refuse the block. */
+uint32_t gm_playing_tell_allocated(struct gm_playing *w, uint32_t a, uint32_t block);
+void gm_playing_tell_let_go(struct gm_playing *w, uint32_t a, uint32_t block);
+void gm_playing_tell_freed(struct gm_playing *w, uint64_t address);
+/* A hook said no: the replay stops as it does when the device fails. */
+static inline void gm_playing_heed(struct gm_playing *w, bool goes_on)
+{
+    w->model.has_failed |= !goes_on;
+}
+
+struct gm_level_now {
+    uint64_t reserved, allocated;
+};
+static inline struct gm_level_now gm_playing_levels(const struct gm_playing *w, const struct gm_whatif_hooks *hooks)
+{
+    struct gm_level_now levels = {w->model.total, gm_playing_now(w->model.stats.allocated_bytes)};
+    if (hooks != NULL && hooks->levels != NULL)
+        hooks->levels(hooks->self, &levels.reserved, &levels.allocated);
+    return levels;
+}
+
+/* `hooks` are the options', so that a caller without can be compiled without. */
+static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t stream,
+                                      const struct gm_whatif_hooks *hooks)
 {
     w->result->allocs++;
-    return gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, w->home[w->h->pool[a]], a);
+    if (hooks != NULL) /* they may refuse what the model has counted */
+        w->before = w->model.stats.requested_bytes[GM_STAT_ALL];
+    uint32_t block = gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, w->home[w->h->pool[a]], a);
+    return hooks == NULL ? block : gm_playing_tell_allocated(w, a, block);
 }
 
 /* notes.c: what the allocator reports (a gm_allocator_sink's put; the second also tells options->recorder), and what is
@@ -70,12 +97,15 @@ void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address
                      uint8_t pool, uint32_t owner);
 void gm_playing_hear_recorded(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size,
                               uint32_t stream, uint8_t pool, uint32_t owner);
-void gm_playing_note_peak(struct gm_playing *w, uint32_t event);
+void gm_playing_note_peak(struct gm_playing *w, const struct gm_level_now *levels, uint32_t event);
 void gm_playing_note_classes(struct gm_playing *w);
 void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start);
 
 /* start.c: what was live when the trace began. false: no memory. */
 bool gm_playing_start(struct gm_playing *w);
+
+/* give_back.c: everything that the allocator has of a device that is not simulated. */
+void gm_playing_give_back(struct gm_playing *w);
 
 /* turn.c: a step that is played again. */
 bool gm_playing_prepare_turns(struct gm_playing *w); /* false: no memory */

@@ -65,17 +65,20 @@ static bool start_from_requests(struct gm_playing *w)
     }
     if (ok)
         qsort(list, n, sizeof *list, by_stream);
-    for (size_t i = 0; ok && i < n && !w->result->has_failed; i++) {
+    for (size_t i = 0; ok && i < n && !w->result->has_failed && !w->model.has_failed; i++) {
         uint32_t a = list[i].allocation;
         if (w->requested[a] == 0)
             continue;
         uint32_t stream = gm_follow_stream(&w->follow, gm_history_stream(h, a).v);
         ok = !w->model.has_no_memory;
-        if (ok && (w->follow.block_of[a] = gm_playing_ask(w, a, stream)) == GM_SPACE_NONE)
+        if (ok && (w->follow.block_of[a] = gm_playing_ask(w, a, stream, w->options->hooks)) == GM_SPACE_NONE)
             gm_playing_fail(w, 0, a, true);
-        else if (ok && h->let_go[a] == 0)
+        else if (ok && h->let_go[a] == 0) {
             gm_allocator_free_requested(&w->model, w->follow.block_of[a]);
+            gm_playing_tell_let_go(w, a, w->follow.block_of[a]);
+        }
     }
+    gm_stats_begin_peaks(&w->model.stats); /* what is pending was allocated for a moment: not in the trace */
     free(placed);
     free(list);
     return ok;
@@ -84,7 +87,8 @@ static bool start_from_requests(struct gm_playing *w)
 bool gm_playing_start(struct gm_playing *w)
 {
     struct gm_whatif_result *r = w->result;
-    r->from_layout = w->options->from_layout && has_sound_layout(w->h);
+    r->from_layout =
+        w->options->from_layout && w->options->device == NULL && w->options->hooks == NULL && has_sound_layout(w->h);
     for (size_t p = 0; p < w->h->pool_count; p++) {
         const struct gm_history_pool *pool = &w->h->pools[p];
         bool is_known = pool->id_first != GM_ABSENT;
@@ -96,7 +100,8 @@ bool gm_playing_start(struct gm_playing *w)
         r->start_blocks += w->h->born[a] == 0 && w->follow.block_of[a] != GM_SPACE_NONE;
     r->start_bytes = w->start_active = w->peak_active = r->start_bytes_at_peak = w->model.space.active;
     r->start_reserved = w->model.total;
-    gm_playing_note_peak(w, GM_NEVER);
+    struct gm_level_now levels = gm_playing_levels(w, w->options->hooks);
+    gm_playing_note_peak(w, &levels, GM_NEVER);
     w->counts = true;
     for (uint32_t a = 0; w->options->class_count > 0 && a < w->h->allocation_count; a++)
         if (w->h->born[a] == 0 && w->follow.block_of[a] != GM_SPACE_NONE)

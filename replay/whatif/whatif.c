@@ -23,6 +23,9 @@ static void empty_cache(struct gm_playing *w, const struct gm_release_run *run)
         w->model.pools.v[w->home[p].large].is_freeable = true;
     }
     gm_allocator_empty_cache(&w->model);
+    const struct gm_whatif_hooks *hooks = w->options->hooks;
+    if (hooks != NULL && hooks->emptied != NULL)
+        gm_playing_heed(w, hooks->emptied(hooks->self, w->model.origin));
     for (size_t p = 0; p < w->model.pools.n; p++)
         w->model.pools.v[p].is_freeable = false;
     w->result->empty_caches++;
@@ -39,7 +42,7 @@ static void follow_others(struct gm_playing *w, uint32_t event)
     }
 }
 
-static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a)
+static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a, const struct gm_whatif_hooks *hooks)
 {
     const struct gm_events *e = &w->h->snapshot->events;
     if (w->requested[a] == 0) {
@@ -47,18 +50,18 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
         return;
     }
     uint32_t stream = gm_follow_stream(&w->follow, gm_rare_at(&e->stream, w->h->first + event));
-    uint32_t block = gm_playing_ask(w, a, stream);
+    uint32_t block = gm_playing_ask(w, a, stream, hooks);
     w->follow.block_of[a] = block;
     if (block == GM_SPACE_NONE) {
         gm_playing_fail(w, event, a, false);
         return;
     }
-    uint64_t allocated = gm_playing_now(w->model.stats.allocated_bytes);
-    if (allocated > w->level.peak_allocated)
-        w->level.peak_allocated = allocated;
-    if (w->model.total > w->level.peak_reserved) {
-        w->level.peak_reserved = w->model.total;
-        gm_playing_note_peak(w, event);
+    struct gm_level_now levels = gm_playing_levels(w, hooks);
+    if (levels.allocated > w->level.peak_allocated)
+        w->level.peak_allocated = levels.allocated;
+    if (levels.reserved > w->level.peak_reserved) {
+        w->level.peak_reserved = levels.reserved;
+        gm_playing_note_peak(w, &levels, event);
     }
     if (w->options->class_count > 0) {
         gm_playing_count(w, a, w->model.requested.v[block]);
@@ -70,7 +73,7 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
     }
 }
 
-static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_completed)
+static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_completed, const struct gm_whatif_hooks *hooks)
 {
     uint32_t block = w->follow.block_of[a];
     if (block == GM_SPACE_NONE)
@@ -79,33 +82,45 @@ static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_complet
         gm_allocator_free_completed(&w->model, block);
     else
         gm_allocator_free_requested(&w->model, block);
+    if (hooks != NULL && !is_completed)
+        gm_playing_tell_let_go(w, a, block);
 }
 
 /* Events up to `end`; false: the replay is over. */
-static bool play(struct gm_playing *w, uint32_t end)
+static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm_whatif_hooks *hooks)
 {
     struct gm_change c;
     while (w->walk.event < end && gm_walk_next(&w->walk, &c)) {
         w->model.origin = c.event;
+        if (hooks != NULL && hooks->before != NULL)
+            gm_playing_heed(w, hooks->before(hooks->self, c.event));
         switch (c.kind) {
         case GM_CHANGE_ALLOC:
-            follow_alloc(w, c.event, c.allocation);
+            follow_alloc(w, c.event, c.allocation, hooks);
             break;
         case GM_CHANGE_LET_GO:
-            follow_free(w, c.allocation, false);
+            follow_free(w, c.allocation, false, hooks);
             break;
         case GM_CHANGE_FREE:
-            follow_free(w, c.allocation, true);
+            follow_free(w, c.allocation, true, hooks);
             break;
         default:
             follow_others(w, c.event);
             break;
         }
         if (w->result->has_failed || w->model.has_no_memory || w->model.has_failed ||
-            w->model.space.work + w->sim.work > w->budget)
+            w->model.space.work + w->sim.work > w->budget) {
+            w->result->stopped_at = c.event;
             return false;
+        }
     }
     return true;
+}
+
+/* The model alone should not pay for hooks. */
+static bool play(struct gm_playing *w, uint32_t end)
+{
+    return w->options->hooks == NULL ? play_with(w, end, NULL) : play_with(w, end, w->options->hooks);
 }
 
 /* Plays up to `end`, and notes the peaks meanwhile in *part, if there is one. */
@@ -113,23 +128,27 @@ static bool play_part(struct gm_playing *w, struct gm_whatif_part *part, uint32_
 {
     uint32_t from = w->walk.event;
     w->part = part == NULL ? SIZE_MAX : (size_t)(part - w->options->parts);
-    w->level.peak_allocated = gm_playing_now(w->model.stats.allocated_bytes);
-    w->level.peak_reserved = w->model.total;
+    struct gm_level_now levels = gm_playing_levels(w, w->options->hooks);
+    w->level.peak_allocated = levels.allocated;
+    w->level.peak_reserved = levels.reserved;
     bool goes_on = play(w, end);
     w->result->played += w->walk.event - from;
     if (part != NULL) {
         w->result->parts_played++;
         part->peak_allocated = w->level.peak_allocated;
         part->peak_reserved = w->level.peak_reserved;
-        part->allocated_at_end = gm_playing_now(w->model.stats.allocated_bytes);
+        part->allocated_at_end = gm_playing_levels(w, w->options->hooks).allocated;
+        const struct gm_whatif_hooks *hooks = w->options->hooks;
+        if (hooks != NULL && hooks->ended != NULL && !w->model.has_failed)
+            gm_playing_heed(w, hooks->ended(hooks->self, w->part));
     }
-    return goes_on;
+    return goes_on && !w->model.has_failed;
 }
 
 static void play_all(struct gm_playing *w)
 {
     struct timespec from, to;
-    bool goes_on = !w->result->has_failed;
+    bool goes_on = !w->result->has_failed && !w->model.has_failed;
     clock_gettime(CLOCK_MONOTONIC, &from);
     w->walk = gm_walk_start(w->h);
     for (size_t i = 0; goes_on && i < w->options->part_count; i++) {
@@ -144,6 +163,11 @@ static void play_all(struct gm_playing *w)
     }
     if (goes_on && !w->options->stops_after_parts)
         play_part(w, NULL, UINT32_MAX);
+    const struct gm_whatif_hooks *hooks = w->options->hooks;
+    if (hooks != NULL && hooks->finished != NULL && !w->model.has_failed && !w->model.has_no_memory) {
+        w->result->stopped_at = GM_NEVER;
+        gm_playing_heed(w, hooks->finished(hooks->self));
+    }
     clock_gettime(CLOCK_MONOTONIC, &to);
     w->result->seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
 }
@@ -153,7 +177,10 @@ static enum gm_status status_of(const struct gm_playing *w, bool ok, struct gm_e
     if (!ok || w->model.has_no_memory)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (w->model.has_failed)
-        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "the simulated device gave out an address twice");
+        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET,
+                       w->options->device == NULL && w->options->hooks == NULL
+                           ? "the simulated device gave out an address twice"
+                           : "the device failed");
     if (w->model.space.work + w->sim.work > w->budget)
         return gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET,
                        "device %lld: the trace keeps the model busy far beyond its length", (long long)w->h->device);
@@ -177,7 +204,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     if (w == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     *w = (struct gm_playing){.result = result, .options = options, .h = h, .sim = gm_sim_init(options->capacity)};
-    *result = (struct gm_whatif_result){.device = h->device, .events = h->count};
+    *result = (struct gm_whatif_result){.device = h->device, .events = h->count, .stopped_at = GM_NEVER};
     w->requested = options->requested != NULL ? options->requested : h->requested;
     w->budget = budget_of(w);
     w->part = SIZE_MAX;
@@ -185,7 +212,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
         memset(options->classes[i].now, 0, options->classes[i].count * sizeof *options->classes[i].now);
         memset(options->classes[i].at_peak, 0, options->classes[i].count * sizeof *options->classes[i].at_peak);
     }
-    w->device = gm_sim_device(&w->sim);
+    w->device = options->device != NULL ? *options->device : gm_sim_device(&w->sim);
     w->sink = (struct gm_allocator_sink){w, options->recorder != NULL ? gm_playing_hear_recorded : gm_playing_hear};
     gm_allocator_init(&w->model, &options->conf, &w->device, &w->sink);
     w->model.keeps_objects = options->recorder != NULL;
@@ -202,6 +229,10 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     enum gm_status status = status_of(w, ok, err);
     if (status == GM_OK && options->recorder != NULL)
         gm_recorder_end(options->recorder, &w->model, w->follow.stream_of);
+    if (status == GM_OK && options->device != NULL) {
+        gm_playing_give_back(w);
+        status = status_of(w, ok, err);
+    }
     gm_releases_free(&w->releases);
     gm_follow_free(&w->follow);
     gm_allocator_free(&w->model);

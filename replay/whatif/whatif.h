@@ -8,6 +8,9 @@
  * With the recorded settings, sizes and an unlimited device it starts from the recorded layout; otherwise from an
  * empty allocator, which is first asked for what was live at the start: per stream (in the order of their handles as
  * unsigned numbers), in ascending order of address.
+ *
+ * The device can be another one, a real GPU; then, and with hooks, it always starts from an empty allocator. In the end
+ * everything is given back to it.
  */
 #ifndef GM_REPLAY_WHATIF_H
 #define GM_REPLAY_WHATIF_H
@@ -17,6 +20,7 @@
 #include "replay/allocator/conf.h"
 #include "replay/allocator/stats.h"
 #include "replay/regenerate/recorder.h"
+#include "replay/whatif/hooks.h"
 #include "replay/whatif/repeat.h"
 
 enum { GM_WHATIF_TEXT = 320 };
@@ -54,7 +58,9 @@ struct gm_whatif_options {
     bool stops_after_parts;                /* what comes after the last part is not played */
     const struct gm_whatif_class *classes; /* [class_count], may be NULL */
     size_t class_count;
-    struct gm_recorder *recorder; /* hears what the model does; may be NULL */
+    struct gm_recorder *recorder;        /* hears what the model does; may be NULL */
+    const struct gm_device *device;      /* instead of the simulated one; `capacity` means nothing then. May be NULL */
+    const struct gm_whatif_hooks *hooks; /* may be NULL */
 };
 
 struct gm_whatif_failure {
@@ -80,6 +86,7 @@ struct gm_whatif_result {
     uint64_t recorded_ooms;
     bool has_failed;
     struct gm_whatif_failure failure; /* the first request that fails: the replay ends there */
+    uint32_t stopped_at;              /* with GM_E_INTERNAL: the event; GM_NEVER: none of them */
     struct gm_whatif_peak peak;
     uint64_t played;     /* events; those that are played again count each time */
     size_t parts_played; /* that were begun */
@@ -87,7 +94,8 @@ struct gm_whatif_result {
     double seconds; /* of the model's loop */
 };
 
-/* GM_E_NOMEM; GM_E_LIMIT if the trace keeps the model busy far beyond its length. */
+/* GM_E_NOMEM; GM_E_LIMIT if the trace keeps the model busy far beyond its length; GM_E_INTERNAL if the device, or a
+ * hook, failed. */
 enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, const struct gm_whatif_options *options,
                          struct gm_error *err);
 

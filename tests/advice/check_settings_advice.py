@@ -101,7 +101,7 @@ def check(path):
         f"{advice['verdict']} ({advice['reason']}), not {verdict}"
     assert (advice["reason"] is not None) == (advice["verdict"] == "not-judged")
     assert (told is not None) == (advice["verdict"] == "advised")
-    title = "OTHER ALLOCATOR SETTINGS, REPLAYED"
+    title = "OTHER ALLOCATOR SETTINGS"
     assert title in text and title.lower() in readme.lower()
     if advice["verdict"] == "advised":
         assert (advice["settings"], advice["saved_bytes"], advice["after_bytes"]) == (

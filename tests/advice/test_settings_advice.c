@@ -98,7 +98,7 @@ static void expandable_segments_save_half(void **state)
     assert_non_null(f);
     assert_int_equal(f->bytes, MIB(600));
     assert_int_equal(f->severity, GM_INFO); /* less than 1 GiB */
-    assert_ptr_equal(strstr(f->detail, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: replayed: 1.17 GiB -> 600.0 "
+    assert_ptr_equal(strstr(f->detail, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True - replayed: 1.17 GiB -> 600.0 "
                                        "MiB reserved, address fidelity 100 %. "),
                      f->detail);
     assert_non_null(strstr(f->detail, "chose 3 of the 3 recorded addresses"));
@@ -229,7 +229,7 @@ static void recorded_settings_are_taken_back(void **state)
     assert_tried(a, 2, "max_split_size_mb:600", MIB(900));
     assert_int_equal(a->best, 0);
     assert_non_null(strstr(finding(&t)->detail, "=expandable_segments:True,roundup_power2_divisions:4 instead of "
-                                                "max_split_size_mb:600,roundup_power2_divisions:4: replayed: 960.0 -> "
+                                                "max_split_size_mb:600,roundup_power2_divisions:4 - replayed: 960.0 -> "
                                                 "640.0 MiB reserved"));
     gm_traced_end(&t);
 }

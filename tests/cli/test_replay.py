@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 
 from harness import MIB, Allocator, Case, Clock, frame, main, small_snapshot, write
 
@@ -89,6 +90,7 @@ class Verify(Replay):
         self.assertEqual(again["verdict"], "PASS")
         self.assertLess(os.path.getsize(self.at("steps.gmtrace")), os.path.getsize(self.at("steps.pickle")))
         self.refused(2, "--trace-out", "steps.pickle", "steps.pickle", words=["would overwrite"])
+        self.refused(2, "--json", "both", "--csv", "both", "steps.pickle", words=["--json and --csv both name both"])
         done = self.replay("--trace-out", "nowhere/x.gmtrace", "steps.pickle", code=5)
         self.assertIn(b"nowhere/x.gmtrace", done.stderr)
 
@@ -164,7 +166,10 @@ class WhatIf(Replay):
         text = self.replay("--memory", "65MiB", self.snapshot, code=1).stdout.decode()
         self.assertIn("OUT OF MEMORY", text)
         self.assertIn("verdict: OOM", text)
+        self.assertIn("--fit tells how much memory is enough", text)
         self.assertIsNone(self.numbers("--memory", "72MiB", self.snapshot)["verdict"])
+        self.assertIn("fits         in 144.0 MiB: 72.00 MiB (50.0 %) are left at the peak",
+                      self.replay("--memory", "144MiB", self.snapshot).stdout.decode())
         self.assertEqual(self.numbers("--gpu", "RTX 4090", self.snapshot)["gpu"], "rtx-4090")
 
     def test_limit(self):
@@ -172,7 +177,7 @@ class WhatIf(Replay):
         self.assertEqual((found["verdict"], found["limit"]["margin_bytes"]), ("PASS", 0))
         found = self.numbers("--limit", "71MiB", self.snapshot, code=1)
         self.assertEqual((found["verdict"], found["limit"]["margin_bytes"]), ("FAIL", -MIB))
-        self.assertIn("TEST PASSED: peak reserved 72.00 MiB, limit 144.0 MiB, safety margin 72.00 MiB (50.0% of the "
+        self.assertIn("TEST PASSED: peak reserved 72.00 MiB, limit 144.0 MiB, safety margin 72.00 MiB (50.0 % of the "
                       "limit)", self.replay("--limit", "144MiB", self.snapshot).stdout.decode())
         self.assertIn("TEST FAILED", self.replay("--limit", "50MiB", self.snapshot, code=1).stdout.decode())
 
@@ -211,8 +216,11 @@ class WhatIf(Replay):
 
     def test_null_and_cuda(self):
         self.assertEqual(self.numbers("--backend", "null", self.snapshot)["backend"], "null")
-        self.refused(4, "--backend", "cuda", self.snapshot, words=["built without CUDA"])
-        self.refused(4, "--backend=cuda-async", self.snapshot, words=["built without CUDA"])
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # on a machine with a GPU, too: tests/compute has the rest
+        for backend in ("cuda", "cuda-async"):
+            self.refused(4, "--backend", backend, self.snapshot, words=[f"--backend {backend}: "])
+            self.assertRegex(self.replay("--backend", backend, self.snapshot, code=4).stderr.decode(),
+                             "built without CUDA|no CUDA device")
         self.refused(4, "--alloc-conf", "backend:cudaMallocAsync", self.snapshot, words=["cudaMallocAsync"])
 
 
@@ -289,13 +297,22 @@ class Forecast(Replay):
         self.assertEqual((device["oom"]["requested_bytes"], device["oom"]["active_bytes"]), (20 * MIB, 60 * MIB))
         text = self.replay("--members", "5", "--steps", "2", "--memory", "100MiB", path, code=1).stdout.decode()
         self.assertIn(", member 3, step 1\n", text)
+        # Three turns of the second step before it, each as long as that was: from the last event of the first one on.
+        last, event = device["repetition"], device["oom"]["event"]
+        with open(self.at(path), "rb") as file:
+            times = [e["time_us"] for e in pickle.load(file)["device_traces"][0]]
+        self.assertEqual(last["duration_us"], times[last["last_event"]] - times[last["first_event"] - 1])
+        after = times[event] - times[0] + 3 * last["duration_us"]
+        self.assertLess(after, 1000)
+        self.assertIn(f"event {event}, {after} us after the first, member 3, step 1\n", text)
+        self.assertIn("grows by 1 block, 12.00 MiB requested", text)
         rows = self.table("--members", "5", "--steps", "2", "--memory", "100MiB", path, code=1)
         self.assertEqual([r["reserved_GB"] for r in rows],
                          ["0.000"] + [f"{n / 1024:.3f}" for n in (32, 52, 72, 92, 92)])
         rows = self.table("--members", "5", "--steps", "2", path)
         self.assertEqual(rows[-1]["current_GB"], f"{120 / 1024:.3f}")
         found = self.numbers("--members", "5", "--steps", "2", "--limit", "80MiB", path, code=1)
-        self.assertEqual(found["limit"]["passed_in"], [{"device": 0, "member": 2, "step": 2}])  # 92 MiB
+        self.assertEqual(found["limit"]["exceeded_in"], [{"device": 0, "member": 2, "step": 2}])  # 92 MiB
 
     def test_refusals(self):
         write(self.at("steps.pickle"), steps_snapshot())
@@ -341,9 +358,9 @@ class Judgement(Replay):
         self.replay("-q", "--summary", "summary.txt", "--memory", "144MiB", self.snapshot)
         with open(self.at("summary.txt"), encoding="utf-8") as file:
             text = file.read()
-        for words in ("72.00 MiB (event 5)", "of the device's memory   50.0%", "utilisation              97.2%",
-                      "fragmentation            2.8%, 2.00 MiB", "largest free block       2.00 MiB", "MLP 40.00 MiB",
-                      "all 1 device: peaks add up to 72.00 MiB reserved", "rtx-4090"):
+        for words in ("72.00 MiB (event 5)", "of the device's memory   50.0 %", "utilisation              97.2 %",
+                      "fragmentation            2.8 %, 2.00 MiB", "largest free block       2.00 MiB", "MLP 40.00 MiB",
+                      "all devices (1): peaks add up to 72.00 MiB reserved", "rtx-4090"):
             self.assertIn(words, text)
         found = self.numbers("--limit", "1G", "--memory", "144MiB", self.snapshot)["devices"][0]
         self.assertEqual({k: found["at_peak_reserved"][k] for k in ("event", "allocated_bytes", "reserved_bytes",
@@ -369,9 +386,9 @@ class Judgement(Replay):
         self.assertEqual([(t["runs"], t["peak_reserved_bytes"], t["num_alloc_retries"]) for t in bounded],
                          [(True, 30 * MIB, 1)])
         text = self.replay("--limit", "45MiB", "holes.pickle", code=1).stdout.decode()
-        self.assertIn("1. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n     replayed: peak reserved 40.00 MiB instead "
+        self.assertIn("1. PYTORCH_ALLOC_CONF=expandable_segments:True\n     replayed: peak reserved 40.00 MiB instead "
                       "of 50.00 MiB, within the limit", text)
-        self.assertIn("with 45.00 MiB it runs, with 1 retries", text)
+        self.assertIn("with 45.00 MiB it runs, with 1 retry that gives cached memory back", text)
 
     def test_no_setting_helps(self):
         text = self.replay("--limit", "50MiB", self.snapshot, code=1).stdout.decode()
@@ -385,7 +402,7 @@ class Judgement(Replay):
         self.assertNotIn("recommendations", self.replay("--limit", "80MiB", self.snapshot).stdout.decode())
         text = self.replay("--limit", "79.9MiB", self.snapshot).stdout.decode()
         self.assertIn("TEST PASSED", text)
-        self.assertIn("less than 10% of the limit are left", text)
+        self.assertIn("less than 10 % of the limit are left", text)
         self.assertEqual(self.numbers("--limit", "144MiB", self.snapshot)["limit"]["margin_percent"], 50.0)
 
     def test_categories(self):
@@ -434,6 +451,31 @@ class Usage(Replay):
         options = ["--memory", "90MiB", "--alloc-conf", "max_split_size_mb:32", "--csv", "-", "steps.pickle"]
         self.assertEqual(self.replay(*options, code=1).stdout, self.replay(*options, code=1).stdout)
         self.assertEqual(self.replay("steps.pickle").stdout, self.replay("steps.pickle").stdout)
+
+    def test_progress_only_for_a_person(self):
+        """No bar where stderr is no terminal, however long it takes; on a terminal it is gone at the end."""
+        write(self.at("many.pickle"), steps_snapshot(40000))
+        self.assertEqual(self.replay("--sweep", "--fit", "-j", "1", "many.pickle").stderr, b"")
+        for quiet, shows in (((), True), (("-q",), False)):
+            leader, follower = os.openpty()
+            start = time.monotonic()
+            with os.fdopen(follower, "wb") as terminal:
+                done = subprocess.Popen([BINARY, *quiet, "--sweep", "--fit", "-j", "1", self.at("many.pickle")],
+                                        stderr=terminal, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            drawn = b""
+            try:
+                while chunk := os.read(leader, 4096):
+                    drawn += chunk
+            except OSError:  # the other end is closed
+                pass
+            os.close(leader)
+            self.assertEqual(done.wait(), 0)
+            seconds = time.monotonic() - start
+            if not shows or seconds < 1:
+                self.assertEqual(drawn, b"")
+            elif seconds > 1.5:
+                self.assertIn(b" s: ", drawn)
+                self.assertEqual(drawn.split(b"\r")[-1], b"")
 
     def test_quiet_and_verbose(self):
         self.assertEqual(self.replay("-q", self.snapshot).stdout, b"")

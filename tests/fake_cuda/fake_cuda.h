@@ -33,6 +33,9 @@ uint64_t fake_cuda_calls(const char *call);
 /* The name of the call that failed as it was told to; NULL: none yet. */
 const char *fake_cuda_failed(void);
 
+/* Before the nth verify from now on is done (1 is the next), byte `offset` of its block changes. */
+void fake_cuda_spoil(uint64_t nth, uint64_t offset);
+
 struct fake_cuda_held {
     uint64_t bytes; /* of device memory, in all forms, without the context */
     uint64_t allocations, handles, mappings, reservations, streams, events, pools;

@@ -8,6 +8,7 @@
 #include "tests/fake_cuda/private.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool launch(const char *name, struct gm_kernel_place *place, const struct gm_kernel_job *job,
                    void (*do_it)(void *job), struct gm_kernel_error *error)
@@ -23,9 +24,26 @@ static bool launch(const char *name, struct gm_kernel_place *place, const struct
     return false;
 }
 
+static struct {
+    uint64_t nth, offset; /* nth 0: none */
+} spoil;
+
+void fake_cuda_spoil(uint64_t nth, uint64_t offset)
+{
+    spoil.nth = nth;
+    spoil.offset = offset;
+}
+
+static void spoil_verify(const char *name, const struct gm_kernel_job *job)
+{
+    if (strcmp(name, "verify") == 0 && spoil.nth > 0 && --spoil.nth == 0)
+        ((unsigned char *)job->block)[spoil.offset] ^= 1;
+}
+
 #define X(name)                                                                                                        \
     static void do_##name(void *job)                                                                                   \
     {                                                                                                                  \
+        spoil_verify(#name, job);                                                                                      \
         gm_reference_##name(job);                                                                                      \
     }                                                                                                                  \
     bool gm_launch_##name(struct gm_kernel_place *place, const struct gm_kernel_job *job,                              \

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HALF (UINT64_C(1) << 38) /* for allocations; as much for reservations */
+#define HALF (UINT64_C(1) << 38)     /* for allocations */
+#define RESERVED (UINT64_C(1) << 41) /* for reservations: each has more than the GPU's memory */
 #define MOST 65536
 
 static struct {
@@ -28,7 +29,7 @@ static void must(bool is_ok, const char *what)
 
 void fake_memory_start(void)
 {
-    void *at = mmap(NULL, 2 * HALF + FAKE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(NULL, HALF + RESERVED + FAKE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     must(at != MAP_FAILED, "fake CUDA: mmap");
     base = (uint64_t)(uintptr_t)at;
     lives = 0;
@@ -37,7 +38,7 @@ void fake_memory_start(void)
 void fake_memory_end(void)
 {
     if (base != 0)
-        munmap((void *)(uintptr_t)base, 2 * HALF + FAKE_PAGE);
+        munmap((void *)(uintptr_t)base, HALF + RESERVED + FAKE_PAGE);
     base = 0;
 }
 
@@ -53,7 +54,7 @@ uint64_t fake_reserve_base(void)
 
 uint64_t fake_reserve_end(void)
 {
-    return base + 2 * HALF;
+    return base + HALF + RESERVED;
 }
 
 static uint64_t pages(uint64_t size)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define MOST 4096
+#define MOST 32768
 
 struct range {
     uint64_t address, size;

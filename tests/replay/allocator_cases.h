@@ -209,4 +209,4 @@
 {"19 B", "", 0, "a=3M b=9M c=7340132 d=12582913 -b e=8388609 -a -c f=2M",
  "S20M[f3M e9M .8M] S14M[d12583424 .2096640]", "SaaaSafFafFfFa", NULL},
 
-/* clang-format on */
+    /* clang-format on */

@@ -208,6 +208,90 @@ static void switched_option(void **state)
     gm_traced_end(&t);
 }
 
+/* It was switched on before anything grew: a remainder of 512 KiB was split off, which only pages allow. */
+static void switched_before_growth(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(5), "attend");
+    gm_traced_event(&t, "alloc", A + MIB(5), MIB(14) + KIB(512), "attend");
+    gm_traced_event(&t, "segment_map", B, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", B, MIB(20), "attend");
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(5), MIB(5), "attend");
+    gm_traced_block(&t, MIB(14) + KIB(512), MIB(14) + KIB(512), "attend");
+    gm_traced_block(&t, KIB(512), 0, NULL);
+    t.more = ",\"is_expandable\":true";
+    gm_traced_segment(&t, B, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    struct gm_verify_result r = run(&t);
+    assert_true(gm_verify_passed(&r));
+    assert_int_equal(r.exact, 3);
+    assert_int_equal(r.inferred_count, 1);
+    assert_non_null(strstr(r.inferred[0].value, "False until event 2"));
+    gm_traced_end(&t);
+}
+
+/* A private pool that grew by a segment before the switch, and by pages then, has no allocator of its own. */
+static void switched_in_private_pool(void **state)
+{
+    (void)state;
+    const uint64_t c = B + MIB(64), d = B + MIB(128);
+    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(20), "attend");
+    gm_traced_event(&t, "segment_alloc", c, MIB(2), NULL);
+    gm_traced_event(&t, "alloc", c, MIB(1), "attend");
+    gm_traced_event(&t, "segment_map", d, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", d, MIB(20), "attend");
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":false";
+    gm_traced_segment(&t, c, MIB(2), "small");
+    gm_traced_block(&t, MIB(1), MIB(1), "attend");
+    gm_traced_block(&t, MIB(1), 0, NULL);
+    t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":true";
+    gm_traced_segment(&t, d, MIB(20), "large");
+    gm_traced_block(&t, MIB(20), MIB(20), "attend");
+    struct gm_verify_result r = run(&t);
+    assert_true(gm_verify_passed(&r));
+    assert_int_equal(r.inferred_count, 1);
+    assert_non_null(strstr(r.inferred[0].value, "False until event 4"));
+    gm_traced_end(&t);
+}
+
+/* Two segments are cached. A retry gives both back; garbage collection may leave one. */
+static void retries(void **state)
+{
+    (void)state;
+    for (int both = 0; both < 2; both++) {
+        struct traced t = {0};
+        const uint64_t c = B + MIB(64);
+        gm_traced_event(&t, "segment_alloc", A, MIB(20), "first");
+        gm_traced_event(&t, "alloc", A, MIB(20), "first");
+        gm_traced_event(&t, "segment_alloc", B, MIB(30), "first");
+        gm_traced_event(&t, "alloc", B, MIB(30), "first");
+        gm_traced_free(&t, A, MIB(20));
+        gm_traced_free(&t, B, MIB(30));
+        gm_traced_event(&t, "segment_free", A, MIB(20), "grow");
+        if (both)
+            gm_traced_event(&t, "segment_free", B, MIB(30), "grow");
+        gm_traced_event(&t, "segment_alloc", c, MIB(40), "grow");
+        gm_traced_event(&t, "alloc", c, MIB(40), "grow");
+        gm_traced_segment(&t, c, MIB(40), "large");
+        gm_traced_block(&t, MIB(40), MIB(40), "grow");
+        if (!both) {
+            gm_traced_segment(&t, B, MIB(30), "large");
+            gm_traced_block(&t, MIB(30), 0, NULL);
+        }
+        struct gm_verify_result r = run(&t);
+        assert_true(gm_verify_passed(&r));
+        assert_int_equal(r.retries, both);
+        gm_traced_end(&t);
+    }
+}
+
 /* No settings in the file, and sizes that only divisions of 8 explain: 600 KiB become 640. */
 static void inferred_rounding(void **state)
 {
@@ -264,10 +348,18 @@ static void settings(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right),           cmocka_unit_test(wrong_address),   cmocka_unit_test(wrong_growth),
-        cmocka_unit_test(unlocked_growth), cmocka_unit_test(wrong_release),   cmocka_unit_test(wrong_end),
-        cmocka_unit_test(learnt_size),     cmocka_unit_test(switched_option), cmocka_unit_test(inferred_rounding),
-        cmocka_unit_test(settings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(right),
+                                       cmocka_unit_test(wrong_address),
+                                       cmocka_unit_test(wrong_growth),
+                                       cmocka_unit_test(unlocked_growth),
+                                       cmocka_unit_test(wrong_release),
+                                       cmocka_unit_test(wrong_end),
+                                       cmocka_unit_test(learnt_size),
+                                       cmocka_unit_test(retries),
+                                       cmocka_unit_test(switched_option),
+                                       cmocka_unit_test(switched_before_growth),
+                                       cmocka_unit_test(switched_in_private_pool),
+                                       cmocka_unit_test(inferred_rounding),
+                                       cmocka_unit_test(settings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

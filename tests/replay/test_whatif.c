@@ -84,6 +84,23 @@ static void requested_again(void **state)
     gm_traced_end(&t);
 }
 
+/* 12 MiB wait for another stream when the trace begins: they are active then, but were never allocated in it. */
+static void pending_at_start(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    gm_traced_event(&t, "free_completed", A, MIB(12), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(2), "feed");
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(2), MIB(2), "feed");
+    gm_traced_block(&t, MIB(18), 0, NULL);
+    struct gm_whatif_result r = run(&t, "", UINT64_MAX, false);
+    assert_int_equal(r.start_bytes, MIB(12));
+    assert_int_equal(peak(r.stats.active_bytes), MIB(12));
+    assert_int_equal(peak(r.stats.allocated_bytes), MIB(2));
+    gm_traced_end(&t);
+}
+
 /* Pages of 20 MiB: 12 MiB map one, whose last 8 and one more hold the 10, and later the 9. */
 static void expandable(void **state)
 {
@@ -190,6 +207,33 @@ static void empty_cache_is_kept(void **state)
     gm_traced_end(&t);
 }
 
+/* Memory goes back, a free is waited for, and the next alloc, with the stack `name`, needs no growth. */
+static struct gm_whatif_result with_release_before_alloc(struct traced *t, const char *name)
+{
+    gm_traced_event(t, "segment_alloc", A, MIB(12), "attend");
+    gm_traced_event(t, "segment_alloc", B, MIB(14), "attend");
+    gm_traced_event(t, "alloc", B, MIB(14), "attend");
+    gm_traced_event(t, "free_requested", B, MIB(14), "attend");
+    gm_traced_event(t, "segment_free", A, MIB(12), "wait");
+    gm_traced_event(t, "free_completed", B, MIB(14), "attend");
+    gm_traced_event(t, "alloc", B, MIB(14), name);
+    gm_traced_segment(t, B, MIB(14), "large");
+    gm_traced_block(t, MIB(14), MIB(14), name);
+    return run(t, "", UINT64_MAX, true);
+}
+
+/* A retry may find that what it waited for is enough: its releases are not a call of empty_cache(). */
+static void retry_without_growth(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    assert_int_equal(with_release_before_alloc(&t, "wait").empty_caches, 0);
+    gm_traced_end(&t);
+    t = (struct traced){0};
+    assert_int_equal(with_release_before_alloc(&t, "another").empty_caches, 1);
+    gm_traced_end(&t);
+}
+
 /* 12 MiB are freed, but another stream uses them until after the next request. */
 static void pending_block(struct traced *t)
 {
@@ -281,10 +325,17 @@ static void cards(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(unchanged),      cmocka_unit_test(requested_again),
-                                       cmocka_unit_test(expandable),     cmocka_unit_test(out_of_memory),
-                                       cmocka_unit_test(just_enough),    cmocka_unit_test(empty_cache_is_kept),
-                                       cmocka_unit_test(deferred_frees), cmocka_unit_test(other_sizes),
-                                       cmocka_unit_test(parts),          cmocka_unit_test(cards)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(unchanged),
+                                       cmocka_unit_test(requested_again),
+                                       cmocka_unit_test(pending_at_start),
+                                       cmocka_unit_test(expandable),
+                                       cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(just_enough),
+                                       cmocka_unit_test(empty_cache_is_kept),
+                                       cmocka_unit_test(retry_without_growth),
+                                       cmocka_unit_test(deferred_frees),
+                                       cmocka_unit_test(other_sizes),
+                                       cmocka_unit_test(parts),
+                                       cmocka_unit_test(cards)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

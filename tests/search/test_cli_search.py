@@ -2,6 +2,7 @@
 """gmreplay --sweep and --fit as their users meet them: what they print, exit codes, refusals."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -56,6 +57,37 @@ class Search(Case):
         self.assertIn("baseline: PyTorch's defaults", text)
         self.assertNotIn("fit", found)
 
+    def test_simpler(self):
+        """Nearly as good as the best for any version, by at most a hundredth of the baseline's peak, and with fewer
+        options: the first such row of the sorted ones, or none."""
+        def options(row):
+            text = re.sub(r"\[[^]]*\]", "", row["alloc_conf"])
+            return text.count(":")
+
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        allocator.recording = True
+        for round in range(40):  # sizes that come and go, so that many settings differ a little
+            blocks = [allocator.alloc((3 + (7 * round + 5 * n) % 61) * MIB, [frame("f", "/app/model.py", n)])
+                      for n in range(12)]
+            for block in blocks[round % 2::2] + blocks[1 - round % 2::2]:
+                allocator.free(block)
+        uneven = write(os.path.join(self.folder, "uneven.pickle"), {
+            "segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []})
+        for path in (self.splitting, uneven):
+            sweep = self.numbers("--sweep", path)["sweep"]
+            baseline, rows = sweep["baseline"]["peak_reserved_bytes"], sweep["rows"]
+            usual, simpler = sweep["winner_for_any_version"], sweep["winner_simpler"]
+            self.assertIsNotNone(usual)
+            fewest = next(options(r) for r in rows if "PYTORCH_ALLOC_CONF=" + r["alloc_conf"] == usual["line"])
+            most = rows[0]["peak_reserved_bytes"] + baseline // 100
+            near = [r for r in rows if r["runs"] and not r["is_baseline"] and r["needs_pytorch"] is None and
+                    options(r) < fewest and r["peak_reserved_bytes"] <= most and
+                    100 * (baseline - r["peak_reserved_bytes"]) >= baseline]
+            best = min(near, key=options, default=None)
+            self.assertEqual(simpler and simpler["line"], best and "PYTORCH_ALLOC_CONF=" + best["alloc_conf"])
+            text = self.replay("--sweep", path).stdout.decode()
+            self.assertEqual("nearly as good, and simpler:\n" in text, best is not None)
+
     def test_bounds(self):
         """90 MiB are live, and can lie one above the other; 84 fit in their place."""
         (bounds,) = self.numbers("--sweep", self.splitting)["bounds"]
@@ -83,7 +115,8 @@ class Search(Case):
                          (88 * MIB, 5, 50 * MIB))
         self.assertEqual(fits["baseline"]["gpu"], "rtx-4060")
         text = self.replay("--fit", self.splitting).stdout.decode()
-        self.assertIn(f"({90 * MIB} bytes", text)
+        self.assertIn("runs with 90.00 MiB (--memory 90MiB)", text)
+        self.assertIn("fails with 2 MiB less: device 0, event 5, 50.00 MiB for forward", text)
         self.replay("--memory", str(90 * MIB), self.splitting)
         self.replay("--memory", str(88 * MIB), self.splitting, code=1)
 

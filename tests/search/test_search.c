@@ -38,7 +38,7 @@ static void begin(struct fixture *f, const char *settings, unsigned threads)
     assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
     f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
     assert_int_equal(gm_conf_parse(&f->device.baseline, settings, strlen(settings), &err), GM_OK);
-    f->search = (struct gm_search){&f->device, 1, threads};
+    f->search = (struct gm_search){.devices = &f->device, .device_count = 1, .threads = threads};
 }
 
 static void end(struct fixture *f)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A progress bar on stderr, for a person at a terminal and only if the work takes longer than a second.
+ */
+#ifndef GM_REPLAY_CLI_PROGRESS_H
+#define GM_REPLAY_CLI_PROGRESS_H
+
+#include "analyze/cli/terminal.h"
+#include "replay/search/trial.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum gm_replay_stage {
+    GM_REPLAY_READING,
+    GM_REPLAY_ANALYSING,
+    GM_REPLAY_REPLAYING,
+    GM_REPLAY_SWEEPING,
+    GM_REPLAY_FITTING
+};
+
+/* Zeroed: nothing is shown, and setting a stage does nothing but note it. */
+struct gm_replay_progress {
+    atomic_int stage;
+    struct gm_search_progress searched; /* replays of the searches */
+    const char *path;
+    struct timespec start;
+    pthread_t watcher;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool is_watched, is_ended;
+};
+
+/* Shows nothing if stderr is no terminal or no thread can be made. */
+void gm_replay_progress_start(struct gm_replay_progress *progress, const struct gm_terminal *terminal,
+                              const char *path);
+/* Takes the bar away. To be called before anything else is written. */
+void gm_replay_progress_stop(struct gm_replay_progress *progress);
+
+#endif
