@@ -117,7 +117,7 @@ static enum gm_status write_compressed(const struct gm_snapshot *snapshot, const
 }
 
 enum gm_status gm_write_snapshot_file(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
-                             const char *path, struct gm_error *err)
+                                      const char *path, struct gm_error *err)
 {
     struct target t = {.shown = path, .fd = -1};
     const struct gm_sink file = {.write = write_all, .context = &t};

@@ -31,6 +31,6 @@ enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct 
 /* The same into a file, compressed if its name ends in .zst or .gz. The file appears, or is replaced, when it is
  * complete: nothing is left behind by a failure. What is no regular file (a pipe, a device) is written directly. */
 enum gm_status gm_write_snapshot_file(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
-                             const char *path, struct gm_error *err);
+                                      const char *path, struct gm_error *err);
 
 #endif
