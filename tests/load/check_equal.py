@@ -17,8 +17,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
 from make_fixtures import all_files
 from model import expected_lines, shared
+from snapshots import snapshot_paths
 
 STACK_AT = {"segment": 9, "host_segment": 9, "block": 5, "host_block": 5, "event": 7}
 
@@ -85,11 +87,9 @@ def read_real(path):
         return Restricted(f).load() if data else None
 
 
-def real(program, folder):
+def real(program):
     count = failures = 0
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in (".pickle", ".pkl", ".html"):
-            continue
+    for path in snapshot_paths(".pickle", ".pkl", ".html"):
         snapshot = read_real(path)
         if snapshot is None:
             continue
@@ -105,12 +105,7 @@ def main():
     if sys.argv[2:] != ["--real"]:
         count, failures = own(sys.argv[1])
     else:
-        source = pathlib.Path(__file__).resolve().parents[2]
-        folder = pathlib.Path(os.environ.get("GM_SHARED", source.parent / "shared"), "snapshots")
-        if not folder.is_dir():
-            print("skipped: no", folder)
-            sys.exit(77)
-        count, failures = real(sys.argv[1], folder)
+        count, failures = real(sys.argv[1])
     print(count, "files,", failures, "failures")
     sys.exit(1 if failures or count == 0 else 0)
 

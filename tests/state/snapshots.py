@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real snapshots beside the checkout, read by Python without executing anything, and what gmanalyze says of them."""
+"""The real snapshots beside the checkout, read by Python without executing anything, and what gmanalyze says of them.
+
+GM_SHARED names the folder that has them. With GM_SAMPLE=N a test takes every Nth only, and each test others."""
 import base64
 import io
 import json
@@ -10,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 SKIPPED = 77
 
@@ -35,14 +38,19 @@ def shared_folder():
     return pathlib.Path(given) if given else pathlib.Path(__file__).resolve().parents[3] / "shared"
 
 
-def snapshots():
-    """(path, object) for every snapshot; ends the test as skipped if there is none."""
-    folder = shared_folder() / "snapshots"
-    paths = [p for p in sorted(folder.rglob("*")) if p.suffix in (".pickle", ".pkl", ".html")]
+def snapshot_paths(*suffixes):
+    """Sorted; ends the test as skipped if there is none."""
+    paths = [p for p in sorted((shared_folder() / "snapshots").rglob("*")) if p.suffix in suffixes]
     if not paths:
         print("skipped: no snapshots beside the checkout")
         sys.exit(SKIPPED)
-    for path in paths:
+    every = int(os.environ.get("GM_SAMPLE", "1"))
+    return paths[zlib.crc32(os.path.abspath(sys.argv[0]).rpartition("tests")[2].encode()) % min(every, len(paths))::every]
+
+
+def snapshots():
+    """(path, object) for every snapshot."""
+    for path in snapshot_paths(".pickle", ".pkl", ".html"):
         found = load(path)
         if found is not None:
             yield path, found
