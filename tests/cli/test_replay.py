@@ -454,28 +454,34 @@ class Usage(Replay):
 
     def test_progress_only_for_a_person(self):
         """No bar where stderr is no terminal, however long it takes; on a terminal it is gone at the end."""
-        write(self.at("many.pickle"), steps_snapshot(40000))
-        self.assertEqual(self.replay("--sweep", "--fit", "-j", "1", "many.pickle").stderr, b"")
-        for quiet, shows in (((), True), (("-q",), False)):
-            leader, follower = os.openpty()
-            start = time.monotonic()
-            with os.fdopen(follower, "wb") as terminal:
-                done = subprocess.Popen([BINARY, *quiet, "--sweep", "--fit", "-j", "1", self.at("many.pickle")],
-                                        stderr=terminal, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            drawn = b""
-            try:
-                while chunk := os.read(leader, 4096):
-                    drawn += chunk
-            except OSError:  # the other end is closed
-                pass
-            os.close(leader)
-            self.assertEqual(done.wait(), 0)
-            seconds = time.monotonic() - start
-            if not shows or seconds < 1:
+        for steps in (10000, 80000, 320000):  # until it takes long enough
+            write(self.at("many.pickle"), steps_snapshot(steps))
+            seconds, drawn = self.on_terminal()
+            if seconds < 1:
                 self.assertEqual(drawn, b"")
             elif seconds > 1.5:
-                self.assertIn(b" s: ", drawn)
-                self.assertEqual(drawn.split(b"\r")[-1], b"")
+                break
+        self.assertIn(b" s: ", drawn)
+        self.assertEqual(drawn.split(b"\r")[-1], b"")
+        self.assertEqual(self.on_terminal("-q")[1], b"")
+        self.assertEqual(self.replay("--sweep", "--fit", "-j", "1", "many.pickle").stderr, b"")
+
+    def on_terminal(self, *options):
+        """Seconds that a search takes, and what it draws on a terminal."""
+        leader, follower = os.openpty()
+        start = time.monotonic()
+        with os.fdopen(follower, "wb") as terminal:
+            done = subprocess.Popen([BINARY, *options, "--sweep", "--fit", "-j", "1", self.at("many.pickle")],
+                                    stderr=terminal, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        drawn = b""
+        try:
+            while chunk := os.read(leader, 4096):
+                drawn += chunk
+        except OSError:  # the other end is closed
+            pass
+        os.close(leader)
+        self.assertEqual(done.wait(), 0)
+        return time.monotonic() - start, drawn
 
     def test_quiet_and_verbose(self):
         self.assertEqual(self.replay("-q", self.snapshot).stdout, b"")
