@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum gm_status gm_fail(struct gm_error *err, enum gm_status status, uint64_t offset, const char *format, ...)
+void gm_error_set(struct gm_error *err, enum gm_status status, uint64_t offset, const char *format, ...)
 {
     if (err == NULL)
-        return status;
+        return;
     char raw[sizeof err->message];
     va_list args;
     va_start(args, format);
@@ -21,7 +21,6 @@ enum gm_status gm_fail(struct gm_error *err, enum gm_status status, uint64_t off
     err->status = status;
     err->offset = offset;
     gm_utf8_clean_line(err->message, sizeof err->message, raw, strlen(raw));
-    return status;
 }
 
 int gm_status_exit_code(enum gm_status status)

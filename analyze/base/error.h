@@ -40,10 +40,19 @@ struct gm_error {
     char message[480]; /* one line without the offset, without a final newline, only printable characters */
 };
 
-/* Fills *err (which may be NULL) and returns `status`, so that a failure is one statement: return gm_fail(...).
- * Control characters and invalid UTF-8 that came in through %s are replaced: a message is always one clean line. */
-enum gm_status gm_fail(struct gm_error *err, enum gm_status status, uint64_t offset, const char *format, ...)
+/* Fills *err (which may be NULL). Control characters and invalid UTF-8 that came in through %s are replaced: a message
+ * is always one clean line. */
+void gm_error_set(struct gm_error *err, enum gm_status status, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+static inline enum gm_status gm_status_of(enum gm_status status)
+{
+    return status;
+}
+
+/* The same, and its value is `status`, so that a failure is one statement: return gm_fail(...). A macro, so that
+ * whoever checks the caller knows that it is not GM_OK. */
+#define gm_fail(err, status, offset, ...) (gm_error_set((err), (status), (offset), __VA_ARGS__), gm_status_of(status))
 
 /* The exit code documented for `status`, and its meaning in words (a constant string). */
 int gm_status_exit_code(enum gm_status status);

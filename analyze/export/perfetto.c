@@ -200,13 +200,15 @@ static void add_slice(struct gm_text *out, const struct device *d, const struct 
     gm_text_printf(out, ",\"dur\":%" PRIu64 ",\"tid\":%" PRIu32 ",\"cat\":\"%s\",\"name\":", mark->end - mark->ts,
                    mark->track, mark->is_step ? "step" : "annotation");
     const struct gm_steps *steps = &d->timeline->steps;
-    const struct gm_step_row *row = mark->is_step ? &steps->rows[mark->index] : NULL;
-    const struct gm_band *band = mark->is_step ? NULL : &steps->bands[mark->index];
-    gm_export_string(out, row != NULL ? row->label : band->name);
-    gm_text_printf(out, ",\"args\":{\"first event\":%" PRIu64 ",\"last event\":%" PRIu64,
-                   row != NULL ? row->first_event : band->first_event,
-                   row != NULL ? row->last_event : band->last_event);
-    if (row != NULL) {
+    static const char args[] = ",\"args\":{\"first event\":%" PRIu64 ",\"last event\":%" PRIu64;
+    if (!mark->is_step) {
+        const struct gm_band *band = &steps->bands[mark->index];
+        gm_export_string(out, band->name);
+        gm_text_printf(out, args, band->first_event, band->last_event);
+    } else {
+        const struct gm_step_row *row = &steps->rows[mark->index];
+        gm_export_string(out, row->label);
+        gm_text_printf(out, args, row->first_event, row->last_event);
         add_number(out, "peak requested bytes", row->peak.requested);
         add_number(out, "requested bytes at its end", row->end.requested);
         gm_text_printf(out, ",\"growth bytes\":%" PRId64, row->growth);

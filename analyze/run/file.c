@@ -152,7 +152,7 @@ enum gm_status gm_run_add(struct gm_run *run, const char *file_name, const void 
 {
     struct gm_run_file *file;
     enum gm_status status = gm_run_file_open(&file, run, file_name, err);
-    if (status != GM_OK)
+    if (file == NULL) /* if and only if it failed */
         return status;
     status = gm_run_file_write(file, data, length, err);
     if (status != GM_OK) {

@@ -145,7 +145,7 @@ static void add_contract(struct gm_json *json, const struct gm_device_report *de
         gm_json_null(json, "categories_at_peak");
     else
         gm_json_slices(json, "categories_at_peak", peak->categories, peak->category_count, peak->requested);
-    if (t == NULL || t->peak.roles == NULL)
+    if (peak == NULL || t == NULL || t->peak.roles == NULL)
         gm_json_null(json, "roles_at_peak");
     else
         gm_json_slices(json, "roles_at_peak", t->peak.roles, t->peak.role_count, peak->requested);

@@ -49,15 +49,15 @@ void gm_json_tried(struct gm_json *json, const struct gm_report *report)
         gm_json_null(json, "settings_advice");
         return;
     }
-    const struct gm_advice_trial *best = advice->verdict == GM_ADVICE_GIVEN ? &advice->tried[advice->best] : NULL;
+    const bool is_given = advice->verdict == GM_ADVICE_GIVEN;
     gm_json_open(json, "settings_advice", '{');
     gm_json_string(json, "verdict", gm_tried_verdict_name(advice->verdict));
     gm_json_string(json, "reason", advice->reason);
     gm_json_string(json, "command", advice->command);
-    gm_json_string(json, "settings", best == NULL ? NULL : best->settings);
+    gm_json_string(json, "settings", is_given ? advice->tried[advice->best].settings : NULL);
     gm_json_number(json, "before_bytes", advice->before);
-    gm_json_number(json, "after_bytes", best == NULL ? GM_REPORT_NONE : best->peak);
-    gm_json_number(json, "saved_bytes", best == NULL ? GM_REPORT_NONE : best->saved);
+    gm_json_number(json, "after_bytes", is_given ? advice->tried[advice->best].peak : GM_REPORT_NONE);
+    gm_json_number(json, "saved_bytes", is_given ? advice->tried[advice->best].saved : GM_REPORT_NONE);
     gm_json_number(json, "threshold_bytes", advice->threshold);
     gm_json_string(json, "recorded_settings", advice->recorded);
     add_devices(json, advice);

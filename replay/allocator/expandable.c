@@ -35,12 +35,12 @@ bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row ro
     size_t at = reservations_up_to(a, row.address);
     if (!GM_VEC_ROOM(&a->reservations, 1))
         return false;
-    struct gm_reservation_row *below = at > 0 ? &a->reservations.v[at - 1] : NULL;
-    if (below != NULL && row.address - below->address < below->size) /* of unknown length */
-        below->size = row.address - below->address;
+    struct gm_reservation_row *v = a->reservations.v;
+    if (at > 0 && row.address - v[at - 1].address < v[at - 1].size) /* of unknown length */
+        v[at - 1].size = row.address - v[at - 1].address;
     a->space.work += (a->reservations.n - at) / 16;
-    memmove(&a->reservations.v[at + 1], &a->reservations.v[at], (a->reservations.n - at) * sizeof *a->reservations.v);
-    a->reservations.v[at] = row;
+    memmove(&v[at + 1], &v[at], (a->reservations.n - at) * sizeof *v);
+    v[at] = row;
     a->reservations.n++;
     return true;
 }
@@ -62,8 +62,7 @@ static size_t range_from(const struct gm_space *space, uint64_t address)
 bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool)
 {
     size_t n = reservations_up_to(a, address);
-    struct gm_reservation_row *below = n > 0 ? &a->reservations.v[n - 1] : NULL;
-    if (below != NULL && below->stream == stream && below->pool == pool)
+    if (n > 0 && a->reservations.v[n - 1].stream == stream && a->reservations.v[n - 1].pool == pool)
         return true;
     struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool};
     if (n < a->reservations.n && a->reservations.v[n].address - address < row.size)
@@ -285,13 +284,27 @@ bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t 
     return true;
 }
 
-void gm_expandable_unmap(struct gm_allocator *a, uint32_t block)
+/* The whole pages of a free block; false if it has none. */
+static bool pages_of(struct gm_allocator *a, uint32_t block, uint64_t *from, uint64_t *to)
 {
     const struct gm_space_block *b = gm_block(a, block);
     const struct gm_reservation_row *r = gm_reservation_of(a, b->address);
     uint64_t page = gm_page_of(a, b->pool), base = r == NULL ? b->address : r->address;
-    uint64_t from = base + gm_round_up(b->address - base, page);
-    uint64_t to = base + (b->address + b->size - base) / page * page;
-    if (from < to)
+    *from = base + gm_round_up(b->address - base, page);
+    *to = base + (b->address + b->size - base) / page * page;
+    return *from < *to;
+}
+
+void gm_expandable_unmap(struct gm_allocator *a, uint32_t block)
+{
+    uint64_t from, to;
+    if (pages_of(a, block, &from, &to))
         gm_expandable_unmap_range(a, block, from, to);
+}
+
+bool gm_allocator_can_give_back(struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = gm_block(a, block);
+    uint64_t from, to;
+    return b->is_expandable ? pages_of(a, block, &from, &to) : b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
 }

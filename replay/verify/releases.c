@@ -82,6 +82,16 @@ static enum gm_release_cause cause(struct search *search, uint32_t last)
     return has_stacks && e->stack[row].v != e->stack[row + 1].v ? GM_RELEASE_EMPTY_CACHE : GM_RELEASE_REQUEST;
 }
 
+/* Whether the last run is a call of empty_cache() right before event `first`: with that event's it is one call, whose
+ * events have the segments' own stacks where frees have none. */
+static bool ends_in_empty_cache(const struct search *search, uint32_t first)
+{
+    if (search->runs.n == 0)
+        return false;
+    const struct gm_release_run *last = &search->runs.v[search->runs.n - 1];
+    return last->cause == GM_RELEASE_EMPTY_CACHE && last->last + 1 == first;
+}
+
 bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
 {
     const struct gm_events *e = &h->snapshot->events;
@@ -97,10 +107,8 @@ bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
                e->stack[h->first + i + 1].v == e->stack[row].v)
             i++;
         struct gm_release_run run = {(uint32_t)from, (uint32_t)i, cause(&search, (uint32_t)i)};
-        struct gm_release_run *before = search.runs.n > 0 ? &search.runs.v[search.runs.n - 1] : NULL;
-        if (before != NULL && before->last + 1 == run.first && before->cause == GM_RELEASE_EMPTY_CACHE &&
-            run.cause == GM_RELEASE_EMPTY_CACHE) { /* one call: the segments' own stacks, where frees have none */
-            before->last = run.last;
+        if (run.cause == GM_RELEASE_EMPTY_CACHE && ends_in_empty_cache(&search, run.first)) {
+            search.runs.v[search.runs.n - 1].last = run.last;
             continue;
         }
         releases->requests += run.cause == GM_RELEASE_REQUEST;

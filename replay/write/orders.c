@@ -77,10 +77,10 @@ static uint8_t field_of(const struct gm_writer *w, uint32_t string)
 {
     size_t length;
     const char *text = gm_string(w->s, (struct gm_string_id){string}, &length);
-    for (uint8_t field = 0; field < GM_FIELD_COUNT; field++) {
+    for (unsigned field = 0; field < GM_FIELD_COUNT; field++) {
         const char *known = gm_put_word_text((enum gm_put_word)field);
         if (strlen(known) == length && memcmp(known, text, length) == 0)
-            return field;
+            return (uint8_t)field;
     }
     return GM_FIELD_COUNT;
 }
@@ -98,6 +98,7 @@ static bool merge(struct gm_writer *w, enum gm_order_kind kind)
     const struct gm_key_order *from = &w->s->key_orders[kind];
     struct gm_put_order *order = &w->orders[kind];
     order->keys = malloc((from->count + GM_FIELD_COUNT) * sizeof *order->keys);
+    order->count = 0;
     if (order->keys == NULL)
         return false;
     for (size_t i = 0; i < from->count; i++)

@@ -22,7 +22,9 @@ uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space
     if (!b->is_expandable)
         return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE ? b->size : 0;
     uint64_t page = gm_watch_page(watch, b->pool);
-    uint32_t range = b->size < page ? GM_SPACE_NONE : gm_space_range_of(space, b->address);
+    if (page == 0 || b->size < page)
+        return 0;
+    uint32_t range = gm_space_range_of(space, b->address);
     if (range == GM_SPACE_NONE)
         return 0;
     uint64_t from = b->address - space->ranges.v[range].address, to = from + b->size;

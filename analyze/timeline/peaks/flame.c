@@ -286,6 +286,7 @@ static bool put_all(struct flame *f)
     const struct item root = {
         .all = f->trie.v[0].all, .self = f->trie.v[0].self, .name = "all", .filename = "", .line = GM_REPORT_NONE};
     bool ok = source != NULL && f->nodes != NULL;
+    f->node_count = 0;
     if (ok) {
         put(f, &root, 0, 0);
         source[0] = 0;

@@ -144,7 +144,7 @@ static uint32_t main_stack(const struct gather *g, const struct sum *sum)
     return best;
 }
 
-static bool make_row(struct gather *g, const struct sum *sum, struct gm_group_row *row)
+static bool make_row(const struct gather *g, const struct sum *sum, struct gm_group_row *row)
 {
     struct gm_trace_pass *pass = g->live->pass;
     const struct gm_category_rules *rules = pass->options->rules;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST = 3, FEWEST_FOR_TREND = 4 };
+enum { FEWEST = 3, FEWEST_FOR_TREND = 4, COLUMNS = 5 };
 
 struct series {
     struct gm_step_work *w;
@@ -47,15 +47,13 @@ static double spread(struct series *s, const double *v, size_t n, double m)
     return 1.4826 * (n % 2 == 1 ? s->scratch[n / 2] : (s->scratch[n / 2 - 1] + s->scratch[n / 2]) / 2);
 }
 
-static bool collect(struct series *s)
+/* Both arrays have room for one more than there are spans. */
+static void collect(struct series *s, size_t *span, double *columns)
 {
     struct gm_step_work *w = s->w;
     size_t n = w->spans.n + 1;
-    s->span = malloc(n * sizeof *s->span);
-    double *columns = malloc(5 * n * sizeof *columns);
+    s->span = span;
     s->end = columns;
-    if (s->span == NULL || columns == NULL)
-        return false;
     s->peak = columns + n;
     s->gain = columns + 2 * n;
     s->height = columns + 3 * n;
@@ -71,7 +69,6 @@ static bool collect(struct series *s)
         s->height[s->n] = s->peak[s->n] - before;
         s->n++;
     }
-    return true;
 }
 
 static unsigned long long number_of(const struct series *s, size_t i)
@@ -304,8 +301,14 @@ bool gm_step_pattern(struct gm_step_work *w)
     w->pass->out->steps.capacity = w->capacity;
     if (w->spans.n == 0)
         return true;
-    bool ok = collect(&s) && (s.n < FEWEST || decide(&s));
-    free(s.span);
-    free(s.end);
+    size_t *span = malloc((w->spans.n + 1) * sizeof *span);
+    double *columns = malloc(COLUMNS * (w->spans.n + 1) * sizeof *columns);
+    bool ok = span != NULL && columns != NULL;
+    if (ok) {
+        collect(&s, span, columns);
+        ok = s.n < FEWEST || decide(&s);
+    }
+    free(span);
+    free(columns);
     return ok;
 }

@@ -59,12 +59,13 @@ static size_t shortlist(const uint32_t *counts, size_t n, struct distance *list)
  * even stride could fall in with the period. */
 static uint32_t try_distance(const uint32_t *symbols, size_t n, size_t d)
 {
-    uint64_t hits = 0, tried = 0, places = n - d, stride = places <= SAMPLES ? 1 : places / SAMPLES, random = 1;
-    for (uint64_t i = 0; i < places; tried++) {
+    uint64_t hits = 0, tried = 0, places = n - d, stride = places <= SAMPLES ? 1 : places / SAMPLES, random = 1, i = 0;
+    do { /* there is a first place: d is at most n / 2 */
         hits += symbols[i] == symbols[i + d];
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         i += 1 + (random >> 33) % (2 * stride - 1);
-    }
+        tried++;
+    } while (i < places);
     return (uint32_t)(hits * SAMPLES / tried);
 }
 

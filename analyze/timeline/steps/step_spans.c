@@ -16,8 +16,8 @@ static bool list_allocs(struct gm_step_work *w)
     size_t n = 0;
     for (size_t i = 0; i < h->count; i++)
         n += action[i] == GM_ACTION_ALLOC;
-    w->allocs.event = malloc((n + 1) * sizeof *w->allocs.event);
-    w->allocs.stack = malloc((n + 1) * sizeof *w->allocs.stack);
+    w->allocs.event = calloc(n + 1, sizeof *w->allocs.event);
+    w->allocs.stack = calloc(n + 1, sizeof *w->allocs.stack);
     if (w->allocs.event == NULL || w->allocs.stack == NULL)
         return false;
     uint32_t *event = w->allocs.event, *stacks = w->allocs.stack;
