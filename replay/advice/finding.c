@@ -24,7 +24,7 @@ static void put_detail(struct gm_text *out, const struct gm_settings_advice *adv
     uint64_t exact = 0, allocs = 0;
     char change[GM_SIZE_CHANGE_TEXT];
     if (best->settings[0] != '\0')
-        gm_text_printf(out, "PYTORCH_CUDA_ALLOC_CONF=%s", best->settings);
+        gm_text_printf(out, GM_CONF_VARIABLE "=%s", best->settings);
     else
         gm_text_add(out, "PyTorch's default settings");
     if (advice->recorded[0] != '\0')
@@ -51,6 +51,8 @@ static void put_detail(struct gm_text *out, const struct gm_settings_advice *adv
     gm_text_add_count(out, allocs);
     gm_text_add(out, " recorded addresses, served the same requests in the same order under both settings; what was "
                      "live before the trace was requested first.");
+    if (best->settings[0] != '\0')
+        gm_text_add(out, " (" GM_CONF_OLD_VARIABLE ".)");
 }
 
 bool gm_advice_finding_add(struct gm_report *report)

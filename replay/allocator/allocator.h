@@ -184,6 +184,8 @@ uint32_t gm_allocator_adopt_block(struct gm_allocator *a, uint64_t address, uint
 uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
                             uint32_t owner);
 bool gm_allocator_give_back(struct gm_allocator *a, uint64_t address, uint64_t size);
+/* Whether empty_cache() would give a free block back, or pages of it. */
+bool gm_allocator_can_give_back(struct gm_allocator *a, uint32_t block);
 /* The address of the first reservation above `address`, UINT64_MAX if there is none. */
 uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t address);
 /* Learns that `rounded` bytes did not fit in the reservation whose last mapped byte is before `address`: its unknown

@@ -15,6 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What people set, and what they have to know about it. */
+#define GM_CONF_VARIABLE "PYTORCH_ALLOC_CONF"
+#define GM_CONF_OLD_VARIABLE "before PyTorch 2.9: PYTORCH_CUDA_ALLOC_CONF; if both are set, that one counts"
+
 enum gm_backend { GM_BACKEND_NATIVE, GM_BACKEND_ASYNC };
 
 struct gm_conf {

@@ -82,6 +82,12 @@ struct gm_replay_device {
     struct gm_compute_result *gpu;     /* NULL: it was simulated */
 };
 
+/* Has segments and no events. */
+struct gm_untraced_device {
+    int64_t device;
+    uint64_t reserved; /* bytes */
+};
+
 struct gm_replay_run {
     const struct gm_replay_options *options;
     const struct gm_terminal *terminal;
@@ -99,6 +105,8 @@ struct gm_replay_run {
     struct gm_replay_device *devices; /* [device_count]; of those with events */
     size_t *device_of;                /* [device_count] index in kept */
     size_t device_count;
+    struct gm_untraced_device *untraced; /* [untraced_count], in the arena */
+    size_t untraced_count;
     bool is_over_limit;
     struct gm_replay_judgement *judgement; /* limit.c; NULL: there was nothing to try */
     struct gm_recorder recorder;           /* for -o; zeroed without */
@@ -112,10 +120,13 @@ struct gm_replay_run {
 /* run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_free(struct gm_replay_run *run);
-/* "PASS", "FAIL", "OOM", or NULL: nothing was to be judged. */
+/* Whether the device's memory is a given size. */
+bool gm_replay_is_bounded(const struct gm_replay_run *run);
+/* "PASS", "FAIL", "OOM", or NULL: nothing was to be judged, neither a recording nor a limit nor a given memory. */
 const char *gm_replay_verdict(const struct gm_replay_run *run);
-double gm_replay_speed(const struct gm_replay_run *run);           /* events per second; 0 if it took no time */
-uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run); /* of the device with the highest */
+double gm_replay_speed(const struct gm_replay_run *run); /* events per second; 0 if it took no time */
+uint64_t
+gm_replay_peak_reserved(const struct gm_replay_run *run); /* of the device with the highest, untraced ones too */
 
 /* changes.c: finds the classes of --scale and --drop (GM_E_USAGE if one is unknown), and the bytes that each request
  * of device `index` asks for then. */
@@ -134,7 +145,15 @@ bool gm_replay_has_steps(const struct gm_replay_run *run); /* complete ones, on 
 /* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
 enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);
 
+/* untraced.c. false: no memory. */
+bool gm_replay_find_untraced(struct gm_replay_run *run);
+uint64_t gm_replay_most_untraced(const struct gm_replay_run *run); /* bytes of one of them */
+void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run);
+
 /* words.c, json.c, csv.c */
+/* Appends `item` if the line has room for it; else on a new one, indented by `indent` and without the item's leading
+ * blank. */
+void gm_replay_put_item(struct gm_text *out, const char *item, size_t indent);
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);
 void gm_replay_json(struct gm_text *out, struct gm_replay_run *run);
 void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run);

@@ -7,6 +7,7 @@
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { ROLES, CATEGORIES, SHOWN = 3 };
@@ -59,18 +60,25 @@ static size_t next_largest(const struct gm_whatif_class *class, size_t before)
     return best;
 }
 
-void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category)
+void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category,
+                            size_t indent)
 {
     const struct gm_replay_device *device = &run->devices[index];
     const struct gm_whatif_class *class = &device->classes[is_category ? CATEGORIES : ROLES];
     uint64_t peak = (uint64_t)device->whatif.stats.requested_bytes[GM_STAT_ALL].peak;
     size_t at = next_largest(class, SIZE_MAX);
-    for (int shown = 0; at != SIZE_MAX && shown < SHOWN; shown++, at = next_largest(class, at)) {
-        char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-        gm_text_printf(out, "%s %s %s (%s %%)", shown == 0 ? "" : ",", name_of(run, is_category, at),
-                       gm_bytes_format(a, class->at_peak[at]), gm_share_format(b, class->at_peak[at], peak));
+    for (int shown = 0; at != SIZE_MAX && shown < SHOWN; shown++) {
+        size_t next = next_largest(class, at);
+        char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], item[GM_CHANGE_NAME + 128];
+        snprintf(item, sizeof item, " %s %s (%s %%)%s", name_of(run, is_category, at),
+                 gm_bytes_format(a, class->at_peak[at]), gm_share_format(b, class->at_peak[at], peak),
+                 next == SIZE_MAX     ? ""
+                 : shown + 1 == SHOWN ? ", ..."
+                                      : ",");
+        gm_replay_put_item(out, item, indent);
+        at = next;
     }
-    gm_text_add(out, at == SIZE_MAX ? "\n" : ", ...\n");
+    gm_text_add(out, class->count == 0 || next_largest(class, SIZE_MAX) == SIZE_MAX ? " nothing\n" : "\n");
 }
 
 void gm_replay_holder_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)

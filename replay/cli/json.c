@@ -71,6 +71,14 @@ static void add_peaks(struct gm_json *json, const struct gm_stats *s, int64_t re
     gm_json_signed(json, "num_ooms", ooms);
 }
 
+static void add_other_allocator(struct gm_json *json, const struct gm_verify_result *r)
+{
+    if (r->other_allocator[0] != '\0')
+        gm_json_string(json, "other_allocator", r->other_allocator);
+    else
+        gm_json_null(json, "other_allocator");
+}
+
 static void add_verified(struct gm_json *json, const struct gm_verify_result *r)
 {
     gm_json_signed(json, "device", r->device);
@@ -86,10 +94,7 @@ static void add_verified(struct gm_json *json, const struct gm_verify_result *r)
     gm_json_number(json, "end_blocks_same", r->end_blocks_same);
     add_peaks(json, &r->stats, (int64_t)r->retries, (int64_t)r->ooms);
     add_mismatch(json, r);
-    if (r->other_allocator[0] != '\0')
-        gm_json_string(json, "other_allocator", r->other_allocator);
-    else
-        gm_json_null(json, "other_allocator");
+    add_other_allocator(json, r);
 }
 
 static void add_failure(struct gm_json *json, struct gm_replay_run *run, size_t index)
@@ -148,6 +153,7 @@ static void add_replayed(struct gm_json *json, struct gm_replay_run *run, size_t
         gm_json_null(json, only_verify[i]);
     add_peaks(json, &r->stats, r->stats.num_alloc_retries, r->stats.num_ooms);
     gm_json_null(json, "first_mismatch");
+    add_other_allocator(json, &run->devices[index].verify);
     gm_json_open(json, "start", '{');
     gm_json_string(json, "from", r->from_layout ? "recorded layout" : "requests");
     gm_json_number(json, "blocks", r->start_blocks);
@@ -226,6 +232,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
         gm_json_close(&json, '}');
     }
     gm_json_close(&json, ']');
+    gm_replay_untraced_json(&json, run);
     gm_replay_limit_json(&json, run);
     gm_replay_advice_json(&json, run);
     gm_replay_search_json(&json, run);

@@ -12,8 +12,9 @@
  * `index`: has them counted. false: no memory. */
 bool gm_replay_count_holders(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options);
 void gm_replay_free_holders(struct gm_replay_device *device);
-/* " Activation 1.2 GiB (60.0 %), ..." at the peak of requested bytes, the largest three. */
-void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category);
+/* " Activation 1.2 GiB (60.0 %), ..." at the peak of requested bytes, the largest three; further lines are indented. */
+void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category,
+                            size_t indent);
 void gm_replay_holder_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
 
 /* repetition.c */
@@ -38,5 +39,6 @@ void gm_replay_free_judgement(struct gm_replay_run *run);
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run);
+void gm_replay_untraced_json(struct gm_json *json, const struct gm_replay_run *run); /* untraced.c */
 
 #endif

@@ -148,11 +148,17 @@ static void rank(struct gm_replay_judgement *j, uint64_t peak)
     }
 }
 
+/* Then no settings that are tried on the others lower the peak. */
+static bool is_untraced_highest(const struct gm_replay_run *run)
+{
+    return run->untraced_count > 0 && gm_replay_most_untraced(run) == gm_replay_peak_reserved(run);
+}
+
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err)
 {
     uint64_t limit = run->options->limit, events = 0;
     if (limit == UINT64_MAX || run->options->verify || has_failed(run) || requested_peak(run) > limit ||
-        !is_tight(gm_replay_peak_reserved(run), limit))
+        is_untraced_highest(run) || !is_tight(gm_replay_peak_reserved(run), limit))
         return GM_OK;
     run->judgement = calloc(1, sizeof *run->judgement);
     if (run->judgement == NULL)
@@ -183,9 +189,9 @@ static void add_holders(struct gm_text *out, const struct gm_replay_run *run, in
     char a[GM_NUMBER_TEXT];
     gm_text_printf(out, "  %d. hold less: of the %s requested at once on device %" PRId64 "\n     by role", ++*n,
                    gm_bytes_format(a, requested_peak(run)), run->devices[d].whatif.device);
-    gm_replay_holder_words(out, run, d, false);
+    gm_replay_holder_words(out, run, d, false, 13);
     gm_text_add(out, "     by category");
-    gm_replay_holder_words(out, run, d, true);
+    gm_replay_holder_words(out, run, d, true, 17);
     gm_text_add(out, "     (--scale and --drop replay it with less)\n");
 }
 
@@ -195,11 +201,13 @@ static void add_settings(struct gm_text *out, const struct gm_replay_run *run, i
     for (size_t i = 0; i < j->ordered; i++) {
         const struct trial *t = &j->trials[j->order[i]];
         char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-        gm_text_printf(out, "  %d. PYTORCH_ALLOC_CONF=%s\n     replayed: peak reserved %s instead of %s, %s\n", ++*n,
+        gm_text_printf(out, "  %d. " GM_CONF_VARIABLE "=%s\n     replayed: peak reserved %s instead of %s, %s\n", ++*n,
                        t->settings.length == 0 ? "" : t->settings.data, gm_bytes_format(a, t->peak),
                        gm_bytes_format(b, j->trials[BASE].peak),
                        t->peak <= run->options->limit ? "within the limit" : "still over the limit");
     }
+    if (j->ordered > 0)
+        gm_text_add(out, "     (" GM_CONF_OLD_VARIABLE ")\n");
 }
 
 static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, int *n)
@@ -230,6 +238,9 @@ static void add_recommendations(struct gm_text *out, const struct gm_replay_run 
     if (requested > limit) {
         gm_text_printf(out, "  no allocator setting can help: %s are requested at once, %s more than the limit\n",
                        gm_bytes_format(a, requested), gm_bytes_format(b, requested - limit));
+    } else if (is_untraced_highest(run)) {
+        gm_text_add(out, "  the device with most has no events: what else it could do with is not known\n");
+        return;
     } else if (run->judgement == NULL) {
         gm_text_add(out, "  the replay ended out of memory: how much it needs is not known (--fit tells)\n");
     } else if (run->judgement->is_too_long) {

@@ -105,19 +105,21 @@ void gm_replay_advice_words(struct gm_text *out, const struct gm_replay_run *run
         if (advice->trials[t].is_given_up || advice->trials[t].has_failed)
             continue;
         if (t > 0 || is_async)
-            gm_text_printf(out, "  %d. %sPYTORCH_CUDA_ALLOC_CONF=%s\n     runs, peak reserved %s\n", ++n,
+            gm_text_printf(out, "  %d. %s" GM_CONF_VARIABLE "=%s\n     runs, peak reserved %s\n", ++n,
                            is_async ? "the caching allocator: " : "", settings,
                            gm_bytes_format(a, advice->trials[t].peak));
         else
             gm_text_printf(out, "  the same settings run in the model, with peak reserved %s\n",
                            gm_bytes_format(a, advice->trials[t].peak));
     }
-    if (n == 0)
+    if (n > 0)
+        gm_text_add(out, "     (" GM_CONF_OLD_VARIABLE ")\n");
+    else
         gm_text_add(out, "  none of the settings that were tried runs\n");
     gm_text_printf(out, "  %d. hold less: at the peak of requested memory\n     by role", ++n);
-    gm_replay_holder_words(out, run, advice->index, false);
+    gm_replay_holder_words(out, run, advice->index, false, 13);
     gm_text_add(out, "     by category");
-    gm_replay_holder_words(out, run, advice->index, true);
+    gm_replay_holder_words(out, run, advice->index, true, 17);
     gm_text_add(out, "  --fit, without --backend, tells how much memory is enough\n");
 }
 

@@ -125,6 +125,7 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     options.requested = device->requested;
     device->conf = options.conf;
+    gm_verify_other_allocator(device->verify.other_allocator, &kept->history);
     options.recorder = run->options->output != NULL ? &run->recorder : NULL;
     enum gm_status status = gm_replay_parts(run, index, &options, err);
     if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
@@ -183,6 +184,8 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
         status = needs_passes ? analyse(run, err) : build_histories(run, err);
     if (status == GM_OK)
         status = list_devices(run, err);
+    if (status == GM_OK && !gm_replay_find_untraced(run))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK && is_repeated && !gm_replay_has_steps(run))
         status = gm_fail(
             err, GM_E_FORMAT, GM_NO_OFFSET,
@@ -237,9 +240,16 @@ static const struct gm_stats *stats_of(const struct gm_replay_run *run, size_t i
     return run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
 }
 
+bool gm_replay_is_bounded(const struct gm_replay_run *run)
+{
+    return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
+}
+
 const char *gm_replay_verdict(const struct gm_replay_run *run)
 {
-    bool passes = !run->is_over_limit;
+    const uint64_t most = gm_replay_is_bounded(run) && !run->options->verify ? run->capacity : UINT64_MAX;
+    const uint64_t untraced = gm_replay_most_untraced(run);
+    bool passes = !run->is_over_limit && untraced <= run->options->limit && untraced <= most;
     for (size_t i = 0; i < run->device_count; i++) {
         if (!run->options->verify && run->devices[i].whatif.has_failed)
             return "OOM";
@@ -247,7 +257,7 @@ const char *gm_replay_verdict(const struct gm_replay_run *run)
     }
     if (gm_replay_has_mismatches(run))
         return "FAIL";
-    if (!run->options->verify && run->options->limit == UINT64_MAX)
+    if (!run->options->verify && run->options->limit == UINT64_MAX && !gm_replay_is_bounded(run))
         return NULL;
     return passes ? "PASS" : "FAIL";
 }
@@ -265,7 +275,7 @@ double gm_replay_speed(const struct gm_replay_run *run)
 
 uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run)
 {
-    uint64_t most = 0;
+    uint64_t most = gm_replay_most_untraced(run);
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t peak = (uint64_t)stats_of(run, i)->reserved_bytes[GM_STAT_ALL].peak;
         most = peak > most ? peak : most;

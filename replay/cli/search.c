@@ -141,17 +141,36 @@ static const char *result_of(const struct gm_replay_run *run, const struct gm_tr
     return run->options->limit == UINT64_MAX ? "runs" : t->peak_reserved <= run->options->limit ? "PASS" : "FAIL";
 }
 
+/* At the end of a row. What is too long is broken between two options. */
+static void add_settings(struct gm_text *out, const char *text)
+{
+    enum { COLUMN = 51 };
+    char item[GM_GRID_TEXT];
+    while (text[0] != '\0') {
+        size_t n = 0;
+        for (bool in_list = false; text[n] != '\0' && n + 1 < sizeof item && (n == 0 || in_list || text[n - 1] != ',');
+             n++)
+            in_list = text[n] == '[' || (in_list && text[n] != ']');
+        memcpy(item, text, n);
+        item[n] = '\0';
+        gm_replay_put_item(out, item, COLUMN);
+        text += n;
+    }
+}
+
 static void add_row(struct gm_text *out, const struct gm_replay_run *run, const struct gm_sweep_row *row)
 {
     const struct gm_trial *t = &row->trial;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     const char *text = text_of(run, row);
     bool can_compare = t->runs && run->search->sweep.rows[run->search->sweep.baseline].trial.runs;
-    gm_text_printf(out, "  %10s %10s %9s %8s  %-6s  %4s%s  %s%s\n", gm_bytes_format(a, t->peak_reserved),
+    gm_text_printf(out, "  %10s %10s %7s %7s %-4s %4s%s %s", gm_bytes_format(a, t->peak_reserved),
                    can_compare ? gm_signed_bytes_format(b, gm_sweep_saved(&run->search->sweep, row)) : "-",
                    gm_count_format(c, t->device_allocs), gm_count_format(d, t->retries), result_of(run, t),
                    row->since != NULL ? row->since : "any", row->since != NULL ? "+" : " ",
-                   row->text == NULL ? "baseline: " : "", text[0] == '\0' ? "PyTorch's defaults" : text);
+                   row->text == NULL ? "baseline: " : "");
+    add_settings(out, text[0] == '\0' ? "PyTorch's defaults" : text);
+    gm_text_add_char(out, '\n');
 }
 
 static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run, const char *label, size_t index)
@@ -160,7 +179,7 @@ static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run,
     const struct gm_sweep_row *row = &sweep->rows[index];
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
     char a[GM_NUMBER_TEXT], b[GM_SIZE_CHANGE_TEXT], c[GM_NUMBER_TEXT];
-    gm_text_printf(out, "%s%s%s%s\n  PYTORCH_ALLOC_CONF=%s\n", label, row->since != NULL ? " (PyTorch " : "",
+    gm_text_printf(out, "%s%s%s%s\n  " GM_CONF_VARIABLE "=%s\n", label, row->since != NULL ? " (PyTorch " : "",
                    row->since != NULL ? row->since : "", row->since != NULL ? " or later):" : ":", row->text);
     if (!baseline->runs) {
         gm_text_printf(out, "  runs with a peak of %s reserved; the baseline does not run\n",
@@ -189,7 +208,7 @@ static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
         add_paste_line(out, run, "best settings for any PyTorch", sweep->usual_winner);
     if (sweep->simple_winner != GM_SWEEP_NONE)
         add_paste_line(out, run, "nearly as good, and simpler", sweep->simple_winner);
-    gm_text_add(out, "(before PyTorch 2.9 the variable is called PYTORCH_CUDA_ALLOC_CONF)\n");
+    gm_text_add(out, "(" GM_CONF_OLD_VARIABLE ")\n");
 }
 
 static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool is_long)
@@ -200,8 +219,8 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
     gm_text_printf(out, "sweep: %zu settings and the baseline, each from an empty allocator, %s\n", sweep->count - 1,
                    capacity == UINT64_MAX ? "unlimited memory" : gm_bytes_format(a, capacity));
     gm_text_printf(out, "  recorded peak reserved: %s\n", gm_bytes_format(b, recorded_peak(run->search)));
-    gm_text_printf(out, "  %10s %10s %9s\n  %10s %10s %9s %8s  %-6s  %-5s  %s\n", "peak", "", "device", "reserved",
-                   "saved", "allocs", "retries", run->options->limit == UINT64_MAX ? "" : "limit", "torch", "settings");
+    gm_text_printf(out, "  %10s %10s %7s\n  %10s %10s %7s %7s %-4s %-5s %s\n", "peak", "", "device", "reserved",
+                   "saved", "allocs", "retries", run->options->limit == UINT64_MAX ? "" : "lim.", "torch", "settings");
     size_t shown = is_long || sweep->count <= ROWS_SHOWN ? sweep->count : ROWS_SHOWN;
     for (size_t i = 0; i < shown; i++)
         add_row(out, run, &sweep->rows[i]);
@@ -239,8 +258,13 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
         gm_text_add(out, "live since before the trace");
     else
         gm_text_printf(out, "event %s", gm_count_format(a, f->event));
-    gm_text_printf(out, ", %s for %s\n", gm_bytes_format(b, f->requested),
-                   site_of(run, fit->failed_device, f->allocation));
+    struct gm_text site = {0};
+    gm_text_printf(&site, " for %s", site_of(run, fit->failed_device, f->allocation));
+    gm_text_printf(out, ", %s", gm_bytes_format(b, f->requested));
+    gm_replay_put_item(out, site.failed ? "" : site.data, 6);
+    gm_text_add_char(out, '\n');
+    out->failed |= site.failed;
+    gm_text_free(&site);
 }
 
 static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
@@ -369,7 +393,7 @@ static void add_json_winner(struct gm_json *json, struct gm_replay_run *run, con
     const struct gm_sweep_row *row = &sweep->rows[index];
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
     struct gm_text line = {0};
-    gm_text_printf(&line, "PYTORCH_ALLOC_CONF=%s", row->text);
+    gm_text_printf(&line, GM_CONF_VARIABLE "=%s", row->text);
     json->out->failed |= line.failed;
     gm_json_open(json, key, '{');
     gm_json_string(json, "line", line.data);

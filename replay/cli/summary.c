@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+enum { INDENT = 29 };
+
 static uint64_t capacity_of(const struct gm_replay_run *run)
 {
     return run->options->verify || run->options->backend == GM_REPLAY_NULL ? UINT64_MAX : run->capacity;
@@ -48,9 +50,9 @@ void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, 
     gm_text_printf(out, "  at the peak of requested memory, %s:\n",
                    gm_bytes_format(a, (uint64_t)device->whatif.stats.requested_bytes[GM_STAT_ALL].peak));
     gm_text_add(out, "    by role                 ");
-    gm_replay_holder_words(out, run, index, false);
+    gm_replay_holder_words(out, run, index, false, INDENT);
     gm_text_add(out, "    by category             ");
-    gm_replay_holder_words(out, run, index, true);
+    gm_replay_holder_words(out, run, index, true, INDENT);
 }
 
 void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)

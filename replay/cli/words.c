@@ -12,9 +12,23 @@
 #include "replay/cli/search.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { INDENT = 15 }; /* of what stands beside a label */
+enum { INDENT = 15 /* of what stands beside a label */, LINE = 100 };
+
+void gm_replay_put_item(struct gm_text *out, const char *item, size_t indent)
+{
+    size_t column = 0;
+    while (column < out->length && out->data[out->length - 1 - column] != '\n')
+        column++;
+    if (column > indent && column + strlen(item) > LINE) {
+        gm_text_add_char(out, '\n');
+        gm_text_repeat(out, ' ', indent);
+        item += item[0] == ' ';
+    }
+    gm_text_add(out, item);
+}
 
 static void add_of(struct gm_text *out, const char *label, uint64_t part, uint64_t whole, const char *what)
 {
@@ -66,6 +80,17 @@ static void add_mismatch(struct gm_text *out, const struct gm_verify_result *r)
     gm_columns_wrap(out, r->reason, 4);
 }
 
+static void add_other_allocator(struct gm_text *out, const struct gm_verify_result *r)
+{
+    if (r->other_allocator[0] == '\0')
+        return;
+    gm_text_add(out, "  not recorded from PyTorch's CUDA allocator:");
+    char evidence[GM_INFERRED_TEXT + 1];
+    snprintf(evidence, sizeof evidence, " %s", r->other_allocator);
+    gm_replay_put_item(out, evidence, 4);
+    gm_text_add_char(out, '\n');
+}
+
 static void add_verified(struct gm_text *out, const struct gm_verify_result *r)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
@@ -90,8 +115,7 @@ static void add_verified(struct gm_text *out, const struct gm_verify_result *r)
         gm_text_printf(out, "  recorded     %s out-of-memory error%s, %s retr%s\n", gm_count_format(a, r->ooms),
                        gm_plural(r->ooms), gm_count_format(b, r->retries), r->retries == 1 ? "y" : "ies");
     add_mismatch(out, r);
-    if (r->other_allocator[0] != '\0')
-        gm_text_printf(out, "  not recorded from PyTorch's CUDA allocator: %s\n", r->other_allocator);
+    add_other_allocator(out, r);
 }
 
 /* ---- what-if ----------------------------------------------------------------------------------------------------- */
@@ -103,9 +127,13 @@ static void add_failure(struct gm_text *out, struct gm_replay_run *run, size_t i
     struct gm_stack_id stack = {h->stack[f->allocation]};
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
     const char *site = gm_names_site(&run->names, stack);
-    gm_text_printf(out, "  OUT OF MEMORY: tried to allocate %s%s (free on the device: %s, reserved: %s)\n",
-                   gm_bytes_format(a, f->requested), f->is_at_start ? ", live since before the trace" : "",
-                   gm_bytes_format(b, f->device_free), gm_bytes_format(c, f->reserved));
+    gm_text_printf(out, "  OUT OF MEMORY: tried to allocate %s%s", gm_bytes_format(a, f->requested),
+                   f->is_at_start ? ", live since before the trace" : "");
+    char left[3 * GM_NUMBER_TEXT];
+    snprintf(left, sizeof left, " (free on the device: %s, reserved: %s)", gm_bytes_format(b, f->device_free),
+             gm_bytes_format(c, f->reserved));
+    gm_replay_put_item(out, left, 4);
+    gm_text_add_char(out, '\n');
     if (!f->is_at_start) {
         const struct gm_replay_device *device = &run->devices[index];
         size_t part = device->whatif.parts_played - 1;
@@ -132,16 +160,11 @@ static void add_device_calls(struct gm_text *out, const struct gm_whatif_result 
                    gm_count_format(c, retries), retries == 1 ? "y" : "ies", gm_count_format(d, r->empty_caches));
 }
 
-static bool is_bounded(const struct gm_replay_run *run)
-{
-    return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
-}
-
 /* The answer to --memory and --gpu. */
 static void add_fitting(struct gm_text *out, const struct gm_replay_run *run, uint64_t peak)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    if (is_bounded(run) && peak <= run->capacity)
+    if (gm_replay_is_bounded(run) && peak <= run->capacity)
         gm_text_printf(out, "  fits         in %s: %s (%s %%) are left at the peak\n",
                        gm_bytes_format(a, run->capacity), gm_bytes_format(b, run->capacity - peak),
                        gm_share_format(c, run->capacity - peak, run->capacity));
@@ -172,6 +195,7 @@ static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t 
     gm_replay_repetition_words(out, run, index);
     if (r->has_failed)
         add_failure(out, run, index);
+    add_other_allocator(out, &run->devices[index].verify);
     if (is_long) {
         gm_replay_peak_words(out, run, index);
         gm_replay_member_words(out, run, index);
@@ -205,9 +229,9 @@ static void add_head(struct gm_text *out, const struct gm_replay_run *run)
         return;
     if (run->gpu != NULL)
         gm_text_printf(out, "device: %s, %s usable\n", run->gpu->title, gm_bytes_format(size, run->capacity));
-    else if (!gm_replay_on_gpu(run->options) || is_bounded(run))
+    else if (!gm_replay_on_gpu(run->options) || gm_replay_is_bounded(run))
         gm_text_printf(out, "device: %s\n",
-                       is_bounded(run) ? gm_bytes_format(size, run->capacity) : "unlimited memory");
+                       gm_replay_is_bounded(run) ? gm_bytes_format(size, run->capacity) : "unlimited memory");
 }
 
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long)
@@ -222,6 +246,7 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
         else
             add_replayed(out, run, i, is_long);
     }
+    gm_replay_untraced_words(out, run);
     if (is_long)
         gm_replay_aggregate_words(out, run);
     if (run->options->limit != UINT64_MAX)

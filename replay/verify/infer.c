@@ -174,21 +174,29 @@ static bool has_npu_frame(const struct gm_snapshot *s)
     return false;
 }
 
+bool gm_verify_other_allocator(char text[GM_INFERRED_TEXT], const struct gm_history *h)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint64_t odd = 0, allocs = 0;
+    for (size_t i = h->first; i < h->first + h->count; i++) {
+        allocs += e->action[i] == GM_ACTION_ALLOC;
+        odd += e->action[i] == GM_ACTION_ALLOC && e->addr[i] % GM_MIN_BLOCK != 0;
+    }
+    text[0] = '\0';
+    if (has_npu_frame(h->snapshot))
+        snprintf(text, GM_INFERRED_TEXT, "its stacks name torch_npu (Ascend)");
+    else if (odd > 0)
+        snprintf(text, GM_INFERRED_TEXT, "%" PRIu64 " of %" PRIu64 " addresses are no multiple of 512", odd, allocs);
+    return text[0] != '\0';
+}
+
 void gm_infer_allocator(struct gm_verifying *v)
 {
     struct gm_verify_result *r = v->result;
-    const struct gm_events *e = gm_events_of(v);
-    uint64_t odd = 0, considered, wrong = contradictions(v->h, &v->model.conf.rules, &considered);
+    uint64_t considered, wrong = contradictions(v->h, &v->model.conf.rules, &considered);
     if (r->exact == r->allocs)
         return;
-    for (size_t i = v->h->first; i < v->h->first + v->h->count; i++)
-        odd += e->action[i] == GM_ACTION_ALLOC && e->addr[i] % GM_MIN_BLOCK != 0;
-    if (has_npu_frame(v->h->snapshot))
-        snprintf(r->other_allocator, sizeof r->other_allocator, "its stacks name torch_npu (Ascend)");
-    else if (odd > 0)
-        snprintf(r->other_allocator, sizeof r->other_allocator,
-                 "%" PRIu64 " of %" PRIu64 " addresses are no multiple of 512", odd, r->allocs);
-    else if (wrong * 2 > considered)
+    if (!gm_verify_other_allocator(r->other_allocator, v->h) && wrong * 2 > considered)
         snprintf(r->other_allocator, sizeof r->other_allocator,
                  "%" PRIu64 " of %" PRIu64 " small blocks have sizes that no rounding of PyTorch's makes", wrong,
                  considered);

@@ -10,6 +10,13 @@
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"
 
+/* What is left when memory went back right before a growth, alloc or oom. */
+struct gm_release_note {
+    uint32_t event;
+    bool has_spared; /* something that a retry would have given back, too, or waited for */
+    uint64_t reserved;
+};
+
 struct gm_verifying {
     struct gm_verify_result *result;
     struct gm_history *h;
@@ -31,9 +38,9 @@ struct gm_verifying {
     uint64_t ended_reservations;  /* whose end was learnt */
     struct gm_recorder *recorder; /* NULL: none */
     struct gm_allocator_sink sink;
-    struct GM_VEC(uint32_t) spared;  /* growths and allocs after releases that were no retry's */
-    uint64_t looked_at;              /* free blocks, to find that */
-    uint32_t event;                  /* the one that is being followed */
+    struct GM_VEC(struct gm_release_note) notes; /* by event */
+    uint64_t looked_at;                          /* free blocks, for the notes */
+    uint32_t event;                              /* the one that is being followed */
     bool has_switched;               /* the option has gone from its inferred first value to the recorded one */
     bool has_pages[256];             /* [pool of the history] grows by pages */
     struct gm_inference *switch_row; /* what says so; NULL: no room for it, or nothing to say */
@@ -64,8 +71,8 @@ void gm_infer_switch_now(struct gm_verifying *v, uint32_t event);
 /* Evidence that another allocator made the trace. */
 void gm_infer_allocator(struct gm_verifying *v);
 
-/* retries.c: notes whether what went back before this growth or alloc was a retry's; counts retries and failures into
- * the result. false: no memory. */
+/* retries.c: notes what is left when memory went back right before this growth, alloc or oom; counts retries and
+ * failures into the result. false: no memory. */
 void gm_retries_note(struct gm_verifying *v, uint32_t event);
 bool gm_retries_count(struct gm_verifying *v);
 

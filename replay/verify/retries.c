@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of retries and failures the trace shows.
+ * What of retries and failures the trace shows. A request that finds no memory may give some back in three ways:
+ * garbage collection, the reclaim of max_split_size, and a retry, which waits for all frees and gives all back. The
+ * first two are not counted, and of one request one retry at most.
  */
 #include "replay/verify/private.h"
 #include "replay/verify/releases.h"
@@ -10,23 +12,31 @@ static bool is_release(uint8_t action)
     return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
 }
 
-/* Whether a whole segment of a default pool is still free: then what went back before `event` was garbage collection or
- * the reclaim of max_split_size, for a retry leaves none. */
-static bool has_spared(struct gm_verifying *v, uint32_t event)
+static bool is_growth(uint8_t action)
 {
-    if (event == 0 || !is_release(gm_events_of(v)->action[gm_row(v, event - 1)]))
-        return false;
+    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
+}
+
+static bool is_default(uint64_t id_first, uint64_t id_second)
+{
+    return id_first == 0 && id_second == 0;
+}
+
+static bool has_spared(struct gm_verifying *v)
+{
+    const struct gm_stats *stats = &v->model.stats;
+    if (stats->active[GM_STAT_ALL].current > stats->allocation[GM_STAT_ALL].current)
+        return true; /* a free that is not complete */
     for (size_t p = 0; p < v->model.pools.n; p++) {
         const struct gm_allocator_pool *pool = &v->model.pools.v[p];
-        if (pool->id_first != 0 || pool->id_second != 0)
+        if (!is_default(pool->id_first, pool->id_second))
             continue;
         for (size_t i = 0; i < pool->bins.n; i++) {
             const struct gm_free_set *set = &pool->bins.v[i].set;
             struct gm_free_place at = gm_free_set_first(set);
             for (; at.entry != NULL && v->looked_at < 64 * (uint64_t)v->h->count; gm_free_set_next(set, &at)) {
-                const struct gm_space_block *b = &v->model.space.blocks.v[at.entry->block];
                 v->looked_at++;
-                if (!b->is_expandable && b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE)
+                if (gm_allocator_can_give_back(&v->model, at.entry->block))
                     return true;
             }
         }
@@ -36,8 +46,84 @@ static bool has_spared(struct gm_verifying *v, uint32_t event)
 
 void gm_retries_note(struct gm_verifying *v, uint32_t event)
 {
-    if (has_spared(v, event))
-        v->model.has_no_memory |= !GM_VEC_PUSH(&v->spared, event);
+    if (event == 0 || !is_release(gm_events_of(v)->action[gm_row(v, event - 1)]))
+        return;
+    const uint64_t reserved = (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].current;
+    const struct gm_release_note note = {event, has_spared(v), reserved};
+    v->model.has_no_memory |= !GM_VEC_PUSH(&v->notes, note);
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Whether the run is what max_split_size reclaims for the alloc or oom at `end`: segments of its stream, enough with
+ * the last of them. A retry comes after that and only if it was not enough. */
+static bool is_reclaim(struct gm_verifying *v, const struct gm_release_run *run, uint32_t end)
+{
+    const struct gm_events *e = gm_events_of(v);
+    const struct gm_rules *rules = &v->model.conf.rules;
+    const uint32_t stream = gm_rare_at(&e->stream, gm_row(v, end));
+    const uint64_t rounded = gm_rules_round(rules, e->size[gm_row(v, end)]);
+    const uint64_t key = rounded > rules->max_split ? rounded : rules->max_split;
+    uint64_t sum = 0;
+    for (uint32_t i = run->first; i <= run->last; i++) {
+        const size_t row = gm_row(v, i);
+        if (!is_release(e->action[row]))
+            continue;
+        if (e->action[row] != GM_ACTION_SEGMENT_FREE || e->size[row] < rules->max_split || sum >= key ||
+            gm_rare_at(&e->stream, row) != stream)
+            return false;
+        sum = plus(sum, e->size[row]);
+    }
+    return rules->max_split != UINT64_MAX && rounded > GM_SMALL_SIZE && sum >= key;
+}
+
+/* Whether the device would have had the segment anyway, for it had as much at another time: then it was garbage
+ * collection, which comes before the device is asked, and takes no pages. */
+static bool was_affordable(const struct gm_verifying *v, const struct gm_release_run *run,
+                           const struct gm_release_note *note)
+{
+    const struct gm_events *e = gm_events_of(v);
+    const size_t growth = gm_row(v, run->last + 1);
+    if (v->model.conf.gc_threshold <= 0 || e->action[growth] != GM_ACTION_SEGMENT_ALLOC)
+        return false;
+    uint64_t sum = plus(note->reserved, e->size[growth]);
+    for (size_t row = gm_row(v, run->first); row < growth; row++)
+        if (e->action[row] == GM_ACTION_SEGMENT_UNMAP)
+            return false;
+        else if (e->action[row] == GM_ACTION_SEGMENT_FREE)
+            sum = plus(sum, e->size[row]);
+    return sum <= (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].peak;
+}
+
+/* Before 2.13 no request to a private pool is tried again; its failure is then no sign of a retry. */
+static bool is_private_oom(const struct gm_verifying *v, uint32_t event)
+{
+    const struct gm_pool_key *ids = &v->h->snapshot->pools[gm_rare_at(&gm_events_of(v)->pool, gm_row(v, event))];
+    return gm_rare_at(&gm_events_of(v)->pool, gm_row(v, event)) != 0 && !is_default(ids->first, ids->second);
+}
+
+/* Whether the last run of releases before an alloc or oom at `end` was a retry's. */
+static bool is_retry(struct gm_verifying *v, const struct gm_release_run *run, const struct gm_release_note *note,
+                     uint32_t end)
+{
+    if (note != NULL && (note->has_spared || was_affordable(v, run, note)))
+        return false;
+    return !is_reclaim(v, run, end);
+}
+
+/* The first event from `event` on that is neither a growth nor a release nor a completed free; h->count: none. */
+static uint32_t end_of_request(const struct gm_verifying *v, uint32_t event)
+{
+    while (event < v->h->count) {
+        const uint8_t action = gm_events_of(v)->action[gm_row(v, event)];
+        if (!is_growth(action) && !is_release(action) && action != GM_ACTION_FREE_COMPLETED)
+            break;
+        event++;
+    }
+    return event;
 }
 
 bool gm_retries_count(struct gm_verifying *v)
@@ -47,18 +133,25 @@ bool gm_retries_count(struct gm_verifying *v)
     const uint8_t *action = h->snapshot->events.action + h->first;
     struct gm_releases releases;
     bool ok = gm_releases_find(&releases, h);
-    for (size_t i = 0, spared = 0; ok && i < releases.count; i++) {
-        uint32_t next = releases.v[i].last + 1;
-        while (spared < v->spared.n && v->spared.v[spared] < next)
-            spared++;
-        bool is_spared = spared < v->spared.n && v->spared.v[spared] == next;
-        result->retries += releases.v[i].cause == GM_RELEASE_REQUEST && next < h->count && !is_spared &&
-                           (action[next] == GM_ACTION_SEGMENT_ALLOC || action[next] == GM_ACTION_SEGMENT_MAP ||
-                            action[next] == GM_ACTION_ALLOC);
+    uint32_t end = 0;
+    for (size_t i = 0, n = 0; ok && i < releases.count; i++) {
+        const struct gm_release_run *run = &releases.v[i];
+        const uint32_t next = run->last + 1;
+        end = end < next ? end_of_request(v, next) : end;
+        if (run->cause != GM_RELEASE_REQUEST || end >= h->count ||
+            (i + 1 < releases.count && releases.v[i + 1].first < end)) /* that one will tell */
+            continue;
+        while (n < v->notes.n && v->notes.v[n].event < next)
+            n++;
+        const struct gm_release_note *note = n < v->notes.n && v->notes.v[n].event == next ? &v->notes.v[n] : NULL;
+        if (action[end] == GM_ACTION_ALLOC || (action[end] == GM_ACTION_OOM && is_private_oom(v, end)))
+            result->retries += is_retry(v, run, note, end);
     }
-    for (size_t i = 0; i < h->count; i++)
-        result->ooms += action[i] == GM_ACTION_OOM;
-    result->retries += result->ooms;
+    for (uint32_t i = 0; i < h->count; i++)
+        if (action[i] == GM_ACTION_OOM) {
+            result->ooms++;
+            result->retries += !is_private_oom(v, i);
+        }
     gm_releases_free(&releases);
     return ok;
 }

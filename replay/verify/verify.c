@@ -308,7 +308,7 @@ static void follow(struct gm_verifying *v)
     while (gm_walk_next(&walk, &c) && !v->model.has_no_memory) {
         uint8_t action = gm_events_of(v)->action[gm_row(v, c.event)];
         v->event = v->model.origin = c.event;
-        if (is_growth(action) || c.kind == GM_CHANGE_ALLOC)
+        if (is_growth(action) || c.kind == GM_CHANGE_ALLOC || action == GM_ACTION_OOM)
             gm_retries_note(v, c.event);
         if (is_growth(action)) {
             v->result->growths++;
@@ -432,7 +432,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     ok = ok && !v.model.has_no_memory && gm_retries_count(&v);
     if (ok)
         gm_infer_allocator(&v);
-    free(v.spared.v);
+    free(v.notes.v);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
     return ok;

@@ -53,6 +53,8 @@ enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, 
 /* The same; what the model did, and what it was made to do, goes to `recorder` too, which may be NULL. */
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
                                   struct gm_recorder *recorder, struct gm_error *err);
+/* Evidence in stacks and addresses that another allocator made the trace, into `text`; false, and "": none. */
+bool gm_verify_other_allocator(char text[GM_INFERRED_TEXT], const struct gm_history *h);
 /* Whether everything agrees. */
 bool gm_verify_passed(const struct gm_verify_result *result);
 

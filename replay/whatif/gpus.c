@@ -6,7 +6,7 @@
 /* GiB with two decimals, as PyTorch's messages show them. */
 #define GIB(whole, hundredths) ((UINT64_C(whole) * 100 + (hundredths)) * (UINT64_C(1) << 30) / 100)
 #define THREAD(where) "total capacity in the out-of-memory message of " where
-#define RECALLED "total capacity in out-of-memory messages of users, recalled"
+#define SEVERAL "total capacity in the out-of-memory messages of several public logs that name the card"
 
 static const struct gm_gpu gpus[] = {
     {"rtx-4060", "GeForce RTX 4060 8 GB", GIB(7, 75), THREAD("ESRSchao/EdgeRegNet#2")},
@@ -16,8 +16,8 @@ static const struct gm_gpu gpus[] = {
     {"rtx-3060", "GeForce RTX 3060 12 GB", GIB(11, 75), THREAD("Kunhao-Liu/StyleGaussian#12")},
     {"t4", "T4 16 GB, ECC on", GIB(14, 75), THREAD("hpcaitech/Open-Sora#697")},
     {"rtx-a4000", "RTX A4000 16 GB, ECC on", GIB(15, 61), THREAD("DengKaiCQ/VGGT-Long#6")},
-    {"v100-16", "V100 16 GB", GIB(15, 77), RECALLED},
-    {"l4", "L4 24 GB, ECC on", GIB(22, 3), RECALLED},
+    {"v100-16", "V100 16 GB", GIB(15, 78), THREAD("kchengiva/Shift-GCN#34")},
+    {"l4", "L4 24 GB, ECC on", GIB(22, 3), SEVERAL},
     {"a10", "A10, A10G 24 GB, ECC on", GIB(22, 20), THREAD("h2oai/h2ogpt#48 (the card is not named there)")},
     {"rtx-4090", "GeForce RTX 4090 24 GB", GIB(23, 64), THREAD("ali-vilab/VGen#104")},
     {"rtx-3090", "GeForce RTX 3090 24 GB", GIB(23, 70), THREAD("GaoLii/DSP#10")},
@@ -26,11 +26,11 @@ static const struct gm_gpu gpus[] = {
     {"a100-40", "A100 40 GB", GIB(39, 50), THREAD("TianheWu/CoSeR#10")},
     {"l40", "L40, L40S 48 GB, ECC on", GIB(44, 40), THREAD("QwenLM/Qwen3-VL#2097")},
     {"rtx-6000-ada", "RTX 6000 Ada 48 GB, ECC on", GIB(44, 43), THREAD("DINGYANB/MTVCrafter#21")},
-    {"rtx-a6000", "RTX A6000 48 GB, ECC off", GIB(47, 54), RECALLED},
-    {"h100-80", "H100 80 GB", GIB(79, 10), RECALLED},
+    {"rtx-a6000", "RTX A6000 48 GB, ECC off", GIB(47, 54), SEVERAL},
+    {"h100-80", "H100 80 GB", GIB(79, 11), THREAD("vllm-project/vllm#27508")},
     {"a100-80", "A100 80 GB", GIB(79, 25), THREAD("levihsu/OOTDiffusion#235")},
-    {"h100-94", "H100 NVL 94 GB", GIB(93, 0), RECALLED},
-    {"h200", "H200 141 GB", GIB(139, 80), RECALLED},
+    {"h100-94", "H100 NVL 94 GB", GIB(93, 0), THREAD("ali-vilab/VACE#56")},
+    {"h200", "H200 141 GB", GIB(139, 80), SEVERAL},
     {"b200", "B200 180 GB", GIB(178, 35), "total memory that CUDA reports, in pytorch/ao#4002"},
 };
 

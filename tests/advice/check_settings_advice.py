@@ -92,7 +92,7 @@ def check(path):
     for finding in found["findings"]:
         if finding is not told:
             assert not PROMISES.search(finding["detail"]), f"{finding['id']} promises: {finding['detail']}"
-    assert len(PROMISES.findall(text)) <= (2 if told else 0) + text.count("PYTORCH_CUDA_ALLOC_CONF=" if told else "\0")
+    assert len(PROMISES.findall(text)) <= (2 if told else 0) + text.count("PYTORCH_ALLOC_CONF=" if told else "\0")
     if "timeline" not in found:
         assert advice is None and told is None, "advice without a trace"
         return "no trace"

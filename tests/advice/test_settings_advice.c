@@ -98,8 +98,8 @@ static void expandable_segments_save_half(void **state)
     assert_non_null(f);
     assert_int_equal(f->bytes, MIB(600));
     assert_int_equal(f->severity, GM_INFO); /* less than 1 GiB */
-    assert_ptr_equal(strstr(f->detail, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True - replayed: 1.17 GiB -> 600.0 "
-                                       "MiB reserved, address fidelity 100 %. "),
+    assert_ptr_equal(strstr(f->detail, "PYTORCH_ALLOC_CONF=expandable_segments:True - replayed: 1.17 GiB -> 600.0 MiB "
+                                       "reserved, address fidelity 100 %. "),
                      f->detail);
     assert_non_null(strstr(f->detail, "chose 3 of the 3 recorded addresses"));
     gm_traced_end(&t);

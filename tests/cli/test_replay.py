@@ -167,10 +167,41 @@ class WhatIf(Replay):
         self.assertIn("OUT OF MEMORY", text)
         self.assertIn("verdict: OOM", text)
         self.assertIn("--fit tells how much memory is enough", text)
-        self.assertIsNone(self.numbers("--memory", "72MiB", self.snapshot)["verdict"])
+        self.assertEqual(self.numbers("--memory", "72MiB", self.snapshot)["verdict"], "PASS")
+        self.assertIsNone(self.numbers("--backend", "null", self.snapshot)["verdict"])
         self.assertIn("fits         in 144.0 MiB: 72.00 MiB (50.0 %) are left at the peak",
                       self.replay("--memory", "144MiB", self.snapshot).stdout.decode())
         self.assertEqual(self.numbers("--gpu", "RTX 4090", self.snapshot)["gpu"], "rtx-4090")
+
+    def test_other_allocator(self):
+        """A what-if of a trace whose addresses PyTorch's CUDA allocator cannot have chosen says so."""
+        self.assertIsNone(self.numbers(self.snapshot)["devices"][0]["other_allocator"])
+        trace = [{"action": "alloc", "addr": (1 << 45) + 13, "size": MIB, "stream": 0, "frames": []}]
+        path = write(self.at("odd.pickle"), {"segments": [], "device_traces": [trace]})
+        words = "1 of 1 addresses are no multiple of 512"
+        self.assertEqual(self.numbers(path)["devices"][0]["other_allocator"], words)
+        self.assertIn(f"  not recorded from PyTorch's CUDA allocator: {words}\n", self.replay(path).stdout.decode())
+
+    def test_device_without_events(self):
+        """What a device has reserved that has segments and no events counts for --limit and --memory."""
+        blocks = [{"address": 1 << 45, "size": 20 * MIB, "requested_size": 20 * MIB, "state": "active_allocated",
+                   "frames": []}]
+        other = {"device": 1, "address": 1 << 45, "total_size": 20 * MIB, "stream": 0, "segment_type": "large",
+                 "frames": [], "blocks": blocks}
+        oom = {"action": "oom", "device_free": 5 * MIB, "size": 30 * MIB, "stream": 0, "frames": []}
+        path = write(self.at("two.pickle"), {"segments": [other], "device_traces": [[oom], []]})
+        for options, code, verdict in (((), 0, None), (("--limit", "20MiB"), 0, "PASS"), (("--limit", "19MiB"), 1, "FAIL"),
+                                       (("--memory", "20MiB"), 0, "PASS"), (("--memory", "19MiB"), 1, "FAIL")):
+            found = self.numbers(*options, path, code=code)
+            self.assertEqual(found["verdict"], verdict)
+            self.assertEqual(found["untraced_devices"], [{"device": 1, "reserved_bytes": 20 * MIB}])
+            self.assertEqual([d["device"] for d in found["devices"]], [0])
+        text = self.replay("--limit", "19MiB", path, code=1).stdout.decode()
+        self.assertIn("device 1: no events, its 20.00 MiB reserved stay as they are\n", text)
+        self.assertIn("TEST FAILED: peak reserved 20.00 MiB, limit 19.00 MiB, over by 1.00 MiB", text)
+        self.assertIn("the device with most has no events", text)
+        self.assertIn("device 1: no events, its 20.00 MiB reserved stay as they are: more than there is\n",
+                      self.replay("--memory", "19MiB", path, code=1).stdout.decode())
 
     def test_limit(self):
         found = self.numbers("--limit", "72MiB", self.snapshot)

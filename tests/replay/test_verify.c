@@ -292,6 +292,55 @@ static void retries(void **state)
     }
 }
 
+/* Everything is given back, and yet it was no retry: the free of B has not been waited for; max_split_size reclaims
+ * what is enough, and with A alone it is not; a device that has had 200 MiB has 60, so it was garbage collection. */
+static void releases_without_retry(void **state)
+{
+    enum { WAITING, RECLAIMED, NOT_ENOUGH, COLLECTED, CASES };
+    static const char *const settings[CASES] = {
+        NULL, "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64\"",
+        "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64\"",
+        "\"PYTORCH_CUDA_ALLOC_CONF\":\"garbage_collection_threshold:0.5\",\"garbage_collection_threshold\":0.5"};
+    (void)state;
+    for (int which = 0; which < CASES; which++) {
+        struct traced t = {.settings = settings[which]};
+        const uint64_t c = B + MIB(256), last = MIB(which == COLLECTED ? 40 : 150);
+        if (which == COLLECTED) {
+            gm_traced_event(&t, "segment_alloc", c, MIB(200), "first");
+            gm_traced_event(&t, "alloc", c, MIB(200), "first");
+            gm_traced_free(&t, c, MIB(200));
+            gm_traced_event(&t, "segment_free", c, MIB(200), "empty_cache");
+        }
+        gm_traced_event(&t, "segment_alloc", A, MIB(80), "first");
+        gm_traced_event(&t, "alloc", A, MIB(80), "first");
+        if (which == WAITING || which == RECLAIMED) {
+            gm_traced_event(&t, "segment_alloc", B, MIB(90), "first");
+            gm_traced_event(&t, "alloc", B, MIB(90), "first");
+        }
+        gm_traced_free(&t, A, MIB(80));
+        if (which == WAITING)
+            gm_traced_event(&t, "free_requested", B, MIB(90), NULL);
+        if (which == RECLAIMED) {
+            gm_traced_free(&t, B, MIB(90));
+            gm_traced_event(&t, "segment_free", B, MIB(90), "grow");
+        }
+        gm_traced_event(&t, "segment_free", A, MIB(80), "grow");
+        gm_traced_event(&t, "segment_alloc", c, last, "grow");
+        gm_traced_event(&t, "alloc", c, last, "grow");
+        if (which == WAITING) {
+            gm_traced_event(&t, "free_completed", B, MIB(90), NULL);
+            gm_traced_segment(&t, B, MIB(90), "large");
+            gm_traced_block(&t, MIB(90), 0, NULL);
+        }
+        gm_traced_segment(&t, c, last, "large");
+        gm_traced_block(&t, last, last, "grow");
+        struct gm_verify_result r = run(&t);
+        assert_true(gm_verify_passed(&r));
+        assert_int_equal(r.retries, which == NOT_ENOUGH);
+        gm_traced_end(&t);
+    }
+}
+
 /* No settings in the file, and sizes that only divisions of 8 explain: 600 KiB become 640. */
 static void inferred_rounding(void **state)
 {
@@ -356,6 +405,7 @@ int main(void)
                                        cmocka_unit_test(wrong_end),
                                        cmocka_unit_test(learnt_size),
                                        cmocka_unit_test(retries),
+                                       cmocka_unit_test(releases_without_retry),
                                        cmocka_unit_test(switched_option),
                                        cmocka_unit_test(switched_before_growth),
                                        cmocka_unit_test(switched_in_private_pool),

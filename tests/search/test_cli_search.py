@@ -57,6 +57,21 @@ class Search(Case):
         self.assertIn("baseline: PyTorch's defaults", text)
         self.assertNotIn("fit", found)
 
+    def test_lines_are_not_wide(self):
+        """Long settings are broken between two options; put together again they are those of the rows, in order."""
+        self.replay("--sweep", "--fit", "--limit", "100MiB", "--summary", "s.txt", "--json", "s.json", self.splitting,
+                    code=1)
+        with open(os.path.join(self.folder, "s.txt"), encoding="utf-8") as file:
+            lines = [line for line in file.read().split("\n") if not line.startswith("what-if replay of ")]
+        self.assertLessEqual(max(map(len, lines)), 100)
+        with open(os.path.join(self.folder, "s.json"), encoding="utf-8") as file:
+            rows = json.load(file)["sweep"]["rows"]
+        first = next(i for i, line in enumerate(lines) if line.endswith(" settings")) + 1
+        last = next(i for i, line in enumerate(lines) if line.startswith(("best settings", "no change")))
+        told = "".join(("\n" if line[:51].strip() else "") + line[51:] for line in lines[first:last]).split("\n")[1:]
+        self.assertEqual([t for t in told if not t.startswith("baseline: ")],
+                         [r["alloc_conf"] or "PyTorch's defaults" for r in rows if not r["is_baseline"]])
+
     def test_simpler(self):
         """Nearly as good as the best for any version, by at most a hundredth of the baseline's peak, and with fewer
         options: the first such row of the sorted ones, or none."""

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Devices that have segments and no events: nothing can be replayed there, and what they have reserved stays so.
+ */
+#include "analyze/words/json_out.h"
+#include "analyze/words/numbers.h"
+#include "analyze/words/view.h"
+#include "replay/cli/judged.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SHOWN = 8 };
+
+static bool has_events(const struct gm_snapshot *s, int64_t device)
+{
+    return device >= 0 && (uint64_t)device < s->trace_count && s->traces[device].count > 0;
+}
+
+static int by_device(const void *left, const void *right)
+{
+    const struct gm_untraced_device *a = left, *b = right;
+    return a->device < b->device ? -1 : a->device > b->device;
+}
+
+bool gm_replay_find_untraced(struct gm_replay_run *run)
+{
+    const struct gm_snapshot *s = &run->snapshot;
+    struct gm_untraced_device *list = gm_arena_calloc(&run->arena, s->segments.count, sizeof *list);
+    size_t n = 0, kept = 0;
+    if (list == NULL)
+        return false;
+    for (size_t i = 0; i < s->segments.count; i++)
+        if (!has_events(s, s->segments.device[i]))
+            list[n++] = (struct gm_untraced_device){s->segments.device[i], s->segments.total_size[i]};
+    if (n > 1)
+        qsort(list, n, sizeof *list, by_device);
+    for (size_t i = 0; i < n; i++) {
+        if (kept > 0 && list[kept - 1].device == list[i].device)
+            list[kept - 1].reserved = gm_plus(list[kept - 1].reserved, list[i].reserved);
+        else
+            list[kept++] = list[i];
+    }
+    run->untraced = list;
+    run->untraced_count = kept;
+    return true;
+}
+
+uint64_t gm_replay_most_untraced(const struct gm_replay_run *run)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < run->untraced_count; i++)
+        most = run->untraced[i].reserved > most ? run->untraced[i].reserved : most;
+    return most;
+}
+
+void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run)
+{
+    const uint64_t most = gm_replay_is_bounded(run) && !run->options->verify ? run->capacity : UINT64_MAX;
+    char a[GM_NUMBER_TEXT];
+    for (size_t i = 0; i < run->untraced_count && i < SHOWN; i++) {
+        const struct gm_untraced_device *d = &run->untraced[i];
+        gm_text_printf(out, "device %" PRId64 ": no events, its %s reserved stay as they are%s\n", d->device,
+                       gm_bytes_format(a, d->reserved), d->reserved > most ? ": more than there is" : "");
+    }
+    if (run->untraced_count > SHOWN)
+        gm_text_printf(out, "... %s devices have no events\n", gm_count_format(a, run->untraced_count));
+}
+
+void gm_replay_untraced_json(struct gm_json *json, const struct gm_replay_run *run)
+{
+    gm_json_open(json, "untraced_devices", '[');
+    for (size_t i = 0; i < run->untraced_count; i++) {
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_signed(json, "device", run->untraced[i].device);
+        gm_json_number(json, "reserved_bytes", run->untraced[i].reserved);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
