@@ -94,8 +94,9 @@ const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t a
     const char *text = gm_delta_text(display, delta);
     if (base == 0 || gm_diff_size(delta) / 100 > base) /* a percentage that long tells nothing */
         return text;
-    return gm_display_printf(display, "%s (%s%s)", text, delta > 0 ? "+" : "-",
-                             gm_percent_text(percent, gm_diff_size(delta), base));
+    gm_percent_text(percent, gm_diff_size(delta), base);
+    const char *sign = percent[0] == '<' ? "" : delta > 0 ? "+" : "-";
+    return gm_display_printf(display, "%s (%s%s)", text, sign, percent);
 }
 
 const char *gm_run_label(struct gm_display *display, const struct gm_comparison *c, size_t i, double width,

@@ -39,6 +39,19 @@ static uint64_t level_bytes(const struct gm_summary *run, enum gm_level level, b
     return at_peak ? run->peaks[level] : end[level];
 }
 
+/* Right of a bar: how much the i-th run has, and how that compares with BASE. */
+static void draw_value(struct gm_display *d, double middle, size_t i, uint64_t base, uint64_t bytes)
+{
+    char size[GM_SIZE_TEXT];
+    struct gm_style change = gm_style_note;
+    gm_put_between(d, GM_PAGE_RIGHT - value_width + 6, GM_PAGE_RIGHT - 152, middle, gm_style_value,
+                   gm_size_format(size, bytes));
+    change.anchor = GM_ANCHOR_END;
+    change.color = gm_change_color(i == 0 || base == GM_REPORT_NONE ? 0 : gm_diff_delta(base, bytes));
+    if (i > 0)
+        gm_put_between(d, GM_PAGE_RIGHT - 146, GM_PAGE_RIGHT, middle, change, gm_change_text(d, base, bytes));
+}
+
 /* One group of bars, a run each. */
 static void draw_level(struct gm_page *page, const struct gm_comparison *c, enum gm_level level, bool at_peak,
                        const struct gm_axis *axis)
@@ -54,7 +67,6 @@ static void draw_level(struct gm_page *page, const struct gm_comparison *c, enum
     for (size_t i = 0; i < shown_runs(c); i++) {
         const uint64_t bytes = level_bytes(c->runs[i], level, at_peak);
         const double middle = page->y + pitch / 2;
-        char size[GM_SIZE_TEXT];
         gm_put(d, GM_PAGE_LEFT + 10, middle, label_width - 10, gm_style_note,
                gm_run_label(d, c, i, label_width - 10, GM_TEXT_SMALL));
         page->y += pitch;
@@ -64,14 +76,7 @@ static void draw_level(struct gm_page *page, const struct gm_comparison *c, enum
         }
         gm_display_rect(d, bar_x, middle - bar / 2, gm_axis_span(axis, bytes, BAR_WIDTH), bar,
                         gm_solid(gm_run_color(i)), GM_RECT_BAR);
-        struct gm_style value = gm_style_value;
-        gm_put_between(d, GM_PAGE_RIGHT - value_width + 6, GM_PAGE_RIGHT - 152, middle, value,
-                       gm_size_format(size, bytes));
-        value = gm_style_note;
-        value.anchor = GM_ANCHOR_END;
-        value.color = gm_change_color(i == 0 || base == GM_REPORT_NONE ? 0 : gm_diff_delta(base, bytes));
-        if (i > 0)
-            gm_put_between(d, GM_PAGE_RIGHT - 146, GM_PAGE_RIGHT, middle, value, gm_change_text(d, base, bytes));
+        draw_value(d, middle, i, base, bytes);
     }
     page->y += 6;
 }
@@ -165,25 +170,23 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
         gm_page_empty(page, "Nothing was allocated in any of the runs.");
         return;
     }
-    uint64_t most = 0;
+    uint64_t most = 0, base = 0;
     struct gm_piece parts[GM_FOLD_ROWS];
     for (size_t i = 0; i < shown_runs(c); i++) {
         gm_fold_like(&f, slices_of(c->runs[i], at_peak)->v, slices_of(c->runs[i], at_peak)->n, parts);
         const uint64_t sum = gm_pieces_sum(parts, f.n);
         most = sum > most ? sum : most;
+        base = i == 0 ? sum : base;
     }
     const struct gm_axis axis = gm_axis_bytes(most);
-    const double bottom = page->y + pitch * (double)shown_runs(c), width = GM_PAGE_RIGHT - 84 - bar_x;
-    gm_axis_draw(d, &axis, bar_x, width, page->y, bottom);
+    const double bottom = page->y + pitch * (double)shown_runs(c);
+    gm_axis_draw(d, &axis, bar_x, BAR_WIDTH, page->y, bottom);
     for (size_t i = 0; i < shown_runs(c); i++) {
         const double middle = page->y + pitch * ((double)i + 0.5);
         gm_fold_like(&f, slices_of(c->runs[i], at_peak)->v, slices_of(c->runs[i], at_peak)->n, parts);
-        char size[GM_SIZE_TEXT];
-        const uint64_t sum = gm_pieces_sum(parts, f.n);
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_note, gm_run_label(d, c, i, label_width, GM_TEXT_SMALL));
-        gm_stacked_bar(d, bar_x, middle - bar / 2, width, bar, parts, f.n, axis.step * axis.steps);
-        gm_put_value(d, bar_x + gm_axis_span(&axis, sum, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_size_format(size, sum));
+        gm_stacked_bar(d, bar_x, middle - bar / 2, BAR_WIDTH, bar, parts, f.n, axis.step * axis.steps);
+        draw_value(d, middle, i, base, gm_pieces_sum(parts, f.n));
     }
     page->y = bottom + GM_AXIS_HEIGHT + 6;
     page->y += gm_keys(d, page->y, f.parts, f.n);

@@ -15,7 +15,7 @@
 
 #define PLOT_X 94.0
 #define PLOT_WIDTH 750.0
-enum { PIXELS = 1500, LINE = 3, LINES = 3 /* the levels; categories are in the table only */, MOST_SERIES = 4 };
+enum { PIXELS = 1500, LINE = 3, LEVELS = 3, CATEGORIES = 8, MOST_SERIES = 4 };
 
 /* Up to three decimals. */
 static const char *number_text(struct gm_display *d, double value)
@@ -79,12 +79,12 @@ static void draw_points(const struct plot *plot, const struct gm_series *series,
 static void draw_ticks(const struct plot *plot, const struct gm_series *series)
 {
     const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
-    double last = PLOT_X - 60;
+    double last = PLOT_X - 32; /* beside the 0 */
     for (size_t i = 0; i < series->count; i++) {
         const double x = PLOT_X + PLOT_WIDTH * (series->n[i] / plot->end), room = 56;
-        gm_display_line(plot->d, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
         if (x - last < room)
             continue;
+        gm_display_line(plot->d, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
         gm_put(plot->d, x, plot->bottom + 13, room, style, number_text(plot->d, series->n[i]));
         last = x;
     }
@@ -117,19 +117,34 @@ static const char *formula_of(struct gm_display *d, const struct gm_series *seri
     return text;
 }
 
+/* "Attention" of "at the peak: Attention": the panel says when. */
+static const char *name_of(const struct gm_fit *fit)
+{
+    const char *colon = strstr(fit->what, ": ");
+    return colon == NULL ? fit->what : colon + 2;
+}
+
+/* How a law was found, or why there is none. */
+static const char *said_of(struct gm_display *d, const struct gm_series *series, const struct gm_fit *fit)
+{
+    const char *error = number_text(d, round(fmin(fit->error_percent, 9e6) * 100) / 100);
+    if (fit->closest != GM_LAW_NONE)
+        return gm_display_printf(d, "no law: %s; the closest, %s, misses by %s%%", fit->why_not,
+                                 gm_law_name(fit->closest), error);
+    if (fit->law == GM_LAW_NONE)
+        return gm_display_printf(d, "no law: %s", fit->why_not);
+    return gm_display_printf(d, "%s: %s (misses at most %s%%)", fit->is_sum ? "sum of laws" : gm_law_name(fit->law),
+                             formula_of(d, series, fit), error);
+}
+
 static void draw_fit(struct gm_page *page, const struct gm_series *series, const struct gm_fit *fit, uint32_t color)
 {
-    const double pitch = 21, name_width = 262, middle = page->y + pitch / 2;
+    const double pitch = 21, name_width = 176, middle = page->y + pitch / 2;
     struct gm_display *d = page->display;
     gm_display_rect(d, GM_PAGE_LEFT, middle - 6, 12, 12, gm_solid(color), GM_RECT_SWATCH);
     gm_put(d, GM_PAGE_LEFT + 20, middle, name_width, gm_style_label,
-           gm_shorten_end(d, fit->what, name_width, GM_TEXT_BODY, GM_REGULAR));
-    const double error = fmin(fit->error_percent, 9e6);
-    const char *said = fit->law == GM_LAW_NONE
-                           ? gm_display_printf(d, "no law: %s", fit->why_not)
-                           : gm_display_printf(d, "%s: %s (misses at most %s%%)", gm_law_name(fit->law),
-                                               formula_of(d, series, fit), number_text(d, round(error * 100) / 100));
-    gm_put_between(d, GM_PAGE_LEFT + 28 + name_width, GM_PAGE_RIGHT, middle, gm_style_note, said);
+           gm_shorten_end(d, name_of(fit), name_width, GM_TEXT_BODY, GM_REGULAR));
+    gm_put_between(d, GM_PAGE_LEFT + 28 + name_width, GM_PAGE_RIGHT, middle, gm_style_note, said_of(d, series, fit));
     page->y += pitch;
 }
 
@@ -144,33 +159,58 @@ static const char *series_name(struct gm_display *d, const char *name)
     return gm_display_printf(d, "%s%s", from > 0 ? "\xe2\x80\xa6" : "", name + from);
 }
 
+static uint32_t color_of(const struct gm_series *series, size_t f)
+{
+    static const uint32_t colors[LEVELS] = {GM_INK, 0x2b6cb0, 0x228833};
+    return f < series->level_count ? colors[f % LEVELS] : series->fits[f].color;
+}
+
+/* The fits from `first` to before `end` with an axis of their own, and below it what is said of them. */
+static void draw_panel(struct gm_page *page, const struct gm_series *series, size_t first, size_t end, double height)
+{
+    struct gm_display *d = page->display;
+    const double last = series->n[series->count - 1] * 1.05;
+    double most = 0;
+    for (size_t f = first; f < end; f++) {
+        most = series->fits[f].law == GM_LAW_NONE ? most : fmax(most, law_at(&series->fits[f], last));
+        for (size_t i = 0; i < series->count; i++)
+            most = fmax(most, (double)series->fits[f].bytes[i]);
+    }
+    page->y += 6;
+    const struct plot plot = {d, page->y, page->y + height, last,
+                              gm_axis_bytes(most < 9e18 ? (uint64_t)most : INT64_MAX)};
+    gm_diff_grid(d, &plot.axis, PLOT_X, PLOT_WIDTH, plot.top, plot.bottom);
+    for (size_t f = end; f-- > first;)
+        if (series->fits[f].law != GM_LAW_NONE)
+            draw_law(&plot, &series->fits[f], color_of(series, f));
+    const double crowd = series->count > 20 ? fmax(20 / (double)series->count, 0.4) : 1;
+    for (size_t f = first; f < end; f++) /* those below stay visible */
+        draw_points(&plot, series, &series->fits[f], color_of(series, f),
+                    crowd * (first == 0 ? 14 - 4 * (double)f : 8));
+    draw_ticks(&plot, series);
+    page->y = plot.bottom + 34;
+    for (size_t f = first; f < end; f++)
+        draw_fit(page, series, &series->fits[f], color_of(series, f));
+    page->y += 24;
+}
+
 static void draw_series(struct gm_page *page, const struct gm_series *series)
 {
-    static const uint32_t colors[LINES] = {GM_INK, 0x2b6cb0, 0x228833};
-    const double height = 260;
     struct gm_display *d = page->display;
-    const size_t levels = series->fit_count < LINES ? series->fit_count : LINES;
-    uint64_t most = 0;
-    for (size_t f = 0; f < levels; f++)
-        for (size_t i = 0; i < series->count; i++)
-            most = series->fits[f].bytes[i] > most ? series->fits[f].bytes[i] : most;
+    const size_t levels = series->level_count, categories = series->fit_count - levels;
+    const size_t shown = categories < CATEGORIES ? categories : CATEGORIES;
+    const bool at_peak = levels > 0 && strncmp(series->fits[0].what, "peak", 4) == 0;
     gm_page_section(
         page, gm_display_printf(d, "Memory by %s", series->key[0] == '\0' ? "the number in the name" : series->key),
         series_name(d, series->name));
-    page->y += 6;
-    const struct plot plot = {d, page->y, page->y + height, series->n[series->count - 1] * 1.05, gm_axis_bytes(most)};
-    gm_diff_grid(d, &plot.axis, PLOT_X, PLOT_WIDTH, plot.top, plot.bottom);
-    for (size_t f = 0; f < levels; f++)
-        if (series->fits[f].law != GM_LAW_NONE)
-            draw_law(&plot, &series->fits[f], colors[f]);
-    for (size_t f = 0; f < levels; f++)
-        draw_points(&plot, series, &series->fits[f], colors[f], 14 - 4 * (double)f); /* those below stay visible */
-    draw_ticks(&plot, series);
-    page->y = plot.bottom + 34;
-    for (size_t f = 0; f < series->fit_count; f++)
-        if (f < levels || series->fits[f].law != GM_LAW_NONE)
-            draw_fit(page, series, &series->fits[f], f < levels ? colors[f] : series->fits[f].color);
-    page->y += 24;
+    draw_panel(page, series, 0, levels, 240);
+    if (shown == 0)
+        return;
+    gm_page_section(page, at_peak ? "Its categories at the peak" : "Its categories at the end",
+                    shown < categories
+                        ? gm_display_printf(d, "%zu of %zu; the others are in diff_report.txt", shown, categories)
+                        : "");
+    draw_panel(page, series, levels, levels + shown, 200);
 }
 
 void gm_layout_diff_scaling(struct gm_display *display, const struct gm_comparison *c)
@@ -182,6 +222,7 @@ void gm_layout_diff_scaling(struct gm_display *display, const struct gm_comparis
         gm_page_empty(&page, "No three runs are called alike but for one number.");
     gm_page_note(&page, "Lines are laws that miss no value by more than 1% of the spread of the values; without one, "
                         "only points are drawn");
+    gm_page_note(&page, "Sum of laws: what the laws of all categories add up to, held against these values");
     if (c->series_count > MOST_SERIES)
         gm_page_note(
             &page, gm_display_printf(display, "%zu more series are in diff_report.txt", c->series_count - MOST_SERIES));

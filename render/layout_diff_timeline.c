@@ -166,6 +166,23 @@ static void draw_peaks(const struct plot *plot)
     }
 }
 
+/* The shortest on top, so that where runs are equal it is seen where each ends; of equally long ones BASE. */
+static void draw_lines(const struct plot *plot, const uint16_t *const rows[GM_RUNS_DRAWN], size_t n)
+{
+    size_t pixels[GM_RUNS_DRAWN] = {0};
+    for (size_t i = 0; i < n; i++)
+        for (size_t p = 0; rows[i] != NULL && p < PIXELS; p++)
+            pixels[i] += rows[i][p] != NOTHING;
+    for (size_t k = 0; k < n; k++) {
+        size_t longest = 0;
+        for (size_t i = 1; i < n; i++)
+            longest = pixels[i] >= pixels[longest] ? i : longest;
+        if (pixels[longest] > 0)
+            draw_line(plot, rows[longest], gm_run_color(longest));
+        pixels[longest] = 0;
+    }
+}
+
 static void draw_plot(struct gm_page *page, const struct gm_comparison *c, bool is_reserved)
 {
     struct gm_display *d = page->display;
@@ -189,9 +206,7 @@ static void draw_plot(struct gm_page *page, const struct gm_comparison *c, bool 
         shade(&plot, rows[0], rows[1]);
     if (!is_reserved)
         draw_peaks(&plot);
-    for (size_t i = drawn(c); i-- > 0;) /* BASE on top */
-        if (rows[i] != NULL)
-            draw_line(&plot, rows[i], gm_run_color(i));
+    draw_lines(&plot, rows, drawn(c));
     page->y = plot.bottom + 40;
 }
 

@@ -223,8 +223,8 @@ void gm_layout_fleet_growth(struct gm_display *display, const struct gm_fleet *f
     gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, "Growth over iterations");
     page.y += 27;
     gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
-           gm_display_printf(display, "%s \xc2\xb7 %zu ranks with two iterations or more", gm_name(f->run_name),
-                             f->growth_count));
+           gm_display_printf(display, "%s \xc2\xb7 %zu rank%s with two iterations or more", gm_name(f->run_name),
+                             f->growth_count, f->growth_count == 1 ? "" : "s"));
     page.y += 36;
     if (f->growth_count == 0) {
         gm_page_empty(&page, "No rank has snapshots of two iterations or more.");
@@ -233,8 +233,9 @@ void gm_layout_fleet_growth(struct gm_display *display, const struct gm_fleet *f
         draw_plot(&page, f, true, "Allocated at the end of the snapshot");
         draw_keys(&page, f);
         draw_sites(&page, f);
-        gm_page_note(&page, "Growing: a slope by least squares of more than two standard errors, from three "
-                            "iterations on");
+        gm_page_note(&page,
+                     "Growing: a slope by least squares whose 95 % confidence interval is above zero, from three "
+                     "iterations on");
     }
     gm_page_end(&page);
 }

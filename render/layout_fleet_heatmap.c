@@ -18,6 +18,9 @@ enum {
     COLUMNS = 48,
     SHADES = 16,
     ROW_LEAST = 12,
+    ROW_WRITTEN = 16, /* has room for a number */
+    ROWS_WRITTEN = 64,
+    COLUMN_WRITTEN = 80,
     ROW_MOST = 26,
     COLUMN_MOST = 280,
     LABELS = 104,
@@ -35,7 +38,7 @@ struct grid {
 enum cell_state { CELL_EMPTY, CELL_UNREADABLE, CELL_VALUE };
 struct cell {
     enum cell_state state;
-    bool has_oom;
+    bool has_oom, has_unreadable;
     uint64_t bytes;       /* or thousandths of a percent */
     uint64_t part, whole; /* of the efficiency */
 };
@@ -49,6 +52,7 @@ static size_t in_cells(size_t n, size_t most, size_t *per_cell)
 static void take(struct cell *cell, const struct gm_fleet_item *item, enum map map)
 {
     uint64_t value;
+    cell->has_unreadable = cell->has_unreadable || item->status != GM_OK;
     cell->has_oom = cell->has_oom || (item->status == GM_OK && item->ooms > 0);
     if (item->status != GM_OK || (map == MAP_EFFICIENCY && item->totals.reserved == 0)) {
         if (cell->state == CELL_EMPTY && item->status != GM_OK)
@@ -70,7 +74,7 @@ static void take(struct cell *cell, const struct gm_fleet_item *item, enum map m
 
 static struct cell cell_of(const struct gm_fleet *f, const struct grid *g, size_t row, size_t column, enum map map)
 {
-    struct cell cell = {CELL_EMPTY, false, 0, 0, 0};
+    struct cell cell = {CELL_EMPTY, false, false, 0, 0, 0};
     for (size_t r = row * g->per_row; r < (row + 1) * g->per_row && r < f->row_count; r++)
         for (size_t c = column * g->per_column; c < (column + 1) * g->per_column && c < f->column_count; c++) {
             const size_t i = gm_fleet_find(f, r, c);
@@ -114,21 +118,23 @@ static const char *row_label(struct gm_display *d, const struct gm_fleet *f, con
 static const char *column_label(struct gm_display *d, const struct gm_fleet *f, const struct grid *g, size_t column)
 {
     const int64_t iteration = f->columns[column * g->per_column].iteration;
-    return iteration < 0 ? "none" : gm_display_printf(d, "%" PRId64, iteration);
+    if (iteration < 0)
+        return f->column_count > 1 ? "none" : "";
+    return gm_display_printf(d, "%" PRId64, iteration);
 }
 
 static void draw_labels(struct gm_display *d, const struct gm_fleet *f, const struct grid *g, double top)
 {
     struct gm_style left = gm_style_note, below = gm_style_note;
     left.anchor = GM_ANCHOR_END;
+    left.ellipsis = GM_ELLIPSIS_START; /* names of files differ at their ends */
     below.anchor = GM_ANCHOR_MIDDLE;
     double last = top - 100;
     for (size_t r = 0; r < g->rows; r++) {
         const double y = top + g->height * ((double)r + 0.5);
         if (y - last < 12)
             continue;
-        gm_put(d, g->x - 7, y, g->x - GM_PAGE_LEFT - 12, left,
-               gm_shorten_end(d, row_label(d, f, g, r), g->x - GM_PAGE_LEFT - 12, GM_TEXT_SMALL, GM_REGULAR));
+        gm_put(d, g->x - 7, y, g->x - GM_PAGE_LEFT - 12, left, row_label(d, f, g, r));
         last = y;
     }
     last = 0;
@@ -154,6 +160,8 @@ static void draw_cell(struct gm_display *d, const struct grid *g, double x, doub
     gm_display_rect(d, x, y, g->width - gap, g->height - gap, fill, GM_RECT_PLAIN);
     if (cell->has_oom && g->width >= 8)
         gm_display_rect(d, x, y, 5, g->height - gap, gm_solid(GM_ALARM), GM_RECT_PLAIN);
+    if (cell->has_unreadable && cell->state == CELL_VALUE && g->width >= 16)
+        gm_display_rect(d, x + g->width - gap - 8, y, 8, g->height - gap, unreadable, GM_RECT_PLAIN);
     const char *text = cell->state == CELL_VALUE ? value_text(d, cell, map) : "-";
     struct gm_style style = gm_style_note;
     style.anchor = GM_ANCHOR_MIDDLE;
@@ -168,7 +176,7 @@ static void draw_map(struct gm_page *page, const struct gm_fleet *f, const struc
     static const char *const titles[MAPS] = {"Peak reserved", "Peak allocated",
                                              "Efficiency: allocated of reserved at the end"};
     uint64_t least = UINT64_MAX, most = 0;
-    struct cell low = {CELL_EMPTY, false, 0, 0, 0}, high = low;
+    struct cell low = {CELL_EMPTY, false, false, 0, 0, 0}, high = low;
     for (size_t r = 0; r < g->rows; r++)
         for (size_t c = 0; c < g->columns; c++) {
             const struct cell cell = cell_of(f, g, r, c, map);
@@ -207,10 +215,11 @@ static struct grid grid_of(const struct gm_fleet *f)
     struct grid g = {.x = GM_PAGE_LEFT + (has_names ? LONG_LABELS : LABELS)};
     g.rows = in_cells(f->row_count, ROWS, &g.per_row);
     g.columns = in_cells(f->column_count, COLUMNS, &g.per_column);
-    g.height = 420.0 / (double)(g.rows > 0 ? g.rows : 1);
-    g.height = g.height < ROW_LEAST ? ROW_LEAST : g.height > ROW_MOST ? ROW_MOST : g.height;
     g.width = (GM_PAGE_RIGHT - g.x) / (double)(g.columns > 0 ? g.columns : 1);
     g.width = g.width > COLUMN_MOST ? COLUMN_MOST : g.width;
+    const double least = g.rows <= ROWS_WRITTEN && g.width >= COLUMN_WRITTEN ? ROW_WRITTEN : ROW_LEAST;
+    g.height = 420.0 / (double)(g.rows > 0 ? g.rows : 1);
+    g.height = g.height < least ? least : g.height > ROW_MOST ? ROW_MOST : g.height;
     return g;
 }
 
@@ -232,11 +241,13 @@ void gm_layout_fleet_heatmap(struct gm_display *display, const struct gm_fleet *
     gm_page_note(&page,
                  "Ranks down, iterations across. Grey, a dash: no snapshot; red crosses: unreadable; red edge: ran out "
                  "of memory");
-    if (g.per_row > 1 || g.per_column > 1)
+    if (g.per_row > 1 || g.per_column > 1) {
         gm_page_note(&page, gm_display_printf(display,
                                               "A cell stands for up to %zu rank%s and %zu iteration%s and shows the "
                                               "highest of them, of efficiency the lowest",
                                               g.per_row, g.per_row == 1 ? "" : "s", g.per_column,
                                               g.per_column == 1 ? "" : "s"));
+        gm_page_note(&page, "Crosses at the right of a cell: some of them are unreadable");
+    }
     gm_page_end(&page);
 }

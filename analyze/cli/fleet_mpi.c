@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages: a helper says READY, or RESULT with what it did; process 0 answers with a TASK or, when there is none left,
- * with STOP. Process 0 reads snapshots, too, in threads of its own, and only its main thread talks.
+ * Messages: a helper says READY, UNABLE with the reason, or RESULT with what it did; process 0 answers with a TASK or,
+ * when there is none left, with STOP. Process 0 reads snapshots, too, in threads of its own, and only its main thread
+ * talks.
  */
 #include "analyze/cli/fleet_mpi.h"
 
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAG_READY = 1, TAG_RESULT, TAG_TASK, TAG_STOP };
+enum { TAG_READY = 1, TAG_UNABLE, TAG_RESULT, TAG_TASK, TAG_STOP };
 enum { LOCAL_THREADS = 64, PAUSE_NS = 500000 };
 
 struct gm_fleet_mpi {
@@ -166,12 +167,14 @@ static bool do_task(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *con
     return ok;
 }
 
-enum gm_status gm_fleet_mpi_help(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *context, struct gm_error *err)
+enum gm_status gm_fleet_mpi_help(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *context,
+                                 enum gm_status status, struct gm_error *err)
 {
     int from, tag = TAG_READY;
     size_t length;
     void *message;
-    bool ok = mpi->module->send(0, TAG_READY, NULL, 0);
+    bool ok = status == GM_OK ? mpi->module->send(0, TAG_READY, NULL, 0)
+                              : mpi->module->send(0, TAG_UNABLE, err->message, strlen(err->message));
     while (ok && tag != TAG_STOP) {
         ok = mpi->module->receive(true, &from, &tag, &message, &length);
         if (ok && tag == TAG_TASK)
@@ -268,6 +271,19 @@ static bool take_result(struct hall *hall, const char *message, size_t length)
     return !task->record.failed;
 }
 
+static bool send_home(struct hall *hall, int who, const char *why, size_t length)
+{
+    struct gm_text message = {0};
+    gm_message_add(&message, &hall->context->terminal, GM_MESSAGE_WARNING, NULL,
+                   "warning: process %d does not take part: %.*s", who, (int)(length < 1000 ? length : 1000), why);
+    if (hall->context->options.quiet)
+        gm_text_free(&message);
+    else
+        gm_message_flush(&message);
+    hall->mpi->is_home[who] = true;
+    return hall->mpi->module->send(who, TAG_STOP, NULL, 0);
+}
+
 /* Until every helper was sent home. */
 static bool serve(struct hall *hall)
 {
@@ -286,7 +302,9 @@ static bool serve(struct hall *hall)
             pthread_mutex_unlock(&hall->lock);
             continue;
         }
-        const bool ok = (tag != TAG_RESULT || take_result(hall, message, length)) && send_task(hall, from);
+        const bool ok = tag == TAG_UNABLE
+                            ? send_home(hall, from, message, length)
+                            : (tag != TAG_RESULT || take_result(hall, message, length)) && send_task(hall, from);
         free(message);
         if (!ok)
             return false;

@@ -21,9 +21,10 @@ int gm_fleet_mpi_size(const struct gm_fleet_mpi *mpi);
 /* Process 0: as gm_fleet_tasks_run, with the help of the others. */
 enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *tasks, size_t count,
                                 const struct gm_fleet_context *context, struct gm_error *err);
-/* The others: reads what process 0 hands out, until it says that there is no more. */
+/* The others: reads what process 0 hands out, until it says that there is no more. If `status` is an error, only tells
+ * process 0 that this process cannot: the page is made without it. */
 enum gm_status gm_fleet_mpi_help(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *context,
-                                 struct gm_error *err);
+                                 enum gm_status status, struct gm_error *err);
 /* Process 0 sends the others home, and all leave. */
 void gm_fleet_mpi_stop(struct gm_fleet_mpi *mpi);
 /* Ends all processes: the others may be waiting for a message that will not come. */

@@ -19,8 +19,24 @@ enum { MOST_THREADS = 256, BAR = 20, BAR_LINE = 79 };
 /* ---- one file ------------------------------------------------------------------------------------------------------
  */
 
-/* The run directory that gmanalyze would make. */
-static void run_each(struct gm_fleet_task *task, const struct gm_fleet_context *context)
+static const struct gm_terminal plain = {.program = "--each"};
+
+/* The first line of what a job said on `plain`, without what every line begins with. */
+static void fail_each(struct gm_error *err, const struct gm_job *job)
+{
+    struct gm_text head = {0};
+    const char *said = job->messages.data == NULL ? gm_status_text(job->status) : job->messages.data;
+    gm_message_add(&head, &plain, GM_MESSAGE_ERROR, job->path, "%s", "");
+    const size_t n = head.data == NULL || head.length == 0 ? 0 : head.length - 1; /* without its line feed */
+    if (n > 0 && strncmp(said, head.data, n) == 0)
+        said += n;
+    gm_fail(err, job->status == GM_OK ? GM_E_INTERNAL : job->status, GM_NO_OFFSET, "--each: %.*s",
+            (int)strcspn(said, "\n"), said);
+    gm_text_free(&head);
+}
+
+/* The run directory that gmanalyze would make; false if it could not be made. */
+static bool run_each(struct gm_fleet_task *task, const struct gm_fleet_context *context)
 {
     const struct gm_fleet_cli_options *o = &context->options;
     const struct gm_analyze_context each = {.options = {.results = o->results,
@@ -33,7 +49,7 @@ static void run_each(struct gm_fleet_task *task, const struct gm_fleet_context *
                                                         .quiet = true,
                                                         .fail_above = UINT64_MAX,
                                                         .fail_below_efficiency = -1},
-                                            .terminal = context->terminal,
+                                            .terminal = plain,
                                             .rules = context->rules,
                                             .fonts = context->fonts,
                                             .when = context->when,
@@ -42,15 +58,23 @@ static void run_each(struct gm_fleet_task *task, const struct gm_fleet_context *
     gm_operands_name(job.detected, job.path, o->name, true);
     memcpy(job.name, job.detected, sizeof job.name);
     gm_job_run(&job, &each);
-    if (job.status == GM_OK && job.run != NULL) {
+    const bool ok = job.status == GM_OK && job.run != NULL;
+    if (ok) {
         gm_record_add_each(&task->record, gm_run_path(job.run), NULL);
     } else {
         struct gm_error err;
-        gm_fail(&err, job.status == GM_OK ? GM_E_INTERNAL : job.status, GM_NO_OFFSET, "--each: %s",
-                job.messages.data == NULL ? gm_status_text(job.status) : job.messages.data);
+        fail_each(&err, &job);
         gm_record_add_each(&task->record, NULL, &err);
     }
     gm_job_free(&job);
+    return ok;
+}
+
+/* A run directory belongs to a path: with --each files of the same content are not the same. */
+static uint64_t salt_of(const struct gm_fleet_task *task, const struct gm_fleet_context *context)
+{
+    const char *path = task->file->path;
+    return context->options.each ? gm_record_sum(path, strlen(path), context->salt) : context->salt;
 }
 
 static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context *context)
@@ -63,15 +87,17 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
         gm_record_fail(&task->record, &err);
         return;
     }
-    task->has_key = gm_kept_key(task->key, task->file, context->salt);
-    if (task->has_key && context->options.resume && gm_kept_load(&task->record, context->options.results, task->key)) {
+    task->has_key = gm_kept_key(task->key, task->file, salt_of(task, context));
+    if (task->has_key && gm_kept_has(&context->kept, task->key) &&
+        gm_kept_load(&task->record, context->options.results, task->key)) {
         task->was_kept = true;
         return;
     }
     task->status = gm_record_make(&task->record, task->file->path, &options, &err);
-    if (task->status == GM_OK && context->options.each)
-        run_each(task, context);
-    if (task->status == GM_OK && task->has_key)
+    bool is_whole = task->status == GM_OK;
+    if (is_whole && context->options.each)
+        is_whole = run_each(task, context);
+    if (is_whole && task->has_key)
         gm_kept_save(context->options.results, task->key, &task->record);
 }
 

@@ -5,10 +5,10 @@
  */
 #include "analyze/cli/gmdiff.h"
 
+#include "analyze/cli/call.h"
 #include "analyze/cli/diff_outputs.h"
 #include "analyze/cli/inputs.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/cli/options.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/state/names.h"
 #include "analyze/words/diff.h"
@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static bool parse_growth(const char *text, void *value)
 {
@@ -70,73 +69,17 @@ static const struct gm_program program = {
             "function and file, not by line, folder or address.\n"
             "\n"
             "Exit codes: 0 done; 1 done, but the growth is over the limit; 2 wrong usage;\n"
-            "3 an input is missing, damaged or no snapshot (of MORE: the others are compared\n"
-            "all the same); 5 an output could not be written, or an internal error.\n",
+            "3 an input is missing, damaged or no snapshot (unless it is BASE, the others\n"
+            "are compared all the same); 5 an output could not be written, or an internal\n"
+            "error.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-/* ---- messages and the exit code -------------------------------------------------------------------------------- */
-
 struct call {
     struct gm_diff_context context;
-    int exit_code;
+    struct gm_call said;
 };
-
-static void raise_code(struct call *call, enum gm_status status)
-{
-    int code = gm_status_exit_code(status);
-    if (code > call->exit_code)
-        call->exit_code = code;
-}
-
-static void fail(struct call *call, const char *subject, const struct gm_error *err)
-{
-    struct gm_text message = {0};
-    gm_message_add_error(&message, &call->context.terminal, subject, err);
-    gm_message_flush(&message);
-    raise_code(call, err->status);
-}
-
-static void warn(struct call *call, const char *subject, const char *text)
-{
-    struct gm_text message = {0};
-    if (call->context.options.quiet)
-        return;
-    gm_message_add(&message, &call->context.terminal, GM_MESSAGE_WARNING, subject, "warning: %s", text);
-    gm_message_flush(&message);
-}
-
-static void print(struct call *call, struct gm_text *text)
-{
-    struct gm_error err;
-    enum gm_status status = GM_OK;
-    if (text->failed)
-        status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    else if (text->length > 0)
-        status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
-    if (status != GM_OK)
-        fail(call, NULL, &err);
-    gm_text_free(text);
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void tell_time(struct call *call, const char *what, double *since)
-{
-    double then = *since;
-    *since = seconds();
-    if (!call->context.options.verbose)
-        return;
-    struct gm_text message = {0};
-    gm_message_add(&message, &call->context.terminal, GM_MESSAGE_NOTE, NULL, "%s %.3f ms", what, 1e3 * (*since - then));
-    gm_message_flush(&message);
-}
 
 /* ---- the operands -------------------------------------------------------------------------------------------------
  */
@@ -167,13 +110,13 @@ static void tell_inputs(struct call *call, const struct gm_input *inputs, size_t
     for (size_t i = 0; i < count; i++) {
         const struct gm_input *input = &inputs[i];
         if (input->status != GM_OK) {
-            fail(call, input->path, &input->error);
+            gm_call_fail(&call->said, input->path, &input->error);
             continue;
         }
         for (size_t w = 0; w < input->summary.warning_count; w++)
-            warn(call, input->path, input->summary.warnings[w]);
+            gm_call_warn(&call->said, input->path, input->summary.warnings[w]);
         if (input->is_salvaged)
-            warn(call, input->path, "damaged, only a part of it is compared");
+            gm_call_warn(&call->said, input->path, "damaged, only a part of it is compared");
     }
 }
 
@@ -236,37 +179,30 @@ static enum gm_status compare(struct gm_comparison *c, struct call *call, const 
 
 static void check_growth(struct call *call, const struct gm_comparison *c)
 {
-    struct gm_text why = {0}, message = {0};
+    struct gm_text text = {0}, why = {0};
     gm_words_diff_growth(&why, c);
-    if (why.failed) {
-        raise_code(call, GM_E_NOMEM);
-    } else if (why.length > 0) {
-        gm_message_add(&message, &call->context.terminal, GM_MESSAGE_ERROR, NULL, "check failed: %s", why.data);
-        gm_message_flush(&message);
-        raise_code(call, GM_E_CHECK);
-    }
+    if (why.length > 0)
+        gm_text_printf(&text, "check failed: %s", why.data);
+    if (why.failed || text.failed)
+        gm_call_raise(&call->said, GM_E_NOMEM);
+    else if (text.length > 0)
+        gm_call_fail_with(&call->said, NULL, GM_E_CHECK, text.data);
+    gm_text_free(&text);
     gm_text_free(&why);
 }
 
 static void tell(struct call *call, const struct gm_comparison *c, struct gm_run *run, struct gm_text *json)
 {
     const struct gm_diff_options *options = &call->context.options;
-    const bool json_on_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
-    struct gm_error err;
-    if (json_on_stdout)
-        print(call, json);
-    else if (options->json != NULL && gm_write_file(options->json, json->data, json->length, &err) != GM_OK)
-        fail(call, NULL, &err);
-    if (!options->quiet && !json_on_stdout) {
+    if (!gm_call_json(&call->said, options->json, json) && !options->quiet) {
         struct gm_text summary = {0};
         gm_words_diff_summary(&summary, c, gm_run_path(run));
-        print(call, &summary);
+        gm_call_print(&call->said, &summary);
     }
     check_growth(call, c);
 }
 
-static enum gm_status publish(struct call *call, const struct gm_input *inputs, size_t count, double *clock,
-                              struct gm_error *err)
+static enum gm_status publish(struct call *call, const struct gm_input *inputs, size_t count, struct gm_error *err)
 {
     struct gm_comparison c = {0};
     struct gm_run *run = NULL;
@@ -278,12 +214,12 @@ static enum gm_status publish(struct call *call, const struct gm_input *inputs, 
         name_run(name, &call->context.options, &c);
     if (status == GM_OK)
         status = name_comparison(&c, name, call->context.when, err);
-    tell_time(call, "compare", clock);
+    gm_call_time(&call->said, "compare");
     if (status == GM_OK)
         status = gm_diff_outputs_write(&run, &json, &was_left_alone, &call->context, &c, name, err);
-    tell_time(call, "draw+write", clock);
+    gm_call_time(&call->said, "draw+write");
     if (status == GM_OK && was_left_alone)
-        warn(call, call->context.options.results, "'latest' there is no symbolic link; left as it is");
+        gm_call_warn(&call->said, call->context.options.results, "'latest' there is no symbolic link; left as it is");
     if (status == GM_OK)
         tell(call, &c, run, &json);
     gm_text_free(&json);
@@ -292,19 +228,24 @@ static enum gm_status publish(struct call *call, const struct gm_input *inputs, 
     return status;
 }
 
-static int cpu_count(void)
+/* BASE and at least one other: what cannot be read does not stop the rest. */
+static bool can_compare(const struct gm_input *inputs, size_t count)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
+    for (size_t i = 1; i < count; i++)
+        if (inputs[0].status == GM_OK && inputs[i].status == GM_OK)
+            return true;
+    return false;
 }
 
 static enum gm_status run(struct call *call, char **paths, size_t count, struct gm_error *err)
 {
     const struct gm_diff_options *options = &call->context.options;
     enum { POINTS = 2000 };
-    double clock = seconds();
-    const int threads = options->threads > 0 ? (int)options->threads : cpu_count();
+    const int threads = options->threads > 0 ? (int)options->threads : gm_cpu_count();
     call->context.when = time(NULL);
+    call->said.is_quiet = options->quiet;
+    call->said.is_verbose = options->verbose;
+    gm_call_time(&call->said, NULL);
     enum gm_status status = gm_rules_load(&call->context.rules, options->categories, err);
     if (status != GM_OK)
         return status;
@@ -319,31 +260,21 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
         .summary = {.rules = call->context.rules, .device = options->device, .points = POINTS},
         .salvage = options->salvage,
         .threads = threads,
-        .progress = options->quiet ? NULL : &call->context.terminal};
+        .progress = options->quiet ? NULL : &call->said.terminal};
     gm_inputs_read(inputs, count, &reading);
-    tell_time(call, "read+analyse", &clock);
+    gm_call_time(&call->said, "read+analyse");
     tell_inputs(call, inputs, count);
-    if (inputs[0].status == GM_OK && inputs[1].status == GM_OK)
-        status = publish(call, inputs, count, &clock, err);
+    if (can_compare(inputs, count))
+        status = publish(call, inputs, count, err);
     gm_inputs_free(inputs, count);
     free(inputs);
     return status;
 }
 
-static void print_page(struct call *call, enum gm_parsed page)
-{
-    struct gm_text text = {0};
-    if (page == GM_PARSED_HELP)
-        gm_options_help(&program, &text);
-    else
-        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
-    print(call, &text);
-}
-
 int main(int argc, char **argv)
 {
-    struct call call = {.context = {.options = {.results = "results", .device = -1, .top = 50},
-                                    .terminal = gm_terminal_open(program.name)}};
+    struct call call = {.context = {.options = {.results = "results", .device = -1, .top = 50}},
+                        .said = {.terminal = gm_terminal_open(program.name)}};
     struct gm_error err;
     enum gm_parsed page = GM_PARSED_RUN;
     int operands = 0;
@@ -353,15 +284,13 @@ int main(int argc, char **argv)
         status = check_operands(&call.context.options, argv, (size_t)operands, &err);
     if (status != GM_OK) {
         gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
-        fail(&call, NULL, &err);
+        gm_call_fail(&call.said, NULL, &err);
     } else if (page != GM_PARSED_RUN) {
-        print_page(&call, page);
+        gm_call_page(&call.said, &program, page);
     } else if (run(&call, argv, (size_t)operands, &err) != GM_OK) {
-        fail(&call, NULL, &err);
+        gm_call_fail(&call.said, NULL, &err);
     }
     gm_category_rules_free(call.context.rules);
     gm_fonts_free(call.context.fonts);
-    if (close(STDOUT_FILENO) != 0 && call.exit_code == 0)
-        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
-    return call.exit_code;
+    return gm_call_end(&call.said);
 }

@@ -6,7 +6,6 @@
 #define GM_CLI_GMDIFF_H
 
 #include "analyze/cli/fonts.h"
-#include "analyze/cli/terminal.h"
 #include "analyze/compare/compare.h"
 #include "analyze/state/categories.h"
 
@@ -24,7 +23,6 @@ struct gm_diff_options {
 
 struct gm_diff_context {
     struct gm_diff_options options;
-    struct gm_terminal terminal;
     struct gm_category_rules *rules;
     struct gm_fonts *fonts; /* NULL: no charts */
     time_t when;            /* the one time of this call */

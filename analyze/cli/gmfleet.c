@@ -5,11 +5,11 @@
  */
 #include "analyze/cli/gmfleet.h"
 
+#include "analyze/cli/call.h"
 #include "analyze/cli/fleet_mpi.h"
 #include "analyze/cli/fleet_outputs.h"
 #include "analyze/cli/fleet_work.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/cli/options.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
@@ -19,10 +19,10 @@
 #include "replay/whatif/gpus.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define AT(field) .offset = offsetof(struct gm_fleet_cli_options, field)
 
@@ -84,70 +84,11 @@ static const struct gm_program program = {
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-/* ---- messages and the exit code ------------------------------------------------------------------------------------
- */
-
 struct call {
     struct gm_fleet_context context;
     struct gm_fleet_mpi *mpi; /* NULL: one process */
-    bool is_helper;           /* not the process that talks */
-    int exit_code;
+    struct gm_call said;      /* mute if this is not the process that talks */
 };
-
-static void raise_code(struct call *call, enum gm_status status)
-{
-    const int code = gm_status_exit_code(status);
-    if (code > call->exit_code)
-        call->exit_code = code;
-}
-
-static void fail(struct call *call, const char *subject, const struct gm_error *err)
-{
-    struct gm_text message = {0};
-    gm_message_add_error(&message, &call->context.terminal, subject, err);
-    if (!call->is_helper || err->status == GM_E_INTERNAL) /* else process 0 says the same */
-        gm_message_flush(&message);
-    gm_text_free(&message);
-    raise_code(call, err->status);
-}
-
-static void tell(struct call *call, enum gm_message kind, const char *subject, const char *text)
-{
-    struct gm_text message = {0};
-    gm_message_add(&message, &call->context.terminal, kind, subject, "%s", text);
-    gm_message_flush(&message);
-}
-
-static void print(struct call *call, struct gm_text *text)
-{
-    struct gm_error err;
-    enum gm_status status = GM_OK;
-    if (text->failed)
-        status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    else if (text->length > 0)
-        status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
-    if (status != GM_OK)
-        fail(call, NULL, &err);
-    gm_text_free(text);
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void tell_time(struct call *call, const char *what, double *since)
-{
-    const double then = *since;
-    *since = seconds();
-    if (!call->context.options.verbose)
-        return;
-    struct gm_text message = {0};
-    gm_message_add(&message, &call->context.terminal, GM_MESSAGE_NOTE, NULL, "%s %.3f ms", what, 1e3 * (*since - then));
-    gm_message_flush(&message);
-}
 
 /* ---- the command line ----------------------------------------------------------------------------------------------
  */
@@ -156,7 +97,6 @@ static enum gm_status check_options(const struct gm_fleet_cli_options *o, char *
                                     struct gm_error *err)
 {
     size_t from_stdin = 0;
-    struct stat json, input;
     if (count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no DIR and no SNAPSHOT given");
     if (o->results[0] == '\0')
@@ -169,10 +109,6 @@ static enum gm_status check_options(const struct gm_fleet_cli_options *o, char *
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "standard input (-) can be read only once");
     if (o->pattern != NULL && gm_place_check_pattern(o->pattern, err) != GM_OK)
         return err->status;
-    for (size_t i = 0; o->json != NULL && strcmp(o->json, "-") != 0 && i < count; i++)
-        if (stat(o->json, &json) == 0 && stat(operands[i], &input) == 0 && input.st_dev == json.st_dev &&
-            input.st_ino == json.st_ino)
-            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", operands[i]);
     return GM_OK;
 }
 
@@ -232,11 +168,10 @@ static size_t keep_tasks(struct call *call, struct gm_fleet_task *tasks, size_t 
         resumed += task->was_kept;
         tasks[kept++] = *task;
     }
-    if (resumed > 0 && !call->context.options.quiet) {
-        struct gm_text message = {0};
-        gm_message_add(&message, &call->context.terminal, GM_MESSAGE_NOTE, NULL,
-                       "%zu of %zu snapshots were finished before", resumed, kept);
-        gm_message_flush(&message);
+    if (resumed > 0) {
+        char text[96];
+        snprintf(text, sizeof text, "%zu of %zu snapshots were finished before", resumed, kept);
+        gm_call_note(&call->said, text);
     }
     return kept;
 }
@@ -246,21 +181,18 @@ static void tell_failures(struct call *call, const struct gm_fleet *fleet)
     for (size_t i = 0; i < fleet->item_count; i++) {
         const struct gm_fleet_item *item = &fleet->items[i];
         if (item->status != GM_OK) {
-            tell(call, GM_MESSAGE_ERROR, item->path, item->error == NULL ? "" : item->error);
-            raise_code(call, item->status);
+            gm_call_fail_with(&call->said, item->path, item->status, item->error == NULL ? "" : item->error);
         } else if (item->each_status != GM_OK) {
-            tell(call, GM_MESSAGE_ERROR, item->path, item->each_error);
-            raise_code(call, item->each_status);
+            gm_call_fail_with(&call->said, item->path, item->each_status, item->each_error);
         }
-        if (item->is_salvaged && !call->context.options.quiet)
-            tell(call, GM_MESSAGE_WARNING, item->path, "warning: damaged, only a part of it counts");
+        if (item->is_salvaged)
+            gm_call_warn(&call->said, item->path, "damaged, only a part of it counts");
     }
-    if (fleet->missing_rank_count > 0 && !call->context.options.quiet) {
-        struct gm_text message = {0};
-        gm_message_add(&message, &call->context.terminal, GM_MESSAGE_WARNING, NULL,
-                       "warning: no snapshot of %zu rank%s below the largest one: see fleet_report.txt",
-                       fleet->missing_rank_count, fleet->missing_rank_count == 1 ? "" : "s");
-        gm_message_flush(&message);
+    if (fleet->missing_rank_count > 0) {
+        char text[128];
+        snprintf(text, sizeof text, "no snapshot of %zu rank%s below the largest one: see fleet_report.txt",
+                 fleet->missing_rank_count, fleet->missing_rank_count == 1 ? "" : "s");
+        gm_call_warn(&call->said, NULL, text);
     }
 }
 
@@ -302,37 +234,29 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
 static void say(struct call *call, const struct gm_fleet *fleet, const struct gm_run *run, struct gm_text *json)
 {
     const struct gm_fleet_cli_options *o = &call->context.options;
-    const bool json_on_stdout = o->json != NULL && strcmp(o->json, "-") == 0;
-    struct gm_error err;
-    if (json_on_stdout)
-        print(call, json);
-    else if (o->json != NULL && gm_write_file(o->json, json->data, json->length, &err) != GM_OK)
-        fail(call, NULL, &err);
-    if (!o->quiet && !json_on_stdout) {
+    if (!gm_call_json(&call->said, o->json, json) && !o->quiet) {
         struct gm_text summary = {0};
         gm_words_fleet_summary(&summary, fleet, gm_run_path(run));
-        print(call, &summary);
+        gm_call_print(&call->said, &summary);
     }
 }
 
 static enum gm_status publish(struct call *call, const struct gm_fleet_task *tasks, size_t count,
-                              const struct gm_fleet_options *options, const char *name, double *clock,
-                              struct gm_error *err)
+                              const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
     struct gm_fleet fleet = {0};
     struct gm_run *run = NULL;
     struct gm_text json = {0};
     bool was_left_alone = false;
     enum gm_status status = make_fleet(&fleet, call, tasks, count, options, name, err);
-    tell_time(call, "compare", clock);
+    gm_call_time(&call->said, "compare");
     if (status == GM_OK)
         tell_failures(call, &fleet);
     if (status == GM_OK)
         status = gm_fleet_outputs_write(&run, &json, &was_left_alone, &call->context, &fleet, name, err);
-    tell_time(call, "draw+write", clock);
-    if (status == GM_OK && was_left_alone && !call->context.options.quiet)
-        tell(call, GM_MESSAGE_WARNING, call->context.options.results,
-             "warning: 'latest' there is no symbolic link; left as it is");
+    gm_call_time(&call->said, "draw+write");
+    if (status == GM_OK && was_left_alone)
+        gm_call_warn(&call->said, call->context.options.results, "'latest' there is no symbolic link; left as it is");
     if (status == GM_OK)
         say(call, &fleet, run, &json);
     gm_text_free(&json);
@@ -344,15 +268,8 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
 /* ---- the whole -----------------------------------------------------------------------------------------------------
  */
 
-static int cpu_count(void)
-{
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
-}
-
 static enum gm_status do_all(struct call *call, const struct gm_found_files *files,
-                             const struct gm_fleet_options *options, const char *name, double *clock,
-                             struct gm_error *err)
+                             const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
     struct gm_fleet_task *tasks = calloc(files->n + 1, sizeof *tasks);
     if (tasks == NULL)
@@ -364,18 +281,49 @@ static enum gm_status do_all(struct call *call, const struct gm_found_files *fil
         status = gm_fleet_mpi_run(call->mpi, tasks, files->n, &call->context, err);
     else
         gm_fleet_tasks_run(tasks, files->n, &call->context);
-    tell_time(call, "read+analyse", clock);
+    gm_call_time(&call->said, "read+analyse");
     const size_t count = status == GM_OK ? keep_tasks(call, tasks, files->n) : 0;
     if (status == GM_OK && count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot found");
     else if (status == GM_OK)
-        status = publish(call, tasks, count, options, name, clock, err);
+        status = publish(call, tasks, count, options, name, err);
     if (status == GM_OK)
         forget_kept(call, tasks, count);
     for (size_t i = 0; i < count; i++)
         gm_text_free(&tasks[i].record);
     free(tasks);
     return status;
+}
+
+/* What every process needs, once MPI runs. */
+static enum gm_status prepare(struct call *call, struct gm_error *err)
+{
+    struct gm_fleet_context *context = &call->context;
+    const struct gm_fleet_cli_options *o = &context->options;
+    enum gm_status status = gm_rules_load(&context->rules, o->categories, err);
+    if (status == GM_OK && o->resume)
+        status = gm_kept_list(&context->kept, o->results, err);
+    if (status != GM_OK)
+        return status;
+    context->threads = o->threads > 0 ? (int)o->threads : call->mpi != NULL ? 1 : gm_cpu_count();
+    context->salt = gm_fleet_salt(o);
+    if (!o->no_charts && (!call->said.is_mute || o->each) &&
+        (context->fonts = gm_fonts_start(context->threads > 1)) == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return GM_OK;
+}
+
+/* --json must not overwrite what is read. */
+static enum gm_status check_json(const struct gm_fleet_cli_options *o, const struct gm_found_files *files,
+                                 struct gm_error *err)
+{
+    struct stat json, input;
+    if (o->json == NULL || strcmp(o->json, "-") == 0 || stat(o->json, &json) != 0)
+        return GM_OK;
+    for (size_t i = 0; i < files->n; i++)
+        if (stat(files->v[i].path, &input) == 0 && input.st_dev == json.st_dev && input.st_ino == json.st_ino)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", files->v[i].path);
+    return GM_OK;
 }
 
 static enum gm_status run(struct call *call, char **operands, size_t count, struct gm_error *err)
@@ -385,71 +333,58 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
     struct gm_fleet_options options = {.pattern = o->pattern, .top = (size_t)o->top};
     struct gm_found_files files = {0};
     char name[GM_NAME_SIZE];
-    double clock = seconds();
     context->when = time(NULL);
+    call->said.is_quiet = o->quiet;
+    call->said.is_verbose = o->verbose;
+    gm_call_time(&call->said, NULL);
     enum gm_status status = find_capacity(o, &options, err);
-    if (status == GM_OK)
-        status = gm_rules_load(&context->rules, o->categories, err);
     if (status == GM_OK)
         status = gm_fleet_mpi_start(&call->mpi, err);
     if (status != GM_OK)
         return status;
-    context->threads = o->threads > 0 ? (int)o->threads : call->mpi != NULL ? 1 : cpu_count();
-    context->salt = gm_fleet_salt(o);
-    if (!o->no_charts && (!call->is_helper || o->each) &&
-        (context->fonts = gm_fonts_start(context->threads > 1)) == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    status = prepare(call, err); /* may fail on one machine only: process 0 must hear of it */
     if (gm_fleet_mpi_rank(call->mpi) > 0)
-        return gm_fleet_mpi_help(call->mpi, context, err);
+        return gm_fleet_mpi_help(call->mpi, context, status, err);
+    if (status != GM_OK)
+        return status;
     name_run(name, o, operands, count);
     status = gm_find_files(&files, operands, count, o->results, err);
-    tell_time(call, "find", &clock);
     if (status == GM_OK)
-        status = do_all(call, &files, &options, name, &clock, err);
+        status = check_json(o, &files, err);
+    gm_call_time(&call->said, "find");
+    if (status == GM_OK)
+        status = do_all(call, &files, &options, name, err);
     gm_found_files_free(&files);
     return status;
-}
-
-static void print_page(struct call *call, enum gm_parsed page)
-{
-    struct gm_text text = {0};
-    if (call->is_helper)
-        return;
-    if (page == GM_PARSED_HELP)
-        gm_options_help(&program, &text);
-    else
-        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
-    print(call, &text);
 }
 
 int main(int argc, char **argv)
 {
     struct call call = {.context = {.options = {.results = "results", .device = -1, .top = 50, .memory = UINT64_MAX},
-                                    .terminal = gm_terminal_open(program.name)},
-                        .is_helper = gm_fleet_mpi_is_helper()};
+                                    .terminal = gm_terminal_open(program.name)}};
     struct gm_error err;
     enum gm_parsed page = GM_PARSED_RUN;
     int operands = 0;
+    call.said = (struct gm_call){.terminal = call.context.terminal, .is_mute = gm_fleet_mpi_is_helper()};
     gm_interrupt_install();
     enum gm_status status = gm_options_parse(&program, argc, argv, &call.context.options, &operands, &page, &err);
     if (status == GM_OK && page == GM_PARSED_RUN)
         status = check_options(&call.context.options, argv, (size_t)operands, &err);
     if (status != GM_OK) {
         gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
-        fail(&call, NULL, &err);
+        gm_call_fail(&call.said, NULL, &err);
     } else if (page != GM_PARSED_RUN) {
-        print_page(&call, page);
+        gm_call_page(&call.said, &program, page);
     } else if (run(&call, argv, (size_t)operands, &err) != GM_OK) {
-        fail(&call, NULL, &err);
-        if (call.is_helper || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
-            gm_fleet_mpi_give_up(call.mpi, call.exit_code);
+        gm_call_fail(&call.said, NULL, &err);
+        if (call.said.is_mute || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
+            gm_fleet_mpi_give_up(call.mpi, call.said.exit_code);
     }
     gm_fleet_mpi_stop(call.mpi);
     gm_category_rules_free(call.context.rules);
+    gm_kept_keys_free(&call.context.kept);
     gm_fonts_free(call.context.fonts);
-    if (call.is_helper && call.mpi == NULL)
+    if (call.said.is_mute && call.mpi == NULL)
         return 0; /* process 0 fails alike, and its exit code counts */
-    if (close(STDOUT_FILENO) != 0 && call.exit_code == 0)
-        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
-    return call.exit_code;
+    return gm_call_end(&call.said);
 }

@@ -7,6 +7,7 @@
 
 #include "analyze/cli/fonts.h"
 #include "analyze/cli/terminal.h"
+#include "analyze/fleet/kept.h"
 #include "analyze/state/categories.h"
 
 #include <stdbool.h>
@@ -25,9 +26,10 @@ struct gm_fleet_context {
     struct gm_fleet_cli_options options;
     struct gm_terminal terminal;
     struct gm_category_rules *rules;
-    struct gm_fonts *fonts; /* NULL: no charts */
-    time_t when;            /* the one time of this call */
-    uint64_t salt;          /* of the options that change a record */
+    struct gm_fonts *fonts;   /* NULL: no charts */
+    time_t when;              /* the one time of this call */
+    uint64_t salt;            /* of the options that change a record */
+    struct gm_kept_keys kept; /* with --resume: what was finished before */
     int threads;
 };
 

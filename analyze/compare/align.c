@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { COLUMNS = 1500, MOST_STEPS = 10000, TICKS = 12 };
+#define ORDINAL UINT64_MAX
 
 struct anchor {
     double event, x;
@@ -24,7 +25,7 @@ struct alignment {
 
 struct axis {
     enum gm_diff_axis kind;
-    uint64_t steps, first;          /* so many; the number of the first, if it is the same in all runs, else 1 */
+    uint64_t steps, first;          /* so many; the number of the first, if it is the same in all runs, else ORDINAL */
     double before, after;           /* how wide what is before and after the steps is drawn; a step has 1 */
     double phase_x[GM_PHASE_COUNT]; /* negative: no run has it */
     size_t phases;
@@ -211,7 +212,7 @@ static void measure_steps(struct axis *axis, const struct gm_diff_line *lines, s
         if (is_first)
             axis->first = first->number;
         else if (axis->first != first->number)
-            axis->first = 1;
+            axis->first = ORDINAL;
         is_first = false;
     }
 }
@@ -240,6 +241,16 @@ static struct axis choose_axis(const struct gm_diff_line *lines, size_t n)
     return axis;
 }
 
+/* "step 3"; of runs whose steps have other numbers "3rd step". */
+static const char *step_label(struct gm_comparison *c, const struct axis *axis, uint64_t i)
+{
+    if (axis->first != ORDINAL)
+        return gm_arena_printf(&c->arena, "step %" PRIu64, axis->first + i);
+    static const char *const ends[] = {"th", "st", "nd", "rd"};
+    const uint64_t n = i + 1, last = n % 100 >= 11 && n % 100 <= 13 ? 0 : n % 10;
+    return gm_arena_printf(&c->arena, "%" PRIu64 "%s step", n, ends[last > 3 ? 0 : last]);
+}
+
 static bool make_ticks(struct gm_comparison *c, const struct axis *axis)
 {
     struct gm_diff_timeline *t = &c->timeline;
@@ -248,8 +259,7 @@ static bool make_ticks(struct gm_comparison *c, const struct axis *axis)
     if (ok && axis->kind == GM_AXIS_STEPS) {
         uint64_t stride = (axis->steps + TICKS - 1) / TICKS;
         for (uint64_t i = 0; ok && i < axis->steps; i += stride) {
-            ticks[t->tick_count] = (struct gm_diff_tick){axis->before + 0.5 + (double)i,
-                                                         gm_arena_printf(&c->arena, "step %" PRIu64, axis->first + i)};
+            ticks[t->tick_count] = (struct gm_diff_tick){axis->before + 0.5 + (double)i, step_label(c, axis, i)};
             ok = ticks[t->tick_count++].label != NULL;
         }
     } else if (ok && axis->kind == GM_AXIS_PHASES) {

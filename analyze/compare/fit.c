@@ -90,31 +90,56 @@ static size_t count_distinct(const double *n, size_t count)
     return distinct;
 }
 
-void gm_fit_law(struct gm_fit *fit, const double *n, size_t count)
+static void refuse(struct gm_fit *fit, const char *why)
 {
-    static const int linear[] = {0, 1}, quadratic[] = {0, 2}, full[] = {0, 1, 2};
+    fit->law = GM_LAW_NONE;
+    fit->why_not = why;
+}
+
+/* Whether no value depends on the number; if so it is claimed. */
+static bool claim_constant(struct gm_fit *fit, size_t count, double *spread)
+{
     double low = INFINITY, high = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
         low = fmin(low, (double)fit->bytes[i]);
         high = fmax(high, (double)fit->bytes[i]);
         sum += (double)fit->bytes[i];
     }
-    const double mean = count == 0 ? 0 : sum / (double)count, spread = high - low;
-    fit->law = GM_LAW_NONE;
-    if (count_distinct(n, count) < 3) {
-        fit->why_not = "fewer than three different numbers";
+    const double mean = sum / (double)count;
+    *spread = high - low;
+    if (*spread > mean * GM_FIT_FLAT / 100)
+        return false;
+    const struct attempt flat = {{mean, 0, 0}, mean > 0 ? 100 * fmax(high - mean, mean - low) / mean : 0};
+    claim(fit, GM_LAW_CONSTANT, &flat);
+    return true;
+}
+
+/* Both terms: with a constant if there is a number to spare, else without one. */
+static struct attempt attempt_both(const double *n, const uint64_t *bytes, size_t count, size_t distinct, double spread)
+{
+    static const int bare[] = {1, 2}, full[] = {0, 1, 2};
+    if (distinct > 3)
+        return attempt_law(n, bytes, count, full, 3, spread);
+    struct attempt a = attempt_law(n, bytes, count, bare, 2, spread);
+    if (a.c[1] < 0 || a.c[2] < 0 || a.error > GM_FIT_BARE) /* no memory grows that way, or there is a constant */
+        a.error = INFINITY;
+    return a;
+}
+
+void gm_fit_law(struct gm_fit *fit, const double *n, size_t count)
+{
+    static const int linear[] = {0, 1}, quadratic[] = {0, 2};
+    const size_t distinct = count_distinct(n, count);
+    double spread = 0;
+    if (distinct < 3) {
+        refuse(fit, "fewer than three different numbers");
         return;
     }
-    if (spread <= mean * GM_FIT_FLAT / 100) {
-        const struct attempt flat = {{mean, 0, 0}, mean > 0 ? 100 * fmax(high - mean, mean - low) / mean : 0};
-        claim(fit, GM_LAW_CONSTANT, &flat);
+    if (claim_constant(fit, count, &spread))
         return;
-    }
     const struct attempt a = attempt_law(n, fit->bytes, count, linear, 2, spread);
     const struct attempt b = attempt_law(n, fit->bytes, count, quadratic, 2, spread);
-    struct attempt d = {.error = INFINITY};
-    if (count_distinct(n, count) > 3)
-        d = attempt_law(n, fit->bytes, count, full, 3, spread);
+    const struct attempt d = attempt_both(n, fit->bytes, count, distinct, spread);
     /* both terms, if that is another matter altogether */
     if (d.error <= GM_FIT_MOST && 10 * d.error < fmin(a.error, b.error) && fmin(a.error, b.error) > 0.1) {
         claim(fit, GM_LAW_FULL, &d);
@@ -125,11 +150,14 @@ void gm_fit_law(struct gm_fit *fit, const double *n, size_t count)
     } else if (d.error <= GM_FIT_MOST) {
         claim(fit, GM_LAW_FULL, &d);
     } else {
-        const double best = fmin(fmin(a.error, b.error), d.error);
-        fit->error_percent = best;
-        fit->why_not = count_distinct(n, count) > 3
-                           ? "neither a line nor a parabola fits"
-                           : "neither a line nor a square fits, and both together take four runs";
+        const double best = fmin(a.error, b.error);
+        refuse(fit, distinct > 3 ? "neither a line nor a parabola fits"
+                                 : "neither a line nor a square fits, and both together take four runs");
+        fit->error_percent = fmin(best, d.error);
+        fit->closest = isinf(fit->error_percent) ? GM_LAW_NONE
+                       : d.error < best          ? GM_LAW_FULL
+                       : a.error <= b.error      ? GM_LAW_LINEAR
+                                                 : GM_LAW_QUADRATIC;
     }
 }
 
@@ -215,6 +243,38 @@ static bool add_categories(struct gm_comparison *c, struct gm_series *series, st
     return true;
 }
 
+/* Three runs cannot tell a constant and both terms from one level. But each category may have a law of fewer terms, and
+ * the sum of them all is one of the levels, from which the others hardly differ. */
+static void add_up(const struct gm_series *series, struct gm_fit *fits)
+{
+    struct attempt sum = {.error = 0};
+    for (size_t k = series->level_count; k < series->fit_count; k++) {
+        if (fits[k].law == GM_LAW_NONE)
+            return;
+        sum.c[0] += fits[k].c0;
+        sum.c[1] += fits[k].c1;
+        sum.c[2] += fits[k].c2;
+    }
+    for (size_t k = 0; k < series->level_count; k++) {
+        double low = INFINITY, high = 0, worst = 0;
+        if (fits[k].law != GM_LAW_NONE || fits[k].closest == GM_LAW_NONE)
+            continue;
+        for (size_t i = 0; i < series->count; i++) {
+            const double n = series->n[i], bytes = (double)fits[k].bytes[i];
+            low = fmin(low, bytes);
+            high = fmax(high, bytes);
+            worst = fmax(worst, fabs(sum.c[0] + sum.c[1] * n + sum.c[2] * n * n - bytes));
+        }
+        sum.error = 100 * worst / (high - low);
+        if (!(sum.error <= GM_FIT_MOST))
+            continue;
+        claim(&fits[k], GM_LAW_FULL, &sum);
+        fits[k].is_sum = true;
+        fits[k].why_not = NULL;
+        fits[k].closest = GM_LAW_NONE;
+    }
+}
+
 bool gm_series_fit(struct gm_comparison *c, struct gm_series *series)
 {
     struct gm_fit *fits = gm_arena_calloc(&c->arena, 3 + CATEGORIES, sizeof *fits);
@@ -225,5 +285,11 @@ bool gm_series_fit(struct gm_comparison *c, struct gm_series *series)
     for (size_t i = 0; i < series->count; i++)
         has_peaks = has_peaks && c->runs[series->runs[i]]->has_trace;
     series->fits = fits;
-    return add_levels(c, series, fits, bytes, has_peaks) && add_categories(c, series, fits, bytes, has_peaks);
+    if (!add_levels(c, series, fits, bytes, has_peaks))
+        return false;
+    series->level_count = series->fit_count;
+    if (!add_categories(c, series, fits, bytes, has_peaks))
+        return false;
+    add_up(series, fits);
+    return true;
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { LONG = 28 };
+enum { LONG = 20 };
 
 static bool all_differ(const char *const *labels, size_t n)
 {

@@ -44,9 +44,22 @@ static size_t end_of_name(const char *name)
     return n;
 }
 
+/* Where the name ends if the line is left out that torch.compile appends to the second half of a function:
+ * "torch_dynamo_resume_in_forward_at_88". */
+static size_t end_of_python_name(const char *name)
+{
+    static const char resumed[] = "torch_dynamo_resume_in_", at[] = "_at_";
+    const size_t n = strlen(name);
+    size_t end = n;
+    while (end > 0 && is_digit(name[end - 1]))
+        end--;
+    const bool has_line = end < n && strncmp(name, resumed, sizeof resumed - 1) == 0 && ends_with(name, end, at);
+    return has_line ? end - (sizeof at - 1) : n;
+}
+
 void gm_normalise_name(struct gm_text *out, const char *name, bool is_python)
 {
-    size_t n = is_python ? strlen(name) : end_of_name(name), depth = 0;
+    size_t n = is_python ? end_of_python_name(name) : end_of_name(name), depth = 0;
     for (size_t i = 0; i < n;) {
         size_t address = address_length(name + i);
         if (address > 0 && depth == 0)
@@ -69,10 +82,13 @@ void gm_normalise_name(struct gm_text *out, const char *name, bool is_python)
 
 void gm_normalise_file(struct gm_text *out, const char *filename)
 {
+    static const char generated[] = "<eval_with_key>"; /* of torch.fx, with a number */
     if (strstr(filename, "torchinductor_") != NULL)
         gm_text_add(out, "<compiled>");
-    else if (strstr(filename, "ipykernel_") != NULL || strncmp(filename, "<ipython-input", 14) == 0)
+    else if (strstr(filename, "ipykernel_") != NULL || strstr(filename, "ipython-input-") != NULL)
         gm_text_add(out, "<notebook>");
+    else if (strncmp(filename, generated, sizeof generated - 1) == 0)
+        gm_text_add(out, generated);
     else {
         const char *file = filename;
         for (const char *s = filename; *s != '\0'; s++)

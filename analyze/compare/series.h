@@ -10,6 +10,8 @@
 /* A claim needs three different numbers at least, one more than the law has coefficients, and may miss no value by more
  * than GM_FIT_MOST percent of the spread of the values. */
 #define GM_FIT_MOST 1.0
+/* Both terms without a constant look much like both terms with a small one: they may miss less. */
+#define GM_FIT_BARE 0.1
 /* Values whose spread is at most so many percent of their mean do not depend on the number. */
 #define GM_FIT_FLAT 0.5
 

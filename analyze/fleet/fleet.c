@@ -21,6 +21,8 @@ struct placed {
     struct gm_place_found place;
     char name[GM_NAME_SIZE];   /* of its run */
     char series[GM_NAME_SIZE]; /* without a rank: what its row is called */
+    bool is_read;
+    bool is_stray; /* it has no rank, and nothing that would share its row was read: no part of the job */
 };
 
 /* Numbers ascending, "none" last. */
@@ -69,6 +71,8 @@ static int compare_placed(const void *left, const void *right)
 {
     const struct placed *a = left, *b = right;
     int order = compare_numbers(a->place.rank, b->place.rank);
+    if (order == 0)
+        order = (int)a->is_stray - (int)b->is_stray;
     if (order == 0 && a->place.rank < 0)
         order = compare_series(a, b);
     if (order == 0)
@@ -82,19 +86,37 @@ static int compare_columns(const void *left, const void *right)
     return compare_numbers(a->iteration, b->iteration);
 }
 
+/* Marks the strays of what is sorted, and moves them to the end; returns how many there are. */
+static size_t part_strays(struct placed *placed, size_t count)
+{
+    size_t strays = 0, end;
+    for (size_t first = 0; first < count; first = end) {
+        bool any = placed[first].is_read || placed[first].place.rank >= 0;
+        for (end = first + 1; end < count && is_same_row(&placed[end], &placed[first]); end++)
+            any = any || placed[end].is_read;
+        for (size_t i = first; !any && i < end; i++)
+            placed[i].is_stray = true;
+        strays += any ? 0 : end - first;
+    }
+    if (strays > 0)
+        qsort(placed, count, sizeof *placed, compare_placed);
+    return strays;
+}
+
 /* ---- rows, columns, items ------------------------------------------------------------------------------------------
  */
 
-static bool make_columns(struct gm_fleet *f, const struct placed *placed)
+static bool make_columns(struct gm_fleet *f, const struct placed *placed, size_t count)
 {
-    struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, f->item_count, sizeof *columns);
+    struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, count, sizeof *columns);
     size_t n = 0;
     if (columns == NULL)
         return false;
-    for (size_t i = 0; i < f->item_count; i++)
+    for (size_t i = 0; i < count; i++)
         columns[i].iteration = placed[i].place.iteration;
-    qsort(columns, f->item_count, sizeof *columns, compare_columns);
-    for (size_t i = 0; i < f->item_count; i++)
+    if (count > 1)
+        qsort(columns, count, sizeof *columns, compare_columns);
+    for (size_t i = 0; i < count; i++)
         if (n == 0 || columns[n - 1].iteration != columns[i].iteration)
             columns[n++] = columns[i];
     f->columns = columns;
@@ -133,26 +155,48 @@ static bool make_item(struct gm_fleet_work *w, size_t i, const struct placed *pl
     item->name = gm_arena_copy(&f->arena, placed->name, strlen(placed->name));
     item->rank = placed->place.rank;
     item->iteration = placed->place.iteration;
-    item->column = column_of(f, item->iteration);
+    item->column = placed->is_stray ? SIZE_MAX : column_of(f, item->iteration);
+    item->row = placed->is_stray ? SIZE_MAX : f->row_count - 1;
     f->read_count += item->status == GM_OK;
     return item->path != NULL && item->name != NULL;
+}
+
+/* Of the items of a cell the one that reserves most. */
+static void choose_shown(struct gm_fleet_work *w)
+{
+    size_t end;
+    for (size_t first = 0; first < w->placed_count; first = end) {
+        const struct gm_fleet_item *items = w->items;
+        size_t best = first;
+        for (end = first + 1;
+             end < w->placed_count && items[end].row == items[first].row && items[end].column == items[first].column;
+             end++) {
+            const bool beats =
+                items[best].status != GM_OK || gm_fleet_reserved(&items[end]) > gm_fleet_reserved(&items[best]);
+            if (items[end].status == GM_OK && beats)
+                best = end;
+        }
+        for (size_t i = first; i < end; i++)
+            w->items[i].shown = best;
+        w->fleet->duplicates += end - first - 1;
+    }
 }
 
 static bool make_items(struct gm_fleet_work *w, const struct placed *placed)
 {
     struct gm_fleet *f = w->fleet;
     struct gm_record_sites sites = {0};
-    struct gm_fleet_row *rows = gm_arena_calloc(&f->arena, f->item_count, sizeof *rows);
-    w->items = gm_arena_calloc(&f->arena, f->item_count, sizeof *w->items);
-    bool ok = rows != NULL && w->items != NULL && make_columns(f, placed);
-    for (size_t i = 0; ok && i < f->item_count; i++) {
-        if (i == 0 || !is_same_row(&placed[i], &placed[i - 1]))
+    const size_t count = f->item_count;
+    struct gm_fleet_row *rows = gm_arena_calloc(&f->arena, count, sizeof *rows);
+    w->items = gm_arena_calloc(&f->arena, count, sizeof *w->items);
+    bool ok = rows != NULL && w->items != NULL && make_columns(f, placed, w->placed_count);
+    for (size_t i = 0; ok && i < count; i++) {
+        if (!placed[i].is_stray && (i == 0 || !is_same_row(&placed[i], &placed[i - 1])))
             ok = make_row(f, &rows[f->row_count++], &placed[i]);
-        w->items[i].row = f->row_count - 1;
         ok = ok && make_item(w, i, &placed[i], &sites);
-        if (i > 0 && w->items[i].row == w->items[i - 1].row && w->items[i].column == w->items[i - 1].column)
-            f->duplicates++;
     }
+    if (ok)
+        choose_shown(w);
     struct gm_fleet_site *own = ok ? gm_arena_calloc(&f->arena, sites.v.n, sizeof *own) : NULL;
     if (own != NULL && sites.v.n > 0)
         memcpy(own, sites.v.v, sites.v.n * sizeof *own);
@@ -196,17 +240,17 @@ static struct gm_fleet_spread spread_of(struct value *v, size_t n)
 }
 
 /* The items of each column, side by side: `order` sorted by column, then item. */
-static bool by_column(const struct gm_fleet *f, size_t **order, size_t **starts)
+static bool by_column(const struct gm_fleet *f, size_t count, size_t **order, size_t **starts)
 {
     *order = calloc(f->item_count + 1, sizeof **order);
     *starts = calloc(f->column_count + 2, sizeof **starts);
     if (*order == NULL || *starts == NULL)
         return false;
-    for (size_t i = 0; i < f->item_count; i++)
+    for (size_t i = 0; i < count; i++)
         (*starts)[f->items[i].column + 2]++;
     for (size_t c = 2; c < f->column_count + 2; c++)
         (*starts)[c] += (*starts)[c - 1];
-    for (size_t i = 0; i < f->item_count; i++)
+    for (size_t i = 0; i < count; i++)
         (*order)[(*starts)[f->items[i].column + 1]++] = i;
     return true;
 }
@@ -217,7 +261,7 @@ static size_t peers_of(const struct gm_fleet *f, const size_t *order, size_t n, 
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         const struct gm_fleet_item *item = &f->items[order[i]];
-        if (item->status == GM_OK && gm_fleet_find(f, item->row, item->column) == order[i])
+        if (item->status == GM_OK && item->shown == order[i])
             peers[count++] = order[i];
     }
     return count;
@@ -233,7 +277,8 @@ static void fill_column(const struct gm_fleet *f, struct gm_fleet_column *column
         column->failed += f->items[order[i]].status != GM_OK;
         rows += i == 0 || f->items[order[i]].row != f->items[order[i - 1]].row;
     }
-    column->missing = f->row_count - rows;
+    column->ranks = count;
+    column->missing = column->iteration == GM_FLEET_NONE && f->column_count > 1 ? 0 : f->row_count - rows;
     for (size_t i = 0; i < count; i++)
         values[i] = (struct value){gm_fleet_reserved(&f->items[peers[i]]), peers[i]};
     column->reserved = spread_of(values, count);
@@ -248,20 +293,20 @@ static bool fill_columns(struct gm_fleet_work *w)
     struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, f->column_count, sizeof *columns);
     struct value *values = calloc(f->item_count + 1, sizeof *values);
     size_t *order = NULL, *starts = NULL, most = 0;
-    bool ok = columns != NULL && values != NULL && by_column(f, &order, &starts);
+    bool ok = columns != NULL && values != NULL && by_column(f, w->placed_count, &order, &starts);
     w->peers = calloc(f->item_count + 1, sizeof *w->peers);
     ok = ok && w->peers != NULL;
     for (size_t c = 0; ok && c < f->column_count; c++) {
         const size_t *own = &order[starts[c]];
         columns[c].iteration = f->columns[c].iteration;
         fill_column(f, &columns[c], own, starts[c + 1] - starts[c], w->peers, values);
-        const size_t read = columns[c].items - columns[c].failed;
+        const size_t read = columns[c].ranks;
         if (read > most || (read > 0 && read == most && columns[c].iteration != GM_FLEET_NONE)) {
             most = read;
             f->reference = c;
         }
     }
-    if (ok) {
+    if (ok && f->column_count > 0) {
         const size_t c = f->reference;
         f->columns = columns;
         w->peer_count = peers_of(f, &order[starts[c]], starts[c + 1] - starts[c], w->peers);
@@ -342,9 +387,12 @@ static bool make(struct gm_fleet_work *w, const struct gm_fleet_part *parts, siz
                                                       : gm_place_detect(parts[i].path);
         gm_name_detect(placed[i].name, parts[i].path);
         name_series(&placed[i]);
+        enum gm_status status;
+        placed[i].is_read = gm_record_check(parts[i].record, parts[i].record_length, &status) && status == GM_OK;
     }
     if (ok && count > 1)
         qsort(placed, count, sizeof *placed, compare_placed);
+    w->placed_count = ok ? count - part_strays(placed, count) : 0;
     ok = ok && make_items(w, placed) && fill_columns(w) && find_missing(f) && find_ooms(f);
     free(placed);
     return ok;
@@ -358,7 +406,7 @@ enum gm_status gm_fleet_make(struct gm_fleet *fleet, const struct gm_fleet_part 
     bool ok = make(&w, parts, count);
     if (ok && options->capacity_name != NULL)
         ok = (fleet->capacity_name = gm_clean_copy(&fleet->arena, options->capacity_name)) != NULL;
-    ok = ok && gm_fleet_find_odds(&w) && gm_fleet_find_groups(&w) && gm_fleet_find_growth(&w);
+    ok = ok && gm_fleet_find_groups(&w) && gm_fleet_find_odds(&w) && gm_fleet_find_growth(&w);
     free(w.peers);
     if (ok)
         return GM_OK;

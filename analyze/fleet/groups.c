@@ -6,12 +6,41 @@
  */
 #include "analyze/fleet/work.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool is_alike(const struct gm_fleet_item *a, const struct gm_fleet_item *b)
 {
     const uint64_t x = gm_fleet_held(a), y = gm_fleet_held(b);
     return (double)gm_fleet_distance(a, b) <= GM_FLEET_ALIKE * (double)(x > y ? x : y);
+}
+
+/* Whether they have at least half of the bytes of the smaller one in common. */
+static bool is_kin(const struct gm_fleet_item *a, const struct gm_fleet_item *b, uint64_t distance)
+{
+    const double x = (double)gm_fleet_held(a), y = (double)gm_fleet_held(b);
+    return x + y - (double)distance >= fmin(x, y);
+}
+
+/* The first rank of the group that `own`'s ranks seem to come from: at least three times as many ranks, and kin; the
+ * nearest of several. SIZE_MAX if there is none. */
+size_t gm_fleet_stray_from(const struct gm_fleet_work *w, const struct gm_fleet_group *own)
+{
+    const struct gm_fleet *f = w->fleet;
+    const struct gm_fleet_item *leader = &w->items[own->items[0]];
+    size_t best = SIZE_MAX;
+    uint64_t nearest = 0;
+    for (size_t g = 0; g < f->group_count && !own->is_rest; g++) {
+        const struct gm_fleet_group *group = &f->groups[g];
+        if (group == own || group->is_rest || group->count / 3 < own->count)
+            continue;
+        const uint64_t distance = gm_fleet_distance(leader, &w->items[group->items[0]]);
+        if ((best == SIZE_MAX || distance < nearest) && is_kin(leader, &w->items[group->items[0]], distance)) {
+            best = group->items[0];
+            nearest = distance;
+        }
+    }
+    return best;
 }
 
 static void measure(const struct gm_fleet_work *w, struct gm_fleet_group *group)

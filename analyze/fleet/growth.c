@@ -8,6 +8,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Student's t for 97.5 % of a distribution, by degrees of freedom: few points make an error that says little. */
+static double t_of(size_t freedom)
+{
+    static const double t[] = {0,     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+                               2.201, 2.179,  2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
+    const size_t n = sizeof t / sizeof *t;
+    return freedom < n ? t[freedom] : 1.960 + 2.5 / (double)freedom; /* within 0.2 % from there on */
+}
+
 /* y over x. Centred, so that large iteration numbers cost no digits. */
 static struct gm_fleet_line fit(const double *x, const double *y, size_t n)
 {
@@ -32,23 +41,22 @@ static struct gm_fleet_line fit(const double *x, const double *y, size_t n)
     }
     if (n > 2)
         line.error = is_flat ? 0 : sqrt(rest / (double)(n - 2) / sxx);
-    line.is_growing = n > 2 && line.slope >= 1024 && line.slope > 2 * line.error;
+    line.is_growing = n > 2 && line.slope >= 1024 && line.slope > t_of(n - 2) * line.error;
     return line;
 }
 
-/* Iterations from the last one until the line of reserved reaches the capacity of all devices of the rank. */
-static double iterations_left(const struct gm_fleet_work *w, const struct gm_fleet_growth *g)
+/* Iterations from the last one until the fullest device, on the line of what it reserves, reaches the capacity. */
+static double iterations_left(const struct gm_fleet_work *w, const struct gm_fleet_growth *g,
+                              const struct gm_fleet_line *fullest)
 {
-    const struct gm_fleet_item *last = &w->items[g->last];
-    if (w->fleet->capacity == GM_REPORT_NONE || !g->reserved.is_growing)
+    if (w->fleet->capacity == GM_REPORT_NONE || !fullest->is_growing)
         return -1;
-    const double room = (double)w->fleet->capacity * (double)(last->device_count > 0 ? last->device_count : 1) -
-                        (double)gm_fleet_reserved(last);
-    return room <= 0 ? 0 : room / g->reserved.slope;
+    const double room = (double)w->fleet->capacity - (double)w->items[g->last].fullest;
+    return room <= 0 ? 0 : room / fullest->slope;
 }
 
 struct points {
-    double *x, *reserved, *end;
+    double *x, *reserved, *fullest, *end;
 };
 
 /* The items of a row that were read, one for each iteration; returns how many. */
@@ -58,11 +66,11 @@ static size_t gather(const struct gm_fleet_work *w, size_t first, size_t end, st
     size_t n = 0;
     for (size_t i = first; i < end; i++) {
         const struct gm_fleet_item *item = &w->items[i];
-        if (item->status != GM_OK || item->iteration == GM_FLEET_NONE ||
-            gm_fleet_find(w->fleet, item->row, item->column) != i)
+        if (item->status != GM_OK || item->iteration == GM_FLEET_NONE || item->shown != i)
             continue;
         points->x[n] = (double)item->iteration;
         points->reserved[n] = (double)gm_fleet_reserved(item);
+        points->fullest[n] = (double)item->fullest;
         points->end[n] = (double)item->totals.allocated;
         g->first = n == 0 ? i : g->first;
         g->last = i;
@@ -100,8 +108,8 @@ bool gm_fleet_find_growth(struct gm_fleet_work *w)
 {
     struct gm_fleet *f = w->fleet;
     struct gm_fleet_growth *growths = gm_arena_calloc(&f->arena, f->row_count, sizeof *growths);
-    double *room = calloc(3 * f->item_count + 1, sizeof *room);
-    struct points points = {room, room + f->item_count, room + 2 * f->item_count};
+    double *room = calloc(4 * f->item_count + 1, sizeof *room);
+    struct points points = {room, room + f->item_count, room + 2 * f->item_count, room + 3 * f->item_count};
     size_t count = 0, end;
     const bool ok = growths != NULL && room != NULL;
     for (size_t first = 0; ok && first < f->item_count; first = end) {
@@ -113,7 +121,8 @@ bool gm_fleet_find_growth(struct gm_fleet_work *w)
             continue;
         g.reserved = fit(points.x, points.reserved, n);
         g.allocated_end = fit(points.x, points.end, n);
-        g.iterations_left = iterations_left(w, &g);
+        const struct gm_fleet_line fullest = fit(points.x, points.fullest, n);
+        g.iterations_left = iterations_left(w, &g, &fullest);
         growths[count++] = g;
     }
     free(room);

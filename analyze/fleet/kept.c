@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/fleet/kept.h"
 
+#include "analyze/base/vec.h"
 #include "analyze/fleet/record.h"
 #include "analyze/fleet/record_parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,6 +67,43 @@ static char *path_of(const char *results, const char *key, const char *suffix)
     if (asprintf(&path, "%s/%s%s%s%s", results, GM_KEPT_FOLDER, key[0] == '\0' ? "" : "/", key, suffix) < 0)
         return NULL;
     return path;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
+enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, struct gm_error *err)
+{
+    char *folder = path_of(results, "", "");
+    DIR *directory = folder == NULL ? NULL : opendir(folder);
+    bool ok = folder != NULL;
+    free(folder);
+    if (directory == NULL) /* nothing is kept, or nothing of it can be read */
+        return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (struct dirent *entry; ok && (entry = readdir(directory)) != NULL;) {
+        if (strlen(entry->d_name) != GM_KEPT_KEY - 1)
+            continue;
+        ok = gm_grow(&keys->v, &keys->capacity, keys->n + 1, sizeof *keys->v);
+        if (ok)
+            memcpy(keys->v[keys->n++], entry->d_name, GM_KEPT_KEY);
+    }
+    closedir(directory);
+    if (keys->n > 1)
+        qsort(keys->v, keys->n, sizeof *keys->v, compare_keys);
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+bool gm_kept_has(const struct gm_kept_keys *keys, const char *key)
+{
+    return keys->n > 0 && bsearch(key, keys->v, keys->n, sizeof *keys->v, compare_keys) != NULL;
+}
+
+void gm_kept_keys_free(struct gm_kept_keys *keys)
+{
+    free(keys->v);
+    *keys = (struct gm_kept_keys){0};
 }
 
 bool gm_kept_load(struct gm_text *record, const char *results, const char *key)

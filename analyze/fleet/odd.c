@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The odd ranks out. A rank is odd if what it holds, or reserves, is farther from the median of the ranks than 5 % of
- * the median, three robust standard deviations (1.4826 times the median absolute deviation) and 1 MiB, all three.
+ * The odd ranks out. A rank is odd if what it holds, or reserves, is farther from a median than 5 % of the median,
+ * three robust standard deviations (1.4826 times the median absolute deviation) and 1 MiB, all three. The median is
+ * that of its group of alike ranks if the group is large enough to be a stage, else that of all. And a rank is odd if
+ * it fell out of a large group: stages make the deviation of all ranks so large that nothing else would show.
  */
 #include "analyze/fleet/work.h"
 
@@ -36,7 +38,8 @@ static uint64_t find_median(uint64_t *v, size_t n, uint64_t *tolerance)
 }
 
 struct far {
-    size_t item;
+    size_t item, against;
+    bool by_held, by_reserved, by_group;
     uint64_t distance;
 };
 
@@ -48,16 +51,92 @@ static int compare_far(const void *left, const void *right)
     return a->item == b->item ? 0 : a->item < b->item ? -1 : 1;
 }
 
-static bool fill_odd(struct gm_fleet_work *w, struct gm_fleet_odd *odd, size_t item)
+static bool fill_odd(struct gm_fleet_work *w, struct gm_fleet_odd *odd, const struct far *far)
 {
-    const struct gm_fleet *f = w->fleet;
-    const struct gm_fleet_item *it = &w->items[item], *typical = &w->items[f->typical];
-    odd->item = item;
-    odd->by_held = gap(gm_fleet_held(it), f->median_held) > f->tolerance_held;
-    odd->by_reserved = gap(gm_fleet_reserved(it), f->median_reserved) > f->tolerance_reserved;
-    odd->held_delta = gm_fleet_delta(gm_fleet_held(typical), gm_fleet_held(it));
-    odd->reserved_delta = gm_fleet_delta(gm_fleet_reserved(typical), gm_fleet_reserved(it));
-    return gm_fleet_compare(w, &odd->sites, f->typical, item, GM_FLEET_HELD, w->options->top);
+    const struct gm_fleet_item *item = &w->items[far->item], *against = &w->items[far->against];
+    *odd = (struct gm_fleet_odd){.item = far->item,
+                                 .against = far->against,
+                                 .by_held = far->by_held,
+                                 .by_reserved = far->by_reserved,
+                                 .by_group = far->by_group,
+                                 .held_delta = gm_fleet_delta(gm_fleet_held(against), gm_fleet_held(item)),
+                                 .reserved_delta = gm_fleet_delta(gm_fleet_reserved(against), gm_fleet_reserved(item))};
+    return gm_fleet_compare(w, &odd->sites, far->against, far->item, GM_FLEET_HELD, w->options->top);
+}
+
+/* What ranks are measured by. */
+struct norm {
+    uint64_t held, reserved, tolerance_held, tolerance_reserved;
+    size_t typical; /* the first item whose held bytes are the median */
+};
+
+/* `v` has room for n, which is not 0. */
+static struct norm norm_of(const struct gm_fleet_work *w, const size_t *items, size_t n, uint64_t *v)
+{
+    struct norm norm = {.typical = SIZE_MAX};
+    for (size_t i = 0; i < n; i++)
+        v[i] = gm_fleet_held(&w->items[items[i]]);
+    norm.held = find_median(v, n, &norm.tolerance_held);
+    for (size_t i = n; i-- > 0;)
+        if (gm_fleet_held(&w->items[items[i]]) == norm.held)
+            norm.typical = items[i];
+    for (size_t i = 0; i < n; i++)
+        v[i] = gm_fleet_reserved(&w->items[items[i]]);
+    norm.reserved = find_median(v, n, &norm.tolerance_reserved);
+    return norm;
+}
+
+/* The odd ones of a group by the norm; `origin`: the group that it fell out of, or SIZE_MAX. */
+static size_t find_far(const struct gm_fleet_work *w, const struct gm_fleet_group *group, const struct norm *norm,
+                       size_t origin, struct far *far)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct gm_fleet_item *item = &w->items[group->items[i]];
+        const struct far one = {
+            .item = group->items[i],
+            .against = origin == SIZE_MAX ? norm->typical : origin,
+            .by_held = gap(gm_fleet_held(item), norm->held) > norm->tolerance_held,
+            .by_reserved = gap(gm_fleet_reserved(item), norm->reserved) > norm->tolerance_reserved,
+            .by_group = origin != SIZE_MAX,
+        };
+        if (!one.by_held && !one.by_reserved && !one.by_group)
+            continue;
+        const struct gm_fleet_item *against = &w->items[one.against];
+        const uint64_t held = gap(gm_fleet_held(item), gm_fleet_held(against)),
+                       reserved = gap(gm_fleet_reserved(item), gm_fleet_reserved(against));
+        far[count] = one;
+        far[count++].distance = held > reserved ? held : reserved;
+    }
+    return count;
+}
+
+/* A group that is no exception: a pipeline stage, or most of the ranks. */
+static bool is_stage(const struct gm_fleet *f, const struct gm_fleet_group *group)
+{
+    return !group->is_rest && group->count >= 2 && group->count > f->groups[f->largest_group].count / 3;
+}
+
+static size_t find_all_far(struct gm_fleet_work *w, uint64_t *v, struct far *far)
+{
+    struct gm_fleet *f = w->fleet;
+    const struct norm all = norm_of(w, w->peers, w->peer_count, v);
+    size_t count = 0;
+    f->median_held = all.held;
+    f->tolerance_held = all.tolerance_held;
+    f->median_reserved = all.reserved;
+    f->tolerance_reserved = all.tolerance_reserved;
+    f->typical = all.typical;
+    for (size_t g = 0; g < f->group_count; g++) {
+        const struct gm_fleet_group *group = &f->groups[g];
+        if (!is_stage(f, group)) {
+            count += find_far(w, group, &all, gm_fleet_stray_from(w, group), far + count);
+        } else if (group->count >= 3) {
+            const struct norm own = norm_of(w, group->items, group->count, v);
+            count += find_far(w, group, &own, SIZE_MAX, far + count);
+        }
+    }
+    return count;
 }
 
 bool gm_fleet_find_odds(struct gm_fleet_work *w)
@@ -71,23 +150,8 @@ bool gm_fleet_find_odds(struct gm_fleet_work *w)
     struct far *far = calloc(n, sizeof *far);
     size_t count = 0;
     bool ok = v != NULL && far != NULL;
-    for (size_t i = 0; ok && i < n; i++)
-        v[i] = gm_fleet_held(&w->items[w->peers[i]]);
     if (ok)
-        f->median_held = find_median(v, n, &f->tolerance_held);
-    for (size_t i = 0; ok && i < n; i++)
-        v[i] = gm_fleet_reserved(&w->items[w->peers[i]]);
-    if (ok)
-        f->median_reserved = find_median(v, n, &f->tolerance_reserved);
-    for (size_t i = 0; ok && i < n; i++) {
-        const struct gm_fleet_item *item = &w->items[w->peers[i]];
-        const uint64_t held = gap(gm_fleet_held(item), f->median_held),
-                       reserved = gap(gm_fleet_reserved(item), f->median_reserved);
-        if (held == 0 && f->typical == SIZE_MAX)
-            f->typical = w->peers[i];
-        if (held > f->tolerance_held || reserved > f->tolerance_reserved)
-            far[count++] = (struct far){w->peers[i], held > reserved ? held : reserved};
-    }
+        count = find_all_far(w, v, far);
     if (ok && count > 1)
         qsort(far, count, sizeof *far, compare_far);
     f->odd_total = count;
@@ -95,7 +159,7 @@ bool gm_fleet_find_odds(struct gm_fleet_work *w)
     struct gm_fleet_odd *odds = ok ? gm_arena_calloc(&f->arena, count, sizeof *odds) : NULL;
     ok = odds != NULL;
     for (size_t i = 0; ok && i < count; i++)
-        ok = fill_odd(w, &odds[i], far[i].item);
+        ok = fill_odd(w, &odds[i], &far[i]);
     f->odds = odds;
     f->odd_count = ok ? count : 0;
     free(v);

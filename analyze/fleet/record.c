@@ -227,6 +227,19 @@ static const struct gm_summary_device *top_device(const struct gm_summary *s)
     return best;
 }
 
+/* The most that any one device reserves. */
+static uint64_t fullest_device(const struct gm_summary *s)
+{
+    uint64_t most = 0;
+    for (size_t d = 0; d < s->device_count; d++) {
+        const struct gm_summary_device *device = &s->devices[d];
+        const uint64_t bytes = s->has_trace ? device->peaks[GM_LEVEL_RESERVED].bytes : device->totals.reserved;
+        if (bytes != GM_REPORT_NONE && bytes > most)
+            most = bytes;
+    }
+    return most;
+}
+
 static bool put_summary(struct gm_text *out, const struct gm_snapshot *snapshot, const struct gm_summary *s,
                         int64_t device)
 {
@@ -243,6 +256,7 @@ static bool put_summary(struct gm_text *out, const struct gm_snapshot *snapshot,
     put_totals(out, &s->totals);
     for (int i = 0; i < GM_LEVEL_COUNT; i++)
         put(out, s->peaks[i]);
+    put(out, fullest_device(s));
     put_string(out, top->peak_site);
     put_string(out, top->peak_phase);
     put(out, ooms);

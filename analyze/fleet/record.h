@@ -15,7 +15,7 @@
 struct gm_category_rules; /* analyze/state/categories.h */
 
 /* Bump it when what is in a record changes. */
-#define GM_RECORD_MAGIC "gmfleet1"
+#define GM_RECORD_MAGIC "gmfleet2"
 enum { GM_RECORD_SITES = 256 /* the largest; the others are one number */ };
 
 struct gm_record_options {

@@ -131,7 +131,10 @@ static void get_sites(struct reader *r, struct gm_fleet_item *item, struct gm_re
     const size_t n = get_count(r, 6 * GM_RECORD_NUMBER);
     struct gm_fleet_use *uses = gm_arena_calloc(r->arena, n, sizeof *uses);
     size_t kept = 0;
-    r->ok = r->ok && uses != NULL;
+    if (uses == NULL) {
+        r->ok = false;
+        return;
+    }
     for (size_t i = 0; r->ok && i < n; i++) {
         struct gm_fleet_site site = {.label = get_string_into(r, &r->scratch)};
         site.via = get_string_into(r, &r->scratch);
@@ -169,6 +172,7 @@ static void get_item(struct reader *r, struct gm_fleet_item *item, struct gm_rec
     get_totals(r, &item->totals);
     for (int i = 0; i < GM_LEVEL_COUNT; i++)
         item->peaks[i] = get(r);
+    item->fullest = get(r);
     item->peak_site = get_string(r);
     item->peak_phase = get_string(r);
     item->ooms = get(r);

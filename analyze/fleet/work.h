@@ -16,7 +16,8 @@ struct gm_fleet_work {
     struct gm_fleet *fleet;
     struct gm_fleet_item *items; /* the fleet's, while they are filled */
     const struct gm_fleet_options *options;
-    size_t *peers; /* items of the reference column that were read, one for each row */
+    size_t placed_count; /* items that have a row: the first ones */
+    size_t *peers;       /* items of the reference column that were read, one for each row */
     size_t peer_count;
 };
 
@@ -32,8 +33,9 @@ bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out,
 /* Sum over call sites of the absolute differences of held bytes. */
 uint64_t gm_fleet_distance(const struct gm_fleet_item *a, const struct gm_fleet_item *b);
 
-bool gm_fleet_find_odds(struct gm_fleet_work *w);
 bool gm_fleet_find_groups(struct gm_fleet_work *w);
+bool gm_fleet_find_odds(struct gm_fleet_work *w); /* after the groups */
+size_t gm_fleet_stray_from(const struct gm_fleet_work *w, const struct gm_fleet_group *own);
 bool gm_fleet_find_growth(struct gm_fleet_work *w);
 
 #endif

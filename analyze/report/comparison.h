@@ -125,9 +125,11 @@ struct gm_fit {
     uint32_t color;
     const uint64_t *bytes; /* of each point of the series */
     enum gm_law law;
+    bool is_sum;          /* the law is the sum of the categories' laws, not fitted to these bytes */
     double c0, c1, c2;    /* bytes = c0 + c1 n + c2 n^2 */
     double error_percent; /* the largest miss, in percent of the spread of the values; of the constant: of the mean */
     const char *why_not;  /* no law: why; NULL otherwise */
+    enum gm_law closest;  /* no law: what misses by error_percent; GM_LAW_NONE: nothing was tried */
 };
 struct gm_series {
     const char *key;  /* what stands before the number: "ctx" */
@@ -135,8 +137,8 @@ struct gm_series {
     const size_t *runs;
     const double *n; /* of each run, ascending */
     size_t count;
-    const struct gm_fit *fits;
-    size_t fit_count;
+    const struct gm_fit *fits; /* so many levels, then categories */
+    size_t level_count, fit_count;
 };
 
 /* --fail-growth. */

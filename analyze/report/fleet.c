@@ -55,7 +55,7 @@ static int compare_cell(const struct gm_fleet_item *item, size_t row, size_t col
 
 size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column)
 {
-    size_t low = 0, high = fleet->item_count, best = SIZE_MAX;
+    size_t low = 0, high = fleet->item_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (compare_cell(&fleet->items[middle], row, column) < 0)
@@ -63,14 +63,8 @@ size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column)
         else
             high = middle;
     }
-    for (; low < fleet->item_count && compare_cell(&fleet->items[low], row, column) == 0; low++) {
-        const struct gm_fleet_item *item = &fleet->items[low];
-        if (best == SIZE_MAX ||
-            (item->status == GM_OK &&
-             (fleet->items[best].status != GM_OK || gm_fleet_reserved(item) > gm_fleet_reserved(&fleet->items[best]))))
-            best = low;
-    }
-    return best;
+    const bool is_there = low < fleet->item_count && compare_cell(&fleet->items[low], row, column) == 0;
+    return is_there ? fleet->items[low].shown : SIZE_MAX;
 }
 
 void gm_fleet_free(struct gm_fleet *fleet)

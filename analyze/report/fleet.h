@@ -30,7 +30,8 @@ struct gm_fleet_use {
 struct gm_fleet_item { /* one snapshot */
     const char *path, *name;
     int64_t rank, iteration;
-    size_t row, column;         /* in gm_fleet.rows and .columns */
+    size_t row, column;         /* in gm_fleet.rows and .columns; SIZE_MAX: no rank and not read, so in none */
+    size_t shown;               /* the item of its cell, see gm_fleet_find */
     enum gm_status status;      /* of reading it; the rest is there if it is GM_OK */
     const char *error;          /* NULL */
     const char *each;           /* the run directory that --each made; NULL */
@@ -41,6 +42,7 @@ struct gm_fleet_item { /* one snapshot */
     uint64_t device_count;
     struct gm_totals totals;
     uint64_t peaks[GM_LEVEL_COUNT];
+    uint64_t fullest;        /* what gm_fleet_reserved is of the device that reserves most */
     struct gm_fleet_oom oom; /* if ooms > 0 */
     const char *peak_site, *peak_phase;
     const struct gm_fleet_use *uses; /* ascending by site */
@@ -62,7 +64,7 @@ struct gm_fleet_site {
     uint32_t color;
 };
 
-/* A row of the heat map: a rank, or where no rank was found a file's name. */
+/* A row of the heat map: a rank, or where no rank was found a file's name (if a snapshot of it could be read). */
 struct gm_fleet_row {
     int64_t rank;
     const char *label;
@@ -78,7 +80,8 @@ double gm_fleet_imbalance(const struct gm_fleet_spread *spread); /* most / mean;
 
 struct gm_fleet_column {
     int64_t iteration;
-    size_t items, failed;                       /* snapshots of it, read and not */
+    size_t items, failed;                       /* snapshots of it; those that were not read */
+    size_t ranks;                               /* that were read */
     size_t missing;                             /* ranks of the job without a snapshot here */
     struct gm_fleet_spread reserved, allocated; /* of those that were read */
 };
@@ -95,9 +98,9 @@ struct gm_fleet_changes {
     int64_t rest, delta;
 };
 
-struct gm_fleet_odd { /* a rank that is unlike the others, against the typical one */
-    size_t item;
-    bool by_held, by_reserved;
+struct gm_fleet_odd {     /* a rank that is unlike the others */
+    size_t item, against; /* explained against this one: the typical one, or the first of the nearest group */
+    bool by_held, by_reserved, by_group;
     int64_t reserved_delta, held_delta; /* what is left of reserved is cache, rounding and fragmentation */
     struct gm_fleet_changes sites;      /* of held */
 };
@@ -112,14 +115,14 @@ struct gm_fleet_group { /* ranks that hold nearly the same */
 
 struct gm_fleet_line {   /* least squares over iterations; slope and error in bytes per iteration */
     double slope, error; /* error: standard error of the slope; NaN for two points */
-    bool is_growing;     /* the slope is more than two errors above zero, and at least 1 KiB */
+    bool is_growing;     /* the slope's 95 % confidence interval is above zero, and the slope at least 1 KiB */
 };
 
 struct gm_fleet_growth {     /* of a rank over its iterations */
     size_t row, first, last; /* items */
     size_t count;
     struct gm_fleet_line reserved, allocated_end; /* peak reserved; allocated at the end of the snapshots */
-    double iterations_left; /* until reserved reaches the capacity; negative: never, or not known */
+    double iterations_left; /* until its fullest device reserves the capacity; negative: never, or not known */
 };
 
 struct gm_fleet {

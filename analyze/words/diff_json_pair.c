@@ -246,11 +246,13 @@ static void add_fit(struct gm_json *json, const struct gm_series *series, const 
     if (fit->law == GM_LAW_NONE) {
         gm_json_null(json, "law");
         gm_json_string(json, "why_not", fit->why_not);
+        gm_json_string(json, "closest", fit->closest == GM_LAW_NONE ? NULL : gm_law_name(fit->closest));
     } else {
         gm_json_string(json, "law", gm_law_name(fit->law));
         gm_json_real(json, "c0", fit->c0);
         gm_json_real(json, "c1", fit->c1);
         gm_json_real(json, "c2", fit->c2);
+        gm_json_bool(json, "from_categories", fit->is_sum);
     }
     gm_json_real(json, "error_percent", fit->error_percent);
     gm_json_close(json, '}');

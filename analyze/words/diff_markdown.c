@@ -4,6 +4,7 @@
  * shows less at first. Both stop their tables before GitHub's limit of a comment.
  */
 #include "analyze/words/columns.h"
+#include "analyze/words/diff_markdown_parts.h"
 #include "analyze/words/diff_parts.h"
 #include "analyze/words/escape.h"
 #include "analyze/words/markdown_parts.h"
@@ -13,22 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL = 40, SITES = 15, ROWS = 12, RUNS = 16, FACTS = 30, FITS = 8, FAILURES = 10, LIMIT = 40 };
-
-/* Rows that had to be left out; whether there is room for one more. */
-static bool has_room(struct gm_text *out, size_t left)
-{
-    if (out->length < GM_MD_BUDGET)
-        return true;
-    gm_text_printf(out, "\n%zu more: see `diff_report.txt` and `diff.json`.\n", left);
-    return false;
-}
-
-static void add_more(struct gm_text *out, size_t shown, size_t count)
-{
-    if (shown < count)
-        gm_text_printf(out, "\n%zu more: see `diff_report.txt` and `diff.json`.\n", count - shown);
-}
+enum {
+    LABEL = GM_DIFF_MD_LABEL,
+    SITES = 15,
+    ROWS = 12,
+    RUNS = GM_DIFF_MD_RUNS,
+    FACTS = 30,
+    FAILURES = 10,
+    LIMIT = 40,
+    DEVICES = 48
+};
 
 /* Of texts that are ours but for names in them. */
 static void add_prose(struct gm_text *out, struct gm_text *text)
@@ -96,7 +91,7 @@ static void add_failures(struct gm_text *out, const struct gm_comparison *c)
         gm_md_prose(out, c->failures[i].why, 200);
         gm_text_add(out, "\n\n");
     }
-    add_more(out, FAILURES, c->failure_count);
+    gm_diff_md_more(out, FAILURES, c->failure_count);
     for (size_t i = 0; i < c->run_count && i < FAILURES; i++)
         if (c->runs[i]->is_salvaged) {
             gm_text_add(out, "> [!WARNING]\n> Damaged, only a part of it was read: ");
@@ -153,7 +148,7 @@ static void add_table(struct gm_text *out, const char *title, const struct gm_di
         return;
     gm_md_fold(out, title);
     gm_text_add(out, "| | Base | New | Change | |\n|:--|--:|--:|--:|--:|\n");
-    for (size_t i = 0; i < table->count && i < ROWS && has_room(out, table->count - i); i++) {
+    for (size_t i = 0; i < table->count && i < ROWS && gm_diff_md_room(out, table->count - i); i++) {
         const struct gm_diff_row *row = &table->rows[i];
         gm_text_add(out, "| ");
         gm_md_prose(out, row->name, GM_MD_NAME);
@@ -162,7 +157,7 @@ static void add_table(struct gm_text *out, const char *title, const struct gm_di
         add_growth_cell(out, row->base.bytes, row->after.bytes);
         gm_text_add_char(out, '\n');
     }
-    add_more(out, ROWS, table->count);
+    gm_diff_md_more(out, ROWS, table->count);
     add_sums(out, &table->sums);
     gm_md_unfold(out);
 }
@@ -204,17 +199,43 @@ static void add_sites(struct gm_text *out, const char *what, const struct gm_dif
              table->sums.counts[GM_DIFF_SHRUNK]);
     gm_md_fold(out, title);
     gm_text_add(out, "| | Base | New | Change | Category | Made in |\n|:--|--:|--:|--:|:--|:--|\n");
-    for (size_t i = 0; i < table->count && i < SITES && has_room(out, table->count - i); i++)
+    for (size_t i = 0; i < table->count && i < SITES && gm_diff_md_room(out, table->count - i); i++)
         add_site(out, &table->rows[i]);
-    add_more(out, SITES, table->count);
+    gm_diff_md_more(out, SITES, table->count);
     add_sums(out, &table->sums);
+    gm_md_unfold(out);
+}
+
+/* What the sums at the top are made of. */
+static void add_devices(struct gm_text *out, const struct gm_comparison *c, const struct gm_diff_pair *pair)
+{
+    static const enum gm_level levels[] = {GM_LEVEL_RESERVED, GM_LEVEL_ALLOCATED, GM_LEVEL_REQUESTED};
+    const size_t rows = sizeof levels / sizeof *levels * pair->device_count;
+    if (pair->device_count < 2 || !c->runs[0]->has_trace || !c->runs[pair->after]->has_trace)
+        return;
+    gm_md_fold(out, "Peaks of each device");
+    gm_text_add(out, "| | Base | New | Change | |\n|:--|--:|--:|--:|--:|\n");
+    for (size_t i = 0; i < rows && i < DEVICES && gm_diff_md_room(out, rows - i); i++) {
+        const struct gm_diff_device *d = &pair->devices[i / 3];
+        const enum gm_level level = levels[i % 3];
+        const uint64_t b = d->base == NULL ? 0 : d->base->peaks[level].bytes;
+        const uint64_t a = d->after == NULL ? 0 : d->after->peaks[level].bytes;
+        gm_text_printf(out, "| device %" PRId64 ", %s |", d->after == NULL ? d->base->device : d->after->device,
+                       gm_level_name(level));
+        gm_md_size_cell(out, b);
+        gm_md_size_cell(out, a);
+        add_delta_cell(out, b, a);
+        add_growth_cell(out, b, a);
+        gm_text_add_char(out, '\n');
+    }
+    gm_diff_md_more(out, DEVICES, rows);
     gm_md_unfold(out);
 }
 
 static void add_places(struct gm_text *out, const struct gm_diff_pair *pair)
 {
     bool any = false;
-    for (size_t i = 0; i < pair->device_count && has_room(out, pair->device_count - i); i++) {
+    for (size_t i = 0; i < pair->device_count && gm_diff_md_room(out, pair->device_count - i); i++) {
         const struct gm_summary_device *const both[2] = {pair->devices[i].base, pair->devices[i].after};
         if (both[0] == NULL || both[1] == NULL || both[0]->events == 0 || both[1]->events == 0)
             continue;
@@ -250,7 +271,7 @@ static void add_facts(struct gm_text *out, const struct gm_diff_pair *pair)
         return;
     gm_md_fold(out, "Settings and features that differ");
     gm_text_add(out, "| | | Base | New |\n|:--|:--|:--|:--|\n");
-    for (size_t i = 0; i < pair->fact_count && i < FACTS && has_room(out, pair->fact_count - i); i++) {
+    for (size_t i = 0; i < pair->fact_count && i < FACTS && gm_diff_md_room(out, pair->fact_count - i); i++) {
         const struct gm_diff_fact *f = &pair->facts[i];
         gm_text_printf(out, "| %s | ", f->group);
         gm_md_name(out, f->key, GM_MD_NAME, false);
@@ -260,77 +281,16 @@ static void add_facts(struct gm_text *out, const struct gm_diff_pair *pair)
         gm_md_name(out, f->after == NULL ? "not there" : f->after, GM_MD_NAME, false);
         gm_text_add(out, " |\n");
     }
-    add_more(out, FACTS, pair->fact_count);
+    gm_diff_md_more(out, FACTS, pair->fact_count);
     gm_md_unfold(out);
-}
-
-/* ---- more than two --------------------------------------------------------------------------------------------------
- */
-
-static void add_all_runs(struct gm_text *out, const struct gm_comparison *c)
-{
-    if (c->run_count < 3)
-        return;
-    gm_text_add(out, "\n| Run | Peak reserved | Peak allocated | Peak requested | Reserved | Allocated | Efficiency |\n"
-                     "|:--|--:|--:|--:|--:|--:|--:|\n");
-    for (size_t i = 0; i < c->run_count && i < RUNS && has_room(out, c->run_count - i); i++) {
-        static const enum gm_headline heads[] = {GM_HEAD_PEAK_RESERVED, GM_HEAD_PEAK_ALLOCATED, GM_HEAD_PEAK_REQUESTED,
-                                                 GM_HEAD_RESERVED, GM_HEAD_ALLOCATED};
-        const struct gm_summary *run = c->runs[i];
-        gm_text_add(out, "| ");
-        gm_md_name(out, c->labels[i], LABEL, false);
-        gm_text_add(out, " |");
-        for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
-            gm_md_size_cell(out, gm_headline_bytes(run, heads[h]));
-        gm_md_percent_cell(out, run->totals.allocated, run->totals.reserved);
-        gm_text_add_char(out, '\n');
-    }
-    add_more(out, RUNS, c->run_count);
-}
-
-static void add_fit(struct gm_text *out, const struct gm_series *series, const struct gm_fit *fit)
-{
-    struct gm_text formula = {0};
-    char error[GM_NUMBER_TEXT];
-    gm_text_add(out, "| ");
-    gm_md_prose(out, fit->what, GM_MD_NAME);
-    gm_text_printf(out, " | %s | ", fit->law == GM_LAW_NONE ? "no law" : gm_law_name(fit->law));
-    gm_fit_formula(&formula, series, fit);
-    if (fit->law == GM_LAW_NONE)
-        gm_md_prose(out, fit->why_not, 200);
-    else
-        gm_md_name(out, formula.data == NULL ? "" : formula.data, GM_MD_PATH, false);
-    out->failed = out->failed || formula.failed;
-    gm_text_printf(out, " | %s %% |\n", gm_real_format(error, fit->error_percent));
-    gm_text_free(&formula);
-}
-
-static void add_series(struct gm_text *out, const struct gm_comparison *c)
-{
-    for (size_t s = 0; s < c->series_count && has_room(out, c->series_count - s); s++) {
-        const struct gm_series *series = &c->series[s];
-        gm_md_fold(out, "Scaling law");
-        gm_text_add(out, "Runs called ");
-        gm_md_name(out, series->name, GM_MD_PATH, true);
-        gm_text_add(out, ", N = ");
-        for (size_t i = 0; i < series->count && i < RUNS; i++) {
-            char n[GM_NUMBER_TEXT];
-            gm_text_printf(out, "%s%s", i > 0 ? ", " : "", gm_real_format(n, series->n[i]));
-        }
-        gm_text_add(out, series->count > RUNS ? " ...\n\n" : ".\n\n");
-        gm_text_add(out, "| | Law | Bytes | Misses at most |\n|:--|:--|:--|--:|\n");
-        for (size_t i = 0; i < series->fit_count && i < FITS && has_room(out, series->fit_count - i); i++)
-            add_fit(out, series, &series->fits[i]);
-        add_more(out, FITS, series->fit_count);
-        gm_md_unfold(out);
-    }
 }
 
 /* ---- the two files --------------------------------------------------------------------------------------------------
  */
 
-static void add_pair(struct gm_text *out, const struct gm_diff_pair *pair)
+static void add_pair(struct gm_text *out, const struct gm_comparison *c, const struct gm_diff_pair *pair)
 {
+    add_devices(out, c, pair);
     add_places(out, pair);
     add_sites(out, "at the peak", &pair->sites_at_peak);
     add_table(out, "By function at the peak, requested", &pair->functions_at_peak);
@@ -363,9 +323,9 @@ void gm_words_diff_comment(struct gm_text *out, const struct gm_comparison *c)
     add_headlines(out, c->runs[0], c->runs[1]);
     gm_text_add_char(out, '\n');
     add_runs_line(out, c);
-    add_all_runs(out, c);
-    add_series(out, c);
-    add_pair(out, &c->pairs[0]);
+    gm_diff_md_runs(out, c);
+    gm_diff_md_series(out, c);
+    add_pair(out, c, &c->pairs[0]);
 }
 
 void gm_words_diff_markdown(struct gm_text *out, const struct gm_comparison *c, const char *const *charts)
@@ -381,19 +341,19 @@ void gm_words_diff_markdown(struct gm_text *out, const struct gm_comparison *c, 
         gm_md_name(out, c->runs[i]->path, GM_MD_PATH, true);
         gm_text_add_char(out, '\n');
     }
-    add_more(out, RUNS, c->run_count);
+    gm_diff_md_more(out, RUNS, c->run_count);
     for (const char *const *chart = charts; chart != NULL && chart[0] != NULL; chart += 2)
         add_image(out, chart);
     if (c->timeline.how != NULL)
         gm_text_printf(out, "\n%s\n", c->timeline.how);
-    add_all_runs(out, c);
-    add_series(out, c);
-    for (size_t i = 0; i < c->pair_count && has_room(out, c->pair_count - i); i++) {
+    gm_diff_md_runs(out, c);
+    gm_diff_md_series(out, c);
+    for (size_t i = 0; i < c->pair_count && gm_diff_md_room(out, c->pair_count - i); i++) {
         if (c->pair_count > 1) {
             gm_text_add(out, "\n## Base against ");
             gm_md_name(out, c->labels[c->pairs[i].after], LABEL, false);
             gm_text_add_char(out, '\n');
         }
-        add_pair(out, &c->pairs[i]);
+        add_pair(out, c, &c->pairs[i]);
     }
 }

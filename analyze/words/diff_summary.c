@@ -46,28 +46,36 @@ static void add_pair(struct gm_text *out, const struct gm_comparison *c, const s
     }
 }
 
+/* The law of the first level that has one; else why the first has none. Of several series the name is told, too. */
+static void add_law(struct gm_text *out, const struct gm_comparison *c, const struct gm_series *series)
+{
+    struct gm_text line = {0}, law = {0};
+    const struct gm_fit *fit = series->fits;
+    for (size_t i = 0; i < series->level_count && fit->law == GM_LAW_NONE; i++)
+        if (series->fits[i].law != GM_LAW_NONE)
+            fit = &series->fits[i];
+    gm_fit_formula(&law, series, fit);
+    if (c->series_count > 1)
+        gm_text_printf(&line, "%s: ", series->name);
+    gm_text_printf(&line, "%s: %s", fit->what,
+                   fit->law == GM_LAW_NONE ? fit->why_not
+                   : law.data == NULL      ? ""
+                                           : law.data);
+    out->failed = out->failed || law.failed || line.failed;
+    add_label(out, "Law");
+    gm_columns_wrap(out, line.data == NULL ? "" : line.data, LABEL);
+    gm_text_free(&line);
+    gm_text_free(&law);
+}
+
 void gm_words_diff_summary(struct gm_text *out, const struct gm_comparison *c, const char *directory)
 {
     add_label(out, "Base");
     gm_columns_wrap(out, c->labels[0], LABEL);
     for (size_t i = 0; i < c->pair_count; i++)
         add_pair(out, c, &c->pairs[i]);
-    for (size_t s = 0; s < c->series_count; s++) {
-        struct gm_text law = {0};
-        const struct gm_fit *fit = &c->series[s].fits[0];
-        gm_fit_formula(&law, &c->series[s], fit);
-        out->failed = out->failed || law.failed;
-        add_label(out, "Law");
-        struct gm_text line = {0};
-        gm_text_printf(&line, "%s: %s", fit->what,
-                       fit->law == GM_LAW_NONE ? fit->why_not
-                       : law.data == NULL      ? ""
-                                               : law.data);
-        out->failed = out->failed || line.failed;
-        gm_columns_wrap(out, line.data == NULL ? "" : line.data, LABEL);
-        gm_text_free(&line);
-        gm_text_free(&law);
-    }
+    for (size_t i = 0; i < c->series_count; i++)
+        add_law(out, c, &c->series[i]);
     if (c->limit.is_set) {
         add_label(out, "Growth");
         gm_text_add(out, c->growth_count > 0 ? "FAIL\n" : "PASS\n");

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SIZE = 11, DELTA = 12, KIND = 8, LABEL = 23, COLUMN = 13, CATEGORIES = 8, STEPS = 20 };
+enum { SIZE = 11, DELTA = 12, KIND = 8, LABEL = 23, COLUMN = 13, CATEGORIES = 24, STEPS = 20 };
 
 static void add_site(struct gm_text *out, const struct gm_diff_site *row)
 {
@@ -138,46 +138,17 @@ static void add_run_columns(struct gm_text *out, const struct gm_comparison *c, 
     gm_text_add_char(out, '\n');
 }
 
-static uint64_t category_bytes(const struct gm_slices *slices, const char *name)
-{
-    for (size_t i = 0; i < slices->n; i++)
-        if (strcmp(slices->v[i].name, name) == 0)
-            return slices->v[i].bytes;
-    return slices->v == NULL ? GM_REPORT_NONE : 0;
-}
-
-/* The largest category that is not among `taken`; NULL: there is no more. */
-static const char *next_category(const struct gm_comparison *c, bool at_peak, const char *const *taken, size_t n)
-{
-    const struct gm_slice *best = NULL;
-    for (size_t i = 0; i < c->run_count; i++) {
-        const struct gm_slices *slices = at_peak ? &c->runs[i]->categories_at_peak : &c->runs[i]->categories;
-        for (size_t k = 0; k < slices->n; k++) {
-            const struct gm_slice *slice = &slices->v[k];
-            bool is_taken = slice->bytes == 0;
-            for (size_t t = 0; t < n && !is_taken; t++)
-                is_taken = strcmp(taken[t], slice->name) == 0;
-            if (!is_taken && (best == NULL || slice->bytes > best->bytes ||
-                              (slice->bytes == best->bytes && strcmp(slice->name, best->name) < 0)))
-                best = slice;
-        }
-    }
-    return best == NULL ? NULL : best->name;
-}
-
 /* Runs as columns, four at a time. */
 void gm_diff_text_runs(struct gm_text *out, const struct gm_comparison *c)
 {
     enum { AT_ONCE = 4 };
     const char *taken[CATEGORIES];
     size_t categories = 0;
-    bool at_peak = true;
+    const bool at_peak = gm_diff_all_traced(c);
     if (c->run_count < 3)
         return;
-    for (size_t i = 0; i < c->run_count; i++)
-        at_peak = at_peak && c->runs[i]->has_trace;
     for (; categories < CATEGORIES; categories++)
-        if ((taken[categories] = next_category(c, at_peak, taken, categories)) == NULL)
+        if ((taken[categories] = gm_diff_next_category(c, at_peak, taken, categories)) == NULL)
             break;
     gm_text_section(out, "ALL RUNS");
     for (size_t from = 0; from < c->run_count; from += AT_ONCE) {
@@ -200,9 +171,8 @@ void gm_diff_text_runs(struct gm_text *out, const struct gm_comparison *c)
                 else
                     gm_text_printf(out, " %13s",
                                    gm_bytes_format(text, is_head ? gm_headline_bytes(run, (enum gm_headline)row)
-                                                                 : category_bytes(at_peak ? &run->categories_at_peak
-                                                                                          : &run->categories,
-                                                                                  taken[row - GM_HEAD_COUNT - 1])));
+                                                                 : gm_diff_category_bytes(
+                                                                       run, at_peak, taken[row - GM_HEAD_COUNT - 1])));
             }
             gm_text_add_char(out, '\n');
         }
@@ -221,26 +191,31 @@ void gm_diff_text_series(struct gm_text *out, const struct gm_comparison *c)
     for (size_t s = 0; s < c->series_count; s++) {
         const struct gm_series *series = &c->series[s];
         gm_text_paragraph(out, 0, "%s", series->name);
-        gm_text_printf(out, "  N =");
+        struct gm_text numbers = {0};
+        gm_text_add(&numbers, "N =");
         for (size_t i = 0; i < series->count; i++) {
             char n[GM_NUMBER_TEXT];
-            gm_text_printf(out, " %s", gm_real_format(n, series->n[i]));
+            gm_text_printf(&numbers, " %s", gm_real_format(n, series->n[i]));
         }
-        gm_text_add_char(out, '\n');
+        out->failed = out->failed || numbers.failed;
+        gm_text_paragraph(out, 2, "%s", numbers.data == NULL ? "" : numbers.data);
+        gm_text_free(&numbers);
         for (size_t i = 0; i < series->fit_count; i++) {
             const struct gm_fit *fit = &series->fits[i];
             char error[GM_NUMBER_TEXT];
             struct gm_text formula = {0};
             gm_fit_formula(&formula, series, fit);
             out->failed = out->failed || formula.failed;
-            if (fit->law == GM_LAW_NONE)
-                gm_text_paragraph(out, 2, "%s: no law: %s (the best misses by %s %% of the spread)", fit->what,
-                                  fit->why_not, gm_real_format(error, fit->error_percent));
+            if (fit->closest != GM_LAW_NONE)
+                gm_text_paragraph(out, 2, "%s: no law: %s (the closest, %s, misses by %s %% of the spread)", fit->what,
+                                  fit->why_not, gm_law_name(fit->closest), gm_real_format(error, fit->error_percent));
+            else if (fit->law == GM_LAW_NONE)
+                gm_text_paragraph(out, 2, "%s: no law: %s", fit->what, fit->why_not);
             else
-                gm_text_paragraph(out, 2, "%s: %s: %s (misses at most %s %% of the %s)", fit->what,
-                                  gm_law_name(fit->law), formula.data == NULL ? "" : formula.data,
-                                  gm_real_format(error, fit->error_percent),
-                                  fit->law == GM_LAW_CONSTANT ? "mean" : "spread");
+                gm_text_paragraph(
+                    out, 2, "%s: %s: %s (%smisses at most %s %% of the %s)", fit->what, gm_law_name(fit->law),
+                    formula.data == NULL ? "" : formula.data, fit->is_sum ? "the sum of its categories' laws; " : "",
+                    gm_real_format(error, fit->error_percent), fit->law == GM_LAW_CONSTANT ? "mean" : "spread");
             gm_text_free(&formula);
         }
     }

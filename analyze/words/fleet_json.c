@@ -141,6 +141,7 @@ static void add_columns(struct gm_json *json, const struct gm_fleet *fleet)
         add_number(json, "iteration", column->iteration);
         gm_json_number(json, "snapshots", column->items);
         gm_json_number(json, "unreadable", column->failed);
+        gm_json_number(json, "ranks", column->ranks);
         gm_json_number(json, "missing_ranks", column->missing);
         add_spread(json, fleet, "reserved", &column->reserved);
         add_spread(json, fleet, "allocated", &column->allocated);
@@ -193,6 +194,8 @@ static void add_odds(struct gm_json *json, const struct gm_fleet *fleet)
         add_number(json, "rank", item->rank);
         gm_json_bool(json, "by_held", odd->by_held);
         gm_json_bool(json, "by_reserved", odd->by_reserved);
+        gm_json_bool(json, "by_group", odd->by_group);
+        gm_json_string(json, "against", fleet->items[odd->against].path);
         gm_json_signed(json, "reserved_delta_bytes", odd->reserved_delta);
         gm_json_signed(json, "held_delta_bytes", odd->held_delta);
         add_changes(json, fleet, &odd->sites);

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { RANKS = 100, COLUMNS = 8, ROWS = 40, SITES = 5, ODDS = 10 };
+enum { RANKS = 100, COLUMNS = 8, ROWS = 40, SITES = 5, ODDS = 10, RANGES = 12 };
 
 static void add_prose(struct gm_text *out, struct gm_text *text)
 {
@@ -47,6 +47,42 @@ static void add_unread(struct gm_text *out, const struct gm_fleet *f)
     }
 }
 
+static void add_missing(struct gm_text *out, const struct gm_fleet *f)
+{
+    size_t incomplete = 0;
+    for (size_t c = 0; c < f->column_count; c++)
+        incomplete += f->columns[c].missing > 0;
+    if (f->missing_rank_count > 0) {
+        gm_text_printf(out, "\n**No snapshot at all of rank%s ", gm_plural(f->missing_rank_count));
+        gm_fleet_add_numbers(out, f->missing_ranks, f->missing_rank_count, RANGES);
+        gm_text_add(out, ".**\n");
+    }
+    if (incomplete > 0)
+        gm_text_printf(out, "\n%zu of %zu iterations lack snapshots of some of the %zu ranks.\n", incomplete,
+                       f->column_count, f->row_count);
+    if (f->duplicates > 0)
+        gm_text_printf(out,
+                       "\n%zu snapshot%s the rank and iteration of another one; the one that reserves most counts.\n",
+                       f->duplicates, f->duplicates == 1 ? " has" : "s have");
+}
+
+static void add_ooms(struct gm_text *out, const struct gm_fleet *f)
+{
+    if (f->oom_count < 2) /* one is told in the first paragraph */
+        return;
+    gm_md_fold(out, "Out of memory, the first one first");
+    for (size_t i = 0; i < f->oom_count && i < ODDS && gm_md_room(out, f->oom_count - i); i++) {
+        struct gm_text line = {0};
+        gm_fleet_add_oom(&line, f, &f->items[f->ooms[i]]);
+        gm_text_printf(out, "%zu. ", i + 1);
+        add_prose(out, &line);
+        gm_text_add_char(out, '\n');
+    }
+    if (f->oom_count > ODDS)
+        gm_text_printf(out, "\nand %zu more in fleet.json\n", f->oom_count - ODDS);
+    gm_md_unfold(out);
+}
+
 static void add_grid(struct gm_text *out, const struct gm_fleet *f)
 {
     const size_t first = f->column_count > COLUMNS ? f->column_count - COLUMNS : 0;
@@ -78,7 +114,8 @@ static void add_grid(struct gm_text *out, const struct gm_fleet *f)
         gm_text_add_char(out, '\n');
     }
     if (f->row_count > RANKS)
-        gm_text_printf(out, "\nand %zu more ranks in fleet.csv\n", f->row_count - RANKS);
+        gm_text_printf(out, "\nand %zu more rank%s in fleet.csv\n", f->row_count - RANKS,
+                       gm_plural(f->row_count - RANKS));
     gm_md_unfold(out);
 }
 
@@ -117,8 +154,7 @@ static void add_columns(struct gm_text *out, const struct gm_fleet *f)
         if (s->most_item == SIZE_MAX)
             continue;
         snprintf(text, sizeof text, "%" PRId64, column->iteration);
-        gm_text_printf(out, "| %s | %zu |", column->iteration == GM_FLEET_NONE ? "-" : text,
-                       column->items - column->failed);
+        gm_text_printf(out, "| %s | %zu |", column->iteration == GM_FLEET_NONE ? "-" : text, column->ranks);
         gm_md_size_cell(out, s->least);
         gm_md_size_cell(out, s->mean < 0x1p64 ? (uint64_t)s->mean : UINT64_MAX);
         gm_md_size_cell(out, s->most);
@@ -129,17 +165,24 @@ static void add_columns(struct gm_text *out, const struct gm_fleet *f)
     gm_text_add(out, "\nPeak reserved; without a trace what is reserved at the end.\n");
 }
 
+/* Of a rank; files may be called anything. */
+static const char *row_name(const struct gm_fleet *f, size_t item, const char *otherwise)
+{
+    return f->items[item].rank == GM_FLEET_NONE ? otherwise : f->rows[f->items[item].row].label;
+}
+
 static void add_odds(struct gm_text *out, const struct gm_fleet *f)
 {
     char text[GM_NUMBER_TEXT];
     for (size_t i = 0; i < f->odd_count && i < ODDS && gm_md_room(out, f->odd_count - i); i++) {
         const struct gm_fleet_odd *odd = &f->odds[i];
         char title[200];
-        snprintf(title, sizeof title, "Odd: %s, peak reserved %s against the median rank",
-                 f->items[odd->item].rank == GM_FLEET_NONE ? "a snapshot" : f->rows[f->items[odd->item].row].label,
-                 gm_fleet_delta_text(text, odd->reserved_delta));
+        snprintf(title, sizeof title, "Odd: %s, peak reserved %s against %s", row_name(f, odd->item, "a snapshot"),
+                 gm_fleet_delta_text(text, odd->reserved_delta), row_name(f, odd->against, "another"));
         gm_md_fold(out, title);
         gm_md_name(out, f->items[odd->item].path, GM_MD_PATH, true);
+        gm_text_add(out, " against ");
+        gm_md_name(out, f->items[odd->against].path, GM_MD_PATH, true);
         gm_text_printf(out, ": held by call sites %s", gm_fleet_delta_text(text, odd->held_delta));
         gm_text_printf(out, ", cache and rounding %s\n\n",
                        gm_fleet_delta_text(text, gm_fleet_minus(odd->reserved_delta, odd->held_delta)));
@@ -189,7 +232,7 @@ static void add_growth(struct gm_text *out, const struct gm_fleet *f)
         gm_fleet_add_line(out, &g->allocated_end);
         gm_text_add(out, g->allocated_end.is_growing ? " (growing) | " : " | ");
         if (g->iterations_left >= 0)
-            gm_text_printf(out, "%s iterations |\n", gm_fleet_ratio(text, g->iterations_left));
+            gm_text_printf(out, "%s iterations |\n", gm_fleet_iterations(text, g->iterations_left));
         else
             gm_text_add(out, "- |\n");
     }
@@ -203,18 +246,22 @@ void gm_words_fleet_markdown(struct gm_text *out, const struct gm_fleet *fleet, 
     struct gm_text verdict = {0};
     gm_text_add(out, "# GPU memory of a job: ");
     gm_md_name(out, fleet->run_name == NULL ? "" : fleet->run_name, GM_MD_PATH, false);
-    gm_text_printf(out, "\n\n%zu of %zu snapshots read, %zu rank%s, %zu iteration%s. ", fleet->read_count,
-                   fleet->item_count, fleet->row_count, gm_plural(fleet->row_count), fleet->column_count,
-                   gm_plural(fleet->column_count));
+    gm_text_printf(out, "\n\n%zu of %zu snapshots read, %zu rank%s", fleet->read_count, fleet->item_count,
+                   fleet->row_count, gm_plural(fleet->row_count));
+    if (gm_fleet_has_iterations(fleet))
+        gm_text_printf(out, ", %zu iteration%s", fleet->column_count, gm_plural(fleet->column_count));
+    gm_text_add(out, ". ");
     gm_fleet_add_verdict(&verdict, fleet);
     add_prose(out, &verdict);
     gm_text_add_char(out, '\n');
     add_unread(out, fleet);
+    add_missing(out, fleet);
     for (const char *const *chart = charts; chart != NULL && chart[0] != NULL; chart += 2)
         add_image(out, chart);
     if (fleet->read_count == 0)
         return;
     add_columns(out, fleet);
+    add_ooms(out, fleet);
     add_odds(out, fleet);
     add_groups(out, fleet);
     add_growth(out, fleet);

@@ -95,6 +95,13 @@ char *gm_fleet_delta_text(char out[GM_NUMBER_TEXT], int64_t delta)
     return out;
 }
 
+char *gm_fleet_iterations(char out[GM_NUMBER_TEXT], double value)
+{
+    const double most = fmin(fmax(value, 0), 1e15);
+    snprintf(out, GM_NUMBER_TEXT, most < 99.95 ? "%.1f" : "%.0f", most < 99.95 ? most : floor(most));
+    return out;
+}
+
 static int64_t to_bytes(double value)
 {
     return (int64_t)fmin(fmax(round(value), -9e18), 9e18);
@@ -146,7 +153,7 @@ static void add_imbalance(struct gm_text *out, const struct gm_fleet *fleet)
 {
     char text[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT];
     const struct gm_fleet_column *c = &fleet->columns[fleet->reference];
-    if (c->items - c->failed < 2 || c->reserved.most_item == SIZE_MAX)
+    if (c->ranks < 2 || c->reserved.most_item == SIZE_MAX)
         return;
     gm_text_printf(out, " The highest rank reserves %s times the mean",
                    gm_fleet_ratio(text, gm_fleet_imbalance(&c->reserved)));

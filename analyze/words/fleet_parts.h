@@ -26,6 +26,8 @@ char *gm_fleet_ratio(char out[GM_NUMBER_TEXT], double value);
 char *gm_fleet_slope(char out[GM_NUMBER_TEXT], double bytes);
 /* "+1.50 MiB +- 0.02 MiB" per iteration. */
 void gm_fleet_add_line(struct gm_text *out, const struct gm_fleet_line *line);
+/* Iterations that are left: one decimal below a hundred, else rounded down. Returns out. */
+char *gm_fleet_iterations(char out[GM_NUMBER_TEXT], double value);
 /* Signed sizes. Returns out. */
 char *gm_fleet_delta_text(char out[GM_NUMBER_TEXT], int64_t delta);
 /* What is most worth saying: sentences. */

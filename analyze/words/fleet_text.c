@@ -8,8 +8,20 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { SIZE = 12, RANKS = 64, COLUMNS = 5, ODDS = 20, GROWTHS = 20, SITES = 8, RANGES = 12, LISTED = 50 };
+enum {
+    SIZE = 12,
+    RANKS = 64,
+    COLUMNS = 5,
+    ODDS = 20,
+    GROWTHS = 20,
+    STEEPEST = 5,
+    CATEGORY = 24,
+    SITES = 8,
+    RANGES = 12,
+    LISTED = 50
+};
 
 /* A paragraph made of what was written into `text`, which is freed. */
 static void add_paragraph(struct gm_text *out, struct gm_text *text, size_t indent)
@@ -96,18 +108,43 @@ static void add_missing(struct gm_text *out, const struct gm_fleet *f)
 /* ---- tables --------------------------------------------------------------------------------------------------------
  */
 
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* " [its category]" if another one of the table is called alike. */
+static void add_category(struct gm_text *out, const struct gm_fleet *f, const struct gm_fleet_changes *changes,
+                         size_t row)
+{
+    const struct gm_fleet_site *site = &f->sites[changes->rows[row].site];
+    for (size_t i = 0; i < changes->count && i < SITES; i++) {
+        const struct gm_fleet_site *other = &f->sites[changes->rows[i].site];
+        if (i != row && is_same(site->label, other->label) && is_same(site->via, other->via)) {
+            gm_text_add(out, " [");
+            gm_columns_cut(out, site->category, CATEGORY, false);
+            gm_text_add_char(out, ']');
+            return;
+        }
+    }
+}
+
 static void add_changes(struct gm_text *out, const struct gm_fleet *f, const struct gm_fleet_changes *changes)
 {
     char delta[GM_NUMBER_TEXT];
     int64_t rest = changes->delta;
     for (size_t i = 0; i < changes->count && i < SITES; i++) {
-        struct gm_text site = {0};
+        struct gm_text site = {0}, category = {0};
         gm_fleet_add_site(&site, &f->sites[changes->rows[i].site]);
-        out->failed = out->failed || site.failed;
+        add_category(&category, f, changes, i);
+        const char *tail = category.data == NULL ? "" : category.data;
+        out->failed = out->failed || site.failed || category.failed;
         gm_text_printf(out, "  %*s  ", SIZE, gm_fleet_delta_text(delta, changes->rows[i].delta));
-        gm_site_add(out, site.data == NULL ? "" : site.data, GM_LINE - SIZE - 4);
+        gm_site_add(out, site.data == NULL ? "" : site.data, GM_LINE - SIZE - 4 - gm_columns(tail));
+        gm_text_add(out, tail);
         gm_text_add_char(out, '\n');
         gm_text_free(&site);
+        gm_text_free(&category);
         rest = gm_fleet_minus(rest, changes->rows[i].delta);
     }
     if (rest != 0 || changes->count > SITES)
@@ -177,7 +214,7 @@ static void add_column_name(struct gm_text *out, const struct gm_fleet_column *c
     gm_columns_cell(out, text, width, GM_CELL_RIGHT);
 }
 
-/* Ranks down, the last iterations across; of many ranks those that reserve most. */
+/* Ranks down, the last iterations across. */
 static void add_grid(struct gm_text *out, const struct gm_fleet *f)
 {
     const size_t first = f->column_count > COLUMNS ? f->column_count - COLUMNS : 0;
@@ -199,9 +236,10 @@ static void add_grid(struct gm_text *out, const struct gm_fleet *f)
         gm_text_add_char(out, '\n');
     }
     if (f->row_count > RANKS)
-        gm_text_printf(out, "and %zu more ranks: see fleet.csv\n", f->row_count - RANKS);
+        gm_text_printf(out, "and %zu more rank%s: see fleet.csv\n", f->row_count - RANKS,
+                       gm_plural(f->row_count - RANKS));
     if (first > 0)
-        gm_text_printf(out, "%zu earlier iterations: see fleet.csv\n", first);
+        gm_text_printf(out, "%zu earlier iteration%s: see fleet.csv\n", first, gm_plural(first));
     for (size_t i = 0; i < f->item_count; i++)
         if (f->items[i].status == GM_OK && !f->items[i].has_trace) {
             gm_text_add(out, "Snapshots without a trace count with what they reserve at the end.\n");
@@ -223,7 +261,7 @@ static void add_spreads(struct gm_text *out, const struct gm_fleet *f, const cha
             continue;
         snprintf(text, sizeof text, "%" PRId64, column->iteration);
         gm_columns_cell(out, column->iteration == GM_FLEET_NONE ? "-" : text, 10, GM_CELL_LEFT);
-        gm_text_printf(out, "%8zu", column->items - column->failed);
+        gm_text_printf(out, "%8zu", column->ranks);
         add_cell(out, s->least);
         add_cell(out, s->mean < 0x1p64 ? (uint64_t)s->mean : UINT64_MAX);
         add_cell(out, s->most);
@@ -232,7 +270,7 @@ static void add_spreads(struct gm_text *out, const struct gm_fleet *f, const cha
         gm_text_add_char(out, '\n');
     }
     if (first > 0)
-        gm_text_printf(out, "%zu earlier iterations: see fleet.json\n", first);
+        gm_text_printf(out, "%zu earlier iteration%s: see fleet.json\n", first, gm_plural(first));
 }
 
 static void add_odds(struct gm_text *out, const struct gm_fleet *f)
@@ -245,8 +283,10 @@ static void add_odds(struct gm_text *out, const struct gm_fleet *f)
     }
     const struct gm_fleet_item *typical = &f->items[f->typical];
     gm_text_paragraph(out, 0,
-                      "Compared with %s, whose held bytes are the median (%s; peak reserved %s). Odd is what differs "
-                      "from the median of the ranks by more than 5 %%, three robust standard deviations and 1 MiB.",
+                      "Odd is what differs by more than 5 %%, three robust standard deviations and 1 MiB from the "
+                      "median of its group of alike ranks (below) if that is a large one, else from the median of all: "
+                      "%s, which holds %s and reserves %s. What has half in common with a group of three times as "
+                      "many ranks, but is not alike, is odd, too, and compared with that.",
                       f->rows[typical->row].label, gm_bytes_format(text, f->median_held),
                       gm_bytes_format(other, gm_fleet_reserved(typical)));
     if (f->odd_total == 0)
@@ -256,8 +296,10 @@ static void add_odds(struct gm_text *out, const struct gm_fleet *f)
         struct gm_text line = {0};
         gm_text_add_char(out, '\n');
         gm_fleet_add_item(&line, f, &f->items[odd->item]);
-        gm_text_printf(&line, ": peak reserved %s (%s)", gm_bytes_format(text, gm_fleet_reserved(&f->items[odd->item])),
+        gm_text_printf(&line, ": peak reserved %s (%s against ",
+                       gm_bytes_format(text, gm_fleet_reserved(&f->items[odd->item])),
                        gm_fleet_delta_text(other, odd->reserved_delta));
+        gm_text_printf(&line, "%s)", f->rows[f->items[odd->against].row].label);
         gm_text_printf(&line, "; of that held by call sites %s", gm_fleet_delta_text(other, odd->held_delta));
         gm_text_printf(&line, ", cache and rounding %s",
                        gm_fleet_delta_text(other, gm_fleet_minus(odd->reserved_delta, odd->held_delta)));
@@ -284,16 +326,32 @@ static void add_groups(struct gm_text *out, const struct gm_fleet *f)
         struct gm_text line = {0};
         gm_text_add_char(out, '\n');
         gm_fleet_add_members(&line, f, group, RANGES);
-        gm_text_printf(&line, "%s: %zu, holding %s to %s, peak reserved up to %s",
-                       group->is_rest ? " (like nobody)" : "", group->count, gm_bytes_format(least, group->held_least),
-                       gm_bytes_format(most, group->held_most), gm_bytes_format(reserved, group->reserved_most));
-        gm_text_add(&line, f->group_count == 1     ? "."
-                           : g == f->largest_group ? "; the largest group."
-                                                   : "; its first rank against that of the largest group:");
+        gm_text_add(&line, group->is_rest ? " (like nobody)" : "");
+        if (group->count > 1)
+            gm_text_printf(&line, ": %zu, holding %s to %s, peak reserved up to %s", group->count,
+                           gm_bytes_format(least, group->held_least), gm_bytes_format(most, group->held_most),
+                           gm_bytes_format(reserved, group->reserved_most));
+        else
+            gm_text_printf(&line, ": holding %s, peak reserved %s", gm_bytes_format(most, group->held_most),
+                           gm_bytes_format(reserved, group->reserved_most));
+        gm_text_printf(&line, "%s%s",
+                       g == f->largest_group && f->group_count > 1  ? "; the largest group"
+                       : g != f->largest_group && group->count == 1 ? "; against the first rank of the largest group"
+                       : g != f->largest_group ? "; its first rank against that of the largest group"
+                                               : "",
+                       g == f->largest_group ? "." : ":");
         add_paragraph(out, &line, 0);
         if (g != f->largest_group)
             add_changes(out, f, &group->sites);
     }
+}
+
+/* Growing, or among the steepest and not the same in all iterations. */
+static bool is_telling(const struct gm_fleet_growth *g, size_t place)
+{
+    const bool is_flat = g->reserved.slope == 0 && !(g->reserved.error > 0) && g->allocated_end.slope == 0 &&
+                         !(g->allocated_end.error > 0);
+    return g->reserved.is_growing || g->allocated_end.is_growing || (place < STEEPEST && !is_flat);
 }
 
 static void add_growth(struct gm_text *out, const struct gm_fleet *f)
@@ -303,25 +361,35 @@ static void add_growth(struct gm_text *out, const struct gm_fleet *f)
         return;
     gm_text_section(out, "GROWTH OVER ITERATIONS");
     gm_text_paragraph(out, 0,
-                      "Bytes per iteration by least squares, +- the standard error; growing is a slope of more than "
-                      "two errors, from three iterations on.");
+                      "Bytes per iteration by least squares, +- the standard error; growing is a slope whose 95 %% "
+                      "confidence interval is above zero, from three iterations on.");
     if (f->capacity != GM_REPORT_NONE)
         gm_text_paragraph(out, 0, "Out of memory at %s a device%s%s.", gm_bytes_format(text, f->capacity),
                           f->capacity_name == NULL ? "" : ": ", f->capacity_name == NULL ? "" : f->capacity_name);
-    for (size_t i = 0; i < f->growth_count && i < GROWTHS; i++) {
+    size_t shown = 0, silent = 0;
+    for (size_t i = 0; i < f->growth_count; i++) {
         const struct gm_fleet_growth *g = &f->growths[i];
         struct gm_text line = {0};
+        if (!is_telling(g, i)) {
+            silent++;
+            continue;
+        }
+        if (++shown > GROWTHS)
+            continue;
         gm_text_printf(&line, "%s, %zu iterations: peak reserved ", f->rows[g->row].label, g->count);
         gm_fleet_add_line(&line, &g->reserved);
         gm_text_printf(&line, "%s; allocated at the end ", g->reserved.is_growing ? " (growing)" : "");
         gm_fleet_add_line(&line, &g->allocated_end);
         gm_text_add(&line, g->allocated_end.is_growing ? " (growing)" : "");
         if (g->iterations_left >= 0)
-            gm_text_printf(&line, "; full in %s iterations", gm_fleet_ratio(text, g->iterations_left));
+            gm_text_printf(&line, "; full in %s iterations", gm_fleet_iterations(text, g->iterations_left));
         add_paragraph(out, &line, 4);
     }
-    if (f->growth_count > GROWTHS)
-        gm_text_printf(out, "and %zu more\n", f->growth_count - GROWTHS);
+    if (shown > GROWTHS)
+        gm_text_printf(out, "and %zu more: see fleet.json\n", shown - GROWTHS);
+    if (silent > 0)
+        gm_text_printf(out, "%zu%s rank%s not known to grow: see fleet.json\n", silent, shown > 0 ? " other" : "",
+                       silent == 1 ? " is" : "s are");
     gm_text_section(out, "SURVIVORS: END OF THE LAST AGAINST END OF THE FIRST ITERATION, ALL RANKS");
     if (f->survivors.count == 0 && f->survivors.delta == 0)
         gm_text_add(out, "No difference.\n");

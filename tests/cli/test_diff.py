@@ -126,6 +126,29 @@ class Files(Diff):
         self.assertIn("No difference", self.file("pr_comment.md"))
         self.assertEqual(found["gate"]["verdict"], "PASS")
 
+    def test_markdown_of_many(self):
+        """Of three runs the categories of each; of two devices the peaks of each."""
+        paths = [write(self.at(f"ctx{n}.pickle"), made(n)) for n in (10, 20, 40)]
+        self.diff("--no-charts", *paths)
+        for name in "pr_comment.md", "README.md":
+            text = self.file(name)
+            self.assertIn("| | `ctx10` | `ctx20` | `ctx40` |", text)
+            categories = self.numbers(*paths)["runs"]
+            for category in {c["name"] for r in categories for c in r["categories_at_peak"]}:
+                self.assertIn(f"\n| {category} |", text)
+            self.assertIn("| peak reserved | linear |", text)
+        self.assertIn("Law      peak reserved: 30.00 MiB + 1.00 MiB x ctx", self.diff("--no-charts", *paths).stdout.decode())
+        paths = [write(self.at(f"d{i}.pickle"), small_snapshot(2, 30 + 2 * i)) for i in range(2)]
+        self.diff("--no-charts", *paths)
+        self.assertIn("| device 1, reserved | ", self.file("pr_comment.md"))
+
+    def test_two_series(self):
+        """Each is called by its name."""
+        paths = [write(self.at(f"bs{b}_ctx{n}.pickle"), made(b * n)) for b in (1, 2) for n in (10, 20, 40)]
+        text = self.diff("--no-charts", *paths).stdout.decode()
+        self.assertIn("Law      bs1_ctxN.pickle: peak reserved: 30.00 MiB + 1.00 MiB x ctx", text)
+        self.assertIn("Law      bs2_ctxN.pickle: peak reserved: 30.00 MiB + 2.00 MiB x ctx", text)
+
     def test_json_file(self):
         self.pair()
         done = self.diff("--json", "d.json", "base.pickle", "new.pickle")
@@ -242,6 +265,17 @@ class Unreadable(Diff):
         self.assertIn("missing.pickle", self.file("pr_comment.md"))
         self.diff("--no-charts", "--fail-growth", "0", "base.pickle", "new.pickle", "missing.pickle", code=3)
 
+    def test_new_but_not_more(self):
+        """What cannot be read does not stop the rest."""
+        self.pair()
+        done = self.diff("--no-charts", "--json", "-", "base.pickle", "missing.pickle", "new.pickle", code=3)
+        found = json.loads(done.stdout)
+        self.assertEqual([r["path"] for r in found["runs"]], ["base.pickle", "new.pickle", "missing.pickle"])
+        self.assertEqual(found["totals_delta"]["allocated_bytes"], 12 * MIB)
+        self.assertEqual(len(self.runs()), 1)
+        self.refused(3, "missing.pickle", "base.pickle", "new.pickle", words=["missing.pickle"])
+        self.assertEqual(len(self.runs()), 1)
+
     def test_stdin(self):
         self.pair()
         with open(self.at("new.pickle"), "rb") as file:
@@ -324,13 +358,15 @@ class Hostile(Diff):
 
     def test_many_files_of_one_name(self):
         paths = []
-        for i in range(12):
+        for i in range(40):
             os.makedirs(self.at(f"iteration_{i}"))
             paths.append(write(self.at(f"iteration_{i}", "rank0_memory_snapshot.pickle"), made(20 + 3 * i)))
         found = self.numbers(*paths)
-        self.assertEqual(len({r["name"] for r in found["runs"]}), 12)
+        for line in self.file("diff_report.txt").splitlines():
+            self.assertLessEqual(len(line), 80)
+        self.assertEqual(len({r["name"] for r in found["runs"]}), 40)
         series, = found["scaling"]
-        self.assertEqual(series["n"], list(range(12)))
+        self.assertEqual(series["n"], list(range(40)))
         fit = {f["what"]: f for f in series["fits"]}["peak requested"]
         self.assertEqual(fit["law"], "linear")  # 50 MiB and 3 MiB for each
         self.assertAlmostEqual(fit["c0"], 50 * MIB, delta=1)

@@ -53,6 +53,8 @@ def normal_name(name, filename):
                               (" [clone ", ".llvm.", ".isra.", ".constprop.", ".part.", ".lto_priv.", ".cold"))
                 if at > 0]
         name = name[:min(ends)] if ends else name
+    else:
+        name = re.sub(r"^(torch_dynamo_resume_in_.*)_at_[0-9]+$", r"\1", name)
     out, depth, i = "", 0, 0
     while i < len(name):
         address = re.match(r"0[xX][0-9a-fA-F]+", name[i:])
@@ -74,8 +76,10 @@ def normal_name(name, filename):
 def normal_file(filename):
     if "torchinductor_" in filename:
         return "<compiled>"
-    if "ipykernel_" in filename or filename.startswith("<ipython-input"):
+    if "ipykernel_" in filename or "ipython-input-" in filename:
         return "<notebook>"
+    if filename.startswith("<eval_with_key>"):
+        return "<eval_with_key>"
     return re.split(r"[/\\]", filename)[-1]
 
 

@@ -3,9 +3,9 @@
  * The parts of a comparison, with numbers worked out by hand.
  */
 #include "analyze/compare/compare.h"
-#include "analyze/compare/normalise.h"
-#include "analyze/compare/series.h"
 #include "analyze/words/diff.h"
+#include "render/diff_parts.h"
+#include "tests/render/page_checks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,137 +18,6 @@
 static void near_to(double value, double expected, double distance)
 {
     assert_true(value >= expected - distance && value <= expected + distance);
-}
-
-/* ---- names and files ------------------------------------------------------------------------------------------------
- */
-
-static void check_name(const char *name, bool is_python, const char *expected)
-{
-    struct gm_text t = {0};
-    gm_normalise_name(&t, name, is_python);
-    gm_text_add_char(&t, '\0');
-    assert_string_equal(t.data, expected);
-    gm_text_free(&t);
-}
-
-static void test_names(void **state)
-{
-    (void)state;
-    check_name("std::vector<int, std::allocator<int> >::push_back(int const&)", false,
-               "std::vector::push_back(int const&)");
-    check_name("at::native::(anonymous namespace)::foo", false, "at::native::(anonymous namespace)::foo");
-    check_name("bool operator<(a const&, b const&)", false, "bool operator<(a const&, b const&)");
-    check_name("operator<< <char>(x<int>&)", false, "operator<< (x&)");
-    check_name("f<decltype(a->b)>::g", false, "f::g");
-    check_name("p->q", false, "p->q");
-    check_name("unclosed<int", false, "unclosed");
-    check_name("lambda at 0x7f3aB2 of 0xz", false, "lambda at 0x of 0xz");
-    check_name("sumproduct_pair(int) [clone .isra.12]", false, "sumproduct_pair(int)");
-    check_name("method_vectorcall.llvm.12275804309777372242", false, "method_vectorcall");
-    check_name("<module>", true, "<module>");
-    check_name("f.<locals>.g", true, "f.<locals>.g");
-    check_name("<bound method X of 0xdeadbeef>", true, "<bound method X of 0x>");
-    check_name("", false, "");
-}
-
-static void check_file(const char *file, const char *expected)
-{
-    struct gm_text t = {0};
-    gm_normalise_file(&t, file);
-    gm_text_add_char(&t, '\0');
-    assert_string_equal(t.data, expected);
-    gm_text_free(&t);
-}
-
-static void test_files(void **state)
-{
-    (void)state;
-    check_file("/home/a/checkout/model/attention.py", "attention.py");
-    check_file("C:\\work\\model\\attention.py", "attention.py");
-    check_file("attention.py", "attention.py");
-    check_file("/tmp/torchinductor_me/ab/cabc123.py", "<compiled>");
-    check_file("/tmp/ipykernel_4242/123456.py", "<notebook>");
-    check_file("<ipython-input-3-abcdef>", "<notebook>");
-    check_file("??", "??");
-    check_file("", "");
-}
-
-/* ---- the limit ------------------------------------------------------------------------------------------------------
- */
-
-static void test_limits(void **state)
-{
-    (void)state;
-    struct gm_growth_limit limit;
-    assert_true(gm_growth_limit_parse(&limit, "2%"));
-    assert_true(limit.is_percent);
-    assert_int_equal(limit.millionths, 2000000);
-    assert_true(gm_growth_limit_parse(&limit, "0.5 %"));
-    assert_int_equal(limit.millionths, 500000);
-    assert_true(gm_growth_limit_parse(&limit, "150%"));
-    assert_int_equal(limit.millionths, 150000000);
-    assert_true(gm_growth_limit_parse(&limit, "0.0000001%"));
-    assert_int_equal(limit.millionths, 1); /* more than nothing */
-    assert_true(gm_growth_limit_parse(&limit, "500MiB"));
-    assert_false(limit.is_percent);
-    assert_int_equal(limit.bytes, 500 << 20);
-    assert_true(gm_growth_limit_parse(&limit, "0"));
-    static const char *const wrong[] = {"", "%", "-1%", "2%%", "x", "1.2.3%", "9999999999999%", "-5MiB", "2 percent"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_false(gm_growth_limit_parse(&limit, wrong[i]));
-}
-
-/* ---- laws -----------------------------------------------------------------------------------------------------------
- */
-
-static struct gm_fit fit_of(const double *n, const uint64_t *bytes, size_t count)
-{
-    struct gm_fit fit = {.what = "x", .bytes = bytes};
-    gm_fit_law(&fit, n, count);
-    return fit;
-}
-
-static void test_laws(void **state)
-{
-    (void)state;
-    const double n[] = {128, 256, 512, 1024};
-    const uint64_t linear[] = {1000 + 7 * 128, 1000 + 7 * 256, 1000 + 7 * 512, 1000 + 7 * 1024};
-    struct gm_fit fit = fit_of(n, linear, 3);
-    assert_int_equal(fit.law, GM_LAW_LINEAR);
-    near_to(fit.c0, 1000, 1e-3);
-    near_to(fit.c1, 7, 1e-6);
-    near_to(fit.error_percent, 0, 1e-6);
-    const uint64_t square[] = {50 + 3 * 128 * 128, 50 + 3 * 256 * 256, 50 + 3 * 512 * 512, 50 + 3 * 1024 * 1024};
-    fit = fit_of(n, square, 3);
-    assert_int_equal(fit.law, GM_LAW_QUADRATIC);
-    near_to(fit.c2, 3, 1e-6);
-    const uint64_t both[] = {100 * 128 + 128 * 128, 100 * 256 + 256 * 256, 100 * 512 + 512 * 512,
-                             100 * 1024 + 1024 * 1024};
-    assert_int_equal(fit_of(n, both, 3).law, GM_LAW_NONE); /* three points fit any parabola */
-    fit = fit_of(n, both, 4);
-    assert_int_equal(fit.law, GM_LAW_FULL);
-    near_to(fit.c1, 100, 1e-3);
-    near_to(fit.c2, 1, 1e-6);
-    const uint64_t flat[] = {10000, 10010, 10020};
-    fit = fit_of(n, flat, 3);
-    assert_int_equal(fit.law, GM_LAW_CONSTANT);
-    near_to(fit.c0, 10010, 1e-6);
-}
-
-static void test_no_laws(void **state)
-{
-    (void)state;
-    const double n[] = {128, 256, 512}, equal[] = {128, 128, 256}, zeros[] = {0, 0, 0};
-    const uint64_t wild[] = {1000000, 9000000, 2000000}, line[] = {1000, 2000, 4000}, none[] = {0, 0, 0};
-    assert_int_equal(fit_of(n, line, 2).law, GM_LAW_NONE); /* two points are no law */
-    assert_non_null(fit_of(n, line, 2).why_not);
-    assert_int_equal(fit_of(n, wild, 3).law, GM_LAW_NONE);
-    assert_int_equal(fit_of(equal, line, 3).law, GM_LAW_NONE);
-    assert_int_equal(fit_of(zeros, wild, 3).law, GM_LAW_NONE);
-    assert_int_equal(fit_of(n, none, 3).law, GM_LAW_CONSTANT);
-    const uint64_t huge[] = {UINT64_MAX - 1, 5, UINT64_MAX - 7};
-    assert_int_equal(fit_of(n, huge, 3).law, GM_LAW_NONE);
 }
 
 /* ---- two runs by hand ----------------------------------------------------------------------------------------------
@@ -377,6 +246,65 @@ static void test_series(void **state)
     gm_comparison_free(&c);
 }
 
+/* A constant, a line and both terms: three runs tell each of them, and so their sum, which they would not tell alone.
+ */
+static void test_sum_of_laws(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"ctx128.pickle", "ctx256.pickle", "ctx512.pickle"};
+    struct hand h;
+    struct gm_summary runs[3];
+    struct gm_slice slices[3][3];
+    const struct gm_summary *pointers[3];
+    struct gm_comparison c;
+    const struct gm_compare_options options = {.top = 10};
+    make_hand(&h);
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t n = UINT64_C(128) << i;
+        slices[i][0] = (struct gm_slice){"a", 0, 5000000, 1};
+        slices[i][1] = (struct gm_slice){"b", 0, 70000 * n, 1};
+        slices[i][2] = (struct gm_slice){"c", 0, 10000 * n + 400 * n * n, 1};
+        runs[i] = h.base;
+        runs[i].path = runs[i].name = paths[i];
+        runs[i].categories_at_peak = (struct gm_slices){slices[i], 3};
+        runs[i].peaks[GM_LEVEL_REQUESTED] = 5000000 + 80000 * n + 400 * n * n;
+        runs[i].peaks[GM_LEVEL_ALLOCATED] = runs[i].peaks[GM_LEVEL_REQUESTED] + 512;
+        runs[i].peaks[GM_LEVEL_RESERVED] = runs[i].peaks[GM_LEVEL_REQUESTED] + (i == 1 ? 60000000 : 0);
+        pointers[i] = &runs[i];
+    }
+    assert_int_equal(gm_compare(&c, pointers, 3, &options, NULL), GM_OK);
+    assert_int_equal(c.series_count, 1);
+    assert_int_equal(c.series[0].level_count, 3);
+    assert_int_equal(c.series[0].fit_count, 6);
+    const struct gm_fit *fits = c.series[0].fits;
+    assert_int_equal(fits[0].law, GM_LAW_NONE); /* reserved is something else */
+    assert_int_not_equal(fits[0].closest, GM_LAW_NONE);
+    for (size_t i = 1; i < 3; i++) {
+        assert_int_equal(fits[i].law, GM_LAW_FULL);
+        assert_true(fits[i].is_sum && fits[i].why_not == NULL && fits[i].closest == GM_LAW_NONE);
+        near_to(fits[i].c0, 5000000, 1e-2);
+        near_to(fits[i].c1, 80000, 1e-3);
+        near_to(fits[i].c2, 400, 1e-5);
+    }
+    near_to(fits[2].error_percent, 0, 1e-6);
+    assert_true(fits[1].error_percent > 1e-5); /* by the 512 bytes */
+    struct gm_display d = {0};
+    gm_layout_diff_scaling(&d, &c);
+    assert_false(d.failed);
+    assert_int_equal(count_parts(&d, "sum of laws: 4.77 MiB + 78.13 KiB x ctx + 400 B x ctx"), 2);
+    assert_non_null(find_part(&d, "no law: neither a line nor a square fits"));
+    assert_non_null(find_text(&d, "Its categories at the peak"));
+    assert_non_null(find_text(&d, "constant: 4.77 MiB (misses at most 0%)"));
+    assert_non_null(nth_area(&d, 4)); /* the lines of two levels and three categories */
+    assert_null(nth_area(&d, 5));
+    gm_display_free(&d);
+    gm_layout_diff_overview(&d, &c);
+    assert_false(d.failed);
+    assert_int_equal(count_parts(&d, "+123.0 MiB (+592.0%)"), 4); /* three levels, and the bar of categories */
+    gm_display_free(&d);
+    gm_comparison_free(&c);
+}
+
 /* ---- the axis -------------------------------------------------------------------------------------------------------
  */
 
@@ -413,6 +341,8 @@ static void test_alignment(void **state)
     const struct gm_diff_timeline *t = &c.timeline;
     assert_int_equal(t->axis, GM_AXIS_STEPS);
     assert_int_equal(t->tick_count, 3);
+    assert_string_equal(t->ticks[0].label, "1st step"); /* step 7 of one lies over step 0 of the other */
+    assert_string_equal(t->ticks[2].label, "3rd step");
     near_to(t->before, 0.5, 1e-9); /* both have half a step's events before the first */
     near_to(t->after, 0, 1e-9);
     near_to(t->end, 3.5, 1e-9);
@@ -458,11 +388,11 @@ static void test_phases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_files),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_laws),     cmocka_unit_test(test_no_laws), cmocka_unit_test(test_sites),
-        cmocka_unit_test(test_residual), cmocka_unit_test(test_growth),  cmocka_unit_test(test_growth_of_totals),
-        cmocka_unit_test(test_devices),  cmocka_unit_test(test_series),  cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_sites),       cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_growth),      cmocka_unit_test(test_growth_of_totals),
+        cmocka_unit_test(test_devices),     cmocka_unit_test(test_series),
+        cmocka_unit_test(test_alignment),   cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_sum_of_laws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

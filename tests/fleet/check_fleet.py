@@ -75,14 +75,70 @@ def check_odd_ranks(fleet):
     assert fleet["compared"]["iteration"] == ITERATIONS
     assert fleet["compared"]["median_held_bytes"] == median * MIB
     assert {o["rank"] for o in fleet["odd_ranks"]} == want and fleet["odd_rank_count"] == len(want)
+    rank_of = {s["path"]: s["rank"] for s in fleet["snapshots"]}
     for odd in fleet["odd_ranks"]:
+        against = rank_of[odd["against"]]
+        assert odd["by_group"] and against == {2: 0, 6: 4}[odd["rank"]], odd
         total = sum(s["delta_bytes"] for s in odd["call_sites"]) + odd["other_delta_bytes"]
-        assert total == odd["delta_bytes"] == odd["held_delta_bytes"] == (held[odd["rank"]] - median) * MIB
+        assert total == odd["delta_bytes"] == odd["held_delta_bytes"] == (held[odd["rank"]] - held[against]) * MIB
+        assert len(odd["call_sites"]) == 1  # against a rank of its own stage, nothing else differs
     first = fleet["odd_ranks"][0]
     assert first["rank"] == 6 and first["call_sites"][0]["site"].startswith("dispatch  ")
     assert first["call_sites"][0]["delta_bytes"] == 900 * MIB
     # alike: rank 2 holds 256 MiB of 1656 more, rank 6 900 of 2310; embedding and head differ by 610 of 1410
     assert [g["ranks"] for g in fleet["groups"]] == [[0, 1, 3], [2], [4, 5, 7], [6]], fleet["groups"]
+
+
+def check_stages(folder, big, is_far):
+    """Stages of very different size hide the odd rank of one from the median of all; its stage does not. In a stage
+    cache counts against its own median. A stage as such is not odd."""
+    for rank in range(18):
+        held = [{"weights": 1000}, {"weights": 1000, "layers": 1500}, {"weights": 1000, "layers": 3000}][rank // 6]
+        if rank == 13:
+            held["dispatch"] = big
+        value = snapshot(held)
+        if rank == 3:  # the same blocks, but a segment that is cached
+            value["segments"].append({**value["segments"][0], "address": 1 << 50, "total_size": 300 * MIB,
+                                      "allocated_size": 0, "active_size": 0, "requested_size": 0, "blocks": [
+                                          {"address": 1 << 50, "size": 300 * MIB, "requested_size": 0,
+                                           "state": "inactive", "frames": []}]})
+        write(f"{folder}/stages/rank{rank}.pickle", value)
+    done = run(PROGRAM, "--no-charts", f"{folder}/stages")
+    assert [(o["rank"], o["by_held"], o["by_reserved"], o["by_group"]) for o in done.fleet["odd_ranks"]] == [
+        (13, is_far, is_far, True), (3, False, True, False)], done.fleet["odd_ranks"]
+    stray, cached = done.fleet["odd_ranks"]
+    assert os.path.basename(stray["against"]) == "rank12.pickle" and stray["reserved_delta_bytes"] == (big + 20) * MIB
+    assert [(s["site"].split()[0], s["delta_bytes"]) for s in stray["call_sites"]] == [("dispatch", big * MIB)]
+    assert os.path.basename(cached["against"]) == "rank0.pickle" and cached["reserved_delta_bytes"] == 300 * MIB
+    assert cached["call_sites"] == [] and cached["held_delta_bytes"] == 0
+    for name in ("fleet_report.txt", "README.md"):
+        assert "iB against rank 12" in done.files[name].decode(), name
+
+
+def check_doubles(folder):
+    """Several snapshots of one rank and iteration are one rank: they do not make an iteration the fullest."""
+    for rank in range(4):
+        write(f"{folder}/doubles/iter1/rank{rank}.pickle", snapshot({"weights": 100}))
+    for copy in range(6):
+        write(f"{folder}/doubles/iter2/part{copy}/rank0.pickle", snapshot({"weights": 100 + copy}))
+    done = run(PROGRAM, "--no-charts", f"{folder}/doubles")
+    fleet = done.fleet
+    assert fleet["compared"]["iteration"] == 1 and fleet["duplicates"] == 5
+    assert [(c["snapshots"], c["ranks"], c["missing_ranks"]) for c in fleet["iterations"]] == [(4, 4, 0), (6, 1, 3)]
+    assert fleet["iterations"][1]["reserved"]["mean_bytes"] == numbers({"weights": 105})[0]
+
+
+def check_two_devices(folder):
+    """The fullest device is full first, however empty the other one is."""
+    for iteration in range(1, 5):
+        value, other = snapshot({"log": 100 * iteration}), snapshot({"context": 1})
+        for segment in other["segments"]:
+            segment["device"] = 1
+        value["segments"] += other["segments"]
+        value["device_traces"] += other["device_traces"]
+        write(f"{folder}/two/iter{iteration}/rank0.pickle", value)
+    growth = run(PROGRAM, "--no-charts", "--memory", "1GiB", f"{folder}/two").fleet["growth"][0]
+    assert growth["reserved"]["growing"] and growth["iterations_left"] == (1024 - 420) / 100, growth
 
 
 def check_growth(fleet):
@@ -113,6 +169,10 @@ def check_noisy_slope(folder):
     error = math.sqrt(rest / (len(x) - 2) / sum((a - statistics.mean(x)) ** 2 for a in x))
     assert math.isclose(growth["reserved"]["slope_bytes"], slope, rel_tol=1e-9)
     assert math.isclose(growth["reserved"]["error_bytes"], error, rel_tol=1e-9)
+    assert growth["reserved"]["growing"] and slope > 2.776 * error  # Student's t, 4 degrees of freedom
+    for i, mib in enumerate((100, 103, 110)):  # 2.9 errors, but of one degree of freedom: it takes 12.7
+        write(f"{folder}/few/step_{i}/rank0.pickle", snapshot({"a": mib}))
+    assert not run(PROGRAM, "--no-charts", f"{folder}/few").fleet["growth"][0]["reserved"]["growing"]
 
 
 def check_oom(folder):
@@ -120,7 +180,10 @@ def check_oom(folder):
         write(f"{folder}/oom/rank{rank}.pickle",
               snapshot({"weights": 500}, temporary=50, oom=(700 * MIB, 30 * MIB) if when else None,
                        time_us=when or 1_000_000))
-    fleet = run(PROGRAM, "--no-charts", f"{folder}/oom").fleet
+    done = run(PROGRAM, "--no-charts", f"{folder}/oom")
+    fleet = done.fleet
+    readme = done.files["README.md"].decode()
+    assert ", 3 ranks. " in readme and "\n1. rank 1 ran out" in readme and "\n2. rank 0 ran out" in readme, readme
     assert [os.path.basename(p) for p in fleet["out_of_memory"]] == ["rank1.pickle", "rank0.pickle"]
     first = next(s for s in fleet["snapshots"] if s["rank"] == 1)
     assert first["ooms"] == 1
@@ -148,6 +211,7 @@ def check_damaged(folder):
     open(f"{job}/rank3.pickle", "wb").write(b"cos\nsystem\n(S'true'\ntR.")
     os.remove(f"{job}/rank4.pickle")
     open(f"{job}/notes.txt", "w").write("{ nothing }")
+    open(f"{job}/config.json", "w").write('{"seed": 1}')  # reported, but no rank of the job
     open(f"{job}/looks", "wb").write(whole[:100])  # begins like one, no suffix: skipped
     shutil.copy(f"{job}/rank5.pickle", f"{job}/rank6")  # begins like one, no suffix: a snapshot
     os.symlink("nowhere", f"{job}/rank7.pickle")
@@ -158,7 +222,12 @@ def check_damaged(folder):
     errors = {s["rank"]: s["error"] for s in done.fleet["snapshots"] if f"{job}/rank" in s["path"]}
     assert set(errors) == {0, 1, 2, 3, 5, 6, 7}, errors
     assert [r for r, e in sorted(errors.items()) if e] == [1, 2, 3, 7], errors
+    assert [os.path.basename(s["path"]) for s in done.fleet["snapshots"] if s["rank"] is None] == ["config.json"]
+    assert "config.json: " in done.err and "config.json" in done.files["README.md"].decode()
+    assert ", 7 ranks\n" in done.files["fleet_report.txt"].decode()
+    assert done.files["fleet_report.txt"].count(b"config.json") == 1  # no row of the table
     assert done.fleet["missing_ranks"] == [4], done.fleet["missing_ranks"]
+    assert "No snapshot at all of rank 4." in done.files["README.md"].decode()
     for rank in (1, 2, 3, 7):
         assert f"rank{rank}.pickle: " in done.err
     assert "looks" not in done.err and "notes" not in done.err
@@ -240,11 +309,50 @@ def check_pattern(folder):
     assert all(s["rank"] is None for s in run(PROGRAM, "--no-charts", f"{folder}/odd").fleet["snapshots"])
 
 
+def check_json_place(folder):
+    """--json never overwrites what is read."""
+    victim = f"{folder}/oom/rank0.pickle"
+    before = open(victim, "rb").read()
+    done = run(PROGRAM, "--no-charts", "--json", victim, f"{folder}/oom", code=2)
+    assert "overwrite" in done.err and open(victim, "rb").read() == before
+
+
 def check_each(folder):
     done = run(PROGRAM, "--each", "--no-charts", f"{folder}/oom")
     assert done.code == 0
     assert sum("_rank" in name for name in done.runs) == 3 and "latest" in done.runs, done.runs
     assert "fleet.json" in done.files  # latest is the page
+
+
+def check_resume_of_copies(folder):
+    """Files of the same bytes and time: what this run does is not what an earlier one had finished, and with --each
+    every path has a run directory of its own."""
+    job, results = f"{folder}/copies", f"{folder}/copies_results"
+    write(f"{job}/rank0.pickle", snapshot({"weights": 10}))
+    for rank in range(1, 5):
+        os.link(f"{job}/rank0.pickle", f"{job}/rank{rank}.pickle")
+    for more in ([], ["--each"]):
+        done = run(PROGRAM, "--no-charts", "--resume", *more, job, results=results)
+        assert "finished before" not in done.err, done.err
+    made = [s["run_directory"] for s in done.fleet["snapshots"]]
+    assert len(set(made)) == 5 and all(os.path.isdir(path) for path in made), made
+    assert [path.rsplit("_", 1)[1] for path in made] == [f"rank{rank}" for rank in range(5)]
+
+
+def check_resume_of_failure(folder):
+    """A run directory that --each could not write (files of 4 KB at most) is not kept as finished."""
+    job, results = f"{folder}/copies", f"{folder}/full_results"
+    limited = f"trap '' XFSZ; ulimit -f 8; exec '{PROGRAM}' --no-charts -j 1 -o '{results}' '{job}'"
+    for each in ("", " --each"):  # neither writes its page; only the former has results of snapshots to keep
+        done = subprocess.run(["sh", "-c", limited + each], capture_output=True, check=False)
+        assert done.returncode == 5, (done.returncode, done.stderr)
+        assert len(os.listdir(f"{results}/.gmfleet")) == 1 and os.listdir(results) == [".gmfleet"], os.listdir(results)
+    lines = done.stderr.decode().splitlines()
+    assert len([n for n in lines if "rank0.pickle: --each: cannot write " in n]) == 1, lines
+    assert "rank0.pickle: cannot" not in done.stderr.decode() and "\ufffd" not in done.stderr.decode()
+    done = run(PROGRAM, "--resume", "--each", "--no-charts", job, results=results)
+    assert "finished before" not in done.err, done.err
+    assert all(os.path.isdir(s["run_directory"]) for s in done.fleet["snapshots"])
 
 
 def check_resume(folder):
@@ -282,6 +390,10 @@ def main():
         check_odd_ranks(fleet)
         check_growth(fleet)
         check_noisy_slope(folder)
+        check_stages(folder, 400, False)
+        check_stages(folder, 9000, True)  # most of what it holds
+        check_doubles(folder)
+        check_two_devices(folder)
         check_oom(folder)
         check_order_and_threads(job)
         check_damaged(folder)
@@ -290,7 +402,10 @@ def main():
         check_absurd_sizes(folder)
         check_many(folder)
         check_pattern(folder)
+        check_json_place(folder)
         check_each(folder)
+        check_resume_of_copies(folder)
+        check_resume_of_failure(folder)
         check_resume(folder)
     print("gmfleet: all as computed by hand")
     return 0

@@ -32,6 +32,20 @@ def check_without_module(folder):
     assert run(lonely, f"{folder}/job").code == 0
 
 
+def check_one_unable(folder, job, want):
+    """What one machine alone lacks: that process is named, the others do the work; nobody waits for it."""
+    with open(f"{folder}/some", "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n[ \"$OMPI_COMM_WORLD_RANK\" = 1 ] && set -- \"$@\" --categories /nowhere/rules\n"
+                   f"exec '{PROGRAM}' \"$@\"\n")
+    os.chmod(f"{folder}/some", 0o755)
+    done = run(f"{folder}/some", "-n", "x", job, launcher=[*MPIRUN, "-n", "3"], env=ENV, timeout=60)
+    assert done.err.count("process 1 does not take part") == 1 and "/nowhere/rules" in done.err, done.err
+    assert done.bytes_without_time() == want
+    done = run(PROGRAM, "--categories", "/nowhere/rules", job, launcher=[*MPIRUN, "-n", "3"], env=ENV, code=3,
+               timeout=60)
+    assert done.err.count("/nowhere/rules") == 1, done.err
+
+
 def helpers_of(parent):
     """The processes called gmfleet below `parent` that are not process 0."""
     found = []
@@ -87,7 +101,9 @@ def main():
             assert done.err.count("rank7.pickle: ") == 1
         os.remove(f"{job}/step_0/rank7.pickle")
         check_without_module(folder)
-        check_kill(folder, job, run(PROGRAM, "-n", "x", job).bytes_without_time())
+        want = run(PROGRAM, "-n", "x", job).bytes_without_time()
+        check_one_unable(folder, job, want)
+        check_kill(folder, job, want)
         launched = run(PROGRAM, "--no-such-option", launcher=[*MPIRUN, "-n", "2"], env=ENV, code=2)
         assert launched.err.count("--no-such-option") == 1, launched.err
     print("gmfleet by several processes: the same bytes")

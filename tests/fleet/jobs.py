@@ -77,11 +77,11 @@ class Done:
         return out
 
 
-def run(program, *arguments, code=0, cwd=None, results=None, launcher=(), env=None):
+def run(program, *arguments, code=0, cwd=None, results=None, launcher=(), env=None, timeout=None):
     with tempfile.TemporaryDirectory() as folder:
         where = results or os.path.join(folder, "results")
         command = [*launcher, program, "-o", where, *map(str, arguments)]
-        process = subprocess.run(command, capture_output=True, check=False, cwd=cwd,
+        process = subprocess.run(command, capture_output=True, check=False, cwd=cwd, timeout=timeout,
                                  env={**os.environ, **env} if env else None)
         done = Done(process, where)
     if code is not None and done.code != code:

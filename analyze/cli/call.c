@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/call.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void gm_call_raise(struct gm_call *call, enum gm_status status)
+{
+    const int code = gm_status_exit_code(status);
+    if (code > call->exit_code)
+        call->exit_code = code;
+}
+
+void gm_call_fail(struct gm_call *call, const char *subject, const struct gm_error *err)
+{
+    struct gm_text message = {0};
+    gm_message_add_error(&message, &call->terminal, subject, err);
+    if (!call->is_mute || err->status == GM_E_INTERNAL)
+        gm_message_flush(&message);
+    gm_text_free(&message);
+    gm_call_raise(call, err->status);
+}
+
+static void tell(struct gm_call *call, enum gm_message kind, const char *subject, const char *before, const char *text)
+{
+    struct gm_text message = {0};
+    gm_message_add(&message, &call->terminal, kind, subject, "%s%s", before, text);
+    gm_message_flush(&message);
+}
+
+void gm_call_fail_with(struct gm_call *call, const char *subject, enum gm_status status, const char *text)
+{
+    tell(call, GM_MESSAGE_ERROR, subject, "", text);
+    gm_call_raise(call, status);
+}
+
+void gm_call_warn(struct gm_call *call, const char *subject, const char *text)
+{
+    if (!call->is_quiet)
+        tell(call, GM_MESSAGE_WARNING, subject, "warning: ", text);
+}
+
+void gm_call_note(struct gm_call *call, const char *text)
+{
+    if (!call->is_quiet)
+        tell(call, GM_MESSAGE_NOTE, NULL, "", text);
+}
+
+void gm_call_print(struct gm_call *call, struct gm_text *text)
+{
+    struct gm_error err;
+    enum gm_status status = GM_OK;
+    if (text->failed)
+        status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    else if (text->length > 0)
+        status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
+    if (status != GM_OK)
+        gm_call_fail(call, NULL, &err);
+    gm_text_free(text);
+}
+
+bool gm_call_json(struct gm_call *call, const char *path, struct gm_text *json)
+{
+    const bool is_stdout = path != NULL && strcmp(path, "-") == 0;
+    struct gm_error err;
+    if (is_stdout)
+        gm_call_print(call, json);
+    else if (path != NULL && gm_write_file(path, json->data, json->length, &err) != GM_OK)
+        gm_call_fail(call, NULL, &err);
+    gm_text_free(json);
+    return is_stdout;
+}
+
+void gm_call_page(struct gm_call *call, const struct gm_program *program, enum gm_parsed page)
+{
+    struct gm_text text = {0};
+    if (call->is_mute)
+        return;
+    if (page == GM_PARSED_HELP)
+        gm_options_help(program, &text);
+    else
+        gm_text_printf(&text, "%s %s\n", program->name, GM_VERSION);
+    gm_call_print(call, &text);
+}
+
+void gm_call_time(struct gm_call *call, const char *what)
+{
+    struct timespec t;
+    const double then = call->clock;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    call->clock = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (!call->is_verbose || what == NULL)
+        return;
+    struct gm_text message = {0};
+    gm_message_add(&message, &call->terminal, GM_MESSAGE_NOTE, NULL, "%s %.3f ms", what, 1e3 * (call->clock - then));
+    gm_message_flush(&message);
+}
+
+int gm_call_end(struct gm_call *call)
+{
+    if (close(STDOUT_FILENO) != 0 && call->exit_code == 0)
+        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
+    return call->exit_code;
+}
+
+int gm_cpu_count(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one call of a program says on its standard streams, and the exit code that comes of it: the largest of all.
+ */
+#ifndef GM_CLI_CALL_H
+#define GM_CLI_CALL_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/text.h"
+#include "analyze/cli/options.h"
+#include "analyze/cli/terminal.h"
+
+#include <stdbool.h>
+
+struct gm_call {
+    struct gm_terminal terminal;
+    bool is_quiet, is_verbose; /* as the options say; set when they are known */
+    bool is_mute;              /* another process says the same: only internal errors are told */
+    int exit_code;
+    double clock; /* seconds: when the last phase ended */
+};
+
+/* Raises the exit code to that of `status`. */
+void gm_call_raise(struct gm_call *call, enum gm_status status);
+/* Tells an error and raises the exit code; subject (a path) may be NULL. */
+void gm_call_fail(struct gm_call *call, const char *subject, const struct gm_error *err);
+/* Tells an error that has only words, and raises the exit code. */
+void gm_call_fail_with(struct gm_call *call, const char *subject, enum gm_status status, const char *text);
+/* Neither is told if the call is quiet. */
+void gm_call_warn(struct gm_call *call, const char *subject, const char *text);
+void gm_call_note(struct gm_call *call, const char *text);
+/* Writes the text to stdout and frees it. */
+void gm_call_print(struct gm_call *call, struct gm_text *text);
+/* Prints what --json wants to its place (NULL: nowhere; - is stdout) and empties it; whether that was stdout. */
+bool gm_call_json(struct gm_call *call, const char *path, struct gm_text *json);
+/* --help or --version. */
+void gm_call_page(struct gm_call *call, const struct gm_program *program, enum gm_parsed page);
+/* The end of a phase: tells how long it took if the call is verbose. The first call only starts the clock (`what` is
+ * NULL). */
+void gm_call_time(struct gm_call *call, const char *what);
+/* Closes stdout, which may fail only now; returns the exit code. */
+int gm_call_end(struct gm_call *call);
+
+/* From 1 to 256. */
+int gm_cpu_count(void);
+
+#endif

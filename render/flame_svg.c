@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "render/flame_svg.h"
+
+#include "render/metric.h"
+#include "render/numbers.h"
+#include "render/svg.h"
+#include "render/theme.h"
+
+#include <inttypes.h>
+
+enum { MOST_ROWS = 400, MOST_BOXES = 8000 };
+
+static int height_of(const struct gm_flame_boxes *boxes)
+{
+    return GM_SVG_TOP + GM_SVG_ROW * (int)(boxes->rows > 0 ? boxes->rows : 1);
+}
+
+bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame)
+{
+    double least = 0.4 / GM_SVG_INNER;
+    do {
+        if (!gm_flame_boxes_of(boxes, arena, flame, least, MOST_ROWS))
+            return false;
+        least *= 2;
+    } while (boxes->n > MOST_BOXES && least < 1);
+    return true;
+}
+
+void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes, const char *title, const char *run,
+                        const char *what)
+{
+    const int height = height_of(boxes) + 40;
+    gm_text_printf(out,
+                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+                   "xml:space=\"preserve\">\n",
+                   GM_SVG_WIDTH, height, GM_SVG_WIDTH, height);
+    gm_text_add(out, gm_svg_style);
+    gm_text_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", GM_SVG_WIDTH, height);
+    gm_svg_text(out, "t", GM_SVG_PAD, 30, title);
+    gm_svg_text(out, "s", GM_SVG_PAD, 52, run);
+    gm_svg_text(out, "s", GM_SVG_PAD, 70, what);
+    gm_text_printf(out,
+                   "<text class=\"k\" id=\"find\" x=\"%d\" y=\"30\">Search</text>\n"
+                   "<text class=\"k\" id=\"reset\" x=\"%d\" y=\"30\">Show all</text>\n"
+                   "<text class=\"s\" id=\"found\" x=\"%d\" y=\"52\"></text>\n",
+                   GM_SVG_WIDTH - 70, GM_SVG_WIDTH - 150, GM_SVG_WIDTH - 320);
+}
+
+void gm_flame_svg_box(struct gm_text *out, const struct gm_flame_box *box, const char *label, uint32_t color)
+{
+    gm_text_printf(out, "<g class=\"b%s\" data-x=\"", gm_text_color_on(color) == GM_PAPER ? " w" : "");
+    gm_svg_millionths(out, box->x);
+    gm_text_add(out, "\" data-w=\"");
+    gm_svg_millionths(out, box->width);
+    gm_text_add(out, "\"><title>");
+    gm_svg_escaped(out, label);
+}
+
+void gm_flame_svg_box_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
+                          const struct gm_flame_box *box, uint32_t color, const char *root)
+{
+    const double width = box->width * GM_SVG_INNER, x = GM_SVG_PAD + box->x * GM_SVG_INNER, least = 24;
+    const int y = GM_SVG_TOP + GM_SVG_ROW * (int)box->row;
+    gm_text_add(out, "</title><rect x=\"");
+    gm_svg_hundredths(out, x);
+    gm_text_printf(out, "\" y=\"%d\" width=\"", y);
+    gm_svg_hundredths(out, width);
+    gm_text_printf(out, "\" height=\"%d\" fill=\"#%06" PRIx32 "\"/><text x=\"", GM_SVG_ROW - 1, color);
+    gm_svg_hundredths(out, x + 4);
+    gm_text_printf(out, "\" y=\"%d\">", y + 13);
+    if (box->node == 0)
+        gm_svg_escaped(out, root);
+    else if (width >= least)
+        gm_svg_escaped(out, gm_flame_fitting(scratch, &flame->nodes[box->node], width - 8));
+    gm_text_add(out, "</text></g>\n");
+}
+
+void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes)
+{
+    const size_t levels = boxes->n > 0 ? boxes->deepest + 1 - boxes->rows : 0;
+    const char *left_out = "";
+    char number[GM_NUMBER_TEXT];
+    if (boxes->narrow > 0)
+        left_out = gm_display_printf(scratch, "%s frame%s too narrow to be shown. ",
+                                     gm_exact_text(number, boxes->narrow), boxes->narrow == 1 ? " is" : "s are");
+    if (levels > 0)
+        left_out = gm_display_printf(scratch, "%s%s deeper level%s left out.", left_out, gm_exact_text(number, levels),
+                                     levels == 1 ? " is" : "s are");
+    if (boxes->narrow > 0 || levels > 0)
+        gm_svg_text(out, "s", GM_SVG_PAD, height_of(boxes) + 20, left_out);
+    gm_text_add(out, gm_svg_script);
+    gm_text_add(out, "</svg>\n");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What flamegraph.svg and diff_flamegraph.svg have in common: the frame of the document, and its boxes. What is said of
+ * a box in its tooltip is written between gm_flame_svg_box and gm_flame_svg_box_end.
+ */
+#ifndef GM_RENDER_FLAME_SVG_H
+#define GM_RENDER_FLAME_SVG_H
+
+#include "analyze/base/text.h"
+#include "render/flame_boxes.h"
+
+/* Boxes down to a fraction of a pixel, wider ones only if there are too many. false: there is no memory. */
+bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame);
+
+void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes, const char *title, const char *run,
+                        const char *what);
+/* Up to the first line of the tooltip, which is `label`. */
+void gm_flame_svg_box(struct gm_text *out, const struct gm_flame_box *box, const char *label, uint32_t color);
+/* The box itself; `root` is what the root's says. */
+void gm_flame_svg_box_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
+                          const struct gm_flame_box *box, uint32_t color, const char *root);
+/* What was left out, and the script. */
+void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes);
+
+#endif
