@@ -22,17 +22,24 @@ struct gm_blas {
 static bool missing(struct gm_kernel_error *error, const char *call, const char *words)
 {
     error->call = call;
+    error->is_missing = true;
     snprintf(error->name, sizeof error->name, "cuBLAS");
     snprintf(error->words, sizeof error->words, "%s", words);
     return false;
 }
 
 /* The library of the toolkit that this was built with. */
-static void *open_library(void)
+static void *open_library(struct gm_kernel_error *error)
 {
-    char name[32];
+    char name[32], words[sizeof error->words];
     snprintf(name, sizeof name, "libcublas.so.%d", CUBLAS_VER_MAJOR);
-    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *why = library == NULL ? dlerror() : NULL;
+    if (library != NULL)
+        return library;
+    snprintf(words, sizeof words, "cuBLAS is not installed here (%.120s)", why != NULL ? why : name);
+    missing(error, "dlopen", words);
+    return NULL;
 }
 
 /* ISO C has no way from an object pointer to a function pointer; POSIX makes this one work. */
@@ -58,16 +65,20 @@ static bool check(const struct gm_blas *b, struct gm_kernel_error *error, const 
 static bool open_blas(struct gm_kernel_place *place, struct gm_kernel_error *error)
 {
     struct gm_blas *b = calloc(1, sizeof *b);
-    if (b == NULL)
-        return missing(error, "malloc", "out of host memory");
-    b->library = open_library();
+    if (b == NULL) {
+        error->call = "malloc";
+        snprintf(error->name, sizeof error->name, "ENOMEM");
+        snprintf(error->words, sizeof error->words, "out of host memory");
+        return false;
+    }
+    b->library = open_library(error);
     if (b->library == NULL) {
         free(b);
-        return missing(error, "dlopen", "libcublas is not installed here, or not in the version of the build");
+        return false;
     }
     bool is_there = look_up(b);
     if (!is_there)
-        missing(error, "dlsym", "libcublas lacks a function");
+        missing(error, "dlsym", "cuBLAS is installed here, and lacks a function");
     if (!is_there || !check(b, error, "cublasCreate", b->create(&b->handle))) {
         dlclose(b->library);
         free(b);

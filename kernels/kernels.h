@@ -35,6 +35,7 @@ struct gm_kernel_job {
 struct gm_kernel_error {
     const char *call;
     char name[64], words[192];
+    bool is_missing; /* nothing failed: this machine lacks what the kernel needs, and the words say so */
 };
 
 struct gm_blas; /* the library of the matrix product, once it is needed */

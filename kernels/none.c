@@ -6,7 +6,7 @@
 
 static bool refuse(struct gm_kernel_error *error)
 {
-    *error = (struct gm_kernel_error){"launch", "no toolkit", "built without CUDA"};
+    *error = (struct gm_kernel_error){"launch", "no toolkit", "built without CUDA", true};
     return false;
 }
 

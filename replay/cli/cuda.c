@@ -102,7 +102,11 @@ enum gm_status gm_replay_run_on_gpu(struct gm_replay_run *run, size_t index, con
     const struct gm_compute_run_options gpu = {
         .is_async = o->backend == GM_REPLAY_CUDA_ASYNC,
         .is_paced = o->pace,
-        .work = {.cuda = run->cuda, .mode = o->compute, .class_of = kept->category, .kernel_of = kernel_of},
+        .work = {.cuda = run->cuda,
+                 .mode = o->compute,
+                 .allocation_count = kept->history.allocation_count,
+                 .class_of = kept->category,
+                 .kernel_of = kernel_of},
         .class_count = gm_category_count(run->rules),
     };
     enum gm_status status = gm_compute_run(device->gpu, &device->whatif, &kept->history, &gpu, options, err);

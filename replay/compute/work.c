@@ -4,8 +4,8 @@
 #include "analyze/base/address_map.h"
 #include "analyze/base/vec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SLOTS = 4096, TIMED = 4 * SLOTS }; /* so many verdicts and times are on their way at once, at most */
 #define NONE UINT32_MAX
@@ -101,6 +101,16 @@ static bool drain(struct gm_work *w)
     return ok;
 }
 
+/* Always false. */
+static bool tell(struct gm_work *w, const struct gm_kernel *kernel, const struct gm_kernel_error *error)
+{
+    if (!error->is_missing)
+        return gm_cuda_launch_failed(w->cuda, error->call, error->name, error->words);
+    char who[64];
+    snprintf(who, sizeof who, "the kernel %s", kernel->name);
+    return gm_cuda_lacks(w->cuda, who, error->words);
+}
+
 static bool launch(struct gm_work *w, const struct piece *p, enum gm_kernel_id id, const struct gm_kernel_job *job,
                    void *stream)
 {
@@ -114,9 +124,7 @@ static bool launch(struct gm_work *w, const struct piece *p, enum gm_kernel_id i
     if (!gm_cuda_mark(w->cuda, stream, &t->from))
         return false;
     w->place.stream = stream;
-    bool ok = kernel->launch(&w->place, job, &error);
-    if (!ok)
-        gm_cuda_launch_failed(w->cuda, error.call, error.name, error.words);
+    bool ok = kernel->launch(&w->place, job, &error) || tell(w, kernel, &error);
     if (!ok || !gm_cuda_mark(w->cuda, stream, &t->to)) {
         gm_cuda_drop_mark(w->cuda, t->from);
         return false;
@@ -290,6 +298,23 @@ bool gm_work_finish(struct gm_work *w)
     return ok && drain(w);
 }
 
+/* CUDA loads a kernel, and cuBLAS itself, when it is launched first, which takes memory of the GPU: better now than
+ * when that is full. And what is missing is known before the first event. */
+static bool warm_up(struct gm_work *w)
+{
+    bool is_needed[GM_KERNEL_COUNT] = {[GM_KERNEL_FILL] = true, [GM_KERNEL_VERIFY] = true};
+    struct gm_kernel_job job = {
+        .block = w->results + 1, .bytes = (SLOTS - 1) * sizeof *w->results, .result = w->results};
+    for (size_t i = 0; w->options.mode == GM_COMPUTE_FULL && i < w->options.allocation_count; i++)
+        is_needed[w->options.kernel_of[i]] = true;
+    for (int id = 0; id < GM_KERNEL_COUNT; id++) {
+        struct gm_kernel_error error = {0};
+        if (is_needed[id] && !gm_kernels[id].launch(&w->place, &job, &error) && !tell(w, &gm_kernels[id], &error))
+            return false;
+    }
+    return true;
+}
+
 bool gm_work_open(struct gm_work **work, const struct gm_compute_options *options, struct gm_compute_found *found)
 {
     void *results;
@@ -309,7 +334,7 @@ bool gm_work_open(struct gm_work **work, const struct gm_compute_options *option
     if (!gm_cuda_scratch(w->cuda, found->scratch_bytes, &results))
         return false;
     w->results = results;
-    return reset_results(w, SLOTS);
+    return warm_up(w) && reset_results(w, SLOTS);
 }
 
 bool gm_work_close(struct gm_work *w)

@@ -47,6 +47,7 @@ struct gm_compute_found {
 struct gm_compute_options {
     struct gm_cuda *cuda;
     enum gm_compute_mode mode;
+    size_t allocation_count;
     const uint16_t *class_of;       /* [allocation]: which sums it adds to */
     const unsigned char *kernel_of; /* [allocation]: enum gm_kernel_id; GM_COMPUTE_FULL only */
 };
@@ -61,7 +62,7 @@ struct gm_compute_piece {
 
 struct gm_work;
 /* All of them: false if something failed, which is then the failure of options->cuda. *found must outlive the work and
- * is zero but for its classes. */
+ * is zero but for its classes. Opening launches every kernel that may be needed once, on memory of its own. */
 bool gm_work_open(struct gm_work **work, const struct gm_compute_options *options, struct gm_compute_found *found);
 bool gm_work_allocated(struct gm_work *work, const struct gm_compute_piece *piece);
 bool gm_work_let_go(struct gm_work *work, uint32_t event, uint64_t name, bool is_pending);

@@ -56,6 +56,8 @@ bool gm_cuda_wait_stream(struct gm_cuda *cuda, void *stream);
 bool gm_cuda_wait(struct gm_cuda *cuda); /* for all of the device */
 /* What a kernel launcher reported. */
 bool gm_cuda_launch_failed(struct gm_cuda *cuda, const char *call, const char *name, const char *words);
+/* This machine lacks something that `who` needs: GM_E_MISSING. */
+bool gm_cuda_lacks(struct gm_cuda *cuda, const char *who, const char *words);
 
 /* A place in a stream's work (an event), which can be asked for, waited for, and measured from. */
 struct gm_cuda_mark {

@@ -77,6 +77,14 @@ bool gm_cuda_launch_failed(struct gm_cuda *cuda, const char *call, const char *n
     return false;
 }
 
+bool gm_cuda_lacks(struct gm_cuda *cuda, const char *who, const char *words)
+{
+    (void)cuda;
+    (void)who;
+    (void)words;
+    return false;
+}
+
 bool gm_cuda_mark(struct gm_cuda *cuda, void *stream, struct gm_cuda_mark *mark)
 {
     (void)cuda;

@@ -52,6 +52,11 @@ bool gm_cuda_launch_failed(struct gm_cuda *cuda, const char *call, const char *n
     return gm_cuda_fail(cuda, GM_E_INTERNAL, "launch of %s: %s (%s)", call, words, name);
 }
 
+bool gm_cuda_lacks(struct gm_cuda *cuda, const char *who, const char *words)
+{
+    return gm_cuda_fail(cuda, GM_E_MISSING, "%s: %s", who, words);
+}
+
 bool gm_cuda_memory(struct gm_cuda *cuda, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     size_t free_now, total;

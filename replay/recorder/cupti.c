@@ -6,6 +6,7 @@
  * out. Frees are recorded before they happen, everything else after: nobody can be given the address in between.
  */
 #include "analyze/base/address_map.h"
+#include "replay/recorder/demangle.h"
 #include "replay/recorder/glue.h"
 
 #include <cupti.h>
@@ -170,6 +171,13 @@ static void after_call(const struct gm_cuda_call *c, const struct gm_record_call
         gm_record_free_failed(glue.recorder);
 }
 
+static void add_kernel(int64_t device, const char *name, int64_t start_us, int64_t end_us)
+{
+    char shown[GM_NAME_SHOWN];
+    gm_demangle(shown, name);
+    gm_record_work(glue.recorder, device, shown, start_us, end_us);
+}
+
 static void on_call(enum gm_cuda_domain domain, CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
     bool is_after = data->callbackSite == CUPTI_API_EXIT;
@@ -188,9 +196,9 @@ static void on_call(enum gm_cuda_domain domain, CUpti_CallbackId id, const CUpti
         if (!is_after && data->correlationData != NULL)
             *data->correlationData = (uint64_t)time;
         else if (data->correlationData != NULL)
-            gm_record_work(glue.recorder, device_of_context(data->context),
-                           data->symbolName != NULL ? data->symbolName : data->functionName,
-                           (int64_t)*data->correlationData, time);
+            add_kernel(device_of_context(data->context),
+                       data->symbolName != NULL ? data->symbolName : data->functionName,
+                       (int64_t)*data->correlationData, time);
         return;
     }
     if (c.kind == GM_CUDA_MAP)
@@ -255,8 +263,8 @@ static void add_work(uint32_t device, const char *name, uint64_t start, uint64_t
 {
     if (start == 0 && end == 0)
         return; /* CUPTI could not time it */
-    gm_record_work(glue.recorder, device, name, ((int64_t)start + glue.clock_offset_ns) / 1000,
-                   ((int64_t)end + glue.clock_offset_ns) / 1000);
+    add_kernel(device, name, ((int64_t)start + glue.clock_offset_ns) / 1000,
+               ((int64_t)end + glue.clock_offset_ns) / 1000);
 }
 
 static const char *copy_name(uint8_t kind)

@@ -4,6 +4,7 @@
  * then on memory calls are recorded; when the program ends, by exit or a signal that would kill it, the trace is
  * written. A failure here is said on stderr and leaves the program alone.
  */
+#include "replay/recorder/demangle.h"
 #include "replay/recorder/glue.h"
 #include "replay/recorder/output.h"
 
@@ -47,10 +48,13 @@ static void resolve(void *user, uint64_t address, char name[256], char file[256]
         return;
     if (info.dli_fname != NULL)
         snprintf(file, 256, "%s", info.dli_fname);
-    if (info.dli_sname != NULL)
-        snprintf(name, 256, "%s", info.dli_sname);
-    else
+    if (info.dli_sname != NULL) {
+        char shown[GM_NAME_SHOWN];
+        gm_demangle(shown, info.dli_sname);
+        snprintf(name, 256, "%.255s", shown);
+    } else {
         snprintf(name, 256, "+0x%" PRIxPTR, (uintptr_t)at - (uintptr_t)info.dli_fbase);
+    }
 }
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */

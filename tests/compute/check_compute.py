@@ -15,6 +15,7 @@ from traces import MIB, Trace, large_trace, small_trace
 
 GPU = sys.argv[1]
 GIB = 1 << 30
+MISSING = -4  # GM_FAKE_MISSING
 BROKEN = 719  # cudaErrorLaunchFailure: no answer that anybody expects
 wrong = []
 
@@ -89,7 +90,8 @@ def check_spoilt(folder):
         at_end = nth > len(t.frees)
         event, address = (None, None) if at_end else t.frees[nth - 1]
         offset = 512 if at_end else t.sizes[address] // 3
-        run = Run(GPU, path, "--backend", "cuda", "--compute", "touch", spoil=f"{nth}:{offset}")
+        # Of the verifies the first is not the trace's: every kernel is launched once before it.
+        run = Run(GPU, path, "--backend", "cuda", "--compute", "touch", spoil=f"{nth + 1}:{offset}")
         where = f"verify {nth} spoilt"
         expect(run.code == 1 and run.json["verdict"] == "FAIL" and run.held() == {}, f"{where}: exit {run.code}")
         found = run.device()["gpu"]
@@ -135,7 +137,7 @@ def check_failures(folder):
                 "cuda": {"cudaMalloc", "cudaFree", "fill", "verify", "cudaEventRecord", "cudaStreamWaitEvent"}}
         needed = must[options[0]] - ({"cudaMalloc"} if "expandable" in options[-1] else set())
         expect(needed <= seen, f"{options}: never failed: {needed - seen}")
-    told = Run(GPU, path, "--backend", "cuda", "--compute", "touch", fail=f"verify:1:{BROKEN}").errors
+    told = Run(GPU, path, "--backend", "cuda", "--compute", "touch", fail=f"verify:2:{BROKEN}").errors
     expect(re.search(r"device 0, event 3: launch of .*verify.*unspecified launch failure \(cudaErrorLaunchFailure\)",
                      told), f"the trace event of a failure: {told}")
     del third
@@ -150,6 +152,13 @@ def check_missing(folder):
                    f"{environment}: exit {run.code}: {run.errors}")
     run = Run(GPU, path, "--backend", "cuda", "--alloc-conf", "expandable_segments:True", lacks="cuMemMap")
     expect(run.code == 4 and "cuMemMap" in run.errors and run.held() == {}, f"no cuMemMap: {run.code} {run.errors}")
+    # A kernel whose library is not installed: said before the first event; `touch`, which does not need it, runs.
+    for backend in ("cuda", "cuda-async"):
+        run = Run(GPU, path, "--backend", backend, "--compute", "full", fail=f"mlp:1:{MISSING}")
+        expect(run.code == 4 and run.held() == {} and run.json is None and run.errors.endswith(
+            "device 0, before the first event: the kernel mlp: its library is not installed"), f"{run.code}: {run.errors}")
+        run = Run(GPU, path, "--backend", backend, "--compute", "touch", fail=f"mlp:1:{MISSING}")
+        expect(run.code == 0 and run.left["failed"] == "", f"touch without mlp: {run.code}: {run.errors}")
     for options in (("--compute", "touch"), ("--pace",), ("--backend", "cuda", "--sweep"),
                     ("--backend", "cuda", "--fit"), ("--backend", "cuda-async", "-o", os.path.join(folder, "x")),
                     ("--backend", "cuda-async", "--alloc-conf", ""), ("--backend", "cuda", "--verify"),

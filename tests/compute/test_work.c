@@ -41,7 +41,7 @@ static void begin(struct fixture *f, enum gm_compute_mode mode, bool is_late)
     assert_int_equal(f->device.allocate(f->device.self, 16 * BYTES, &f->memory), GM_DEVICE_OK);
     f->found.classes = f->classes;
     const struct gm_compute_options work = {
-        .cuda = f->cuda, .mode = mode, .class_of = class_of, .kernel_of = kernel_of};
+        .cuda = f->cuda, .mode = mode, .allocation_count = 8, .class_of = class_of, .kernel_of = kernel_of};
     assert_true(gm_work_open(&f->work, &work, &f->found));
 }
 

@@ -28,6 +28,8 @@ void fake_cuda_end(void);
 /* The nth call from now on of a function (1 is the next; "*": of any) returns `error` and does nothing. One at a time;
  * NULL: none. */
 void fake_cuda_fail(const char *call, uint64_t nth, int error);
+/* With this error a launch does not fail: it says that the machine lacks what its kernel needs. */
+enum { GM_FAKE_MISSING = -4 };
 /* Calls since the start; NULL: of all functions. */
 uint64_t fake_cuda_calls(const char *call);
 /* The name of the call that failed as it was told to; NULL: none yet. */

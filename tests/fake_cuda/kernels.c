@@ -19,8 +19,10 @@ static bool launch(const char *name, struct gm_kernel_place *place, const struct
         return true;
     }
     error->call = name;
+    error->is_missing = told == GM_FAKE_MISSING;
     snprintf(error->name, sizeof error->name, "%s", cudaGetErrorName((cudaError_t)told));
-    snprintf(error->words, sizeof error->words, "%s", cudaGetErrorString((cudaError_t)told));
+    snprintf(error->words, sizeof error->words, "%s",
+             error->is_missing ? "its library is not installed" : cudaGetErrorString((cudaError_t)told));
     return false;
 }
 

@@ -98,15 +98,17 @@ static bool check_all(struct bench *b)
                                         {1000004, 30004, 2100000},
                                         {4 << 20, 1 << 20, 1 << 20}};
     bool ok = true;
-    printf("| kernel | largest error | tolerance |\n|---|---|---|\n");
+    printf("| kernel | largest error | tolerance | within |\n|---|---|---|---|\n");
     for (int id = 0; id < GM_KERNEL_COUNT; id++) {
         double worst = 0;
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             double error = check(b, (enum gm_kernel_id)id, sizes[i][0], sizes[i][1], sizes[i][2]);
             worst = error > worst || isnan(error) ? error : worst;
         }
-        printf("| `%s` | %.1e | %.0e |\n", gm_kernels[id].name, worst, gm_kernels[id].tolerance);
-        ok = ok && worst <= gm_kernels[id].tolerance;
+        bool is_within = worst <= gm_kernels[id].tolerance;
+        printf("| `%s` | %.1e | %.0e | %s |\n", gm_kernels[id].name, worst, gm_kernels[id].tolerance,
+               is_within ? "yes" : "NO");
+        ok = ok && is_within;
     }
     return ok;
 }
@@ -151,14 +153,19 @@ int main(int argc, char **argv)
         b.host[i] = malloc(8 << 20);
         must(b.host[i] != NULL, &b);
     }
-    bool ok = check_all(&b);
+    bool ok = check_all(&b), is_judged = argc <= 2, is_fast = true;
     printf("\n| memory, %" PRIu64 " MiB | GiB/s | of the copy's |\n|---|---|---|\n", bytes >> 20);
     double copy = bandwidth(&b, GM_KERNEL_COPY, bytes);
     for (int id = GM_KERNEL_FILL; id <= GM_KERNEL_COPY; id++) {
         double rate = bandwidth(&b, (enum gm_kernel_id)id, bytes);
         printf("| `%s` | %.0f | %.1f %% |\n", gm_kernels[id].name, rate / (1 << 30), 100 * rate / copy);
-        ok = ok && (argc > 2 || id == GM_KERNEL_COPY || rate >= 0.85 * copy);
+        is_fast = is_fast && (id == GM_KERNEL_COPY || rate >= 0.85 * copy);
     }
+    printf("\n`fill` and `verify` have 85 %% or more of the copy's bandwidth, measured in the same run: %s.\n",
+           !is_judged ? "not judged"
+           : is_fast  ? "yes"
+                      : "NO");
+    ok = ok && (is_fast || !is_judged);
     gm_kernel_place_end(&b.place);
     for (int i = 0; i < PLACES; i++) {
         must(gm_cuda_drop_scratch(b.cuda, b.gpu[i]), &b);

@@ -177,13 +177,31 @@ static void ranges(void)
 
 static void launches(void)
 {
+    static const char name[] = "_Z9my_kernelPf";
     uint64_t correlation = 0;
     cudaLaunchKernel_v7000_params p = {0};
-    fake_half(FAKE_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", "my_kernel", &p, 0, 0,
-              false, &correlation);
-    fake_half(FAKE_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", "my_kernel", &p, 0, 0,
-              true, &correlation);
+    fake_half(FAKE_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", name, &p, 0, 0, false,
+              &correlation);
+    fake_half(FAKE_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel", name, &p, 0, 0, true,
+              &correlation);
     cuda_malloc(BASE, MIB, 0, 0);
+}
+
+/* Kernels as C++ compilers call them: a template, one that is no such name, and one whose name is very long. */
+static void names(void)
+{
+    static char deep[4000] = "_Z4deepI", longest[6000] = "_Z"; /* read when the program ends */
+    for (size_t at = strlen(deep); at < 900; at += 2)
+        memcpy(deep + at, "i,", 3);
+    for (char *at = strchr(deep, ','); at != NULL; at = strchr(at, ','))
+        *at = 'f';
+    strcat(deep, "EvT_");
+    memset(longest + 2, 'x', sizeof longest - 3);
+    const char *const all[] = {"_ZN2at6native4gemmILi128EfEEvPT0_i", "_Zwhat", deep, longest,
+                               "_ZN2at6native4gemmILi128EfEEvPT0_i"};
+    cuda_malloc(BASE, MIB, 0, 0);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fake_kernel(0, all[i], fake_clock(), fake_clock());
 }
 
 static long count;
@@ -262,9 +280,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenes[] = {{"plain", plain},   {"virtual", virtual},   {"odd", odd},
-                  {"ranges", ranges}, {"launches", launches}, {"threads", threads},
-                  {"speed", speed},   {"forked", forked},     {"killed", killed}};
+    } scenes[] = {{"plain", plain},       {"virtual", virtual}, {"odd", odd},     {"ranges", ranges},
+                  {"launches", launches}, {"threads", threads}, {"speed", speed}, {"forked", forked},
+                  {"killed", killed},     {"names", names}};
     count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     if (argc < 2 || !inject())
         return 99;

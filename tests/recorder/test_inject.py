@@ -3,6 +3,7 @@
 counted by hand, as gmanalyze and gmreplay see it; and that the program ends as it would have without.
 usage: test_inject.py PROGRAM LIBGMRECORD FAKE_CUPTI GMANALYZE GMREPLAY DUMP_MODEL"""
 import collections
+import ctypes.util
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import tempfile
 import unittest
 
 PROGRAM, LIBRARY, CUPTI, GMANALYZE, GMREPLAY, DUMP = (os.path.abspath(path) for path in sys.argv[1:7])
+HAS_CXX = ctypes.util.find_library("stdc++") is not None
 MiB, BASE = 1 << 20, 0x7F0000000000
 
 
@@ -205,9 +207,19 @@ class Traces(Case):
 
 
 class Capabilities(Case):
+    def test_names_of_kernels(self):
+        self.play("names")
+        found = [mark[0] for mark in self.rows()["annotation"]][::2]
+        self.assertEqual((found[1], found[3]), ("_Zwhat", "_Z" + "x" * 506 + "..."))
+        self.assertEqual([len(found[2].encode()), found[2][-3:]], [511, "..."])
+        gemm = "void at::native::gemm<128, float>(float*, int)" if HAS_CXX else "_ZN2at6native4gemmILi128EfEEvPT0_i"
+        self.assertEqual([found[0], found[4]], [gemm, gemm])
+        self.assertTrue(found[2].startswith("void deep<int, float, int" if HAS_CXX else "_Z4deepIifif"), found[2])
+
     def test_other_version(self):
         done = self.play("launches", FAKE_CUPTI="old")
-        self.assertEqual([mark[:3] for mark in self.rows()["annotation"]], [["my_kernel", "START", 0], ["my_kernel", "END", 0]])
+        name = "my_kernel(float*)" if HAS_CXX else "_Z9my_kernelPf"
+        self.assertEqual([mark[:3] for mark in self.rows()["annotation"]], [[name, "START", 0], [name, "END", 0]])
         self.assertIn("when they were launched", done.stderr)
 
     def test_without_kernels(self):
