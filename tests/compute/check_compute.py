@@ -210,7 +210,7 @@ def check_async(folder):
         if e["action"] in ("alloc", "free_requested"):
             used += (1 if e["action"] == "alloc" else -1) * ((e["size"] + 511) // 512 * 512)
             peak = max(peak, used)
-    for compute, late in (("none", 0), ("full", 1)):
+    for compute, late in (("none", 0), ("touch", 1)):
         run = Run(GPU, path, "--backend", "cuda-async", "--compute", compute, "--csv", os.path.join(folder, "csv"), late=late)
         where = f"async, {compute}, late {late}"
         expect(run.code == 0 and run.held() == {}, f"{where}: {run.code} {run.errors} {run.held()}")
@@ -234,7 +234,7 @@ def check_async(folder):
         expect("memory pool has 96.00 MiB" in run.device()["oom"]["why"] and run.json["recommendations"]["replayed"],
                f"async, no memory: {run.device()['oom']}")
     t = small_trace()
-    run = Run(GPU, t.write(folder, "deferred.pickle"), "--backend", "cuda-async", "--compute", "touch", late=1)
+    run = Run(GPU, t.write(folder, "deferred.pickle"), "--backend", "cuda-async", "--compute", "full", late=1)
     expect(run.code == 0 and run.device()["gpu"]["mismatches"] == 0, f"async, deferred: {run.code}")
 
 
