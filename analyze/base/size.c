@@ -126,8 +126,8 @@ char *gm_microseconds_format(char out[GM_SIZE_TEXT], uint64_t us)
     else if (s < 60)
         snprintf(out, GM_SIZE_TEXT, "%" PRIu64 ".%03" PRIu64 " s", s, us / 1000 % 1000);
     else if (s < 3600)
-        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+        snprintf(out, GM_SIZE_TEXT, "%u min %u s", (unsigned char)(s / 60), (unsigned char)(s % 60));
     else
-        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+        snprintf(out, GM_SIZE_TEXT, "%" PRIu64 " h %u min", s / 3600, (unsigned char)(s / 60 % 60));
     return out;
 }

@@ -13,7 +13,7 @@
 #define GM_GIB (UINT64_C(1) << 30)
 #define GM_TIB (UINT64_C(1) << 40)
 
-enum { GM_SIZE_TEXT = 24 };
+enum { GM_SIZE_TEXT = 32 };
 
 /* "0 B", "512 B", "20.00 KiB", "1.50 MiB", "6.25 GiB", "1.02 TiB": three significant digits or more, never more than
  * GM_SIZE_TEXT - 1 characters. Rounds half away from zero and never shows 1024 of a unit. Returns out. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/call.h"
 
-#include <string.h>
+#include "analyze/cli/paths.h"
+
 #include <time.h>
 #include <unistd.h>
 
@@ -47,32 +48,29 @@ void gm_call_note(struct gm_call *call, const char *text)
         tell(call, GM_MESSAGE_NOTE, NULL, "", text);
 }
 
-void gm_call_print(struct gm_call *call, struct gm_text *text)
+void gm_call_put(struct gm_call *call, const char *path, struct gm_text *text)
 {
     struct gm_error err;
     enum gm_status status = GM_OK;
+    const bool is_stdout = gm_path_is_standard(path);
     if (text->failed)
         status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    else if (text->length > 0)
+    else if (is_stdout && !call->is_stdout_broken)
         status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
+    else if (!is_stdout && path != NULL)
+        status = gm_write_file(path, text->data, text->length, &err);
+    call->is_stdout_broken |= is_stdout && status == GM_E_WRITE;
     if (status != GM_OK)
         gm_call_fail(call, NULL, &err);
     gm_text_free(text);
 }
 
-bool gm_call_json(struct gm_call *call, const char *path, struct gm_text *json)
+void gm_call_print(struct gm_call *call, struct gm_text *text)
 {
-    const bool is_stdout = path != NULL && strcmp(path, "-") == 0;
-    struct gm_error err;
-    if (is_stdout)
-        gm_call_print(call, json);
-    else if (path != NULL && gm_write_file(path, json->data, json->length, &err) != GM_OK)
-        gm_call_fail(call, NULL, &err);
-    gm_text_free(json);
-    return is_stdout;
+    gm_call_put(call, "-", text);
 }
 
-void gm_call_page(struct gm_call *call, const struct gm_program *program, enum gm_parsed page)
+static void print_page(struct gm_call *call, const struct gm_program *program, enum gm_parsed page)
 {
     struct gm_text text = {0};
     if (call->is_mute)
@@ -82,6 +80,18 @@ void gm_call_page(struct gm_call *call, const struct gm_program *program, enum g
     else
         gm_text_printf(&text, "%s %s\n", program->name, GM_VERSION);
     gm_call_print(call, &text);
+}
+
+bool gm_call_goes_on(struct gm_call *call, const struct gm_program *program, enum gm_status status, enum gm_parsed page,
+                     struct gm_error *err)
+{
+    if (status != GM_OK) {
+        gm_fail(err, status, GM_NO_OFFSET, "%s (see %s --help)", err->message, program->name);
+        gm_call_fail(call, NULL, err);
+    } else if (page != GM_PARSED_RUN) {
+        print_page(call, program, page);
+    }
+    return status == GM_OK && page == GM_PARSED_RUN;
 }
 
 void gm_call_time(struct gm_call *call, const char *what)

@@ -16,6 +16,7 @@ struct gm_call {
     struct gm_terminal terminal;
     bool is_quiet, is_verbose; /* as the options say; set when they are known */
     bool is_mute;              /* another process says the same: only internal errors are told */
+    bool is_stdout_broken;     /* which was told, once */
     int exit_code;
     double clock; /* seconds: when the last phase ended */
 };
@@ -29,12 +30,14 @@ void gm_call_fail_with(struct gm_call *call, const char *subject, enum gm_status
 /* Neither is told if the call is quiet. */
 void gm_call_warn(struct gm_call *call, const char *subject, const char *text);
 void gm_call_note(struct gm_call *call, const char *text);
-/* Writes the text to stdout and frees it. */
+/* Writes the text to stdout, empties and frees it. */
 void gm_call_print(struct gm_call *call, struct gm_text *text);
-/* Prints what --json wants to its place (NULL: nowhere; - is stdout) and empties it; whether that was stdout. */
-bool gm_call_json(struct gm_call *call, const char *path, struct gm_text *json);
-/* --help or --version. */
-void gm_call_page(struct gm_call *call, const struct gm_program *program, enum gm_parsed page);
+/* The same to its place: a file, - for stdout, NULL for nowhere. */
+void gm_call_put(struct gm_call *call, const char *path, struct gm_text *text);
+/* After the command line: tells what is wrong with it (`status`, `err`), or prints the page that was asked for. Whether
+ * there is something to do. */
+bool gm_call_goes_on(struct gm_call *call, const struct gm_program *program, enum gm_status status, enum gm_parsed page,
+                     struct gm_error *err);
 /* The end of a phase: tells how long it took if the call is verbose. The first call only starts the clock (`what` is
  * NULL). */
 void gm_call_time(struct gm_call *call, const char *what);

@@ -7,6 +7,7 @@
 #include "analyze/cli/fleet_mpi.h"
 
 #include "analyze/cli/mpi_module.h"
+#include "analyze/run/names.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -105,11 +106,6 @@ int gm_fleet_mpi_rank(const struct gm_fleet_mpi *mpi)
     return mpi == NULL ? 0 : mpi->rank;
 }
 
-int gm_fleet_mpi_size(const struct gm_fleet_mpi *mpi)
-{
-    return mpi == NULL ? 1 : mpi->size;
-}
-
 void gm_fleet_mpi_stop(struct gm_fleet_mpi *mpi)
 {
     if (mpi == NULL)
@@ -148,12 +144,15 @@ static enum gm_status broken(struct gm_error *err)
 static bool do_task(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *context, char *message, size_t length)
 {
     struct gm_found_file file = {.path = message + sizeof(uint64_t), .is_said = true};
-    struct gm_fleet_task task = {.file = &file};
+    char name[GM_NAME_SIZE] = "";
+    struct gm_fleet_task task = {.file = &file, .name = name};
     struct gm_text out = {0};
     struct result result = {.task = 0};
-    if (length < sizeof result.task)
+    if (length < sizeof result.task + 2) /* the path and the name end in a 0: see send_task */
         return false;
-    memcpy(&result.task, message, sizeof result.task); /* the path ends in a 0: see send_task */
+    memcpy(&result.task, message, sizeof result.task);
+    const char *sent = file.path + strlen(file.path) + 1;
+    memcpy(name, sent, strnlen(sent, sizeof name - 1));
     gm_fleet_task_run(&task, context);
     result.status = (uint64_t)task.status;
     result.has_key = task.has_key;
@@ -244,9 +243,11 @@ static bool send_task(struct hall *hall, int to)
     }
     struct gm_text out = {0};
     const uint64_t number = i;
-    const char *path = hall->tasks[i].file->path;
+    const char *path = hall->tasks[i].file->path, *name = hall->tasks[i].name;
     gm_text_add_bytes(&out, &number, sizeof number);
     gm_text_add_bytes(&out, path, strlen(path) + 1);
+    gm_text_add(&out, name == NULL ? "" : name);
+    gm_text_add_char(&out, '\0');
     const bool ok = !out.failed && hall->mpi->module->send(to, TAG_TASK, out.data, out.length);
     gm_text_free(&out);
     return ok;
@@ -322,11 +323,7 @@ enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *
     int started = 0;
     if (order == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    hall.progress.terminal = context->options.quiet ? NULL : &context->terminal;
-    hall.progress.total = count;
-    for (size_t i = 0; i < count; i++)
-        hall.progress.bytes += tasks[i].file->bytes;
-    gm_fleet_progress_start(&hall.progress);
+    gm_fleet_progress_start(&hall.progress, context, tasks, count);
     pthread_mutex_init(&hall.lock, NULL);
     while (started < LOCAL_THREADS && started < context->threads &&
            pthread_create(&threads[started], NULL, work_here, &hall) == 0)
@@ -336,7 +333,7 @@ enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *
         work_here(&hall);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    gm_fleet_progress_end(&hall.progress);
+    gm_bar_clear(&hall.progress.bar);
     pthread_mutex_destroy(&hall.lock);
     free(order);
     return ok ? GM_OK : broken(err);

@@ -16,7 +16,6 @@ bool gm_fleet_mpi_is_helper(void);
 /* *mpi is NULL if this is the only process. GM_E_MISSING: there are others, but gmfleet was built without MPI. */
 enum gm_status gm_fleet_mpi_start(struct gm_fleet_mpi **mpi, struct gm_error *err);
 int gm_fleet_mpi_rank(const struct gm_fleet_mpi *mpi);
-int gm_fleet_mpi_size(const struct gm_fleet_mpi *mpi);
 
 /* Process 0: as gm_fleet_tasks_run, with the help of the others. */
 enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *tasks, size_t count,

@@ -2,7 +2,6 @@
 #include "analyze/cli/fleet_work.h"
 
 #include "analyze/cli/job.h"
-#include "analyze/cli/operands.h"
 #include "analyze/fleet/record.h"
 #include "analyze/fleet/record_parts.h"
 
@@ -14,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_THREADS = 256, BAR = 20, BAR_LINE = 79 };
+enum { MOST_THREADS = 256 };
 
 /* ---- one file ------------------------------------------------------------------------------------------------------
  */
@@ -55,8 +54,7 @@ static bool run_each(struct gm_fleet_task *task, const struct gm_fleet_context *
                                             .when = context->when,
                                             .draw_threads = 1};
     struct gm_job job = {.path = task->file->path, .is_one_of_several = true};
-    gm_operands_name(job.detected, job.path, o->name, true);
-    memcpy(job.name, job.detected, sizeof job.name);
+    memcpy(job.name, task->name, sizeof job.name);
     gm_job_run(&job, &each);
     const bool ok = job.status == GM_OK && job.run != NULL;
     if (ok) {
@@ -180,50 +178,32 @@ size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
 /* ---- progress ------------------------------------------------------------------------------------------------------
  */
 
-void gm_fleet_progress_start(struct gm_fleet_progress *p)
+void gm_fleet_progress_start(struct gm_fleet_progress *p, const struct gm_fleet_context *context,
+                             const struct gm_fleet_task *tasks, size_t count)
 {
-    clock_gettime(CLOCK_MONOTONIC, &p->start);
+    *p = (struct gm_fleet_progress){.total = count};
+    for (size_t i = 0; i < count; i++)
+        p->bytes += tasks[i].file->bytes;
+    gm_bar_start(&p->bar, context->options.quiet ? NULL : &context->terminal);
 }
 
 /* "[########            ] 31 of 640 read, 12.3 files/s, 2 min left" */
 void gm_fleet_progress_show(struct gm_fleet_progress *p)
 {
-    struct timespec now;
-    if (p->terminal == NULL || !p->terminal->is_tty || p->total == 0)
+    const double seconds = gm_bar_due(&p->bar);
+    if (seconds <= 0)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = (double)(now.tv_sec - p->start.tv_sec) + 1e-9 * (double)(now.tv_nsec - p->start.tv_nsec);
-    if (seconds < 1 || seconds < p->shown + 0.2)
-        return;
-    p->shown = seconds;
-    char text[BAR_LINE + 1], bar[BAR + 1] = "", left[40] = "";
-    const double share = p->bytes > 0 ? (double)p->bytes_done / (double)p->bytes : (double)p->done / (double)p->total;
-    const unsigned tenths = (unsigned)(10 * (double)p->done / seconds + 0.5);
-    memset(bar, ' ', BAR);
-    memset(bar, '#', (size_t)(BAR * (share < 1 ? share : 1)));
-    if (share > 0) {
-        const double rest = seconds * (1 - share) / share;
+    const uint64_t done = p->bytes > 0 ? p->bytes_done : p->done, all = p->bytes > 0 ? p->bytes : p->total;
+    struct gm_text text = {0};
+    gm_text_printf(&text, "%zu of %zu read, %.1f files/s", p->done, p->total, (double)p->done / seconds);
+    if (done > 0) {
+        const double rest = seconds * ((double)all / (double)done - 1);
         if (rest < 100)
-            snprintf(left, sizeof left, ", %d s left", (int)(rest + 0.5));
+            gm_text_printf(&text, ", %.0f s left", rest);
         else
-            snprintf(left, sizeof left, ", %ld min left", (long)(rest / 60 + 0.5));
+            gm_text_printf(&text, ", %.0f min left", rest / 60);
     }
-    snprintf(text, sizeof text, "[%s] %zu of %zu read, %u.%u files/s%s", bar, p->done, p->total, tenths / 10,
-             tenths % 10, left);
-    struct gm_text line = {0};
-    gm_text_printf(&line, "\r%-*s", BAR_LINE, text);
-    gm_message_flush(&line);
-    p->has_bar = true;
-}
-
-void gm_fleet_progress_end(struct gm_fleet_progress *p)
-{
-    struct gm_text line = {0};
-    if (!p->has_bar)
-        return;
-    gm_text_printf(&line, "\r%*s\r", BAR_LINE, "");
-    gm_message_flush(&line);
-    p->has_bar = false;
+    gm_bar_draw(&p->bar, done, all, &text);
 }
 
 /* ---- all files -----------------------------------------------------------------------------------------------------
@@ -257,19 +237,12 @@ static void *work(void *argument)
 
 static void watch(struct work *w)
 {
-    struct timespec until;
     pthread_mutex_lock(&w->lock);
     while (w->progress.done < w->count) {
         gm_fleet_progress_show(&w->progress);
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += 200000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        pthread_cond_timedwait(&w->changed, &w->lock, &until);
+        gm_bar_wait(&w->changed, &w->lock);
     }
-    gm_fleet_progress_end(&w->progress);
+    gm_bar_clear(&w->progress.bar);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -278,18 +251,10 @@ void gm_fleet_tasks_run(struct gm_fleet_task *tasks, size_t count, const struct 
     size_t *order = gm_fleet_order(tasks, count); /* without memory for it: as they are */
     struct work w = {.tasks = tasks, .order = order, .count = count, .context = context};
     pthread_t threads[MOST_THREADS];
-    pthread_condattr_t monotonic;
     size_t started = 0;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&w.lock, NULL);
-    pthread_cond_init(&w.changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    w.progress.terminal = context->options.quiet ? NULL : &context->terminal;
-    w.progress.total = count;
-    for (size_t i = 0; i < count; i++)
-        w.progress.bytes += tasks[i].file->bytes;
-    gm_fleet_progress_start(&w.progress);
+    gm_bar_init_condition(&w.changed);
+    gm_fleet_progress_start(&w.progress, context, tasks, count);
     while (started < MOST_THREADS && started < count && started < (size_t)context->threads &&
            pthread_create(&threads[started], NULL, work, &w) == 0)
         started++;

@@ -7,12 +7,14 @@
 #define GM_CLI_FLEET_WORK_H
 
 #include "analyze/base/text.h"
+#include "analyze/cli/bar.h"
 #include "analyze/cli/gmfleet.h"
 #include "analyze/fleet/find.h"
 #include "analyze/fleet/kept.h"
 
 struct gm_fleet_task { /* one file */
     const struct gm_found_file *file;
+    const char *name;      /* [GM_NAME_SIZE] of the run that --each makes; NULL without */
     bool has_key;          /* known in the process that did it */
     char key[GM_KEPT_KEY]; /* of its record, see analyze/fleet/kept.h */
     bool is_done, was_kept;
@@ -26,19 +28,15 @@ void gm_fleet_task_run(struct gm_fleet_task *task, const struct gm_fleet_context
 /* The tasks by size, the largest first; of equals in their order. NULL: no memory. */
 size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count);
 
-/* A bar on stderr, where that is a terminal, once it takes longer than a second: what is done, files a second, time
- * left. Zero-initialise, then set terminal (NULL: no bar) and total. */
+/* What is done, files a second, time left. Who does a task counts it; gm_bar_clear at the end. */
 struct gm_fleet_progress {
-    const struct gm_terminal *terminal;
+    struct gm_bar bar;
     size_t total, done;
     uint64_t bytes, bytes_done; /* of the files, for the time left */
-    struct timespec start;
-    double shown; /* seconds after the start when it was drawn last */
-    bool has_bar;
 };
-void gm_fleet_progress_start(struct gm_fleet_progress *progress);
+void gm_fleet_progress_start(struct gm_fleet_progress *progress, const struct gm_fleet_context *context,
+                             const struct gm_fleet_task *tasks, size_t count);
 void gm_fleet_progress_show(struct gm_fleet_progress *progress);
-void gm_fleet_progress_end(struct gm_fleet_progress *progress);
 
 /* A number made of the options that change a record: records of other options are none of ours. */
 uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *options);

@@ -9,15 +9,13 @@
 #include "analyze/cli/operands.h"
 #include "analyze/cli/options.h"
 #include "analyze/cli/outcome.h"
+#include "analyze/cli/paths.h"
 #include "analyze/cli/pool.h"
 #include "analyze/cli/rules_file.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PLACES "as in 12345, event:12345, 3.5s, 120ms, step:12"
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
@@ -92,28 +90,24 @@ static const struct gm_program program = {
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-static int64_t cpu_count(void)
+/* Their names and paths; NULL: no memory. */
+static struct gm_job *new_jobs(char **paths, size_t count, const char *name)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 256 ? 256 : n;
-}
-
-/* Gives operands of one name the endings _2, _3 ... in their order, so that which run is whose does not hang on which
- * thread is done first. */
-static void number_equal_names(struct gm_job *jobs, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        size_t equal = 1;
-        for (size_t j = 0; j < i; j++)
-            equal += strcmp(jobs[j].detected, jobs[i].detected) == 0;
-        for (bool is_taken = equal > 1; is_taken; equal++) {
-            snprintf(jobs[i].name, sizeof jobs[i].name, "%.*s_%zu", (int)sizeof jobs[i].name - 24, jobs[i].detected,
-                     equal);
-            is_taken = false;
-            for (size_t j = 0; j < i; j++)
-                is_taken = is_taken || strcmp(jobs[j].name, jobs[i].name) == 0;
-        }
+    struct gm_job *jobs = calloc(count, sizeof *jobs);
+    char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
+    bool ok = jobs != NULL && names != NULL;
+    for (size_t i = 0; ok && i < count; i++)
+        gm_operands_name(names[i], paths[i], name, count > 1);
+    ok = ok && gm_operands_number(names, count);
+    for (size_t i = 0; ok && i < count; i++) {
+        jobs[i].path = paths[i];
+        jobs[i].is_one_of_several = count > 1;
+        memcpy(jobs[i].name, names[i], sizeof jobs[i].name);
     }
+    free(names);
+    if (!ok)
+        free(jobs);
+    return ok ? jobs : NULL;
 }
 
 /* What no single option can tell: that two of them disagree, or that the JSON file would be written over a snapshot
@@ -121,47 +115,36 @@ static void number_equal_names(struct gm_job *jobs, size_t count)
 static enum gm_status check_options(const struct gm_analyze_options *options, char **paths, size_t count,
                                     struct gm_error *err)
 {
-    struct stat json, input;
     if (options->results[0] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
     if (options->from.kind == options->to.kind && options->from.value > options->to.value)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
-    if (options->explain && options->json != NULL && strcmp(options->json, "-") == 0)
+    if (options->explain && gm_path_is_standard(options->json))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--explain and --json - both want standard output");
-    if (options->json == NULL || strcmp(options->json, "-") == 0 || stat(options->json, &json) != 0)
-        return GM_OK;
-    for (size_t i = 0; i < count; i++)
-        if (stat(paths[i], &input) == 0 && input.st_dev == json.st_dev && input.st_ino == json.st_ino)
-            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", paths[i]);
-    return GM_OK;
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < count; i++)
+        status = gm_paths_check_json(options->json, paths[i], err);
+    return status;
 }
 
 static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_context *context, char **paths,
                                   size_t count, struct gm_error *err)
 {
     const struct gm_analyze_options *options = &context->options;
-    int threads = (int)(options->threads > 0 ? options->threads : cpu_count());
+    int threads = options->threads > 0 ? (int)options->threads : gm_cpu_count();
     int workers = (size_t)threads < count ? threads : (int)count;
     context->draw_threads = threads / workers;
     context->when = time(NULL);
-    if (!options->no_charts) {
-        context->fonts = gm_fonts_start(threads > 1);
-        if (context->fonts == NULL)
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    }
-    enum gm_status status = gm_rules_load(&context->rules, options->categories, err);
+    enum gm_status status = gm_run_check(options->results, err);
+    if (status == GM_OK && !options->no_charts && (context->fonts = gm_fonts_start(threads > 1)) == NULL)
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK)
+        status = gm_rules_load(&context->rules, options->categories, err);
     if (status != GM_OK)
         return status;
-    struct gm_job *jobs = calloc(count, sizeof *jobs);
+    struct gm_job *jobs = new_jobs(paths, count, options->name);
     if (jobs == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        jobs[i].path = paths[i];
-        gm_operands_name(jobs[i].detected, paths[i], options->name, count > 1);
-        memcpy(jobs[i].name, jobs[i].detected, sizeof jobs[i].name);
-        jobs[i].is_one_of_several = count > 1;
-    }
-    number_equal_names(jobs, count);
     outcome->is_array = count > 1;
     gm_pool_run(jobs, count, context, workers, gm_outcome_add, outcome);
     free(jobs);
@@ -169,62 +152,33 @@ static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_
     return GM_OK;
 }
 
-static void tell_total(const struct gm_outcome *outcome, const struct timespec *start)
-{
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double ms = 1e3 * (double)(end.tv_sec - start->tv_sec) + 1e-6 * (double)(end.tv_nsec - start->tv_nsec);
-    struct gm_text message = {0};
-    gm_message_add(&message, &outcome->context->terminal, GM_MESSAGE_NOTE, NULL, "total %.3f ms", ms);
-    gm_message_flush(&message);
-}
-
-static void print_page(struct gm_outcome *outcome, enum gm_parsed page)
-{
-    struct gm_text text = {0};
-    if (page == GM_PARSED_HELP)
-        gm_options_help(&program, &text);
-    else
-        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
-    gm_outcome_print(outcome, &text);
-    if (text.failed)
-        gm_outcome_raise(outcome, GM_E_NOMEM);
-    gm_text_free(&text);
-}
-
 int main(int argc, char **argv)
 {
-    struct timespec start;
-    clock_gettime(CLOCK_MONOTONIC, &start);
     struct gm_analyze_context context = {
         .options =
             {.results = "results", .device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
         .terminal = gm_terminal_open(program.name),
     };
-    struct gm_outcome outcome = {.context = &context};
+    struct gm_outcome outcome = {.context = &context, .said = {.terminal = context.terminal}};
     struct gm_error err;
     enum gm_parsed page = GM_PARSED_RUN;
     int operands = 0;
+    gm_call_time(&outcome.said, NULL);
     gm_interrupt_install();
     enum gm_status status = gm_options_parse(&program, argc, argv, &context.options, &operands, &page, &err);
     if (status == GM_OK && page == GM_PARSED_RUN)
         status = gm_operands_sort(&context.options.name, argv, &operands, &err);
-    if (status != GM_OK) {
-        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
-        gm_outcome_fail(&outcome, &err);
-    } else if (page != GM_PARSED_RUN) {
-        print_page(&outcome, page);
-    } else {
-        if (check_options(&context.options, argv, (size_t)operands, &err) != GM_OK ||
-            analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
-            gm_outcome_fail(&outcome, &err);
-        if (context.options.verbose)
-            tell_total(&outcome, &start);
+    if (status == GM_OK && page == GM_PARSED_RUN)
+        status = check_options(&context.options, argv, (size_t)operands, &err);
+    outcome.said.is_quiet = context.options.quiet;
+    outcome.said.is_verbose = context.options.verbose;
+    if (gm_call_goes_on(&outcome.said, &program, status, page, &err)) {
+        if (analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
+            gm_call_fail(&outcome.said, NULL, &err);
+        gm_call_time(&outcome.said, "total");
     }
     gm_outcome_free(&outcome);
     gm_category_rules_free(context.rules);
     gm_fonts_free(context.fonts);
-    if (close(STDOUT_FILENO) != 0 && outcome.exit_code == 0)
-        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
-    return outcome.exit_code;
+    return gm_call_end(&outcome.said);
 }

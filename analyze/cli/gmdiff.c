@@ -9,6 +9,7 @@
 #include "analyze/cli/diff_outputs.h"
 #include "analyze/cli/inputs.h"
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/state/names.h"
 #include "analyze/words/diff.h"
@@ -16,7 +17,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool parse_growth(const char *text, void *value)
 {
@@ -87,22 +87,14 @@ struct call {
 static enum gm_status check_operands(const struct gm_diff_options *options, char **paths, size_t count,
                                      struct gm_error *err)
 {
-    size_t from_stdin = 0;
-    struct stat json, input;
     if (count < 2)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, count == 0 ? "no BASE and no NEW given" : "no NEW given");
     if (options->results[0] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
-    for (size_t i = 0; i < count; i++)
-        from_stdin += strcmp(paths[i], "-") == 0;
-    if (from_stdin > 1)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "standard input (-) can be read only once");
-    if (options->json == NULL || strcmp(options->json, "-") == 0 || stat(options->json, &json) != 0)
-        return GM_OK;
-    for (size_t i = 0; i < count; i++)
-        if (stat(paths[i], &input) == 0 && input.st_dev == json.st_dev && input.st_ino == json.st_ino)
-            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", paths[i]);
-    return GM_OK;
+    enum gm_status status = gm_paths_check_stdin(paths, count, 1, err);
+    for (size_t i = 0; status == GM_OK && i < count; i++)
+        status = gm_paths_check_json(options->json, paths[i], err);
+    return status;
 }
 
 static void tell_inputs(struct call *call, const struct gm_input *inputs, size_t count)
@@ -139,10 +131,8 @@ static void name_run(char out[GM_NAME_SIZE], const struct gm_diff_options *optio
 
 static enum gm_status name_comparison(struct gm_comparison *c, const char *name, time_t when, struct gm_error *err)
 {
-    struct tm local;
-    char stamp[32] = "";
-    if (localtime_r(&when, &local) != NULL)
-        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    char stamp[GM_RUN_DATE];
+    gm_run_date(stamp, when);
     c->run_name = gm_arena_copy(&c->arena, name, strlen(name));
     c->timestamp = gm_arena_copy(&c->arena, stamp, strlen(stamp));
     return c->run_name != NULL && c->timestamp != NULL ? GM_OK
@@ -194,7 +184,8 @@ static void check_growth(struct call *call, const struct gm_comparison *c)
 static void tell(struct call *call, const struct gm_comparison *c, struct gm_run *run, struct gm_text *json)
 {
     const struct gm_diff_options *options = &call->context.options;
-    if (!gm_call_json(&call->said, options->json, json) && !options->quiet) {
+    gm_call_put(&call->said, options->json, json);
+    if (!gm_path_is_standard(options->json) && !options->quiet) {
         struct gm_text summary = {0};
         gm_words_diff_summary(&summary, c, gm_run_path(run));
         gm_call_print(&call->said, &summary);
@@ -246,7 +237,9 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
     call->said.is_quiet = options->quiet;
     call->said.is_verbose = options->verbose;
     gm_call_time(&call->said, NULL);
-    enum gm_status status = gm_rules_load(&call->context.rules, options->categories, err);
+    enum gm_status status = gm_run_check(options->results, err);
+    if (status == GM_OK)
+        status = gm_rules_load(&call->context.rules, options->categories, err);
     if (status != GM_OK)
         return status;
     if (!options->no_charts && (call->context.fonts = gm_fonts_start(threads > 1)) == NULL)
@@ -282,14 +275,8 @@ int main(int argc, char **argv)
     enum gm_status status = gm_options_parse(&program, argc, argv, &call.context.options, &operands, &page, &err);
     if (status == GM_OK && page == GM_PARSED_RUN)
         status = check_operands(&call.context.options, argv, (size_t)operands, &err);
-    if (status != GM_OK) {
-        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
+    if (gm_call_goes_on(&call.said, &program, status, page, &err) && run(&call, argv, (size_t)operands, &err) != GM_OK)
         gm_call_fail(&call.said, NULL, &err);
-    } else if (page != GM_PARSED_RUN) {
-        gm_call_page(&call.said, &program, page);
-    } else if (run(&call, argv, (size_t)operands, &err) != GM_OK) {
-        gm_call_fail(&call.said, NULL, &err);
-    }
     gm_category_rules_free(call.context.rules);
     gm_fonts_free(call.context.fonts);
     return gm_call_end(&call.said);

@@ -10,6 +10,8 @@
 #include "analyze/cli/fleet_outputs.h"
 #include "analyze/cli/fleet_work.h"
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/operands.h"
+#include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
@@ -96,20 +98,16 @@ struct call {
 static enum gm_status check_options(const struct gm_fleet_cli_options *o, char **operands, size_t count,
                                     struct gm_error *err)
 {
-    size_t from_stdin = 0;
     if (count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no DIR and no SNAPSHOT given");
     if (o->results[0] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
     if (o->memory != UINT64_MAX && o->gpu != NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
-    for (size_t i = 0; i < count; i++)
-        from_stdin += strcmp(operands[i], "-") == 0;
-    if (from_stdin > 1 || (from_stdin > 0 && o->each))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "standard input (-) can be read only once");
-    if (o->pattern != NULL && gm_place_check_pattern(o->pattern, err) != GM_OK)
-        return err->status;
-    return GM_OK;
+    enum gm_status status = gm_paths_check_stdin(operands, count, o->each ? 0 : 1, err); /* --each reads all twice */
+    if (status == GM_OK && o->pattern != NULL)
+        status = gm_place_check_pattern(o->pattern, err);
+    return status;
 }
 
 static enum gm_status find_capacity(const struct gm_fleet_cli_options *o, struct gm_fleet_options *options,
@@ -118,19 +116,13 @@ static enum gm_status find_capacity(const struct gm_fleet_cli_options *o, struct
     options->capacity = o->memory == UINT64_MAX ? GM_REPORT_NONE : o->memory;
     if (o->gpu == NULL)
         return GM_OK;
-    const struct gm_gpu *gpu = gm_gpu_find(o->gpu);
-    struct gm_text names = {0};
-    if (gpu != NULL) {
+    const struct gm_gpu *gpu;
+    enum gm_status status = gm_gpu_choose(&gpu, o->gpu, err);
+    if (status == GM_OK) {
         options->capacity = gm_gpu_usable(gpu);
         options->capacity_name = gpu->title;
-        return GM_OK;
     }
-    for (size_t i = 0; i < gm_gpu_count(); i++)
-        gm_text_printf(&names, " %s", gm_gpu_at(i)->name);
-    gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: no card called %s; there are%s", o->gpu,
-            names.data == NULL ? "" : names.data);
-    gm_text_free(&names);
-    return GM_E_USAGE;
+    return status;
 }
 
 /* That of the only operand; "fleet" for several, and for one without a name. */
@@ -212,8 +204,7 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
                                  struct gm_error *err)
 {
     struct gm_fleet_part *parts = calloc(count + 1, sizeof *parts);
-    struct tm local;
-    char stamp[32] = "";
+    char stamp[GM_RUN_DATE];
     if (parts == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t i = 0; i < count; i++)
@@ -222,8 +213,7 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
     free(parts);
     if (status != GM_OK)
         return status;
-    if (localtime_r(&call->context.when, &local) != NULL)
-        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    gm_run_date(stamp, call->context.when);
     fleet->run_name = gm_arena_copy(&fleet->arena, name, strlen(name));
     fleet->timestamp = gm_arena_copy(&fleet->arena, stamp, strlen(stamp));
     return fleet->run_name != NULL && fleet->timestamp != NULL
@@ -234,7 +224,8 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
 static void say(struct call *call, const struct gm_fleet *fleet, const struct gm_run *run, struct gm_text *json)
 {
     const struct gm_fleet_cli_options *o = &call->context.options;
-    if (!gm_call_json(&call->said, o->json, json) && !o->quiet) {
+    gm_call_put(&call->said, o->json, json);
+    if (!gm_path_is_standard(o->json) && !o->quiet) {
         struct gm_text summary = {0};
         gm_words_fleet_summary(&summary, fleet, gm_run_path(run));
         gm_call_print(&call->said, &summary);
@@ -268,15 +259,33 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
 /* ---- the whole -----------------------------------------------------------------------------------------------------
  */
 
+/* NULL: no memory. */
+static char (*name_each(const struct gm_found_files *files, const char *name))[GM_NAME_SIZE]
+{
+    char(*names)[GM_NAME_SIZE] = calloc(files->n + 1, sizeof *names);
+    if (names == NULL)
+        return NULL;
+    for (size_t i = 0; i < files->n; i++)
+        gm_operands_name(names[i], files->v[i].path, name, true);
+    if (gm_operands_number(names, files->n))
+        return names;
+    free(names);
+    return NULL;
+}
+
 static enum gm_status do_all(struct call *call, const struct gm_found_files *files,
                              const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
     struct gm_fleet_task *tasks = calloc(files->n + 1, sizeof *tasks);
-    if (tasks == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    for (size_t i = 0; i < files->n; i++)
-        tasks[i].file = &files->v[i];
+    char(*names)[GM_NAME_SIZE] = NULL; /* of the runs of --each */
     enum gm_status status = GM_OK;
+    if (tasks == NULL ||
+        (call->context.options.each && (names = name_each(files, call->context.options.name)) == NULL)) {
+        free(tasks);
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    for (size_t i = 0; i < files->n; i++)
+        tasks[i] = (struct gm_fleet_task){.file = &files->v[i], .name = names == NULL ? NULL : names[i]};
     if (call->mpi != NULL)
         status = gm_fleet_mpi_run(call->mpi, tasks, files->n, &call->context, err);
     else
@@ -292,6 +301,7 @@ static enum gm_status do_all(struct call *call, const struct gm_found_files *fil
     for (size_t i = 0; i < count; i++)
         gm_text_free(&tasks[i].record);
     free(tasks);
+    free(names);
     return status;
 }
 
@@ -300,7 +310,11 @@ static enum gm_status prepare(struct call *call, struct gm_error *err)
 {
     struct gm_fleet_context *context = &call->context;
     const struct gm_fleet_cli_options *o = &context->options;
-    enum gm_status status = gm_rules_load(&context->rules, o->categories, err);
+    enum gm_status status = GM_OK;
+    if (!call->said.is_mute || o->each)
+        status = gm_run_check(o->results, err);
+    if (status == GM_OK)
+        status = gm_rules_load(&context->rules, o->categories, err);
     if (status == GM_OK && o->resume)
         status = gm_kept_list(&context->kept, o->results, err);
     if (status != GM_OK)
@@ -317,13 +331,10 @@ static enum gm_status prepare(struct call *call, struct gm_error *err)
 static enum gm_status check_json(const struct gm_fleet_cli_options *o, const struct gm_found_files *files,
                                  struct gm_error *err)
 {
-    struct stat json, input;
-    if (o->json == NULL || strcmp(o->json, "-") == 0 || stat(o->json, &json) != 0)
-        return GM_OK;
-    for (size_t i = 0; i < files->n; i++)
-        if (stat(files->v[i].path, &input) == 0 && input.st_dev == json.st_dev && input.st_ino == json.st_ino)
-            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", files->v[i].path);
-    return GM_OK;
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < files->n; i++)
+        status = gm_paths_check_json(o->json, files->v[i].path, err);
+    return status;
 }
 
 static enum gm_status run(struct call *call, char **operands, size_t count, struct gm_error *err)
@@ -370,12 +381,8 @@ int main(int argc, char **argv)
     enum gm_status status = gm_options_parse(&program, argc, argv, &call.context.options, &operands, &page, &err);
     if (status == GM_OK && page == GM_PARSED_RUN)
         status = check_options(&call.context.options, argv, (size_t)operands, &err);
-    if (status != GM_OK) {
-        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
-        gm_call_fail(&call.said, NULL, &err);
-    } else if (page != GM_PARSED_RUN) {
-        gm_call_page(&call.said, &program, page);
-    } else if (run(&call, argv, (size_t)operands, &err) != GM_OK) {
+    if (gm_call_goes_on(&call.said, &program, status, page, &err) &&
+        run(&call, argv, (size_t)operands, &err) != GM_OK) {
         gm_call_fail(&call.said, NULL, &err);
         if (call.said.is_mute || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
             gm_fleet_mpi_give_up(call.mpi, call.said.exit_code);

@@ -2,16 +2,13 @@
 #include "analyze/cli/inputs.h"
 
 #include "analyze/base/text.h"
-#include "analyze/base/utf8.h"
+#include "analyze/cli/bar.h"
 #include "analyze/load/load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
-enum { MOST_THREADS = 256, BAR = 20, BAR_LINE = 79 };
+enum { MOST_THREADS = 256 };
 
 struct reading {
     struct gm_input *inputs;
@@ -50,45 +47,22 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* "[########            ] 3 of 8 read, 12 s" */
-static void draw_bar(const struct reading *r, long seconds)
-{
-    const size_t done = atomic_load(&r->done), filled = BAR * done / r->count;
-    char text[BAR_LINE + 1], bar[BAR + 1] = "";
-    memset(bar, ' ', BAR);
-    memset(bar, '#', filled);
-    snprintf(text, sizeof text, "[%s] %zu of %zu read, %ld s", bar, done, r->count, seconds);
-    struct gm_text line = {0};
-    gm_text_printf(&line, "\r%-*s", BAR_LINE, text);
-    gm_message_flush(&line);
-}
-
 static void await(struct reading *r)
 {
-    struct timespec start, until;
-    bool has_bar = false;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    struct gm_bar bar;
+    gm_bar_start(&bar, r->options->progress);
     pthread_mutex_lock(&r->lock);
     while (atomic_load(&r->done) < r->count) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        const long seconds = (long)(until.tv_sec - start.tv_sec) - (until.tv_nsec < start.tv_nsec);
-        if (seconds >= 1) {
-            draw_bar(r, seconds);
-            has_bar = true;
+        const double seconds = gm_bar_due(&bar);
+        if (seconds > 0) {
+            struct gm_text text = {0};
+            gm_text_printf(&text, "%zu of %zu read, %d s", atomic_load(&r->done), r->count, (int)seconds);
+            gm_bar_draw(&bar, atomic_load(&r->done), r->count, &text);
         }
-        until.tv_nsec += 200000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        pthread_cond_timedwait(&r->progress, &r->lock, &until);
+        gm_bar_wait(&r->progress, &r->lock);
     }
     pthread_mutex_unlock(&r->lock);
-    if (has_bar) {
-        struct gm_text line = {0};
-        gm_text_printf(&line, "\r%*s\r", BAR_LINE, "");
-        gm_message_flush(&line);
-    }
+    gm_bar_clear(&bar);
 }
 
 void gm_inputs_read(struct gm_input *inputs, size_t count, const struct gm_inputs_options *options)
@@ -96,12 +70,8 @@ void gm_inputs_read(struct gm_input *inputs, size_t count, const struct gm_input
     struct reading r = {.inputs = inputs, .count = count, .options = options};
     pthread_t threads[MOST_THREADS];
     size_t started = 0;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.progress, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    gm_bar_init_condition(&r.progress);
     while (started < MOST_THREADS && started < count && started < (size_t)options->threads &&
            pthread_create(&threads[started], NULL, work, &r) == 0)
         started++;

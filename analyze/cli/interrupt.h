@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SIGINT, SIGTERM and SIGHUP end the program at once, except while a run directory is being written (milliseconds):
- * then it is finished first, so that nothing half-made stays behind. A second signal does not wait.
+ * SIGINT, SIGTERM and SIGHUP end the program at once, except while a run directory or an output file is being written
+ * (milliseconds): then it is finished or given up first, so that nothing half-made stays behind. A second
+ * signal does not wait.
  */
 #ifndef GM_CLI_INTERRUPT_H
 #define GM_CLI_INTERRUPT_H

@@ -53,10 +53,8 @@ static double lap(double *since)
 /* The report with the two strings that analysis does not know. */
 static enum gm_status name_report(struct gm_report *report, const struct gm_job *job, time_t when, struct gm_error *err)
 {
-    struct tm local;
-    char stamp[32] = "";
-    if (localtime_r(&when, &local) != NULL)
-        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    char stamp[GM_RUN_DATE];
+    gm_run_date(stamp, when);
     report->run_name = gm_arena_copy(&report->arena, job->name, strlen(job->name));
     report->timestamp = gm_arena_copy(&report->arena, stamp, strlen(stamp));
     if (report->run_name == NULL || report->timestamp == NULL)

@@ -19,10 +19,9 @@ enum gm_job_stage { GM_JOB_WAITS, GM_JOB_LOADS, GM_JOB_ANALYSES, GM_JOB_DRAWS, G
 
 struct gm_job {
     const char *path;
-    char detected[GM_NAME_SIZE]; /* what its operand is called */
-    char name[GM_NAME_SIZE];     /* the same, made different from the operands before */
-    bool is_one_of_several;      /* then its summary says which */
-    atomic_int stage;            /* enum gm_job_stage; the rest is the worker's until this says done */
+    char name[GM_NAME_SIZE]; /* of its run; of several, each has another one */
+    bool is_one_of_several;  /* then its summary says which */
+    atomic_int stage;        /* enum gm_job_stage; the rest is the worker's until this says done */
 
     enum gm_status status;    /* GM_OK, GM_E_CHECK (both: a run directory was written), or why there is none */
     struct gm_text messages;  /* for stderr */

@@ -2,7 +2,10 @@
 #include "analyze/cli/operands.h"
 
 #include "analyze/base/text.h"
+#include "analyze/cli/paths.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,7 +14,7 @@ static bool is_name(const char *operand)
 {
     struct stat st;
     bool is_file = stat(operand, &st) == 0 && S_ISREG(st.st_mode);
-    return !is_file && strcmp(operand, "-") != 0 && !gm_name_has_snapshot_suffix(operand);
+    return !is_file && !gm_path_is_standard(operand) && !gm_name_has_snapshot_suffix(operand);
 }
 
 enum gm_status gm_operands_sort(const char **name, char **operands, int *count, struct gm_error *err)
@@ -20,12 +23,7 @@ enum gm_status gm_operands_sort(const char **name, char **operands, int *count, 
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no SNAPSHOT given");
     if (*name == NULL && *count >= 2 && is_name(operands[*count - 1]))
         *name = operands[--*count];
-    int from_stdin = 0;
-    for (int i = 0; i < *count; i++)
-        from_stdin += strcmp(operands[i], "-") == 0;
-    if (from_stdin > 1)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "standard input (-) can be read only once");
-    return GM_OK;
+    return gm_paths_check_stdin(operands, (size_t)*count, 1, err);
 }
 
 void gm_operands_name(char out[GM_NAME_SIZE], const char *path, const char *name, bool is_one_of_several)
@@ -42,4 +40,46 @@ void gm_operands_name(char out[GM_NAME_SIZE], const char *path, const char *name
     } else {
         gm_name_clean(out, name);
     }
+}
+
+struct named {
+    char name[GM_NAME_SIZE]; /* as it was found */
+    size_t index;
+};
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(((const struct named *)left)->name, ((const struct named *)right)->name);
+}
+
+static int compare_named(const void *left, const void *right)
+{
+    const struct named *a = left, *b = right;
+    const int order = compare_names(a, b);
+    return order != 0 ? order : a->index < b->index ? -1 : a->index > b->index;
+}
+
+bool gm_operands_number(char (*names)[GM_NAME_SIZE], size_t count)
+{
+    struct named *found = calloc(count + 1, sizeof *found), wanted = {.index = 0};
+    if (found == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(found[i].name, names[i], sizeof found[i].name);
+        found[i].index = i;
+    }
+    if (count > 1)
+        qsort(found, count, sizeof *found, compare_named);
+    for (size_t i = 1, number = 1; i < count; i++) {
+        if (compare_names(&found[i - 1], &found[i]) != 0) {
+            number = 1;
+            continue;
+        }
+        do
+            snprintf(wanted.name, sizeof wanted.name, "%.*s_%zu", GM_NAME_SIZE - 24, found[i].name, ++number);
+        while (bsearch(&wanted, found, count, sizeof *found, compare_names) != NULL);
+        memcpy(names[found[i].index], wanted.name, sizeof wanted.name);
+    }
+    free(found);
+    return true;
 }

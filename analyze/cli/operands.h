@@ -9,6 +9,7 @@
 #include "analyze/run/names.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Leaves only snapshots in operands[0 .. *count). *name is what -n gave, or NULL; if NULL, the last operand may be it.
  * GM_E_USAGE if there is none, or stdin twice. */
@@ -17,5 +18,9 @@ enum gm_status gm_operands_sort(const char **name, char **operands, int *count, 
 /* The name of the run for the snapshot at `path`: `name`, the one found in the path if that is NULL, both for one of
  * several. */
 void gm_operands_name(char out[GM_NAME_SIZE], const char *path, const char *name, bool is_one_of_several);
+/* Makes names different: of equal ones the second gets _2, the third _3 ... in their order, so that which run is whose
+ * does not hang on which thread is done first. A number that another one has by itself is passed over. false: no
+ * memory. */
+bool gm_operands_number(char (*names)[GM_NAME_SIZE], size_t count);
 
 #endif

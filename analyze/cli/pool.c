@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/pool.h"
 
-#include "analyze/base/utf8.h"
+#include "analyze/cli/bar.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { GM_POOL_THREADS = 256 };
 
@@ -17,8 +14,7 @@ struct pool {
     const struct gm_analyze_context *context;
     pthread_mutex_t lock;
     pthread_cond_t finished; /* a job is done */
-    struct timespec start;
-    bool has_bar; /* a progress bar stands on the terminal */
+    struct gm_bar bar;
 };
 
 static void *work(void *argument)
@@ -37,70 +33,35 @@ static void *work(void *argument)
     }
 }
 
-/* ---- progress ---------------------------------------------------------------------------------------------------- */
-
-enum { GM_BAR = 20, GM_BAR_LINE = 79 };
-
-static void clear_bar(struct pool *pool)
-{
-    if (pool->has_bar) {
-        struct gm_text line = {0};
-        gm_text_printf(&line, "\r%*s\r", GM_BAR_LINE, "");
-        gm_message_flush(&line);
-    }
-    pool->has_bar = false;
-}
-
 /* "[########            ] 3 of 8, 12 s: drawing rank3_memory_snapshot.pickle" */
-static void draw_bar(struct pool *pool, const struct gm_job *job, long seconds)
+static void draw(struct pool *pool, const struct gm_job *job, double seconds)
 {
     static const char *const verbs[] = {"waiting for", "reading", "analysing", "drawing", "writing", "done with"};
-    size_t done = 0, steps = 0, all_steps = 0;
+    size_t done = 0, steps = 0;
     for (size_t i = 0; i < pool->count; i++) {
         int stage = atomic_load(&pool->jobs[i].stage);
         done += stage == GM_JOB_DONE;
         steps += (size_t)stage;
-        all_steps += GM_JOB_DONE;
     }
-    size_t filled = all_steps == 0 ? 0 : GM_BAR * steps / all_steps;
-    char bar[GM_BAR + 1] = "";
-    memset(bar, ' ', GM_BAR);
-    memset(bar, '#', filled);
-    char text[GM_BAR_LINE + 1], clean[3 * sizeof text];
+    struct gm_text text = {0};
     const char *base = strrchr(job->path, '/');
-    snprintf(text, sizeof text, "[%s] %zu of %zu, %ld s: %s %s", bar, done, pool->count, seconds,
-             verbs[atomic_load(&job->stage)], base == NULL ? job->path : base + 1);
-    gm_utf8_clean_line(clean, sizeof clean, text, strlen(text));
-    struct gm_text line = {0};
-    gm_text_printf(&line, "\r%-*s", GM_BAR_LINE, clean);
-    gm_message_flush(&line);
-    pool->has_bar = true;
+    gm_text_printf(&text, "%zu of %zu, %d s: %s %s", done, pool->count, (int)seconds, verbs[atomic_load(&job->stage)],
+                   base == NULL ? job->path : base + 1);
+    gm_bar_draw(&pool->bar, steps, pool->count * GM_JOB_DONE, &text);
 }
 
 /* Waits for `job`; wakes up now and then to show progress. */
 static void await(struct pool *pool, struct gm_job *job)
 {
-    bool shows = pool->context->terminal.is_tty && !pool->context->options.quiet;
     pthread_mutex_lock(&pool->lock);
     while (atomic_load(&job->stage) != GM_JOB_DONE) {
-        if (!shows) {
-            pthread_cond_wait(&pool->finished, &pool->lock);
-            continue;
-        }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        long seconds = (long)(until.tv_sec - pool->start.tv_sec) - (until.tv_nsec < pool->start.tv_nsec);
-        if (seconds >= 1)
-            draw_bar(pool, job, seconds);
-        until.tv_nsec += 200000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        pthread_cond_timedwait(&pool->finished, &pool->lock, &until);
+        const double seconds = gm_bar_due(&pool->bar);
+        if (seconds > 0)
+            draw(pool, job, seconds);
+        gm_bar_wait(&pool->finished, &pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
-    clear_bar(pool);
+    gm_bar_clear(&pool->bar);
 }
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
@@ -109,13 +70,9 @@ void gm_pool_run(struct gm_job *jobs, size_t count, const struct gm_analyze_cont
                  gm_pool_done *done, void *argument)
 {
     struct pool pool = {.jobs = jobs, .count = count, .context = context};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&pool.lock, NULL);
-    pthread_cond_init(&pool.finished, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    clock_gettime(CLOCK_MONOTONIC, &pool.start);
+    gm_bar_init_condition(&pool.finished);
+    gm_bar_start(&pool.bar, context->options.quiet ? NULL : &context->terminal);
 
     pthread_t worker[GM_POOL_THREADS];
     int workers = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/terminal.h"
 
+#include "analyze/base/new_file.h"
 #include "analyze/base/utf8.h"
+#include "analyze/cli/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* open() gives the lowest free number, so going up fills each hole with the wrong end of /dev/null: reading a closed
@@ -37,30 +38,22 @@ struct gm_terminal gm_terminal_open(const char *program)
 
 enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err)
 {
-    const char *p = data;
-    while (length > 0) {
-        ssize_t n = write(fd, p, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", name, strerror(errno));
-        p += n;
-        length -= (size_t)n;
-    }
-    return GM_OK;
+    int reason = gm_write_fully(fd, data, length);
+    return reason == 0 ? GM_OK : gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", name, strerror(reason));
 }
 
 enum gm_status gm_write_file(const char *path, const void *data, size_t length, struct gm_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot open for writing: %s", path, strerror(errno));
-    enum gm_status status = gm_write_all(fd, data, length, path, err);
-    if (close(fd) != 0 && status == GM_OK)
-        status = gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", path, strerror(errno));
-    struct stat st;
-    if (status != GM_OK && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        unlink(path); /* half a file is worse than none */
+    struct gm_new_file file;
+    bool is_direct = gm_new_file_is_direct(path);
+    if (!is_direct)
+        gm_interrupt_hold(); /* so that the hidden file does not stay */
+    enum gm_status status = gm_new_file_open(&file, path, err);
+    if (status == GM_OK)
+        status = gm_new_file_write(&file, data, length, err);
+    status = gm_new_file_close(&file, status, err);
+    if (!is_direct)
+        gm_interrupt_release();
     return status;
 }
 

@@ -24,7 +24,7 @@ struct gm_terminal gm_terminal_open(const char *program);
 
 /* Writes everything to descriptor `fd` or fails with GM_E_WRITE; `name` is what the message calls it. */
 enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err);
-/* Creates or replaces the file at `path` and writes everything; GM_E_WRITE. */
+/* Creates or replaces the file at `path`, which appears when it is complete (analyze/base/new_file.h); GM_E_WRITE. */
 enum gm_status gm_write_file(const char *path, const void *data, size_t length, struct gm_error *err);
 
 enum gm_message { GM_MESSAGE_ERROR, GM_MESSAGE_WARNING, GM_MESSAGE_NOTE };

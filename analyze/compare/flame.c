@@ -4,7 +4,7 @@
  */
 #include "analyze/compare/intern.h"
 #include "analyze/compare/parts.h"
-#include "analyze/timeline/peaks/frame_kind.h"
+#include "analyze/report/frame_kind.h"
 
 #include <stdlib.h>
 #include <string.h>

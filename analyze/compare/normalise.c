@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/compare/normalise.h"
 
-#include <string.h>
+#include "analyze/base/ascii.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#include <string.h>
 
 static bool is_hex(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return gm_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static bool ends_with(const char *text, size_t n, const char *end)
@@ -51,7 +48,7 @@ static size_t end_of_python_name(const char *name)
     static const char resumed[] = "torch_dynamo_resume_in_", at[] = "_at_";
     const size_t n = strlen(name);
     size_t end = n;
-    while (end > 0 && is_digit(name[end - 1]))
+    while (end > 0 && gm_is_digit(name[end - 1]))
         end--;
     const bool has_line = end < n && strncmp(name, resumed, sizeof resumed - 1) == 0 && ends_with(name, end, at);
     return has_line ? end - (sizeof at - 1) : n;

@@ -4,6 +4,7 @@
  */
 #include "analyze/compare/series.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 
@@ -15,16 +16,6 @@ enum {
     NUMBERS = 16 /* of a name */,
     LONGEST = 7 /* digits of a number that means something */
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /* The last parts of a path. */
 static const char *tail_of(const char *path)
@@ -40,9 +31,9 @@ static const char *tail_of(const char *path)
 static size_t noise_length(const char *s)
 {
     size_t n = 0, digits = 0, others = 0;
-    for (; is_digit(s[n]) || is_letter(s[n]); n++) {
-        digits += is_digit(s[n]);
-        others += !is_digit(s[n]) && !((s[n] | 32) >= 'a' && (s[n] | 32) <= 'f');
+    for (; gm_is_digit(s[n]) || gm_is_letter(s[n]); n++) {
+        digits += gm_is_digit(s[n]);
+        others += !gm_is_digit(s[n]) && !((s[n] | 32) >= 'a' && (s[n] | 32) <= 'f');
     }
     return others == 0 && digits > 0 && n > LONGEST ? n : 0;
 }
@@ -51,11 +42,11 @@ static size_t noise_length(const char *s)
 static size_t number_length(const char *s)
 {
     size_t n = 0;
-    while (is_digit(s[n]))
+    while (gm_is_digit(s[n]))
         n++;
-    if (n > 0 && s[n] == '.' && is_digit(s[n + 1])) {
+    if (n > 0 && s[n] == '.' && gm_is_digit(s[n + 1])) {
         size_t m = n + 1;
-        while (is_digit(s[m]))
+        while (gm_is_digit(s[m]))
             m++;
         if (s[m] != '.')
             n = m;
@@ -102,7 +93,7 @@ static struct places find_places(const char *tail)
             s += noise;
             continue;
         }
-        in_word = is_digit(*s) || is_letter(*s);
+        in_word = gm_is_digit(*s) || gm_is_letter(*s);
         if (length == 0) {
             s++;
             continue;
@@ -136,7 +127,7 @@ static char *skeleton_of(const char *tail, const struct places *p, size_t which)
             gm_text_add_char(&t, '#');
             s += noise;
         } else {
-            in_word = is_digit(*s) || is_letter(*s);
+            in_word = gm_is_digit(*s) || gm_is_letter(*s);
             gm_text_add_char(&t, *s++);
         }
     }
@@ -155,10 +146,10 @@ static bool add_run(struct candidates *all, const char *path, size_t run)
     for (size_t i = 0; i < p.n; i++) {
         struct candidate c = {.skeleton = skeleton_of(tail, &p, i), .n = value_of(p.at[i], p.length[i]), .run = run};
         const char *end = p.at[i];
-        while (end > tail && !is_letter(end[-1]) && !is_digit(end[-1]) && end[-1] != '/')
+        while (end > tail && !gm_is_letter(end[-1]) && !gm_is_digit(end[-1]) && end[-1] != '/')
             end--;
         c.key = end;
-        while (c.key > tail && is_letter(c.key[-1]))
+        while (c.key > tail && gm_is_letter(c.key[-1]))
             c.key--;
         c.key_length = (size_t)(end - c.key);
         if (c.skeleton == NULL || !GM_VEC_PUSH(all, c)) {

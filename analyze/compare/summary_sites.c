@@ -5,7 +5,7 @@
 #include "analyze/compare/intern.h"
 #include "analyze/compare/normalise.h"
 #include "analyze/compare/work.h"
-#include "analyze/timeline/peaks/frame_kind.h"
+#include "analyze/report/frame_kind.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * Differences by call sites. Rows and rest always add up to the difference of the totals.
  */
 #include "analyze/fleet/work.h"
+#include "analyze/report/comparison.h"
 
 #include <stdlib.h>
 
@@ -70,7 +71,7 @@ static bool keep_largest(struct gm_fleet_work *w, struct gm_fleet_changes *out, 
     out->rest = out->delta;
     for (size_t i = 0; i < n; i++) {
         rows[i] = all[i];
-        out->rest = gm_fleet_minus(out->rest, rows[i].delta);
+        out->rest = gm_diff_minus(out->rest, rows[i].delta);
     }
     out->rows = rows;
     out->count = n;

@@ -1,44 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words are found as in run names (analyze/run/names.c): a word begins where a word can begin, at most one separator
- * follows, then digits that end where a number can end. So "rank3", "rank_3", "global_rank=3" and "Rank-03" are ranks;
- * "ranking3", "frank3" and "rank3b" are none, and "local_rank0" says nothing about the job.
+ * Words are found as for the names of runs (analyze/run/names.h): "rank3", "rank_3", "global_rank=3" and "Rank-03" are
+ * ranks; "ranking3", "frank3" and "rank3b" are none, and "local_rank0" says nothing about the job.
  */
 #include "analyze/fleet/place.h"
+
+#include "analyze/base/ascii.h"
+#include "analyze/run/names.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { PARTS = 4, DIGITS = 18, PATTERN = 1024, PATH = 4096 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_letter(char c)
-{
-    return is_upper(c) || is_lower(c);
-}
+enum { DIGITS = 18, PATTERN = 1024, PATH = 4096 };
 
 /* The digits at s as a number, -1 if there are more than a number can have; *n is how many there are. */
 static int64_t read_number(const char *s, size_t *n)
 {
     int64_t value = 0;
     size_t significant = 0;
-    for (*n = 0; is_digit(s[*n]); ++*n) {
+    for (*n = 0; gm_is_digit(s[*n]); ++*n) {
         significant += significant > 0 || s[*n] != '0';
         if (significant <= DIGITS)
             value = 10 * value + (s[*n] - '0');
@@ -46,85 +28,33 @@ static int64_t read_number(const char *s, size_t *n)
     return significant > DIGITS ? -1 : value;
 }
 
-static bool starts_word(const char *path, size_t i)
-{
-    return i == 0 || !is_letter(path[i - 1]) || (is_lower(path[i - 1]) && is_upper(path[i]));
-}
-
-/* Whether `word` and a number stand at path[i]. */
-static bool match_word(const char *path, size_t i, const char *word, int64_t *number, size_t *end)
-{
-    size_t at = i + strlen(word), digits;
-    if (strncasecmp(path + i, word, strlen(word)) != 0)
-        return false;
-    if (path[at] != '\0' && strchr("_-=.: ", path[at]) != NULL)
-        at++;
-    *number = read_number(path + at, &digits);
-    *end = at + digits;
-    return digits > 0 && *number >= 0;
-}
-
-static const struct {
-    const char *text;
-    bool is_rank;
-} words[] = {{"rank", true}, {"iteration", false}, {"iter", false}, {"step", false}};
-enum { WORDS = sizeof words / sizeof words[0] };
-
-/* Whether a number may end at path[end]: before a letter only if another word begins there ("rank3iter5"). */
-static bool ends_number(const char *path, size_t end)
-{
-    int64_t number;
-    size_t next;
-    if (!is_letter(path[end]) && (unsigned char)path[end] < 0x80)
-        return true;
-    for (int w = 0; w < WORDS; w++)
-        if (match_word(path, end, words[w].text, &number, &next))
-            return true;
-    return false;
-}
-
-static bool is_local(const char *path, size_t i)
+static bool is_local(const struct gm_name_part *part, const char *word)
 {
     static const char local[] = "local";
-    size_t n = sizeof local - 1;
-    if (i > 0 && strchr("_-", path[i - 1]) != NULL)
+    size_t i = (size_t)(word - part->s), n = sizeof local - 1;
+    if (i > 0 && strchr("_-", part->s[i - 1]) != NULL)
         i--;
-    return i >= n && strncasecmp(path + i - n, local, n) == 0;
-}
-
-/* Where the last parts of the path begin. */
-static size_t last_parts(const char *path)
-{
-    size_t at = strlen(path), parts = 0;
-    while (at > 0 && parts < PARTS) {
-        size_t end = at;
-        while (at > 0 && path[at - 1] != '/')
-            at--;
-        parts += end > at && !(end - at == 1 && path[at] == '.');
-        if (at > 0 && parts < PARTS)
-            at--;
-    }
-    return at;
+    return i >= n && strncasecmp(part->s + i - n, local, n) == 0;
 }
 
 struct gm_place_found gm_place_detect(const char *path)
 {
     struct gm_place_found found = {-1, -1};
-    for (size_t i = last_parts(path); path[i] != '\0'; i++) {
-        if (!starts_word(path, i))
-            continue;
-        for (int w = 0; w < WORDS; w++) {
-            int64_t number;
-            size_t end;
-            if (!match_word(path, i, words[w].text, &number, &end) || !ends_number(path, end))
+    struct gm_name_part parts[GM_NAME_PARTS];
+    struct gm_name_word word;
+    const size_t count = gm_name_parts(parts, path);
+    for (size_t p = 0; p < count; p++)
+        for (size_t at = 0; gm_name_next_word(&word, &parts[p], &at);) {
+            size_t digits;
+            const int64_t number = read_number(word.digits, &digits);
+            const bool is_rank = strcmp(word.shown, "rank") == 0;
+            if (number < 0 || (is_rank && is_local(&parts[p], word.at)))
                 continue;
-            if (!words[w].is_rank)
-                found.iteration = number;
-            else if (!is_local(path, i))
+            if (is_rank)
                 found.rank = number;
-            break;
+            else if (strcmp(word.shown, "iter") == 0 || strcmp(word.shown, "step") == 0)
+                found.iteration = number;
         }
-    }
     return found;
 }
 

@@ -237,8 +237,8 @@ static enum gm_status fill_segments(struct finisher *f, uint32_t ref, const char
     enum gm_status status = count_blocks(f, list, what, &block_total);
     if (status != GM_OK)
         return status;
-    struct segment_columns s;
-    struct block_columns b;
+    struct segment_columns s = {0};
+    struct block_columns b = {0};
     if (!new_columns(f, &s, list->count, &b, block_total))
         return no_memory(f);
     size_t block = 0;

@@ -163,7 +163,7 @@ static enum gm_status read_warnings(struct gm_gmtrace_parts *p, bool is_salvaged
                : status;
 }
 
-enum gm_status gm_gmtrace_meta(struct gm_gmtrace_parts *p)
+static enum gm_status read_meta(struct gm_gmtrace_parts *p)
 {
     enum gm_status status = gm_gmtrace_begin(&p->r, "META", GM_META_STREAMS);
     if (status != GM_OK)
@@ -197,7 +197,7 @@ static enum gm_status decode(struct gm_gmtrace_parts *p, struct gm_source *sourc
     if (status == GM_OK)
         status = gm_gmtrace_stacks(p);
     if (status == GM_OK)
-        status = gm_gmtrace_meta(p);
+        status = read_meta(p);
     if (status == GM_OK)
         status = gm_gmtrace_segments(p, "SEGS", &p->s->segments, &p->s->blocks);
     if (status == GM_OK)

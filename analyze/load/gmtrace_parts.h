@@ -21,7 +21,6 @@ struct gm_gmtrace_parts {
 enum gm_status gm_gmtrace_strings(struct gm_gmtrace_parts *p);
 enum gm_status gm_gmtrace_frames(struct gm_gmtrace_parts *p);
 enum gm_status gm_gmtrace_stacks(struct gm_gmtrace_parts *p);
-enum gm_status gm_gmtrace_meta(struct gm_gmtrace_parts *p);
 enum gm_status gm_gmtrace_segments(struct gm_gmtrace_parts *p, const char *tag, struct gm_segments *segments,
                                    struct gm_blocks *blocks);
 enum gm_status gm_gmtrace_events(struct gm_gmtrace_parts *p);

@@ -18,6 +18,8 @@
 
 enum { MAX_LAYERS = 2 }; /* of compression: someone may have compressed a compressed file once more */
 
+enum { GM_MAX_DEVICES = 1024 }; /* PyTorch's limit is 128 */
+
 /* Reading ahead pays from about here; decompressing costs more than reading. */
 enum { THREAD_BYTES = 8 << 20, THREAD_COMPRESSED_BYTES = 256 << 10 };
 
@@ -167,6 +169,41 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
     return status;
 }
 
+/* Where `device` is or belongs among the n sorted ones. */
+static size_t place_of(const int64_t *devices, size_t n, int64_t device)
+{
+    size_t low = 0;
+    while (n > 0) {
+        size_t half = n / 2;
+        bool is_above = devices[low + half] < device;
+        low += is_above ? half + 1 : 0;
+        n = is_above ? n - half - 1 : half;
+    }
+    return low;
+}
+
+/* A report, its tables and curves are made for each device, and a device costs a file a few bytes only. */
+static enum gm_status check_devices(const struct gm_snapshot *s, struct gm_error *err)
+{
+    int64_t devices[GM_MAX_DEVICES + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < s->segments.count + s->trace_count && n <= GM_MAX_DEVICES; i++) {
+        size_t trace = i - s->segments.count;
+        if (i >= s->segments.count && s->traces[trace].count == 0)
+            continue;
+        int64_t device = i < s->segments.count ? s->segments.device[i] : (int64_t)trace;
+        size_t at = place_of(devices, n, device);
+        if (at < n && devices[at] == device)
+            continue;
+        memmove(&devices[at + 1], &devices[at], (n - at) * sizeof *devices);
+        devices[at] = device;
+        n++;
+    }
+    return n <= GM_MAX_DEVICES ? GM_OK
+                               : gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET,
+                                         "more than %d devices with a segment or an event", GM_MAX_DEVICES);
+}
+
 /* Loads from l->source, which it frees, and fills in where the snapshot came from. */
 static enum gm_status load_and_close(struct loader *l, struct gm_snapshot *snapshot, const char *name,
                                      const struct gm_load_options *options, const uint64_t *disk_bytes,
@@ -178,6 +215,8 @@ static enum gm_status load_and_close(struct loader *l, struct gm_snapshot *snaps
     enum gm_status status = load(l, snapshot, options);
     gm_source_free(&l->source);
     gm_assembler_free(l->a);
+    if (status == GM_OK && (status = check_devices(snapshot, &here)) != GM_OK)
+        gm_snapshot_free(snapshot);
     if (status == GM_OK) {
         l->info.disk_bytes = *disk_bytes; /* a pipe's are counted while it is read */
         l->info.is_bare_segment_list = snapshot->source.is_bare_segment_list;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,9 +23,13 @@ static enum gm_status file_read(void *state, unsigned char *out, size_t size, si
 {
     struct file *file = state;
     ssize_t n;
-    do
-        n = read(file->fd, out, size);
-    while (n < 0 && errno == EINTR);
+    while ((n = read(file->fd, out, size)) < 0) {
+        struct pollfd wait = {.fd = file->fd, .events = POLLIN};
+        if (errno == EAGAIN) /* whoever shares standard input with us set O_NONBLOCK */
+            (void)poll(&wait, 1, -1);
+        else if (errno != EINTR)
+            break;
+    }
     if (n < 0)
         return gm_fail(err, GM_E_READ, file->offset, "cannot read: %s", strerror(errno));
     *got = (size_t)n;

@@ -12,7 +12,7 @@ void gm_filter_expect_pickle(struct gm_source *source)
         ((struct gm_filter *)source->state)->ratio = GM_EXPANSION_PICKLE;
 }
 
-uint64_t gm_filter_disk_bytes(const struct gm_filter *filter)
+static uint64_t disk_bytes(const struct gm_filter *filter)
 {
     while (is_filter(&filter->inner))
         filter = filter->inner.state;
@@ -21,7 +21,7 @@ uint64_t gm_filter_disk_bytes(const struct gm_filter *filter)
 
 uint64_t gm_filter_source_disk_bytes(const struct gm_source *source)
 {
-    return is_filter(source) ? gm_filter_disk_bytes(source->state) : gm_source_offset(source);
+    return is_filter(source) ? disk_bytes(source->state) : gm_source_offset(source);
 }
 
 enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error *err)
@@ -33,7 +33,7 @@ enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error
 
 static enum gm_status check_limit(const struct gm_filter *filter, struct gm_error *err)
 {
-    uint64_t disk = gm_filter_disk_bytes(filter);
+    uint64_t disk = disk_bytes(filter);
     if (filter->produced <= GM_EXPANSION_FREE || (filter->produced - GM_EXPANSION_FREE) / filter->ratio <= disk)
         return GM_OK;
     return gm_fail(err, GM_E_LIMIT, filter->produced,

@@ -27,9 +27,8 @@ gm_source_read gm_source_gzip_read, gm_source_zstd_read; /* both have a struct g
 /* If *source decompresses: what comes out is known to be a pickle, so the stricter limit holds. */
 void gm_filter_expect_pickle(struct gm_source *source);
 
-/* Compressed bytes read so far of the outermost layer, as they are on disk. */
-uint64_t gm_filter_disk_bytes(const struct gm_filter *filter);
-/* The same of any source: if it does not decompress, the bytes consumed. */
+/* Compressed bytes read so far of the outermost layer, as they are on disk; if the source does not decompress, the
+ * bytes consumed. */
 uint64_t gm_filter_source_disk_bytes(const struct gm_source *source);
 
 /* The end of a read that produced *got bytes with `status` (and err filled if it is not GM_OK): counts them, checks the

@@ -2,9 +2,10 @@
  *
  * Hidden names in a results directory, and what is done with them. Private to analyze/run.
  *
- *   .gm-run-PID-N      a run that is being written (a directory; its writer holds a flock on it)
- *   .gm-latest-PID-N   the next `latest`, for an instant
- *   .gm-name-NAME      taken while NAME is being given to a run, on file systems that cannot rename without replacing
+ *   .gm-run-MARK-PID-N      a run that is being written (a directory; its writer holds a flock on it)
+ *   .gm-latest-MARK-PID-N   the next `latest`, for an instant
+ *   .gm-name-NAME           taken while NAME is being given to a run, on file systems that cannot rename without
+ *                           replacing
  */
 #ifndef GM_RUN_LAYOUT_H
 #define GM_RUN_LAYOUT_H
@@ -17,7 +18,12 @@
 #define GM_LATEST_PREFIX ".gm-latest-"
 #define GM_NAME_PREFIX ".gm-name-"
 
-enum { GM_STALE_SECONDS = 3600 };
+enum { GM_STALE_SECONDS = 86400 };
+/* Whose process ids are meant: 16 hexadecimal digits that differ between machines, between containers and after each
+ * start of the machine; all 0 if that cannot be known. */
+enum { GM_MARK = 17 };
+void gm_run_mark(char mark[GM_MARK]);
+
 enum { GM_HIDDEN_NAME = 64, GM_FINAL_NAME = 255 /* the longest name that file systems take */ + 1 };
 
 struct gm_run {
@@ -42,8 +48,7 @@ int gm_rename_new_portable(int dir, const char *from, const char *to);
 
 /* Removes the files in the directory called `name` in `dir` and the directory; leaves whatever holds directories. */
 void gm_remove_run(int dir, const char *name);
-/* Removes what killed runs left in `dir`: our names only, older than GM_STALE_SECONDS, their process gone and their
- * lock free. Best effort. */
+/* Removes what killed runs left in `dir`: our names only, and only if their writer is surely gone. Best effort. */
 void gm_remove_stale(int dir);
 
 #endif

@@ -1,41 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A token of a path is a word (iteration, rank, bs ...) that begins where a word can begin, at most one separator, and
- * digits that end where a number can end: "seq2seq", "steps" and "rank" alone are none, "iteration-5" and "bs=8" are.
+ * A word (iteration, rank, bs ...) begins where a word can begin; at most one separator follows, then digits that end
+ * where a number can end: "seq2seq", "steps" and "rank" alone are none, "iteration-5" and "bs=8" are.
  */
 #include "analyze/run/names.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/utf8.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-enum { PARTS = 4, TOKENS = 32 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_letter(char c)
-{
-    return is_upper(c) || is_lower(c);
-}
+enum { WORDS = 32 }; /* in one name */
 
 static bool is_name_char(char c)
 {
-    return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
+    return gm_is_letter(c) || gm_is_digit(c) || c == '.' || c == '_' || c == '-';
 }
 
 /* Appends s[0..n) cleaned; one character, however many bytes it has, gives one '_'. */
@@ -57,14 +38,6 @@ void gm_name_clean(char out[GM_NAME_SIZE], const char *name)
     add_clean(out, name[0] != '\0' ? name : "run", strlen(name[0] != '\0' ? name : "run"));
 }
 
-/* One token found in a path. */
-struct token {
-    const char *word;   /* as it is shown */
-    const char *digits; /* in the path */
-    size_t length;      /* of the digits */
-    size_t bytes;       /* that the token takes in the path */
-};
-
 static const struct {
     const char *text, *shown;
 } words[] = {{"iteration", "iter"}, {"iter", "iter"},   {"step", "step"}, {"rank", "rank"}, {"lbs", "lbs"},
@@ -72,11 +45,11 @@ static const struct {
 
 static bool starts_word(const char *s, size_t i)
 {
-    return i == 0 || !is_letter(s[i - 1]) || (is_lower(s[i - 1]) && is_upper(s[i]));
+    return i == 0 || !gm_is_letter(s[i - 1]) || (gm_is_lower(s[i - 1]) && gm_is_upper(s[i]));
 }
 
 /* Whether a word and a number stand at s[0..n), whatever follows. */
-static bool match(struct token *token, const char *s, size_t n)
+static bool match(struct gm_name_word *word, const char *s, size_t n)
 {
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
         size_t i = strlen(words[w].text);
@@ -85,64 +58,66 @@ static bool match(struct token *token, const char *s, size_t n)
         if (strchr("_-=.: ", s[i]) != NULL)
             i++;
         size_t digits = i;
-        while (i < n && is_digit(s[i]))
+        while (i < n && gm_is_digit(s[i]))
             i++;
         if (i == digits)
             continue;
-        *token = (struct token){words[w].shown, s + digits, i - digits, i};
+        *word = (struct gm_name_word){words[w].shown, s, s + digits, i - digits};
         return true;
     }
     return false;
 }
 
-/* The same where a word can begin and the number ends: before a letter only if another token begins there. */
-static bool match_at(struct token *token, const char *s, size_t n, size_t i)
+/* The same where a word can begin and the number ends: before a letter only if another word with a number begins. */
+static bool match_at(struct gm_name_word *word, const char *s, size_t n, size_t i)
 {
-    if (!starts_word(s, i) || !match(token, s + i, n - i))
+    if (!starts_word(s, i) || !match(word, s + i, n - i))
         return false;
-    size_t end = i + token->bytes;
-    struct token next;
-    return end == n || (!is_letter(s[end]) && (unsigned char)s[end] < 0x80) || match(&next, s + end, n - end);
+    size_t end = (size_t)(word->digits + word->length - s);
+    struct gm_name_word next;
+    return end == n || (!gm_is_letter(s[end]) && (unsigned char)s[end] < 0x80) || match(&next, s + end, n - end);
 }
 
-static bool is_same(const struct token *a, const struct token *b)
+bool gm_name_next_word(struct gm_name_word *word, const struct gm_name_part *part, size_t *from)
 {
-    return a->word == b->word && a->length == b->length && memcmp(a->digits, b->digits, a->length) == 0;
+    for (size_t i = *from; i < part->n; i++)
+        if (match_at(word, part->s, part->n, i)) {
+            *from = (size_t)(word->digits + word->length - part->s);
+            return true;
+        }
+    *from = part->n;
+    return false;
 }
 
-static void add_token(struct token *tokens, size_t *count, const struct token *token)
-{
-    for (size_t i = 0; i < *count; i++)
-        if (is_same(&tokens[i], token))
-            return;
-    if (*count < TOKENS)
-        tokens[(*count)++] = *token;
-}
-
-struct part {
-    const char *s;
-    size_t n;
-};
-
-/* The last parts of a path, in order; empty ones and "." are no parts. */
-static size_t last_parts(struct part parts[PARTS], const char *path)
+size_t gm_name_parts(struct gm_name_part parts[GM_NAME_PARTS], const char *path)
 {
     size_t count = 0;
-    for (size_t end = strlen(path); end > 0 && count < PARTS;) {
+    for (size_t end = strlen(path); end > 0 && count < GM_NAME_PARTS;) {
         size_t start = end;
         while (start > 0 && path[start - 1] != '/')
             start--;
-        struct part part = {path + start, end - start};
+        struct gm_name_part part = {path + start, end - start};
         if (part.n > 0 && !(part.n == 1 && part.s[0] == '.'))
             parts[count++] = part;
         end = start > 0 ? start - 1 : 0;
     }
     for (size_t i = 0; i < count / 2; i++) {
-        struct part swap = parts[i];
+        struct gm_name_part swap = parts[i];
         parts[i] = parts[count - 1 - i];
         parts[count - 1 - i] = swap;
     }
     return count;
+}
+
+/* What is found twice is named once. */
+static void add_word(struct gm_name_word *found, size_t *count, const struct gm_name_word *word)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (found[i].shown == word->shown && found[i].length == word->length &&
+            memcmp(found[i].digits, word->digits, word->length) == 0)
+            return;
+    if (*count < WORDS)
+        found[(*count)++] = *word;
 }
 
 /* Length of `suffix` if s[0..n) ends in it, in any case; else 0. */
@@ -190,10 +165,10 @@ static size_t stem_length(const char *s, size_t n)
     size_t dot = n;
     while (dot > 0 && s[dot - 1] != '.')
         dot--;
-    if (dot < 2 || dot == n || n - dot > 5 || !is_letter(s[dot]))
+    if (dot < 2 || dot == n || n - dot > 5 || !gm_is_letter(s[dot]))
         return n;
     for (size_t i = dot; i < n; i++)
-        if (!is_letter(s[i]) && !is_digit(s[i]))
+        if (!gm_is_letter(s[i]) && !gm_is_digit(s[i]))
             return n;
     return dot - 1;
 }
@@ -205,25 +180,20 @@ void gm_name_detect(char out[GM_NAME_SIZE], const char *path)
         add_clean(out, "stdin", 5);
         return;
     }
-    struct part parts[PARTS];
-    struct token tokens[TOKENS];
-    size_t part_count = last_parts(parts, path), count = 0;
+    struct gm_name_part parts[GM_NAME_PARTS];
+    struct gm_name_word found[WORDS], word;
+    size_t part_count = gm_name_parts(parts, path), count = 0;
     for (size_t p = 0; p < part_count; p++)
-        for (size_t i = 0; i < parts[p].n;) {
-            struct token token;
-            bool found = match_at(&token, parts[p].s, parts[p].n, i);
-            if (found)
-                add_token(tokens, &count, &token);
-            i += found ? token.bytes : 1;
-        }
+        for (size_t at = 0; gm_name_next_word(&word, &parts[p], &at);)
+            add_word(found, &count, &word);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             add_clean(out, "_", 1);
-        add_clean(out, tokens[i].word, strlen(tokens[i].word));
-        add_clean(out, tokens[i].digits, tokens[i].length);
+        add_clean(out, found[i].shown, strlen(found[i].shown));
+        add_clean(out, found[i].digits, found[i].length);
     }
     if (count == 0 && part_count > 0) {
-        const struct part *file = &parts[part_count - 1];
+        const struct gm_name_part *file = &parts[part_count - 1];
         add_clean(out, file->s, stem_length(file->s, file->n));
     }
     if (out[0] == '\0')

@@ -30,11 +30,11 @@ enum gm_status gm_run_fail(struct gm_error *err, const char *what, const char *d
                    n > 200 ? "..." : "", from, name[0] != '\0' ? "/" : "", name, why);
 }
 
-/* mkdir -p. Returns why the last part could not be made, EEXIST included; whether that matters shows when the
- * directory is opened. */
+/* mkdir -p. Returns why the last part could not be made, EEXIST included, or, if another part is missing, why that one
+ * could not; whether it matters shows when the directory is opened. */
 static int make_directories(char *path)
 {
-    int status = 0;
+    int status = 0, first = 0;
     for (char *s = path + 1;; s++) {
         if (*s != '/' && *s != '\0')
             continue;
@@ -43,8 +43,16 @@ static int make_directories(char *path)
         status = mkdir(path, 0777) != 0 ? errno : 0;
         *s = kept;
         if (kept == '\0')
-            return status;
+            return status == ENOENT && first != 0 ? first : status;
+        first = first == 0 && status != EEXIST ? status : first;
     }
+}
+
+void gm_run_date(char out[GM_RUN_DATE], time_t when)
+{
+    struct tm local;
+    if (localtime_r(&when, &local) == NULL || strftime(out, GM_RUN_DATE, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        out[0] = '\0';
 }
 
 static enum gm_status open_results(struct gm_run *run, struct gm_error *err)
@@ -61,8 +69,10 @@ static enum gm_status open_results(struct gm_run *run, struct gm_error *err)
 
 static enum gm_status make_hidden(struct gm_run *run, struct gm_error *err)
 {
+    char mark[GM_MARK];
+    gm_run_mark(mark);
     for (unsigned i = 0; i < TRIES; i++) {
-        snprintf(run->hidden, sizeof run->hidden, GM_RUN_PREFIX "%ld-%u", (long)getpid(), i);
+        snprintf(run->hidden, sizeof run->hidden, GM_RUN_PREFIX "%s-%ld-%u", mark, (long)getpid(), i);
         if (mkdirat(run->results_fd, run->hidden, 0777) != 0) {
             if (errno == EEXIST)
                 continue;
@@ -73,7 +83,7 @@ static enum gm_status make_hidden(struct gm_run *run, struct gm_error *err)
         run->hidden_fd = openat(run->results_fd, run->hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (run->hidden_fd < 0)
             return gm_run_fail(err, "open", run->results, run->hidden, errno);
-        (void)flock(run->hidden_fd, LOCK_EX | LOCK_NB); /* no lock on this file system: age and process id protect it */
+        (void)flock(run->hidden_fd, LOCK_EX | LOCK_NB); /* no lock on this file system: see stale.c */
         return GM_OK;
     }
     run->hidden[0] = '\0';
@@ -160,8 +170,10 @@ const char *gm_run_path(const struct gm_run *run)
 /* Puts a symlink to the run under a hidden name; 0 or errno. */
 static int make_link(const struct gm_run *run, char link[GM_HIDDEN_NAME])
 {
+    char mark[GM_MARK];
+    gm_run_mark(mark);
     for (unsigned i = 0; i < TRIES; i++) {
-        snprintf(link, GM_HIDDEN_NAME, GM_LATEST_PREFIX "%ld-%u", (long)getpid(), i);
+        snprintf(link, GM_HIDDEN_NAME, GM_LATEST_PREFIX "%s-%ld-%u", mark, (long)getpid(), i);
         if (symlinkat(run->final, run->results_fd, link) == 0)
             return 0;
         if (errno != EEXIST)

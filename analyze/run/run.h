@@ -15,6 +15,13 @@
 
 struct gm_run;
 
+/* The local time as reports show it, "2025-11-14 14:30:25"; "" if it cannot be expressed. */
+enum { GM_RUN_DATE = 32 };
+void gm_run_date(char out[GM_RUN_DATE], time_t when);
+
+/* Whether a run could be begun under `results` now: what can be told before hours of work (a full disk cannot). Nothing
+ * is made. */
+enum gm_status gm_run_check(const char *results, struct gm_error *err);
 /* Starts a run, *out, under `results` (created with its parents if missing) for `name` (already cleaned, see names.h)
  * at local time `when`. Nothing visible is made. */
 enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char *name, time_t when,

@@ -46,8 +46,8 @@ class Diff(Case):
     def numbers(self, *arguments, **options):
         return json.loads(self.diff("--no-charts", "--json", "-", *arguments, **options).stdout)
 
-    def refused(self, code, *arguments, words=()):
-        done = self.diff(*arguments, code=code)
+    def refused(self, code, *arguments, words=(), **options):
+        done = self.diff(*arguments, code=code, **options)
         text = done.stderr.decode()
         self.assertRegex(text, r"\A(gmdiff: [^\n]+\n)+\Z")
         self.assertTrue(text.replace("\n", "").isprintable(), repr(text))
@@ -287,6 +287,12 @@ class Unreadable(Diff):
         with open(self.at("file"), "w", encoding="ascii"):
             pass
         self.refused(5, "-o", "file", "base.pickle", "new.pickle")
+        reader, writer = os.pipe()  # nothing ever comes: it is said before anything is read
+        self.refused(5, "-o", "file/deeper", "base.pickle", "-", stdin=reader)
+        os.close(writer)
+        os.close(reader)
+        self.refused(3, "-o", "new", "base.pickle", "missing.pickle")
+        self.assertFalse(os.path.lexists(self.at("new")))
 
 
 class Hostile(Diff):
@@ -355,6 +361,23 @@ class Hostile(Diff):
         write(self.at("lies.pickle"), lies)
         self.diff("base.pickle", "lies.pickle")
         self.diff("lies.pickle", "base.pickle", "lies.pickle")
+
+    def test_sums_beyond_64_bits(self):
+        """One site loses 2^63 - 1 bytes, two gain nearly as much: what is not listed is the most that can be told."""
+        def trace(*sizes):
+            return {"segments": [], "device_traces": [[
+                {"action": "alloc", "addr": 512 * (i + 1), "size": size, "stream": 0,
+                 "frames": [frame(f"site{size % 7}{i}", f"/app/made{len(sizes)}{i}.py", 1)]} for i, size in enumerate(sizes)]]}
+
+        most = (1 << 63) - 1
+        write(self.at("base.pickle"), trace(most))
+        write(self.at("new.pickle"), trace(most - 5, most - 6))
+        self.diff("--no-charts", "-q", "--top", "1", "base.pickle", "new.pickle")
+        report = self.file("diff_report.txt")
+        self.assertNotIn(".png", report)
+        rests = re.findall(r"others, not listed +(\S+ \S+)", report)
+        self.assertTrue(rests, report)
+        self.assertEqual(set(rests), {"+8.00 EiB"}, report)
 
     def test_many_files_of_one_name(self):
         paths = []

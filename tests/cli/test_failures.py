@@ -7,6 +7,7 @@ import pty
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +68,20 @@ class Inputs(Case):
     def test_unreadable_stdin(self):
         self.run_it("-", code=3)
         self.run_it("-", code=3, stdin=None, preexec_fn=lambda: os.close(0))
+
+
+    def test_stdin_that_does_not_wait(self):
+        """Who shares the pipe with us has set O_NONBLOCK, and the data come late."""
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        run = subprocess.Popen([BINARY, "-q", "--no-charts", "-"], cwd=self.folder, stdin=reader, stderr=subprocess.PIPE)
+        os.close(reader)
+        time.sleep(0.2)
+        with open(self.snapshot, "rb") as file, os.fdopen(writer, "wb") as pipe:
+            pipe.write(file.read())
+        self.assertEqual(run.communicate(timeout=120)[1], b"")
+        self.assertEqual(run.returncode, 0)
+        self.assert_complete(self.latest(), charts=False)
 
 
 class Names(Case):
@@ -132,6 +147,13 @@ class Outputs(Case):
             file.write("mine")
         for results in ("file", "file/deeper", "/proc/nothing", "/dev/null"):
             self.assert_one_error(self.run_it("-o", results, "snapshot.pickle", code=5), results)
+        reader, writer = os.pipe()  # nothing ever comes: it is said before anything is read
+        for results in ("file", "file/deeper", "/dev/null"):
+            self.assert_one_error(self.run_it("-o", results, "-", code=5, stdin=reader), results)
+        os.close(writer)
+        os.close(reader)
+        self.assertEqual(self.run_it("-o", "new/folder", "missing.pickle", code=3).stdout, b"")
+        self.assertFalse(os.path.lexists(self.at("new")))  # nor is anything made for nothing
         with open(self.at("file"), encoding="ascii") as file:
             self.assertEqual(file.read(), "mine")
 
@@ -169,6 +191,14 @@ class Outputs(Case):
         try:
             self.assert_one_error(self.run_it("-o", "tiny/results", "snapshot.pickle", code=5), "No space left")
             self.assertEqual(os.listdir(self.at("tiny/results")), [])
+            with open(self.at("tiny", "mine.json"), "w", encoding="ascii") as file:
+                file.write("old")
+            with open(self.at("tiny", "fill"), "wb") as file:
+                file.write(bytes(60 << 10))
+            self.assert_one_error(self.run_it("-q", "--json", "tiny/mine.json", "snapshot.pickle", code=5), "No space left")
+            with open(self.at("tiny", "mine.json"), encoding="ascii") as file:
+                self.assertEqual(file.read(), "old")
+            self.assertEqual(sorted(os.listdir(self.at("tiny"))), ["fill", "mine.json", "results"])
         finally:
             subprocess.run(["umount", self.at("tiny")], check=True)
 
@@ -204,6 +234,15 @@ class Together(Case):
                          {f"{folder}/s.pickle" for folder in "abcd"})
         last = self.assert_complete(self.latest())
         self.assertEqual(last["snapshot"]["path"], "d/s.pickle")
+        for path in "e/s.pickle", "f/s_2.pickle":  # a name that another one would be given stays its own
+            os.mkdir(self.at(path[0]))
+            write(self.at(path))
+        for _ in range(4):
+            self.run_it("-q", "-j4", "--no-charts", "-o", "more", "a/s.pickle", "e/s.pickle", "f/s_2.pickle", "b/s.pickle")
+            paths = {run.split("_", 2)[2]: self.assert_complete(run, "more", charts=False)["snapshot"]["path"]
+                     for run in self.runs("more")}
+            self.assertEqual(paths, {"s": "a/s.pickle", "s_3": "e/s.pickle", "s_2": "f/s_2.pickle", "s_4": "b/s.pickle"})
+            shutil.rmtree(self.at("more"))
 
     def test_same_input_same_bytes(self):
         time_stamp = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d{8}_\d{6}")

@@ -5,11 +5,13 @@ import io
 import json
 import os
 import pickle
+import random
+import signal
 import subprocess
 import sys
 import time
 
-from harness import MIB, Allocator, Case, Clock, frame, main, small_snapshot, write
+from harness import MIB, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, write
 
 BINARY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to test")
 DEVICE_KEYS = ["device", "events", "allocs", "exact_addresses", "exact_addresses_uninferred", "growths",
@@ -91,6 +93,7 @@ class Verify(Replay):
         self.assertLess(os.path.getsize(self.at("steps.gmtrace")), os.path.getsize(self.at("steps.pickle")))
         self.refused(2, "--trace-out", "steps.pickle", "steps.pickle", words=["would overwrite"])
         self.refused(2, "--json", "both", "--csv", "both", "steps.pickle", words=["--json and --csv both name both"])
+        self.refused(2, "--json", "both", "--csv", "./both", "steps.pickle", words=["--json and --csv both name ./both"])
         done = self.replay("--trace-out", "nowhere/x.gmtrace", "steps.pickle", code=5)
         self.assertIn(b"nowhere/x.gmtrace", done.stderr)
 
@@ -188,7 +191,7 @@ class WhatIf(Replay):
                    "frames": []}]
         other = {"device": 1, "address": 1 << 45, "total_size": 20 * MIB, "stream": 0, "segment_type": "large",
                  "frames": [], "blocks": blocks}
-        oom = {"action": "oom", "device_free": 5 * MIB, "size": 30 * MIB, "stream": 0, "frames": []}
+        oom = {"action": "oom", "device_free": 5 * MIB, "size": 10 * MIB, "stream": 0, "frames": []}
         path = write(self.at("two.pickle"), {"segments": [other], "device_traces": [[oom], []]})
         for options, code, verdict in (((), 0, None), (("--limit", "20MiB"), 0, "PASS"), (("--limit", "19MiB"), 1, "FAIL"),
                                        (("--memory", "20MiB"), 0, "PASS"), (("--memory", "19MiB"), 1, "FAIL")):
@@ -202,6 +205,84 @@ class WhatIf(Replay):
         self.assertIn("the device with most has no events", text)
         self.assertIn("device 1: no events, its 20.00 MiB reserved stay as they are: more than there is\n",
                       self.replay("--memory", "19MiB", path, code=1).stdout.decode())
+
+    def test_notes(self):
+        """What does nothing, and what of the recording is decided anew, is told."""
+        def notes(*options, code=0):
+            found = self.numbers(*options, code=code)["notes"]
+            text = " ".join(self.replay(*options, code=code).stdout.decode().split())
+            for note in found:
+                self.assertIn("note: " + note, text)
+            self.assertEqual(text.count("note: "), len(found))
+            return found
+
+        fraction, gc = "per_process_memory_fraction:0.5", "garbage_collection_threshold:0.8"
+        self.assertEqual(notes(self.snapshot), [])
+        self.assertRegex(notes("--alloc-conf", fraction, self.snapshot)[0], "limits nothing here: memory is unlimited")
+        self.assertRegex(notes("--alloc-conf", f"{fraction},{gc}", self.snapshot)[0], "does nothing: memory is unlimited")
+        self.assertEqual(notes("--alloc-conf", f"{fraction},{gc}", "--memory", "1GiB", self.snapshot), [])
+        self.assertRegex(notes("--alloc-conf", gc, "--memory", "1GiB", self.snapshot)[0], "it takes a memory fraction")
+
+        def event(action, address, size, name):
+            return {"action": action, "addr": address, "size": size, "stream": 0,
+                    "frames": [{"filename": "m.py", "line": 1, "name": name}]}
+
+        def snapshot(trace, address, size, expandable, **more):
+            block = {"address": address, "size": size, "requested_size": size, "state": "active_allocated", "frames": []}
+            return write(self.at("pressed.pickle"), {
+                "segments": [{"device": 0, "address": address, "total_size": size, "stream": 0, "segment_type": "large",
+                              "is_expandable": expandable, "frames": [], "blocks": [block]}],
+                "device_traces": [trace], **more})
+
+        first, second = 1 << 45, 1 << 46
+        one = [event(a, first, 30 * MIB, "f") for a in ("segment_alloc", "alloc", "free_requested", "free_completed",
+                                                        "segment_free")]
+        path = snapshot(one + [event(a, second, 40 * MIB, "f") for a in ("segment_alloc", "alloc")], second, 40 * MIB,
+                        False)
+        self.assertEqual(notes(path), ["on device 0 recorded requests made the allocator give memory back, 1 time; with "
+                                       "unlimited memory none does. Recorded peak: 40.00 MiB reserved"])
+        device = self.numbers(path)["devices"][0]
+        self.assertEqual((device["recorded_releases_for_requests"], device["peak_reserved_bytes"]), (1, 70 * MIB))
+        self.assertEqual(notes("--memory", "60MiB", path), [])
+        path = snapshot(one[:4] + [event(a, second, 40 * MIB, "f") for a in ("segment_map", "alloc")], second, 40 * MIB,
+                        True, allocator_settings={"expandable_segments": True})
+        self.assertEqual(notes(path), ["on device 0 expandable_segments was not always on in the recording, as it is here"])
+        self.assertEqual(notes("--alloc-conf", "expandable_segments:False", path), [])
+
+    def test_recording_that_ended_out_of_memory(self):
+        """50 MiB are in use when 30 are refused, and that is the end: less than 80 cannot be enough for the program. If
+        it went on instead, what was refused is no matter."""
+        def event(action, address, size, **more):
+            return {"action": action, "addr": address, "size": size * MIB, "stream": 0, "frames": [], **more}
+
+        at, other = 1 << 45, 1 << 46
+        oom = {"action": "oom", "device_free": 20 * MIB, "size": 30 * MIB, "stream": 0, "frames": []}
+        trace = [event("segment_alloc", at, 50), event("alloc", at, 50), oom]
+        segment = {"device": 0, "address": at, "total_size": 50 * MIB, "stream": 0, "segment_type": "large", "frames": [],
+                   "blocks": [{"address": at, "size": 50 * MIB, "requested_size": 50 * MIB, "state": "active_allocated",
+                               "frames": []}]}
+        path = write(self.at("ended.pickle"), {"segments": [segment], "device_traces": [trace]})
+        found = self.numbers(path)
+        self.assertEqual(found["devices"][0]["recorded_end"], {"event": 2, "refused_bytes": 30 * MIB,
+                                                               "in_use_bytes": 50 * MIB, "needed_bytes": 80 * MIB})
+        self.assertIn("the program needs at least 80.00 MiB", found["notes"][0])
+        self.assertEqual(self.numbers("--memory", "80MiB", path)["verdict"], "PASS")
+        found = self.numbers("--memory", "79MiB", path, code=1)
+        self.assertEqual((found["verdict"], found["devices"][0]["oom"]), ("FAIL", None))
+        self.assertTrue(found["notes"][0].endswith("at least 80.00 MiB, more than there is"), found["notes"])
+        self.assertNotIn("  fits ", self.replay("--memory", "79MiB", path, code=1).stdout.decode())
+        self.assertEqual(self.numbers("--limit", "50MiB", path)["verdict"], "PASS")  # of what was reserved
+        fit = self.numbers("--fit", path)["fit"]["settings"][0]
+        self.assertEqual((fit["capacity_bytes"], fit["next_lower"]["oom"]["device"]), (80 * MIB, 0))
+        self.assertIn("device 0's recording ended out of memory", self.replay("--fit", path).stdout.decode())
+        self.assertEqual(self.numbers("--memory", "60MiB", "--scale", "Unknown=0.5", path)["verdict"], "PASS")
+        rounded = {"PYTORCH_CUDA_ALLOC_CONF": "roundup_power2_divisions:2"}  # 30 may have been 20 MiB and more
+        write(path, {"segments": [segment], "device_traces": [trace], "allocator_settings": rounded})
+        self.assertEqual(self.numbers(path)["devices"][0]["recorded_end"]["needed_bytes"], 70 * MIB)
+        more = [event("segment_alloc", other, 2), event("alloc", other, 1)]
+        write(path, {"segments": [segment], "device_traces": [trace + more]})
+        found = self.numbers("--memory", "60MiB", path)
+        self.assertEqual((found["verdict"], found["devices"][0]["recorded_end"], found["notes"]), ("PASS", None, []))
 
     def test_limit(self):
         found = self.numbers("--limit", "72MiB", self.snapshot)
@@ -222,6 +303,9 @@ class WhatIf(Replay):
         found = self.numbers("--scale", "mlp=0.5", self.snapshot)
         self.assertEqual(found["devices"][0]["peak_reserved_bytes"], 52 * MIB)
         self.assertEqual(found["changes"][0]["bytes_after"], 20 * MIB)
+        same = self.numbers("--scale", "mlp=1", "--drop", "role:KV cache", self.snapshot)["devices"]
+        self.assertEqual([same[0]["start"], same[0]["peak_reserved_bytes"]],  # nothing is another size
+                         [self.numbers(self.snapshot)["devices"][0][k] for k in ("start", "peak_reserved_bytes")])
         role = self.numbers("--scale", "role:activation=1", "--scale", "Optimizer State=2", self.snapshot)
         self.assertEqual([c["class"] for c in role["changes"]], ["role:Activation", "role:Optimizer state"])
 
@@ -419,7 +503,7 @@ class Judgement(Replay):
         text = self.replay("--limit", "45MiB", "holes.pickle", code=1).stdout.decode()
         self.assertIn("1. PYTORCH_ALLOC_CONF=expandable_segments:True\n     replayed: peak reserved 40.00 MiB instead "
                       "of 50.00 MiB, within the limit", text)
-        self.assertIn("with 45.00 MiB it runs, with 1 retry that gives cached memory back", text)
+        self.assertIn("with a fraction of 45.00 MiB it runs, with 1 retry that gives cached memory back", text)
 
     def test_no_setting_helps(self):
         text = self.replay("--limit", "50MiB", self.snapshot, code=1).stdout.decode()
@@ -518,6 +602,37 @@ class Usage(Replay):
         self.assertEqual(self.replay("-q", self.snapshot).stdout, b"")
         done = self.replay("-v", self.snapshot)
         self.assertIn(b"million events/s", done.stderr)
+
+
+class Interrupted(Replay):
+    def test_outputs_are_whole_or_not_there(self):
+        """Signals after random times: each output is what was there before, or complete; nothing is left beside it."""
+        chance, outputs = random.Random(5), {"-o": "o.pickle.gz", "--trace-out": "t.gmtrace", "--csv": "c.csv"}
+        command = [BINARY, "-q", *(word for pair in outputs.items() for word in pair),
+                   os.path.join(SOURCE, "tests", "data", "demo.gmtrace")]
+        started = time.monotonic()
+        self.replay(*command[1:])
+        whole, complete = time.monotonic() - started, {}
+        for name in outputs.values():
+            with open(self.at(name), "rb") as file:
+                complete[name] = file.read()
+        ended = 0
+        for i in range(24):
+            for name in outputs.values():
+                with open(self.at(name), "wb") as file:
+                    file.write(b"old")
+            run = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE)
+            time.sleep(chance.uniform(0.3, 1) * whole)
+            number = (signal.SIGINT, signal.SIGTERM)[i % 2]
+            run.send_signal(number)
+            self.assertEqual(run.communicate(timeout=120)[1], b"")
+            ended += run.returncode == -number
+            self.assertIn(run.returncode, (0, -number))
+            for name, expected in complete.items():
+                with open(self.at(name), "rb") as file:
+                    self.assertIn(file.read(), (b"old", expected), name)
+            self.assertEqual(sorted(os.listdir(self.folder)), sorted([*outputs.values(), "snapshot.pickle"]))
+        self.assertGreater(ended, 0)
 
 
 main()

@@ -5,6 +5,7 @@
 #include "analyze/export/csv.h"
 #include "analyze/export/export.h"
 #include "tests/export/samples.h"
+#include "tests/nomem/nomem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,35 +14,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static long countdown = -1; /* allocations until the one that fails; negative: none does */
-
-static int is_due(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return is_due() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return is_due() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return is_due() ? NULL : __real_realloc(p, size);
-}
 
 static void write_one(struct gm_text *out, const struct gm_report *report, int format)
 {
@@ -57,13 +29,12 @@ static void check(const struct gm_report *report, int format)
     write_one(&whole, report, format);
     assert_false(whole.failed);
     bool is_done = false;
-    long n = 0;
-    for (; !is_done; n++) {
+    size_t n = 0;
+    while (!is_done) {
         struct gm_text text = {0};
-        countdown = n;
+        nomem_begin(++n, false);
         write_one(&text, report, format);
-        is_done = countdown >= 0;
-        countdown = -1;
+        is_done = !nomem_end();
         assert_int_equal(text.failed, !is_done);
         if (is_done) {
             assert_int_equal(text.length, whole.length);

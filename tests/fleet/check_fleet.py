@@ -317,11 +317,34 @@ def check_json_place(folder):
     assert "overwrite" in done.err and open(victim, "rb").read() == before
 
 
+def check_results_place(folder):
+    """That results cannot be written is said before anything is read: from standard input nothing ever comes."""
+    with open(f"{folder}/file", "w", encoding="ascii") as file:
+        file.write("mine")
+    reader, writer = os.pipe()
+    for more in ("--no-charts",), ("-j", "2"):
+        done = subprocess.run([PROGRAM, *more, "-o", f"{folder}/file/deeper", "-"], stdin=reader, capture_output=True,
+                              text=True, timeout=100)
+        assert done.returncode == 5 and done.stderr.count("\n") == 1 and "Not a directory" in done.stderr, done
+    os.close(writer)
+    os.close(reader)
+
+
 def check_each(folder):
     done = run(PROGRAM, "--each", "--no-charts", f"{folder}/oom")
     assert done.code == 0
     assert sum("_rank" in name for name in done.runs) == 3 and "latest" in done.runs, done.runs
     assert "fleet.json" in done.files  # latest is the page
+
+
+def check_each_alike(folder):
+    """Files of one name: whose run is called how does not hang on which thread is done first."""
+    for i in range(6):
+        write(f"{folder}/alike/{'abcdef'[i]}/s.pickle", snapshot({"weights": 10 + 40 * (i % 2)}))
+    for _ in range(4):
+        done = run(PROGRAM, "--each", "--no-charts", "-j", "4", f"{folder}/alike")
+        made = {s["path"]: s["run_directory"].rsplit("/", 1)[1].split("_", 2)[2] for s in done.fleet["snapshots"]}
+        assert [made[path] for path in sorted(made)] == ["s"] + [f"s_{n}" for n in range(2, 7)], made
 
 
 def check_resume_of_copies(folder):
@@ -403,7 +426,9 @@ def main():
         check_many(folder)
         check_pattern(folder)
         check_json_place(folder)
+        check_results_place(folder)
         check_each(folder)
+        check_each_alike(folder)
         check_resume_of_copies(folder)
         check_resume_of_failure(folder)
         check_resume(folder)

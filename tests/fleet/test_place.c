@@ -54,6 +54,10 @@ static void test_detect(void **state)
         {NULL, "frank3.pickle", -1, -1},
         {NULL, "ranking3.pickle", -1, -1},
         {NULL, "rank3b.pickle", -1, -1},
+        {NULL, "rank3bs4.pickle", 3, -1}, /* as in the name of a run: rank3_bs4 */
+        {NULL, "ctx512rank2lbs4step7.pickle", 2, 7},
+        {NULL, "rank3bs.pickle", -1, -1},
+        {NULL, "rank99999999999999999999.pickle", -1, -1},
         {NULL, "rank.pickle", -1, -1},
         {NULL, "rank_.pickle", -1, -1},
         {NULL, "rank__3.pickle", -1, -1},

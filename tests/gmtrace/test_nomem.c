@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Memory that runs out while a .gmtrace is written or read: the n-th allocation fails, for n = 1, 2, 3 ... until it
- * goes well. The linker sends our calls of malloc, calloc and realloc here; a sanitizer watches for leaks.
+ * goes well; a sanitizer watches for leaks.
  */
 #include "analyze/load/load.h"
 #include "replay/gmtrace/gmtrace.h"
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/traced.h"
 #include "tests/load/fixtures.h"
+#include "tests/nomem/nomem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,49 +18,16 @@
 
 #include <cmocka.h>
 
-static size_t countdown; /* 0: nothing fails */
-static bool has_failed;
-
-static bool fails_now(void)
-{
-    if (countdown == 0 || --countdown > 0)
-        return false;
-    has_failed = true;
-    return true;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-void *__wrap_malloc(size_t n)
-{
-    return fails_now() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return fails_now() ? NULL : __real_realloc(p, n);
-}
-
 static size_t exhaust_writing(const struct gm_snapshot *s, const struct gm_text *expected)
 {
     size_t n = 0;
+    bool has_failed;
     do {
         struct gm_text file = {0};
         struct gm_error err = {0};
-        has_failed = false;
-        countdown = ++n;
+        nomem_begin(++n, false);
         enum gm_status status = gm_write_gmtrace(s, &file, &err);
-        countdown = 0;
+        has_failed = nomem_end();
         if (has_failed != (status == GM_E_NOMEM) || (has_failed && err.message[0] == '\0'))
             fail_msg("writing, allocation %zu: status %d, %s", n, (int)status, err.message);
         if (status == GM_OK) {
@@ -74,13 +42,13 @@ static size_t exhaust_writing(const struct gm_snapshot *s, const struct gm_text 
 static size_t exhaust_reading(const struct gm_snapshot *first, const struct gm_text *file)
 {
     size_t n = 0;
+    bool has_failed;
     do {
         struct gm_snapshot s;
         struct gm_error err = {0};
-        has_failed = false;
-        countdown = ++n;
+        nomem_begin(++n, false);
         enum gm_status status = gm_snapshot_load_bytes(&s, file->data, file->length, "nomem", NULL, &err);
-        countdown = 0;
+        has_failed = nomem_end();
         if (has_failed != (status == GM_E_NOMEM) || (has_failed && (err.message[0] == '\0' || s.memory != NULL)))
             fail_msg("reading, allocation %zu: status %d, %s", n, (int)status, err.message);
         if (status == GM_OK)

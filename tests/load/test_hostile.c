@@ -280,6 +280,43 @@ static void test_shared_segments(void **state)
     expect_bounded("shared segments", b, 256 << 10);
 }
 
+/* A report is made for each device: traces of one event for each of `count`, and of none for as many before them; half
+ * of the devices have a segment, too. */
+static void expect_devices(int count, enum gm_status status)
+{
+    struct bytes b = {0};
+    static const char none[] = ", []", one[] = ", [{\"action\": \"alloc\"}]";
+    char segment[120];
+    ADD(&b, "{\"device_traces\": [[]");
+    add_many(&b, none, sizeof none - 1, (size_t)count - 1);
+    add_many(&b, one, sizeof one - 1, (size_t)count);
+    ADD(&b, "], \"segments\": [");
+    for (int i = 0; i < count; i += 2) {
+        snprintf(segment, sizeof segment, "%s{\"device\": %d, \"address\": 512, \"total_size\": 512}",
+                 i > 0 ? ", " : "", 2 * count - 1 - i);
+        add_bytes(&b, segment, strlen(segment));
+    }
+    ADD(&b, "]}");
+    struct gm_snapshot s;
+    struct gm_error err;
+    assert_int_equal(load(b, false, &s, &err), status);
+    if (status == GM_OK)
+        assert_int_equal(s.trace_count, 2 * count);
+    else
+        assert_string_equal(err.message, "more than 1024 devices with a segment or an event");
+    gm_snapshot_free(&s);
+    assert_int_equal(load(b, true, &s, &err), status);
+    gm_snapshot_free(&s);
+    free(b.p);
+}
+
+static void test_devices(void **state)
+{
+    (void)state;
+    expect_devices(1024, GM_OK);
+    expect_devices(1025, GM_E_LIMIT);
+}
+
 /* ---- damage -------------------------------------------------------------------------------------------------------
  */
 
@@ -427,9 +464,10 @@ int main(void)
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_refused_at_once),
         cmocka_unit_test(test_claims),          cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_shared_lists),    cmocka_unit_test(test_shared_traces),
-        cmocka_unit_test(test_shared_segments), cmocka_unit_test(test_cut_everywhere),
-        cmocka_unit_test(test_salvage),         cmocka_unit_test(test_checksum),
-        cmocka_unit_test(test_bit_flips),       cmocka_unit_test(test_source_info),
+        cmocka_unit_test(test_shared_segments), cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_cut_everywhere),  cmocka_unit_test(test_salvage),
+        cmocka_unit_test(test_checksum),        cmocka_unit_test(test_bit_flips),
+        cmocka_unit_test(test_source_info),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -475,6 +475,11 @@ static void test_read_only(void **state)
     assert_null(run);
     struct gm_error below = {0};
     enum gm_status not_there = gm_run_begin(&run, at("r/a/b"), "n", when, &below);
+    struct gm_error checked = {0}, checked_below = {0};
+    assert_int_equal(gm_run_check(at("r"), &checked), GM_E_WRITE);
+    assert_int_equal(gm_run_check(at("r/a/b"), &checked_below), GM_E_WRITE);
+    assert_string_equal(checked.message, err.message);
+    assert_string_equal(checked_below.message, below.message);
     if (geteuid() == 0)
         assert_int_equal(umount(at("r")), 0);
     assert_int_equal(there, GM_E_WRITE);
@@ -558,23 +563,41 @@ static void make_old(const char *path)
     assert_int_equal(utimensat(AT_FDCWD, path, old, AT_SYMLINK_NOFOLLOW), 0);
 }
 
+/* "r/.gm-run-MARK-PID-N"; `mark` is NULL for ours. */
+static const char *hidden(const char *prefix, const char *mark, pid_t pid, int number)
+{
+    char ours[GM_MARK], name[GM_HIDDEN_NAME + 2];
+    gm_run_mark(ours);
+    snprintf(name, sizeof name, "r/%s%s-%ld-%d", prefix, mark != NULL ? mark : ours, (long)pid, number);
+    return at(name);
+}
+
 static void test_kill(void **state)
 {
     (void)state;
     struct gm_error err = {0};
+    struct stat st;
     assert_non_null(one_run(at("r"), "whole", "whole", &err));
     pid_t pid = killed_run(at("r"));
     assert_int_equal(count_entries(at("r"), ""), 2); /* the run before and latest */
     assert_int_equal(count_entries(at("r"), GM_RUN_PREFIX), 1);
+    assert_int_equal(stat(hidden(GM_RUN_PREFIX, NULL, pid, 0), &st), 0);
     assert_content(at("r/latest/a.txt"), "whole");
-    assert_non_null(one_run(at("r"), "next", "next", &err)); /* too young to be cleaned up */
-    assert_int_equal(count_entries(at("r"), GM_RUN_PREFIX), 1);
-    char name[64];
-    snprintf(name, sizeof name, "r/" GM_RUN_PREFIX "%ld-0", (long)pid);
-    make_old(at(name));
-    assert_non_null(one_run(at("r"), "last", "last", &err));
+    assert_non_null(one_run(at("r"), "next", "next", &err));
     assert_int_equal(count_entries(at("r"), ".gm-"), 0);
-    assert_int_equal(count_entries(at("r"), ""), 4);
+    assert_int_equal(count_entries(at("r"), ""), 3);
+}
+
+static void test_mark(void **state)
+{
+    (void)state;
+    char mark[GM_MARK], again[GM_MARK];
+    gm_run_mark(mark);
+    gm_run_mark(again);
+    assert_int_equal(strspn(mark, "0123456789abcdef"), GM_MARK - 1);
+    assert_string_equal(mark, again);
+    if (access("/proc/sys/kernel/random/boot_id", R_OK) == 0)
+        assert_string_not_equal(mark, "0000000000000000");
 }
 
 /* A process id that is certainly nobody's. */
@@ -592,6 +615,7 @@ static void test_stale_is_only_ours(void **state)
 {
     (void)state;
     struct gm_error err = {0};
+    struct stat st;
     static const char *const kept[] = {
         "r/archived", "r/.gm-run-", "r/.gm-run-x-1", "r/.gm-run-12", "r/.git", "r/20200101_000000_old", NULL};
     assert_int_equal(mkdir(at("r"), 0777), 0);
@@ -599,35 +623,58 @@ static void test_stale_is_only_ours(void **state)
         assert_int_equal(mkdir(at(kept[i]), 0777), 0);
         make_old(at(kept[i]));
     }
-    char alive[64], locked[64], with_directory[64], link[64], inner[80];
-    snprintf(alive, sizeof alive, "r/" GM_RUN_PREFIX "%ld-7", (long)getpid());
-    snprintf(locked, sizeof locked, "r/" GM_RUN_PREFIX "%ld-7", (long)dead_pid());
-    snprintf(with_directory, sizeof with_directory, "r/" GM_RUN_PREFIX "%ld-8", (long)dead_pid());
-    snprintf(inner, sizeof inner, "%s/directory", with_directory);
-    snprintf(link, sizeof link, "r/" GM_LATEST_PREFIX "%ld-0", (long)dead_pid());
-    assert_int_equal(mkdir(at(alive), 0777), 0);
-    assert_int_equal(mkdir(at(locked), 0777), 0);
-    assert_int_equal(mkdir(at(with_directory), 0777), 0);
-    assert_int_equal(mkdir(at(inner), 0777), 0);
-    assert_int_equal(symlink("x", at(link)), 0);
-    make_old(at(alive));
-    make_old(at(locked));
-    make_old(at(with_directory));
-    make_old(at(link));
-    int lock = open(at(locked), O_RDONLY | O_DIRECTORY);
+    const pid_t dead = dead_pid();
+    char inner[PATH + 16];
+    snprintf(inner, sizeof inner, "%s/directory", hidden(GM_RUN_PREFIX, NULL, dead, 8));
+    assert_int_equal(mkdir(hidden(GM_RUN_PREFIX, NULL, getpid(), 7), 0777), 0);
+    assert_int_equal(mkdir(hidden(GM_RUN_PREFIX, NULL, dead, 7), 0777), 0);
+    assert_int_equal(mkdir(hidden(GM_RUN_PREFIX, NULL, dead, 8), 0777), 0);
+    assert_int_equal(mkdir(inner, 0777), 0);
+    assert_int_equal(symlink("x", hidden(GM_LATEST_PREFIX, NULL, getpid(), 0)), 0);
+    assert_int_equal(symlink("x", hidden(GM_LATEST_PREFIX, NULL, dead, 0)), 0);
+    int lock = open(hidden(GM_RUN_PREFIX, NULL, dead, 7), O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(lock, LOCK_EX), 0);
     assert_non_null(one_run(at("r"), "n", "x", &err));
-    struct stat st;
     for (size_t i = 0; kept[i] != NULL; i++)
         assert_int_equal(stat(at(kept[i]), &st), 0);
-    assert_int_equal(stat(at(alive), &st), 0);
-    assert_int_equal(stat(at(locked), &st), 0);
-    assert_int_equal(stat(at(inner), &st), 0);
-    assert_int_equal(lstat(at(link), &st), -1);
+    assert_int_equal(stat(hidden(GM_RUN_PREFIX, NULL, getpid(), 7), &st), 0);
+    assert_int_equal(stat(hidden(GM_RUN_PREFIX, NULL, dead, 7), &st), 0); /* locked */
+    assert_int_equal(stat(inner, &st), 0);
+    assert_int_equal(lstat(hidden(GM_LATEST_PREFIX, NULL, getpid(), 0), &st), 0);
+    assert_int_equal(lstat(hidden(GM_LATEST_PREFIX, NULL, dead, 0), &st), -1);
     close(lock);
     assert_non_null(one_run(at("r"), "n", "x", &err));
-    assert_int_equal(stat(at(locked), &st), -1);
-    assert_int_equal(stat(at(alive), &st), 0);
+    assert_int_equal(stat(hidden(GM_RUN_PREFIX, NULL, dead, 7), &st), -1);
+    assert_int_equal(stat(hidden(GM_RUN_PREFIX, NULL, getpid(), 7), &st), 0);
+}
+
+/* Another machine's, or one from before a restart: its process id says nothing here. */
+static void test_stale_of_others(void **state)
+{
+    (void)state;
+    static const char other[] = "0123456789abcdef", unknown[] = "0000000000000000";
+    struct gm_error err = {0};
+    struct stat st;
+    const pid_t dead = dead_pid();
+    assert_int_equal(mkdir(at("r"), 0777), 0);
+    const bool is_tmpfs = mount("none", at("r"), "tmpfs", 0, "size=1m") == 0; /* else what /tmp lies on */
+    assert_int_equal(mkdir(hidden(GM_RUN_PREFIX, other, dead, 0), 0777), 0);
+    assert_int_equal(mkdir(hidden(GM_RUN_PREFIX, unknown, dead, 0), 0777), 0);
+    assert_int_equal(mkdir(hidden(GM_RUN_PREFIX, other, getpid(), 0), 0777), 0);
+    assert_non_null(one_run(at("r"), "n", "x", &err));
+    assert_int_equal(count_entries(at("r"), GM_RUN_PREFIX), 3); /* none is old */
+    make_old(hidden(GM_RUN_PREFIX, other, dead, 0));
+    make_old(hidden(GM_RUN_PREFIX, unknown, dead, 0));
+    make_old(hidden(GM_RUN_PREFIX, other, getpid(), 0));
+    int lock = open(hidden(GM_RUN_PREFIX, other, dead, 0), O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    assert_non_null(one_run(at("r"), "n", "x", &err));
+    assert_int_equal(stat(hidden(GM_RUN_PREFIX, other, dead, 0), &st), 0); /* locked */
+    if (is_tmpfs)
+        assert_int_equal(count_entries(at("r"), GM_RUN_PREFIX), 1);
+    close(lock);
+    if (is_tmpfs)
+        assert_int_equal(umount(at("r")), 0);
 }
 
 /* A symlink that is called like one of ours is not followed. */
@@ -635,15 +682,42 @@ static void test_stale_link_is_not_followed(void **state)
 {
     (void)state;
     struct gm_error err = {0};
-    char link[64];
-    snprintf(link, sizeof link, "r/" GM_RUN_PREFIX "%ld-0", (long)dead_pid());
     assert_int_equal(mkdir(at("r"), 0777), 0);
     assert_int_equal(mkdir(at("precious"), 0777), 0);
     write_file(at("precious/a"), "precious");
-    assert_int_equal(symlink("../precious", at(link)), 0);
-    make_old(at(link));
+    assert_int_equal(symlink("../precious", hidden(GM_RUN_PREFIX, NULL, dead_pid(), 0)), 0);
     assert_non_null(one_run(at("r"), "n", "x", &err));
     assert_content(at("precious/a"), "precious");
+}
+
+/* What gm_run_begin would say, said before, with nothing made. */
+static void test_check(void **state)
+{
+    (void)state;
+    struct gm_error begun = {0}, checked = {0};
+    struct gm_run *run = NULL;
+    static const char *const good[] = {"r", "r/", "r/new/deep/er", "r/new//x/", "r/new/../other"};
+    static const char *const wrong[] = {"file", "file/", "file/deeper/still", "loop", "loop/x"};
+    assert_int_equal(mkdir(at("r"), 0777), 0);
+    write_file(at("file"), "mine");
+    assert_int_equal(symlink("loop", at("loop")), 0);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(gm_run_check(at(good[i]), &checked), GM_OK);
+    assert_int_equal(count_entries(at("r"), ""), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(gm_run_check(at(wrong[i]), &checked), GM_E_WRITE);
+        assert_int_equal(gm_run_begin(&run, at(wrong[i]), "n", when, &begun), GM_E_WRITE);
+        assert_null(run);
+        assert_string_equal(strrchr(checked.message, ':'), strrchr(begun.message, ':'));
+    }
+    char here[PATH];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(root), 0);
+    assert_int_equal(gm_run_check("", &checked), GM_OK);
+    assert_int_equal(gm_run_check("new/a/b", &checked), GM_OK);
+    assert_int_equal(gm_run_check("new", &checked), GM_OK);
+    assert_int_equal(gm_run_check("file/new", &checked), GM_E_WRITE);
+    assert_int_equal(chdir(here), 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -666,7 +740,10 @@ int main(void)
                                        TEST(test_full_disk),
                                        TEST(test_file_size_limit),
                                        TEST(test_kill),
+                                       TEST(test_mark),
+                                       TEST(test_check),
                                        TEST(test_stale_is_only_ours),
+                                       TEST(test_stale_of_others),
                                        TEST(test_stale_link_is_not_followed)};
     return cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that runs out while a snapshot is written: the n-th allocation fails, for n = 1, 2, 3 ... until it succeeds.
- * The linker sends our calls of malloc, calloc and realloc here; a sanitizer watches for leaks.
+ * Memory that runs out while a snapshot is written: the n-th allocation fails, for n = 1, 2, 3 ... until it succeeds; a
+ * sanitizer watches for leaks.
  */
 #include "analyze/load/load.h"
 #include "replay/write/sink.h"
 #include "replay/write/write.h"
 #include "tests/load/fixtures.h"
+#include "tests/nomem/nomem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,39 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static size_t countdown; /* 0: nothing fails */
-static bool has_failed;
-
-static bool fails_now(void)
-{
-    if (countdown == 0 || --countdown > 0)
-        return false;
-    has_failed = true;
-    return true;
-}
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-void *__wrap_malloc(size_t n)
-{
-    return fails_now() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return fails_now() ? NULL : __real_realloc(p, n);
-}
 
 static enum gm_status count(void *context, const void *bytes, size_t length, struct gm_error *err)
 {
@@ -64,6 +32,7 @@ static void exhaust(const char *name, enum gm_compression compression)
     struct gm_error err = {0};
     assert_int_equal(gm_snapshot_load_bytes(&s, b.p, b.n, name, NULL, &err), GM_OK);
     size_t n = 0;
+    bool has_failed;
     do {
         size_t length = 0;
         const struct gm_sink end = {.write = count, .context = &length};
@@ -71,8 +40,7 @@ static void exhaust(const char *name, enum gm_compression compression)
         struct gm_sink sink = end;
         enum gm_status status = GM_OK;
         err = (struct gm_error){0};
-        has_failed = false;
-        countdown = ++n;
+        nomem_begin(++n, false);
         if (compression != GM_COMPRESSION_NONE)
             status = gm_compressor_new(&compressor, compression, &end, &sink, &err);
         if (status == GM_OK)
@@ -80,7 +48,7 @@ static void exhaust(const char *name, enum gm_compression compression)
         if (status == GM_OK && compressor != NULL)
             status = gm_compressor_finish(compressor, &err);
         gm_compressor_free(compressor);
-        countdown = 0;
+        has_failed = nomem_end();
         assert_int_equal(status, has_failed ? GM_E_NOMEM : GM_OK);
         assert_true(status == GM_OK || (err.status == status && err.message[0] != '\0'));
         assert_true(status != GM_OK || length > 0);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files that appear when they are complete: what is there before, after, and after a failure.
+ */
+#include "analyze/base/new_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+
+static int enter_scratch(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/gm-new-file-XXXXXX");
+    return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
+}
+
+/* How many entries the folder has; with `remove`, removes them. */
+static int entries(bool remove)
+{
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    int n = 0;
+    for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            n++;
+            if (remove)
+                unlinkat(dirfd(dir), e->d_name, 0);
+        }
+    closedir(dir);
+    return n;
+}
+
+static int leave_scratch(void **state)
+{
+    (void)state;
+    entries(true);
+    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *name, const char *expected)
+{
+    char text[64] = "";
+    FILE *file = fopen(name, "re");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+/* Writes "new" and ends with `status`; before that, nothing visible has changed. */
+static void write_new(const char *name, enum gm_status status, const char *before)
+{
+    struct gm_new_file file;
+    assert_int_equal(gm_new_file_open(&file, name, NULL), GM_OK);
+    assert_int_equal(gm_new_file_write(&file, "new", 3, NULL), GM_OK);
+    if (before != NULL)
+        assert_file(name, before);
+    else
+        assert_int_equal(access(name, F_OK), -1);
+    assert_int_equal(gm_new_file_close(&file, status, NULL), status);
+}
+
+static void test_appears_when_complete(void **state)
+{
+    (void)state;
+    write_new("a", GM_E_WRITE, NULL);
+    assert_int_equal(entries(false), 0);
+    write_new("a", GM_OK, NULL);
+    assert_file("a", "new");
+    put("a", "old");
+    assert_int_equal(chmod("a", 0640), 0);
+    write_new("a", GM_E_NOMEM, "old");
+    assert_file("a", "old");
+    write_new("a", GM_OK, "old");
+    assert_file("a", "new");
+    struct stat st;
+    assert_int_equal(stat("a", &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(entries(false), 1);
+}
+
+static void test_links(void **state)
+{
+    (void)state;
+    put("a", "old");
+    assert_int_equal(symlink("a", "link"), 0);
+    write_new("link", GM_OK, "old");
+    assert_file("a", "new");
+    assert_int_equal(symlink("nothing", "dangling"), 0);
+    struct gm_new_file file;
+    assert_int_equal(gm_new_file_open(&file, "dangling", NULL), GM_OK);
+    assert_int_equal(gm_new_file_write(&file, "x", 1, NULL), GM_OK);
+    assert_int_equal(gm_new_file_close(&file, GM_OK, NULL), GM_OK);
+    assert_file("nothing", "x");
+    char target[16] = "";
+    assert_int_equal(readlink("dangling", target, sizeof target - 1), 7);
+    assert_int_equal(entries(false), 4);
+}
+
+/* The file may grow to 1000 bytes. */
+static void test_full_disk_keeps_what_was_there(void **state)
+{
+    (void)state;
+    static const char many[2000];
+    struct rlimit small = {1000, RLIM_INFINITY}, unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+    struct gm_new_file file;
+    struct gm_error err;
+    put("a", "old");
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(gm_new_file_open(&file, "a", &err), GM_OK);
+    enum gm_status status = gm_new_file_write(&file, many, sizeof many, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+    assert_int_equal(status, GM_E_WRITE);
+    assert_int_equal(gm_new_file_close(&file, status, &err), GM_E_WRITE);
+    assert_string_equal(err.message, "a: cannot write: File too large");
+    assert_file("a", "old");
+    assert_int_equal(entries(false), 1);
+}
+
+static void test_what_cannot_be_opened(void **state)
+{
+    (void)state;
+    struct gm_new_file file;
+    struct gm_error err;
+    char path[2000];
+    memset(path, 'x', sizeof path);
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(gm_new_file_open(&file, "no/such/folder", &err), GM_E_WRITE);
+    assert_int_equal(gm_new_file_close(&file, GM_E_WRITE, NULL), GM_E_WRITE);
+    assert_string_equal(err.message, "no/such/folder: cannot open for writing: No such file or directory");
+    for (size_t i = 100; i < sizeof path - 1; i += 100)
+        path[i] = '/';
+    assert_int_equal(gm_new_file_open(&file, path, &err), GM_E_WRITE);
+    assert_int_equal(gm_new_file_close(&file, GM_E_WRITE, NULL), GM_E_WRITE);
+    assert_non_null(strstr(err.message, ": cannot open for writing: No such file or directory"));
+    assert_int_equal(gm_new_file_open(&file, folder, &err), GM_E_WRITE);
+    assert_int_equal(gm_new_file_close(&file, GM_E_WRITE, NULL), GM_E_WRITE);
+    assert_int_equal(entries(false), 0);
+}
+
+static void test_devices(void **state)
+{
+    (void)state;
+    struct gm_new_file file;
+    assert_true(gm_new_file_is_direct("/dev/null"));
+    assert_false(gm_new_file_is_direct("nothing"));
+    put("a", "old");
+    assert_false(gm_new_file_is_direct("a"));
+    assert_int_equal(gm_new_file_open(&file, "/dev/full", NULL), GM_OK);
+    assert_int_equal(gm_new_file_write(&file, "x", 1, NULL), GM_E_WRITE);
+    assert_int_equal(gm_new_file_close(&file, GM_E_WRITE, NULL), GM_E_WRITE);
+}
+
+/* A file that may be written in a folder that may not. */
+static void test_folder_that_takes_no_files(void **state)
+{
+    (void)state;
+    put("a", "old old old");
+    assert_int_equal(chmod("a", 0666), 0);
+    assert_int_equal(chmod(folder, 0555), 0);
+    bool is_root = geteuid() == 0;
+    if (is_root)
+        assert_int_equal(seteuid(65534), 0);
+    struct gm_new_file file;
+    enum gm_status status = gm_new_file_open(&file, "a", NULL);
+    if (status == GM_OK)
+        status = gm_new_file_write(&file, "new", 3, NULL);
+    status = gm_new_file_close(&file, status, NULL);
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(status, GM_OK);
+    assert_file("a", "new");
+}
+
+/* Whether the other end of a pipe gets all of it although this end does not wait. */
+static void test_descriptor_that_does_not_wait(void **state)
+{
+    (void)state;
+    enum { LENGTH = 1 << 20 };
+    static char text[LENGTH];
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+    pid_t reader = fork();
+    assert_true(reader >= 0);
+    if (reader == 0) {
+        size_t got = 0;
+        close(ends[1]);
+        for (ssize_t n = 1; n > 0; got += n > 0 ? (size_t)n : 0)
+            n = read(ends[0], text, sizeof text);
+        _exit(got == LENGTH ? 0 : 1);
+    }
+    close(ends[0]);
+    assert_int_equal(gm_write_fully(ends[1], text, sizeof text), 0);
+    close(ends[1]);
+    int how = 0;
+    assert_int_equal(waitpid(reader, &how, 0), reader);
+    assert_int_equal(how, 0);
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, enter_scratch, leave_scratch)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(test_appears_when_complete),
+        IN_SCRATCH(test_links),
+        IN_SCRATCH(test_full_disk_keeps_what_was_there),
+        IN_SCRATCH(test_what_cannot_be_opened),
+        IN_SCRATCH(test_devices),
+        IN_SCRATCH(test_folder_that_takes_no_files),
+        IN_SCRATCH(test_descriptor_that_does_not_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

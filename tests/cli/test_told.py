@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What an engineer is told first, in cases made by hand: the summary's width, findings of the whole, and that nothing is
+said of a peak or a history that the file does not have."""
+import unicodedata
+
+from harness import MIB, Allocator, Case, Clock, frame, main, write
+
+STEP = [frame("forward", "/app/model/attention.py", 12), frame("main", "/app/train.py", 3)]
+OTHER = [frame("forward", "/app/model/mlp.py", 7), frame("main", "/app/train.py", 3)]
+
+
+def run_of(*devices):
+    """devices: lists of (MiB, frames, freed at the end). Everything is live at the peak."""
+    segments, traces = [], []
+    for device, blocks in enumerate(devices):
+        allocator = Allocator(device, 0x7F0000000000 + device * (1 << 40), Clock())
+        allocator.recording = True
+        for block in [(allocator.alloc(size * MIB, frames), is_freed) for size, frames, is_freed in blocks]:
+            if block[1]:
+                allocator.free(block[0])
+        segments += allocator.snapshot_segments()
+        traces.append(allocator.trace)
+    return {"segments": segments, "device_traces": traces, "external_annotations": []}
+
+
+def without_trace(snapshot):
+    return {**snapshot, "device_traces": [[] for _ in snapshot["device_traces"]]}
+
+
+class Told(Case):
+    def findings(self, snapshot):
+        found = self.analysis(write(self.at("s.pickle"), snapshot))["findings"]
+        return {f["id"]: f for f in found}
+
+    def test_one_site_without_a_trace(self):
+        """There is no peak to speak of."""
+        with_trace = run_of([(600, STEP, False), (100, OTHER, False)])
+        found = self.findings(with_trace)["peak-by-one-site"]
+        self.assertIn("at the peak of device 0", found["detail"])
+        found = self.findings(without_trace(with_trace))["peak-by-one-site"]
+        self.assertNotIn("peak", found["title"] + found["detail"])
+        self.assertIn("holds 600.0 MiB of 700.0 MiB requested that are live on device 0", found["detail"])
+        self.run_it("--no-charts", self.at("s.pickle"))
+        with open(self.at("results", self.latest(), "README.md"), encoding="utf-8") as file:
+            self.assertIn("One call site holds much of what is live (600.0 MiB)<br>", file.read())
+
+    def test_trace_without_an_allocation(self):
+        snapshot = without_trace(run_of([(600, STEP, False)]))
+        self.assertEqual(self.findings(snapshot)["no-trace"]["title"], "The file has no trace of events")
+        snapshot["device_traces"] = [[{"action": "snapshot", "addr": 0, "size": 600 * MIB, "stream": 0}]]
+        found = self.findings(snapshot)["no-trace"]
+        self.assertEqual(found["title"], "The trace holds no allocation")
+        self.assertIn("It has 1 event, none of which", found["detail"])
+
+    def test_empty(self):
+        self.assertEqual(list(self.findings({"segments": [], "device_traces": [[], []]})), ["empty-snapshot"])
+
+    def test_cache_that_the_peak_used(self):
+        """800 MiB of 1,000 are freed at the end: no waste. What one more segment caches beside them is."""
+        blocks = [(400, STEP, True), (400, OTHER, True), (200, STEP, False)]
+        found = self.findings(run_of(blocks))
+        for name in ("large-cache", "large-unused-blocks"):
+            self.assertEqual(found[name]["severity"], "info", name)
+            self.assertIn("at the peak all of the reserved memory was in use", found[name]["detail"])
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        allocator.recording = True
+        allocator.free(allocator.alloc(900 * MIB, STEP))
+        allocator.alloc(1000 * MIB, OTHER)
+        found = self.findings({"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        self.assertEqual(found["large-cache"]["severity"], "warning")
+        self.assertNotIn("in use;", found["large-cache"]["detail"])
+
+    def test_uneven_devices(self):
+        heavy = [(3000, STEP, False), (3000, OTHER, False)]
+        found = self.findings(run_of([(1000, STEP, False)], heavy))["uneven-devices"]
+        self.assertEqual((found["severity"], found["bytes"]), ("info", 2500 * MIB))
+        self.assertIn("5.86 GiB on device 1 and 1000.0 MiB on device 0; the mean of 2 devices is 3.42 GiB",
+                      found["detail"])
+        self.assertIn("Device 1 runs out of memory first while others hold less", found["detail"])
+        self.assertNotIn("uneven-devices", self.findings(run_of([(20, STEP, False)], heavy)))  # only a context
+        self.assertNotIn("uneven-devices", self.findings(run_of(heavy, [(5000, STEP, False)])))
+
+    def test_activations_without_a_backward_pass(self):
+        """Kept for a backward pass that does not come, or that comes: freed in it."""
+        module = [frame("forward", "/x/torch/nn/modules/linear.py", 9), *STEP]
+        backward = [frame("torch::autograd::Engine::evaluate_function", "engine.cpp", 1), *STEP]
+        for has_backward in (False, True):
+            allocator = Allocator(0, 0x7F0000000000, Clock())
+            allocator.recording = True
+            kept = [allocator.alloc(40 * MIB, module) for _ in range(40)]
+            for _ in range(20 if has_backward else 0):
+                allocator.free(allocator.alloc(2 * MIB, backward))
+            for block in kept:
+                allocator.free(block)
+            snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]}
+            told = self.findings(snapshot)["peak-by-one-site"]["detail"]
+            self.assertIn("They are activations", told)
+            self.assertEqual("torch.inference_mode()" in told, not has_backward, told)
+
+    def test_shares_of_nearly_nothing(self):
+        snapshot = run_of([(1, STEP, False)])
+        allocator = Allocator(0, 0x7F8000000000, Clock())
+        allocator.free(allocator.alloc(40000 * MIB, STEP))
+        snapshot["segments"] += allocator.snapshot_segments()
+        self.assertIn("is <0.1 %: poor", self.findings(snapshot)["large-cache"]["detail"])
+
+    def test_roles_where_there_are_no_stacks(self):
+        """Every size four times: parameter, gradient, two states."""
+        snapshot = without_trace(run_of([(size, [], False) for size in (40, 50, 60, 70, 80) for _ in range(4)]))
+        summary = self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode()
+        self.assertIn("Largest Optimizer state 600.0 MiB (50.0 %), ", summary)
+
+    def test_summary_is_narrow(self):
+        long_step = [frame("forward_with_a_very_long_name_" * 4, "/app/a_folder_with_a_long_name/attention_model.py", 12)]
+        traced = run_of([(1019, long_step, False)], [(900, long_step, True)])
+        for snapshot in (traced, without_trace(traced), run_of([(1019, long_step, True)])):
+            lines = self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode().splitlines()
+            self.assertEqual(len(lines), 5)
+            for line in lines[:4]:
+                self.assertLessEqual(sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line), 100, line)
+        self.assertRegex(lines[0], r"^Peak +1019\.0 MiB requested, ")
+        lines = self.run_it("--no-charts", write(self.at("s.pickle"), traced)).stdout.decode().splitlines()
+        self.assertRegex(lines[0], r"^Peak +device 0: 1019\.0 MiB requested, ")
+
+    def test_out_of_memory(self):
+        """What was missing, and of whom the count is."""
+        snapshot = run_of([(600, STEP, True)], [(300, STEP, True)])
+        oom = {"action": "oom", "size": 500 * MIB, "device_free": 100 * MIB, "stream": 0, "time_us": 1700000000900000,
+               "frames": OTHER}
+        at = [next(i for i, e in enumerate(t) if e["action"] == "alloc") + 1 for t in snapshot["device_traces"]]
+        snapshot["device_traces"][0].insert(at[0], oom)
+        path = write(self.at("s.pickle"), snapshot)
+        done = self.run_it("--no-charts", path).stdout.decode()
+        self.assertRegex(done, r"To do +ran out of memory, 400\.0 MiB short")
+        snapshot["device_traces"][1][at[1]:at[1]] = [oom, oom]
+        done = self.run_it("--no-charts", write(path, snapshot)).stdout.decode()
+        self.assertRegex(done, r"To do +out of memory 3 times on 2 devices, first 400\.0 MiB short")
+        del snapshot["device_traces"][0][at[0]]
+        done = self.run_it("--no-charts", write(path, snapshot)).stdout.decode()
+        self.assertRegex(done, r"To do +device 1 out of memory 2 times, first 400\.0 MiB short")
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            self.assertIn("(500.0 MiB asked for)", " ".join(file.read().split()))
+
+
+if __name__ == "__main__":
+    main()
