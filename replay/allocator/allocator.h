@@ -102,6 +102,7 @@ struct gm_allocator {
     uint32_t routings; /* captures, or pools in use: gm_allocator_begin_pool */
     uint64_t serial;   /* frees so far */
     uint64_t total;    /* bytes got from the device */
+    uint64_t highest;  /* the most that `total` has been since the caller set this: a retry gives some back again */
     uint64_t limit;    /* from per_process_memory_fraction; UINT64_MAX: none */
     struct gm_stats stats;
     bool has_no_memory; /* of this machine: the allocator is not to be used any further */

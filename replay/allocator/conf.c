@@ -148,12 +148,12 @@ static enum gm_status read_divisions(struct parser *p, const char *key, uint32_t
     return GM_OK;
 }
 
-/* [256:1,512:2,>:4]: the first entry also rules the sizes below it, '>' the ones above the last. */
+/* [256:1,512:2,>:4]: the first size also rules the smaller ones, '>' what is above the last size before it. */
 static enum gm_status read_divisions_list(struct parser *p, const char *key)
 {
     uint32_t *slots = p->conf.rules.roundup;
-    unsigned next = 0; /* the slot after the last named one */
-    bool is_first = true;
+    unsigned above = 1;   /* the slot after the last named one; without any the first slot stays as it was */
+    bool is_first = true; /* no size was named yet */
     memset(slots, 0, sizeof p->conf.rules.roundup);
     while (!is(peek(p), "]")) {
         uint32_t divisions = 0;
@@ -177,16 +177,14 @@ static enum gm_status read_divisions_list(struct parser *p, const char *key)
             status = read_divisions(p, key, &divisions);
         if (status != GM_OK)
             return status;
-        unsigned slot = is_rest ? next : 0;
+        unsigned slot = 0;
         while (!is_rest && slot + 1 < GM_ROUNDUP_SLOTS && UINT64_C(1) << slot < mib)
             slot++;
-        unsigned from = is_first && !is_rest ? 0 : slot;
-        from = is_first && is_rest ? 1 : from; /* as PyTorch does it: the first slot stays as it was */
-        unsigned to = is_rest ? GM_ROUNDUP_SLOTS : slot + 1;
+        unsigned from = is_rest ? above : is_first ? 0 : slot, to = is_rest ? GM_ROUNDUP_SLOTS : slot + 1;
         for (unsigned i = from; i < to; i++)
             slots[i] = divisions;
-        next = to;
-        is_first = false;
+        above = is_rest ? above : slot + 1; /* '>' names no size: a later entry goes on as if it were not there */
+        is_first = is_first && is_rest;
         if (is(peek(p), ","))
             p->at++;
         else if (!is(peek(p), "]"))

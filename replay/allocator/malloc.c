@@ -35,10 +35,12 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
         for (gm_free_set_next(set, &next);
              gm_block(a, at.entry->block)->is_expandable && next.entry != NULL &&
              gm_expandable_reach(a, next.entry->block) < gm_expandable_reach(a, at.entry->block);
-             gm_free_set_next(set, &next))
+             gm_free_set_next(set, &next)) {
+            a->space.work++;
             at = next;
+        }
     } else {
-        while (!r->is_expandable && at.entry != NULL && gm_block(a, at.entry->block)->is_expandable)
+        for (; !r->is_expandable && at.entry != NULL && gm_block(a, at.entry->block)->is_expandable; a->space.work++)
             gm_free_set_next(set, &at);
     }
     if (at.entry == NULL)

@@ -49,6 +49,7 @@ static inline uint64_t gm_page_of(const struct gm_allocator *a, uint8_t pool)
 static inline void gm_count_reserved(struct gm_allocator *a, uint8_t pool, int64_t bytes)
 {
     a->total += (uint64_t)bytes;
+    a->highest = a->total > a->highest ? a->total : a->highest;
     a->pools.v[pool].reserved += (uint64_t)bytes;
     gm_stats_add(a->stats.reserved_bytes, a->pools.v[pool].is_small, bytes);
 }

@@ -124,12 +124,16 @@ void gm_release_cached(struct gm_allocator *a)
 void gm_allocator_empty_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
 {
     struct blocks waiting = {0};
-    if (id_first == 0 && id_second == 0)
+    bool is_freeable = false;
+    for (size_t p = 0; p < a->pools.n; p++)
+        is_freeable |=
+            a->pools.v[p].id_first == id_first && a->pools.v[p].id_second == id_second && a->pools.v[p].is_freeable;
+    if (!is_freeable || (id_first == 0 && id_second == 0))
         return;
+    a->stats.num_sync_all_streams++;
     for (size_t i = 0; i < a->pending.n; i++) {
         const struct gm_allocator_pool *p = &a->pools.v[gm_block(a, a->pending.v[i].block)->pool];
-        if (gm_is_waiting(a, &a->pending.v[i]) && p->id_first == id_first && p->id_second == id_second &&
-            p->is_freeable)
+        if (gm_is_waiting(a, &a->pending.v[i]) && p->id_first == id_first && p->id_second == id_second)
             a->has_no_memory |= !GM_VEC_PUSH(&waiting, a->pending.v[i].block);
     }
     for (size_t i = 0; i < waiting.n; i++) {

@@ -125,10 +125,15 @@ static enum gm_device_status release(void *self, uint64_t address, uint64_t size
     return GM_DEVICE_OK;
 }
 
+static uint64_t total_of(const struct gm_sim *sim)
+{
+    return sim->capacity > UINT64_MAX - sim->taken ? UINT64_MAX : sim->capacity + sim->taken;
+}
+
 static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
 {
     struct gm_sim *sim = self;
-    uint64_t memory = sim->capacity > UNLIMITED_RESERVE ? UNLIMITED_RESERVE : sim->capacity;
+    uint64_t memory = total_of(sim) > UNLIMITED_RESERVE ? UNLIMITED_RESERVE : total_of(sim);
     *size = (memory + memory / 8 + page - 1) / page * page;
     if (*size + 2 * PAGE > LAST - sim->next_reserve)
         return GM_DEVICE_FULL;
@@ -166,7 +171,7 @@ static uint64_t free_bytes(void *self)
 
 struct gm_device gm_sim_device(struct gm_sim *sim)
 {
-    return (struct gm_device){sim, allocate, release, reserve, map, unmap, unreserve, free_bytes, sim->capacity};
+    return (struct gm_device){sim, allocate, release, reserve, map, unmap, unreserve, free_bytes, total_of(sim)};
 }
 
 void gm_sim_free(struct gm_sim *sim)

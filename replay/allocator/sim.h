@@ -19,6 +19,7 @@ struct gm_sim_hole {
 };
 struct gm_sim {        /* gm_sim_init */
     uint64_t capacity; /* bytes; UINT64_MAX: unlimited */
+    uint64_t taken;    /* bytes that the device has beyond `capacity`, and others have: a CUDA context */
     uint64_t used;
     uint64_t first;         /* of the addresses for segments; lower ones are not the sim's to give out */
     uint64_t next;          /* above everything that is allocated */

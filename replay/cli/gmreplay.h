@@ -15,6 +15,7 @@
 #include "replay/cli/progress.h"
 #include "replay/compute/run.h"
 #include "replay/regenerate/recorder.h"
+#include "replay/search/bound.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
 #include "replay/whatif/whatif.h"
@@ -79,7 +80,9 @@ struct gm_replay_device {
     uint64_t *held;                    /* of both */
     uint64_t *requested;               /* what-if with changes */
     struct gm_conf conf;               /* of what-if */
-    struct gm_compute_result *gpu;     /* NULL: it was simulated */
+    bool was_refused;                  /* the recording ended in an out-of-memory: */
+    struct gm_refused refused;
+    struct gm_compute_result *gpu; /* NULL: it was simulated */
 };
 
 /* Has segments and no events. */
@@ -122,6 +125,13 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
 void gm_replay_free(struct gm_replay_run *run);
 /* Whether the device's memory is a given size. */
 bool gm_replay_is_bounded(const struct gm_replay_run *run);
+/* What the given memory, and that of a search, must hold in any case: what devices without events have, and what a
+ * recording that ended out of memory needs at least. */
+uint64_t gm_replay_floor(const struct gm_replay_run *run);
+/* The device that needs the most of that. */
+int64_t gm_replay_floor_device(const struct gm_replay_run *run, bool *is_untraced);
+/* Bytes of the card that it cannot have: the CUDA context. */
+uint64_t gm_replay_taken(const struct gm_replay_run *run);
 /* "PASS", "FAIL", "OOM", or NULL: nothing was to be judged, neither a recording nor a limit nor a given memory. */
 const char *gm_replay_verdict(const struct gm_replay_run *run);
 double gm_replay_speed(const struct gm_replay_run *run); /* events per second; 0 if it took no time */
@@ -147,7 +157,8 @@ enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *p
 
 /* untraced.c. false: no memory. */
 bool gm_replay_find_untraced(struct gm_replay_run *run);
-uint64_t gm_replay_most_untraced(const struct gm_replay_run *run); /* bytes of one of them */
+uint64_t gm_replay_most_untraced(const struct gm_replay_run *run);   /* bytes of one of them */
+int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run); /* that one; there is one */
 void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run);
 
 /* words.c, json.c, csv.c */

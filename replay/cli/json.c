@@ -140,6 +140,21 @@ static void add_failure(struct gm_json *json, struct gm_replay_run *run, size_t 
     gm_json_close(json, '}');
 }
 
+/* The recording ended out of memory. */
+static void add_refused(struct gm_json *json, const struct gm_replay_device *device)
+{
+    if (!device->was_refused) {
+        gm_json_null(json, "recorded_end");
+        return;
+    }
+    gm_json_open_flat(json, "recorded_end", '{');
+    gm_json_number(json, "event", device->refused.event);
+    gm_json_number(json, "refused_bytes", device->refused.size);
+    gm_json_number(json, "in_use_bytes", device->refused.in_use);
+    gm_json_number(json, "needed_bytes", device->refused.needs);
+    gm_json_close(json, '}');
+}
+
 static void add_replayed(struct gm_json *json, struct gm_replay_run *run, size_t index)
 {
     static const char *const only_verify[] = {"exact_addresses", "exact_addresses_uninferred",
@@ -164,6 +179,8 @@ static void add_replayed(struct gm_json *json, struct gm_replay_run *run, size_t
     gm_json_number(json, "dropped", r->left_out);
     gm_json_number(json, "empty_cache_calls", r->empty_caches);
     gm_json_number(json, "recorded_ooms", r->recorded_ooms);
+    gm_json_number(json, "recorded_releases_for_requests", r->recorded_releases);
+    add_refused(json, &run->devices[index]);
     add_failure(json, run, index);
     gm_replay_repetition_json(json, run, index);
     gm_replay_peak_json(json, run, index);
@@ -233,6 +250,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     }
     gm_json_close(&json, ']');
     gm_replay_untraced_json(&json, run);
+    gm_replay_note_json(&json, run);
     gm_replay_limit_json(&json, run);
     gm_replay_advice_json(&json, run);
     gm_replay_search_json(&json, run);

@@ -39,6 +39,9 @@ void gm_replay_free_judgement(struct gm_replay_run *run);
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run);
+/* notes.c */
+void gm_replay_note_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_note_json(struct gm_json *json, const struct gm_replay_run *run);
 void gm_replay_untraced_json(struct gm_json *json, const struct gm_replay_run *run); /* untraced.c */
 
 #endif

@@ -18,7 +18,7 @@ enum { MARGIN = 10 };                   /* percent of the limit, or of a card, t
 
 /* One more replay of all devices. */
 struct trial {
-    bool is_bounded; /* the settings in force, on a device of the limit's size; else other settings */
+    bool is_bounded; /* the settings in force, with a memory fraction of the limit's size; else other settings */
     bool is_given_up, has_failed;
     struct gm_text settings;
     uint64_t peak, retries;
@@ -93,11 +93,15 @@ static enum gm_status replay_device(struct trial *trial, struct gm_replay_run *r
     const struct gm_replay_repetition *r = &device->repetition;
     struct gm_whatif_result result;
     struct gm_whatif_options options = {.conf = *conf,
-                                        .capacity = trial->is_bounded ? run->options->limit : UINT64_MAX,
+                                        .capacity = UINT64_MAX,
                                         .requested = device->requested,
                                         .part_count = device->part_count,
                                         .repeat = r->turns > 0 ? &r->plan : NULL,
                                         .stops_after_parts = r->is_used && r->recorded < r->step + 1};
+    if (trial->is_bounded) { /* half of a device that is twice as large */
+        options.capacity = 2 * run->options->limit;
+        options.conf.memory_fraction = 0.5;
+    }
     options.parts = malloc((device->part_count + 1) * sizeof *options.parts);
     if (options.parts == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
@@ -217,12 +221,12 @@ static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, in
     if (t->is_given_up)
         return;
     if (t->has_failed)
-        gm_text_printf(out, "     on a device with %s and these settings it runs out of memory\n",
+        gm_text_printf(out, "     with a memory fraction of %s and these settings it runs out of memory\n",
                        gm_bytes_format(a, run->options->limit));
     else
         gm_text_printf(out,
                        "  %d. torch.cuda.set_per_process_memory_fraction(limit / memory of the device)\n"
-                       "     replayed: with %s it runs, with %s retr%s that give%s cached memory back\n",
+                       "     replayed: with a fraction of %s it runs, with %s retr%s that give%s cached memory back\n",
                        ++*n, gm_bytes_format(a, run->options->limit), gm_count_format(b, t->retries),
                        t->retries == 1 ? "y" : "ies", t->retries == 1 ? "s" : "");
 }

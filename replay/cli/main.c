@@ -2,7 +2,10 @@
  *
  * gmreplay: a thin main. Options in; load, replay; words, JSON, CSV and the exit code out.
  */
+#include "analyze/cli/call.h"
+#include "analyze/cli/interrupt.h"
 #include "analyze/cli/options.h"
+#include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/gmreplay.h"
@@ -10,8 +13,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char *const backend_names[] = {"sim", "null", "cuda", "cuda-async"};
 
@@ -118,19 +119,6 @@ static const struct gm_program program = {
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-static bool is_stdout(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    if (stat(a, &of_a) != 0 || stat(b, &of_b) != 0)
-        return strcmp(a, b) == 0;
-    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
 /* No output may overwrite the trace or another one. */
 static enum gm_status check_outputs(const struct gm_replay_options *o, const char *trace, struct gm_error *err)
 {
@@ -143,15 +131,15 @@ static enum gm_status check_outputs(const struct gm_replay_options *o, const cha
                    {"-o", o->output}};
     int to_stdout = 0;
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        if (outputs[i].path == NULL || is_stdout(outputs[i].path)) {
+        if (outputs[i].path == NULL || gm_path_is_standard(outputs[i].path)) {
             to_stdout += outputs[i].path != NULL;
             continue;
         }
-        if (is_same_file(outputs[i].path, trace))
+        if (gm_path_is_same(outputs[i].path, trace))
             return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", outputs[i].name, trace);
         for (size_t k = 0; k < i; k++)
-            if (outputs[k].path != NULL && !is_stdout(outputs[k].path) &&
-                is_same_file(outputs[i].path, outputs[k].path))
+            if (outputs[k].path != NULL && !gm_path_is_standard(outputs[k].path) &&
+                gm_path_is_same(outputs[i].path, outputs[k].path))
                 return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and %s both name %s", outputs[k].name,
                                outputs[i].name, outputs[i].path);
     }
@@ -203,132 +191,81 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
     return status;
 }
 
-/* Writes to the file, or to standard output for "-". */
-static enum gm_status put(const char *path, const struct gm_text *text, struct gm_error *err)
-{
-    if (text->failed)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    if (text->length == 0)
-        return GM_OK;
-    return is_stdout(path) ? gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", err)
-                           : gm_write_file(path, text->data, text->length, err);
-}
-
-/* All outputs, also when one of them fails; the first failure is told. */
-static enum gm_status write_outputs(struct gm_replay_run *run, struct gm_error *err)
+/* All outputs, also when one of them fails. */
+static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
 {
     const struct gm_replay_options *o = run->options;
-    struct gm_text json = {0}, csv = {0}, summary = {0}, trace = {0}, words = {0};
-    struct gm_error later;
-    enum gm_status status = GM_OK, next;
-    bool is_taken = is_stdout(o->json) || is_stdout(o->csv) || is_stdout(o->summary) || is_stdout(o->trace_out) ||
-                    is_stdout(o->output);
+    struct gm_text text = {0};
+    struct gm_error err;
     if (o->json != NULL) {
-        gm_replay_json(&json, run);
-        status = put(o->json, &json, err);
+        gm_replay_json(&text, run);
+        gm_call_put(call, o->json, &text);
     }
     if (o->csv != NULL) {
-        gm_replay_csv(&csv, run);
-        next = put(o->csv, &csv, status == GM_OK ? err : &later);
-        status = status == GM_OK ? next : status;
+        gm_replay_csv(&text, run);
+        gm_call_put(call, o->csv, &text);
     }
     if (o->summary != NULL) {
-        gm_replay_words(&summary, run, true);
-        next = put(o->summary, &summary, status == GM_OK ? err : &later);
-        status = status == GM_OK ? next : status;
+        gm_replay_words(&text, run, true);
+        gm_call_put(call, o->summary, &text);
     }
     if (o->trace_out != NULL) {
-        struct gm_error *where = status == GM_OK ? err : &later;
-        next = gm_write_gmtrace(&run->snapshot, &trace, where);
-        next = next == GM_OK ? put(o->trace_out, &trace, where) : next;
-        status = status == GM_OK ? next : status;
+        if (gm_write_gmtrace(&run->snapshot, &text, &err) == GM_OK)
+            gm_call_put(call, o->trace_out, &text);
+        else
+            gm_call_fail(call, NULL, &err);
+        gm_text_free(&text);
     }
-    if (!o->quiet && !is_taken) {
-        gm_replay_words(&words, run, false);
-        next = put("-", &words, status == GM_OK ? err : &later);
-        status = status == GM_OK ? next : status;
+    if (!o->quiet && !gm_path_is_standard(o->json) && !gm_path_is_standard(o->csv) &&
+        !gm_path_is_standard(o->summary) && !gm_path_is_standard(o->trace_out) && !gm_path_is_standard(o->output)) {
+        gm_replay_words(&text, run, false);
+        gm_call_print(call, &text);
     }
-    if (o->output != NULL) {
-        next = gm_replay_write_snapshot(run, o->output, status == GM_OK ? err : &later);
-        status = status == GM_OK ? next : status;
-    }
-    gm_text_free(&json);
-    gm_text_free(&csv);
-    gm_text_free(&summary);
-    gm_text_free(&trace);
-    gm_text_free(&words);
-    return status;
+    if (o->output != NULL && gm_replay_write_snapshot(run, o->output, &err) != GM_OK)
+        gm_call_fail(call, NULL, &err);
 }
 
-static int fail(const struct gm_terminal *terminal, const char *subject, const struct gm_error *err)
+static void run_it(const struct gm_replay_options *options, struct gm_call *call, const char *path)
 {
-    struct gm_text message = {0};
-    gm_message_add_error(&message, terminal, subject, err);
-    gm_message_flush(&message);
-    return gm_status_exit_code(err->status);
-}
-
-static int run_it(const struct gm_replay_options *options, const struct gm_terminal *terminal, const char *path)
-{
-    struct gm_replay_run run = {.options = options, .terminal = terminal, .capacity = UINT64_MAX};
+    struct gm_replay_run run = {.options = options, .terminal = &call->terminal, .capacity = UINT64_MAX};
     struct gm_error err = {.offset = GM_NO_OFFSET};
     if (!options->quiet)
-        gm_replay_progress_start(&run.progress, terminal, path);
+        gm_replay_progress_start(&run.progress, &call->terminal, path);
     enum gm_status status = gm_rules_load(&run.rules, options->categories, &err);
     if (status == GM_OK)
         status = gm_replay_run(&run, path, &err);
     gm_replay_progress_stop(&run.progress);
     if (!options->quiet)
         gm_message_flush(&run.messages);
-    int code = 0;
-    if (status != GM_OK) {
-        code = fail(terminal, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);
-    } else if (write_outputs(&run, &err) != GM_OK) {
-        code = fail(terminal, NULL, &err);
-    } else {
+    if (status == GM_OK) {
         const char *verdict = gm_replay_verdict(&run);
-        code = verdict == NULL || strcmp(verdict, "PASS") == 0 ? 0 : gm_status_exit_code(GM_E_CHECK);
+        write_outputs(&run, call);
+        if (verdict != NULL && strcmp(verdict, "PASS") != 0)
+            gm_call_raise(call, GM_E_CHECK);
+    } else {
+        gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);
     }
     if (status == GM_OK && options->verbose) {
         struct gm_text message = {0};
-        gm_message_add(&message, terminal, GM_MESSAGE_NOTE, NULL, "the model: %.1f million events/s",
+        gm_message_add(&message, &call->terminal, GM_MESSAGE_NOTE, NULL, "the model: %.1f million events/s",
                        gm_replay_speed(&run) * 1e-6);
         gm_message_flush(&message);
     }
     gm_replay_free(&run);
-    return code;
-}
-
-static int print_page(const struct gm_terminal *terminal, enum gm_parsed page)
-{
-    struct gm_text text = {0};
-    struct gm_error err;
-    if (page == GM_PARSED_HELP)
-        gm_options_help(&program, &text);
-    else
-        gm_text_printf(&text, "%s %s\n", program.name, GM_VERSION);
-    int code = put("-", &text, &err) == GM_OK ? 0 : fail(terminal, NULL, &err);
-    gm_text_free(&text);
-    return code;
 }
 
 int main(int argc, char **argv)
 {
     struct gm_replay_options options = {.memory = UINT64_MAX, .limit = UINT64_MAX};
-    const struct gm_terminal terminal = gm_terminal_open(program.name);
+    struct gm_call call = {.terminal = gm_terminal_open(program.name)};
     struct gm_error err;
     enum gm_parsed page = GM_PARSED_RUN;
-    int operands = 0, code;
+    int operands = 0;
+    gm_interrupt_install();
     enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
     if (status == GM_OK && page == GM_PARSED_RUN)
         status = check_options(&options, operands, argv, &err);
-    if (status != GM_OK) {
-        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program.name);
-        code = fail(&terminal, NULL, &err);
-    } else {
-        code = page != GM_PARSED_RUN ? print_page(&terminal, page) : run_it(&options, &terminal, argv[0]);
-    }
-    if (close(STDOUT_FILENO) != 0 && code == 0)
-        return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
-    return code;
+    if (gm_call_goes_on(&call, &program, status, page, &err))
+        run_it(&options, &call, argv[0]);
+    return gm_call_end(&call);
 }

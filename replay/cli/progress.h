@@ -5,12 +5,11 @@
 #ifndef GM_REPLAY_CLI_PROGRESS_H
 #define GM_REPLAY_CLI_PROGRESS_H
 
-#include "analyze/cli/terminal.h"
+#include "analyze/cli/bar.h"
 #include "replay/search/trial.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 enum gm_replay_stage {
     GM_REPLAY_READING,
@@ -25,7 +24,7 @@ struct gm_replay_progress {
     atomic_int stage;
     struct gm_search_progress searched; /* replays of the searches */
     const char *path;
-    struct timespec start;
+    struct gm_bar bar;
     pthread_t watcher;
     pthread_mutex_t lock;
     pthread_cond_t ended;

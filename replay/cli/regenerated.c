@@ -2,6 +2,8 @@
  *
  * -o: the snapshot of the replay, as PyTorch would have written it.
  */
+#include "analyze/base/new_file.h"
+#include "analyze/cli/interrupt.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/regenerate/regenerate.h"
 #include "replay/write/write.h"
@@ -15,6 +17,18 @@ static enum gm_status to_stdout(void *context, const void *bytes, size_t length,
     return gm_write_all(STDOUT_FILENO, bytes, length, "standard output", err);
 }
 
+/* A signal in the middle ends the program as soon as the hidden file is gone. */
+static enum gm_status write_file(const struct gm_snapshot *snapshot, const char *path, struct gm_error *err)
+{
+    const struct gm_write_options options = {.gives_up = gm_interrupt_is_pending};
+    if (gm_new_file_is_direct(path))
+        return gm_write_snapshot_file(snapshot, NULL, path, err);
+    gm_interrupt_hold();
+    enum gm_status status = gm_write_snapshot_file(snapshot, &options, path, err);
+    gm_interrupt_release();
+    return status;
+}
+
 enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err)
 {
     const struct gm_replay_options *o = run->options;
@@ -25,8 +39,10 @@ enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *p
         gm_regenerate(&made, &run->recorder, o->alloc_conf == NULL ? NULL : &run->conf, o->alloc_conf, err);
     if (status != GM_OK)
         return status;
-    status = strcmp(path, "-") == 0 ? gm_write_pickle(&made.snapshot, NULL, &out, err)
-                                    : gm_write_snapshot_file(&made.snapshot, NULL, path, err);
+    if (strcmp(path, "-") == 0)
+        status = gm_write_pickle(&made.snapshot, NULL, &out, err);
+    else
+        status = write_file(&made.snapshot, path, err);
     gm_regenerated_free(&made);
     return status;
 }

@@ -49,17 +49,10 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
     run->capacity = o->memory;
     if (o->gpu == NULL)
         return GM_OK;
-    run->gpu = gm_gpu_find(o->gpu);
-    if (run->gpu == NULL) {
-        char names[400] = "";
-        for (size_t i = 0; i < gm_gpu_count(); i++) {
-            strncat(names, i == 0 ? "" : ", ", sizeof names - strlen(names) - 1);
-            strncat(names, gm_gpu_at(i)->name, sizeof names - strlen(names) - 1);
-        }
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: '%s' is not in the table: %s", o->gpu, names);
-    }
-    run->capacity = gm_gpu_usable(run->gpu);
-    return GM_OK;
+    enum gm_status status = gm_gpu_choose(&run->gpu, o->gpu, err);
+    if (status == GM_OK)
+        run->capacity = gm_gpu_usable(run->gpu);
+    return status;
 }
 
 /* ---- histories --------------------------------------------------------------------------------------------------- */
@@ -104,26 +97,38 @@ static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *e
     for (size_t i = 0; i < run->kept.count; i++)
         if (run->kept.v[i].history.count > 0)
             run->device_of[run->device_count++] = i;
+    for (size_t i = 0; i < run->device_count; i++)
+        run->devices[i].was_refused =
+            gm_bound_refused(&run->devices[i].refused, &run->kept.v[run->device_of[i]].history, &run->recorded.rules);
     return GM_OK;
 }
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
 
+/* --scale and --drop may name what the device has nothing of, or change nothing. */
+static bool has_other_sizes(const struct gm_replay_device *device, const struct gm_history *h)
+{
+    return device->requested != NULL && h->allocation_count > 0 &&
+           memcmp(device->requested, h->requested, h->allocation_count * sizeof *h->requested) != 0;
+}
+
 static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm_error *err)
 {
     struct gm_replay_device *device = &run->devices[index];
     struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
-    struct gm_whatif_options options = {.conf = run->conf, .capacity = run->capacity};
-    bool has_changes = run->options->changes.n > 0;
+    struct gm_whatif_options options = {.conf = run->conf, .capacity = run->capacity, .taken = gm_replay_taken(run)};
+    struct gm_conf recorded = run->recorded;
     if (run->options->backend == GM_REPLAY_NULL)
         options.capacity = UINT64_MAX;
-    if (!run->snapshot.has_settings && run->options->alloc_conf == NULL)
-        options.conf.expandable_segments = gm_follow_expandable_at_start(&kept->history, false);
-    options.from_layout =
-        !has_changes && options.capacity == UINT64_MAX && gm_settings_equal(&run->conf, &run->recorded);
-    if (has_changes && !gm_replay_change_requests(run, index))
+    if (!run->snapshot.has_settings)
+        recorded.expandable_segments = gm_follow_expandable_at_start(&kept->history, false);
+    if (run->options->alloc_conf == NULL)
+        options.conf.expandable_segments = recorded.expandable_segments;
+    if (run->options->changes.n > 0 && !gm_replay_change_requests(run, index))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     options.requested = device->requested;
+    options.from_layout = !has_other_sizes(device, &kept->history) && options.capacity == UINT64_MAX &&
+                          gm_settings_equal(&options.conf, &recorded);
     device->conf = options.conf;
     gm_verify_other_allocator(device->verify.other_allocator, &kept->history);
     options.recorder = run->options->output != NULL ? &run->recorder : NULL;
@@ -245,11 +250,40 @@ bool gm_replay_is_bounded(const struct gm_replay_run *run)
     return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
 }
 
+/* With other sizes it is not known what was refused. */
+static uint64_t needs_of(const struct gm_replay_run *run, size_t i)
+{
+    return run->devices[i].was_refused && run->options->changes.n == 0 ? run->devices[i].refused.needs : 0;
+}
+
+uint64_t gm_replay_floor(const struct gm_replay_run *run)
+{
+    uint64_t most = gm_replay_most_untraced(run);
+    for (size_t i = 0; i < run->device_count; i++)
+        most = needs_of(run, i) > most ? needs_of(run, i) : most;
+    return most;
+}
+
+int64_t gm_replay_floor_device(const struct gm_replay_run *run, bool *is_untraced)
+{
+    const uint64_t floor = gm_replay_floor(run);
+    *is_untraced = gm_replay_most_untraced(run) == floor;
+    for (size_t i = 0; !*is_untraced && i < run->device_count; i++)
+        if (needs_of(run, i) == floor)
+            return run->kept.v[run->device_of[i]].history.device;
+    return gm_replay_fullest_untraced(run);
+}
+
+uint64_t gm_replay_taken(const struct gm_replay_run *run)
+{
+    return run->gpu != NULL ? GM_GPU_CONTEXT : 0;
+}
+
 const char *gm_replay_verdict(const struct gm_replay_run *run)
 {
     const uint64_t most = gm_replay_is_bounded(run) && !run->options->verify ? run->capacity : UINT64_MAX;
-    const uint64_t untraced = gm_replay_most_untraced(run);
-    bool passes = !run->is_over_limit && untraced <= run->options->limit && untraced <= most;
+    bool passes = !run->is_over_limit && gm_replay_most_untraced(run) <= run->options->limit &&
+                  (run->options->verify || gm_replay_floor(run) <= most);
     for (size_t i = 0; i < run->device_count; i++) {
         if (!run->options->verify && run->devices[i].whatif.has_failed)
             return "OOM";

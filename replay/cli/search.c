@@ -1,37 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --sweep and --fit: runs the searches, tells them in words and in JSON.
+ * --sweep and --fit: runs the searches, tells them in words.
  */
-#include "replay/cli/search.h"
+#include "replay/cli/searched.h"
 
 #include "analyze/base/size.h"
-#include "analyze/words/json_out.h"
 #include "analyze/words/numbers.h"
-#include "replay/cli/gmreplay.h"
-#include "replay/search/bound.h"
-#include "replay/search/fit.h"
 #include "replay/search/least.h"
-#include "replay/search/sweep.h"
 #include "replay/verify/settings.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { FITS = 3, ROWS_SHOWN = 12 };
-static const char *const fit_names[] = {"baseline", "winner", "least"}; /* what a fit is of, as in JSON */
-
-struct gm_replay_search {
-    struct gm_search search;
-    struct gm_search_device *devices;
-    struct gm_bounds *bounds;                /* of each device */
-    struct gm_text baseline_text;            /* the first device's settings */
-    struct gm_sweep sweep;                   /* with the memory that was given */
-    struct gm_sweep roomy;                   /* with unlimited memory, if that is another one and --fit asks */
-    struct gm_fit fits[FITS];                /* of the baseline, the winner, and what needs still less memory */
-    const struct gm_sweep_row *fitted[FITS]; /* NULL: there is none */
-};
+enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24 };
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +35,11 @@ static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_
         s->devices[i] = (struct gm_search_device){.history = &run->kept.v[run->device_of[i]].history,
                                                   .requested = run->devices[i].requested,
                                                   .baseline = run->devices[i].conf};
-    s->search = (struct gm_search){s->devices, run->device_count, thread_count(run->options), &run->progress.searched};
+    s->search = (struct gm_search){.devices = s->devices,
+                                   .device_count = run->device_count,
+                                   .floor = gm_replay_floor(run),
+                                   .threads = thread_count(run->options),
+                                   .progress = &run->progress.searched};
     return GM_OK;
 }
 
@@ -60,14 +48,14 @@ static enum gm_status run_fits(struct gm_replay_search *s, const struct gm_conf 
     enum gm_status status = GM_OK;
     const struct gm_sweep *from = &s->sweep; /* the one with unlimited memory */
     if (s->sweep.rows[0].trial.capacity != UINT64_MAX) {
-        status = gm_sweep_run(&s->roomy, &s->search, baseline, UINT64_MAX, err);
+        status = gm_sweep_run(&s->roomy, &s->search, baseline, UINT64_MAX, 0, err);
         from = &s->roomy;
     }
     if (status != GM_OK)
         return status;
-    size_t rows[FITS] = {from->baseline, from->winner, GM_SWEEP_NONE};
+    size_t rows[GM_SEARCHED_FITS] = {from->baseline, from->winner, GM_SWEEP_NONE};
     uint64_t least = UINT64_MAX / GM_FIT_GRANULE * GM_FIT_GRANULE;
-    for (size_t i = 0; status == GM_OK && i < FITS; i++) {
+    for (size_t i = 0; status == GM_OK && i < GM_SEARCHED_FITS; i++) {
         struct gm_fit *fit = &s->fits[i];
         if (i == 2) {
             status = gm_least(fit, &rows[i], &s->search, from, least, err);
@@ -99,7 +87,7 @@ enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
         status = gm_bounds_find(&s->bounds[i], &s->devices[i], err);
     atomic_store(&run->progress.stage, GM_REPLAY_SWEEPING);
     if (status == GM_OK)
-        status = gm_sweep_run(&s->sweep, &s->search, baseline, capacity, err);
+        status = gm_sweep_run(&s->sweep, &s->search, baseline, capacity, gm_replay_taken(run), err);
     atomic_store(&run->progress.stage, GM_REPLAY_FITTING);
     return status == GM_OK && o->fit ? run_fits(s, baseline, err) : status;
 }
@@ -117,7 +105,7 @@ void gm_replay_search_free(struct gm_replay_run *run)
     run->search = NULL;
 }
 
-static uint64_t recorded_peak(const struct gm_replay_search *s)
+uint64_t gm_searched_peak(const struct gm_replay_search *s)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < s->search.device_count; i++)
@@ -125,8 +113,7 @@ static uint64_t recorded_peak(const struct gm_replay_search *s)
     return most;
 }
 
-/* The baseline's text, or the row's. */
-static const char *text_of(const struct gm_replay_run *run, const struct gm_sweep_row *row)
+const char *gm_searched_text(const struct gm_replay_run *run, const struct gm_sweep_row *row)
 {
     const struct gm_text *baseline = &run->search->baseline_text;
     return row->text != NULL ? row->text : baseline->length == 0 ? "" : baseline->data;
@@ -134,11 +121,16 @@ static const char *text_of(const struct gm_replay_run *run, const struct gm_swee
 
 /* ---- words: the sweep -------------------------------------------------------------------------------------------- */
 
+bool gm_searched_passes(const struct gm_replay_run *run, const struct gm_trial *t)
+{
+    return t->runs && t->peak_reserved <= run->options->limit && gm_replay_most_untraced(run) <= run->options->limit;
+}
+
 static const char *result_of(const struct gm_replay_run *run, const struct gm_trial *t)
 {
     if (!t->runs)
-        return t->is_given_up ? "?" : "OOM";
-    return run->options->limit == UINT64_MAX ? "runs" : t->peak_reserved <= run->options->limit ? "PASS" : "FAIL";
+        return t->is_given_up ? "?" : t->failed_device == run->device_count ? "FAIL" : "OOM";
+    return run->options->limit == UINT64_MAX ? "runs" : gm_searched_passes(run, t) ? "PASS" : "FAIL";
 }
 
 /* At the end of a row. What is too long is broken between two options. */
@@ -162,7 +154,7 @@ static void add_row(struct gm_text *out, const struct gm_replay_run *run, const 
 {
     const struct gm_trial *t = &row->trial;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    const char *text = text_of(run, row);
+    const char *text = gm_searched_text(run, row);
     bool can_compare = t->runs && run->search->sweep.rows[run->search->sweep.baseline].trial.runs;
     gm_text_printf(out, "  %10s %10s %7s %7s %-4s %4s%s %s", gm_bytes_format(a, t->peak_reserved),
                    can_compare ? gm_signed_bytes_format(b, gm_sweep_saved(&run->search->sweep, row)) : "-",
@@ -200,6 +192,8 @@ static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
         gm_text_add(out, baseline->runs ? "no change is recommended: no settings save as much as 1 % of peak reserved\n"
                          : baseline->is_given_up
                              ? "no recommendation: the baseline kept the model busy for too long to compare with it\n"
+                         : baseline->failed_device == run->device_count
+                             ? "no recommendation: more is needed than there is, whatever the settings\n"
                              : "no recommendation: none of these settings runs\n");
         return;
     }
@@ -218,7 +212,7 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
     uint64_t capacity = sweep->rows[0].trial.capacity;
     gm_text_printf(out, "sweep: %zu settings and the baseline, each from an empty allocator, %s\n", sweep->count - 1,
                    capacity == UINT64_MAX ? "unlimited memory" : gm_bytes_format(a, capacity));
-    gm_text_printf(out, "  recorded peak reserved: %s\n", gm_bytes_format(b, recorded_peak(run->search)));
+    gm_text_printf(out, "  recorded peak reserved: %s\n", gm_bytes_format(b, gm_searched_peak(run->search)));
     gm_text_printf(out, "  %10s %10s %7s\n  %10s %10s %7s %7s %-4s %-5s %s\n", "peak", "", "device", "reserved",
                    "saved", "allocs", "retries", run->options->limit == UINT64_MAX ? "" : "lim.", "torch", "settings");
     size_t shown = is_long || sweep->count <= ROWS_SHOWN ? sweep->count : ROWS_SHOWN;
@@ -235,7 +229,7 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
 
 /* ---- words: memory ----------------------------------------------------------------------------------------------- */
 
-static const char *site_of(struct gm_replay_run *run, size_t device, uint32_t allocation)
+const char *gm_searched_site(struct gm_replay_run *run, size_t device, uint32_t allocation)
 {
     struct gm_stack_id stack = {run->kept.v[run->device_of[device]].history.stack[allocation]};
     const char *site = gm_names_site(&run->names, stack);
@@ -252,6 +246,14 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
         gm_text_add(out, "    with 2 MiB less the model was busy for too long to tell\n");
         return;
     }
+    if (fit->failed_device == run->device_count) {
+        bool is_untraced;
+        int64_t device = gm_replay_floor_device(run, &is_untraced);
+        gm_text_printf(out, "    too little with 2 MiB less: device %" PRId64 "%s\n", device,
+                       is_untraced ? ", which has no events, has more reserved"
+                                   : "'s recording ended out of memory and needs more (see the note)");
+        return;
+    }
     gm_text_printf(out, "    fails with 2 MiB less: device %" PRId64 ", ",
                    run->devices[fit->failed_device].whatif.device);
     if (f->is_at_start)
@@ -259,7 +261,7 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
     else
         gm_text_printf(out, "event %s", gm_count_format(a, f->event));
     struct gm_text site = {0};
-    gm_text_printf(&site, " for %s", site_of(run, fit->failed_device, f->allocation));
+    gm_text_printf(&site, " for %s", gm_searched_site(run, fit->failed_device, f->allocation));
     gm_text_printf(out, ", %s", gm_bytes_format(b, f->requested));
     gm_replay_put_item(out, site.failed ? "" : site.data, 6);
     gm_text_add_char(out, '\n');
@@ -267,11 +269,19 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
     gm_text_free(&site);
 }
 
+/* Each one is slow: it waits for the device, and gives back what is cached. */
+static const char *retries_of(char text[RETRIES], uint64_t retries)
+{
+    char a[GM_NUMBER_TEXT];
+    snprintf(text, RETRIES, retries == 1 ? ", with %s retry" : ", with %s retries", gm_count_format(a, retries));
+    return retries == 0 ? "" : text;
+}
+
 static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
 {
     const struct gm_fit *fit = &run->search->fits[i];
-    const char *text = text_of(run, run->search->fitted[i]);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    const char *text = gm_searched_text(run, run->search->fitted[i]);
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[RETRIES];
     gm_text_printf(out, "  %s: %s\n",
                    i == 0   ? "baseline"
                    : i == 1 ? "settings with the lowest peak"
@@ -281,25 +291,22 @@ static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
         gm_text_printf(out, "    does not run with any memory that was tried (%u replays)\n", fit->replays);
         return;
     }
-    gm_text_printf(out, "    runs with %s (--memory %" PRIu64 "MiB); lower bound %s; %u replays\n",
-                   gm_bytes_format(a, fit->capacity), fit->capacity >> 20, gm_bytes_format(b, fit->lower_bound),
-                   fit->replays);
+    gm_text_printf(out, "    runs with %s (--memory %" PRIu64 "MiB)%s; lower bound %s; %u replays\n",
+                   gm_bytes_format(a, fit->capacity), fit->capacity >> 20, retries_of(c, fit->retries),
+                   gm_bytes_format(b, fit->lower_bound), fit->replays);
     add_failing(out, run, fit);
     if (fit->gpu != NULL)
-        gm_text_printf(out, "    smallest card: %s (%s), %s usable\n", fit->gpu->name, fit->gpu->title,
-                       gm_bytes_format(a, gm_gpu_usable(fit->gpu)));
+        gm_text_printf(out, "    smallest card: %s (%s), %s usable%s\n", fit->gpu->name, fit->gpu->title,
+                       gm_bytes_format(a, gm_gpu_usable(fit->gpu)), retries_of(c, fit->gpu_retries));
     else
         gm_text_add(out, "    smallest card: none in the table has that much\n");
 }
 
-static void add_height(struct gm_text *out, const char *what, uint64_t bound, bool is_planned, uint64_t plan)
+static void add_height(struct gm_text *out, const char *what, uint64_t bound, uint64_t plan, bool is_quick)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  %-30s %10s ", what, gm_bytes_format(a, bound));
-    if (is_planned)
-        gm_text_printf(out, "%10s\n", gm_bytes_format(b, plan));
-    else
-        gm_text_add(out, "not computed: too many blocks at the same time\n");
+    gm_text_printf(out, "  %-30s %10s %10s%s\n", what, gm_bytes_format(a, bound), gm_bytes_format(b, plan),
+                   is_quick ? " (quickly: too many blocks at the same time)" : "");
 }
 
 static void add_bounds(struct gm_text *out, const struct gm_replay_run *run, size_t i)
@@ -314,8 +321,8 @@ static void add_bounds(struct gm_text *out, const struct gm_replay_run *run, siz
     }
     gm_text_printf(out, "  %-30s %10s %10s\n", "", "at least", "planned");
     gm_text_printf(out, "  %-30s %10s\n", "blocks not yet freed", gm_bytes_format(a, b->live));
-    add_height(out, "and frees not yet completed", b->active, b->is_planned, b->plan);
-    add_height(out, "with PyTorch's separate pools", b->separate, b->is_separately_planned, b->separate_plan);
+    add_height(out, "and frees not yet completed", b->active, b->plan, b->is_quick);
+    add_height(out, "with PyTorch's separate pools", b->separate, b->separate_plan, b->is_separate_quick);
     gm_text_printf(out, "  %-30s %21s\n",
                    run->devices[i].whatif.has_failed ? "this replay, until it failed" : "this replay",
                    gm_bytes_format(a, (uint64_t)run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak));
@@ -329,166 +336,9 @@ void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool
         add_sweep(out, run, is_long);
     if (run->options->fit)
         gm_text_add(out, "fit: the smallest memory found that runs it\n");
-    for (size_t i = 0; i < FITS; i++)
+    for (size_t i = 0; i < GM_SEARCHED_FITS; i++)
         if (run->search->fitted[i] != NULL)
             add_fit(out, run, i);
     for (size_t i = 0; i < run->device_count; i++)
         add_bounds(out, run, i);
-}
-
-/* ---- JSON -------------------------------------------------------------------------------------------------------- */
-
-static void add_json_failure(struct gm_json *json, struct gm_replay_run *run, size_t device,
-                             const struct gm_whatif_failure *f)
-{
-    gm_json_open(json, "oom", '{');
-    gm_json_signed(json, "device", run->devices[device].whatif.device);
-    gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
-    gm_json_string(json, "site", site_of(run, device, f->allocation));
-    gm_json_number(json, "requested_bytes", f->requested);
-    gm_json_number(json, "rounded_bytes", f->rounded);
-    gm_json_number(json, "device_free_bytes", f->device_free);
-    gm_json_number(json, "reserved_bytes", f->reserved);
-    gm_json_string(json, "why", f->why);
-    gm_json_close(json, '}');
-}
-
-static void add_json_row(struct gm_json *json, struct gm_replay_run *run, const char *key,
-                         const struct gm_sweep_row *row)
-{
-    const struct gm_sweep *sweep = &run->search->sweep;
-    const struct gm_trial *t = &row->trial;
-    bool can_compare = t->runs && sweep->rows[sweep->baseline].trial.runs;
-    gm_json_open(json, key, '{');
-    gm_json_string(json, "alloc_conf", text_of(run, row));
-    gm_json_bool(json, "is_baseline", row->text == NULL);
-    gm_json_string(json, "needs_pytorch", row->since);
-    gm_json_bool(json, "runs", t->runs);
-    gm_json_bool(json, "is_given_up", t->is_given_up);
-    gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
-    if (can_compare)
-        gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
-    else
-        gm_json_null(json, "saved_bytes");
-    gm_json_number(json, "num_device_alloc", t->device_allocs);
-    gm_json_number(json, "num_alloc_retries", t->retries);
-    if (run->options->limit == UINT64_MAX)
-        gm_json_null(json, "passes_limit");
-    else
-        gm_json_bool(json, "passes_limit", t->runs && t->peak_reserved <= run->options->limit);
-    if (t->runs || t->is_given_up)
-        gm_json_null(json, "oom");
-    else
-        add_json_failure(json, run, t->failed_device, &t->failure);
-    gm_json_close(json, '}');
-}
-
-static void add_json_winner(struct gm_json *json, struct gm_replay_run *run, const char *key, size_t index)
-{
-    const struct gm_sweep *sweep = &run->search->sweep;
-    if (index == GM_SWEEP_NONE) {
-        gm_json_null(json, key);
-        return;
-    }
-    const struct gm_sweep_row *row = &sweep->rows[index];
-    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
-    struct gm_text line = {0};
-    gm_text_printf(&line, GM_CONF_VARIABLE "=%s", row->text);
-    json->out->failed |= line.failed;
-    gm_json_open(json, key, '{');
-    gm_json_string(json, "line", line.data);
-    gm_json_string(json, "needs_pytorch", row->since);
-    gm_json_number(json, "peak_reserved_bytes", row->trial.peak_reserved);
-    if (baseline->runs) {
-        gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
-        gm_json_percent(json, "saved_percent", (uint64_t)gm_sweep_saved(sweep, row), baseline->peak_reserved);
-    } else {
-        gm_json_null(json, "saved_bytes");
-        gm_json_null(json, "saved_percent");
-    }
-    gm_json_close(json, '}');
-    gm_text_free(&line);
-}
-
-static void add_json_sweep(struct gm_json *json, struct gm_replay_run *run)
-{
-    const struct gm_sweep *sweep = &run->search->sweep;
-    uint64_t capacity = sweep->rows[0].trial.capacity;
-    gm_json_open(json, "sweep", '{');
-    gm_json_string(json, "start", "requests");
-    gm_json_number(json, "memory_bytes", capacity == UINT64_MAX ? GM_REPORT_NONE : capacity);
-    gm_json_number(json, "recorded_peak_reserved_bytes", recorded_peak(run->search));
-    add_json_row(json, run, "baseline", &sweep->rows[sweep->baseline]);
-    add_json_winner(json, run, "winner", sweep->winner);
-    add_json_winner(json, run, "winner_for_any_version", sweep->usual_winner);
-    add_json_winner(json, run, "winner_simpler", sweep->simple_winner);
-    gm_json_open(json, "rows", '[');
-    for (size_t i = 0; i < sweep->count; i++)
-        add_json_row(json, run, NULL, &sweep->rows[i]);
-    gm_json_close(json, ']');
-    gm_json_close(json, '}');
-}
-
-static void add_json_fit(struct gm_json *json, struct gm_replay_run *run, size_t i)
-{
-    const struct gm_fit *fit = &run->search->fits[i];
-    gm_json_open(json, NULL, '{');
-    gm_json_string(json, "alloc_conf", text_of(run, run->search->fitted[i]));
-    gm_json_string(json, "of", fit_names[i]);
-    gm_json_number(json, "lower_bound_bytes", fit->lower_bound == 0 ? GM_REPORT_NONE : fit->lower_bound);
-    gm_json_number(json, "capacity_bytes", fit->is_found ? fit->capacity : GM_REPORT_NONE);
-    gm_json_number(json, "peak_reserved_unlimited_bytes", run->search->fitted[i]->trial.peak_reserved);
-    gm_json_number(json, "replays", fit->replays);
-    gm_json_string(json, "gpu", fit->gpu != NULL ? fit->gpu->name : NULL);
-    if (fit->is_found && fit->capacity > 0) {
-        gm_json_open(json, "next_lower", '{');
-        gm_json_number(json, "capacity_bytes", fit->failing);
-        gm_json_bool(json, "is_given_up", fit->is_given_up);
-        if (fit->is_given_up)
-            gm_json_null(json, "oom");
-        else
-            add_json_failure(json, run, fit->failed_device, &fit->failure);
-        gm_json_close(json, '}');
-    } else {
-        gm_json_null(json, "next_lower");
-    }
-    gm_json_close(json, '}');
-}
-
-static void add_json_bounds(struct gm_json *json, const struct gm_replay_run *run, size_t i)
-{
-    const struct gm_bounds *b = &run->search->bounds[i];
-    uint64_t none = GM_REPORT_NONE;
-    gm_json_open(json, NULL, '{');
-    gm_json_signed(json, "device", run->devices[i].whatif.device);
-    gm_json_number(json, "recorded_peak_reserved_bytes", b->recorded_reserved);
-    gm_json_number(json, "live_bytes", b->is_known ? b->live : none);
-    gm_json_number(json, "active_bytes", b->is_known ? b->active : none);
-    gm_json_number(json, "plan_bytes", b->is_planned ? b->plan : none);
-    gm_json_number(json, "separate_active_bytes", b->is_known ? b->separate : none);
-    gm_json_number(json, "separate_plan_bytes", b->is_separately_planned ? b->separate_plan : none);
-    gm_json_signed(json, "peak_reserved_bytes", run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak);
-    gm_json_close(json, '}');
-}
-
-void gm_replay_search_json(struct gm_json *json, struct gm_replay_run *run)
-{
-    if (run->search == NULL)
-        return;
-    if (run->options->sweep)
-        add_json_sweep(json, run);
-    if (run->options->fit) {
-        gm_json_open(json, "fit", '{');
-        gm_json_number(json, "granule_bytes", GM_FIT_GRANULE);
-        gm_json_open(json, "settings", '[');
-        for (size_t i = 0; i < FITS; i++)
-            if (run->search->fitted[i] != NULL)
-                add_json_fit(json, run, i);
-        gm_json_close(json, ']');
-        gm_json_close(json, '}');
-    }
-    gm_json_open(json, "bounds", '[');
-    for (size_t i = 0; i < run->device_count; i++)
-        add_json_bounds(json, run, i);
-    gm_json_close(json, ']');
 }

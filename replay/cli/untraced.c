@@ -54,6 +54,14 @@ uint64_t gm_replay_most_untraced(const struct gm_replay_run *run)
     return most;
 }
 
+int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < run->untraced_count; i++)
+        best = run->untraced[i].reserved > run->untraced[best].reserved ? i : best;
+    return run->untraced[best].device;
+}
+
 void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run)
 {
     const uint64_t most = gm_replay_is_bounded(run) && !run->options->verify ? run->capacity : UINT64_MAX;

@@ -78,6 +78,14 @@ static void add_mismatch(struct gm_text *out, const struct gm_verify_result *r)
         gm_text_printf(out, ", chosen 0x%" PRIx64, r->chosen);
     gm_text_add(out, "\n    ");
     gm_columns_wrap(out, r->reason, 4);
+    if (r->other_allocator[0] != '\0')
+        return;
+    gm_text_add(out, "    ");
+    gm_columns_wrap(
+        out,
+        "reasons can be settings that the file does not tell (--alloc-conf), events that were not recorded, "
+        "or a trace that was edited or put together",
+        4);
 }
 
 static void add_other_allocator(struct gm_text *out, const struct gm_verify_result *r)
@@ -164,7 +172,7 @@ static void add_device_calls(struct gm_text *out, const struct gm_whatif_result 
 static void add_fitting(struct gm_text *out, const struct gm_replay_run *run, uint64_t peak)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    if (gm_replay_is_bounded(run) && peak <= run->capacity)
+    if (gm_replay_is_bounded(run) && peak <= run->capacity && gm_replay_floor(run) <= run->capacity)
         gm_text_printf(out, "  fits         in %s: %s (%s %%) are left at the peak\n",
                        gm_bytes_format(a, run->capacity), gm_bytes_format(b, run->capacity - peak),
                        gm_share_format(c, run->capacity - peak, run->capacity));
@@ -247,6 +255,7 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
             add_replayed(out, run, i, is_long);
     }
     gm_replay_untraced_words(out, run);
+    gm_replay_note_words(out, run);
     if (is_long)
         gm_replay_aggregate_words(out, run);
     if (run->options->limit != UINT64_MAX)

@@ -42,7 +42,4 @@ bool gm_running_pool_close(struct gm_running *r);
 struct gm_whatif_hooks gm_running_pool_hooks(void);
 const struct gm_cuda_pool_figures *gm_running_figures(struct gm_running *r);
 
-/* run.c: cudaMemGetInfo now. */
-bool gm_running_measure(struct gm_running *r, struct gm_compute_memory *memory);
-
 #endif

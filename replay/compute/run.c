@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-bool gm_running_measure(struct gm_running *r, struct gm_compute_memory *memory)
+/* cudaMemGetInfo now. */
+static bool measure(struct gm_running *r, struct gm_compute_memory *memory)
 {
     uint64_t free_bytes, total;
     if (!gm_cuda_memory(r->cuda, &free_bytes, &total))
@@ -46,13 +47,13 @@ static bool freed(void *self, uint32_t event, uint64_t address)
 static bool rose(void *self)
 {
     struct gm_running *r = self;
-    return gm_running_measure(r, &r->result->at_peak);
+    return measure(r, &r->result->at_peak);
 }
 
 static bool ended(void *self, size_t part)
 {
     struct gm_running *r = self;
-    return gm_running_measure(r, &r->result->parts[part]);
+    return measure(r, &r->result->parts[part]);
 }
 
 static bool finished(void *self)
@@ -61,7 +62,7 @@ static bool finished(void *self)
     r->is_over = true;
     if (r->work != NULL && !gm_work_finish(r->work))
         return false;
-    if (!gm_running_measure(r, &r->result->at_end))
+    if (!measure(r, &r->result->at_end))
         return false;
     if (r->pool != NULL)
         r->result->pool = *gm_running_figures(r);
@@ -96,7 +97,7 @@ static bool open_all(struct gm_running *r, const struct gm_whatif_options *whati
         return gm_cuda_no_memory(r->cuda);
     return (!o->is_async || gm_running_pool_open(r)) &&
            (o->work.mode == GM_COMPUTE_NONE || gm_work_open(&r->work, &o->work, &result->found)) &&
-           gm_running_measure(r, &result->at_start);
+           measure(r, &result->at_start);
 }
 
 /* The pool's figures are the allocator's, then. */

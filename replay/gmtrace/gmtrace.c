@@ -60,7 +60,7 @@ static void put_settings(struct gm_gmtrace_writer *w)
     }
 }
 
-enum gm_status gm_gmtrace_put_meta(struct gm_gmtrace_writer *w)
+static enum gm_status put_meta(struct gm_gmtrace_writer *w)
 {
     const struct gm_snapshot *s = w->s;
     struct gm_text *t = &w->stream[GM_META_NUMBERS];
@@ -91,7 +91,7 @@ static enum gm_status write(struct gm_gmtrace_writer *w)
     if (status == GM_OK)
         status = gm_gmtrace_put_stacks(w);
     if (status == GM_OK)
-        status = gm_gmtrace_put_meta(w);
+        status = put_meta(w);
     if (status == GM_OK)
         status = gm_gmtrace_put_segments(w, "SEGS", &w->s->segments, &w->s->blocks);
     if (status == GM_OK)

@@ -10,7 +10,6 @@
 enum gm_status gm_gmtrace_put_strings(struct gm_gmtrace_writer *w);
 enum gm_status gm_gmtrace_put_frames(struct gm_gmtrace_writer *w);
 enum gm_status gm_gmtrace_put_stacks(struct gm_gmtrace_writer *w);
-enum gm_status gm_gmtrace_put_meta(struct gm_gmtrace_writer *w);
 enum gm_status gm_gmtrace_put_segments(struct gm_gmtrace_writer *w, const char *tag, const struct gm_segments *segments,
                                        const struct gm_blocks *blocks);
 enum gm_status gm_gmtrace_put_annotations(struct gm_gmtrace_writer *w);

@@ -163,7 +163,7 @@ static bool add_segments(struct gm_recorder *r, struct gm_snapshot *s)
     r->lives.n = n;
     if (n > 0)
         qsort(r->lives.v, n, sizeof *r->lives.v, by_address);
-    struct columns c;
+    struct columns c = {0};
     if (!make_columns(&r->memory->arena, &c, n))
         return false;
     for (size_t i = 0; i < n; i++) {

@@ -4,7 +4,6 @@
  */
 #include "replay/regenerate/private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ROUNDUP "roundup_power2_divisions."
@@ -41,15 +40,6 @@ static bool add_string(struct gm_regenerated *out, const char *text, struct gm_s
     return true;
 }
 
-static uint32_t divisions_of(const struct gm_conf *conf, const char *mib)
-{
-    unsigned long size = strtoul(mib, NULL, 10);
-    for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
-        if (size == 1UL << slot)
-            return conf->rules.roundup[slot];
-    return 0;
-}
-
 /* The new value of a single setting; others stay. */
 static void change(struct gm_setting *s, const struct gm_conf *conf)
 {
@@ -62,9 +52,9 @@ static void change(struct gm_setting *s, const struct gm_conf *conf)
     } else if (strcmp(s->key, "expandable_segments") == 0) {
         s->type = GM_SETTING_BOOL;
         s->integer = conf->expandable_segments;
-    } else if (strncmp(s->key, ROUNDUP, strlen(ROUNDUP)) == 0) {
+    } else if (gm_rules_roundup_slot(s->key) >= 0) {
         s->type = GM_SETTING_INTEGER;
-        s->integer = divisions_of(conf, s->key + strlen(ROUNDUP));
+        s->integer = conf->rules.roundup[gm_rules_roundup_slot(s->key)];
     }
 }
 

@@ -57,6 +57,40 @@ enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *dev
     return GM_OK;
 }
 
+/* The event of the last request, if it was refused. */
+static bool find_refused(const struct gm_history *h, uint32_t *event)
+{
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    size_t i = h->count;
+    while (i > 0 && action[i - 1] != GM_ACTION_OOM && action[i - 1] != GM_ACTION_ALLOC)
+        i--;
+    *event = (uint32_t)(i - (i > 0));
+    return i > 0 && action[i - 1] == GM_ACTION_OOM;
+}
+
+bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const struct gm_rules *recorded)
+{
+    const struct gm_search_device device = {.history = h};
+    const struct gm_rules rules = gm_rules_default();
+    *refused = (struct gm_refused){0};
+    if (!find_refused(h, &refused->event) || !are_sizes_sound(&device, &rules))
+        return false;
+    uint32_t then = refused->event + 1; /* the moment after the event */
+    refused->size = h->snapshot->events.size[h->first + refused->event];
+    if (refused->size > MOST)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] <= then && end_of(h, a, false) > then)
+            refused->in_use += block_bytes(&device, &rules, a);
+    bool is_plain = true;
+    for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
+        is_plain = is_plain && recorded->roundup[i] <= 1;
+    /* roundup_power2_divisions makes it half as large again at most. */
+    uint64_t least = is_plain ? refused->size : (refused->size - refused->size / 3) / GM_MIN_BLOCK * GM_MIN_BLOCK;
+    refused->needs = refused->in_use + least;
+    return true;
+}
+
 uint64_t gm_bound_recorded(const struct gm_history *h)
 {
     const struct gm_segments *segments = &h->snapshot->segments;
@@ -132,36 +166,43 @@ static size_t list_blocks(const struct gm_search_device *device, struct grouped 
     return n;
 }
 
+/* By size as long as there are steps left for it, else quickly. */
+static enum gm_planned plan(struct gm_plan_block *blocks, size_t n, uint64_t *steps, uint64_t *height, bool *is_quick)
+{
+    enum gm_planned planned = *steps > 0 ? gm_plan(blocks, n, steps, height) : GM_PLAN_TOO_MUCH;
+    if (planned != GM_PLAN_TOO_MUCH)
+        return planned;
+    *is_quick = true;
+    return gm_plan_quick(blocks, n, height);
+}
+
 static enum gm_planned plan_together(struct gm_bounds *bounds, const struct grouped *list, size_t n,
                                      struct gm_plan_block *blocks)
 {
+    uint64_t steps = GM_PLAN_STEPS;
     for (size_t i = 0; i < n; i++)
         blocks[i] = list[i].block;
-    enum gm_planned planned = gm_plan(blocks, n, GM_PLAN_STEPS, &bounds->plan);
-    bounds->is_planned = planned == GM_PLANNED;
-    return planned;
+    return plan(blocks, n, &steps, &bounds->plan, &bounds->is_quick);
 }
 
 static enum gm_planned plan_apart(struct gm_bounds *bounds, struct grouped *list, size_t n,
                                   struct gm_plan_block *blocks)
 {
+    uint64_t steps = GM_PLAN_STEPS;
     qsort(list, n, sizeof *list, by_group);
-    bounds->is_separately_planned = true;
     for (size_t i = 0, k; i < n; i = k) {
         uint64_t peak = 0, height = 0;
         for (k = i; k < n && by_group(&list[i], &list[k]) == 0; k++)
             blocks[k - i] = list[k].block;
-        if (!gm_plan_peak(blocks, k - i, &peak))
+        if (!gm_plan_peak(blocks, k - i, &peak) ||
+            plan(blocks, k - i, &steps, &height, &bounds->is_separate_quick) == GM_PLAN_NO_MEMORY)
             return GM_PLAN_NO_MEMORY;
         bounds->separate += peak;
-        if (!bounds->is_separately_planned)
-            continue;
-        enum gm_planned planned = gm_plan(blocks, k - i, GM_PLAN_STEPS, &height);
-        if (planned == GM_PLAN_NO_MEMORY)
-            return planned;
-        bounds->is_separately_planned = planned == GM_PLANNED;
         bounds->separate_plan += height;
     }
+    /* The separate plans, one on top of the other, are a plan, too. */
+    if (bounds->is_quick && bounds->separate_plan < bounds->plan)
+        bounds->plan = bounds->separate_plan;
     return GM_PLANNED;
 }
 

@@ -13,7 +13,8 @@
  *
  * The plan is the greedy one by size: larger blocks first, each into the smallest gap that has room beside those that
  * live at the same time, else on top (Y. Pisarchyk, J. Lee: Efficient Memory Management for Deep Neural Net Inference,
- * arXiv:2001.03288, 2020). Blocks that live all the time lie at the bottom. Its work is bounded (GM_PLAN_STEPS).
+ * arXiv:2001.03288, 2020). Blocks that live all the time lie at the bottom. Its work is bounded (GM_PLAN_STEPS); beyond
+ * it the plan is a quick one: in order of birth.
  */
 #ifndef GM_REPLAY_BOUND_H
 #define GM_REPLAY_BOUND_H
@@ -27,10 +28,8 @@ struct gm_bounds {
     uint64_t recorded_reserved; /* gm_bound_recorded */
     bool is_known;              /* false: sizes that no device has; nothing of the rest is known then */
     uint64_t live, active, separate;
-    bool is_planned; /* false: GM_PLAN_STEPS were not enough; likewise below */
-    uint64_t plan;
-    bool is_separately_planned;
-    uint64_t separate_plan;
+    uint64_t plan, separate_plan;
+    bool is_quick, is_separate_quick; /* GM_PLAN_STEPS were not enough for the plan, or for one of the separate ones */
 };
 
 /* GM_E_NOMEM. */
@@ -40,6 +39,16 @@ enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_d
  * with less than the live ones. 0: not known, the sizes add up to 2^62 and more. */
 enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *device, const struct gm_rules *rules,
                              bool until_completed, struct gm_error *err);
+/* A request that the recording refused, and nothing was asked for after it: the program ended there. To get any further
+ * it needs at least the blocks that were not freed then, and that request. */
+struct gm_refused {
+    uint32_t event;
+    uint64_t size;   /* rounded, by the recorded settings */
+    uint64_t in_use; /* blocks, in multiples of 512: the least that any settings make of them */
+    uint64_t needs;  /* both; of the request, what any settings make of it */
+};
+/* `recorded`: the rules that `size` was rounded by. false: there is none, or its sizes are no device's. */
+bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const struct gm_rules *recorded);
 /* Peak of segment bytes as the contract defines it: segments and pages of the trace on top of those before it. */
 uint64_t gm_bound_recorded(const struct gm_history *h);
 

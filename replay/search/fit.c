@@ -29,9 +29,16 @@ static enum gm_status try(struct fitting *f, struct gm_trial *trials, size_t cou
     return gm_trials_run(f->search, trials, count, f->err);
 }
 
+static void take(struct fitting *f, const struct gm_trial *trial)
+{
+    f->fit->capacity = trial->capacity;
+    f->fit->retries = trial->retries;
+}
+
 static enum gm_status find_lower_bound(struct fitting *f)
 {
     enum gm_status status = GM_OK;
+    f->fit->lower_bound = f->search->floor;
     for (size_t i = 0; status == GM_OK && i < f->search->device_count; i++) {
         const struct gm_search_device *d = &f->search->devices[i];
         const struct gm_conf *conf = f->like->is_baseline ? &d->baseline : &f->like->conf;
@@ -52,7 +59,7 @@ static enum gm_status find_enough(struct fitting *f, uint64_t peak)
         status = try(f, &trial, 1);
         if (status == GM_OK && trial.runs) {
             f->fit->is_found = true;
-            f->fit->capacity = trial.capacity;
+            take(f, &trial);
             break;
         }
         if (trial.capacity > UINT64_MAX / 4)
@@ -67,8 +74,7 @@ static enum gm_status find_enough(struct fitting *f, uint64_t peak)
 static enum gm_status bisect(struct fitting *f, uint64_t bad)
 {
     enum gm_status status = GM_OK;
-    uint64_t good = f->fit->capacity;
-    while (status == GM_OK && good - bad > GM_FIT_GRANULE) {
+    for (uint64_t good; status == GM_OK && (good = f->fit->capacity) - bad > GM_FIT_GRANULE;) {
         struct gm_trial trials[PROBES];
         uint64_t granules = (good - bad) / GM_FIT_GRANULE, last = bad;
         size_t n = 0;
@@ -80,13 +86,12 @@ static enum gm_status bisect(struct fitting *f, uint64_t bad)
         status = try(f, trials, n);
         for (size_t i = 0; status == GM_OK && i < n; i++) {
             if (trials[i].runs) {
-                good = trials[i].capacity;
+                take(f, &trials[i]);
                 break;
             }
             bad = trials[i].capacity;
         }
     }
-    f->fit->capacity = good;
     return status;
 }
 
@@ -118,7 +123,7 @@ static enum gm_status look_below(struct fitting *f)
             f->fit->failure = trials[0].failure;
             return GM_OK;
         }
-        f->fit->capacity = trials[lowest - 1].capacity;
+        take(f, &trials[lowest - 1]);
     }
     f->fit->is_found = false; /* it runs or not at random: there is nothing to say */
     return GM_OK;
@@ -127,7 +132,7 @@ static enum gm_status look_below(struct fitting *f)
 static enum gm_status find_card(struct fitting *f)
 {
     for (size_t i = 0; i < gm_gpu_count(); i++) {
-        struct gm_trial trial = {.capacity = gm_gpu_usable(gm_gpu_at(i))};
+        struct gm_trial trial = {.capacity = gm_gpu_usable(gm_gpu_at(i)), .taken = GM_GPU_CONTEXT};
         if (trial.capacity < f->fit->capacity)
             continue;
         enum gm_status status = try(f, &trial, 1);
@@ -135,6 +140,7 @@ static enum gm_status find_card(struct fitting *f)
             return status;
         if (trial.runs) {
             f->fit->gpu = gm_gpu_at(i);
+            f->fit->gpu_retries = trial.retries;
             break;
         }
     }
@@ -148,7 +154,7 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
     *fit = (struct gm_fit){0};
     enum gm_status status = find_lower_bound(&f);
     if (status == GM_OK)
-        status = find_enough(&f, peak_reserved);
+        status = find_enough(&f, peak_reserved > search->floor ? peak_reserved : search->floor);
     if (status != GM_OK || !fit->is_found)
         return status;
     uint64_t least = up(fit->lower_bound);

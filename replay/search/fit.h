@@ -17,14 +17,16 @@ enum { GM_FIT_BELOW = 8 };                 /* granules below the found one that 
 
 struct gm_fit {
     bool is_found;                    /* false: it does not run with any memory that was tried */
-    uint64_t lower_bound;             /* bytes, without running anything: gm_bound_live; 0: not known */
-    uint64_t capacity;                /* the smallest one that runs, as far as was searched */
+    uint64_t lower_bound;             /* bytes, without running anything: gm_bound_live, the floor; 0: not known */
+    uint64_t capacity;                /* the smallest one that runs, as far as was searched, */
+    uint64_t retries;                 /* with so many retries on all devices */
     uint64_t failing;                 /* capacity - GM_FIT_GRANULE; nothing if `capacity` is 0 */
     bool is_given_up;                 /* `failing` kept the model busy far beyond the trace's length */
-    size_t failed_device;             /* else: index in gm_search.devices, */
+    size_t failed_device;             /* else: index in gm_search.devices (device_count: it is less than the floor), */
     struct gm_whatif_failure failure; /* and the first request that fails there with `failing` bytes */
     unsigned replays;
     const struct gm_gpu *gpu; /* the smallest card of the table with `capacity` bytes that runs it; NULL: none */
+    uint64_t gpu_retries;     /* on it */
 };
 
 /* With the settings of *trial (is_baseline, conf) on every device; `peak_reserved` is the peak of an unlimited replay

@@ -167,10 +167,11 @@ static enum gm_planned place_all(struct planner *p, uint64_t *height)
     return GM_PLANNED;
 }
 
-enum gm_planned gm_plan(struct gm_plan_block *blocks, size_t count, uint64_t steps, uint64_t *height)
+enum gm_planned gm_plan(struct gm_plan_block *blocks, size_t count, uint64_t *steps, uint64_t *height)
 {
-    struct planner p = {.blocks = blocks, .count = count, .most = steps};
+    struct planner p = {.blocks = blocks, .count = count, .most = *steps};
     enum gm_planned planned = prepare(&p) ? place_all(&p, height) : GM_PLAN_NO_MEMORY;
+    *steps = p.steps < *steps ? *steps - p.steps : 0;
     free(p.order);
     free(p.taken);
     free(p.latest);

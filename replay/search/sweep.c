@@ -102,7 +102,7 @@ static void choose_winners(struct gm_sweep *sweep)
 }
 
 static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *search, uint64_t capacity,
-                               struct gm_error *err)
+                               uint64_t taken, struct gm_error *err)
 {
     struct gm_trial *trials = calloc(sweep->count, sizeof *trials);
     if (trials == NULL)
@@ -110,7 +110,8 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
     for (size_t i = 0; i < sweep->count; i++)
         trials[i] = (struct gm_trial){.is_baseline = i == 0,
                                       .conf = i == 0 ? gm_conf_default() : sweep->grid->rows[i - 1].conf,
-                                      .capacity = capacity};
+                                      .capacity = capacity,
+                                      .taken = taken};
     enum gm_status status = gm_trials_run(search, trials, sweep->count, err);
     for (size_t i = 0; i < sweep->count; i++)
         sweep->rows[i] = (struct gm_sweep_row){.text = i == 0 ? NULL : sweep->grid->rows[i - 1].text,
@@ -121,7 +122,7 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
 }
 
 enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *search, const struct gm_conf *baseline,
-                            uint64_t capacity, struct gm_error *err)
+                            uint64_t capacity, uint64_t taken, struct gm_error *err)
 {
     *sweep =
         (struct gm_sweep){.grid = malloc(sizeof *sweep->grid), .rows = calloc(GM_GRID_MOST + 1, sizeof *sweep->rows)};
@@ -130,7 +131,7 @@ enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *sear
                                 : gm_grid_make(sweep->grid, baseline, capacity != UINT64_MAX, err);
     if (status == GM_OK) {
         sweep->count = sweep->grid->count + 1;
-        status = run_rows(sweep, search, capacity, err);
+        status = run_rows(sweep, search, capacity, taken, err);
     }
     if (status != GM_OK) {
         gm_sweep_free(sweep);

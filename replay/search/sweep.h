@@ -27,10 +27,10 @@ struct gm_sweep {
     size_t simple_winner;
 };
 
-/* Replays everything on devices of `capacity` bytes. The texts are made from *baseline; a device's own baseline may
- * differ from it. */
+/* Replays everything on devices of `capacity` bytes, `taken` as in gm_whatif_options. The texts are made from
+ * *baseline; a device's own baseline may differ from it. */
 enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *search, const struct gm_conf *baseline,
-                            uint64_t capacity, struct gm_error *err);
+                            uint64_t capacity, uint64_t taken, struct gm_error *err);
 void gm_sweep_free(struct gm_sweep *sweep);
 
 /* Bytes of peak reserved that a row saves against the baseline; negative: it needs more. 0 if one of them does not

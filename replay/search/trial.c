@@ -24,8 +24,10 @@ struct work {
 static void run_unit(const struct gm_search *search, const struct gm_trial *trial, size_t device, struct unit *unit)
 {
     const struct gm_search_device *d = &search->devices[device];
-    const struct gm_whatif_options options = {
-        .conf = trial->is_baseline ? d->baseline : trial->conf, .capacity = trial->capacity, .requested = d->requested};
+    const struct gm_whatif_options options = {.conf = trial->is_baseline ? d->baseline : trial->conf,
+                                              .capacity = trial->capacity,
+                                              .taken = trial->taken,
+                                              .requested = d->requested};
     struct gm_whatif_result result = {0};
     unit->status = gm_whatif(&result, d->history, &options, &unit->error);
     unit->has_failed = result.has_failed;
@@ -90,6 +92,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
     for (size_t i = 0; status == GM_OK && i < count; i++) {
         struct gm_trial *trial = &trials[i];
         trial->runs = true;
+        trial->failed_device = devices;
         trial->is_given_up = false;
         trial->peak_reserved = trial->device_allocs = trial->retries = 0;
         for (size_t d = 0; status == GM_OK && d < devices; d++) {
@@ -101,7 +104,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
                     *err = unit->error;
             }
         }
-        trial->runs = trial->runs && !trial->is_given_up;
+        trial->runs = trial->runs && !trial->is_given_up && trial->capacity >= search->floor;
     }
     free(w.units);
     return status;

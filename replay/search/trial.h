@@ -25,6 +25,7 @@ struct gm_search_progress {
 struct gm_search {
     const struct gm_search_device *devices;
     size_t device_count;
+    uint64_t floor;                      /* bytes that a device has reserved that is not replayed: as much is needed */
     unsigned threads;                    /* at least 1 */
     struct gm_search_progress *progress; /* counted up; may be NULL */
 };
@@ -34,12 +35,13 @@ struct gm_trial {
     bool is_baseline; /* the devices' baseline settings instead of `conf` */
     struct gm_conf conf;
     uint64_t capacity; /* of each device; UINT64_MAX: unlimited */
+    uint64_t taken;    /* as in gm_whatif_options */
 
     /* filled */
-    bool runs;                        /* no request failed */
+    bool runs;                        /* no request failed, and there is as much as the search's floor */
     bool is_given_up;                 /* not known: it kept the model busy far beyond the trace's length */
-    size_t failed_device;             /* index in gm_search.devices, of the first one that fails */
-    struct gm_whatif_failure failure; /* if it does not run and was not given up */
+    size_t failed_device;             /* index in gm_search.devices, of the first one that fails; device_count: none */
+    struct gm_whatif_failure failure; /* there, if it was not given up */
     uint64_t peak_reserved;           /* of the device with the highest */
     uint64_t device_allocs, retries;  /* sums over the devices: num_device_alloc, num_alloc_retries */
 };

@@ -1,9 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/space/rules.h"
 
+#include <string.h>
+
 struct gm_rules gm_rules_default(void)
 {
     return (struct gm_rules){.roundup_bypass = UINT64_MAX, .max_split = UINT64_MAX, .large_segment = 20 << 20};
+}
+
+int gm_rules_roundup_slot(const char *key)
+{
+    static const char prefix[] = "roundup_power2_divisions.";
+    if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+        return -1;
+    unsigned mib = 0;
+    const char *digit = key + sizeof prefix - 1;
+    for (; *digit >= '0' && *digit <= '9' && mib < 1U << GM_ROUNDUP_SLOTS; digit++)
+        mib = 10 * mib + (unsigned)(*digit - '0');
+    for (int slot = 0; *digit == '\0' && slot < GM_ROUNDUP_SLOTS; slot++)
+        if (mib == 1U << slot)
+            return slot;
+    return -1;
+}
+
+void gm_rules_take_roundup(struct gm_rules *rules, const char *key, int64_t divisions)
+{
+    const int slot = gm_rules_roundup_slot(key);
+    if (slot >= 0 && divisions >= 0 && divisions <= 1 << 20 && (divisions & (divisions - 1)) == 0)
+        rules->roundup[slot] = (uint32_t)divisions;
 }
 
 static unsigned log2_floor(uint64_t n)

@@ -23,6 +23,13 @@ struct gm_rules {
 };
 struct gm_rules gm_rules_default(void);
 
+/* The slot of "roundup_power2_divisions.K", as snapshots list these settings: K is 1, 2, 4 ... 32768, the MiB from
+ * which on the slot counts. -1: another key. */
+int gm_rules_roundup_slot(const char *key);
+/* Sets that slot as recorded. Another key and what is no number of divisions (0, or a power of two up to 2^20) change
+ * nothing. */
+void gm_rules_take_roundup(struct gm_rules *rules, const char *key, int64_t divisions);
+
 /* Bytes of the smallest block that serves a request of `requested` bytes: at least 512, a multiple of 512. Requests of
  * 2^60 bytes and more, which the allocator refuses, are returned as they are. */
 uint64_t gm_rules_round(const struct gm_rules *rules, uint64_t requested);

@@ -77,13 +77,52 @@ bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded)
     const uint8_t *action = h->snapshot->events.action + h->first;
     for (size_t i = 0; i < h->segment_count; i++) {
         const struct gm_history_segment *s = &h->segments[i];
-        bool is_default = h->pools[s->pool].id_first == 0 && h->pools[s->pool].id_second == 0;
+        bool is_shown = h->pools[s->pool].id_first == 0 && h->pools[s->pool].id_second == 0;
         if (action[s->event] == GM_ACTION_SEGMENT_MAP)
             return true;
-        if (action[s->event] == GM_ACTION_SEGMENT_ALLOC && is_default) /* others may have an allocator of their own */
+        if (action[s->event] == GM_ACTION_SEGMENT_ALLOC && is_shown) /* others may have an allocator of their own */
             return false;
     }
     return recorded;
+}
+
+static bool is_default(const struct gm_history *h, const struct gm_history_segment *s)
+{
+    const struct gm_history_pool *p = &h->pools[s->pool];
+    return p->id_first == GM_ABSENT || (p->id_first == 0 && p->id_second == 0);
+}
+
+static uint8_t action_of(const struct gm_history *h, const struct gm_history_segment *s)
+{
+    return h->snapshot->events.action[h->first + s->event];
+}
+
+void gm_follow_custom_pools(const struct gm_history *h, uint32_t from, bool is_custom[256])
+{
+    for (size_t p = 0; p < 256; p++)
+        is_custom[p] = false;
+    for (size_t i = 0; i < h->segment_count; i++)
+        is_custom[h->segments[i].pool] |= action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_ALLOC &&
+                                          h->segments[i].event >= from && !is_default(h, &h->segments[i]);
+    for (size_t i = 0; i < h->segment_count; i++)
+        if (action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_MAP)
+            is_custom[h->segments[i].pool] = false;
+}
+
+uint32_t gm_follow_expandable_since(const struct gm_history *h)
+{
+    uint32_t since = GM_NEVER;
+    bool was_off = false;
+    for (size_t i = 0; i < h->segment_count; i++) {
+        uint8_t action = action_of(h, &h->segments[i]);
+        if (action == GM_ACTION_SEGMENT_MAP && since == GM_NEVER) {
+            since = was_off ? h->segments[i].event : 0;
+        } else if (action == GM_ACTION_SEGMENT_ALLOC && is_default(h, &h->segments[i])) {
+            since = GM_NEVER;
+            was_off = true;
+        }
+    }
+    return since;
 }
 
 static bool adopt_segments(struct gm_follow *f)

@@ -35,6 +35,12 @@ struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count);
  * else `recorded`. */
 bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded);
 
+/* Private pools [of the history] that grew by segments since event `from`, and never by pages: if expandable_segments
+ * was on, they have an allocator of their own. */
+void gm_follow_custom_pools(const struct gm_history *h, uint32_t from, bool is_custom[256]);
+/* The event since which the option is on and stays on, as far as growths show it; GM_NEVER: none does. */
+uint32_t gm_follow_expandable_since(const struct gm_history *h);
+
 /* Segments and blocks of moment 0 into the model, which is empty; peaks of the statistics begin there. Sizes of blocks
  * whose slack was learnt from later events: *learnt counts them, and without `use_learnt` the rule's first answer is
  * taken instead. false: no memory. */

@@ -88,15 +88,11 @@ static uint32_t first_as_recorded(const struct gm_verifying *v)
 /* Private pools that grew by segments and never by pages, while the option was on: since event `from`. */
 static void find_custom_pools(struct gm_verifying *v, uint32_t from)
 {
-    bool has_alloc[256] = {false};
+    bool is_custom[256];
     unsigned custom = 0;
-    for (size_t i = 0; i < v->h->segment_count; i++) {
-        const struct gm_history_segment *s = &v->h->segments[i];
-        uint8_t action = gm_events_of(v)->action[gm_row(v, s->event)];
-        has_alloc[s->pool] |= action == GM_ACTION_SEGMENT_ALLOC && s->event >= from;
-    }
+    gm_follow_custom_pools(v->h, from, is_custom);
     for (size_t p = 0; p < v->h->pool_count; p++) {
-        if (is_default(&v->h->pools[p]) || !has_alloc[p] || v->has_pages[p])
+        if (!is_custom[p])
             continue;
         uint8_t pool = gm_follow_pool(&v->follow, (uint8_t)p);
         if (v->model.has_no_memory)

@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/settings.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* roundup_power2_divisions.K: the divisions of sizes from K MiB to 2K MiB. */
-static void take_roundup(struct gm_conf *conf, const struct gm_setting *setting)
-{
-    static const char prefix[] = "roundup_power2_divisions.";
-    if (strncmp(setting->key, prefix, sizeof prefix - 1) != 0 || setting->type != GM_SETTING_INTEGER ||
-        setting->integer < 0 || setting->integer > 1 << 20 || (setting->integer & (setting->integer - 1)) != 0)
-        return;
-    unsigned long mib = strtoul(setting->key + sizeof prefix - 1, NULL, 10);
-    for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
-        if (mib == 1UL << slot)
-            conf->rules.roundup[slot] = (uint32_t)setting->integer;
-}
-
 enum gm_status gm_settings_recorded(struct gm_conf *conf, const struct gm_snapshot *s, struct gm_error *err)
 {
     size_t length;
@@ -33,7 +17,8 @@ enum gm_status gm_settings_recorded(struct gm_conf *conf, const struct gm_snapsh
     if (expandable != NULL && expandable->type == GM_SETTING_BOOL)
         conf->expandable_segments = expandable->integer != 0;
     for (size_t i = 0; i < s->setting_count; i++)
-        take_roundup(conf, &s->settings[i]);
+        if (s->settings[i].type == GM_SETTING_INTEGER)
+            gm_rules_take_roundup(&conf->rules, s->settings[i].key, s->settings[i].integer);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/whatif/gpus.h"
 
-#include <string.h>
+#include <stdio.h>
 
 /* GiB with two decimals, as PyTorch's messages show them. */
 #define GIB(whole, hundredths) ((UINT64_C(whole) * 100 + (hundredths)) * (UINT64_C(1) << 30) / 100)
@@ -59,4 +59,16 @@ const struct gm_gpu *gm_gpu_find(const char *name)
             return &gpus[i];
     }
     return NULL;
+}
+
+enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, const char *name, struct gm_error *err)
+{
+    char names[sizeof err->message] = "";
+    size_t used = 0;
+    *gpu = gm_gpu_find(name);
+    if (*gpu != NULL)
+        return GM_OK;
+    for (size_t i = 0; i < gm_gpu_count() && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ", gpus[i].name);
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: no card is called '%.60s'; there are %s", name, names);
 }

@@ -5,6 +5,8 @@
 #ifndef GM_REPLAY_GPUS_H
 #define GM_REPLAY_GPUS_H
 
+#include "analyze/base/error.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,8 @@ size_t gm_gpu_count(void);
 const struct gm_gpu *gm_gpu_at(size_t i); /* smallest first */
 /* NULL if there is none of that name; any case, blanks and '_' as '-'. */
 const struct gm_gpu *gm_gpu_find(const char *name);
+/* The card that --gpu names; GM_E_USAGE with the names that there are. */
+enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, const char *name, struct gm_error *err);
 static inline uint64_t gm_gpu_usable(const struct gm_gpu *gpu)
 {
     return gpu->total - GM_GPU_CONTEXT;

@@ -105,13 +105,28 @@ void gm_playing_note_classes(struct gm_playing *w)
                w->options->classes[i].count * sizeof *w->options->classes[i].now);
 }
 
+/* What is there, but in pieces. */
+static void explain_pieces(struct gm_playing *w)
+{
+    struct gm_whatif_failure *f = &w->result->failure;
+    char cached[GM_SIZE_TEXT], largest[GM_SIZE_TEXT], left[GM_SIZE_TEXT];
+    uint64_t of_limit = w->model.limit > f->reserved ? w->model.limit - f->reserved : 0;
+    bool is_limited = of_limit < f->device_free, is_private = !w->home[w->h->pool[f->allocation]].is_default;
+    snprintf(f->why, sizeof f->why,
+             "fragmentation: %s are cached, but the largest free block of this pool and stream has %s, and of the "
+             "%s %s are left%s",
+             gm_size_format(cached, f->reserved - f->active), gm_size_format(largest, f->largest_free),
+             is_limited ? "memory fraction" : "device", gm_size_format(left, is_limited ? of_limit : f->device_free),
+             is_private ? "; a request to a private pool makes no other give memory back" : "");
+}
+
 static void explain(struct gm_playing *w)
 {
     struct gm_whatif_failure *f = &w->result->failure;
-    char free[GM_SIZE_TEXT], largest[GM_SIZE_TEXT], active[GM_SIZE_TEXT], limit[GM_SIZE_TEXT];
+    char active[GM_SIZE_TEXT], limit[GM_SIZE_TEXT], cached[GM_SIZE_TEXT];
     /* Others may have a part of a real device. */
     uint64_t capacity = w->options->device == NULL ? w->sim.capacity : f->device_free + f->reserved;
-    uint64_t cached = f->reserved - f->active, most = capacity < w->model.limit ? capacity : w->model.limit;
+    uint64_t most = capacity < w->model.limit ? capacity : w->model.limit;
     gm_size_format(active, f->active);
     gm_size_format(limit, most);
     if (f->requested >= UINT64_C(1) << 60)
@@ -119,12 +134,13 @@ static void explain(struct gm_playing *w)
     else if (f->rounded > most - (f->active < most ? f->active : most))
         snprintf(f->why, sizeof f->why, "%s in use and this request are more than %s of %s", active,
                  w->model.limit < capacity ? "the memory fraction" : "the device", limit);
-    else
+    else if (w->model.stats.num_oom_rejections > 0)
         snprintf(f->why, sizeof f->why,
-                 "fragmentation: %s are cached, but the largest free block of this pool and stream has %s, and of "
-                 "the device %s are left",
-                 gm_size_format(free, cached), gm_size_format(largest, f->largest_free),
-                 gm_size_format(limit, f->device_free));
+                 "throw_on_cudamalloc_oom: more than the memory fraction of %s would be reserved; the %s that are "
+                 "cached were not given back first",
+                 gm_size_format(limit, w->model.limit), gm_size_format(cached, f->reserved - f->active));
+    else
+        explain_pieces(w);
 }
 
 /* A request that found no memory. */
@@ -142,6 +158,11 @@ void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_a
     bool has_levels = w->options->hooks != NULL && w->options->hooks->levels != NULL;
     f->reserved = levels.reserved;
     f->active = has_levels ? levels.allocated : gm_playing_now(w->model.stats.active_bytes);
+    if (!is_at_start) { /* peaks count from the first event on */
+        levels = gm_playing_levels_of_request(w, w->options->hooks);
+        if (levels.reserved > w->level.peak_reserved)
+            w->level.peak_reserved = levels.reserved;
+    }
     gm_playing_note_peak(w, &levels, is_at_start ? GM_NEVER : event);
     if (f->why[0] == '\0')
         explain(w);

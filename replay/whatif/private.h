@@ -24,6 +24,8 @@ struct gm_playing {
     struct gm_allocator model;
     struct gm_sim sim;
     struct gm_device device;
+    struct gm_device elsewhere; /* from the recorded layout: for what was not recorded alike (places.c) */
+    uint32_t grown_for, growth; /* then: the request that `growth`, the next recorded growth, belongs to */
     struct gm_allocator_sink sink;
     struct gm_follow follow;
     struct gm_allocator_home home[256]; /* [pool of the history] */
@@ -79,11 +81,22 @@ static inline struct gm_level_now gm_playing_levels(const struct gm_playing *w, 
     return levels;
 }
 
+/* The same after a request, of which the peak of reserved bytes may be the one before a retry. */
+static inline struct gm_level_now gm_playing_levels_of_request(const struct gm_playing *w,
+                                                               const struct gm_whatif_hooks *hooks)
+{
+    struct gm_level_now levels = gm_playing_levels(w, hooks);
+    if (hooks == NULL || hooks->levels == NULL)
+        levels.reserved = w->model.highest;
+    return levels;
+}
+
 /* `hooks` are the options', so that a caller without can be compiled without. */
 static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t stream,
                                       const struct gm_whatif_hooks *hooks)
 {
     w->result->allocs++;
+    w->model.highest = w->model.total;
     if (hooks != NULL) /* they may refuse what the model has counted */
         w->before = w->model.stats.requested_bytes[GM_STAT_ALL];
     uint32_t block = gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, w->home[w->h->pool[a]], a);
@@ -103,6 +116,11 @@ void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_a
 
 /* start.c: what was live when the trace began. false: no memory. */
 bool gm_playing_start(struct gm_playing *w);
+
+/* places.c: puts the memory that is asked for where the recording had it, as long as it asked alike. Everything else
+ * lies above gm_playing_recorded_end. */
+void gm_playing_repeat_places(struct gm_playing *w);
+uint64_t gm_playing_recorded_end(const struct gm_history *h);
 
 /* give_back.c: everything that the allocator has of a device that is not simulated. */
 void gm_playing_give_back(struct gm_playing *w);

@@ -31,7 +31,9 @@ static bool start_from_layout(struct gm_playing *w)
     uint64_t end = last == NULL ? 0 : last->address + last->size;
     if (reservation != NULL && reservation->address + reservation->size > end)
         end = reservation->address + reservation->size;
-    gm_sim_begin_above(&w->sim, end, w->model.total);
+    uint64_t recorded = gm_playing_recorded_end(w->h);
+    gm_sim_begin_above(&w->sim, recorded > end ? recorded : end, w->model.total);
+    gm_playing_repeat_places(w);
     return true;
 }
 
@@ -84,16 +86,28 @@ static bool start_from_requests(struct gm_playing *w)
     return ok;
 }
 
+/* The pools of the history under the model's numbers. What is their own in the recording stays so. */
+static void find_homes(struct gm_playing *w)
+{
+    bool is_custom[256];
+    gm_follow_custom_pools(w->h, gm_follow_expandable_since(w->h), is_custom);
+    for (size_t p = 0; p < w->h->pool_count; p++) {
+        const struct gm_history_pool *pool = &w->h->pools[p];
+        bool is_known = pool->id_first != GM_ABSENT;
+        w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
+        if (w->model.has_no_memory)
+            return;
+        if (is_custom[p] && !w->home[p].is_default)
+            w->model.pools.v[pool->is_small ? w->home[p].small : w->home[p].large].is_custom = true;
+    }
+}
+
 bool gm_playing_start(struct gm_playing *w)
 {
     struct gm_whatif_result *r = w->result;
     r->from_layout =
         w->options->from_layout && w->options->device == NULL && w->options->hooks == NULL && has_sound_layout(w->h);
-    for (size_t p = 0; p < w->h->pool_count; p++) {
-        const struct gm_history_pool *pool = &w->h->pools[p];
-        bool is_known = pool->id_first != GM_ABSENT;
-        w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
-    }
+    find_homes(w);
     if (w->model.has_no_memory || !(r->from_layout ? start_from_layout(w) : start_from_requests(w)))
         return false;
     for (size_t a = 0; a < w->h->allocation_count; a++)

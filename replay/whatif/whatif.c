@@ -56,7 +56,7 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
         gm_playing_fail(w, event, a, false);
         return;
     }
-    struct gm_level_now levels = gm_playing_levels(w, hooks);
+    struct gm_level_now levels = gm_playing_levels_of_request(w, hooks);
     if (levels.allocated > w->level.peak_allocated)
         w->level.peak_allocated = levels.allocated;
     if (levels.reserved > w->level.peak_reserved) {
@@ -204,6 +204,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     if (w == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     *w = (struct gm_playing){.result = result, .options = options, .h = h, .sim = gm_sim_init(options->capacity)};
+    w->sim.taken = options->taken;
     *result = (struct gm_whatif_result){.device = h->device, .events = h->count, .stopped_at = GM_NEVER};
     w->requested = options->requested != NULL ? options->requested : h->requested;
     w->budget = budget_of(w);
@@ -222,6 +223,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
               gm_playing_prepare_turns(w) && gm_playing_start(w);
     if (ok)
         play_all(w);
+    result->recorded_releases = w->releases.requests;
     const uint8_t *action = h->snapshot->events.action + h->first;
     for (size_t i = 0; i < h->count; i++)
         result->recorded_ooms += action[i] == GM_ACTION_OOM;

@@ -5,9 +5,10 @@
  * the allocator itself decides anew what to split, to reserve and to give back. Requests that had failed in the
  * recording are not repeated.
  *
- * With the recorded settings, sizes and an unlimited device it starts from the recorded layout; otherwise from an
- * empty allocator, which is first asked for what was live at the start: per stream (in the order of their handles as
- * unsigned numbers), in ascending order of address.
+ * With the recorded settings, sizes and an unlimited device it starts from the recorded layout, and memory lies where
+ * it was recorded as long as the same is asked for before the same request; otherwise it starts from an empty
+ * allocator, which is first asked for what was live at the start: per stream (in the order of their handles as unsigned
+ * numbers), in ascending order of address.
  *
  * The device can be another one, a real GPU; then, and with hooks, it always starts from an empty allocator. In the end
  * everything is given back to it.
@@ -50,6 +51,7 @@ struct gm_whatif_peak {
 struct gm_whatif_options {
     struct gm_conf conf;
     uint64_t capacity;            /* bytes of the device; UINT64_MAX: unlimited */
+    uint64_t taken;               /* bytes of it beyond those, of which others have all: a CUDA context */
     bool from_layout;             /* start from the recorded layout */
     const uint64_t *requested;    /* [allocation]: bytes, 0: left out; NULL: as recorded */
     struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
@@ -84,6 +86,7 @@ struct gm_whatif_result {
     uint64_t start_reserved;      /* what is reserved when the trace begins */
     uint64_t empty_caches;
     uint64_t recorded_ooms;
+    uint64_t recorded_releases; /* how often memory went back in the recording because of a request */
     bool has_failed;
     struct gm_whatif_failure failure; /* the first request that fails: the replay ends there */
     uint32_t stopped_at;              /* with GM_E_INTERNAL: the event; GM_NEVER: none of them */

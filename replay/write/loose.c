@@ -31,7 +31,7 @@ void gm_put_string(struct gm_writer *w, uint32_t string)
     w->strings[string] = gm_pickle_memoize(&w->p);
 }
 
-void gm_put_frame(struct gm_writer *w, uint32_t frame)
+static void put_frame(struct gm_writer *w, uint32_t frame)
 {
     if (w->frames[frame] != 0) {
         gm_pickle_get(&w->p, w->frames[frame]);
@@ -56,7 +56,7 @@ void gm_put_stack(struct gm_writer *w, uint32_t stack)
         w->stacks[stack] = gm_pickle_memoize(&w->p);
     for (size_t i = 0; i < depth; i++) {
         gm_put_item(w, i, depth);
-        gm_put_frame(w, frames[i].v);
+        put_frame(w, frames[i].v);
     }
     gm_put_list_end(w, depth);
 }
@@ -111,7 +111,7 @@ static void put_one(struct gm_writer *w, const struct gm_loose *v, struct open_l
         gm_put_pool(w, (uint32_t)v->bits);
         return;
     case GM_LOOSE_FRAME:
-        gm_put_frame(w, (uint32_t)v->bits);
+        put_frame(w, (uint32_t)v->bits);
         return;
     case GM_LOOSE_STACK:
         gm_put_stack(w, (uint32_t)v->bits);

@@ -96,7 +96,6 @@ const char *gm_put_key_text(const struct gm_writer *w, const struct gm_put_key *
 /* loose.c: values of any kind. */
 void gm_put_word(struct gm_writer *w, enum gm_put_word word);
 void gm_put_string(struct gm_writer *w, uint32_t string); /* a gm_string_id, not 0; likewise below */
-void gm_put_frame(struct gm_writer *w, uint32_t frame);
 void gm_put_stack(struct gm_writer *w, uint32_t stack);
 void gm_put_pool(struct gm_writer *w, uint32_t pool);
 void gm_put_loose(struct gm_writer *w, const struct gm_loose *value);

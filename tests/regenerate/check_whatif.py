@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """gmreplay -o in what-if, on every real snapshot under several rules. What was written is a snapshot that agrees with
 itself (checked here, by following it backwards), holds the recorded requests in their order, and, read again, is what
---verify follows exactly and what has the peaks that the what-if gave. usage: check_whatif.py GMREPLAY GMANALYZE"""
+--verify follows exactly and what has the peaks that the what-if gave; with nothing changed it is the recording.
+usage: check_whatif.py GMREPLAY GMANALYZE"""
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "state"))
 from snapshots import SKIPPED, analysis, load, snapshots  # noqa: E402
 
+ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap")
 PEAKS = ("peak_allocated_bytes", "peak_reserved_bytes", "peak_active_bytes", "peak_requested_bytes")
 
 
@@ -23,6 +25,7 @@ def replay(*arguments):
 
 
 def cases(reserved, active):
+    yield ()
     yield "--alloc-conf", "expandable_segments:True"
     yield "--alloc-conf", "roundup_power2_divisions:4"
     yield "--memory", reserved * 60 // 100
@@ -116,6 +119,11 @@ def check(path, recorded, options, out):
         asked = requests(recorded["device_traces"][device])
         if requests(trace) != (asked if d["oom"] is None else asked[:sum(e["action"] == "alloc" for e in trace)]):
             wrong.append(f"device {device}: other requests than recorded")
+        if not options and not found["notes"] and not d["recorded_ooms"]:
+            own = [[(e["action"], e.get("addr"), e["size"]) for e in t if e["action"] in ACTIONS]
+                   for t in (trace, recorded["device_traces"][device])]
+            if own[0] != own[1]:
+                wrong.append(f"device {device}: nothing was changed, and it went elsewhere")
         if d["oom"] is not None and (trace[-1]["action"], trace[-1].get("device_free")) != (
                 "oom", d["oom"]["device_free_bytes"]):
             wrong.append(f"device {device}: it ends with {trace[-1]}")

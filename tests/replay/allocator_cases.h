@@ -111,6 +111,8 @@
 {"10: others do not", "", 0, "begin#3 a=30M#3 end -a release#3 empty", "", "SafFs", NULL},
 {"10: each user counts", "", 0, "begin#3 end begin#3 end a=30M#3 -a release#3 empty", "S30M#3[.30M]", "SafF", NULL},
 {"10: one pool only", "", 0, "begin#3 a=30M#3 end release#3 b=30M -a -b empty#3", "S30M[.30M]", "SaSafFfFs",
+ "num_sync_all_streams=1"},
+{"10: one that is in use is not waited for", "", 0, "begin#3 a=30M#3 end -a empty#3", "S30M#3[.30M]", "SafF",
  "num_sync_all_streams=0"},
 {"10: and only its events", "", 0, "begin#3 a=30M#3 end release#3 a>1 -a b=5M b>1 -b empty#3", "S20M[b?5M .15M]",
  "SafSafFs", NULL},

@@ -402,6 +402,7 @@ class Allocator:
 
     def empty_pool(self, pool_id):
         if pool_id in self.freeable:
+            self.counts["num_sync_all_streams"] += 1
             for block in [b for b in self.pending if b.pool.id == pool_id]:
                 for stream in self.queues:
                     self.queues[stream] = [entry for entry in self.queues[stream] if entry[0] is not block]

@@ -355,9 +355,31 @@ static void bytes_of_pools(void **state)
     free(w);
 }
 
+/* Free blocks that a request steps over are work: callers bound what a hostile trace may ask for. */
+static void stepping_over_is_work(void **state)
+{
+    (void)state;
+    enum { HOLES = 1000 };
+    static const struct test t = {.settings = ""};
+    struct world *w = malloc(sizeof *w);
+    assert_non_null(w);
+    start(w, &t);
+    uint8_t small = gm_allocator_pool_of(&w->a, 0, 0, true);
+    assert_true(gm_allocator_adopt_segment(&w->a, 64 * GM_GIB, HOLES * 2 * GM_MIB, 0, small, true));
+    for (uint64_t i = 0; i < HOLES; i++)
+        assert_int_not_equal(gm_allocator_adopt_block(&w->a, 64 * GM_GIB + i * 2 * GM_MIB, GM_MIB, GM_MIB, 0, false),
+                             GM_SPACE_NONE);
+    uint64_t before = w->a.space.work;
+    operate(w, "a=1000");
+    assert_true(w->a.space.work - before >= HOLES);
+    gm_allocator_free(&w->a);
+    gm_sim_free(&w->sim);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest all[] = {cmocka_unit_test(every_rule), cmocka_unit_test(adopted),
-                                     cmocka_unit_test(bytes_of_pools)};
+                                     cmocka_unit_test(bytes_of_pools), cmocka_unit_test(stepping_over_is_work)};
     return cmocka_run_group_tests(all, NULL, NULL);
 }

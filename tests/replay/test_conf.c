@@ -161,6 +161,10 @@ static void divisions_by_interval(void **state)
         {"roundup_power2_divisions:[1:8]", {8}},
         {"roundup_power2_divisions:[4:8,64:2]", {8, 8, 8, 0, 0, 0, 2}}, /* what is skipped stays at none */
         {"roundup_power2_divisions:[>:4]", {0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}},
+        /* '>' is no size: a size after it is still the first, and another '>' goes on from the last size */
+        {"roundup_power2_divisions:[>:4,256:2]", {2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4}},
+        {"roundup_power2_divisions:[256:1,>:2,>:8]", {1, 1, 1, 1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 8, 8}},
+        {"roundup_power2_divisions:[>:2,>:8]", {0, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}},
         {"roundup_power2_divisions:[32768:2]", {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
         {"roundup_power2_divisions : [ 2 : 4 , > : 2 ]", {4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
     };

@@ -305,6 +305,118 @@ static void parts(void **state)
     gm_traced_end(&t);
 }
 
+static void one_block(struct traced *t, uint64_t address, uint64_t size)
+{
+    gm_traced_event(t, "segment_alloc", address, size, "grow");
+    gm_traced_event(t, "alloc", address, size, "grow");
+}
+
+static void one_segment(struct traced *t, uint64_t address, uint64_t size, uint64_t requested)
+{
+    gm_traced_segment(t, address, size, "large");
+    gm_traced_block(t, size, requested, "grow");
+}
+
+/* Pages of 20 MiB: five blocks; the second and the fourth go back to the device, the third is cached, and so are 40 MiB
+ * of another stream: 100. For 60 MiB from the second page on one page is mapped, 120, and there is no other; the retry
+ * gives all that is cached back, 40, and maps three. */
+static void peak_before_retry(void **state)
+{
+    (void)state;
+    enum { D = 1 << 30, E = 5 << 28, F = 6 << 28 };
+    const uint64_t x = UINT64_C(7) << 28, all[] = {A, B, C, D, E};
+    struct traced t = {0};
+    struct gm_error err = {0};
+    for (int i = 0; i < 5; i++)
+        one_block(&t, all[i], MIB(20));
+    for (int i = 1; i < 4; i += 2) {
+        gm_traced_free(&t, all[i], MIB(20));
+        gm_traced_event(&t, "segment_free", all[i], MIB(20), "empty_cache");
+    }
+    gm_traced_free(&t, C, MIB(20));
+    t.stream = 7;
+    one_block(&t, x, MIB(40));
+    gm_traced_free(&t, x, MIB(40));
+    t.stream = 0;
+    gm_traced_event(&t, "segment_alloc", F, MIB(60), "grow");
+    uint64_t event = gm_traced_event(&t, "alloc", F, MIB(60), "grow");
+    one_segment(&t, A, MIB(20), MIB(20));
+    one_segment(&t, C, MIB(20), 0);
+    one_segment(&t, E, MIB(20), MIB(20));
+    one_segment(&t, F, MIB(60), MIB(60));
+    t.stream = 7;
+    one_segment(&t, x, MIB(40), 0);
+    struct gm_whatif_part all_of_it = {.first = 0, .end = (uint32_t)event + 1};
+    struct gm_whatif_options options = {
+        .conf = gm_conf_default(), .capacity = MIB(130), .parts = &all_of_it, .part_count = 1};
+    assert_int_equal(gm_conf_parse(&options.conf, "expandable_segments:True", 24, &err), GM_OK);
+    struct gm_whatif_result r = run_with(&t, options);
+    assert_false(r.has_failed);
+    assert_int_equal(r.stats.num_alloc_retries, 1);
+    assert_int_equal(r.stats.reserved_bytes[GM_STAT_ALL].current, MIB(100));
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(120));
+    assert_int_equal(r.peak.reserved, MIB(120));
+    assert_int_equal(r.peak.event, event);
+    assert_int_equal(all_of_it.peak_reserved, MIB(120));
+    gm_traced_end(&t);
+}
+
+/* Of 20 and 20 MiB the lower one is taken, and that is the new segment: so 40 are free in the end where 40 are asked
+ * for. A new segment above the old one would lead to 100 MiB. */
+static void ties(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    one_block(&t, A, MIB(20));
+    gm_traced_free(&t, B, MIB(20));
+    gm_traced_free(&t, A, MIB(20));
+    gm_traced_event(&t, "alloc", A, MIB(20), "grow");
+    gm_traced_free(&t, B + MIB(20), MIB(20));
+    gm_traced_event(&t, "alloc", B, MIB(40), "grow");
+    one_segment(&t, A, MIB(20), MIB(20));
+    one_segment(&t, B, MIB(40), MIB(40));
+    struct gm_whatif_result r = run(&t, "", UINT64_MAX, true);
+    assert_true(r.from_layout);
+    assert_int_equal(r.stats.num_device_alloc, 1);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(60));
+    gm_traced_end(&t);
+}
+
+/* A private pool that grows by segments while the others grow by pages has an allocator of its own, and keeps it. */
+static void custom_pool(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
+    gm_traced_event(&t, "segment_map", A, MIB(20), "grow");
+    gm_traced_event(&t, "alloc", A, MIB(20), "grow");
+    one_block(&t, B, MIB(12));
+    t.more = ",\"is_expandable\":true";
+    one_segment(&t, A, MIB(20), MIB(20));
+    t.more = ",\"segment_pool_id\":[0,1],\"is_expandable\":false";
+    one_segment(&t, B, MIB(12), MIB(12));
+    struct gm_whatif_result r = run(&t, "expandable_segments:True", UINT64_MAX, true);
+    assert_true(r.from_layout);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(32)); /* and not 40 */
+    assert_int_equal(r.stats.segment[GM_STAT_ALL].current, 1);
+    gm_traced_end(&t);
+}
+
+/* Half of a card of 60 MiB, 10 of which a CUDA context has: 30, and not 25. */
+static void fraction_of_all(void **state)
+{
+    (void)state;
+    struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = MIB(50), .taken = MIB(10)};
+    options.conf.memory_fraction = 0.5;
+    for (int i = 0; i < 2; i++) {
+        struct traced t = {0};
+        one_block(&t, A, i == 0 ? MIB(30) : MIB(32));
+        one_segment(&t, A, i == 0 ? MIB(30) : MIB(32), i == 0 ? MIB(30) : MIB(32));
+        struct gm_whatif_result r = run_with(&t, options);
+        assert_int_equal(r.has_failed, i == 1);
+        gm_traced_end(&t);
+    }
+}
+
 static void cards(void **state)
 {
     (void)state;
@@ -336,6 +448,10 @@ int main(void)
                                        cmocka_unit_test(deferred_frees),
                                        cmocka_unit_test(other_sizes),
                                        cmocka_unit_test(parts),
+                                       cmocka_unit_test(peak_before_retry),
+                                       cmocka_unit_test(ties),
+                                       cmocka_unit_test(custom_pool),
+                                       cmocka_unit_test(fraction_of_all),
                                        cmocka_unit_test(cards)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

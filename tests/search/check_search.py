@@ -31,16 +31,24 @@ def outcome(found):
     """What a row of the sweep says, of one run."""
     devices = found["devices"]
     failed = [(d["device"], d["oom"]["event"]) for d in devices if d["oom"] is not None]
+    if not failed and found["verdict"] == "FAIL":
+        failed = ["floor"]
     return {"runs": not failed, "peak_reserved_bytes": max(d["peak_reserved_bytes"] for d in devices),
             "num_device_alloc": sum(d["memory_stats"]["num_device_alloc"] for d in devices),
             "num_alloc_retries": sum(d["num_alloc_retries"] for d in devices), "oom": failed[0] if failed else None}
 
 
+def failure(oom):
+    """Of a row or a fit. Less than the floor: no request failed."""
+    if oom is None:
+        return None
+    return "floor" if oom["requested_bytes"] is None else (oom["device"], oom["event"])
+
+
 def of_row(row):
-    oom = row["oom"]
     return {"runs": row["runs"], "peak_reserved_bytes": row["peak_reserved_bytes"],
             "num_device_alloc": row["num_device_alloc"], "num_alloc_retries": row["num_alloc_retries"],
-            "oom": (oom["device"], oom["event"]) if oom else None}
+            "oom": failure(row["oom"])}
 
 
 def conf(row, baseline):
@@ -80,6 +88,8 @@ def check_rows(path, memory, step):
 def check_fit(path):
     wrong, seen = [], set()
     _, found = numbers(path, "--fit")
+    floor = max([d["recorded_end"]["needed_bytes"] for d in found["devices"] if d["recorded_end"]] +
+                [d["reserved_bytes"] for d in found["untraced_devices"]], default=0)
     for fit in found["fit"]["settings"]:
         seen.add(fit["of"])
         where = f"fit of {fit['of']} {fit['alloc_conf']}"
@@ -94,11 +104,11 @@ def check_fit(path):
         if less["capacity_bytes"] != fit["capacity_bytes"] - 2 * MIB:
             wrong.append(f"{where}: next lower is {less['capacity_bytes']}")
         code, alone = numbers(path, "--memory", str(less["capacity_bytes"]), *options)
-        if code != 1 or outcome(alone)["oom"] != (less["oom"]["device"], less["oom"]["event"]):
+        if code != 1 or outcome(alone)["oom"] != failure(less["oom"]):
             wrong.append(f"{where}: with 2 MiB less {outcome(alone)}, it says {less['oom']}")
         if not fit["lower_bound_bytes"] <= fit["capacity_bytes"]:
             wrong.append(f"{where}: {fit['capacity_bytes']} is less than the bound")
-        if fit["capacity_bytes"] - 2 * MIB >= fit["peak_reserved_unlimited_bytes"]:
+        if fit["capacity_bytes"] - 2 * MIB >= max(fit["peak_reserved_unlimited_bytes"], floor):
             wrong.append(f"{where}: {fit['capacity_bytes']} is more than the unlimited peak")
         if fit["gpu"] is not None and run(path, "--gpu", fit["gpu"], *options)[0] != 0:
             wrong.append(f"{where}: does not run on {fit['gpu']}")

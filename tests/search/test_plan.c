@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#define PLENTY (UINT64_C(1) << 40)
+#define STEPS(n) (&(uint64_t){n})
+#define PLENTY STEPS(UINT64_C(1) << 40)
 
 static void check_apart(const struct gm_plan_block *b, size_t n, uint64_t height)
 {
@@ -82,7 +83,7 @@ static void lives_always(void **state)
     (void)state;
     struct gm_plan_block b[] = {{0, 9, 1, 0}, {3, 4, 100, 0}, {0, 9, 2, 0}, {5, 6, 100, 0}};
     uint64_t height = 0;
-    assert_int_equal(gm_plan(b, 4, 8, &height), GM_PLANNED); /* the always living ones take no steps */
+    assert_int_equal(gm_plan(b, 4, STEPS(8), &height), GM_PLANNED); /* the always living ones take no steps */
     assert_int_equal(height, 103);
     for (int i = 0; i < 4; i++)
         assert_true(b[i].size == 100 ? b[i].offset == 3 : b[i].offset < 3);
@@ -92,12 +93,35 @@ static void too_much(void **state)
 {
     (void)state;
     struct gm_plan_block b[100];
-    uint64_t height = 0;
+    uint64_t height = 0, steps = 50;
     for (uint32_t i = 0; i < 100; i++)
         b[i] = (struct gm_plan_block){i, i + 100, 512, 0};
-    assert_int_equal(gm_plan(b, 100, 50, &height), GM_PLAN_TOO_MUCH);
+    assert_int_equal(gm_plan(b, 100, &steps, &height), GM_PLAN_TOO_MUCH);
+    assert_int_equal(steps, 0);
     assert_int_equal(gm_plan(b, 100, PLENTY, &height), GM_PLANNED);
     assert_int_equal(height, 100 * 512);
+}
+
+/* In order of birth: 6 at 0, 5 at 6, 4 in the gap of the 6; a block of 2 takes what is left of it, and 3 go on top. */
+static void quick(void **state)
+{
+    (void)state;
+    struct gm_plan_block b[] = {{0, 2, 6, 0}, {1, 9, 5, 0}, {2, 9, 4, 0}, {3, 9, 3, 0}, {4, 9, 2, 0}};
+    uint64_t height = 0;
+    assert_int_equal(gm_plan_quick(b, 5, &height), GM_PLANNED);
+    assert_int_equal(height, 14);
+    check_apart(b, 5, height);
+    for (int i = 0; i < 5; i++)
+        assert_true(b[i].size != 2 || b[i].offset == 4);
+    /* Of those born together the longest-lived lie lowest. */
+    struct gm_plan_block together[] = {{0, 1, 7, 0}, {0, 5, 1, 0}, {2, 5, 8, 0}};
+    assert_int_equal(gm_plan_quick(together, 3, &height), GM_PLANNED);
+    assert_int_equal(height, 9);
+    assert_int_equal(gm_plan_quick(b, 0, &height), GM_PLANNED);
+    assert_int_equal(height, 0);
+    struct gm_plan_block large[] = {{0, 1, UINT64_C(1) << 60, 0}, {0, 1, UINT64_C(1) << 60, 0}};
+    assert_int_equal(gm_plan_quick(large, 2, &height), GM_PLANNED);
+    assert_int_equal(height, UINT64_C(1) << 61);
 }
 
 static uint32_t draw(uint64_t *seed, uint32_t n)
@@ -128,6 +152,11 @@ static void random_ones(void **state)
         assert_true(height >= peak);
         assert_int_equal(gm_plan(again, n, PLENTY, &second), GM_PLANNED); /* the order of the input is no matter */
         assert_int_equal(second, height);
+        assert_int_equal(gm_plan_quick(b, n, &height), GM_PLANNED);
+        check_apart(b, n, height);
+        assert_true(height >= peak);
+        assert_int_equal(gm_plan_quick(again, n, &second), GM_PLANNED);
+        assert_int_equal(second, height);
     }
 }
 
@@ -135,7 +164,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing),      cmocka_unit_test(shared_place), cmocka_unit_test(smallest_gap),
-        cmocka_unit_test(lives_always), cmocka_unit_test(too_much),     cmocka_unit_test(random_ones),
+        cmocka_unit_test(lives_always), cmocka_unit_test(too_much),     cmocka_unit_test(quick),
+        cmocka_unit_test(random_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

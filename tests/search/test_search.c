@@ -138,12 +138,12 @@ static void sweeps(void **state)
     struct gm_error err = {0};
     struct gm_sweep sweep, other;
     begin(&f, "", 1);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
     assert_int_equal(sweep.rows[sweep.baseline].trial.peak_reserved, MIB(22));
     assert_int_equal(sweep.baseline, 0); /* 22 MiB are live: none can save anything, and the baseline changes nothing */
     assert_int_equal(sweep.winner, GM_SWEEP_NONE);
     f.search.threads = 4;
-    assert_int_equal(gm_sweep_run(&other, &f.search, &f.device.baseline, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(gm_sweep_run(&other, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
     assert_int_equal(other.count, sweep.count);
     for (size_t i = 0; i < sweep.count; i++) {
         assert_string_equal(sweep.rows[i].text == NULL ? "?" : sweep.rows[i].text,
@@ -155,7 +155,7 @@ static void sweeps(void **state)
     /* Pages of 64 MiB are a bad choice: leaving them is the shortest text that helps. */
     f.device.baseline.expandable_segments = true;
     f.device.baseline.rules.large_segment = f.device.baseline.max_non_split_rounding = MIB(64);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, MIB(40), &err), GM_OK);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, MIB(40), 0, &err), GM_OK);
     assert_false(sweep.rows[sweep.baseline].trial.runs);
     assert_int_equal(sweep.winner, 0);
     assert_string_equal(sweep.rows[0].text, "");
@@ -195,6 +195,28 @@ static void fits(void **state)
     end(&f);
 }
 
+/* Another device, which is not replayed, has 29 MiB reserved: 22 are not enough any more. */
+static void floors(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_fit fit;
+    begin(&f, "", 2);
+    f.search.floor = MIB(29);
+    struct gm_trial trial = {.is_baseline = true, .capacity = MIB(28)};
+    assert_int_equal(gm_trials_run(&f.search, &trial, 1, &err), GM_OK);
+    assert_false(trial.runs);
+    assert_int_equal(trial.failed_device, 1); /* none of those that are replayed */
+    assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(22), &err), GM_OK);
+    assert_true(fit.is_found);
+    assert_int_equal(fit.lower_bound, MIB(29));
+    assert_int_equal(fit.capacity, MIB(30));
+    assert_int_equal(fit.failing, MIB(28));
+    assert_int_equal(fit.failed_device, 1);
+    end(&f);
+}
+
 /* With expandable pages of 64 MiB it needs 64 MiB; many settings of the grid need 22. */
 static void least(void **state)
 {
@@ -205,7 +227,7 @@ static void least(void **state)
     struct gm_fit fit = {0};
     size_t row;
     begin(&f, "expandable_segments:True,large_segment_size_mb:64", 2);
-    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
     assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &err), GM_OK);
     assert_int_not_equal(row, GM_SWEEP_NONE);
     assert_true(fit.is_found);
@@ -224,7 +246,7 @@ static void bounds(void **state)
     struct gm_bounds b;
     begin(&f, "", 1);
     assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
-    assert_true(b.is_known && b.is_planned && b.is_separately_planned);
+    assert_true(b.is_known && !b.is_quick && !b.is_separate_quick);
     assert_int_equal(b.recorded_reserved, MIB(40));
     assert_int_equal(b.live, MIB(22));
     assert_int_equal(b.active, MIB(22));
@@ -250,8 +272,8 @@ static void bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids), cmocka_unit_test(trials), cmocka_unit_test(sweeps),
-        cmocka_unit_test(fits),  cmocka_unit_test(least),  cmocka_unit_test(bounds),
+        cmocka_unit_test(grids),  cmocka_unit_test(trials), cmocka_unit_test(sweeps), cmocka_unit_test(fits),
+        cmocka_unit_test(floors), cmocka_unit_test(least),  cmocka_unit_test(bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,33 @@ static void rounding_by_divisions(void **state)
     assert_int_equal(gm_rules_round(&rules, (UINT64_C(128) << 30) + 1), UINT64_C(192) << 30);
 }
 
+/* Single settings, as a file may have them. */
+static void recorded_divisions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        int slot;
+    } keys[] = {{"roundup_power2_divisions.1", 0},    {"roundup_power2_divisions.32768", 15},
+                {"roundup_power2_divisions.256", 8},  {"roundup_power2_divisions.65536", -1},
+                {"roundup_power2_divisions.3", -1},   {"roundup_power2_divisions.0", -1},
+                {"roundup_power2_divisions.", -1},    {"roundup_power2_divisions", -1},
+                {"roundup_power2_divisions.+1", -1},  {"roundup_power2_divisions. 1", -1},
+                {"roundup_power2_divisions.1x", -1},  {"roundup_power2_divisions.4294967297", -1},
+                {"a.roundup_power2_divisions.1", -1}, {"roundup_power2_divisions.1.1", -1}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        assert_int_equal(gm_rules_roundup_slot(keys[i].key), keys[i].slot);
+    struct gm_rules rules = gm_rules_default();
+    static const int64_t wrong[] = {-1, INT64_MIN, 3, 6, 1 << 21, INT64_MAX, INT64_C(1) << 32};
+    gm_rules_take_roundup(&rules, "roundup_power2_divisions.4", 8);
+    assert_int_equal(rules.roundup[2], 8);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        gm_rules_take_roundup(&rules, "roundup_power2_divisions.4", wrong[i]);
+    assert_int_equal(rules.roundup[2], 8);
+    gm_rules_take_roundup(&rules, "roundup_power2_divisions.4", 0);
+    assert_int_equal(rules.roundup[2], 0);
+}
+
 static void splitting(void **state)
 {
     (void)state;
@@ -83,6 +110,6 @@ static void splitting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(default_rounding), cmocka_unit_test(rounding_by_divisions),
-                                       cmocka_unit_test(splitting)};
+                                       cmocka_unit_test(recorded_divisions), cmocka_unit_test(splitting)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

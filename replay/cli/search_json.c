@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --sweep and --fit in JSON.
+ */
+#include "replay/cli/searched.h"
+
+#include "analyze/words/json_out.h"
+
+static const char *const fit_names[] = {"baseline", "winner", "least"}; /* what a fit is of, as in JSON */
+
+/* No request failed: it is less than the floor. */
+static void add_json_floor(struct gm_json *json, const struct gm_replay_run *run)
+{
+    static const char *const unknown[] = {"event", "site", "requested_bytes", "rounded_bytes", "device_free_bytes"};
+    gm_json_open(json, "oom", '{');
+    bool is_untraced;
+    gm_json_signed(json, "device", gm_replay_floor_device(run, &is_untraced));
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        gm_json_null(json, unknown[i]);
+    gm_json_number(json, "reserved_bytes", is_untraced ? gm_replay_floor(run) : GM_REPORT_NONE);
+    gm_json_string(json, "why",
+                   is_untraced ? "a device that has no events has more reserved than this"
+                               : "the recording ended out of memory, and what was refused needs more than this");
+    gm_json_close(json, '}');
+}
+
+static void add_json_failure(struct gm_json *json, struct gm_replay_run *run, size_t device,
+                             const struct gm_whatif_failure *f)
+{
+    if (device == run->device_count) {
+        add_json_floor(json, run);
+        return;
+    }
+    gm_json_open(json, "oom", '{');
+    gm_json_signed(json, "device", run->devices[device].whatif.device);
+    gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
+    gm_json_string(json, "site", gm_searched_site(run, device, f->allocation));
+    gm_json_number(json, "requested_bytes", f->requested);
+    gm_json_number(json, "rounded_bytes", f->rounded);
+    gm_json_number(json, "device_free_bytes", f->device_free);
+    gm_json_number(json, "reserved_bytes", f->reserved);
+    gm_json_string(json, "why", f->why);
+    gm_json_close(json, '}');
+}
+
+static void add_json_row(struct gm_json *json, struct gm_replay_run *run, const char *key,
+                         const struct gm_sweep_row *row)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    const struct gm_trial *t = &row->trial;
+    bool can_compare = t->runs && sweep->rows[sweep->baseline].trial.runs;
+    gm_json_open(json, key, '{');
+    gm_json_string(json, "alloc_conf", gm_searched_text(run, row));
+    gm_json_bool(json, "is_baseline", row->text == NULL);
+    gm_json_string(json, "needs_pytorch", row->since);
+    gm_json_bool(json, "runs", t->runs);
+    gm_json_bool(json, "is_given_up", t->is_given_up);
+    gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
+    if (can_compare)
+        gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
+    else
+        gm_json_null(json, "saved_bytes");
+    gm_json_number(json, "num_device_alloc", t->device_allocs);
+    gm_json_number(json, "num_alloc_retries", t->retries);
+    if (run->options->limit == UINT64_MAX)
+        gm_json_null(json, "passes_limit");
+    else
+        gm_json_bool(json, "passes_limit", gm_searched_passes(run, t));
+    if (t->runs || t->is_given_up)
+        gm_json_null(json, "oom");
+    else
+        add_json_failure(json, run, t->failed_device, &t->failure);
+    gm_json_close(json, '}');
+}
+
+static void add_json_winner(struct gm_json *json, struct gm_replay_run *run, const char *key, size_t index)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    if (index == GM_SWEEP_NONE) {
+        gm_json_null(json, key);
+        return;
+    }
+    const struct gm_sweep_row *row = &sweep->rows[index];
+    const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
+    struct gm_text line = {0};
+    gm_text_printf(&line, GM_CONF_VARIABLE "=%s", row->text);
+    json->out->failed |= line.failed;
+    gm_json_open(json, key, '{');
+    gm_json_string(json, "line", line.data);
+    gm_json_string(json, "needs_pytorch", row->since);
+    gm_json_number(json, "peak_reserved_bytes", row->trial.peak_reserved);
+    if (baseline->runs) {
+        gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
+        gm_json_percent(json, "saved_percent", (uint64_t)gm_sweep_saved(sweep, row), baseline->peak_reserved);
+    } else {
+        gm_json_null(json, "saved_bytes");
+        gm_json_null(json, "saved_percent");
+    }
+    gm_json_close(json, '}');
+    gm_text_free(&line);
+}
+
+static void add_json_sweep(struct gm_json *json, struct gm_replay_run *run)
+{
+    const struct gm_sweep *sweep = &run->search->sweep;
+    uint64_t capacity = sweep->rows[0].trial.capacity;
+    gm_json_open(json, "sweep", '{');
+    gm_json_string(json, "start", "requests");
+    gm_json_number(json, "memory_bytes", capacity == UINT64_MAX ? GM_REPORT_NONE : capacity);
+    gm_json_number(json, "recorded_peak_reserved_bytes", gm_searched_peak(run->search));
+    add_json_row(json, run, "baseline", &sweep->rows[sweep->baseline]);
+    add_json_winner(json, run, "winner", sweep->winner);
+    add_json_winner(json, run, "winner_for_any_version", sweep->usual_winner);
+    add_json_winner(json, run, "winner_simpler", sweep->simple_winner);
+    gm_json_open(json, "rows", '[');
+    for (size_t i = 0; i < sweep->count; i++)
+        add_json_row(json, run, NULL, &sweep->rows[i]);
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
+}
+
+static void add_json_fit(struct gm_json *json, struct gm_replay_run *run, size_t i)
+{
+    const struct gm_fit *fit = &run->search->fits[i];
+    gm_json_open(json, NULL, '{');
+    gm_json_string(json, "alloc_conf", gm_searched_text(run, run->search->fitted[i]));
+    gm_json_string(json, "of", fit_names[i]);
+    gm_json_number(json, "lower_bound_bytes", fit->lower_bound == 0 ? GM_REPORT_NONE : fit->lower_bound);
+    gm_json_number(json, "capacity_bytes", fit->is_found ? fit->capacity : GM_REPORT_NONE);
+    gm_json_number(json, "peak_reserved_unlimited_bytes", run->search->fitted[i]->trial.peak_reserved);
+    gm_json_number(json, "num_alloc_retries", fit->is_found ? fit->retries : GM_REPORT_NONE);
+    gm_json_number(json, "replays", fit->replays);
+    gm_json_string(json, "gpu", fit->gpu != NULL ? fit->gpu->name : NULL);
+    gm_json_number(json, "gpu_num_alloc_retries", fit->gpu != NULL ? fit->gpu_retries : GM_REPORT_NONE);
+    if (fit->is_found && fit->capacity > 0) {
+        gm_json_open(json, "next_lower", '{');
+        gm_json_number(json, "capacity_bytes", fit->failing);
+        gm_json_bool(json, "is_given_up", fit->is_given_up);
+        if (fit->is_given_up)
+            gm_json_null(json, "oom");
+        else
+            add_json_failure(json, run, fit->failed_device, &fit->failure);
+        gm_json_close(json, '}');
+    } else {
+        gm_json_null(json, "next_lower");
+    }
+    gm_json_close(json, '}');
+}
+
+/* How a plan was made. */
+static void add_json_kind(struct gm_json *json, const char *key, bool is_known, bool is_quick)
+{
+    gm_json_string(json, key, !is_known ? NULL : is_quick ? "by birth" : "by size");
+}
+
+static void add_json_bounds(struct gm_json *json, const struct gm_replay_run *run, size_t i)
+{
+    const struct gm_bounds *b = &run->search->bounds[i];
+    uint64_t none = GM_REPORT_NONE;
+    gm_json_open(json, NULL, '{');
+    gm_json_signed(json, "device", run->devices[i].whatif.device);
+    gm_json_number(json, "recorded_peak_reserved_bytes", b->recorded_reserved);
+    gm_json_number(json, "live_bytes", b->is_known ? b->live : none);
+    gm_json_number(json, "active_bytes", b->is_known ? b->active : none);
+    gm_json_number(json, "plan_bytes", b->is_known ? b->plan : none);
+    add_json_kind(json, "plan_kind", b->is_known, b->is_quick);
+    gm_json_number(json, "separate_active_bytes", b->is_known ? b->separate : none);
+    gm_json_number(json, "separate_plan_bytes", b->is_known ? b->separate_plan : none);
+    add_json_kind(json, "separate_plan_kind", b->is_known, b->is_separate_quick);
+    gm_json_signed(json, "peak_reserved_bytes", run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak);
+    gm_json_close(json, '}');
+}
+
+void gm_replay_search_json(struct gm_json *json, struct gm_replay_run *run)
+{
+    if (run->search == NULL)
+        return;
+    if (run->options->sweep)
+        add_json_sweep(json, run);
+    if (run->options->fit) {
+        gm_json_open(json, "fit", '{');
+        gm_json_number(json, "granule_bytes", GM_FIT_GRANULE);
+        gm_json_open(json, "settings", '[');
+        for (size_t i = 0; i < GM_SEARCHED_FITS; i++)
+            if (run->search->fitted[i] != NULL)
+                add_json_fit(json, run, i);
+        gm_json_close(json, ']');
+        gm_json_close(json, '}');
+    }
+    gm_json_open(json, "bounds", '[');
+    for (size_t i = 0; i < run->device_count; i++)
+        add_json_bounds(json, run, i);
+    gm_json_close(json, ']');
+}

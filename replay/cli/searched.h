@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the searches found, for words and JSON.
+ */
+#ifndef GM_REPLAY_CLI_SEARCHED_H
+#define GM_REPLAY_CLI_SEARCHED_H
+
+#include "replay/cli/gmreplay.h"
+#include "replay/cli/search.h"
+#include "replay/search/bound.h"
+#include "replay/search/fit.h"
+#include "replay/search/sweep.h"
+
+enum { GM_SEARCHED_FITS = 3 };
+
+struct gm_replay_search {
+    struct gm_search search;
+    struct gm_search_device *devices;
+    struct gm_bounds *bounds;             /* of each device */
+    struct gm_text baseline_text;         /* the first device's settings */
+    struct gm_sweep sweep;                /* with the memory that was given */
+    struct gm_sweep roomy;                /* with unlimited memory, if that is another one and --fit asks */
+    struct gm_fit fits[GM_SEARCHED_FITS]; /* of the baseline, the winner, and what needs still less memory */
+    const struct gm_sweep_row *fitted[GM_SEARCHED_FITS]; /* NULL: there is none */
+};
+
+/* The highest recorded peak of reserved bytes of the devices. */
+uint64_t gm_searched_peak(const struct gm_replay_search *s);
+/* The baseline's text, or the row's. */
+const char *gm_searched_text(const struct gm_replay_run *run, const struct gm_sweep_row *row);
+/* Whether it runs within --limit, which holds for devices that are not replayed, too. */
+bool gm_searched_passes(const struct gm_replay_run *run, const struct gm_trial *t);
+const char *gm_searched_site(struct gm_replay_run *run, size_t device, uint32_t allocation);
+
+#endif
