@@ -33,7 +33,7 @@ static void put_head(struct gm_text *out, struct gm_display *scratch, const stru
     const char *base = gm_shorten_end(scratch, gm_name(c->labels[0]), 380, GM_TEXT_BODY, GM_REGULAR);
     const char *after = gm_shorten_end(scratch, gm_name(c->labels[1]), 380, GM_TEXT_BODY, GM_REGULAR);
     gm_flame_svg_begin(
-        out, boxes, "Flame graph of the difference", gm_display_printf(scratch, "Base %s, new %s", base, after),
+        out, boxes, NULL, "Flame graph of the difference", gm_display_printf(scratch, "Base %s, new %s", base, after),
         c->pairs[0].flame.is_at_peak
             ? "Requested bytes at the peak. Callers above what they call; a box is as wide as the larger "
               "of both. Red grew, blue shrank, grey is unchanged."
@@ -54,7 +54,7 @@ enum gm_status gm_diff_flamegraph_svg(struct gm_text *out, const struct gm_compa
         put_box(out, &scratch, flame, diff, &boxes.v[i]);
     if (boxes.n == 0)
         gm_svg_text(out, "s", GM_SVG_PAD, GM_SVG_TOP + 12, "Nothing was live in either run.");
-    gm_flame_svg_end(out, &scratch, &boxes);
+    gm_flame_svg_end(out, &scratch, &boxes, NULL);
     const bool failed = scratch.failed || out->failed;
     out->failed |= failed;
     gm_display_free(&scratch);

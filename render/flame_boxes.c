@@ -84,6 +84,30 @@ static const char *tail(const char *s)
     return s;
 }
 
+size_t gm_flame_keys(struct gm_piece keys[GM_FLAME_KEYS], const struct gm_peak *peak, const struct gm_flame *flame,
+                     const struct gm_flame_boxes *boxes)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < peak->category_count && n < GM_FLAME_KEYS; k++) {
+        const struct gm_slice *category = &peak->categories[k];
+        bool is_seen = false;
+        for (size_t i = 1; i < boxes->n && !is_seen; i++)
+            is_seen = flame->nodes[boxes->v[i].node].color == category->color;
+        if (is_seen)
+            keys[n++] = (struct gm_piece){gm_name(category->name), 0, gm_solid(category->color)};
+    }
+    return n;
+}
+
+const char *gm_flame_colors(const struct gm_flame *flame, const struct gm_flame_boxes *boxes)
+{
+    bool has_native = false;
+    for (size_t i = 1; i < boxes->n; i++)
+        has_native |= !flame->nodes[boxes->v[i].node].is_python;
+    return has_native ? "Colour: the category of most of its bytes; paler: not a Python frame"
+                      : "Colour: the category of most of its bytes";
+}
+
 const char *gm_flame_label(struct gm_arena *arena, const struct gm_flame_node *node)
 {
     const char *name = gm_name(node->name);

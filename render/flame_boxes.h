@@ -7,6 +7,7 @@
 
 #include "analyze/report/report.h"
 #include "render/display.h"
+#include "render/page.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,12 @@ bool gm_flame_boxes_of(struct gm_flame_boxes *boxes, struct gm_arena *arena, con
 uint32_t gm_flame_color(const struct gm_flame_node *node);
 /* "forward  model/attention.py:88" as in a call site; the plain name if there is no file. */
 const char *gm_flame_label(struct gm_arena *arena, const struct gm_flame_node *node);
+/* The categories whose colours are seen, at most GM_FLAME_KEYS; returns how many. */
+enum { GM_FLAME_KEYS = 16 };
+size_t gm_flame_keys(struct gm_piece keys[GM_FLAME_KEYS], const struct gm_peak *peak, const struct gm_flame *flame,
+                     const struct gm_flame_boxes *boxes);
+/* What the colours mean, in one sentence. */
+const char *gm_flame_colors(const struct gm_flame *flame, const struct gm_flame_boxes *boxes);
 /* As much of it as fits into `room`, in small text: function and path, function and file, the function, its beginning.
  * "" (and display->failed) if there is no memory. */
 const char *gm_flame_fitting(struct gm_display *display, const struct gm_flame_node *node, double room);

@@ -26,10 +26,37 @@ bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, co
     return true;
 }
 
-void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes, const char *title, const char *run,
-                        const char *what)
+/* Swatches and names side by side, on as many lines as it takes; `out` is NULL to measure. Returns the height. */
+static int put_keys(struct gm_text *out, int y, const struct gm_piece *keys, size_t count)
 {
-    const int height = height_of(boxes) + 40;
+    const double swatch = 16, gap = 20, wider = 1.2 /* than our font a reader's may be */;
+    double x = GM_SVG_PAD;
+    int row = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double width = swatch + wider * gm_text_width(keys[i].name, GM_TEXT_SMALL, GM_REGULAR);
+        if (x > GM_SVG_PAD && x + width > GM_SVG_WIDTH - GM_SVG_PAD) {
+            x = GM_SVG_PAD;
+            row++;
+        }
+        if (out != NULL) {
+            gm_text_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"11\" height=\"11\" fill=\"#%06" PRIx32 "\"/>", (int)x,
+                           y + row * GM_SVG_ROW, keys[i].fill.color);
+            gm_svg_text(out, "s", (int)(x + swatch), y + row * GM_SVG_ROW + 10, keys[i].name);
+        }
+        x += width + gap;
+    }
+    return count == 0 ? 0 : (row + 1) * GM_SVG_ROW;
+}
+
+static int height_of_legend(const struct gm_flame_svg_legend *legend)
+{
+    return legend == NULL ? 0 : put_keys(NULL, 0, legend->keys, legend->count) + GM_SVG_ROW;
+}
+
+void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes,
+                        const struct gm_flame_svg_legend *legend, const char *title, const char *run, const char *what)
+{
+    const int height = height_of(boxes) + height_of_legend(legend) + 40;
     gm_text_printf(out,
                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
@@ -76,8 +103,10 @@ void gm_flame_svg_box_end(struct gm_text *out, struct gm_display *scratch, const
     gm_text_add(out, "</text></g>\n");
 }
 
-void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes)
+void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes,
+                      const struct gm_flame_svg_legend *legend)
 {
+    int y = height_of(boxes) + 10;
     const size_t levels = boxes->n > 0 ? boxes->deepest + 1 - boxes->rows : 0;
     const char *left_out = "";
     char number[GM_NUMBER_TEXT];
@@ -87,8 +116,13 @@ void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const str
     if (levels > 0)
         left_out = gm_display_printf(scratch, "%s%s deeper level%s left out.", left_out, gm_exact_text(number, levels),
                                      levels == 1 ? " is" : "s are");
+    if (legend != NULL) {
+        y += put_keys(out, y, legend->keys, legend->count);
+        gm_svg_text(out, "s", GM_SVG_PAD, y + 10, legend->note);
+        y += GM_SVG_ROW;
+    }
     if (boxes->narrow > 0 || levels > 0)
-        gm_svg_text(out, "s", GM_SVG_PAD, height_of(boxes) + 20, left_out);
+        gm_svg_text(out, "s", GM_SVG_PAD, y + 10, left_out);
     gm_text_add(out, gm_svg_script);
     gm_text_add(out, "</svg>\n");
 }

@@ -12,14 +12,23 @@
 /* Boxes down to a fraction of a pixel, wider ones only if there are too many. false: there is no memory. */
 bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame);
 
-void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes, const char *title, const char *run,
-                        const char *what);
+/* What the colours mean, below the boxes. */
+struct gm_flame_svg_legend {
+    struct gm_piece keys[GM_FLAME_KEYS];
+    size_t count;
+    const char *note;
+};
+
+/* legend: NULL for none. */
+void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes,
+                        const struct gm_flame_svg_legend *legend, const char *title, const char *run, const char *what);
 /* Up to the first line of the tooltip, which is `label`. */
 void gm_flame_svg_box(struct gm_text *out, const struct gm_flame_box *box, const char *label, uint32_t color);
 /* The box itself; `root` is what the root's says. */
 void gm_flame_svg_box_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
                           const struct gm_flame_box *box, uint32_t color, const char *root);
-/* What was left out, and the script. */
-void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes);
+/* The legend, what was left out, and the script. */
+void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes,
+                      const struct gm_flame_svg_legend *legend);
 
 #endif

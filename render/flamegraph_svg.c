@@ -45,15 +45,21 @@ enum gm_status gm_flamegraph_svg(struct gm_text *out, const struct gm_report *re
     const bool has_trace = gm_traced_highest(report, &traced);
     if (has_trace && !gm_flame_svg_boxes(&boxes, &scratch.arena, &traced.timeline->flame))
         scratch.failed = true;
+    struct gm_flame_svg_legend legend = {.count = 0};
+    if (boxes.n > 0) {
+        legend.count = gm_flame_keys(legend.keys, traced.peak, &traced.timeline->flame, &boxes);
+        legend.note = gm_flame_colors(&traced.timeline->flame, &boxes);
+    }
+    const struct gm_flame_svg_legend *shown = boxes.n > 0 ? &legend : NULL;
     const char *name = gm_shorten_end(&scratch, gm_name(report->run_name), 500, GM_TEXT_BODY, GM_REGULAR);
-    gm_flame_svg_begin(out, &boxes, "Flame graph of the peak", gm_display_printf(&scratch, "Run %s", name),
+    gm_flame_svg_begin(out, &boxes, shown, "Flame graph of the peak", gm_display_printf(&scratch, "Run %s", name),
                        !has_trace
                            ? "The snapshot has no trace: its history was not recorded."
                            : gm_display_printf(&scratch, "%s. Callers above what they call; widths are to scale.",
                                                gm_peak_line(&scratch, report, &traced)));
     for (size_t i = 0; i < boxes.n && !scratch.failed && !out->failed; i++)
         put_box(out, &scratch, &traced.timeline->flame, &boxes.v[i]);
-    gm_flame_svg_end(out, &scratch, &boxes);
+    gm_flame_svg_end(out, &scratch, &boxes, shown);
     const bool failed = scratch.failed || out->failed;
     out->failed |= failed;
     gm_display_free(&scratch);

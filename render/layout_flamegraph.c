@@ -14,7 +14,7 @@
 
 #include <inttypes.h>
 
-enum { MOST_ROWS = 64, NARROWEST = 2 /* pixels */, MOST_KEYS = 16 };
+enum { MOST_ROWS = 64, NARROWEST = 2 /* pixels */ };
 static const double pitch = 19, height = 18, pad = 5;
 
 /* The bytes go to the right end, if there is room for both. */
@@ -62,26 +62,12 @@ static void draw_boxes(struct gm_page *page, const struct gm_flame *flame, const
     page->y += pitch * boxes->rows + 8;
 }
 
-/* The categories whose colours are seen. */
 static void draw_keys(struct gm_page *page, const struct gm_traced *traced, const struct gm_flame_boxes *boxes)
 {
     const struct gm_flame *flame = &traced->timeline->flame;
-    const struct gm_peak *peak = traced->peak;
-    struct gm_piece parts[MOST_KEYS];
-    size_t n = 0;
-    bool has_native = false;
-    for (size_t i = 1; i < boxes->n; i++)
-        has_native |= !flame->nodes[boxes->v[i].node].is_python;
-    for (size_t k = 0; k < peak->category_count && n < MOST_KEYS; k++) {
-        bool is_seen = false;
-        for (size_t i = 1; i < boxes->n && !is_seen; i++)
-            is_seen = flame->nodes[boxes->v[i].node].color == peak->categories[k].color;
-        if (is_seen)
-            parts[n++] = (struct gm_piece){gm_name(peak->categories[k].name), 0, gm_solid(peak->categories[k].color)};
-    }
-    page->y += gm_keys(page->display, page->y, parts, n);
-    gm_page_note(page, has_native ? "Colour: the category of most of its bytes; paler: not a Python frame"
-                                  : "Colour: the category of most of its bytes");
+    struct gm_piece keys[GM_FLAME_KEYS];
+    page->y += gm_keys(page->display, page->y, keys, gm_flame_keys(keys, traced->peak, flame, boxes));
+    gm_page_note(page, gm_flame_colors(flame, boxes));
 }
 
 static void put_notes(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced,

@@ -80,7 +80,7 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
 
 static void draw_categories(struct gm_page *page, const struct gm_report *report)
 {
-    gm_page_section(page, "Allocated memory by category", "category: whose tensors they are, told by the stack");
+    gm_page_section(page, "Allocated memory by category", "category: what code made them, told by the stack");
     struct gm_folded f = gm_fold_categories(page->display, report->categories, report->category_count, CATEGORY_ROWS);
     if (f.n == 0) {
         gm_page_empty(page, "No block was allocated when the snapshot was taken.");

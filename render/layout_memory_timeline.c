@@ -32,7 +32,7 @@ static const char *remark_for(struct gm_display *d, const struct gm_traced *trac
 }
 
 static void draw_device(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced,
-                        const struct gm_layers *layers, double height)
+                        const struct gm_layers *layers, double height, bool phases[GM_PHASE_COUNT])
 {
     gm_page_section(page,
                     report->device_count > 1
@@ -48,7 +48,7 @@ static void draw_device(struct gm_page *page, const struct gm_report *report, co
     page->y = marks + gm_plot_marks_height(traced);
     const struct gm_plot plot = {page->display, traced, curve, page->y, page->y + height, gm_plot_axis(traced)};
     gm_plot_draw(&plot, layers);
-    gm_plot_marks(&plot, marks);
+    gm_plot_marks(&plot, marks, phases);
     page->y = plot.bottom + gm_plot_ticks(&plot) + 12;
 }
 
@@ -130,12 +130,13 @@ void gm_layout_memory_timeline(struct gm_display *display, const struct gm_repor
     }
     struct gm_page page = gm_page_begin_with(display, report, "Memory timeline", gm_peak_line(display, report, &best));
     const struct gm_layers layers = gm_layers_of(display, &devices);
-    bool has_pending = false;
+    bool has_pending = false, phases[GM_PHASE_COUNT] = {false};
     for (size_t i = 0; i < devices.n; i++) {
-        draw_device(&page, report, &devices.v[i], &layers, height_for(devices.n));
+        draw_device(&page, report, &devices.v[i], &layers, height_for(devices.n), phases);
         has_pending |= gm_plot_has_pending(&devices.v[i].timeline->curve);
     }
     gm_plot_keys(&page, has_pending);
+    gm_plot_phase_keys(&page, phases);
     page.y += 5;
     draw_legend(&page, &layers, &devices);
     put_notes(&page, &devices);

@@ -235,7 +235,7 @@ void gm_layout_peak_breakdown(struct gm_display *display, const struct gm_report
     const struct gm_peak_detail *detail = &traced.timeline->peak;
     draw_books(&page, report, &traced);
     draw_slices(&page, gm_traced_heading(display, report, &traced, "Requested bytes by category"),
-                "category: whose tensors they are, told by the stack", traced.peak->categories,
+                "category: what code made them, told by the stack", traced.peak->categories,
                 traced.peak->category_count);
     if (detail->role_count > 0)
         draw_slices(&page, gm_traced_heading(display, report, &traced, "Requested bytes by role"),

@@ -56,12 +56,26 @@ double gm_plot_marks_height(const struct gm_traced *traced)
 /* ---- bands --------------------------------------------------------------------------------------------------------
  */
 
+static const uint32_t phases[GM_PHASE_COUNT] = {
+    [GM_PHASE_FORWARD] = 0xcfe2f7, [GM_PHASE_BACKWARD] = 0xf9dcc4, [GM_PHASE_OPTIMIZER] = 0xd4ebd0,
+    [GM_PHASE_PREFILL] = 0xe3d7f1, [GM_PHASE_DECODE] = 0xf6f0b8,
+};
+
+void gm_plot_phase_keys(struct gm_page *page, const bool is_drawn[GM_PHASE_COUNT])
+{
+    struct gm_piece keys[GM_PHASE_COUNT];
+    size_t n = 0;
+    for (int phase = 0; phase < GM_PHASE_COUNT; phase++) {
+        if (!is_drawn[phase])
+            continue;
+        const char *name = gm_display_printf(page->display, "Phase: %s", gm_phase_name((enum gm_phase)phase));
+        keys[n++] = (struct gm_piece){name, 0, gm_solid(phases[phase])};
+    }
+    page->y += gm_keys(page->display, page->y, keys, n);
+}
+
 static uint32_t color_of(const struct gm_band *band, size_t i)
 {
-    static const uint32_t phases[GM_PHASE_COUNT] = {
-        [GM_PHASE_FORWARD] = 0xcfe2f7, [GM_PHASE_BACKWARD] = 0xf9dcc4, [GM_PHASE_OPTIMIZER] = 0xd4ebd0,
-        [GM_PHASE_PREFILL] = 0xe3d7f1, [GM_PHASE_DECODE] = 0xf6f0b8,
-    };
     if (!band->is_step && band->phase != GM_PHASE_OTHER)
         return phases[band->phase];
     return i % 2 == 0 ? 0xdfe4ea : 0xf0f2f5;
@@ -110,7 +124,8 @@ static void draw_crowd(const struct gm_plot *plot, size_t n, enum band_kind kind
         gm_put(plot->display, (x1 + x2) / 2, y + band_height / 2, x2 - x1 - 4, style, label);
 }
 
-static void draw_band_row(const struct gm_plot *plot, enum band_kind kind, double y)
+/* Notes the phases whose colours it used. */
+static void draw_band_row(const struct gm_plot *plot, enum band_kind kind, double y, bool is_drawn[GM_PHASE_COUNT])
 {
     static const char *const captions[BAND_KINDS] = {"steps", "phases", "ranges", ""};
     const struct gm_steps *steps = steps_of(plot->traced);
@@ -142,8 +157,10 @@ static void draw_band_row(const struct gm_plot *plot, enum band_kind kind, doubl
             continue;
         const double x1 = fmax(gm_plot_x_of(plot, band->first_event, band->from_us), drawn);
         const double x2 = fmax(gm_plot_x_of(plot, band->last_event, band->to_us), x1 + 1);
-        if (x2 <= right + 1 && x1 < right)
+        if (x2 <= right + 1 && x1 < right) {
             draw_band(plot, band, k++, x1, fmin(x2, right), y);
+            is_drawn[band->phase] = is_drawn[band->phase] || kind == BAND_PHASE;
+        }
         drawn = fmax(drawn, x2);
     }
 }
@@ -242,7 +259,7 @@ static void mark_ooms(const struct gm_plot *plot)
     }
 }
 
-void gm_plot_marks(const struct gm_plot *plot, double y)
+void gm_plot_marks(const struct gm_plot *plot, double y, bool is_drawn[GM_PHASE_COUNT])
 {
     mark_reserved(plot, y + label_row + label_row / 2);
     mark_peak(plot, y + label_row / 2);
@@ -251,7 +268,7 @@ void gm_plot_marks(const struct gm_plot *plot, double y)
     for (int kind = 0; kind < BAND_KINDS; kind++) {
         if (count_bands(steps_of(plot->traced), (enum band_kind)kind) == 0)
             continue;
-        draw_band_row(plot, (enum band_kind)kind, y);
+        draw_band_row(plot, (enum band_kind)kind, y, is_drawn);
         y += band_row;
     }
 }

@@ -32,6 +32,8 @@ struct gm_axis gm_plot_axis(const struct gm_traced *traced);
 void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers);
 /* What the plot's fills and lines mean, beside the categories. */
 void gm_plot_keys(struct gm_page *page, bool has_pending);
+/* What the colours of the phases mean. */
+void gm_plot_phase_keys(struct gm_page *page, const bool is_drawn[GM_PHASE_COUNT]);
 bool gm_plot_has_pending(const struct gm_curve *curve);
 
 /* Where an event is drawn: in the middle of its column; GM_REPORT_NONE is the left edge. */
@@ -45,7 +47,7 @@ double gm_plot_ticks(const struct gm_plot *plot);
 
 /* What stands above the plot: labels of the marks, bands. Their heights depend on what there is. */
 double gm_plot_marks_height(const struct gm_traced *traced);
-/* Draws it from `y` on, down to plot->top, and the marks inside of the plot. */
-void gm_plot_marks(const struct gm_plot *plot, double y);
+/* Draws it from `y` on, down to plot->top, and the marks inside of the plot; notes the phases that it drew. */
+void gm_plot_marks(const struct gm_plot *plot, double y, bool is_drawn[GM_PHASE_COUNT]);
 
 #endif

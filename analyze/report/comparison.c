@@ -28,6 +28,14 @@ int64_t gm_diff_delta(uint64_t base, uint64_t after)
     return after > base ? clamped : -clamped;
 }
 
+int64_t gm_diff_minus(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(a, b, &difference))
+        return a < 0 ? -INT64_MAX : INT64_MAX;
+    return difference == INT64_MIN ? -INT64_MAX : difference;
+}
+
 uint64_t gm_diff_size(int64_t delta)
 {
     return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;

@@ -17,6 +17,8 @@ const char *gm_diff_kind_name(enum gm_diff_kind kind); /* "new", "gone", "grown"
 
 /* new - base, at most what fits. 0 if either is not known. */
 int64_t gm_diff_delta(uint64_t base, uint64_t after);
+/* a - b, likewise at most what fits, and never what has no positive counterpart. */
+int64_t gm_diff_minus(int64_t a, int64_t b);
 /* The absolute value. */
 uint64_t gm_diff_size(int64_t delta);
 

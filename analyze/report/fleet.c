@@ -38,14 +38,6 @@ int64_t gm_fleet_delta(uint64_t from, uint64_t to)
     return to > from ? clamped : -clamped;
 }
 
-int64_t gm_fleet_minus(int64_t a, int64_t b)
-{
-    int64_t difference;
-    if (__builtin_sub_overflow(a, b, &difference))
-        return a < 0 ? -INT64_MAX : INT64_MAX;
-    return difference == INT64_MIN ? -INT64_MAX : difference;
-}
-
 static int compare_cell(const struct gm_fleet_item *item, size_t row, size_t column)
 {
     if (item->row != row)

@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+bool gm_report_rounds_up(const struct gm_report *report)
+{
+    static const char key[] = "roundup_power2_divisions"; /* its slots are settings of their own, or it stands alone */
+    for (size_t i = 0; i < report->setting_count; i++)
+        if (strncmp(report->settings[i].key, key, sizeof key - 1) == 0 && !report->settings[i].is_default)
+            return true;
+    return false;
+}
+
 double gm_totals_efficiency(const struct gm_totals *totals)
 {
     return totals->reserved == 0 ? -1.0 : 100.0 * (double)totals->allocated / (double)totals->reserved;

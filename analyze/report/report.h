@@ -232,6 +232,7 @@ struct gm_report {
     struct gm_ledger ledger;
     const struct gm_device_report *devices; /* devices with a segment or an event, ascending */
     size_t device_count;
+    bool is_of_one_device;       /* that was asked for; the counts of `snapshot` are of all */
     const struct gm_peak *peaks; /* parallel to devices, for those with events; NULL if they were not computed */
     const struct gm_device_timeline *timelines; /* parallel to devices; empty for one without events; NULL likewise */
     const struct gm_slice *categories; /* all devices; bytes sum to totals.allocated; largest first, ties by name */
@@ -252,6 +253,8 @@ struct gm_report {
     size_t warning_count;
     uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
 };
+/* Whether the recorded settings round sizes up on purpose. */
+bool gm_report_rounds_up(const struct gm_report *report);
 
 void gm_report_free(struct gm_report *report);
 

@@ -286,6 +286,7 @@ struct gm_oom_row {
     size_t grew_count;
     const char *grew_since; /* "since step 12", "since event 1200" */
     enum gm_oom_verdict verdict;
+    uint64_t missing;           /* capacity: bytes that the device lacked, had all of the cache gone back; else 0 */
     const char *verdict_detail; /* one sentence with the numbers */
 };
 

@@ -72,6 +72,7 @@ static bool set_up_devices(struct gm_pass *pass, const struct entry *entries, si
     }
     pass->report->devices = pass->devices;
     pass->report->device_count = pass->device_count;
+    pass->report->is_of_one_device = pass->options->device >= 0;
     return true;
 }
 

@@ -36,12 +36,15 @@ static void add(struct list *list, const char *id, enum gm_severity severity, ui
         list->rows[list->n++] = (struct gm_finding){id, severity, title, detail, bytes > 0 ? bytes : GM_REPORT_NONE};
 }
 
-/* part as percent of whole, in tenths ("12.3"). */
+/* part as percent of whole, in tenths ("12.3"); "<0.1" for what is there and would round to 0.0. */
 static const char *percent(char out[24], uint64_t part, uint64_t whole)
 {
     double tenths = whole == 0 ? 0 : 1000.0 * (double)part / (double)whole;
     uint64_t rounded = tenths >= 1e12 ? UINT64_C(1000000000000) : (uint64_t)(tenths + 0.5);
-    snprintf(out, 24, "%" PRIu64 ".%u", rounded / 10, (unsigned)(rounded % 10));
+    if (rounded == 0 && part > 0 && whole > 0)
+        snprintf(out, 24, "<0.1");
+    else
+        snprintf(out, 24, "%" PRIu64 ".%u", rounded / 10, (unsigned)(rounded % 10));
     return out;
 }
 
@@ -90,6 +93,39 @@ static void find_damage(struct list *list, const struct gm_report *report)
         ledger->residual < 0 ? "-" : "", gm_size_format(t.size[2], off), ledger->explanation);
 }
 
+/* Without allocations there is no history, whatever marks and frees a trace holds. */
+static bool has_allocs(const struct list *list)
+{
+    for (size_t d = 0; d < list->pass->device_count; d++)
+        if (list->pass->devices[d].trace.allocs > 0)
+            return true;
+    return false;
+}
+
+static void find_no_history(struct list *list, const struct gm_report *report)
+{
+    const uint64_t events = list->pass->evidence.events;
+    if (events == 0 && report->snapshot.segments == 0 && !report->snapshot.is_salvaged)
+        add(list, "empty-snapshot", GM_INFO, GM_REPORT_NONE, "The snapshot is empty",
+            "No memory was reserved when it was dumped, and no event was recorded. It was dumped in a process that "
+            "did not use the device, before the first or after the last of its memory. Dump in the process that runs "
+            "the model, each rank its own, while the memory is held; "
+            "torch.cuda.memory._record_memory_history(max_entries=100_000) before the model is created keeps what was "
+            "freed, too.");
+    else if (events == 0 && report->totals.reserved >= GM_MIB)
+        add(list, "no-trace", GM_INFO, GM_REPORT_NONE, "The file has no trace of events",
+            "It shows the state at the time of the dump only; peaks before it are unknown. "
+            "torch.cuda.memory._record_memory_history(max_entries=100_000), or more entries, before the part of "
+            "interest records the events, too.");
+    else if (events > 0 && !has_allocs(list))
+        add(list, "no-trace", GM_INFO, GM_REPORT_NONE, "The trace holds no allocation",
+            "It has %" PRIu64 " event%s, none of which is an allocation: the peak told here is that of this rest only, "
+            "earlier ones are unknown. Only the newest max_entries events are kept (a single one by default in early "
+            "versions of PyTorch 2): torch.cuda.memory._record_memory_history(max_entries=100_000), or more entries, "
+            "before the part of interest.",
+            events, plural(events));
+}
+
 static void find_missing_records(struct list *list, const struct gm_report *report)
 {
     uint64_t without = gm_sat_sub(report->totals.allocated, report->snapshot.live_bytes_with_stack);
@@ -101,11 +137,7 @@ static void find_missing_records(struct list *list, const struct gm_report *repo
             "created.",
             gm_size_format(t.size[0], without), gm_size_format(t.size[1], report->totals.allocated),
             percent(t.percent[0], without, report->totals.allocated));
-    if (list->pass->evidence.events == 0 && report->totals.reserved >= GM_MIB)
-        add(list, "no-trace", GM_INFO, GM_REPORT_NONE, "The file has no trace of events",
-            "It shows the state at the time of the dump only; peaks before it are unknown. "
-            "torch.cuda.memory._record_memory_history(max_entries=100_000), or more entries, before the part of "
-            "interest records the events, too.");
+    find_no_history(list, report);
     if (list->pass->evidence.overflowed_devices > 0)
         add(list, "trace-overflowed", GM_INFO, GM_REPORT_NONE, "The trace lost its oldest events",
             "The recorder's ring was full on %" PRIu64 " device%s: the trace begins in the middle of the run, and what "
@@ -260,15 +292,20 @@ static void find_large_blocks(struct list *list, const struct gm_report *report)
     struct shown t;
     if (f->unused_over_100mib.blocks == 0)
         return;
+    const uint64_t blocks = f->unused_over_100mib.blocks;
+    char what[96];
+    if (blocks == 1)
+        snprintf(what, sizeof what, "One cached block is over 100 MiB: %s. It serves",
+                 gm_size_format(t.size[0], f->unused_over_100mib.bytes));
+    else
+        snprintf(what, sizeof what, "%" PRIu64 " cached blocks of over 100 MiB hold %s, the largest %s. They serve",
+                 blocks, gm_size_format(t.size[0], f->unused_over_100mib.bytes),
+                 gm_size_format(t.size[1], f->largest_inactive));
     add(list, "large-unused-blocks", unless_wreckage(list, GM_WARNING), f->unused_over_100mib.bytes,
         "Large blocks are unused",
-        "%" PRIu64
-        " cached block%s of over 100 MiB hold%s %s, the largest %s. They serve again when a request of about "
-        "their size comes on the same stream; if none does, they are what torch.cuda.empty_cache() after the peak is "
-        "for (it would return %s now).%s",
-        f->unused_over_100mib.blocks, plural(f->unused_over_100mib.blocks),
-        f->unused_over_100mib.blocks == 1 ? "s" : "", gm_size_format(t.size[0], f->unused_over_100mib.bytes),
-        gm_size_format(t.size[1], f->largest_inactive), gm_size_format(t.size[2], f->empty_cache), wreckage_note(list));
+        "%s again when a request of about %s size comes on the same stream; if none does, torch.cuda.empty_cache() "
+        "after the peak gives back what lies in no segment with a live block (it would return %s now).%s",
+        what, blocks == 1 ? "its" : "their", gm_size_format(t.size[2], f->empty_cache), wreckage_note(list));
 }
 
 static void find_thin_segments(struct list *list, const struct gm_report *report)
@@ -294,8 +331,9 @@ static void find_stranded(struct list *list, const struct gm_report *report)
 {
     const struct gm_evidence *e = &list->pass->evidence;
     struct shown t;
-    if (e->events > 0 || expandable_is_on(list->pass) || gm_alloc_conf_has(list->pass->snapshot, "cudaMallocAsync") ||
-        e->stranded_fixed < 256 * GM_MIB || !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
+    if (has_allocs(list) || expandable_is_on(list->pass) ||
+        gm_alloc_conf_has(list->pass->snapshot, "cudaMallocAsync") || e->stranded_fixed < 256 * GM_MIB ||
+        !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
         return;
     add(list, "stranded-memory", GM_INFO, e->stranded_fixed, "Cached memory is stranded between live blocks",
         "%s (%s %% of reserved) is cached inside partly used cudaMalloc segments: it cannot go back to the driver, and "
@@ -351,18 +389,15 @@ static void find_rounding(struct list *list, const struct gm_report *report)
 {
     const struct gm_totals *totals = &report->totals;
     struct shown t;
-    bool rounds_up = false;
     if (totals->rounding < 64 * GM_MIB || !is_share(totals->rounding, totals->active, 0.03))
         return;
-    for (size_t i = 0; i < report->setting_count; i++)
-        rounds_up |=
-            strncmp(report->settings[i].key, "roundup_power2_divisions", 24) == 0 && !report->settings[i].is_default;
     add(list, "rounding-waste", GM_WARNING, totals->rounding, "Rounding up of requests costs memory",
         "Live blocks are %s larger than what was asked for (%s %% of active). %s",
         gm_size_format(t.size[0], totals->rounding), percent(t.percent[0], totals->rounding, totals->active),
-        rounds_up ? "roundup_power2_divisions is set: it rounds up on purpose."
-                  : "Requests just over 1 MiB, or large blocks reused for slightly smaller requests, cause this; sizes "
-                    "that repeat from step to step (padded batches) avoid it.");
+        gm_report_rounds_up(report)
+            ? "roundup_power2_divisions is set: it rounds up on purpose."
+            : "Requests just over 1 MiB, or large blocks reused for slightly smaller requests, cause this; sizes that "
+              "repeat from step to step (padded batches) avoid it.");
 }
 
 static void find_pending(struct list *list, const struct gm_report *report)

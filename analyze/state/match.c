@@ -7,6 +7,7 @@
  * Aho-Corasick automaton over these runs reads the frame's two names once and gives the few patterns whose run occurs,
  * and only those are checked in full.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/state/rules.h"
 
 #include <stdlib.h>
@@ -177,21 +178,6 @@ bool gm_glob_match(const char *glob, const char *s, size_t n)
     }
 }
 
-static bool is_lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Whether a word may begin or end between s[i - 1] and s[i]: at punctuation, between a letter and a digit, and in
  * camelCase (also before the last capital of a run: MoE|Gate). */
 static bool is_boundary(const char *s, size_t i, size_t n)
@@ -199,10 +185,10 @@ static bool is_boundary(const char *s, size_t i, size_t n)
     if (i == 0 || i == n)
         return true;
     char before = s[i - 1], after = s[i];
-    bool a = is_lower(before) || is_upper(before), b = is_lower(after) || is_upper(after);
-    if (!(a || is_digit(before)) || !(b || is_digit(after)) || a != b)
+    bool a = gm_is_lower(before) || gm_is_upper(before), b = gm_is_lower(after) || gm_is_upper(after);
+    if (!(a || gm_is_digit(before)) || !(b || gm_is_digit(after)) || a != b)
         return true;
-    return is_upper(after) && (!is_upper(before) || (i + 1 < n && is_lower(s[i + 1])));
+    return gm_is_upper(after) && (!gm_is_upper(before) || (i + 1 < n && gm_is_lower(s[i + 1])));
 }
 
 bool gm_word_match(const char *word, const char *s, const char *lower, size_t n)
@@ -335,7 +321,7 @@ void gm_match_scratch_free(struct gm_match_scratch *scratch)
 static void lower_copy(char *lower, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        lower[i] = (char)(is_upper(s[i]) ? s[i] - 'A' + 'a' : s[i]);
+        lower[i] = (char)(gm_is_upper(s[i]) ? s[i] - 'A' + 'a' : s[i]);
     lower[n] = '\0';
 }
 

@@ -144,9 +144,7 @@ void gm_top_sort(struct gm_top *top); /* largest first; no more offers */
 void gm_top_free(struct gm_top *top);
 
 /* Rows and strings of the report; NULL or false if there is no memory. */
-bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block);
 const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
-const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment);
 
 /* Whether the text of PYTORCH_CUDA_ALLOC_CONF names a setting. */
 bool gm_alloc_conf_has(const struct gm_snapshot *s, const char *key);

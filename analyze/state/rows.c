@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool gm_pass_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)
+static bool fill_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)
 {
     const struct gm_snapshot *s = pass->snapshot;
     const struct gm_category_rules *rules = pass->options->rules;
@@ -54,7 +54,7 @@ bool gm_pass_top_blocks(struct gm_pass *pass)
     struct gm_block_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
     bool has_memory = rows != NULL;
     for (size_t i = 0; has_memory && i < top.n; i++)
-        has_memory = gm_pass_block_row(pass, &rows[i], top.keys[i].index);
+        has_memory = fill_block_row(pass, &rows[i], top.keys[i].index);
     pass->report->top_blocks = rows;
     pass->report->top_block_count = has_memory ? top.n : 0;
     gm_top_free(&top);
@@ -67,7 +67,7 @@ static bool pin_row(struct gm_pass *pass, struct gm_pin_row *row, const struct g
     row->sharers = pin->sharers;
     row->segment_address = pin->from;
     row->segment_bytes = pin->to - pin->from;
-    return gm_pass_block_row(pass, &row->block, pin->block);
+    return fill_block_row(pass, &row->block, pin->block);
 }
 
 static bool device_pins(struct gm_pass *pass, size_t d)

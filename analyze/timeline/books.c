@@ -52,7 +52,8 @@ static const char *coverage(const struct gm_trace_pass *pass)
     const struct gm_timeline_books *b = &pass->out->books;
     const struct gm_trace_counts *counts = &pass->report->devices[pass->index].trace;
     const double covered = gm_steps_covered(pass);
-    const bool has_steps = covered >= 0.05 && covered < 1e9, has_span = counts->span_us != GM_REPORT_NONE;
+    const bool has_steps = covered >= 0.05 && covered < 1e9,
+               has_span = counts->span_us != GM_REPORT_NONE && pass->history.count > 1;
     struct gm_text t = {0};
     gm_text_add(&t, "The trace covers ");
     if (has_steps) {
@@ -65,7 +66,7 @@ static const char *coverage(const struct gm_trace_pass *pass)
     }
     gm_text_add_count(&t, pass->history.count);
     gm_text_add(&t, pass->history.count == 1 ? " event" : " events");
-    gm_text_add(&t, has_span ? "" : " without times");
+    gm_text_add(&t, counts->span_us != GM_REPORT_NONE ? "" : " without times");
     gm_text_add(&t, counts->overflowed == 1 ? " (the newest: the recorder's ring was full)" : "");
     uint64_t orphans = 0;
     for (size_t i = 0; i < b->disagreement_count; i++)

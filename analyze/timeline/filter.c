@@ -28,10 +28,15 @@ static void add_window(struct gm_text *out, const struct gm_trace_pass *pass, bo
     gm_text_add(out, " are looked for");
     if (!has_window)
         gm_text_add(out, " in the whole trace: this device has no such place as --from or --to asks for");
-    if (has_window && options->from.kind != GM_PLACE_NONE)
-        gm_text_printf(out, " from event %llu on", (unsigned long long)gm_event_of_moment(pass->from));
-    if (has_window && options->to.kind != GM_PLACE_NONE)
-        gm_text_printf(out, " up to event %llu", (unsigned long long)gm_event_of_moment(pass->to));
+    if (has_window && options->from.kind != GM_PLACE_NONE) {
+        gm_text_add(out, " from event ");
+        gm_text_add_count(out, gm_event_of_moment(pass->from));
+        gm_text_add(out, " on");
+    }
+    if (has_window && options->to.kind != GM_PLACE_NONE) {
+        gm_text_add(out, " up to event ");
+        gm_text_add_count(out, gm_event_of_moment(pass->to));
+    }
 }
 
 bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window)

@@ -3,6 +3,7 @@
  * Findings that need the history of a run. They join those of the state (analyze/state/findings.c); where both see the
  * same matter, what is said here replaces what is said there. Thresholds: docs/findings.md.
  */
+#include "analyze/timeline/finding_list.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
 #include "analyze/base/size.h"
@@ -16,15 +17,7 @@
 
 enum { ROOM = 16, SHOWN_SITES = 3 };
 
-struct list {
-    struct gm_report *report;
-    const struct gm_trace_pass *passes; /* [report->device_count] */
-    struct gm_finding *rows;
-    size_t n;
-    bool has_news, failed;
-};
-
-static struct gm_finding *known(struct list *list, const char *id)
+struct gm_finding *gm_finding_known(struct gm_finding_list *list, const char *id)
 {
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->rows[i].id, id) == 0)
@@ -32,11 +25,10 @@ static struct gm_finding *known(struct list *list, const char *id)
     return NULL;
 }
 
-/* Takes the text; replaces a finding with this id. `bytes`: 0 for none. */
-static void add(struct list *list, const char *id, enum gm_severity severity, uint64_t bytes, const char *title,
-                struct gm_text *detail)
+void gm_finding_add(struct gm_finding_list *list, const char *id, enum gm_severity severity, uint64_t bytes,
+                    const char *title, struct gm_text *detail)
 {
-    struct gm_finding *row = known(list, id);
+    struct gm_finding *row = gm_finding_known(list, id);
     const char *copy = detail->failed ? NULL : gm_arena_copy(&list->report->arena, detail->data, detail->length);
     gm_text_free(detail);
     list->failed |= copy == NULL;
@@ -48,7 +40,7 @@ static void add(struct list *list, const char *id, enum gm_severity severity, ui
     *row = (struct gm_finding){id, severity, title, copy, bytes > 0 ? bytes : GM_REPORT_NONE};
 }
 
-static void put_size(struct gm_text *t, uint64_t bytes)
+void gm_finding_put_size(struct gm_text *t, uint64_t bytes)
 {
     char size[GM_SIZE_TEXT];
     gm_text_add(t, gm_size_format(size, bytes));
@@ -66,7 +58,7 @@ static bool is_share(uint64_t part, uint64_t whole, double at_least)
     return whole > 0 && (double)part >= at_least * (double)whole;
 }
 
-static bool expandable_is_on(const struct list *list)
+static bool expandable_is_on(const struct gm_finding_list *list)
 {
     const struct gm_setting *setting = gm_snapshot_setting(list->passes[0].snapshot, "expandable_segments");
     for (size_t d = 0; d < list->report->device_count; d++)
@@ -75,7 +67,7 @@ static bool expandable_is_on(const struct list *list)
     return setting != NULL && setting->integer != 0;
 }
 
-static int64_t device_of(const struct list *list, size_t d)
+static int64_t device_of(const struct gm_finding_list *list, size_t d)
 {
     return list->report->devices[d].device;
 }
@@ -86,11 +78,11 @@ static int64_t device_of(const struct list *list, size_t d)
 static void put_live(struct gm_text *t, const struct gm_oom_row *oom)
 {
     gm_text_add(t, " When it failed, ");
-    put_size(t, oom->levels.requested);
+    gm_finding_put_size(t, oom->levels.requested);
     gm_text_add(t, " was live (requested bytes)");
     for (size_t i = 0; i < oom->category_count && i < SHOWN_SITES; i++) {
         gm_text_printf(t, "%s%s ", i > 0 ? ", " : ": ", oom->categories[i].name);
-        put_size(t, oom->categories[i].bytes);
+        gm_finding_put_size(t, oom->categories[i].bytes);
     }
     gm_text_add_char(t, '.');
 }
@@ -102,12 +94,13 @@ static void put_grew(struct gm_text *t, const struct gm_oom_row *oom)
     gm_text_printf(t, " Grew most %s: ", oom->grew_since);
     for (size_t i = 0; i < oom->grew_count && i < SHOWN_SITES; i++) {
         gm_text_printf(t, "%s%s +", i > 0 ? ", " : "", oom->grew[i].label);
-        put_size(t, oom->grew[i].bytes);
+        gm_finding_put_size(t, oom->grew[i].bytes);
     }
     gm_text_add_char(t, '.');
 }
 
-static void put_oom_advice(struct gm_text *t, const struct list *list, const struct gm_oom_row *oom, size_t d)
+static void put_oom_advice(struct gm_text *t, const struct gm_finding_list *list, const struct gm_oom_row *oom,
+                           size_t d)
 {
     uint64_t left = list->report->devices[d].totals.requested;
     if ((oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH) && expandable_is_on(list))
@@ -116,14 +109,14 @@ static void put_oom_advice(struct gm_text *t, const struct list *list, const str
     if (left >= oom->levels.requested)
         return;
     gm_text_add_char(t, ' ');
-    put_size(t, oom->levels.requested - left);
+    gm_finding_put_size(t, oom->levels.requested - left);
     gm_text_add(t, " was freed afterwards, before the snapshot was taken");
     gm_text_add(t, left < oom->levels.requested / 2
                        ? ": the tables of live memory show what survived the error, not what filled the device."
                        : ".");
 }
 
-static void find_oom(struct list *list)
+static void find_oom(struct gm_finding_list *list)
 {
     static const char *const titles[] = {[GM_OOM_UNKNOWN] = "The trace contains out-of-memory errors",
                                          [GM_OOM_CAPACITY] = "Out of memory: what was live filled the device",
@@ -145,18 +138,19 @@ static void find_oom(struct list *list)
     gm_text_add_count(&t, oom->event);
     gm_text_printf(&t, " of device %" PRId64, device_of(list, d));
     if (oom->site != NULL)
-        gm_text_printf(&t, ", by %s", oom->site);
-    gm_text_printf(&t, ": %s", oom->verdict_detail);
+        gm_text_printf(&t, ", was made by %s", oom->site);
+    gm_text_printf(&t, ". %s", oom->verdict_detail);
     put_live(&t, oom);
     put_grew(&t, oom);
     put_oom_advice(&t, list, oom, d);
-    add(list, "out-of-memory", GM_CRITICAL, oom->asked == GM_REPORT_NONE ? 0 : oom->asked, titles[oom->verdict], &t);
+    gm_finding_add(list, "out-of-memory", GM_CRITICAL, oom->asked == GM_REPORT_NONE ? 0 : oom->asked,
+                   titles[oom->verdict], &t);
 }
 
 /* ---- growth -------------------------------------------------------------------------------------------------------
  */
 
-static size_t device_with_most(const struct list *list, uint64_t (*bytes)(const struct gm_device_timeline *))
+static size_t device_with_most(const struct gm_finding_list *list, uint64_t (*bytes)(const struct gm_device_timeline *))
 {
     size_t most = 0;
     for (size_t d = 1; d < list->report->device_count; d++)
@@ -181,26 +175,29 @@ static void put_example(struct gm_text *t, const struct gm_fragmentation_history
         gm_text_add(t, " For example at event ");
         gm_text_add_count(t, g->event);
         gm_text_add(t, ", by ");
-        put_size(t, g->bytes);
+        gm_finding_put_size(t, g->bytes);
         gm_text_add(t, " for a request of ");
-        put_size(t, g->asked);
+        gm_finding_put_size(t, g->asked);
         if (g->site != NULL)
             gm_text_printf(t, " (%s)", g->site);
         gm_text_add(t, ", while ");
-        put_size(t, small);
+        gm_finding_put_size(t, small);
         gm_text_add(t, " lay in holes of at most ");
-        put_size(t, g->largest_hole);
+        gm_finding_put_size(t, g->largest_hole);
         gm_text_add(t, " next to live blocks.");
         return;
     }
 }
 
-static void find_avoidable_growth(struct list *list)
+static void find_avoidable_growth(struct gm_finding_list *list)
 {
     size_t d = device_with_most(list, avoidable);
     const struct gm_device_timeline *out = list->passes[d].out;
     const struct gm_fragmentation_history *f = &out->fragmentation;
-    uint64_t bytes = f->growth_avoidable_bytes, peak = out->peak_reserved.levels.reserved;
+    /* Growths are those of the whole trace, whatever part of it the peaks are of. */
+    const uint64_t whole = list->report->devices[d].trace.peak_reserved;
+    uint64_t bytes = f->growth_avoidable_bytes,
+             peak = whole != GM_REPORT_NONE ? whole : out->peak_reserved.levels.reserved;
     struct gm_text t = {0};
     if (bytes < 256 * GM_MIB || !is_share(bytes, peak, 0.05))
         return;
@@ -209,23 +206,23 @@ static void find_avoidable_growth(struct list *list)
     gm_text_add(&t, " of ");
     gm_text_add_count(&t, f->growth_total);
     gm_text_add(&t, " growths (");
-    put_size(&t, bytes);
+    gm_finding_put_size(&t, bytes);
     gm_text_add(&t, " of ");
-    put_size(&t, f->growth_bytes);
+    gm_finding_put_size(&t, f->growth_bytes);
     gm_text_add(&t, f->growths_examined < f->growth_total ? ", or more" : "");
     gm_text_add(&t, ") came although enough was cached in the right pool and stream, only not in one piece; reserved "
                     "memory peaked at ");
-    put_size(&t, peak);
+    gm_finding_put_size(&t, peak);
     gm_text_add_char(&t, '.');
     put_example(&t, f);
     if (expandable_is_on(list))
         gm_text_add(&t, " Expandable segments are on already: blocks that live long between short-lived ones keep the "
                         "holes apart; allocate them first.");
-    add(list, "growth-despite-cache", bytes >= GM_GIB && is_share(bytes, peak, 0.1) ? GM_WARNING : GM_INFO, bytes,
-        "Reserved memory grew although enough was cached", &t);
+    gm_finding_add(list, "growth-despite-cache", bytes >= GM_GIB && is_share(bytes, peak, 0.1) ? GM_WARNING : GM_INFO,
+                   bytes, "Reserved memory grew although enough was cached", &t);
 }
 
-static void find_driver_traffic(struct list *list)
+static void find_driver_traffic(struct gm_finding_list *list)
 {
     uint64_t retries = 0, cycles = 0, allocs = 0, frees = 0;
     for (size_t d = 0; d < list->report->device_count; d++) {
@@ -246,8 +243,8 @@ static void find_driver_traffic(struct list *list)
                        " segment%s or pages in all) and asked again. Each such retry costs milliseconds, and the next "
                        "one may fail. A lower peak avoids them.",
                        frees == 1 ? "" : "s");
-        add(list, "allocation-retries", retries >= 3 ? GM_WARNING : GM_INFO, 0,
-            "The driver refused memory until the cache was given back", &t);
+        gm_finding_add(list, "allocation-retries", retries >= 3 ? GM_WARNING : GM_INFO, 0,
+                       "The driver refused memory until the cache was given back", &t);
     } else if (cycles >= 10) {
         gm_text_add(&t, "Memory went back to the driver and was taken again ");
         gm_text_add_count(&t, cycles);
@@ -257,7 +254,8 @@ static void find_driver_traffic(struct list *list)
         gm_text_add_count(&t, allocs);
         gm_text_add(&t, " were allocated). Each of these calls waits for the device; torch.cuda.empty_cache() in a "
                         "loop is the usual cause.");
-        add(list, "driver-traffic", GM_INFO, 0, "Memory goes back and forth between allocator and driver", &t);
+        gm_finding_add(list, "driver-traffic", GM_INFO, 0, "Memory goes back and forth between allocator and driver",
+                       &t);
     }
 }
 
@@ -271,7 +269,7 @@ static uint64_t growth_per_step(const struct gm_device_timeline *t)
                : 0;
 }
 
-static void find_pattern(struct list *list)
+static void find_pattern(struct gm_finding_list *list)
 {
     size_t d = device_with_most(list, growth_per_step);
     const struct gm_steps *steps = &list->passes[d].out->steps;
@@ -284,7 +282,7 @@ static void find_pattern(struct list *list)
     gm_text_add(&t, steps->pattern_detail);
     gm_text_add(&t, " Look for tensors that outlive their step: losses summed without .item() or .detach(), lists, "
                     "caches, hooks.");
-    add(list, "memory-growth", GM_WARNING, slope, "Live memory grows from step to step", &t);
+    gm_finding_add(list, "memory-growth", GM_WARNING, slope, "Live memory grows from step to step", &t);
 }
 
 /* ---- rounding, churn, savings -------------------------------------------------------------------------------------
@@ -295,15 +293,7 @@ static uint64_t rounding(const struct gm_device_timeline *t)
     return t->fragmentation.rounding_bytes;
 }
 
-static bool rounds_up(const struct gm_report *report)
-{
-    for (size_t i = 0; i < report->setting_count; i++)
-        if (strncmp(report->settings[i].key, "roundup_power2_divisions", 24) == 0 && !report->settings[i].is_default)
-            return true;
-    return false;
-}
-
-static void find_rounding(struct list *list)
+static void find_rounding(struct gm_finding_list *list)
 {
     size_t d = device_with_most(list, rounding);
     const struct gm_device_timeline *out = list->passes[d].out;
@@ -312,22 +302,22 @@ static void find_rounding(struct list *list)
     if (f->rounding_bytes < 64 * GM_MIB || !is_share(f->rounding_bytes, out->peak_active.levels.active, 0.03))
         return;
     gm_text_printf(&t, "At the peak of active bytes on device %" PRId64 " blocks were ", device_of(list, d));
-    put_size(&t, f->rounding_bytes);
+    gm_finding_put_size(&t, f->rounding_bytes);
     gm_text_add(&t, " larger than what was asked for (");
     put_percent(&t, f->rounding_bytes, out->peak_active.levels.active);
     gm_text_add(&t, " of active). Most of it:");
     for (size_t i = 0; i < f->rounding_count && i < SHOWN_SITES; i++) {
         gm_text_printf(&t, "%s %s (", i > 0 ? "," : "", f->rounding[i].site);
-        put_size(&t, f->rounding[i].waste);
+        gm_finding_put_size(&t, f->rounding[i].waste);
         gm_text_add(&t, " of ");
-        put_size(&t, f->rounding[i].bytes);
+        gm_finding_put_size(&t, f->rounding[i].bytes);
         gm_text_add_char(&t, ')');
     }
-    gm_text_add(&t, rounds_up(list->report)
+    gm_text_add(&t, gm_report_rounds_up(list->report)
                         ? ". roundup_power2_divisions is set: it rounds up on purpose."
                         : ". Requests just over 1 MiB, or large blocks reused for slightly smaller requests, cause "
                           "this; sizes that repeat from step to step (padded batches) avoid it.");
-    add(list, "rounding-waste", GM_WARNING, f->rounding_bytes, "Rounding up of requests costs memory", &t);
+    gm_finding_add(list, "rounding-waste", GM_WARNING, f->rounding_bytes, "Rounding up of requests costs memory", &t);
 }
 
 static uint64_t temporaries(const struct gm_device_timeline *t)
@@ -335,7 +325,7 @@ static uint64_t temporaries(const struct gm_device_timeline *t)
     return t->fragmentation.temporary_allocs;
 }
 
-static void find_churn(struct list *list)
+static void find_churn(struct gm_finding_list *list)
 {
     size_t d = device_with_most(list, temporaries);
     const struct gm_fragmentation_history *f = &list->passes[d].out->fragmentation;
@@ -352,7 +342,7 @@ static void find_churn(struct list *list)
     gm_text_add(&t, " of ");
     gm_text_add_count(&t, allocs);
     gm_text_add(&t, " allocations (");
-    put_size(&t, f->temporary_bytes);
+    gm_finding_put_size(&t, f->temporary_bytes);
     gm_text_add(&t, " in all) were freed before the next one was made.");
     if (most != NULL) {
         gm_text_add(&t, " Most of them, ");
@@ -361,7 +351,7 @@ static void find_churn(struct list *list)
     }
     gm_text_add(&t, " The allocator serves them from its cache, so they cost time on the host rather than memory; an "
                     "out= argument, an in-place operation or a fused kernel avoids them.");
-    add(list, "temporary-churn", GM_INFO, 0, "Many allocations live for a moment only", &t);
+    gm_finding_add(list, "temporary-churn", GM_INFO, 0, "Many allocations live for a moment only", &t);
 }
 
 static uint64_t best_saving(const struct gm_device_timeline *t)
@@ -369,36 +359,58 @@ static uint64_t best_saving(const struct gm_device_timeline *t)
     return t->peak.saving_count > 0 ? t->peak.savings[0].saved : 0;
 }
 
-/* Of most of what the site holds at the peak; NULL if it is not listed or has none. */
-static const char *role_of(const struct gm_peak_detail *peak, const char *site)
+/* Of most of what the site holds at the peak; GM_ROLE_UNKNOWN if it is not listed or has none. */
+static enum gm_role role_of(const struct gm_peak_detail *peak, const char *site)
 {
-    for (size_t i = 0; i < peak->site_count; i++)
-        if (strcmp(peak->sites[i].label, site) == 0)
-            return peak->sites[i].role;
-    return NULL;
+    for (size_t i = 0; i < peak->site_count; i++) {
+        if (strcmp(peak->sites[i].label, site) != 0)
+            continue;
+        for (int role = 0; role < GM_ROLE_COUNT; role++)
+            if (peak->sites[i].role != NULL && strcmp(peak->sites[i].role, gm_role_name((enum gm_role)role)) == 0)
+                return (enum gm_role)role;
+    }
+    return GM_ROLE_UNKNOWN;
 }
 
-/* What lasts from step to step cannot be recomputed or made later. */
-static const char *advice_for(const char *role)
+/* Whether a backward pass is in the trace; and, of its gradients, whether the peak lies in a forward pass. */
+static bool has_phase(const struct gm_device_timeline *out, enum gm_phase phase, uint64_t event)
 {
-    static const struct {
-        enum gm_role role;
-        const char *advice;
-    } table[] = {
-        {GM_ROLE_PARAMETER, "They are parameters: a smaller type, sharding or offloading lowers them."},
-        {GM_ROLE_OPTIMIZER_STATE, "It is optimizer state: sharding, offloading or an optimizer that keeps less lowers "
-                                  "it."},
-        {GM_ROLE_GRADIENT, "They are gradients: sharding lowers them, or an optimizer step inside the backward pass."},
-        {GM_ROLE_ACTIVATION, "They are activations: checkpointing recomputes them; a smaller batch or sequence makes "
-                             "fewer."},
-    };
-    for (size_t i = 0; role != NULL && i < sizeof table / sizeof *table; i++)
-        if (strcmp(role, gm_role_name(table[i].role)) == 0)
-            return table[i].advice;
-    return "Whether the memory can be spared, recomputed or moved away from the peak is worth a look there first.";
+    for (size_t i = 0; i < out->steps.band_count; i++) {
+        const struct gm_band *band = &out->steps.bands[i];
+        if (band->phase == phase &&
+            (event == GM_REPORT_NONE || (band->first_event <= event && event <= band->last_event)))
+            return true;
+    }
+    return false;
 }
 
-static void find_saving(struct list *list)
+/* What can be done about memory of that role; it is of most of what the site holds. `has_trace`: a history of
+ * allocations, so that what is not in it did not happen. */
+static const char *advice_for(enum gm_role role, const struct gm_device_timeline *out, uint64_t peak, bool has_trace)
+{
+    const bool has_backward = !has_trace || has_phase(out, GM_PHASE_BACKWARD, GM_REPORT_NONE);
+    const bool is_forward = has_trace && peak != GM_REPORT_NONE && has_phase(out, GM_PHASE_FORWARD, peak);
+    switch (role) {
+    case GM_ROLE_PARAMETER:
+        return "They are parameters: a smaller type, sharding or offloading lowers them.";
+    case GM_ROLE_OPTIMIZER_STATE:
+        return "It is optimizer state: sharding, offloading or an optimizer that keeps less lowers it.";
+    case GM_ROLE_GRADIENT:
+        return is_forward || !has_backward
+                   ? "Most of it are gradients of an earlier backward pass, kept through a forward pass: "
+                     "optimizer.zero_grad(set_to_none=True) before it frees them, unless they are accumulated."
+                   : "They are gradients: sharding lowers them, or an optimizer step inside the backward pass.";
+    case GM_ROLE_ACTIVATION:
+        return has_backward ? "They are activations: checkpointing recomputes them; a smaller batch or sequence makes "
+                              "fewer."
+                            : "They are activations, and the trace has no backward pass: if none follows, "
+                              "torch.inference_mode() keeps none of them; else checkpointing recomputes them.";
+    default:
+        return "Whether the memory can be spared, recomputed or moved away from the peak is worth a look there first.";
+    }
+}
+
+static void find_saving(struct gm_finding_list *list)
 {
     size_t d = device_with_most(list, best_saving);
     const struct gm_device_timeline *out = list->passes[d].out;
@@ -407,22 +419,32 @@ static void find_saving(struct list *list)
     if (saved < 256 * GM_MIB || !is_share(saved, peak, 0.1))
         return;
     const struct gm_saving *s = &out->peak.savings[0];
+    const bool has_trace = list->report->devices[d].trace.allocs > 0;
+    const char *advice = advice_for(role_of(&out->peak, s->label), out, list->passes[d].peak->event, has_trace);
     if (strcmp(s->label, "no stack recorded") == 0) /* nothing that a person could change */
         return;
     gm_text_printf(&t, "%s holds ", s->label);
-    put_size(&t, s->bytes_at_peak);
+    gm_finding_put_size(&t, s->bytes_at_peak);
+    if (list->report->devices[d].trace.events == 0) { /* no history: the "peak" is what is live at the end */
+        gm_text_add(&t, " of ");
+        gm_finding_put_size(&t, peak);
+        gm_text_printf(&t, " requested that are live on device %" PRId64 ": no other call site holds as much. %s",
+                       device_of(list, d), advice);
+        gm_finding_add(list, "peak-by-one-site", GM_INFO, saved, "One call site holds much of what is live", &t);
+        return;
+    }
     gm_text_printf(&t, " at the peak of device %" PRId64 ". Without it the peak of requested bytes would fall from ",
                    device_of(list, d));
-    put_size(&t, peak);
+    gm_finding_put_size(&t, peak);
     gm_text_add(&t, " to ");
-    put_size(&t, s->peak_after);
-    gm_text_printf(&t, ": no other call site saves as much. %s", advice_for(role_of(&out->peak, s->label)));
-    add(list, "peak-by-one-site", GM_INFO, saved, "One call site carries much of the peak", &t);
+    gm_finding_put_size(&t, s->peak_after);
+    gm_text_printf(&t, ": no other call site saves as much. %s", advice);
+    gm_finding_add(list, "peak-by-one-site", GM_INFO, saved, "One call site carries much of the peak", &t);
 }
 
 bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *passes)
 {
-    struct list list = {.report = report, .passes = passes, .n = report->finding_count};
+    struct gm_finding_list list = {.report = report, .passes = passes, .n = report->finding_count};
     if (report->device_count == 0)
         return true;
     list.rows = gm_arena_calloc(&report->arena, list.n + ROOM, sizeof *list.rows);
@@ -437,7 +459,9 @@ bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *pas
     find_rounding(&list);
     find_churn(&list);
     find_saving(&list);
-    struct gm_finding *nothing = known(&list, "nothing-to-reclaim"); /* it is said only where nothing else is */
+    gm_findings_of_devices(&list);
+    struct gm_finding *nothing =
+        gm_finding_known(&list, "nothing-to-reclaim"); /* it is said only where nothing else is */
     if (list.has_news && nothing != NULL)
         *nothing = list.rows[--list.n];
     qsort(list.rows, list.n, sizeof *list.rows, gm_finding_order);

@@ -22,6 +22,8 @@ static const struct gm_role_advice table[] = {
      "checkpointing recomputes them instead of keeping them; a smaller batch or sequence makes fewer", false, 0},
     {"Temporary", "temporaries are", "in-place or fused operations",
      "in-place or fused operations, or smaller chunks, need less", false, 0},
+    {"Workspace", "workspaces are", "a smaller CUBLAS_WORKSPACE_CONFIG",
+     "for those of cuBLAS CUBLAS_WORKSPACE_CONFIG says how large", true, 0},
     {"KV cache", "the KV cache is", "shorter contexts, or quantize it",
      "shorter contexts, fewer sequences at once or a smaller type lower it", false, 0},
     {"Communication buffer", "communication buffers are", "smaller buckets", "smaller buckets lower them", false, 0},
@@ -37,6 +39,29 @@ static const struct gm_role_advice *find_role(const char *role)
     return NULL;
 }
 
+static bool has_backward(const struct gm_view *view)
+{
+    const struct gm_steps *steps = &view->timeline->steps;
+    for (size_t i = 0; i < steps->band_count; i++)
+        if (steps->bands[i].phase == GM_PHASE_BACKWARD)
+            return true;
+    return false;
+}
+
+/* What a run without a backward pass, or one that keeps gradients through the forward pass, can do first. */
+static void fit_to_run(struct gm_role_advice *advice, const struct gm_view *view)
+{
+    if (strcmp(advice->role, "Activation") == 0 && !has_backward(view)) {
+        advice->in_short = "inference_mode(), or checkpointing";
+        advice->in_full = "the trace has no backward pass: if none follows, torch.inference_mode() keeps none of them; "
+                          "else checkpointing recomputes them, and a smaller batch or sequence makes fewer";
+    } else if (strcmp(advice->role, "Gradient") == 0 && gm_view_phase(view, view->peak->event) == GM_PHASE_FORWARD) {
+        advice->in_short = "zero_grad() before the forward pass";
+        advice->in_full = "they are of an earlier backward pass; zero_grad(set_to_none=True) before the forward pass "
+                          "frees them, unless they are accumulated";
+    }
+}
+
 bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view)
 {
     const struct gm_peak_detail *detail = &view->timeline->peak;
@@ -49,6 +74,7 @@ bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view)
         return false;
     *advice = *found;
     advice->bytes = most->bytes;
+    fit_to_run(advice, view);
     return true;
 }
 

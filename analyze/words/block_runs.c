@@ -3,6 +3,7 @@
 
 #include "analyze/words/frames.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { FEWEST = 3 };
@@ -14,16 +15,30 @@ static bool are_equal(const struct gm_block_row *a, const struct gm_block_row *b
            strcmp(a->site, b->site) == 0;
 }
 
+static bool are_of_one_role(const struct gm_block_row *a, const struct gm_block_row *b)
+{
+    return a->role == NULL || b->role == NULL ? a->role == b->role : strcmp(a->role, b->role) == 0;
+}
+
 struct gm_block_run gm_block_run(const struct gm_report *report, size_t first, size_t end)
 {
     const struct gm_block_row *blocks = report->top_blocks;
-    struct gm_block_run run = {1, blocks[first].bytes, false};
+    struct gm_block_run run = {1, blocks[first].bytes, false, false};
     while (first + run.count < end && are_equal(&blocks[first], &blocks[first + run.count])) {
         const struct gm_block_row *next = &blocks[first + run.count++];
         run.bytes = run.bytes > UINT64_MAX - next->bytes ? UINT64_MAX : run.bytes + next->bytes;
         run.has_other_stacks = run.has_other_stacks || !gm_frames_equal(&blocks[first], next);
+        run.has_other_roles = run.has_other_roles || !are_of_one_role(&blocks[first], next);
     }
-    return run.count >= FEWEST ? run : (struct gm_block_run){1, blocks[first].bytes, false};
+    return run.count >= FEWEST ? run : (struct gm_block_run){1, blocks[first].bytes, false, false};
+}
+
+const char *gm_block_kind(char out[GM_BLOCK_KIND], const struct gm_block_row *block, const struct gm_block_run *run)
+{
+    if (block->frame_count > 0 || run->has_other_roles || block->role == NULL || strcmp(block->role, "Unknown") == 0)
+        return block->category;
+    snprintf(out, GM_BLOCK_KIND, "No stack: %s", block->role);
+    return out;
 }
 
 static bool are_equal_pins(const struct gm_pin_row *a, const struct gm_pin_row *b)

@@ -15,11 +15,18 @@ struct gm_block_run {
     size_t count;          /* rows, at least 1 */
     uint64_t bytes;        /* of all of them, saturated */
     bool has_other_stacks; /* one of them was made by another stack than the first */
+    bool has_other_roles;  /* likewise */
 };
 
 /* The rows from `first` on, up to `end`, that have one size, category, site, device and stream; only the first row if
  * there are fewer than three. */
 struct gm_block_run gm_block_run(const struct gm_report *report, size_t first, size_t end);
+
+enum { GM_BLOCK_KIND = 64 };
+
+/* The category of the first block of a run; "No stack: Parameter" where there is no stack and the role of all is known.
+ * Returns `out`, or what lives as long as the report. */
+const char *gm_block_kind(char out[GM_BLOCK_KIND], const struct gm_block_row *block, const struct gm_block_run *run);
 
 struct gm_pin_run {
     size_t count;    /* rows, at least 1 */

@@ -8,8 +8,8 @@
 #include "analyze/base/text.h"
 #include "analyze/report/comparison.h"
 
-/* diff_report.txt: 80 columns. */
-void gm_words_diff_text(struct gm_text *out, const struct gm_comparison *c);
+/* diff_report.txt: 80 columns. has_charts: the pictures lie beside it. */
+void gm_words_diff_text(struct gm_text *out, const struct gm_comparison *c, bool has_charts);
 /* diff.json: schema gmdiff.diff/1, one object, with a final newline. */
 void gm_words_diff_json(struct gm_text *out, const struct gm_comparison *c);
 /* README.md of the run directory. charts: NULL-terminated pairs file name, caption; NULL for none. */

@@ -193,7 +193,7 @@ static void add_table(struct gm_text *out, const char *title, const struct gm_di
     gm_diff_text_header(out, "");
     for (size_t i = 0; i < table->count && i < top; i++) {
         gm_diff_text_row(out, table->rows[i].name, table->rows[i].base.bytes, table->rows[i].after.bytes);
-        rest -= table->rows[i].delta;
+        rest = gm_diff_minus(rest, table->rows[i].delta);
     }
     gm_diff_text_sums(out, &table->sums, top, table->count, rest);
 }
@@ -243,7 +243,7 @@ static void add_pair(struct gm_text *out, const struct gm_comparison *c, const s
     add_facts(out, pair);
 }
 
-void gm_words_diff_text(struct gm_text *out, const struct gm_comparison *c)
+void gm_words_diff_text(struct gm_text *out, const struct gm_comparison *c, bool has_charts)
 {
     add_head(out, c);
     add_gate(out, c);
@@ -253,6 +253,6 @@ void gm_words_diff_text(struct gm_text *out, const struct gm_comparison *c)
         add_pair(out, c, &c->pairs[i]);
     if (c->timeline.how != NULL) {
         gm_text_section(out, "TIMELINES");
-        gm_text_paragraph(out, 0, "%s See diff_timeline.png.", c->timeline.how);
+        gm_text_paragraph(out, 0, "%s%s", c->timeline.how, has_charts ? " See diff_timeline.png." : "");
     }
 }

@@ -66,7 +66,7 @@ void gm_diff_text_sites(struct gm_text *out, const char *title, const struct gm_
     gm_text_printf(out, "%-*s%*s%*s%*s  %s\n", KIND, "", SIZE, "base", SIZE, "new", DELTA, "change", "category");
     for (size_t i = 0; i < table->count && i < top; i++) {
         add_site(out, &table->rows[i]);
-        rest -= table->rows[i].row.delta;
+        rest = gm_diff_minus(rest, table->rows[i].row.delta);
     }
     gm_diff_text_sums(out, &table->sums, top, table->count, rest);
 }

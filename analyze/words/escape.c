@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/escape.h"
 
+#include "analyze/base/ascii.h"
 #include "analyze/base/utf8.h"
 #include "analyze/words/columns.h"
 
 #include <stdint.h>
 #include <string.h>
-
-/* The ctype.h functions depend on the locale. */
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 void gm_escape_json(struct gm_text *out, const char *s)
 {
@@ -108,7 +98,7 @@ static bool has_hash(const char *w, size_t n)
     bool letters = false;
     for (size_t i = 0; i < n; i++) {
         bool letter = (w[i] >= 'a' && w[i] <= 'f') || (w[i] >= 'A' && w[i] <= 'F');
-        if (!letter && !is_digit(w[i])) {
+        if (!letter && !gm_is_digit(w[i])) {
             run = 0;
             letters = false;
             continue;
@@ -127,7 +117,7 @@ static bool begins_block(const char *w, size_t n)
     if (strchr("-+=:", w[0]) != NULL)
         return true;
     size_t digits = 0;
-    while (digits < n && is_digit(w[digits]))
+    while (digits < n && gm_is_digit(w[digits]))
         digits++;
     return digits > 0 && digits + 1 == n && (w[digits] == '.' || w[digits] == ')');
 }
@@ -138,14 +128,14 @@ static bool is_harmless(const char *w, size_t n, bool is_first)
     size_t colons = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)w[i];
-        if (c == '<' && i + 1 < n && is_digit(w[i + 1])) /* "<0.1" begins no tag */
+        if (c == '<' && i + 1 < n && gm_is_digit(w[i + 1])) /* "<0.1" begins no tag */
             continue;
-        if (c < 0x80 && !is_letter(w[i]) && !is_digit(w[i]) && strchr(".,;:'\"()/%+-=?!&", w[i]) == NULL)
+        if (c < 0x80 && !gm_is_letter(w[i]) && !gm_is_digit(w[i]) && strchr(".,;:'\"()/%+-=?!&", w[i]) == NULL)
             return false;
         colons += c == ':';
         if (c == ':' && (colons > 1 || (i + 1 < n && w[i + 1] == '/')))
             return false;
-        if (c == '-' && i > 0 && is_letter(w[i - 1]) && i + 1 < n && is_digit(w[i + 1])) /* GH-12, TASK-12 */
+        if (c == '-' && i > 0 && gm_is_letter(w[i - 1]) && i + 1 < n && gm_is_digit(w[i + 1])) /* GH-12, TASK-12 */
             return false;
     }
     return !has_www(w, n) && !has_hash(w, n) && !(is_first && begins_block(w, n));
@@ -218,7 +208,7 @@ void gm_escape_alt(struct gm_text *out, const char *s)
         i += gm_columns_char(shown, &columns, s + i, n - i);
         unsigned char c = (unsigned char)shown[0];
         bool is_colon = c == ':' && i < n && s[i] == ' ';
-        if (!is_colon && c < 0x80 && !is_letter(shown[0]) && !is_digit(shown[0]) &&
+        if (!is_colon && c < 0x80 && !gm_is_letter(shown[0]) && !gm_is_digit(shown[0]) &&
             strchr(" .,;()%+-/'", shown[0]) == NULL)
             gm_text_printf(out, "&#%u;", c);
         else
@@ -229,7 +219,7 @@ void gm_escape_alt(struct gm_text *out, const char *s)
 void gm_escape_url(struct gm_text *out, const char *s)
 {
     for (; *s != '\0'; s++) {
-        if (is_letter(*s) || is_digit(*s) || strchr("._-/", *s) != NULL)
+        if (gm_is_letter(*s) || gm_is_digit(*s) || strchr("._-/", *s) != NULL)
             gm_text_add_char(out, *s);
         else
             gm_text_printf(out, "%%%02X", (unsigned)(unsigned char)*s);

@@ -2,6 +2,7 @@
  *
  * README.md of a fleet's run directory.
  */
+#include "analyze/report/comparison.h"
 #include "analyze/words/escape.h"
 #include "analyze/words/fleet_parts.h"
 #include "analyze/words/markdown_parts.h"
@@ -135,7 +136,7 @@ static void add_changes(struct gm_text *out, const struct gm_fleet *f, const str
         gm_md_prose(out, site->category, GM_MD_NAME);
         gm_text_add(out, " |\n");
         gm_text_free(&name);
-        rest = gm_fleet_minus(rest, changes->rows[i].delta);
+        rest = gm_diff_minus(rest, changes->rows[i].delta);
     }
     if (rest != 0)
         gm_text_printf(out, "| %s | other call sites | |\n", gm_fleet_delta_text(text, rest));
@@ -185,7 +186,7 @@ static void add_odds(struct gm_text *out, const struct gm_fleet *f)
         gm_md_name(out, f->items[odd->against].path, GM_MD_PATH, true);
         gm_text_printf(out, ": held by call sites %s", gm_fleet_delta_text(text, odd->held_delta));
         gm_text_printf(out, ", cache and rounding %s\n\n",
-                       gm_fleet_delta_text(text, gm_fleet_minus(odd->reserved_delta, odd->held_delta)));
+                       gm_fleet_delta_text(text, gm_diff_minus(odd->reserved_delta, odd->held_delta)));
         add_changes(out, f, &odd->sites);
         gm_md_unfold(out);
     }

@@ -2,6 +2,7 @@
  *
  * fleet_report.txt: all snapshots of a job on one page, for a terminal of 80 columns.
  */
+#include "analyze/report/comparison.h"
 #include "analyze/words/fleet_parts.h"
 #include "analyze/words/sites.h"
 #include "analyze/words/text_parts.h"
@@ -145,7 +146,7 @@ static void add_changes(struct gm_text *out, const struct gm_fleet *f, const str
         gm_text_add_char(out, '\n');
         gm_text_free(&site);
         gm_text_free(&category);
-        rest = gm_fleet_minus(rest, changes->rows[i].delta);
+        rest = gm_diff_minus(rest, changes->rows[i].delta);
     }
     if (rest != 0 || changes->count > SITES)
         gm_text_printf(out, "  %*s  other call sites\n", SIZE, gm_fleet_delta_text(delta, rest));
@@ -302,7 +303,7 @@ static void add_odds(struct gm_text *out, const struct gm_fleet *f)
         gm_text_printf(&line, "%s)", f->rows[f->items[odd->against].row].label);
         gm_text_printf(&line, "; of that held by call sites %s", gm_fleet_delta_text(other, odd->held_delta));
         gm_text_printf(&line, ", cache and rounding %s",
-                       gm_fleet_delta_text(other, gm_fleet_minus(odd->reserved_delta, odd->held_delta)));
+                       gm_fleet_delta_text(other, gm_diff_minus(odd->reserved_delta, odd->held_delta)));
         add_paragraph(out, &line, 0);
         add_changes(out, f, &odd->sites);
     }

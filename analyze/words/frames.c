@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/frames.h"
 
+#include "analyze/report/frame_kind.h"
 #include "analyze/words/columns.h"
 
 #include <inttypes.h>
@@ -38,24 +39,16 @@ static bool ends_in(const char *s, const char *end)
     return n >= m && memcmp(s + n - m, end, m) == 0;
 }
 
+/* Frames of Python that say nothing: how modules are called and programs begin. */
+static bool is_machinery(const char *name, const char *file)
+{
+    static const char *const names[] = {"_call_impl", "_bootstrap", NULL};
+    static const char *const files[] = {"<frozen", "runpy.py", NULL};
+    return has_any(name, names) || has_any(file, files);
+}
+
 static enum kind kind_of(const struct gm_frame_row *frame)
 {
-    static const char *const noise_names[] = {
-        "unwind::unwind", "CapturedTraceback", "gather_with_cpp", "__libc_start", "PyEval_",    "_PyEval", "PyObject_",
-        "_PyObject",      "PyFunction_",       "_PyFunction",     "_call_impl",   "_bootstrap", NULL};
-    static const char *const noise_files[] = {"core/boxing",
-                                              "/Register",
-                                              "/Redispatch",
-                                              "pythonrun.c",
-                                              "Modules/main.c",
-                                              "Objects/call.c",
-                                              "Objects/methodobject.c",
-                                              "pycore_ceval.h",
-                                              "ceval.c",
-                                              "cpython/abstract.h",
-                                              "<frozen",
-                                              "runpy.py",
-                                              NULL};
     static const char *const native_noise[] = {
         "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
         "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
@@ -63,11 +56,9 @@ static enum kind kind_of(const struct gm_frame_row *frame)
     static const char *const libraries[] = {
         "site-packages/", "dist-packages/", "site-packages\\", "/lib/python", "/torch/", "\\torch\\", NULL};
     const char *name = text_of(frame->name), *file = text_of(frame->filename);
-    if (strcmp(name, "_start") == 0 || has_any(name, noise_names) || has_any(file, noise_files))
+    if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
         return NOISE;
-    if (name[0] == '\0' && file[0] == '\0')
-        return NOISE;
-    if (!ends_in(file, ".py") && strstr(file, ".ipynb") == NULL && file[0] != '<')
+    if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
         return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? NOISE : NATIVE;
     return has_any(file, libraries) ? LIBRARY : OWN;
 }

@@ -7,6 +7,7 @@
 #include "analyze/words/columns.h"
 #include "analyze/words/doubt.h"
 #include "analyze/words/escape.h"
+#include "analyze/words/finding.h"
 #include "analyze/words/markdown_parts.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
@@ -17,14 +18,20 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SITES = 10, FINDING_DETAIL = 1200, DOUBTS = 8 /* devices */ };
+enum { SITES = 10, FINDING_DETAIL = 1200, FINDINGS = 24000 /* bytes of them all */, DOUBTS = 8 /* devices */ };
 
-bool gm_md_room(struct gm_text *out, size_t left)
+/* `left` entries are to come; false, and said so, if `end` is reached. */
+static bool has_room_until(struct gm_text *out, size_t end, size_t left)
 {
-    if (out->length < GM_MD_BUDGET)
+    if (out->length < end)
         return true;
     gm_text_printf(out, "\n%zu more: see `analysis_report.txt` and `analysis.json`.\n", left);
     return false;
+}
+
+bool gm_md_room(struct gm_text *out, size_t left)
+{
+    return has_room_until(out, GM_MD_BUDGET, left);
 }
 
 static void add_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
@@ -280,13 +287,13 @@ static void add_blocks(struct gm_text *out, const struct gm_report *report)
     for (size_t i = 0; i < n && gm_md_room(out, n - i);) {
         const struct gm_block_row *block = &report->top_blocks[i];
         const struct gm_block_run run = gm_block_run(report, i, n);
-        char s[GM_NUMBER_TEXT];
+        char s[GM_NUMBER_TEXT], kind[GM_BLOCK_KIND];
         gm_bytes_format(s, block->bytes);
         if (run.count > 1)
             gm_text_printf(out, "| %zu-%zu | %zu x %s | ", i + 1, i + run.count, run.count, s);
         else
             gm_text_printf(out, "| %zu | %s | ", i + 1, s);
-        gm_md_prose(out, block->category, GM_MD_NAME);
+        gm_md_prose(out, gm_block_kind(kind, block, &run), GM_MD_NAME);
         gm_text_add(out, " | ");
         gm_md_site(out, block->site);
         gm_text_printf(out, " | %" PRId64 " | %" PRIu32 " |\n", block->device, block->stream_number);
@@ -311,13 +318,13 @@ static void add_findings(struct gm_text *out, const struct gm_report *report)
     gm_text_add(out, "\n## Recommendations\n\n");
     if (report->finding_count == 0)
         gm_text_add(out, "None: nothing stands out.\n");
-    for (size_t i = 0; i < report->finding_count && gm_md_room(out, report->finding_count - i); i++) {
+    const size_t end = out->length + FINDINGS < GM_MD_BUDGET ? out->length + FINDINGS : GM_MD_BUDGET;
+    for (size_t i = 0; i < report->finding_count && has_room_until(out, end, report->finding_count - i); i++) {
         const struct gm_finding *f = &report->findings[i];
-        char s[GM_NUMBER_TEXT];
+        char bytes[GM_FINDING_BYTES];
         gm_text_printf(out, "%zu. **%s:** ", i + 1, gm_severity_name(f->severity));
         gm_md_prose(out, f->title, 200);
-        if (f->bytes != GM_REPORT_NONE)
-            gm_text_printf(out, " (%s)", gm_bytes_format(s, f->bytes));
+        gm_text_add(out, gm_finding_bytes(bytes, f));
         gm_text_add(out, "<br>\n   ");
         gm_md_prose(out, f->detail, FINDING_DETAIL);
         gm_text_add_char(out, '\n');
@@ -329,11 +336,14 @@ static void add_source(struct gm_text *out, const struct gm_report *report)
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     gm_text_add(out, "\nSnapshot ");
     gm_md_name(out, report->snapshot.path, GM_MD_PATH, true);
-    gm_text_printf(out, ": %s, %s, %s segment%s, %s block%s, %s event%s.\n", report->snapshot.format,
+    gm_text_printf(out, ": %s, %s, %s segment%s, %s block%s, %s event%s.", report->snapshot.format,
                    gm_bytes_format(a, report->snapshot.disk_bytes), gm_count_format(b, report->snapshot.segments),
                    gm_plural(report->snapshot.segments), gm_count_format(c, report->snapshot.blocks),
                    gm_plural(report->snapshot.blocks), gm_count_format(d, report->snapshot.events),
                    gm_plural(report->snapshot.events));
+    if (report->is_of_one_device && report->device_count == 1)
+        gm_text_printf(out, " This report is of device %" PRId64 " only.", report->devices[0].device);
+    gm_text_add_char(out, '\n');
 }
 
 /* The chart that stands on top: the timeline if there is one. NULL: there are no charts. */
@@ -378,8 +388,6 @@ static void add_state(struct gm_text *out, const struct gm_report *report)
     }
     add_sites(out, report);
     add_top_blocks(out, report);
-    add_findings(out, report);
-    gm_md_tried(out, report);
 }
 
 void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
@@ -402,6 +410,8 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     gm_md_peak(out, report);
     gm_md_ooms(out, report);
     gm_md_peak_details(out, report);
+    add_findings(out, report);
+    gm_md_tried(out, report);
     gm_md_steps(out, report);
     gm_md_history(out, report);
     gm_md_books(out, report);

@@ -36,7 +36,12 @@ static void add_bytes(struct gm_text *out, const struct gm_view *v, const struct
         gm_md_percent_cell(out, oom->unusable[i], l.reserved);
         gm_text_add_char(out, '\n');
     }
+    const uint64_t lacking = gm_oom_not_attributed(v, oom);
+    if (lacking > 0)
+        add_byte_row(out, "+ cached: not attributed", lacking, l.reserved);
     add_byte_row(out, "**= reserved**", l.reserved, l.reserved);
+    if (v->is_reconstructed && oom->pending > 0 && oom->pending != GM_REPORT_NONE)
+        add_byte_row(out, "of it live but freed (pending a stream)", oom->pending, l.reserved);
 }
 
 static void add_grew(struct gm_text *out, const struct gm_oom_row *oom)

@@ -25,6 +25,17 @@ char *gm_stream_format(char out[GM_STREAM_TEXT], const struct gm_view *view, int
     return out;
 }
 
+uint64_t gm_oom_not_attributed(const struct gm_view *view, const struct gm_oom_row *oom)
+{
+    if (!view->is_reconstructed)
+        return 0;
+    uint64_t sum = oom->levels.active;
+    for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
+        sum = gm_plus(sum, oom->unusable[i]);
+    const uint64_t lacking = gm_less(oom->levels.reserved, sum);
+    return lacking == GM_REPORT_NONE ? 0 : lacking;
+}
+
 enum gm_unusable gm_unusable_most(const uint64_t unusable[GM_UNUSABLE_COUNT])
 {
     int most = GM_UNUSABLE_COUNT;

@@ -5,6 +5,7 @@
  */
 #include "analyze/words/columns.h"
 #include "analyze/words/doubt.h"
+#include "analyze/words/finding.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/verdict.h"
@@ -49,7 +50,7 @@ void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole)
 static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
 {
     for (size_t i = 0; i < GM_VERDICT_LINES; i++)
-        gm_verdict_line_add(out, &verdict->lines[i]);
+        gm_verdict_line_add(out, &verdict->lines[i], GM_LINE);
 }
 
 /* "FILTERED  ..." */
@@ -107,7 +108,7 @@ static void add_salvaged(struct gm_text *out, const struct gm_report *report)
     struct gm_text line = {0};
     gm_text_printf(&line,
                    "This file is damaged and was salvaged: only what is complete before byte %" PRIu64
-                   " of it was read (%s). The figures below are a lower bound.",
+                   " of it was read (%s). Totals below are lower bounds.",
                    report->snapshot.salvaged_offset,
                    report->snapshot.salvaged_reason != NULL ? report->snapshot.salvaged_reason : "no reason known");
     add_mark(out, "SALVAGED", &line);
@@ -132,6 +133,8 @@ static void add_source(struct gm_text *out, const struct gm_report *report)
     gm_text_printf(&line, "%s block%s, %s event%s", gm_count_format(b, report->snapshot.blocks),
                    gm_plural(report->snapshot.blocks), gm_count_format(c, report->snapshot.events),
                    gm_plural(report->snapshot.events));
+    if (report->is_of_one_device && report->device_count == 1)
+        gm_text_printf(&line, "; this report is of device %" PRId64 " only", report->devices[0].device);
     gm_text_add_char(out, '\n');
     gm_text_repeat(out, ' ', LABEL);
     if (line.failed)
@@ -239,10 +242,8 @@ static void add_findings(struct gm_text *out, const struct gm_report *report)
     for (size_t i = 0; i < report->finding_count; i++) {
         const struct gm_finding *f = &report->findings[i];
         struct gm_text title = {0};
-        char a[GM_NUMBER_TEXT];
-        gm_text_printf(&title, "[%s] %s", gm_severity_name(f->severity), f->title);
-        if (f->bytes != GM_REPORT_NONE)
-            gm_text_printf(&title, " (%s)", gm_bytes_format(a, f->bytes));
+        char bytes[GM_FINDING_BYTES];
+        gm_text_printf(&title, "[%s] %s%s", gm_severity_name(f->severity), f->title, gm_finding_bytes(bytes, f));
         gm_text_printf(out, "%s%3zu. ", i > 0 ? "\n" : "", i + 1);
         gm_columns_wrap(out, title.failed ? "" : title.data, 5);
         gm_text_repeat(out, ' ', 5);

@@ -46,10 +46,12 @@ static void add_frames(struct gm_text *out, const struct gm_block_row *block)
 }
 
 /* "  15-50  16.00 MiB x 36  Optimizer State  device 0 stream 0 0x713e00000" */
-static void add_entry(struct gm_text *out, const struct gm_block_row *block, size_t first, size_t count)
+static void add_entry(struct gm_text *out, const struct gm_block_row *block, size_t first,
+                      const struct gm_block_run *run)
 {
     struct gm_text line = {0};
-    char text[128];
+    char text[128], kind[GM_BLOCK_KIND];
+    const size_t count = run->count;
     if (count > 1)
         snprintf(text, sizeof text, "%zu-%zu", first + 1, first + count);
     else
@@ -59,7 +61,7 @@ static void add_entry(struct gm_text *out, const struct gm_block_row *block, siz
     if (count > 1)
         snprintf(text, sizeof text, " x %zu", count);
     gm_text_printf(&line, "%-6s ", count > 1 ? text : "");
-    gm_columns_cell(&line, block->category, 23, GM_CELL_LEFT);
+    gm_columns_cell(&line, gm_block_kind(kind, block, run), 23, GM_CELL_LEFT);
     gm_text_printf(&line, " device %" PRId64 " stream %" PRIu32 " 0x%" PRIx64, block->device, block->stream_number,
                    block->address);
     out->failed = out->failed || line.failed;
@@ -118,7 +120,7 @@ void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report)
     struct entries entries = {.count = 0};
     for (size_t i = 0; i < report->top_block_count;) {
         struct gm_block_run run = gm_block_run(report, i, report->top_block_count);
-        add_entry(out, &report->top_blocks[i], i, run.count);
+        add_entry(out, &report->top_blocks[i], i, &run);
         add_made(out, report, &run, i, &entries);
         entries.first[entries.count++ % LOOK_BACK] = i;
         i += run.count;

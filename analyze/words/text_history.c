@@ -205,7 +205,8 @@ static void add_churn(struct gm_text *out, const struct gm_fragmentation_history
                       gm_bytes_format(b, h->temporary_bytes), h->temporary_allocs == 1 ? "was" : "were");
     if (n == 0)
         return;
-    gm_text_printf(out, "  %10s%12s%14s  %s\n", "allocs", "bytes", "median life", "made and freed in the trace");
+    gm_text_add(out, "\n  All that was made and freed in the trace, the most allocations first\n");
+    gm_text_printf(out, "  %10s%12s%14s  %s\n", "allocs", "bytes", "median life", "made in");
     for (size_t i = 0; i < n; i++) {
         const struct gm_site_stat *s = &h->churn[i];
         char life[GM_NUMBER_TEXT];

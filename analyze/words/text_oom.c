@@ -50,11 +50,8 @@ static void add_bytes(struct gm_text *out, const struct gm_view *v, const struct
             if (oom->unusable[i] > 0)
                 add_byte_row(out, '+', name, oom->unusable[i], l.reserved);
         }
-        uint64_t sum = l.active;
-        for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
-            sum = gm_plus(sum, oom->unusable[i]);
-        uint64_t lacking = gm_less(l.reserved, sum);
-        if (lacking != GM_REPORT_NONE && lacking > 0)
+        const uint64_t lacking = gm_oom_not_attributed(v, oom);
+        if (lacking > 0)
             add_byte_row(out, '+', "cached: not attributed", lacking, l.reserved);
     }
     add_byte_row(out, '=', "reserved", l.reserved, l.reserved);

@@ -167,8 +167,8 @@ static void add_to_do(struct gm_text *out, const struct gm_report *report, const
     if (v->timeline->oom_count > 0) {
         const struct gm_oom_row *oom = &v->timeline->ooms[0];
         if (oom->verdict_detail != NULL)
-            gm_text_paragraph(out, 4, "It ran out of memory at event %s. %s", gm_count_format(a, oom->event),
-                              oom->verdict_detail);
+            gm_text_paragraph(out, 4, "It ran out of memory at event %s%s. %s", gm_count_format(a, oom->event),
+                              v->device->trace.ooms > 1 ? ", and again later" : "", oom->verdict_detail);
         else
             gm_text_paragraph(out, 4, "It ran out of memory at event %s, asking for %s. Why is not known.",
                               gm_count_format(a, oom->event), gm_bytes_format(b, oom->asked));

@@ -79,11 +79,19 @@ static void put_method(struct gm_text *out, const struct gm_settings_advice *adv
 static void put_no_room(struct gm_text *out, const struct gm_settings_advice *advice)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    gm_text_printf(out,
-                   "Not replayed, because no setting can save enough: peak reserved memory was %s, and the program had "
-                   "asked for %s at its peak. A change is advised if it saves %s (1 %% of reserved, at least 64 MiB).",
-                   gm_bytes_format(a, gm_tried_recorded(advice)), gm_bytes_format(b, sum(advice, requested)),
-                   gm_bytes_format(c, advice->threshold));
+    if (sum(advice, requested) > gm_tried_recorded(advice)) {
+        gm_text_printf(out,
+                       "Not replayed: %s was requested at the peak, but only %s ever reserved, so the trace does not "
+                       "tell what was.",
+                       gm_bytes_format(a, sum(advice, requested)), gm_bytes_format(b, gm_tried_recorded(advice)));
+        return;
+    }
+    gm_text_printf(
+        out,
+        "Not replayed, because no setting can save enough: peak reserved memory was %s, and the program had "
+        "asked for %s at its peak%s. A change is advised if it saves %s (1 %% of reserved, at least 64 MiB).",
+        gm_bytes_format(a, gm_tried_recorded(advice)), gm_bytes_format(b, sum(advice, requested)),
+        advice->device_count > 1 ? " (sums over the devices)" : "", gm_bytes_format(c, advice->threshold));
 }
 
 void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advice)

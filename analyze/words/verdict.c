@@ -4,6 +4,7 @@
 #include "analyze/base/size.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/doubt.h"
+#include "analyze/words/finding.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
 #include "analyze/words/words.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL = 8 };
+enum { LABEL = 8, SUMMARY_LINE = 100 /* columns */ };
 
 void gm_verdict_piece(struct gm_verdict_line *line, const char *format, ...)
 {
@@ -35,26 +36,29 @@ void gm_verdict_piece(struct gm_verdict_line *line, const char *format, ...)
     memcpy(to + end, "...", 4);
 }
 
-/* with_cached: for a summary that has no line of its own for what is cached. */
-static void make_memory(struct gm_verdict_line *line, const struct gm_report *report, bool with_cached)
+/* Of one device; 0: not known. */
+static uint64_t peak_reserved(const struct gm_report *report)
 {
-    line->label = "Memory";
-    const struct gm_totals *t = &report->totals;
-    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
     uint64_t peak = 0;
     for (size_t i = 0; i < report->device_count; i++) {
         uint64_t p = report->devices[i].trace.events > 0 ? report->devices[i].trace.peak_reserved : GM_REPORT_NONE;
         if (p != GM_REPORT_NONE && p > peak)
             peak = p;
     }
+    return peak;
+}
+
+static void make_memory(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Memory";
+    const struct gm_totals *t = &report->totals;
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+    const uint64_t peak = peak_reserved(report);
     if (t->reserved == 0) {
         gm_verdict_piece(line, "nothing is reserved in this snapshot");
     } else {
         gm_verdict_piece(line, "%s reserved", gm_size_format(a, t->reserved));
         gm_verdict_piece(line, "%s allocated", gm_size_format(a, t->allocated));
-        if (with_cached && t->inactive > 0)
-            gm_verdict_piece(line, "%s cached (%s releasable)", gm_size_format(a, t->inactive),
-                             gm_size_format((char[GM_SIZE_TEXT]){0}, report->fragmentation.releasable));
         gm_verdict_piece(line, "efficiency %s %% (%s)", gm_share_format(b, t->allocated, t->reserved),
                          gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
         if (report->device_count > 1)
@@ -65,11 +69,53 @@ static void make_memory(struct gm_verdict_line *line, const struct gm_report *re
                          report->device_count > 1 ? " on one device" : "");
 }
 
+/* For the summary, which has no line of its own for what is cached. */
+static void make_memory_and_cached(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    line->label = "Memory";
+    const struct gm_totals *t = &report->totals;
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+    const uint64_t peak = peak_reserved(report);
+    if (t->reserved == 0) {
+        gm_verdict_piece(line, "nothing is reserved in this snapshot");
+    } else {
+        gm_verdict_piece(line, "%s reserved", gm_size_format(a, t->reserved));
+        gm_verdict_piece(line, "%s allocated (%s %%: %s)", gm_size_format(a, t->allocated),
+                         gm_share_format(b, t->allocated, t->reserved),
+                         gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+        if (t->inactive > 0)
+            gm_verdict_piece(line, "%s cached", gm_size_format(a, t->inactive));
+        if (report->device_count > 1)
+            gm_verdict_piece(line, "%zu devices", report->device_count);
+        if (t->inactive > 0)
+            gm_verdict_piece(line, "%s releasable", gm_size_format(a, report->fragmentation.releasable));
+    }
+    if (peak > 0)
+        gm_verdict_piece(line, "peak reserved %s%s", gm_size_format(a, peak),
+                         report->device_count > 1 ? " on one device" : "");
+}
+
+/* Bytes of the slice of that name; 0 if there is none. */
+static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(slices[i].name, name) == 0)
+            return slices[i].bytes;
+    return 0;
+}
+
+/* Categories; roles where most has no stack, but a role. */
 static void make_largest(struct gm_verdict_line *line, const struct gm_report *report)
 {
+    const uint64_t half = report->totals.allocated / 2;
+    const bool are_roles = report->roles != NULL && report->role_count > 0 &&
+                           bytes_of(report->categories, report->category_count, "No stack recorded") > half &&
+                           bytes_of(report->roles, report->role_count, "Unknown") < half;
+    const struct gm_slice *slices = are_roles ? report->roles : report->categories;
+    const size_t count = are_roles ? report->role_count : report->category_count;
     line->label = "Largest";
-    for (size_t i = 0; i < report->category_count && i < 3; i++) {
-        const struct gm_slice *c = &report->categories[i];
+    for (size_t i = 0; i < count && i < 3; i++) {
+        const struct gm_slice *c = &slices[i];
         char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
         if (c->bytes > 0)
             gm_verdict_piece(line, "%s %s (%s %%)", c->name, gm_size_format(a, c->bytes),
@@ -105,11 +151,9 @@ static void make_finding(struct gm_verdict_line *line, const struct gm_report *r
         ooms += report->devices[i].trace.ooms;
     if (ooms > 0 && (f == NULL || strcmp(f->id, "out-of-memory") != 0))
         gm_verdict_piece(line, "ran out of memory %" PRIu64 " time%s", ooms, gm_plural(ooms));
-    if (f != NULL && f->bytes != GM_REPORT_NONE)
-        gm_verdict_piece(line, "%s: %s (%s)", gm_severity_name(f->severity), f->title,
-                         gm_size_format((char[GM_SIZE_TEXT]){0}, f->bytes));
-    else if (f != NULL)
-        gm_verdict_piece(line, "%s: %s", gm_severity_name(f->severity), f->title);
+    char bytes[GM_FINDING_BYTES];
+    if (f != NULL)
+        gm_verdict_piece(line, "%s%s: %s", gm_severity_name(f->severity), gm_finding_bytes(bytes, f), f->title);
     if (report->finding_count > 1)
         gm_verdict_piece(line, "%zu more", report->finding_count - 1);
     if (line->count == 0)
@@ -179,7 +223,7 @@ static void make_where(struct gm_verdict_line *line, const struct gm_report *rep
 void gm_verdict_of_end(struct gm_verdict *verdict, const struct gm_report *report)
 {
     *verdict = (struct gm_verdict){0};
-    make_memory(&verdict->lines[0], report, false);
+    make_memory(&verdict->lines[0], report);
     make_largest(&verdict->lines[1], report);
     make_where(&verdict->lines[2], report);
     make_finding(&verdict->lines[3], report);
@@ -192,18 +236,36 @@ void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
         gm_verdict_of_end(verdict, report);
 }
 
+/* "Parameter 12.69 GiB (24.9 %)" without what stands in parentheses at its end, if it fits then; else nothing. */
+static void add_without_remark(struct gm_text *out, const char *piece, size_t left)
+{
+    char head[GM_VERDICT_PIECE];
+    const size_t n = strlen(piece);
+    const char *remark = n > 0 && piece[n - 1] == ')' ? strrchr(piece, '(') : NULL;
+    if (remark == NULL || remark - piece < 2)
+        return;
+    snprintf(head, sizeof head, "%.*s", (int)(remark - piece - 1), piece);
+    if (gm_columns(head) + 2 > left)
+        return;
+    gm_text_add(out, ", ");
+    gm_columns_cut(out, head, left - 2, false);
+}
+
 /* As many pieces as fit the line. The first is cut if it must be, later ones only if they are sentences, not figures.
  * The site belongs to the last piece: it goes with it. */
-void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line)
+void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line, size_t columns)
 {
     gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
-    size_t left = GM_LINE - LABEL, i = 0;
+    size_t left = columns - LABEL, i = 0;
     bool is_cut = false;
     for (; i < line->count && !is_cut; i++) {
         size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
         is_cut = wants > left;
-        if (i > 0 && is_cut && !(line->are_sentences && left > GM_LINE / 4))
+        if (i > 0 && is_cut && !(line->are_sentences && left > columns / 4)) {
+            if (!line->are_sentences)
+                add_without_remark(out, line->pieces[i], left);
             break;
+        }
         gm_text_add(out, i > 0 ? ", " : "");
         gm_columns_cut(out, line->pieces[i], left - comma, false);
         left -= wants < left ? wants : left;
@@ -215,21 +277,7 @@ void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line
     gm_text_add_char(out, '\n');
 }
 
-/* One line of the summary, which has no width. */
-static void add_line(struct gm_text *out, const struct gm_verdict_line *line)
-{
-    gm_text_printf(out, "%-8s", line->label);
-    for (size_t i = 0; i < line->count; i++) {
-        gm_text_add(out, i > 0 ? ", " : "");
-        gm_columns_cut(out, line->pieces[i], SIZE_MAX, false); /* cleans: this goes to a terminal */
-    }
-    if (line->site != NULL) {
-        gm_text_add(out, ": ");
-        gm_columns_cut(out, line->site, GM_VERDICT_PIECE, false);
-    }
-    gm_text_add_char(out, '\n');
-}
-
+/* Behind the first figure, so that no narrow line leaves it out: "9.47 GiB requested (FILTERED, DOUBTFUL)". */
 static void add_marks(struct gm_verdict_line *line, const struct gm_report *report)
 {
     bool is_filtered = false, is_doubtful = false;
@@ -242,10 +290,20 @@ static void add_marks(struct gm_verdict_line *line, const struct gm_report *repo
         is_doubtful = is_doubtful || gm_doubt_add(&sink, &view, false);
         gm_text_free(&sink);
     }
-    if (is_filtered)
-        gm_verdict_piece(line, "FILTERED");
-    if (is_doubtful)
-        gm_verdict_piece(line, "DOUBTFUL: see the report");
+    const char *const marks[] = {is_filtered ? "FILTERED" : NULL, is_doubtful ? "DOUBTFUL" : NULL,
+                                 report->snapshot.is_salvaged ? "SALVAGED" : NULL};
+    const char *before = " (";
+    char *piece = line->pieces[0];
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t used = strlen(piece);
+        if (marks[i] == NULL)
+            continue;
+        snprintf(piece + used, GM_VERDICT_PIECE - used, "%s%s", before, marks[i]);
+        before = ", ";
+    }
+    size_t used = strlen(piece);
+    if (before[0] == ',')
+        snprintf(piece + used, GM_VERDICT_PIECE - used, ")");
 }
 
 /* Four lines: those of the peak with the first two in one, or those of the end without the last. */
@@ -254,19 +312,16 @@ static void add_lines(struct gm_text *out, struct gm_verdict *verdict, const str
     struct gm_verdict_line *first = &verdict->lines[0];
     bool is_of_peak = gm_verdict_of_peak(verdict, report);
     if (is_of_peak) {
-        for (size_t i = 0; i < verdict->lines[1].count; i++)
-            gm_verdict_piece(first, "%s", verdict->lines[1].pieces[i]);
+        gm_verdict_when_in_short(first, report);
     } else {
         gm_verdict_of_end(verdict, report);
         *first = (struct gm_verdict_line){0};
-        make_memory(first, report, true);
+        make_memory_and_cached(first, report);
     }
     add_marks(first, report);
-    if (report->snapshot.is_salvaged)
-        gm_verdict_piece(first, "SALVAGED: incomplete");
-    add_line(out, first);
+    gm_verdict_line_add(out, first, SUMMARY_LINE);
     for (size_t i = is_of_peak ? 2 : 1; i < (is_of_peak ? 5 : 4); i++)
-        add_line(out, &verdict->lines[i]);
+        gm_verdict_line_add(out, &verdict->lines[i], SUMMARY_LINE);
 }
 
 void gm_words_summary(struct gm_text *out, const struct gm_report *report, const char *directory)

@@ -39,7 +39,9 @@ void gm_verdict_make(struct gm_verdict *verdict, const struct gm_report *report)
 
 /* Appends a piece; ignored if there are too many. */
 void gm_verdict_piece(struct gm_verdict_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One line of a text report. */
-void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line);
+/* One line of at most `columns`. */
+void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line, size_t columns);
+/* Appends the moment of the peak, as little of it as a line that has other pieces needs. Nothing without a trace. */
+void gm_verdict_when_in_short(struct gm_verdict_line *line, const struct gm_report *report);
 
 #endif

@@ -16,20 +16,54 @@ enum { SLICES = 3 };
 
 static void make_peak(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_report *report)
 {
-    char s[GM_NUMBER_TEXT];
+    char s[GM_NUMBER_TEXT], device[2 * GM_NUMBER_TEXT] = "";
     line->label = "Peak";
+    if (report->device_count > 1 || report->is_of_one_device)
+        snprintf(device, sizeof device, "device %" PRId64 ": ", v->device->device);
     if (v->peak->requested == 0)
-        gm_verdict_piece(line, "nothing was live at any moment of the trace");
+        gm_verdict_piece(line, "%snothing was live at any moment of the trace", device);
     else
-        gm_verdict_piece(line, "%s requested", gm_bytes_format(s, v->peak->requested));
+        gm_verdict_piece(line, "%s%s requested", device, gm_bytes_format(s, v->peak->requested));
     uint64_t allocated = gm_view_levels(v, v->timeline->peak_allocated.levels).allocated;
     if (allocated != GM_REPORT_NONE)
         gm_verdict_piece(line, "%s allocated", gm_bytes_format(s, allocated));
     const uint64_t reserved = gm_view_peak_reserved(v);
     if (reserved != GM_REPORT_NONE && (reserved > 0 || v->peak->requested == 0)) /* 0: the file lists no segments */
         gm_verdict_piece(line, "%s reserved", gm_bytes_format(s, reserved));
-    if (report->device_count > 1)
-        gm_verdict_piece(line, "device %" PRId64 " of %zu devices", v->device->device, report->device_count);
+}
+
+/* Nothing where it is not known. */
+static void add_time(struct gm_verdict_line *line, const struct gm_view *v)
+{
+    char s[GM_NUMBER_TEXT];
+    gm_since_format(s, v, v->peak->time_us);
+    if (strcmp(s, "n/a") != 0)
+        gm_verdict_piece(line, s[0] == '-' ? "%s (the clock ran backwards)" : "%s after the first", s);
+}
+
+static void add_step_and_phase(struct gm_verdict_line *line, const struct gm_view *v, bool in_short)
+{
+    const struct gm_step_row *step = gm_view_step(v, v->peak->event);
+    if (step != NULL)
+        gm_verdict_piece(line, "%s%s", in_short ? "" : "in ", step->label != NULL ? step->label : "a step");
+    enum gm_phase phase = gm_view_phase(v, v->peak->event);
+    if (phase != GM_PHASE_OTHER)
+        gm_verdict_piece(line, step == NULL && !in_short ? "in the phase %s" : "%s", gm_phase_name(phase));
+}
+
+void gm_verdict_when_in_short(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    struct gm_view v;
+    char s[GM_NUMBER_TEXT];
+    if (!gm_view_highest(&v, report))
+        return;
+    if (v.peak->event == GM_REPORT_NONE) {
+        gm_verdict_piece(line, "before the first event");
+        return;
+    }
+    gm_verdict_piece(line, "at event %s", gm_count_format(s, v.peak->event));
+    add_step_and_phase(line, &v, true);
+    add_time(line, &v);
 }
 
 static void make_when(struct gm_verdict_line *line, const struct gm_view *v)
@@ -42,15 +76,8 @@ static void make_when(struct gm_verdict_line *line, const struct gm_view *v)
         return;
     }
     gm_verdict_piece(line, "after event %s", gm_count_format(s, v->peak->event));
-    gm_since_format(s, v, v->peak->time_us);
-    if (strcmp(s, "n/a") != 0)
-        gm_verdict_piece(line, s[0] == '-' ? "%s (the clock ran backwards)" : "%s after the first", s);
-    const struct gm_step_row *step = gm_view_step(v, v->peak->event);
-    if (step != NULL)
-        gm_verdict_piece(line, "in %s", step->label != NULL ? step->label : "a step");
-    enum gm_phase phase = gm_view_phase(v, v->peak->event);
-    if (phase != GM_PHASE_OTHER)
-        gm_verdict_piece(line, step == NULL ? "in the phase %s" : "%s", gm_phase_name(phase));
+    add_time(line, v);
+    add_step_and_phase(line, v, false);
 }
 
 /* Roles say more than categories, if most of the peak has one. */
@@ -113,21 +140,45 @@ static bool find_oom(struct gm_view *v, const struct gm_report *report)
     return false;
 }
 
+static void add_settings(struct gm_verdict_line *line, const struct gm_report *report)
+{
+    struct gm_text text = {0};
+    if (report->advice == NULL || report->advice->verdict != GM_ADVICE_GIVEN)
+        return;
+    gm_tried_short(&text, report->advice);
+    gm_verdict_piece(line, "%s", text.failed ? "another allocator setting lowers reserved memory" : text.data);
+    gm_text_free(&text);
+}
+
 static void add_oom(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_view *highest,
                     const struct gm_report *report)
 {
     static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
-    const enum gm_oom_verdict verdict = v->timeline->oom_count == 0 ? GM_OOM_UNKNOWN : v->timeline->ooms[0].verdict;
-    char device[2 * GM_NUMBER_TEXT] = "", times[2 * GM_NUMBER_TEXT] = "", s[GM_NUMBER_TEXT];
+    const struct gm_oom_row *first = v->timeline->oom_count == 0 ? NULL : &v->timeline->ooms[0];
+    const enum gm_oom_verdict verdict = first == NULL ? GM_OOM_UNKNOWN : first->verdict;
+    char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[2 * GM_NUMBER_TEXT],
+                    s[GM_NUMBER_TEXT];
     uint64_t ooms = 0;
-    for (size_t i = 0; i < report->device_count; i++)
+    size_t devices = 0;
+    for (size_t i = 0; i < report->device_count; i++) {
         ooms = gm_plus(ooms, report->devices[i].trace.ooms);
-    if (v->index != highest->index)
+        devices += report->devices[i].trace.ooms > 0;
+    }
+    if (v->index != highest->index && devices == 1)
         snprintf(device, sizeof device, "device %" PRId64 " ", v->device->device);
-    if (ooms > 1)
+    if (devices > 1)
+        snprintf(times, sizeof times, " %s times on %zu devices", gm_count_format(s, ooms), devices);
+    else if (ooms > 1)
         snprintf(times, sizeof times, " %s times", gm_count_format(s, ooms));
-    gm_verdict_piece(line, "%s%s of memory%s%s", device, ooms > 1 ? "out" : "ran out", times, words[verdict]);
-    if (verdict == GM_OOM_FRAGMENTATION)
+    snprintf(missing, sizeof missing, "%s", words[verdict]);
+    if (verdict == GM_OOM_CAPACITY && first->missing > 0 && first->missing != GM_REPORT_NONE)
+        snprintf(missing, sizeof missing, ", %s%s short", ooms > 1 ? "first " : "", gm_bytes_format(s, first->missing));
+    gm_verdict_piece(line, "%s%s of memory%s%s", device, ooms > 1 ? "out" : "ran out", times, missing);
+    if (verdict != GM_OOM_FRAGMENTATION)
+        return;
+    if (gm_advice_finding(report, "replayed-settings") != NULL) /* a setting that leaves less in pieces */
+        add_settings(line, report);
+    if (line->count == 1)
         gm_verdict_piece(line, "enough was cached, but not in one piece");
 }
 
@@ -142,6 +193,19 @@ static void add_site(struct gm_verdict_line *line, const struct gm_view *v, cons
         gm_verdict_piece(line, "the peak is %s (%s %% less) without", gm_bytes_format(a, site->peak_without),
                          gm_share_format(b, v->peak->requested - site->peak_without, v->peak->requested));
     line->site = site->label;
+}
+
+/* Whether the run ended because of what grew: at least a tenth of the peak. */
+static bool add_growth_before_oom(struct gm_verdict_line *line, const struct gm_view *v)
+{
+    const struct gm_steps *steps = &v->timeline->steps;
+    char s[GM_NUMBER_TEXT];
+    if (steps->pattern != GM_PATTERN_GROWTH || steps->survivor_count == 0 || !(steps->slope >= 1) ||
+        steps->slope >= 1e18 || steps->slope * (double)steps->row_count < (double)v->peak->requested / 10)
+        return false;
+    gm_verdict_piece(line, "grows by %s a step in", gm_bytes_format(s, (uint64_t)steps->slope));
+    line->site = steps->survivors[0].label;
+    return true;
 }
 
 /* A leak before what is large: it ends the run however large the rest is. */
@@ -167,16 +231,6 @@ static bool add_growth(struct gm_verdict_line *line, const struct gm_view *v, co
     return true;
 }
 
-static void add_settings(struct gm_verdict_line *line, const struct gm_report *report)
-{
-    struct gm_text text = {0};
-    if (report->advice == NULL || report->advice->verdict != GM_ADVICE_GIVEN)
-        return;
-    gm_tried_short(&text, report->advice);
-    gm_verdict_piece(line, "%s", text.failed ? "another allocator setting lowers reserved memory" : text.data);
-    gm_text_free(&text);
-}
-
 /* What saves most with what a person can change; then what the role that holds most asks for. */
 static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highest, const struct gm_report *report)
 {
@@ -198,7 +252,7 @@ static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highe
         return;
     if (!has_oom && books != NULL)
         gm_verdict_piece(line, "%s", books->title);
-    else if (!has_oom && add_growth(line, &view, report))
+    else if (has_oom ? add_growth_before_oom(line, &view) : add_growth(line, &view, report))
         return;
     else if (settings != NULL && settings->severity == GM_WARNING)
         add_settings(line, report);

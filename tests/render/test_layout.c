@@ -228,6 +228,39 @@ static void test_category_breakdown(void **state)
 }
 
 /* The folded ones and the category that is called Other are told apart. */
+/* A snapshot without stacks: its roles are what the picture can tell. */
+static void test_roles_without_stacks(void **state)
+{
+    (void)state;
+    static const struct gm_slice none[] = {{.name = "No stack recorded", .bytes = 100 * GM_MIB, .blocks = 4}};
+    static const struct gm_slice roles[] = {
+        {.name = "Optimizer state", .color = 0xddcc77, .bytes = 60 * GM_MIB, .blocks = 2},
+        {.name = "Parameter", .color = 0x332288, .bytes = 40 * GM_MIB, .blocks = 2}};
+    static const struct gm_slice unknown[] = {{.name = "Unknown", .bytes = 100 * GM_MIB, .blocks = 4}};
+    static const struct gm_block_row block = {
+        .bytes = GM_MIB, .site = "no stack recorded", .category = "No stack recorded", .role = "Parameter"};
+    struct gm_report report = {.run_name = "r",
+                               .totals = {.reserved = 100 * GM_MIB, .allocated = 100 * GM_MIB, .allocated_blocks = 4},
+                               .categories = none,
+                               .category_count = 1,
+                               .roles = roles,
+                               .role_count = 2,
+                               .top_blocks = &block,
+                               .top_block_count = 1};
+    struct gm_display d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
+    assert_non_null(find_text(&d, "Allocated memory by role"));
+    assert_non_null(find_text(&d, "60.00 MiB"));
+    gm_display_free(&d);
+    d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
+    assert_non_null(find_text(&d, "No stack: Parameter"));
+    gm_display_free(&d);
+    report.roles = unknown;
+    report.role_count = 1;
+    d = laid_out(&report, GM_CHART_CATEGORY_BREAKDOWN);
+    assert_null(find_text(&d, "Allocated memory by role"));
+    gm_display_free(&d);
+}
+
 static void test_other_and_other(void **state)
 {
     (void)state;
@@ -460,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_top_consumers),
         cmocka_unit_test(test_giant_sites),
         cmocka_unit_test(test_category_breakdown),
+        cmocka_unit_test(test_roles_without_stacks),
         cmocka_unit_test(test_other_and_other),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_overview_bar),

@@ -5,51 +5,15 @@
  */
 #include "render/layout.h"
 #include "render/render.h"
+#include "tests/nomem/nomem.h"
 #include "tests/render/samples.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-int __real_posix_memalign(void **p, size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-int __wrap_posix_memalign(void **p, size_t alignment, size_t size);
-
-static long countdown = -1; /* allocations until the one that fails; negative: none does */
-
-static int is_due(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return is_due() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return is_due() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return is_due() ? NULL : __real_realloc(p, size);
-}
-
-int __wrap_posix_memalign(void **p, size_t alignment, size_t size)
-{
-    return is_due() ? ENOMEM : __real_posix_memalign(p, alignment, size);
-}
 
 static void test_draw(void **state)
 {
@@ -59,16 +23,15 @@ static void test_draw(void **state)
         struct gm_report report;
         sample_make(&report, samples[s]);
         for (int c = 0; c < GM_CHART_COUNT; c++) {
-            long n = 0;
-            for (bool is_done = false; !is_done; n++) {
+            size_t n = 0;
+            for (bool is_done = false; !is_done;) {
                 struct gm_painter *painter;
                 struct gm_png png = {NULL, 0};
                 struct gm_error err = {.status = GM_OK};
                 assert_int_equal(gm_painter_new(&painter, &err), GM_OK);
-                countdown = n;
+                nomem_begin(++n, false);
                 enum gm_status status = gm_chart_draw(&png, painter, &report, (enum gm_chart)c, &err);
-                is_done = countdown >= 0;
-                countdown = -1;
+                is_done = !nomem_end();
                 assert_int_equal(status, is_done ? GM_OK : GM_E_NOMEM);
                 assert_true((png.data != NULL) == (status == GM_OK));
                 assert_int_equal(err.status, status);
@@ -86,14 +49,13 @@ static void test_svg(void **state)
     (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_RAGGED);
-    long n = 0;
-    for (bool is_done = false; !is_done; n++) {
+    size_t n = 0;
+    for (bool is_done = false; !is_done;) {
         struct gm_text svg = {0};
         struct gm_error err = {.status = GM_OK};
-        countdown = n;
+        nomem_begin(++n, false);
         enum gm_status status = gm_flamegraph_svg(&svg, &report, &err);
-        is_done = countdown >= 0;
-        countdown = -1;
+        is_done = !nomem_end();
         assert_int_equal(status, is_done ? GM_OK : GM_E_NOMEM);
         assert_int_equal(err.status, status);
         assert_int_equal(svg.failed, !is_done);
@@ -106,17 +68,16 @@ static void test_svg(void **state)
 static void test_painter(void **state)
 {
     (void)state;
-    for (long n = 0;; n++) {
+    for (size_t n = 1;; n++) {
         struct gm_painter *painter;
-        countdown = n;
+        nomem_begin(n, false);
         enum gm_status status = gm_painter_new(&painter, NULL);
-        bool is_done = countdown >= 0;
-        countdown = -1;
+        bool is_done = !nomem_end();
         assert_true(status == GM_OK || (status == GM_E_NOMEM && painter == NULL));
         gm_painter_free(painter);
         if (is_done) {
             assert_int_equal(status, GM_OK);
-            assert_true(n > 0);
+            assert_true(n > 1);
             return;
         }
     }

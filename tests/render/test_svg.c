@@ -136,7 +136,10 @@ static void test_numbers_and_names(void **state)
         {.name = "f", .line = GM_REPORT_NONE, .parent = 1, .depth = 2, .bytes = 200, .blocks = 1, .self_bytes = 200}};
     const struct gm_device_report device = {.trace = {.events = 1}};
     const struct gm_device_timeline timeline = {.flame = {nodes, 3}};
-    const struct gm_peak peak = {.requested = 1000, .event = 5, .time_us = GM_REPORT_NONE};
+    static const struct gm_slice categories[] = {{.name = "<b>Seen</b>", .color = 0x204060, .bytes = 900},
+                                                 {.name = "Unseen", .color = 0x999999, .bytes = 100}};
+    const struct gm_peak peak = {
+        .requested = 1000, .event = 5, .time_us = GM_REPORT_NONE, .categories = categories, .category_count = 2};
     const struct gm_report report = {
         .run_name = "<run> & \"name\"", .devices = &device, .device_count = 1, .peaks = &peak, .timelines = &timeline};
     struct gm_text svg = svg_of(&report);
@@ -146,6 +149,13 @@ static void test_numbers_and_names(void **state)
     assert_non_null(strstr(svg.data, "&lt;/title&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;]]&gt;&amp;amp;"
                                      "\xef\xbf\xbd\xef\xbf\xbd  &quot;a&quot;.py:3\n250 B (25.0%) in 1 block\n"
                                      "made here: 50 B</title><rect x=\"12.00\" y=\"104\" width=\"294.00\""));
+    /* The legend: colours that are seen, below the three rows of boxes and above what was left out. */
+    assert_non_null(strstr(svg.data,
+                           "<rect x=\"12\" y=\"150\" width=\"11\" height=\"11\" fill=\"#204060\"/><text class=\"s\" "
+                           "x=\"28\" y=\"160\">&lt;b&gt;Seen&lt;/b&gt;</text>"));
+    assert_null(strstr(svg.data, "Unseen"));
+    assert_non_null(
+        strstr(svg.data, "y=\"178\">Colour: the category of most of its bytes; paler: not a Python frame<"));
     assert_non_null(strstr(svg.data, "Run &lt;run&gt; &amp; &quot;name&quot;"));
     assert_non_null(strstr(svg.data, "Peak: 1000 B requested at event 5."));
     assert_non_null(strstr(svg.data, "data-x=\"0.000000\" data-w=\"0.200000\""));

@@ -179,6 +179,9 @@ static void test_marks(void **state)
         assert_non_null(step); /* in the middle of its sixth of the plot */
         assert_true(fabs(step->x - (94 + 750 * (i + 0.5) / 6)) < 2);
     }
+    assert_non_null(find_text(&d, "Phase: forward")); /* what a colour means where no band has room for its name */
+    assert_non_null(find_text(&d, "Phase: optimizer"));
+    assert_null(find_text(&d, "Phase: prefill"));
     static const char *const ticks[] = {"0 s", "0.5 s", "1 s", "1.5 s", "2 s", "2.5 s", "3 s", "3.5 s"};
     for (size_t i = 0; i < 8; i++) {
         const struct gm_text_item *tick = find_text(&d, ticks[i]);
@@ -198,6 +201,7 @@ static void test_many_steps(void **state)
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
     assert_non_null(find_text(&d, "5,000 steps"));
     assert_non_null(find_text(&d, "15,000 phases"));
+    assert_null(find_part(&d, "Phase: ")); /* no band has its colour */
     size_t lines = 0;
     for (size_t i = 0; i < d.items.n; i++)
         lines += d.items.v[i].kind == GM_ITEM_LINE && d.items.v[i].line.color == GM_ALARM;

@@ -9,10 +9,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def main():
     source = "".join((ROOT / path).read_text()
-                     for path in ("analyze/state/findings.c", "analyze/timeline/findings.c", "replay/advice/finding.c"))
+                     for path in ("analyze/state/findings.c", "analyze/timeline/findings.c",
+                                  "analyze/timeline/findings_devices.c", "replay/advice/finding.c"))
     table = (ROOT / "docs/findings.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| [^|]+ \| [^|]+ \|$", table, re.M)
-    made = re.findall(r'(?:\badd\(list, |\(struct gm_finding\)\{)"([a-z-]+)"', source)
+    made = re.findall(r'(?:\b(?:gm_finding_)?add\(list, |\(struct gm_finding\)\{)"([a-z-]+)"', source)
     calls = source.count("add(list, ") + source.count('(struct gm_finding){"')
     told = [row[0] for row in rows]
     bad = [f"{name}: no row in findings.md" for name in sorted(set(made) - set(told))]

@@ -43,7 +43,7 @@ static void test_cache(void **state)
     assert_null(fx_finding(&r, "allocator-efficiency"));
     assert_int_equal(fx_finding(&r, "large-cache")->severity, GM_WARNING);
     assert_int_equal(fx_finding(&r, "large-unused-blocks")->severity, GM_WARNING);
-    expect_finding(&r, "large-unused-blocks", MIB(990), "1 cached block of over 100 MiB holds 990");
+    expect_finding(&r, "large-unused-blocks", MIB(990), "One cached block is over 100 MiB: 990.0 MiB. It serves again");
     expect_finding(&r, "pinned-segments", MIB(990), "proj/a.py:5");
     expect_finding(&r, "stranded-memory", MIB(990), "990.0 MiB (99.0 % of reserved) is cached inside partly used");
     assert_null(strstr(fx_finding(&r, "stranded-memory")->detail, "expandable_segments")); /* nothing is promised */

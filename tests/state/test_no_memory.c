@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every allocation of the rules and of the passes fails once: GM_E_NOMEM, an empty report, nothing lost (the sanitizer
- * builds see leaks). Linked with --wrap for malloc, calloc and realloc.
+ * builds see leaks).
  */
+#include "tests/nomem/nomem.h"
 #include "tests/state/fixture.h"
 
 #include <setjmp.h>
@@ -10,35 +11,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static long countdown = -1; /* allocations until one fails; negative: none does */
-
-static bool fails_now(void)
-{
-    return countdown >= 0 && countdown-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails_now() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(p, size);
-}
 
 static struct fixture *make(void)
 {
@@ -85,12 +57,11 @@ static void test_each_allocation(void **state)
     (void)state;
     struct fixture *fx = make();
     enum gm_status status = GM_E_NOMEM;
-    long failures = 0;
+    size_t failures = 0;
     for (; status != GM_OK && failures < 10000; failures++) {
-        countdown = failures;
+        nomem_begin(failures + 1, false);
         status = run(fx);
-        countdown = -1;
-        assert_true(status == GM_OK || status == GM_E_NOMEM);
+        assert_int_equal(status, nomem_end() ? GM_E_NOMEM : GM_OK);
     }
     assert_int_equal(status, GM_OK);
     assert_true(failures > 30); /* there was something to fail */

@@ -6,6 +6,7 @@
 #include "analyze/words/words.h"
 
 #include "sample.h"
+#include "tests/nomem/nomem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,22 +18,6 @@
 #include <cmocka.h>
 
 static bool is_update;
-static long reallocs_left = -1; /* -1: all succeed */
-static bool was_refused;
-
-void *__real_realloc(void *p, size_t n);
-void *__wrap_realloc(void *p, size_t n);
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    if (reallocs_left == 0) {
-        was_refused = true;
-        return NULL;
-    }
-    if (reallocs_left > 0)
-        reallocs_left--;
-    return __real_realloc(p, n);
-}
 
 enum format { TEXT, MARKDOWN, JSON, SUMMARY, EXPLAIN, FORMATS };
 static const char *const format_names[FORMATS] = {"text", "markdown", "json", "summary", "explain"};
@@ -206,6 +191,36 @@ static void test_summary_is_five_lines(void **state)
     }
 }
 
+/* Out of memory in pieces: a setting that a replay has shown to help comes first, if there is one. */
+static void test_fragmentation_asks_for_settings(void **state)
+{
+    (void)state;
+    static const struct gm_oom_row oom = {.event = 7, .verdict = GM_OOM_FRAGMENTATION, .verdict_detail = "."};
+    static const struct gm_finding settings = {"replayed-settings", GM_INFO, "Another setting", "...", 1};
+    for (int has_advice = 0; has_advice < 2; has_advice++) {
+        struct gm_report report;
+        struct gm_text out = {0};
+        assert_true(sample_report(&report, "train"));
+        struct gm_device_report device = report.devices[0];
+        struct gm_device_timeline timeline = report.timelines[0];
+        device.trace.ooms = 1;
+        timeline.ooms = &oom;
+        timeline.oom_count = 1;
+        report.devices = &device;
+        report.timelines = &timeline;
+        report.findings = &settings;
+        report.finding_count = (size_t)has_advice;
+        gm_words_summary(&out, &report, "results/x");
+        assert_non_null(strstr(out.data, has_advice
+                                             ? "\nTo do   ran out of memory (fragmentation), expandable_segments:True "
+                                               "(replayed: "
+                                             : "\nTo do   ran out of memory (fragmentation), enough was cached, but "
+                                               "not in one piece\n"));
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
 static void assert_where(uint64_t with_stack, const char *expected)
 {
     for (enum format format = 0; format < FORMATS; format++) {
@@ -238,17 +253,16 @@ static void test_where_without_stacks(void **state)
 }
 
 /* Whichever allocation fails, the writer ends, says so, and leaks nothing (that is for the sanitizer to see). */
-static void refuse_each(const char *sample, long step)
+static void refuse_each(const char *sample, size_t step)
 {
     struct gm_report report;
     assert_true(sample_report(&report, sample));
     for (enum format format = 0; format < FORMATS; format++)
-        for (long n = 0;; n += step) {
+        for (size_t n = 1;; n += step) {
             struct gm_text out = {0};
-            reallocs_left = n;
-            was_refused = false;
+            nomem_begin(n, false);
             write_format(&out, &report, format);
-            reallocs_left = -1;
+            const bool was_refused = nomem_end();
             assert_int_equal(out.failed, was_refused);
             gm_text_free(&out);
             if (!was_refused)
@@ -280,6 +294,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_same_twice),
                                        cmocka_unit_test(test_time_stands_once),
                                        cmocka_unit_test(test_summary_is_five_lines),
+                                       cmocka_unit_test(test_fragmentation_asks_for_settings),
                                        cmocka_unit_test(test_where_without_stacks),
                                        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("words", tests, NULL, NULL);

@@ -187,7 +187,7 @@ class Rules:
         devices = report["timeline"]["devices"]
         highest = max(devices, key=lambda d: d["peak_requested_bytes"])
         if highest["peak_requested_bytes"]:
-            shown = re.match(r"Peak +([\d.]+ \S+B) requested", lines[0])
+            shown = re.match(r"Peak +(?:device -?\d+: )?([\d.]+ \S+B) requested", lines[0])
             self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
         self.tables(text, devices)
         self.residuals(text, devices)

@@ -64,7 +64,7 @@ static void tell_unknown(struct gm_text *t, const struct gm_oom_row *row)
                        a, gm_size_format(b, row->device_free));
 }
 
-static void tell_known(struct gm_text *t, const struct gm_oom_row *row, uint64_t need)
+static void tell_known(struct gm_text *t, const struct gm_oom_row *row)
 {
     char asked[GM_SIZE_TEXT], left[GM_SIZE_TEXT], size[GM_SIZE_TEXT], hole[GM_SIZE_TEXT];
     uint64_t cached = row->levels.reserved - row->levels.active;
@@ -73,8 +73,8 @@ static void tell_known(struct gm_text *t, const struct gm_oom_row *row, uint64_t
                    row->device_free == GM_REPORT_NONE ? "an unknown amount" : gm_size_format(left, device_free));
     if (row->verdict == GM_OOM_CAPACITY) {
         gm_text_printf(t, "%s was cached", gm_size_format(size, cached));
-        gm_text_printf(t, ": even with all of it %s was missing beside %s in use",
-                       gm_size_format(size, need - device_free - cached), gm_size_format(hole, row->levels.active));
+        gm_text_printf(t, ": even with all of it %s was missing beside %s in use", gm_size_format(size, row->missing),
+                       gm_size_format(hole, row->levels.active));
     } else {
         gm_text_printf(t, "%s was cached but could not be used (largest hole %s)", gm_size_format(size, cached),
                        gm_size_format(hole, row->largest_hole));
@@ -108,10 +108,12 @@ bool gm_oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const struct g
     uint64_t need = row->asked == GM_REPORT_NONE ? 0 : segment_for(row->asked, rules);
     struct gm_text t = {0};
     row->verdict = judge(row, need);
+    if (row->verdict == GM_OOM_CAPACITY) /* what the driver had left is known then, and all of it is too little */
+        row->missing = need - row->device_free - (row->levels.reserved - row->levels.active);
     if (row->verdict == GM_OOM_UNKNOWN)
         tell_unknown(&t, row);
     else
-        tell_known(&t, row, need);
+        tell_known(&t, row);
     gm_text_add_char(&t, '.');
     row->verdict_detail = t.failed ? NULL : gm_arena_copy(arena, t.data, t.length);
     gm_text_free(&t);

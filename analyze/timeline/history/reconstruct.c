@@ -17,21 +17,14 @@
 
 struct gm_rules gm_history_rules(const struct gm_snapshot *s)
 {
-    static const char prefix[] = "roundup_power2_divisions.";
     struct gm_rules rules = gm_rules_default();
     const struct gm_setting *max_split = gm_snapshot_setting(s, "max_split_size");
     if (max_split != NULL && max_split->type == GM_SETTING_INTEGER && max_split->integer > 0)
         rules.max_split = (uint64_t)max_split->integer;
     rules.large_segment = gm_large_segment_size(s);
-    for (size_t i = 0; i < s->setting_count; i++) {
-        const struct gm_setting *setting = &s->settings[i];
-        if (strncmp(setting->key, prefix, sizeof prefix - 1) != 0 || setting->type != GM_SETTING_INTEGER)
-            continue;
-        unsigned long mib = strtoul(setting->key + sizeof prefix - 1, NULL, 10);
-        for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
-            if (mib == 1UL << slot && setting->integer > 1 && setting->integer <= 1 << 20)
-                rules.roundup[slot] = (uint32_t)setting->integer;
-    }
+    for (size_t i = 0; i < s->setting_count; i++)
+        if (s->settings[i].type == GM_SETTING_INTEGER)
+            gm_rules_take_roundup(&rules, s->settings[i].key, s->settings[i].integer);
     return rules;
 }
 

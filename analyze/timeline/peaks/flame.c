@@ -6,8 +6,8 @@
  * never larger than its parent, so the largest nodes hang together.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/report/frame_kind.h"
 #include "analyze/timeline/levels.h"
-#include "analyze/timeline/peaks/frame_kind.h"
 #include "analyze/timeline/peaks/groups.h"
 
 #include <stdlib.h>

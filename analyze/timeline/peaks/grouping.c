@@ -4,7 +4,7 @@
  * labels are.
  */
 #include "analyze/base/text.h"
-#include "analyze/timeline/peaks/frame_kind.h"
+#include "analyze/report/frame_kind.h"
 #include "analyze/timeline/peaks/groups.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  *
  * Kinds of frames.
  */
-#include "analyze/timeline/peaks/frame_kind.h"
+#include "analyze/report/frame_kind.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -36,7 +36,7 @@ bool gm_frame_is_torch(const char *filename)
 bool gm_frame_is_noise(const char *name, const char *filename)
 {
     static const char *const names[] = {
-        "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "PyEval_", "PyObject_", "PyFunction_", NULL};
+        "unwind::unwind", "CapturedTraceback", "gather_with_cpp", "PyEval_", "PyObject_", "PyFunction_", NULL};
     static const char *const files[] = {"core/boxing",
                                         "/Register",
                                         "/Redispatch",

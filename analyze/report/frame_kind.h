@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to analyze/timeline: what kind of frame one is, by its names as a report shows them.
+ * What kind of frame one is, by its names as a report shows them.
  */
-#ifndef GM_TIMELINE_FRAME_KIND_H
-#define GM_TIMELINE_FRAME_KIND_H
+#ifndef GM_REPORT_FRAME_KIND_H
+#define GM_REPORT_FRAME_KIND_H
 
 #include <stdbool.h>
 
