@@ -218,10 +218,17 @@ static void add_devices(struct gm_text *out, const struct gm_comparison *c, cons
     for (size_t i = 0; i < rows && i < DEVICES && gm_diff_md_room(out, rows - i); i++) {
         const struct gm_diff_device *d = &pair->devices[i / 3];
         const enum gm_level level = levels[i % 3];
-        const uint64_t b = d->base == NULL ? 0 : d->base->peaks[level].bytes;
-        const uint64_t a = d->after == NULL ? 0 : d->after->peaks[level].bytes;
-        gm_text_printf(out, "| device %" PRId64 ", %s |", d->after == NULL ? d->base->device : d->after->device,
-                       gm_level_name(level));
+        uint64_t b = 0, a = 0;
+        int64_t device = -1;
+        if (d->base != NULL) {
+            b = d->base->peaks[level].bytes;
+            device = d->base->device;
+        }
+        if (d->after != NULL) {
+            a = d->after->peaks[level].bytes;
+            device = d->after->device;
+        }
+        gm_text_printf(out, "| device %" PRId64 ", %s |", device, gm_level_name(level));
         gm_md_size_cell(out, b);
         gm_md_size_cell(out, a);
         add_delta_cell(out, b, a);

@@ -24,17 +24,18 @@ static void put(const struct notes *to, const struct gm_text *note)
     if (to->json != NULL) {
         gm_json_string(to->json, NULL, words);
         to->json->out->failed |= note->failed;
-        return;
+    } else if (to->text != NULL) {
+        gm_text_add(to->text, "note: ");
+        gm_columns_wrap(to->text, words, 6);
+        to->text->failed |= note->failed;
     }
-    gm_text_add(to->text, "note: ");
-    gm_columns_wrap(to->text, words, 6);
-    to->text->failed |= note->failed;
 }
 
 static void note_settings(const struct notes *to, const struct gm_replay_run *run)
 {
     bool is_bounded = gm_replay_is_bounded(run) || gm_replay_on_gpu(run->options);
-    bool has_fraction = run->conf.memory_fraction<1, has_gc = run->conf.gc_threshold> 0;
+    bool has_fraction = run->conf.memory_fraction < 1;
+    bool has_gc = run->conf.gc_threshold > 0;
     struct gm_text note = {0};
     if (has_fraction && !is_bounded)
         gm_text_printf(&note,

@@ -79,7 +79,7 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *addres
     uint64_t next = gm_allocator_next_reservation(&w->model, from - 1);
     end = mapped < end ? mapped : end;
     end = next < end ? next : end;
-    if (end - from < page)
+    if (page == 0 || end - from < page)
         return w->elsewhere.reserve(w->elsewhere.self, page, address, size);
     *address = from;
     *size = (end - from) / page * page;
