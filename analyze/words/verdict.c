@@ -48,7 +48,8 @@ static uint64_t peak_reserved(const struct gm_report *report)
     return peak;
 }
 
-static void make_memory(struct gm_verdict_line *line, const struct gm_report *report)
+/* `is_all`: the summary, which has no line of its own for what is cached. */
+static void make_memory(struct gm_verdict_line *line, const struct gm_report *report, bool is_all)
 {
     line->label = "Memory";
     const struct gm_totals *t = &report->totals;
@@ -63,32 +64,10 @@ static void make_memory(struct gm_verdict_line *line, const struct gm_report *re
                          gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
         if (report->device_count > 1)
             gm_verdict_piece(line, "%zu devices", report->device_count);
-    }
-    if (peak > 0)
-        gm_verdict_piece(line, "peak reserved %s%s", gm_size_format(a, peak),
-                         report->device_count > 1 ? " on one device" : "");
-}
-
-/* For the summary, which has no line of its own for what is cached. */
-static void make_memory_and_cached(struct gm_verdict_line *line, const struct gm_report *report)
-{
-    line->label = "Memory";
-    const struct gm_totals *t = &report->totals;
-    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
-    const uint64_t peak = peak_reserved(report);
-    if (t->reserved == 0) {
-        gm_verdict_piece(line, "nothing is reserved in this snapshot");
-    } else {
-        gm_verdict_piece(line, "%s reserved", gm_size_format(a, t->reserved));
-        gm_verdict_piece(line, "%s allocated (%s %%: %s)", gm_size_format(a, t->allocated),
-                         gm_share_format(b, t->allocated, t->reserved),
-                         gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
-        if (t->inactive > 0)
+        if (is_all && t->inactive > 0) {
             gm_verdict_piece(line, "%s cached", gm_size_format(a, t->inactive));
-        if (report->device_count > 1)
-            gm_verdict_piece(line, "%zu devices", report->device_count);
-        if (t->inactive > 0)
             gm_verdict_piece(line, "%s releasable", gm_size_format(a, report->fragmentation.releasable));
+        }
     }
     if (peak > 0)
         gm_verdict_piece(line, "peak reserved %s%s", gm_size_format(a, peak),
@@ -223,7 +202,7 @@ static void make_where(struct gm_verdict_line *line, const struct gm_report *rep
 void gm_verdict_of_end(struct gm_verdict *verdict, const struct gm_report *report)
 {
     *verdict = (struct gm_verdict){0};
-    make_memory(&verdict->lines[0], report);
+    make_memory(&verdict->lines[0], report, false);
     make_largest(&verdict->lines[1], report);
     make_where(&verdict->lines[2], report);
     make_finding(&verdict->lines[3], report);
@@ -316,7 +295,7 @@ static void add_lines(struct gm_text *out, struct gm_verdict *verdict, const str
     } else {
         gm_verdict_of_end(verdict, report);
         *first = (struct gm_verdict_line){0};
-        make_memory_and_cached(first, report);
+        make_memory(first, report, true);
     }
     add_marks(first, report);
     gm_verdict_line_add(out, first, SUMMARY_LINE);
