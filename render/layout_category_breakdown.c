@@ -12,8 +12,6 @@
 #include "render/page.h"
 #include "render/theme.h"
 
-#include <string.h>
-
 static const double name_x = GM_PAGE_LEFT + 22, bar_x = 240, bar_width = 400;
 static const double bytes_end = 736, share_end = 796, blocks_end = GM_PAGE_RIGHT;
 
@@ -88,20 +86,9 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report, c
     gm_devices_note_hidden(page, &shown);
 }
 
-static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(gm_name(slices[i].name), name) == 0)
-            return slices[i].bytes;
-    return 0;
-}
-
-/* Where most has no stack, so that the categories say little, and the roles say more. */
 static void draw_roles(struct gm_page *page, const struct gm_report *report)
 {
-    const uint64_t half = report->totals.allocated / 2;
-    if (report->roles == NULL || bytes_of(report->categories, report->category_count, "No stack recorded") <= half ||
-        bytes_of(report->roles, report->role_count, "Unknown") >= half)
+    if (!gm_report_roles_say_more(report))
         return;
     const struct gm_folded f = gm_fold_categories(page->display, report->roles, report->role_count, GM_FOLD_ROWS - 2);
     page->y += 20;

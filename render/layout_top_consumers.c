@@ -12,7 +12,6 @@
 #include "render/theme.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { MOST_ROWS = 30 };
 
@@ -41,8 +40,8 @@ static void label_bar(struct gm_display *d, const struct columns *c, const struc
     double value_x = c->bar + span + 7;
     double value_width = gm_text_width(size, GM_TEXT_BODY, GM_REGULAR);
     gm_put_value(d, value_x, GM_PAGE_RIGHT, middle, gm_style_label, size);
-    const bool has_role_only = block->frame_count == 0 && block->role != NULL && strcmp(block->role, "Unknown") != 0;
-    const char *category = has_role_only ? gm_display_printf(d, "No stack: %s", block->role) : gm_name(block->category);
+    const char *category =
+        gm_block_has_role_only(block) ? gm_display_printf(d, "No stack: %s", block->role) : gm_name(block->category);
     double category_width = gm_text_width(category, GM_TEXT_SMALL, GM_REGULAR);
     double after = value_x + value_width + 10;
     struct gm_style style = gm_style_note;

@@ -7,6 +7,7 @@
 #include "analyze/cli/fleet_mpi.h"
 
 #include "analyze/cli/mpi_module.h"
+#include "analyze/cli/paths.h"
 #include "analyze/run/names.h"
 
 #include <dlfcn.h>
@@ -227,7 +228,7 @@ static void *work_here(void *argument)
 /* Tasks that only process 0 can do, or need not be done, are done here. */
 static bool is_local(const struct gm_fleet_task *task)
 {
-    return task->file->status != GM_OK || strcmp(task->file->path, "-") == 0;
+    return task->file->status != GM_OK || gm_path_is_standard(task->file->path);
 }
 
 static bool send_task(struct hall *hall, int to)

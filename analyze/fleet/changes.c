@@ -3,6 +3,8 @@
  * Differences by call sites. Rows and rest always add up to the difference of the totals.
  */
 #include "analyze/fleet/work.h"
+
+#include "analyze/base/size.h"
 #include "analyze/report/comparison.h"
 
 #include <stdlib.h>
@@ -15,11 +17,6 @@ uint64_t gm_fleet_measure(const struct gm_fleet_item *item, enum gm_fleet_measur
 static uint64_t use_of(const struct gm_fleet_item *item, const struct gm_fleet_use *use, enum gm_fleet_measure measure)
 {
     return measure == GM_FLEET_HELD ? gm_fleet_use_held(item, use) : use->end;
-}
-
-static uint64_t add_clamped(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static uint64_t gap(uint64_t a, uint64_t b)
@@ -36,11 +33,11 @@ uint64_t gm_fleet_distance(const struct gm_fleet_item *a, const struct gm_fleet_
         const bool has_b = k < b->use_count && (i == a->use_count || b->uses[k].site <= a->uses[i].site);
         const uint64_t x = has_a ? gm_fleet_use_held(a, &a->uses[i]) : 0,
                        y = has_b ? gm_fleet_use_held(b, &b->uses[k]) : 0;
-        sum = add_clamped(sum, gap(x, y));
+        sum = gm_sat_add(sum, gap(x, y));
         i += has_a;
         k += has_b;
     }
-    return add_clamped(sum, gap(a->has_trace ? a->rest_peak : a->rest_end, b->has_trace ? b->rest_peak : b->rest_end));
+    return gm_sat_add(sum, gap(a->has_trace ? a->rest_peak : a->rest_end, b->has_trace ? b->rest_peak : b->rest_end));
 }
 
 static int compare_changes(const void *left, const void *right)
@@ -89,12 +86,12 @@ bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out,
         all[s].site = (uint32_t)s;
     for (size_t p = 0; p < pairs; p++) {
         const struct gm_fleet_item *a = &w->items[from[p]], *b = &w->items[to[p]];
-        before = add_clamped(before, gm_fleet_measure(a, measure));
-        after = add_clamped(after, gm_fleet_measure(b, measure));
+        before = gm_sat_add(before, gm_fleet_measure(a, measure));
+        after = gm_sat_add(after, gm_fleet_measure(b, measure));
         for (size_t i = 0; i < a->use_count; i++)
-            all[a->uses[i].site].from = add_clamped(all[a->uses[i].site].from, use_of(a, &a->uses[i], measure));
+            all[a->uses[i].site].from = gm_sat_add(all[a->uses[i].site].from, use_of(a, &a->uses[i], measure));
         for (size_t i = 0; i < b->use_count; i++)
-            all[b->uses[i].site].to = add_clamped(all[b->uses[i].site].to, use_of(b, &b->uses[i], measure));
+            all[b->uses[i].site].to = gm_sat_add(all[b->uses[i].site].to, use_of(b, &b->uses[i], measure));
     }
     out->delta = gm_fleet_delta(before, after);
     const bool ok = keep_largest(w, out, all, top);

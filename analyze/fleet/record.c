@@ -4,6 +4,7 @@
  */
 #include "analyze/fleet/record.h"
 
+#include "analyze/base/size.h"
 #include "analyze/compare/summary.h"
 #include "analyze/fleet/record_parts.h"
 #include "analyze/load/load.h"
@@ -59,9 +60,9 @@ static uint64_t reserved_before(const struct gm_snapshot *snapshot, size_t devic
         const uint8_t action = events->action[i];
         if (events->size[i] == GM_ABSENT)
             continue;
-        if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
+        if (gm_action_is_growth(action))
             reserved -= events->size[i];
-        else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
+        else if (gm_action_is_release(action))
             reserved += events->size[i];
     }
     return reserved > (uint64_t)INT64_MAX ? GM_REPORT_NONE : reserved;
@@ -154,11 +155,6 @@ static int compare_weights(const void *left, const void *right)
     return compare_labels(a, b);
 }
 
-static uint64_t add_clamped(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 static uint64_t what_is_left(uint64_t total, uint64_t listed)
 {
     return total == GM_REPORT_NONE || total < listed ? 0 : total - listed;
@@ -177,8 +173,8 @@ static bool put_sites(struct gm_text *out, const struct gm_summary *s)
     qsort(sites, s->site_count, sizeof *sites, compare_labels);
     for (size_t i = 0; i < s->site_count; i++) {
         if (n > 0 && compare_labels(&sites[n - 1], &sites[i]) == 0) {
-            sites[n - 1].end.bytes = add_clamped(sites[n - 1].end.bytes, sites[i].end.bytes);
-            sites[n - 1].peak.bytes = add_clamped(sites[n - 1].peak.bytes, sites[i].peak.bytes);
+            sites[n - 1].end.bytes = gm_sat_add(sites[n - 1].end.bytes, sites[i].end.bytes);
+            sites[n - 1].peak.bytes = gm_sat_add(sites[n - 1].peak.bytes, sites[i].peak.bytes);
         } else {
             sites[n++] = sites[i];
         }
@@ -193,8 +189,8 @@ static bool put_sites(struct gm_text *out, const struct gm_summary *s)
         put(out, sites[i].color);
         put(out, sites[i].end.bytes);
         put(out, sites[i].peak.bytes);
-        end = add_clamped(end, sites[i].end.bytes);
-        peak = add_clamped(peak, sites[i].peak.bytes);
+        end = gm_sat_add(end, sites[i].end.bytes);
+        peak = gm_sat_add(peak, sites[i].peak.bytes);
     }
     put(out, what_is_left(s->totals.allocated, end));
     put(out, s->has_trace ? what_is_left(s->peaks[GM_LEVEL_REQUESTED], peak) : 0);
@@ -246,7 +242,7 @@ static bool put_summary(struct gm_text *out, const struct gm_snapshot *snapshot,
     uint64_t ooms = 0;
     const struct gm_summary_device *top = top_device(s);
     for (size_t d = 0; d < s->device_count; d++)
-        ooms = add_clamped(ooms, s->devices[d].ooms);
+        ooms = gm_sat_add(ooms, s->devices[d].ooms);
     put(out, s->has_trace);
     put(out, snapshot->source.is_salvaged);
     put(out, s->disk_bytes);

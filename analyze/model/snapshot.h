@@ -84,6 +84,16 @@ enum gm_action {
 };
 const char *gm_action_name(enum gm_action action);
 
+/* An enum gm_action, however it is stored. Memory comes from the device, or goes back to it. */
+static inline bool gm_action_is_growth(unsigned action)
+{
+    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
+}
+static inline bool gm_action_is_release(unsigned action)
+{
+    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
+}
+
 /* ---- interned tables: row 0 is the absent one --------------------------------------------------------------- */
 
 struct gm_strings {

@@ -12,6 +12,28 @@ bool gm_report_rounds_up(const struct gm_report *report)
     return false;
 }
 
+/* Bytes of the slice of that name; 0 if there is none. */
+static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slices[i].name != NULL && strcmp(slices[i].name, name) == 0)
+            return slices[i].bytes;
+    return 0;
+}
+
+bool gm_report_roles_say_more(const struct gm_report *report)
+{
+    const uint64_t half = report->totals.allocated / 2;
+    return report->roles != NULL && report->role_count > 0 &&
+           bytes_of(report->categories, report->category_count, "No stack recorded") > half &&
+           bytes_of(report->roles, report->role_count, "Unknown") < half;
+}
+
+bool gm_block_has_role_only(const struct gm_block_row *block)
+{
+    return block->frame_count == 0 && block->role != NULL && strcmp(block->role, "Unknown") != 0;
+}
+
 double gm_totals_efficiency(const struct gm_totals *totals)
 {
     return totals->reserved == 0 ? -1.0 : 100.0 * (double)totals->allocated / (double)totals->reserved;

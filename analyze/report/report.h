@@ -253,6 +253,10 @@ struct gm_report {
     size_t warning_count;
     uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
 };
+/* Whether most of what is allocated has no stack, so that categories say little of it, and the roles say more. */
+bool gm_report_roles_say_more(const struct gm_report *report);
+/* Whether the block has no stack, but a role that is known. */
+bool gm_block_has_role_only(const struct gm_block_row *block);
 /* Whether the recorded settings round sizes up on purpose. */
 bool gm_report_rounds_up(const struct gm_report *report);
 

@@ -2,7 +2,18 @@
  *
  * The words for what the timeline counts: they are the same in every output and in the keys of analysis.json.
  */
-#include "analyze/report/timeline.h"
+#include "analyze/report/report.h"
+
+bool gm_steps_has_phase(const struct gm_steps *steps, enum gm_phase phase, uint64_t event)
+{
+    for (size_t i = 0; i < steps->band_count; i++) {
+        const struct gm_band *band = &steps->bands[i];
+        if (band->phase == phase &&
+            (event == GM_REPORT_NONE || (band->first_event <= event && event <= band->last_event)))
+            return true;
+    }
+    return false;
+}
 
 const char *gm_phase_name(enum gm_phase phase)
 {

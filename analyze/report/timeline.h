@@ -226,6 +226,9 @@ enum gm_run_pattern { GM_PATTERN_UNKNOWN, GM_PATTERN_STABLE, GM_PATTERN_GROWTH, 
 const char *
 gm_run_pattern_name(enum gm_run_pattern pattern); /* "stable", "gradual growth", "sudden spike", "warm-up" */
 
+struct gm_steps;
+/* Whether a band of that phase covers the event; GM_REPORT_NONE: whether there is one at all. */
+bool gm_steps_has_phase(const struct gm_steps *steps, enum gm_phase phase, uint64_t event);
 struct gm_steps {
     const char *source; /* where the steps come from: "ProfilerStep annotations", "repeating allocations"; NULL: none */
     double period_events;           /* if found by period; 0 otherwise */

@@ -70,18 +70,16 @@ struct writer {
     bool is_dead;  /* if the process id is one of here */
 };
 
-/* Whether the name is PREFIX, a mark, '-', a process id, '-' and a number. */
-static bool is_ours(const char *name, const char *prefix, struct writer *writer)
+/* Whether the name is PREFIX, a mark, '-', a process id, '-' and a number; `mark` is that of this process. */
+static bool is_ours(const char *name, const char *prefix, const char mark[GM_MARK], struct writer *writer)
 {
     static const char unknown[] = "0000000000000000";
     size_t n = strlen(prefix);
-    char mark[GM_MARK];
     if (strncmp(name, prefix, n) != 0)
         return false;
     const char *s = name + n;
     *writer = (struct writer){.has_mark = strspn(s, "0123456789abcdef") == GM_MARK - 1 && s[GM_MARK - 1] == '-'};
     if (writer->has_mark) {
-        gm_run_mark(mark);
         writer->is_here = strncmp(s, mark, GM_MARK - 1) == 0 && strcmp(mark, unknown) != 0;
         s += GM_MARK;
     }
@@ -113,7 +111,8 @@ static bool is_local(int dir)
                                           0xf2f52010 /* f2fs */,
                                           0x2fc12fc1 /* zfs */};
     struct statfs fs;
-    for (size_t i = 0; fstatfs(dir, &fs) == 0 && i < sizeof local / sizeof *local; i++)
+    const bool is_known = fstatfs(dir, &fs) == 0;
+    for (size_t i = 0; is_known && i < sizeof local / sizeof *local; i++)
         if ((unsigned long)fs.f_type == local[i])
             return true;
     return false;
@@ -135,17 +134,19 @@ void gm_remove_stale(int dir)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    char mark[GM_MARK];
     if (entries == NULL) {
         if (fd >= 0)
             close(fd);
         return;
     }
+    gm_run_mark(mark);
     for (const struct dirent *e = readdir(entries); e != NULL; e = readdir(entries)) {
         struct writer writer;
         const char *name = e->d_name;
-        if (is_ours(name, GM_RUN_PREFIX, &writer))
+        if (is_ours(name, GM_RUN_PREFIX, mark, &writer))
             remove_stale_run(dir, name, &writer);
-        else if (is_ours(name, GM_LATEST_PREFIX, &writer)
+        else if (is_ours(name, GM_LATEST_PREFIX, mark, &writer)
                      ? (writer.is_here && writer.is_dead) || is_old(dir, name)
                      : strncmp(name, GM_NAME_PREFIX, sizeof GM_NAME_PREFIX - 1) == 0 && is_old(dir, name))
             unlinkat(dir, name, 0);

@@ -6,15 +6,11 @@
 #ifndef GM_STATE_PASS_H
 #define GM_STATE_PASS_H
 
+#include "analyze/base/size.h"
 #include "analyze/base/vec.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/names.h"
 #include "analyze/state/state.h"
-
-static inline uint64_t gm_sat_add(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
 {

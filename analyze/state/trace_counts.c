@@ -20,7 +20,7 @@ static void undo_segment_event(struct walk *w, size_t row, enum gm_action action
     uint64_t size = w->s->events.size[row], address = w->s->events.addr[row];
     if (size == GM_ABSENT)
         return;
-    if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
+    if (gm_action_is_growth(action))
         w->reserved -= size;
     else
         w->reserved += size;

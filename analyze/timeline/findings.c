@@ -372,24 +372,13 @@ static enum gm_role role_of(const struct gm_peak_detail *peak, const char *site)
     return GM_ROLE_UNKNOWN;
 }
 
-/* Whether a backward pass is in the trace; and, of its gradients, whether the peak lies in a forward pass. */
-static bool has_phase(const struct gm_device_timeline *out, enum gm_phase phase, uint64_t event)
-{
-    for (size_t i = 0; i < out->steps.band_count; i++) {
-        const struct gm_band *band = &out->steps.bands[i];
-        if (band->phase == phase &&
-            (event == GM_REPORT_NONE || (band->first_event <= event && event <= band->last_event)))
-            return true;
-    }
-    return false;
-}
-
 /* What can be done about memory of that role; it is of most of what the site holds. `has_trace`: a history of
  * allocations, so that what is not in it did not happen. */
 static const char *advice_for(enum gm_role role, const struct gm_device_timeline *out, uint64_t peak, bool has_trace)
 {
-    const bool has_backward = !has_trace || has_phase(out, GM_PHASE_BACKWARD, GM_REPORT_NONE);
-    const bool is_forward = has_trace && peak != GM_REPORT_NONE && has_phase(out, GM_PHASE_FORWARD, peak);
+    const bool has_backward = !has_trace || gm_steps_has_phase(&out->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE);
+    const bool is_forward =
+        has_trace && peak != GM_REPORT_NONE && gm_steps_has_phase(&out->steps, GM_PHASE_FORWARD, peak);
     switch (role) {
     case GM_ROLE_PARAMETER:
         return "They are parameters: a smaller type, sharding or offloading lowers them.";

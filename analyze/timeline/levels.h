@@ -38,9 +38,9 @@ static inline struct gm_sums gm_sums_start(const struct gm_trace_pass *pass)
         if (action < GM_ACTION_SEGMENT_ALLOC || action > GM_ACTION_SEGMENT_UNMAP)
             continue;
         uint64_t bytes = e->size[i] == GM_ABSENT ? 0 : e->size[i] > INT64_MAX ? INT64_MAX : e->size[i];
-        if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
+        if (gm_action_is_growth(action))
             s.reserved -= bytes;
-        else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
+        else if (gm_action_is_release(action))
             s.reserved += bytes;
     }
     for (size_t a = 0; a < h->allocation_count; a++) {

@@ -39,19 +39,11 @@ static const struct gm_role_advice *find_role(const char *role)
     return NULL;
 }
 
-static bool has_backward(const struct gm_view *view)
-{
-    const struct gm_steps *steps = &view->timeline->steps;
-    for (size_t i = 0; i < steps->band_count; i++)
-        if (steps->bands[i].phase == GM_PHASE_BACKWARD)
-            return true;
-    return false;
-}
-
 /* What a run without a backward pass, or one that keeps gradients through the forward pass, can do first. */
 static void fit_to_run(struct gm_role_advice *advice, const struct gm_view *view)
 {
-    if (strcmp(advice->role, "Activation") == 0 && !has_backward(view)) {
+    if (strcmp(advice->role, "Activation") == 0 &&
+        !gm_steps_has_phase(&view->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE)) {
         advice->in_short = "inference_mode(), or checkpointing";
         advice->in_full = "the trace has no backward pass: if none follows, torch.inference_mode() keeps none of them; "
                           "else checkpointing recomputes them, and a smaller batch or sequence makes fewer";

@@ -35,7 +35,7 @@ struct gm_block_run gm_block_run(const struct gm_report *report, size_t first, s
 
 const char *gm_block_kind(char out[GM_BLOCK_KIND], const struct gm_block_row *block, const struct gm_block_run *run)
 {
-    if (block->frame_count > 0 || run->has_other_roles || block->role == NULL || strcmp(block->role, "Unknown") == 0)
+    if (run->has_other_roles || !gm_block_has_role_only(block))
         return block->category;
     snprintf(out, GM_BLOCK_KIND, "No stack: %s", block->role);
     return out;

@@ -13,7 +13,7 @@ bool gm_diff_md_room(struct gm_text *out, size_t left)
 {
     if (out->length < GM_MD_BUDGET)
         return true;
-    gm_text_printf(out, "\n%zu more: see `diff_report.txt` and `diff.json`.\n", left);
+    gm_diff_md_more(out, 0, left);
     return false;
 }
 

@@ -74,22 +74,10 @@ static void make_memory(struct gm_verdict_line *line, const struct gm_report *re
                          report->device_count > 1 ? " on one device" : "");
 }
 
-/* Bytes of the slice of that name; 0 if there is none. */
-static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(slices[i].name, name) == 0)
-            return slices[i].bytes;
-    return 0;
-}
-
-/* Categories; roles where most has no stack, but a role. */
+/* Categories, or roles. */
 static void make_largest(struct gm_verdict_line *line, const struct gm_report *report)
 {
-    const uint64_t half = report->totals.allocated / 2;
-    const bool are_roles = report->roles != NULL && report->role_count > 0 &&
-                           bytes_of(report->categories, report->category_count, "No stack recorded") > half &&
-                           bytes_of(report->roles, report->role_count, "Unknown") < half;
+    const bool are_roles = gm_report_roles_say_more(report);
     const struct gm_slice *slices = are_roles ? report->roles : report->categories;
     const size_t count = are_roles ? report->role_count : report->category_count;
     line->label = "Largest";

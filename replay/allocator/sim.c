@@ -127,7 +127,7 @@ static enum gm_device_status release(void *self, uint64_t address, uint64_t size
 
 static uint64_t total_of(const struct gm_sim *sim)
 {
-    return sim->capacity > UINT64_MAX - sim->taken ? UINT64_MAX : sim->capacity + sim->taken;
+    return gm_sat_add(sim->capacity, sim->taken);
 }
 
 static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)

@@ -123,6 +123,8 @@ struct gm_replay_run {
 /* run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_free(struct gm_replay_run *run);
+/* Bytes that the replay may use; UINT64_MAX: as much as it likes. */
+uint64_t gm_replay_capacity(const struct gm_replay_run *run);
 /* Whether the device's memory is a given size. */
 bool gm_replay_is_bounded(const struct gm_replay_run *run);
 /* What the given memory, and that of a search, must hold in any case: what devices without events have, and what a

@@ -73,10 +73,7 @@ static void add_peaks(struct gm_json *json, const struct gm_stats *s, int64_t re
 
 static void add_other_allocator(struct gm_json *json, const struct gm_verify_result *r)
 {
-    if (r->other_allocator[0] != '\0')
-        gm_json_string(json, "other_allocator", r->other_allocator);
-    else
-        gm_json_null(json, "other_allocator");
+    gm_json_string(json, "other_allocator", r->other_allocator[0] != '\0' ? r->other_allocator : NULL);
 }
 
 static void add_verified(struct gm_json *json, const struct gm_verify_result *r)

@@ -56,7 +56,7 @@ static bool is_switched(const struct gm_history *h, bool is_on)
     for (size_t i = 0; i < h->segment_count; i++) {
         const struct gm_history_pool *p = &h->pools[h->segments[i].pool];
         uint8_t action = h->snapshot->events.action[h->first + h->segments[i].event];
-        if (is_on ? action == GM_ACTION_SEGMENT_ALLOC && p->id_first == 0 && p->id_second == 0
+        if (is_on ? action == GM_ACTION_SEGMENT_ALLOC && gm_history_pool_is_said_default(p)
                   : action == GM_ACTION_SEGMENT_MAP)
             return true;
     }
@@ -67,7 +67,7 @@ static void note_refused(struct gm_text *note, const struct gm_replay_run *run, 
 {
     const struct gm_refused *r = &device->refused;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    bool is_too_much = gm_replay_is_bounded(run) && r->needs > run->capacity && run->options->changes.n == 0;
+    bool is_too_much = r->needs > gm_replay_capacity(run) && run->options->changes.n == 0;
     gm_text_printf(
         note,
         "on device %" PRId64 " the recording ended out of memory (event %s): %s were refused with %s in use. "

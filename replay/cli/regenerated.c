@@ -4,6 +4,7 @@
  */
 #include "analyze/base/new_file.h"
 #include "analyze/cli/interrupt.h"
+#include "analyze/cli/paths.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/regenerate/regenerate.h"
 #include "replay/write/write.h"
@@ -39,7 +40,7 @@ enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *p
         gm_regenerate(&made, &run->recorder, o->alloc_conf == NULL ? NULL : &run->conf, o->alloc_conf, err);
     if (status != GM_OK)
         return status;
-    if (strcmp(path, "-") == 0)
+    if (gm_path_is_standard(path))
         status = gm_write_pickle(&made.snapshot, NULL, &out, err);
     else
         status = write_file(&made.snapshot, path, err);

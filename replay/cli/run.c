@@ -245,6 +245,11 @@ static const struct gm_stats *stats_of(const struct gm_replay_run *run, size_t i
     return run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
 }
 
+uint64_t gm_replay_capacity(const struct gm_replay_run *run)
+{
+    return run->options->verify || run->options->backend == GM_REPLAY_NULL ? UINT64_MAX : run->capacity;
+}
+
 bool gm_replay_is_bounded(const struct gm_replay_run *run)
 {
     return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
@@ -281,9 +286,8 @@ uint64_t gm_replay_taken(const struct gm_replay_run *run)
 
 const char *gm_replay_verdict(const struct gm_replay_run *run)
 {
-    const uint64_t most = gm_replay_is_bounded(run) && !run->options->verify ? run->capacity : UINT64_MAX;
     bool passes = !run->is_over_limit && gm_replay_most_untraced(run) <= run->options->limit &&
-                  (run->options->verify || gm_replay_floor(run) <= most);
+                  gm_replay_floor(run) <= gm_replay_capacity(run);
     for (size_t i = 0; i < run->device_count; i++) {
         if (!run->options->verify && run->devices[i].whatif.has_failed)
             return "OOM";

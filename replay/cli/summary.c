@@ -9,11 +9,6 @@
 
 enum { INDENT = 29 };
 
-static uint64_t capacity_of(const struct gm_replay_run *run)
-{
-    return run->options->verify || run->options->backend == GM_REPLAY_NULL ? UINT64_MAX : run->capacity;
-}
-
 /* "event 12, member 1, step 3" */
 static void add_moment(struct gm_text *out, const struct gm_replay_device *device)
 {
@@ -33,7 +28,7 @@ void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, 
 {
     const struct gm_replay_device *device = &run->devices[index];
     const struct gm_whatif_peak *peak = &device->whatif.peak;
-    uint64_t capacity = capacity_of(run),
+    uint64_t capacity = gm_replay_capacity(run),
              unused = peak->reserved > peak->allocated ? peak->reserved - peak->allocated : 0;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     gm_text_printf(out, "  at the peak of reserved memory, %s (", gm_bytes_format(a, peak->reserved));
@@ -58,7 +53,7 @@ void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, 
 void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_whatif_peak *peak = &run->devices[index].whatif.peak;
-    uint64_t capacity = capacity_of(run);
+    uint64_t capacity = gm_replay_capacity(run);
     gm_json_open(json, "at_peak_reserved", '{');
     gm_json_number(json, "event", peak->event == GM_NEVER ? GM_REPORT_NONE : peak->event);
     gm_json_number(json, "reserved_bytes", peak->reserved);
@@ -74,7 +69,7 @@ void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, 
 
 void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run)
 {
-    uint64_t reserved = 0, allocated = 0, most_allocated = 0, capacity = capacity_of(run);
+    uint64_t reserved = 0, allocated = 0, most_allocated = 0, capacity = gm_replay_capacity(run);
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_stats *s = run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;

@@ -64,12 +64,12 @@ int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run)
 
 void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run)
 {
-    const uint64_t most = gm_replay_is_bounded(run) && !run->options->verify ? run->capacity : UINT64_MAX;
     char a[GM_NUMBER_TEXT];
     for (size_t i = 0; i < run->untraced_count && i < SHOWN; i++) {
         const struct gm_untraced_device *d = &run->untraced[i];
         gm_text_printf(out, "device %" PRId64 ": no events, its %s reserved stay as they are%s\n", d->device,
-                       gm_bytes_format(a, d->reserved), d->reserved > most ? ": more than there is" : "");
+                       gm_bytes_format(a, d->reserved),
+                       d->reserved > gm_replay_capacity(run) ? ": more than there is" : "");
     }
     if (run->untraced_count > SHOWN)
         gm_text_printf(out, "... %s devices have no events\n", gm_count_format(a, run->untraced_count));

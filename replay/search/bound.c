@@ -103,9 +103,9 @@ uint64_t gm_bound_recorded(const struct gm_history *h)
         for (size_t row = h->first; row < h->first + h->count; row++) {
             uint8_t action = e->action[row];
             uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row];
-            if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP)
+            if (gm_action_is_growth(action))
                 now += size;
-            else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
+            else if (gm_action_is_release(action))
                 now -= size;
             peak = (int64_t)now > (int64_t)peak ? now : peak;
         }
@@ -131,16 +131,11 @@ static int by_group(const void *left, const void *right)
     return a->stream < b->stream ? -1 : a->stream > b->stream;
 }
 
-static bool is_default(const struct gm_history_pool *p)
-{
-    return p->id_first == GM_ABSENT || (p->id_first == 0 && p->id_second == 0);
-}
-
 static uint32_t first_alike(const struct gm_history *h, uint8_t pool)
 {
     const struct gm_history_pool *p = &h->pools[pool];
     for (uint32_t i = 0; i < pool; i++)
-        if ((is_default(p) && is_default(&h->pools[i])) ||
+        if ((gm_history_pool_is_default(p) && gm_history_pool_is_default(&h->pools[i])) ||
             (p->id_first == h->pools[i].id_first && p->id_second == h->pools[i].id_second))
             return i;
     return pool;

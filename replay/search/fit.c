@@ -74,7 +74,8 @@ static enum gm_status find_enough(struct fitting *f, uint64_t peak)
 static enum gm_status bisect(struct fitting *f, uint64_t bad)
 {
     enum gm_status status = GM_OK;
-    for (uint64_t good; status == GM_OK && (good = f->fit->capacity) - bad > GM_FIT_GRANULE;) {
+    while (status == GM_OK && f->fit->capacity - bad > GM_FIT_GRANULE) {
+        const uint64_t good = f->fit->capacity;
         struct gm_trial trials[PROBES];
         uint64_t granules = (good - bad) / GM_FIT_GRANULE, last = bad;
         size_t n = 0;

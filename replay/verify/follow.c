@@ -77,19 +77,13 @@ bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded)
     const uint8_t *action = h->snapshot->events.action + h->first;
     for (size_t i = 0; i < h->segment_count; i++) {
         const struct gm_history_segment *s = &h->segments[i];
-        bool is_shown = h->pools[s->pool].id_first == 0 && h->pools[s->pool].id_second == 0;
+        bool is_default = gm_history_pool_is_said_default(&h->pools[s->pool]);
         if (action[s->event] == GM_ACTION_SEGMENT_MAP)
             return true;
-        if (action[s->event] == GM_ACTION_SEGMENT_ALLOC && is_shown) /* others may have an allocator of their own */
+        if (action[s->event] == GM_ACTION_SEGMENT_ALLOC && is_default) /* others may have an allocator of their own */
             return false;
     }
     return recorded;
-}
-
-static bool is_default(const struct gm_history *h, const struct gm_history_segment *s)
-{
-    const struct gm_history_pool *p = &h->pools[s->pool];
-    return p->id_first == GM_ABSENT || (p->id_first == 0 && p->id_second == 0);
 }
 
 static uint8_t action_of(const struct gm_history *h, const struct gm_history_segment *s)
@@ -103,7 +97,8 @@ void gm_follow_custom_pools(const struct gm_history *h, uint32_t from, bool is_c
         is_custom[p] = false;
     for (size_t i = 0; i < h->segment_count; i++)
         is_custom[h->segments[i].pool] |= action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_ALLOC &&
-                                          h->segments[i].event >= from && !is_default(h, &h->segments[i]);
+                                          h->segments[i].event >= from &&
+                                          !gm_history_pool_is_default(&h->pools[h->segments[i].pool]);
     for (size_t i = 0; i < h->segment_count; i++)
         if (action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_MAP)
             is_custom[h->segments[i].pool] = false;
@@ -117,7 +112,7 @@ uint32_t gm_follow_expandable_since(const struct gm_history *h)
         uint8_t action = action_of(h, &h->segments[i]);
         if (action == GM_ACTION_SEGMENT_MAP && since == GM_NEVER) {
             since = was_off ? h->segments[i].event : 0;
-        } else if (action == GM_ACTION_SEGMENT_ALLOC && is_default(h, &h->segments[i])) {
+        } else if (action == GM_ACTION_SEGMENT_ALLOC && gm_history_pool_is_default(&h->pools[h->segments[i].pool])) {
             since = GM_NEVER;
             was_off = true;
         }

@@ -61,11 +61,6 @@ void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf)
 
 /* ---- expandable segments ----------------------------------------------------------------------------------------- */
 
-static bool is_default(const struct gm_history_pool *p)
-{
-    return p->id_first == 0 && p->id_second == 0;
-}
-
 /* Whether a growth shows the option's value as recorded. Pages show it in any pool; the segment of a private pool only
  * if that grows by pages, too: it may have an allocator of its own. */
 static bool shows_recorded(const struct gm_verifying *v, const struct gm_history_segment *s)
@@ -73,7 +68,8 @@ static bool shows_recorded(const struct gm_verifying *v, const struct gm_history
     uint8_t action = gm_events_of(v)->action[gm_row(v, s->event)];
     if (v->recorded_expandable)
         return action == GM_ACTION_SEGMENT_MAP;
-    return action == GM_ACTION_SEGMENT_ALLOC && (is_default(&v->h->pools[s->pool]) || v->has_pages[s->pool]);
+    return action == GM_ACTION_SEGMENT_ALLOC &&
+           (gm_history_pool_is_said_default(&v->h->pools[s->pool]) || v->has_pages[s->pool]);
 }
 
 /* The first growth that shows the option as recorded; GM_NEVER: none. */

@@ -75,6 +75,8 @@ void gm_infer_allocator(struct gm_verifying *v);
  * failures into the result. false: no memory. */
 void gm_retries_note(struct gm_verifying *v, uint32_t event);
 bool gm_retries_count(struct gm_verifying *v);
+/* The first event from `event` on that is neither a growth nor a release nor a completed free; h->count: none. */
+uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event);
 
 /* explain.c: why the model chose otherwise; its choice has been given back. `chosen` may be GM_ABSENT. */
 void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t allocation, uint64_t chosen);

@@ -39,14 +39,9 @@ static bool names_empty_cache(struct search *search, struct gm_stack_id stack)
     return *known == NAMES_IT;
 }
 
-static bool is_release(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
-}
-
 static bool ends_request(uint8_t action)
 {
-    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP || action == GM_ACTION_OOM;
+    return gm_action_is_growth(action) || action == GM_ACTION_OOM;
 }
 
 /* The first event after `last` that is neither a release nor a completed free: those a request may wait for. Runs are
@@ -58,7 +53,7 @@ static size_t end_of_waiting(struct search *search, uint32_t last)
         search->end = (size_t)last + 1;
     while (search->end < h->count) {
         uint8_t action = h->snapshot->events.action[h->first + search->end];
-        if (!is_release(action) && action != GM_ACTION_FREE_COMPLETED)
+        if (!gm_action_is_release(action) && action != GM_ACTION_FREE_COMPLETED)
             break;
         search->end++;
     }
@@ -101,9 +96,9 @@ bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
     bool ok = search.names_empty_cache != NULL;
     for (size_t i = 0; ok && i < h->count; i++) {
         size_t row = h->first + i, from = i;
-        if (!is_release(e->action[row]))
+        if (!gm_action_is_release(e->action[row]))
             continue;
-        while (i + 1 < h->count && is_release(e->action[h->first + i + 1]) &&
+        while (i + 1 < h->count && gm_action_is_release(e->action[h->first + i + 1]) &&
                e->stack[h->first + i + 1].v == e->stack[row].v)
             i++;
         struct gm_release_run run = {(uint32_t)from, (uint32_t)i, cause(&search, (uint32_t)i)};

@@ -5,17 +5,9 @@
  * first two are not counted, and of one request one retry at most.
  */
 #include "replay/verify/private.h"
+
+#include "analyze/base/size.h"
 #include "replay/verify/releases.h"
-
-static bool is_release(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
-}
-
-static bool is_growth(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
-}
 
 static bool is_default(uint64_t id_first, uint64_t id_second)
 {
@@ -46,16 +38,11 @@ static bool has_spared(struct gm_verifying *v)
 
 void gm_retries_note(struct gm_verifying *v, uint32_t event)
 {
-    if (event == 0 || !is_release(gm_events_of(v)->action[gm_row(v, event - 1)]))
+    if (event == 0 || !gm_action_is_release(gm_events_of(v)->action[gm_row(v, event - 1)]))
         return;
     const uint64_t reserved = (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].current;
     const struct gm_release_note note = {event, has_spared(v), reserved};
     v->model.has_no_memory |= !GM_VEC_PUSH(&v->notes, note);
-}
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* Whether the run is what max_split_size reclaims for the alloc or oom at `end`: segments of its stream, enough with
@@ -70,12 +57,12 @@ static bool is_reclaim(struct gm_verifying *v, const struct gm_release_run *run,
     uint64_t sum = 0;
     for (uint32_t i = run->first; i <= run->last; i++) {
         const size_t row = gm_row(v, i);
-        if (!is_release(e->action[row]))
+        if (!gm_action_is_release(e->action[row]))
             continue;
         if (e->action[row] != GM_ACTION_SEGMENT_FREE || e->size[row] < rules->max_split || sum >= key ||
             gm_rare_at(&e->stream, row) != stream)
             return false;
-        sum = plus(sum, e->size[row]);
+        sum = gm_sat_add(sum, e->size[row]);
     }
     return rules->max_split != UINT64_MAX && rounded > GM_SMALL_SIZE && sum >= key;
 }
@@ -89,20 +76,21 @@ static bool was_affordable(const struct gm_verifying *v, const struct gm_release
     const size_t growth = gm_row(v, run->last + 1);
     if (v->model.conf.gc_threshold <= 0 || e->action[growth] != GM_ACTION_SEGMENT_ALLOC)
         return false;
-    uint64_t sum = plus(note->reserved, e->size[growth]);
+    uint64_t sum = gm_sat_add(note->reserved, e->size[growth]);
     for (size_t row = gm_row(v, run->first); row < growth; row++)
         if (e->action[row] == GM_ACTION_SEGMENT_UNMAP)
             return false;
         else if (e->action[row] == GM_ACTION_SEGMENT_FREE)
-            sum = plus(sum, e->size[row]);
+            sum = gm_sat_add(sum, e->size[row]);
     return sum <= (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].peak;
 }
 
 /* Before 2.13 no request to a private pool is tried again; its failure is then no sign of a retry. */
 static bool is_private_oom(const struct gm_verifying *v, uint32_t event)
 {
-    const struct gm_pool_key *ids = &v->h->snapshot->pools[gm_rare_at(&gm_events_of(v)->pool, gm_row(v, event))];
-    return gm_rare_at(&gm_events_of(v)->pool, gm_row(v, event)) != 0 && !is_default(ids->first, ids->second);
+    const uint32_t pool = gm_rare_at(&gm_events_of(v)->pool, gm_row(v, event));
+    const struct gm_pool_key *ids = &v->h->snapshot->pools[pool];
+    return pool != 0 && !is_default(ids->first, ids->second);
 }
 
 /* Whether the last run of releases before an alloc or oom at `end` was a retry's. */
@@ -114,12 +102,11 @@ static bool is_retry(struct gm_verifying *v, const struct gm_release_run *run, c
     return !is_reclaim(v, run, end);
 }
 
-/* The first event from `event` on that is neither a growth nor a release nor a completed free; h->count: none. */
-static uint32_t end_of_request(const struct gm_verifying *v, uint32_t event)
+uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event)
 {
     while (event < v->h->count) {
         const uint8_t action = gm_events_of(v)->action[gm_row(v, event)];
-        if (!is_growth(action) && !is_release(action) && action != GM_ACTION_FREE_COMPLETED)
+        if (!gm_action_is_growth(action) && !gm_action_is_release(action) && action != GM_ACTION_FREE_COMPLETED)
             break;
         event++;
     }
@@ -137,7 +124,7 @@ bool gm_retries_count(struct gm_verifying *v)
     for (size_t i = 0, n = 0; ok && i < releases.count; i++) {
         const struct gm_release_run *run = &releases.v[i];
         const uint32_t next = run->last + 1;
-        end = end < next ? end_of_request(v, next) : end;
+        end = end < next ? gm_retries_end_of_request(v, next) : end;
         if (run->cause != GM_RELEASE_REQUEST || end >= h->count ||
             (i + 1 < releases.count && releases.v[i + 1].first < end)) /* that one will tell */
             continue;

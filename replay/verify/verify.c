@@ -12,16 +12,6 @@
 
 enum { MOST_TRIES = 64 }; /* reservations that one request may show the end of */
 
-static bool is_release(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
-}
-
-static bool is_growth(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
-}
-
 static uint32_t stream_of(struct gm_verifying *v, uint32_t event)
 {
     return gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, event)));
@@ -92,7 +82,7 @@ static void force_growths(struct gm_verifying *v)
     const struct gm_events *e = gm_events_of(v);
     for (; v->growth < v->growth_end; v->growth++) {
         size_t row = gm_row(v, v->growth);
-        if (!is_growth(e->action[row]))
+        if (!gm_action_is_growth(e->action[row]))
             continue;
         uint32_t stream = stream_of(v, v->growth);
         uint8_t pool = pool_of(v, v->growth);
@@ -149,7 +139,7 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
     if (v->growth == 0)
         return false;
     size_t row = gm_row(v, v->growth - 1);
-    if (is_release(e->action[row]))
+    if (gm_action_is_release(e->action[row]))
         return true;
     bool is_plain = v->growth > 1 && e->action[row - 1] == GM_ACTION_FREE_REQUESTED && e->addr[row - 1] == e->addr[row];
     return e->action[row] == GM_ACTION_FREE_COMPLETED && !is_plain;
@@ -254,11 +244,7 @@ static uint32_t end_of_request(struct gm_verifying *v, uint32_t event)
     const struct gm_events *e = gm_events_of(v);
     if (v->request_end != 0 && event <= v->request_end)
         return v->request_end;
-    uint32_t i = event;
-    while (i < v->h->count &&
-           (is_growth(e->action[gm_row(v, i)]) || e->action[gm_row(v, i)] == GM_ACTION_FREE_COMPLETED ||
-            e->action[gm_row(v, i)] == GM_ACTION_SEGMENT_FREE || e->action[gm_row(v, i)] == GM_ACTION_SEGMENT_UNMAP))
-        i++;
+    const uint32_t i = gm_retries_end_of_request(v, event);
     bool is_end =
         i < v->h->count && (e->action[gm_row(v, i)] == GM_ACTION_ALLOC || e->action[gm_row(v, i)] == GM_ACTION_OOM);
     if (!is_end)
@@ -308,9 +294,9 @@ static void follow(struct gm_verifying *v)
     while (gm_walk_next(&walk, &c) && !v->model.has_no_memory) {
         uint8_t action = gm_events_of(v)->action[gm_row(v, c.event)];
         v->event = v->model.origin = c.event;
-        if (is_growth(action) || c.kind == GM_CHANGE_ALLOC || action == GM_ACTION_OOM)
+        if (gm_action_is_growth(action) || c.kind == GM_CHANGE_ALLOC || action == GM_ACTION_OOM)
             gm_retries_note(v, c.event);
-        if (is_growth(action)) {
+        if (gm_action_is_growth(action)) {
             v->result->growths++;
             v->growth = in_growth ? v->growth : c.event;
             in_growth = true;
@@ -329,7 +315,7 @@ static void follow(struct gm_verifying *v)
             gm_allocator_free_requested(&v->model, block);
         else if (c.kind == GM_CHANGE_FREE && block != GM_SPACE_NONE)
             gm_allocator_free_completed(&v->model, block);
-        else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP)
+        else if (gm_action_is_release(action))
             follow_release(v, c.event);
         if (v->recorder != NULL && c.kind == GM_CHANGE_FREE && action == GM_ACTION_ALLOC)
             gm_recorder_take_back(v->recorder, before); /* its free is missing in the recording */

@@ -12,18 +12,13 @@ static uint8_t action_of(const struct gm_playing *w, uint32_t event)
     return w->h->snapshot->events.action[w->h->first + event];
 }
 
-static bool is_growth(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
-}
-
 /* The next growth that was recorded right before the request that is being played, if it is `action`: its row. */
 static bool find_growth(struct gm_playing *w, enum gm_action action, size_t *row)
 {
     uint32_t request = w->model.origin;
     if (w->grown_for != request) {
         w->grown_for = w->growth = request;
-        while (w->growth > 0 && is_growth(action_of(w, w->growth - 1)))
+        while (w->growth > 0 && gm_action_is_growth(action_of(w, w->growth - 1)))
             w->growth--;
         w->sim.work += (request - w->growth) / 16;
     }
@@ -118,7 +113,7 @@ uint64_t gm_playing_recorded_end(const struct gm_history *h)
     const struct gm_events *e = &h->snapshot->events;
     uint64_t end = 0;
     for (size_t row = h->first; row < h->first + h->count; row++)
-        if (is_growth(e->action[row]) && e->addr[row] + e->size[row] > end)
+        if (gm_action_is_growth(e->action[row]) && e->addr[row] + e->size[row] > end)
             end = e->addr[row] + e->size[row];
     return end;
 }

@@ -4,6 +4,8 @@
  */
 #include "replay/whatif/repeat.h"
 
+#include "analyze/base/size.h"
+
 #include <stdlib.h>
 
 size_t gm_repeat_step(const struct gm_kept_step *steps, size_t count)
@@ -170,22 +172,17 @@ static bool pair(struct gm_repeat *repeat, struct sides *in, struct sides *out, 
     return true;
 }
 
-static uint64_t add(uint64_t sum, uint64_t bytes)
-{
-    return sum > UINT64_MAX - bytes ? UINT64_MAX : sum + bytes;
-}
-
 static bool conclude(struct gm_repeat *repeat, const struct sides *in, const struct sides *out)
 {
     qsort(out->v, out->n, sizeof *out->v, age_order);
     for (size_t i = 0; i < out->n; i++) {
         if (!GM_VEC_PUSH(&repeat->kept, out->v[i].allocation))
             return false;
-        repeat->kept_bytes = add(repeat->kept_bytes, out->v[i].requested);
+        repeat->kept_bytes = gm_sat_add(repeat->kept_bytes, out->v[i].requested);
     }
     repeat->unmatched = in->n;
     for (size_t i = 0; i < in->n; i++)
-        repeat->unmatched_bytes = add(repeat->unmatched_bytes, in->v[i].requested);
+        repeat->unmatched_bytes = gm_sat_add(repeat->unmatched_bytes, in->v[i].requested);
     return true;
 }
 

@@ -155,7 +155,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
     const uint8_t *action = h->snapshot->events.action + h->first;
     bool went_back = false;
     for (uint32_t i = 0; i < h->count && out->driver_allocs > 0; i++) {
-        went_back |= action[i] == GM_ACTION_SEGMENT_FREE || action[i] == GM_ACTION_SEGMENT_UNMAP;
+        went_back |= gm_action_is_release(action[i]);
         if (!gm_growth_begins(h, i))
             continue;
         out->driver_cycles += went_back;

@@ -8,11 +8,6 @@ static uint64_t end_of(uint64_t address, uint64_t size)
     return size > UINT64_MAX - address ? UINT64_MAX : address + size;
 }
 
-static bool is_back(uint8_t action)
-{
-    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
-}
-
 bool gm_growth_begins(const struct gm_history *h, uint32_t event)
 {
     const uint8_t *action = h->snapshot->events.action + h->first;
@@ -69,7 +64,7 @@ bool gm_growth_is_retry(const struct gm_history *h, uint32_t first)
 {
     const struct gm_events *e = &h->snapshot->events;
     uint32_t stack = e->stack[h->first + first].v;
-    return first > 0 && stack != 0 && is_back(e->action[h->first + first - 1]) &&
+    return first > 0 && stack != 0 && gm_action_is_release(e->action[h->first + first - 1]) &&
            e->stack[h->first + first - 1].v == stack;
 }
 

@@ -16,11 +16,6 @@
 
 #include <inttypes.h>
 
-static bool is_private(const struct gm_history_pool *pool)
-{
-    return (pool->id_first != 0 || pool->id_second != 0) && pool->id_first != GM_ABSENT;
-}
-
 struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struct gm_watch_look *look,
                                        const struct gm_history_pool *wanted)
 {
@@ -37,14 +32,14 @@ struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struc
         const struct gm_history_pool *pool = &watch->history->pools[part->pool];
         bool is_right_pool = gm_watch_is_pool(pool, wanted);
         if (is_right_pool && part->is_same_stream) {
-            uint64_t whole = is_private(pool) ? 0 : part->whole_too_small;
+            uint64_t whole = gm_history_pool_is_default(pool) ? part->whole_too_small : 0;
             by_reason[GM_UNUSABLE_FITS] += part->fits;
             by_reason[GM_UNUSABLE_WHOLE_SEGMENT] += whole;
             by_reason[GM_UNUSABLE_HOLE_TOO_SMALL] += part->cached - part->fits - whole;
             sums.right += part->cached;
             sums.largest_hole = part->largest > sums.largest_hole ? part->largest : sums.largest_hole;
         } else {
-            uint64_t whole = is_private(pool) ? 0 : part->whole;
+            uint64_t whole = gm_history_pool_is_default(pool) ? part->whole : 0;
             by_reason[GM_UNUSABLE_WHOLE_SEGMENT] += whole;
             by_reason[is_right_pool ? GM_UNUSABLE_WRONG_STREAM : GM_UNUSABLE_WRONG_POOL] += part->cached - whole;
         }
@@ -55,7 +50,7 @@ struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struc
 const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool)
 {
     const char *kind = pool->is_small ? "small" : "large";
-    return is_private(pool)
+    return !gm_history_pool_is_default(pool)
                ? gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", pool->id_first, pool->id_second, kind)
                : kind;
 }

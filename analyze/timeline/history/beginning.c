@@ -15,13 +15,13 @@ static bool undo_events(struct gm_telling *t)
         size_t row = h->first + i - 1;
         uint8_t action = e->action[row];
         enum gm_space_status status;
-        if (action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP) {
+        if (gm_action_is_growth(action)) {
             status = gm_space_unmap(&t->space, e->addr[row], e->size[row]);
             if (status == GM_SPACE_CONFLICT)
                 gm_history_note(h, "segment-not-in-snapshot",
                                 "segments were allocated and never freed but are not in the snapshot", false, i - 1,
                                 e->size[row]);
-        } else if (action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP) {
+        } else if (gm_action_is_release(action)) {
             bool is_map = action == GM_ACTION_SEGMENT_UNMAP;
             status = gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row),
                                   gm_telling_pool_of_event(t, row, is_map), is_map);

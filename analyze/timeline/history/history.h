@@ -35,6 +35,15 @@ struct gm_history_pool {
     uint64_t id_first, id_second; /* (0,0) is the default pool; GM_ABSENT: the file gives no id */
     bool is_small;
 };
+/* As the file says; and as it is taken, for a file without ids knows no private pools. */
+static inline bool gm_history_pool_is_said_default(const struct gm_history_pool *pool)
+{
+    return pool->id_first == 0 && pool->id_second == 0;
+}
+static inline bool gm_history_pool_is_default(const struct gm_history_pool *pool)
+{
+    return pool->id_first == GM_ABSENT || gm_history_pool_is_said_default(pool);
+}
 
 /* The end of an allocation whose free is missing: `event` is the alloc of the same address that shows it. */
 struct gm_history_replaced {

@@ -384,7 +384,7 @@ static bool has_segments(const struct gm_telling *t)
         return true;
     const uint8_t *action = t->h->snapshot->events.action + t->h->first;
     for (size_t i = 0; i < t->h->count; i++)
-        if (action[i] == GM_ACTION_SEGMENT_ALLOC || action[i] == GM_ACTION_SEGMENT_MAP)
+        if (gm_action_is_growth(action[i]))
             return true;
     return false;
 }

@@ -98,8 +98,8 @@ static void add_reserved(struct moments *m)
         m->sums[k].reserved = reserved;
     for (size_t i = 0; i < h->count; i++) {
         uint8_t action = e->action[h->first + i];
-        bool adds = action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
-        if (!adds && action != GM_ACTION_SEGMENT_FREE && action != GM_ACTION_SEGMENT_UNMAP)
+        bool adds = gm_action_is_growth(action);
+        if (!adds && !gm_action_is_release(action))
             continue;
         uint64_t size = e->size[h->first + i];
         gm_i128 bytes = size == GM_ABSENT ? 0 : size > INT64_MAX ? INT64_MAX : (int64_t)size;

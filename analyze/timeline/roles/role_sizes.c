@@ -69,8 +69,7 @@ static const struct size_row *find(const struct sizes *s, uint64_t bytes)
 
 static bool is_private(const struct gm_history *h, size_t a)
 {
-    const struct gm_history_pool *pool = &h->pools[h->pool[a]];
-    return h->pool_count > h->pool[a] && pool->id_first != GM_ABSENT && (pool->id_first != 0 || pool->id_second != 0);
+    return h->pool_count > h->pool[a] && !gm_history_pool_is_default(&h->pools[h->pool[a]]);
 }
 
 /* Lived before the trace, nothing known of its making. */
