@@ -248,6 +248,7 @@ struct gm_report {
     size_t finding_count;
     const struct gm_setting_row *settings; /* NULL: the file records none */
     size_t setting_count;
+    bool expandable_is_on;             /* expandable_segments, as far as settings, segments and events show it */
     struct gm_settings_advice *advice; /* NULL: there is no trace to replay, or nobody tried */
     const char *const *warnings;       /* of loading */
     size_t warning_count;

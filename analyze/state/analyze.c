@@ -144,8 +144,9 @@ static void clean_up(struct gm_pass *pass)
 enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
                                 const struct gm_state_options *options, struct gm_error *err)
 {
-    *report = (struct gm_report){0};
-    struct gm_pass pass = {.snapshot = snapshot, .options = options, .report = report};
+    struct gm_pass pass = {
+        .snapshot = snapshot, .options = options, .report = report, .conf = gm_settings_recorded(snapshot, NULL)};
+    *report = (struct gm_report){.expandable_is_on = pass.conf.expandable_segments};
     size_t n;
     struct entry *entries = list_entries(&pass, &n);
     enum gm_status status = GM_OK;

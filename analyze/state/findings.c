@@ -63,13 +63,6 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
-static bool expandable_is_on(const struct gm_pass *pass)
-{
-    const struct gm_setting *setting = gm_snapshot_setting(pass->snapshot, "expandable_segments");
-    return pass->evidence.expandable_bytes > 0 || (setting != NULL && setting->integer != 0) ||
-           gm_alloc_conf_has(pass->snapshot, "expandable_segments:True");
-}
-
 /* ---- the file itself ----------------------------------------------------------------------------------------------
  */
 
@@ -331,9 +324,8 @@ static void find_stranded(struct list *list, const struct gm_report *report)
 {
     const struct gm_evidence *e = &list->pass->evidence;
     struct shown t;
-    if (has_allocs(list) || expandable_is_on(list->pass) ||
-        gm_alloc_conf_has(list->pass->snapshot, "cudaMallocAsync") || e->stranded_fixed < 256 * GM_MIB ||
-        !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
+    if (has_allocs(list) || report->expandable_is_on || list->pass->conf.backend == GM_BACKEND_ASYNC ||
+        e->stranded_fixed < 256 * GM_MIB || !is_share(e->stranded_fixed, report->totals.reserved, 0.05))
         return;
     add(list, "stranded-memory", GM_INFO, e->stranded_fixed, "Cached memory is stranded between live blocks",
         "%s (%s %% of reserved) is cached inside partly used cudaMalloc segments: it cannot go back to the driver, and "
@@ -412,21 +404,17 @@ static void find_pending(struct list *list, const struct gm_report *report)
         gm_size_format(t.size[0], report->totals.pending));
 }
 
-static void find_conflicts(struct list *list)
+static void find_conflicts(struct list *list, const struct gm_report *report)
 {
-    const struct gm_snapshot *s = list->pass->snapshot;
-    const struct gm_setting *split = gm_snapshot_setting(s, "max_split_size");
-    const struct gm_setting *gc = gm_snapshot_setting(s, "garbage_collection_threshold");
+    const struct gm_conf *conf = &list->pass->conf;
     struct shown t;
-    bool has_split = split != NULL && split->type == GM_SETTING_INTEGER && split->integer > 0;
-    if (has_split && expandable_is_on(list->pass))
+    if (conf->rules.max_split != UINT64_MAX && report->expandable_is_on)
         add(list, "conflicting-settings", GM_WARNING, GM_REPORT_NONE,
             "max_split_size and expandable segments work against each other",
             "max_split_size_mb is in force (%s) together with expandable_segments:True. Blocks at or above that size "
             "are then neither split nor joined to smaller requests, so expandable segments may grow without need.",
-            gm_size_format(t.size[0], (uint64_t)split->integer));
-    if (gc != NULL && gc->type == GM_SETTING_REAL && gc->real > 0 &&
-        !gm_alloc_conf_has(s, "per_process_memory_fraction"))
+            gm_size_format(t.size[0], conf->rules.max_split));
+    if (conf->gc_threshold > 0 && conf->memory_fraction >= 1)
         add(list, "gc-threshold-without-limit", GM_INFO, GM_REPORT_NONE,
             "garbage_collection_threshold may have no effect",
             "It acts only when a memory limit is in force (torch.cuda.set_per_process_memory_fraction or "
@@ -466,7 +454,7 @@ bool gm_pass_findings(struct gm_pass *pass)
     find_private_and_streams(&list, report);
     find_rounding(&list, report);
     find_pending(&list, report);
-    find_conflicts(&list);
+    find_conflicts(&list, report);
     find_missing_records(&list, report);
     find_nothing(&list, report);
     qsort(list.rows, list.n, sizeof *list.rows, gm_finding_order);

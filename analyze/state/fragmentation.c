@@ -107,10 +107,10 @@ static bool measure_segment(struct gm_pass *pass, struct gm_device_pass *device,
     uint64_t releasable, empty_cache;
     measure_blocks(f, s, segment);
     if (gm_segment_is_expandable(s, segment)) {
-        uint64_t base = gm_reservation_start(device, s, segment), page = gm_page_size(s, segment);
+        uint64_t base = gm_reservation_start(device, s, segment), page = gm_page_size(pass, segment);
         measure_pages(s, segment, base, page, &releasable, &empty_cache);
         has_memory = gm_pins_of_pages(&device->pins, s, segment, base, page);
-        pass->evidence.expandable_bytes = gm_sat_add(pass->evidence.expandable_bytes, t->reserved);
+        pass->report->expandable_is_on |= t->reserved > 0;
     } else {
         releasable = t->active_blocks == 0 ? t->inactive : 0;
         empty_cache = t->allocated_blocks == 0 ? gm_sat_add(t->inactive, t->pending) : 0;

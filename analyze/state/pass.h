@@ -11,6 +11,7 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/names.h"
 #include "analyze/state/state.h"
+#include "replay/settings/recorded.h"
 
 static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
 {
@@ -47,7 +48,6 @@ struct gm_evidence {
     uint64_t thin_small;                              /* of their live blocks, those of at most 1 MiB */
     uint64_t stranded_fixed;                          /* stranded bytes in cudaMalloc segments of the default pools */
     uint64_t cached_private;                          /* inactive bytes in private pools */
-    uint64_t expandable_bytes;                        /* reserved in expandable ranges */
     uint64_t oom_size, oom_free;                      /* of the first oom event; GM_ABSENT: none */
     uint64_t oom_live;  /* requested bytes live then on its device; GM_ABSENT: the events do not add up */
     uint64_t oom_freed; /* of them, at least this much was freed before the snapshot */
@@ -65,6 +65,7 @@ struct gm_device_pass {
 struct gm_pass {
     const struct gm_snapshot *snapshot;
     const struct gm_state_options *options;
+    struct gm_conf conf; /* as recorded */
     struct gm_report *report;
     struct gm_classifier *classifier;
     struct gm_device_report *devices; /* the report's, while they are being filled */
@@ -110,10 +111,8 @@ static inline uint64_t gm_end_of(uint64_t address, uint64_t size)
     return gm_sat_add(address, size);
 }
 
-/* large_segment_size_mb of the settings text in bytes, or the default. */
-uint64_t gm_large_segment_size(const struct gm_snapshot *s);
 /* Page size of an expandable segment: 2 MiB, or the large segment size in force. */
-uint64_t gm_page_size(const struct gm_snapshot *s, size_t segment);
+uint64_t gm_page_size(const struct gm_pass *pass, size_t segment);
 /* Where the reservation of an expandable segment begins, as far as the trace shows. */
 uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment);
 bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to);
@@ -141,8 +140,5 @@ void gm_top_free(struct gm_top *top);
 
 /* Rows and strings of the report; NULL or false if there is no memory. */
 const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
-
-/* Whether the text of PYTORCH_CUDA_ALLOC_CONF names a setting. */
-bool gm_alloc_conf_has(const struct gm_snapshot *s, const char *key);
 
 #endif

@@ -68,24 +68,8 @@ uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct 
     return r->v[low - 1].from;
 }
 
-/* large_segment_size_mb of the settings text: an integer over 10, in MiB. */
-uint64_t gm_large_segment_size(const struct gm_snapshot *s)
+uint64_t gm_page_size(const struct gm_pass *pass, size_t segment)
 {
-    static const char key[] = "large_segment_size_mb";
-    size_t n;
-    const char *conf = gm_snapshot_alloc_conf(s, &n), *end = conf + n;
-    const char *hit = n == 0 ? NULL : memmem(conf, n, key, sizeof key - 1);
-    if (hit == NULL)
-        return 20 * GM_MIB;
-    uint64_t value = 0;
-    for (hit += sizeof key - 1; hit < end && (*hit == ':' || *hit == ' ' || *hit == '\t');)
-        hit++;
-    for (; hit < end && *hit >= '0' && *hit <= '9' && value < UINT64_C(1) << 32; hit++)
-        value = value * 10 + (uint64_t)(*hit - '0');
-    return value > 10 && value < UINT64_C(1) << 32 ? value * GM_MIB : 20 * GM_MIB;
-}
-
-uint64_t gm_page_size(const struct gm_snapshot *s, size_t segment)
-{
-    return s->segments.type[segment] == GM_SEGMENT_SMALL ? 2 * GM_MIB : gm_large_segment_size(s);
+    return pass->snapshot->segments.type[segment] == GM_SEGMENT_SMALL ? GM_SMALL_SEGMENT
+                                                                      : pass->conf.rules.large_segment;
 }

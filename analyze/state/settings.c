@@ -9,13 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool gm_alloc_conf_has(const struct gm_snapshot *s, const char *key)
-{
-    size_t n;
-    const char *conf = gm_snapshot_alloc_conf(s, &n);
-    return n > 0 && memmem(conf, n, key, strlen(key)) != NULL;
-}
-
 static bool is_default(const struct gm_snapshot *s, const struct gm_setting *setting)
 {
     static const char *const off_keys[] = {"expandable_segments",           "release_lock_on_cudamalloc",

@@ -120,6 +120,7 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
     out->segment_frees = counts[0][GM_ACTION_SEGMENT_FREE];
     out->segment_maps = counts[0][GM_ACTION_SEGMENT_MAP];
     out->segment_unmaps = counts[0][GM_ACTION_SEGMENT_UNMAP];
+    pass->report->expandable_is_on |= out->segment_maps > 0;
     out->others = trace->count - out->allocs - out->frees - out->ooms - out->segment_allocs - out->segment_frees -
                   out->segment_maps - out->segment_unmaps - counts[0][GM_ACTION_FREE_REQUESTED];
     bool is_known = trace->count > 0 && pass->devices[d].totals.reserved != GM_REPORT_NONE;

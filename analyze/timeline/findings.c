@@ -58,15 +58,6 @@ static bool is_share(uint64_t part, uint64_t whole, double at_least)
     return whole > 0 && (double)part >= at_least * (double)whole;
 }
 
-static bool expandable_is_on(const struct gm_finding_list *list)
-{
-    const struct gm_setting *setting = gm_snapshot_setting(list->passes[0].snapshot, "expandable_segments");
-    for (size_t d = 0; d < list->report->device_count; d++)
-        if (list->report->devices[d].trace.segment_maps > 0)
-            return true;
-    return setting != NULL && setting->integer != 0;
-}
-
 static int64_t device_of(const struct gm_finding_list *list, size_t d)
 {
     return list->report->devices[d].device;
@@ -103,7 +94,7 @@ static void put_oom_advice(struct gm_text *t, const struct gm_finding_list *list
                            size_t d)
 {
     uint64_t left = list->report->devices[d].totals.requested;
-    if ((oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH) && expandable_is_on(list))
+    if ((oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH) && list->report->expandable_is_on)
         gm_text_add(t, " Expandable segments are on already: what pins the largest holes is in the section on out of "
                        "memory.");
     if (left >= oom->levels.requested)
@@ -215,7 +206,7 @@ static void find_avoidable_growth(struct gm_finding_list *list)
     gm_finding_put_size(&t, peak);
     gm_text_add_char(&t, '.');
     put_example(&t, f);
-    if (expandable_is_on(list))
+    if (list->report->expandable_is_on)
         gm_text_add(&t, " Expandable segments are on already: blocks that live long between short-lived ones keep the "
                         "holes apart; allocate them first.");
     gm_finding_add(list, "growth-despite-cache", bytes >= GM_GIB && is_share(bytes, peak, 0.1) ? GM_WARNING : GM_INFO,

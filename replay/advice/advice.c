@@ -3,8 +3,8 @@
 
 #include "analyze/base/size.h"
 #include "replay/advice/private.h"
+#include "replay/settings/recorded.h"
 #include "replay/verify/follow.h"
-#include "replay/verify/settings.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif.h"
 
@@ -198,10 +198,7 @@ static bool is_on_with(struct advising *a, enum gm_status status)
 /* The recorded settings; where the file lists none, what the first growth shows. */
 static void find_settings(struct advising *a, const struct gm_snapshot *snapshot)
 {
-    if (gm_settings_recorded(&a->recorded, snapshot, &a->err) != GM_OK) {
-        a->reason = "the recorded settings are not understood";
-        return;
-    }
+    a->recorded = gm_settings_recorded(snapshot, NULL); /* what is not understood, the replay's own check shows */
     if (a->recorded.backend == GM_BACKEND_ASYNC) {
         a->reason = "cudaMallocAsync is CUDA's own allocator";
         return;

@@ -5,7 +5,7 @@
  */
 #include "analyze/base/size.h"
 #include "replay/advice/private.h"
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 
 static void add(struct gm_conf *out, size_t *n, const struct gm_conf *recorded, struct gm_conf conf)
 {

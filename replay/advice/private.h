@@ -7,7 +7,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 
 /* candidates.c: the settings to try instead of `recorded`. */
 enum { GM_CANDIDATES_MOST = 4 };

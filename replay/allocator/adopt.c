@@ -11,7 +11,7 @@ bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64
 {
     if (size > MOST_BYTES || a->total > MOST_BYTES)
         return false; /* no device has that much; sums stay within 63 bits */
-    enum gm_space_status status = is_expandable ? gm_expandable_add(a, pool, stream, address, size)
+    enum gm_space_status status = is_expandable ? gm_expandable_adopt(a, pool, stream, address, size)
                                                 : gm_space_map(&a->space, address, size, stream, pool, false);
     if (status != GM_SPACE_OK) {
         a->has_no_memory |= status == GM_SPACE_NO_MEMORY;
@@ -20,13 +20,12 @@ bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64
     bool is_small = a->pools.v[pool].is_small;
     gm_count_reserved(a, pool, (int64_t)size);
     if (!is_expandable) {
+        gm_block(a, gm_space_free_at(&a->space, address))->age = a->next_age++;
         gm_stats_add(a->stats.segment, is_small, 1);
         if (size >= a->conf.rules.max_split)
             gm_stat_add(&a->stats.oversize_segments, 1);
         gm_enter_free(a, gm_space_free_at(&a->space, address));
         gm_mark_grown(a, gm_space_free_at(&a->space, address), true);
-    } else if (!gm_reservations_adopt(a, address, stream, pool)) {
-        a->has_no_memory = true;
     }
     return !a->has_no_memory;
 }
@@ -45,6 +44,7 @@ static uint32_t place_in(struct gm_allocator *a, uint32_t block, uint64_t addres
     if (address > below) {
         gm_space_cut(&a->space, block, address - below);
         uint32_t lower = gm_space_free_at(&a->space, below);
+        gm_block(a, lower)->age = gm_age_of_new(a, gm_block(a, block)->age);
         gm_enter_free(a, lower);
         gm_mark_grown(a, lower, false);
     }
@@ -53,8 +53,10 @@ static uint32_t place_in(struct gm_allocator *a, uint32_t block, uint64_t addres
         a->has_no_memory = true;
         return GM_SPACE_NONE;
     }
-    if (taken != block)
+    if (taken != block) {
+        gm_block(a, taken)->age = gm_age_of_new(a, gm_block(a, block)->age);
         gm_enter_free(a, block);
+    }
     a->requested.v[taken] = requested < MOST_BYTES ? requested : MOST_BYTES;
     if (a->keeps_objects && taken != block)
         a->grown_by.v[taken] = a->origin == GM_ORIGIN_UNKNOWN ? GM_ORIGIN_UNKNOWN : GM_ORIGIN_NONE;

@@ -29,6 +29,7 @@ void gm_allocator_free(struct gm_allocator *a)
     free(a->pools.v);
     free(a->handles.v);
     free(a->reservations.v);
+    gm_map_free(&a->gap_ages);
     free(a->requested.v);
     free(a->gc_base.v);
     free(a->pending.v);
@@ -152,6 +153,16 @@ const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a,
     return bin == GM_SPACE_NONE ? NULL : &p->bins.v[bin].set;
 }
 
+uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = &a->space.blocks.v[block];
+    const struct gm_free_set *set = gm_allocator_free_blocks(a, b->pool, b->stream);
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
+    struct gm_free_place at = gm_free_set_from(set, &entry);
+    gm_free_set_next(set, &at);
+    return at.entry == NULL ? GM_SPACE_NONE : at.entry->block;
+}
+
 /* For comparing bins without a global: the handle lies beside the bin. */
 struct keyed_bin {
     uint64_t handle;
@@ -205,7 +216,8 @@ void gm_enter_free(struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = gm_block(a, block);
     struct gm_free_set *set = gm_allocator_set(a, b->pool, b->stream);
-    if (set == NULL || !gm_make_block_room(a) || !gm_free_set_insert(set, b->size, b->address, block)) {
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
+    if (set == NULL || !gm_make_block_room(a) || !gm_free_set_insert(set, &entry)) {
         a->has_no_memory = true;
         return;
     }
@@ -216,8 +228,9 @@ void gm_leave_free(struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = gm_block(a, block);
     struct gm_free_set *set = gm_allocator_set(a, b->pool, b->stream);
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
     if (set != NULL)
-        gm_free_set_remove(set, b->size, b->address);
+        gm_free_set_remove(set, &entry);
 }
 
 bool gm_device_gave(struct gm_allocator *a, enum gm_device_status status)

@@ -15,10 +15,10 @@
 #define GM_REPLAY_ALLOCATOR_H
 
 #include "analyze/base/vec.h"
-#include "replay/allocator/conf.h"
 #include "replay/allocator/device.h"
 #include "replay/allocator/free_set.h"
 #include "replay/allocator/stats.h"
+#include "replay/settings/conf.h"
 #include "replay/space/space.h"
 
 /* What the allocator reports while it works: the events of a trace. */
@@ -65,6 +65,8 @@ struct gm_reservation_row {
     uint64_t address, size;
     uint32_t stream;
     uint8_t pool;
+    uint32_t age;  /* of its blocks */
+    uint32_t area; /* of its ranges in the space */
 };
 
 /* What other streams still do with blocks (uses.h). All is empty for those who follow a trace, which says itself when a
@@ -103,7 +105,11 @@ struct gm_allocator {
     uint64_t serial;   /* frees so far */
     uint64_t total;    /* bytes got from the device */
     uint64_t highest;  /* the most that `total` has been since the caller set this: a retry gives some back again */
-    uint64_t limit;    /* from per_process_memory_fraction; UINT64_MAX: none */
+    uint32_t next_age; /* of the next segment or reservation, or block object */
+    uint32_t areas;    /* reservations so far */
+    struct gm_address_map gap_ages; /* GM_TIES_OLDEST_BLOCK: of the unmapped bytes that begin there in a reservation;
+                                     * those of their reservation where it has none */
+    uint64_t limit;                 /* from per_process_memory_fraction; UINT64_MAX: none */
     struct gm_stats stats;
     bool has_no_memory; /* of this machine: the allocator is not to be used any further */
     bool has_failed;    /* the device failed */
@@ -194,6 +200,8 @@ uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t ad
 bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded);
 /* Bytes that a free block could have without leaving its reservation: what the best fit compares. */
 uint64_t gm_allocator_reach(struct gm_allocator *a, uint32_t block);
+/* The free block after this one in the order of the best fit, or GM_SPACE_NONE. */
+uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block);
 /* The free blocks of a pool and stream; NULL if there have never been any. */
 const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream);
 

@@ -15,7 +15,8 @@ static const char *check_sets(const struct gm_allocator *a)
                 const struct gm_space_block *b = &a->space.blocks.v[at.entry->block];
                 in_sets++;
                 if (b->use != GM_SPACE_FREE || b->size != at.entry->size || b->address != at.entry->address ||
-                    b->pool != p || b->stream != bin->stream)
+                    (a->conf.ties != GM_TIES_LOWEST && b->age != at.entry->age) || b->pool != p ||
+                    b->stream != bin->stream)
                     return "a free set holds free blocks of its pool and stream";
             }
         }

@@ -21,9 +21,9 @@ struct gm_device {
     /* cudaMalloc, cudaFree. */
     enum gm_device_status (*allocate)(void *self, uint64_t size, uint64_t *address);
     enum gm_device_status (*release)(void *self, uint64_t address, uint64_t size);
-    /* An address range for an expandable segment whose pages have `page` bytes; *size is its length. Its pages are
-     * mapped and unmapped with the next two. */
-    enum gm_device_status (*reserve)(void *self, uint64_t page, uint64_t *address, uint64_t *size);
+    /* An address range for an expandable segment whose pages have `page` bytes; *size is its length: 9/8 of the memory,
+     * and not more than `most`, in whole pages. Its pages are mapped and unmapped with the next two. */
+    enum gm_device_status (*reserve)(void *self, uint64_t page, uint64_t most, uint64_t *address, uint64_t *size);
     enum gm_device_status (*map)(void *self, uint64_t address, uint64_t size);
     enum gm_device_status (*unmap)(void *self, uint64_t address, uint64_t size);
     enum gm_device_status (*unreserve)(void *self, uint64_t address, uint64_t size);

@@ -59,15 +59,22 @@ static size_t range_from(const struct gm_space *space, uint64_t address)
     return low;
 }
 
-bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool)
+enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
+                                         uint64_t size)
 {
     size_t n = reservations_up_to(a, address);
-    if (n > 0 && a->reservations.v[n - 1].stream == stream && a->reservations.v[n - 1].pool == pool)
-        return true;
-    struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool};
+    const struct gm_reservation_row *below = n == 0 ? NULL : &a->reservations.v[n - 1];
+    bool is_known = below != NULL && below->stream == stream && below->pool == pool;
+    struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool, a->next_age, a->areas + 1};
+    enum gm_space_status status =
+        gm_expandable_add(a, is_known ? below : &row, address, size, is_known ? below->age : row.age);
+    if (is_known || status != GM_SPACE_OK)
+        return status;
+    a->next_age++;
+    a->areas++;
     if (n < a->reservations.n && a->reservations.v[n].address - address < row.size)
         row.size = a->reservations.v[n].address - address;
-    return gm_reservations_insert(a, row);
+    return gm_reservations_insert(a, row) ? GM_SPACE_OK : GM_SPACE_NO_MEMORY;
 }
 
 bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded)
@@ -161,28 +168,31 @@ static bool find_start(struct gm_allocator *a, uint8_t pool, uint32_t stream, ui
     return false;
 }
 
-enum gm_space_status gm_expandable_add(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
-                                       uint64_t size)
+enum gm_space_status gm_expandable_add(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address,
+                                       uint64_t size, uint32_t age)
 {
-    uint32_t range = address > 0 ? gm_space_range_of(&a->space, address - 1) : GM_SPACE_NONE;
-    uint32_t around[2] = {range == GM_SPACE_NONE ? GM_SPACE_NONE : a->space.ranges.v[range].last,
-                          gm_space_free_at(&a->space, address + size)};
+    const struct gm_space_range *ranges = a->space.ranges.v;
+    const uint32_t below = address > 0 ? gm_space_range_of(&a->space, address - 1) : GM_SPACE_NONE;
+    const uint32_t above = gm_space_range_of(&a->space, address + size);
+    const uint32_t around[2] = {
+        below == GM_SPACE_NONE || ranges[below].area != r->area ? GM_SPACE_NONE : ranges[below].last,
+        above == GM_SPACE_NONE || ranges[above].area != r->area ? GM_SPACE_NONE
+                                                                : gm_space_free_at(&a->space, address + size)};
     uint64_t start = address;
     bool joins[2];
     for (int i = 0; i < 2; i++) {
         const struct gm_space_block *b = gm_is_free(a, around[i]) ? gm_block(a, around[i]) : NULL;
-        joins[i] = b != NULL && b->is_expandable && b->pool == pool && b->stream == stream &&
-                   (i == 1 || b->address + b->size == address);
+        joins[i] = b != NULL && (i == 1 || b->address + b->size == address);
         if (joins[i])
             gm_leave_free(a, around[i]);
         if (joins[i] && i == 0)
             start = b->address;
     }
-    enum gm_space_status status = gm_space_map(&a->space, address, size, stream, pool, true);
+    enum gm_space_status status = gm_space_map(&a->space, address, size, r->stream, r->pool, r->area);
     if (status == GM_SPACE_OK) {
-        const struct gm_reservation_row *r = a->keeps_objects ? gm_reservation_of(a, address) : NULL;
+        gm_block(a, gm_space_free_at(&a->space, start))->age = age;
         gm_enter_free(a, gm_space_free_at(&a->space, start));
-        gm_mark_grown(a, gm_space_free_at(&a->space, start), r != NULL && r->address == address);
+        gm_mark_grown(a, gm_space_free_at(&a->space, start), r->address == address);
         if (a->keeps_objects && joins[0])
             a->grown_by.v[gm_space_free_at(&a->space, start)] = a->grown_by.v[around[0]];
         return status;
@@ -193,30 +203,80 @@ enum gm_space_status gm_expandable_add(struct gm_allocator *a, uint8_t pool, uin
     return status;
 }
 
-/* Maps `bytes`, rounded up to pages, at the beginning of a gap. */
-static bool map(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address, uint64_t bytes)
+/* ---- ages of what is unmapped, where block objects have them ------------------------------------------------------
+ */
+
+static void set_gap_age(struct gm_allocator *a, uint64_t address, uint32_t age)
 {
-    uint64_t size = gm_round_up(bytes, gm_page_of(a, pool));
+    uint32_t before;
+    a->has_no_memory |= !gm_map_put(&a->gap_ages, address, age, &before);
+}
+
+/* [address, address + size) at the beginning of a gap that ends at `end` is mapped: it keeps the gap's object, the rest
+ * gets a new one. */
+static uint32_t take_gap_age(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address,
+                             uint64_t size, uint64_t end)
+{
+    if (a->conf.ties != GM_TIES_OLDEST_BLOCK)
+        return r->age;
+    uint32_t age = gm_map_take(&a->gap_ages, address);
+    if (address + size < end)
+        set_gap_age(a, address + size, a->next_age++);
+    return age == GM_MAP_NONE ? r->age : age;
+}
+
+/* [from, to) of a block of age `age` is unmapped now, and one with the gaps around it. */
+static void join_gap_ages(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t from, uint64_t to,
+                          uint32_t age)
+{
+    if (a->conf.ties != GM_TIES_OLDEST_BLOCK || r == NULL)
+        return;
+    size_t next = range_from(&a->space, from);
+    const struct gm_space_range *below = next == 0 ? NULL : &a->space.ranges.v[next - 1];
+    uint64_t start = below == NULL || below->address < r->address ? r->address : below->address + below->size;
+    gm_map_take(&a->gap_ages, to);
+    set_gap_age(a, start, age);
+}
+
+/* Maps `bytes`, rounded up to pages, at the beginning of a gap. */
+static bool map(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address, uint64_t bytes)
+{
+    uint64_t size = gm_round_up(bytes, gm_page_of(a, r->pool));
+    const uint64_t end = gap_end(a, r, address);
     if (!gm_device_gave(a, a->device->map(a->device->self, address, size)))
         return false;
-    enum gm_space_status status = gm_expandable_add(a, pool, stream, address, size);
+    const uint32_t age = take_gap_age(a, r, address, size, end);
+    enum gm_space_status status = gm_expandable_add(a, r, address, size, age);
     if (status != GM_SPACE_OK) {
         a->has_no_memory |= status == GM_SPACE_NO_MEMORY;
         a->has_failed |= status == GM_SPACE_CONFLICT;
         return false;
     }
-    gm_count_reserved(a, pool, (int64_t)size);
+    gm_count_reserved(a, r->pool, (int64_t)size);
     a->stats.num_device_alloc++;
-    gm_put(a, GM_EVENT_SEGMENT_MAP, address, size, stream, pool, GM_SPACE_NONE);
+    gm_put(a, GM_EVENT_SEGMENT_MAP, address, size, r->stream, r->pool, GM_SPACE_NONE);
     return true;
+}
+
+/* How long a reservation may be by the settings. */
+static uint64_t reserve_most(const struct gm_allocator *a)
+{
+    const struct gm_conf *conf = &a->conf;
+    const uint64_t total = a->device->total_bytes;
+    if (conf->reserve_bytes > 0)
+        return conf->reserve_bytes;
+    if (conf->reserve_fraction > 0 && conf->reserve_fraction < 1.125 && total != UINT64_MAX)
+        return (uint64_t)(conf->reserve_fraction * (double)total);
+    return UINT64_MAX;
 }
 
 uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded)
 {
     uint64_t start;
     if (!find_start(a, pool, stream, rounded, &start)) {
-        struct gm_reservation_row row = {.stream = stream, .pool = pool};
-        if (!gm_device_gave(a, a->device->reserve(a->device->self, gm_page_of(a, pool), &row.address, &row.size)))
+        struct gm_reservation_row row = {.stream = stream, .pool = pool, .age = a->next_age++, .area = ++a->areas};
+        if (!gm_device_gave(
+                a, a->device->reserve(a->device->self, gm_page_of(a, pool), reserve_most(a), &row.address, &row.size)))
             return GM_SPACE_NONE;
         if (!gm_reservations_insert(a, row)) {
             a->has_no_memory = true;
@@ -235,8 +295,7 @@ uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t strea
             return block;
         }
         uint64_t gap = gap_end(a, r, start + have) - (start + have);
-        if (gap == 0 || !map(a, pool, stream, start + have, rounded - have < gap ? rounded - have : gap) ||
-            a->has_no_memory)
+        if (gap == 0 || !map(a, r, start + have, rounded - have < gap ? rounded - have : gap) || a->has_no_memory)
             return GM_SPACE_NONE;
     }
 }
@@ -254,8 +313,9 @@ static void drop_empty(struct gm_allocator *a, struct gm_reservation_row *r)
 }
 
 /* What is left before or after unmapped pages is a new object. */
-static void enter_piece(struct gm_allocator *a, uint32_t block)
+static void enter_piece(struct gm_allocator *a, uint32_t block, uint32_t age)
 {
+    gm_block(a, block)->age = gm_age_of_new(a, age);
     gm_enter_free(a, block);
     gm_mark_grown(a, block, false);
 }
@@ -271,14 +331,15 @@ bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t 
         a->has_no_memory = true;
         return false;
     }
+    struct gm_reservation_row *r = gm_reservation_of(a, from);
     if (from > b.address)
-        enter_piece(a, gm_space_free_at(&a->space, b.address));
+        enter_piece(a, gm_space_free_at(&a->space, b.address), b.age);
     if (to < b.address + b.size)
-        enter_piece(a, gm_space_free_at(&a->space, to));
+        enter_piece(a, gm_space_free_at(&a->space, to), b.age);
+    join_gap_ages(a, r, from, to, b.age);
     gm_count_reserved(a, b.pool, -(int64_t)(to - from));
     a->stats.num_device_free++;
     gm_put(a, GM_EVENT_SEGMENT_UNMAP, from, to - from, b.stream, b.pool, GM_SPACE_NONE);
-    struct gm_reservation_row *r = gm_reservation_of(a, from);
     if (r != NULL)
         drop_empty(a, r);
     return true;

@@ -41,7 +41,8 @@ static void complete(struct gm_allocator *a, uint32_t block)
 {
     struct gm_space_block *b = gm_block(a, block);
     bool is_small = a->pools.v[b->pool].is_small, is_expandable = b->is_expandable;
-    uint64_t size = b->size;
+    const uint64_t size = b->size;
+    const uint32_t age = b->age;
     int64_t merges = 0, absorbed = 0;
     uint32_t neighbours[2] = {b->prev, b->next}, head = gm_is_free(a, b->prev) ? b->prev : block;
     gm_put(a, GM_EVENT_FREE_COMPLETED, b->address, a->requested.v[block], b->stream, b->pool, b->owner);
@@ -65,6 +66,7 @@ static void complete(struct gm_allocator *a, uint32_t block)
         a->requested.v[merged] = a->requested.v[block];
         a->grown_by.v[merged] = a->grown_by.v[head];
     }
+    gm_block(a, merged)->age = age;
     gm_enter_free(a, merged);
     GM_DOING(GM_DOING_BOOKKEEPING);
     gm_stats_add(a->stats.active, is_small, -1);

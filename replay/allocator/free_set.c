@@ -4,19 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline bool is_before(const struct gm_free_entry *e, uint64_t size, uint64_t address)
+static inline bool is_before(const struct gm_free_entry *a, const struct gm_free_entry *b)
 {
-    return e->size != size ? e->size < size : e->address < address;
+    if (a->size != b->size)
+        return a->size < b->size;
+    return a->age != b->age ? a->age < b->age : a->address < b->address;
 }
 
-/* The first chunk whose last entry is not before (size, address); chunks.n if there is none. */
-static size_t chunk_of(const struct gm_free_set *set, uint64_t size, uint64_t address)
+/* The first chunk whose last entry is not before `key`; chunks.n if there is none. */
+static size_t chunk_of(const struct gm_free_set *set, const struct gm_free_entry *key)
 {
     size_t low = 0, high = set->chunks.n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct gm_free_chunk *c = set->chunks.v[middle];
-        if (is_before(&c->v[c->n - 1], size, address))
+        if (is_before(&c->v[c->n - 1], key))
             low = middle + 1;
         else
             high = middle;
@@ -24,12 +26,12 @@ static size_t chunk_of(const struct gm_free_set *set, uint64_t size, uint64_t ad
     return low;
 }
 
-static size_t entry_of(const struct gm_free_chunk *c, uint64_t size, uint64_t address)
+static size_t entry_of(const struct gm_free_chunk *c, const struct gm_free_entry *key)
 {
     size_t low = 0, high = c->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (is_before(&c->v[middle], size, address))
+        if (is_before(&c->v[middle], key))
             low = middle + 1;
         else
             high = middle;
@@ -52,9 +54,9 @@ static struct gm_free_chunk *add_chunk(struct gm_free_set *set, size_t at)
     return c;
 }
 
-bool gm_free_set_insert(struct gm_free_set *set, uint64_t size, uint64_t address, uint32_t block)
+bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key)
 {
-    size_t k = chunk_of(set, size, address);
+    size_t k = chunk_of(set, key);
     if (k == set->chunks.n && k > 0)
         k--;
     struct gm_free_chunk *c = set->chunks.n == 0 ? add_chunk(set, 0) : set->chunks.v[k];
@@ -67,25 +69,25 @@ bool gm_free_set_insert(struct gm_free_set *set, uint64_t size, uint64_t address
         upper->n = GM_FREE_CHUNK / 2;
         c->n -= upper->n;
         memcpy(upper->v, c->v + c->n, upper->n * sizeof *upper->v);
-        if (is_before(&c->v[c->n - 1], size, address))
+        if (is_before(&c->v[c->n - 1], key))
             c = upper;
     }
-    size_t at = entry_of(c, size, address);
+    size_t at = entry_of(c, key);
     memmove(&c->v[at + 1], &c->v[at], (c->n - at) * sizeof *c->v);
-    c->v[at] = (struct gm_free_entry){size, address, block};
+    c->v[at] = *key;
     c->n++;
     set->count++;
     return true;
 }
 
-bool gm_free_set_remove(struct gm_free_set *set, uint64_t size, uint64_t address)
+bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key)
 {
-    size_t k = chunk_of(set, size, address);
+    size_t k = chunk_of(set, key);
     if (k == set->chunks.n)
         return false;
     struct gm_free_chunk *c = set->chunks.v[k];
-    size_t at = entry_of(c, size, address);
-    if (c->v[at].size != size || c->v[at].address != address)
+    size_t at = entry_of(c, key);
+    if (is_before(key, &c->v[at]))
         return false;
     c->n--;
     memmove(&c->v[at], &c->v[at + 1], (c->n - at) * sizeof *c->v);
@@ -104,10 +106,15 @@ static struct gm_free_place place(const struct gm_free_set *set, size_t chunk, s
     return (struct gm_free_place){chunk, at, is_there ? &set->chunks.v[chunk]->v[at] : NULL};
 }
 
-struct gm_free_place gm_free_set_from(const struct gm_free_set *set, uint64_t size, uint64_t address)
+struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *key)
 {
-    size_t k = chunk_of(set, size, address);
-    return place(set, k, k < set->chunks.n ? entry_of(set->chunks.v[k], size, address) : 0);
+    size_t k = chunk_of(set, key);
+    return place(set, k, k < set->chunks.n ? entry_of(set->chunks.v[k], key) : 0);
+}
+
+struct gm_free_place gm_free_set_fit(const struct gm_free_set *set, uint64_t size)
+{
+    return gm_free_set_from(set, &(struct gm_free_entry){.size = size});
 }
 
 struct gm_free_place gm_free_set_first(const struct gm_free_set *set)

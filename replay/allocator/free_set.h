@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The free blocks of one pool and stream, ordered by size and address: what the allocator searches for its best fit.
+ * The free blocks of one pool and stream, ordered by size, age and address: what the allocator searches for its best
+ * fit.
  * A sorted list cut into short sorted arrays, so that a search is two binary searches and an insertion moves at most a
  * few kilobytes.
  */
@@ -17,6 +18,7 @@ enum { GM_FREE_CHUNK = 64 };
 
 struct gm_free_entry {
     uint64_t size, address;
+    uint32_t age; /* of the segment: the lower, the older; 0 where it does not count */
     uint32_t block;
 };
 struct gm_free_chunk {
@@ -34,11 +36,13 @@ struct gm_free_place {
     const struct gm_free_entry *entry;
 };
 
-bool gm_free_set_insert(struct gm_free_set *set, uint64_t size, uint64_t address,
-                        uint32_t block);                                           /* false: no memory */
-bool gm_free_set_remove(struct gm_free_set *set, uint64_t size, uint64_t address); /* false: it is not there */
-/* The first entry that is not smaller than (size, address). */
-struct gm_free_place gm_free_set_from(const struct gm_free_set *set, uint64_t size, uint64_t address);
+bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *entry); /* false: no memory */
+/* The entry of that size, age and address; false: it is not there. */
+bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *entry);
+/* The first entry that is not before `entry`. */
+struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *entry);
+/* The first of at least `size` bytes: the best fit. */
+struct gm_free_place gm_free_set_fit(const struct gm_free_set *set, uint64_t size);
 struct gm_free_place gm_free_set_first(const struct gm_free_set *set);
 struct gm_free_place gm_free_set_last(const struct gm_free_set *set);
 void gm_free_set_next(const struct gm_free_set *set, struct gm_free_place *place);

@@ -27,7 +27,7 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
     struct gm_free_set *set = gm_allocator_set(a, r->pool, r->stream);
     if (set == NULL)
         return GM_SPACE_NONE;
-    struct gm_free_place at = gm_free_set_from(set, r->rounded, 0);
+    struct gm_free_place at = gm_free_set_fit(set, r->rounded);
     if (at.entry == NULL)
         return GM_SPACE_NONE;
     if (gm_block(a, at.entry->block)->is_expandable && r->is_expandable) {
@@ -50,10 +50,10 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
         return GM_SPACE_NONE;
     if (r->rounded >= a->conf.rules.max_split && size - r->rounded >= a->conf.max_non_split_rounding)
         return GM_SPACE_NONE;
-    uint32_t block = at.entry->block;
+    const struct gm_free_entry taken = *at.entry;
     GM_DOING(GM_DOING_SPLIT_MERGE);
-    gm_free_set_remove(set, size, at.entry->address);
-    return block;
+    gm_free_set_remove(set, &taken);
+    return taken.block;
 }
 
 static bool is_over_limit(const struct gm_allocator *a, const struct request *r)
@@ -86,6 +86,7 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
         gm_stat_add(&a->stats.oversize_segments, 1);
     gm_put(a, GM_EVENT_SEGMENT_ALLOC, address, r->segment, r->stream, r->pool, GM_SPACE_NONE);
     uint32_t block = gm_space_free_at(&a->space, address);
+    gm_block(a, block)->age = a->next_age++;
     gm_mark_grown(a, block, true);
     return block;
 }
@@ -123,8 +124,10 @@ static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32
         a->has_no_memory = true;
         return GM_SPACE_NONE;
     }
-    if (is_split)
+    if (is_split) {
+        gm_block(a, taken)->age = gm_age_of_new(a, gm_block(a, block)->age);
         gm_enter_free(a, block);
+    }
     GM_DOING(GM_DOING_BOOKKEEPING);
     a->requested.v[taken] = r->requested;
     if (a->keeps_objects && is_split)
@@ -177,10 +180,6 @@ static uint32_t find_elsewhere(struct gm_allocator *a, struct request *r, bool i
 {
     if (a->limit != UINT64_MAX && a->conf.gc_threshold > 0)
         gm_collect_garbage(a);
-    if (a->conf.throw_on_oom && is_over_limit(a, r)) {
-        a->stats.num_oom_rejections++;
-        return GM_SPACE_NONE;
-    }
     uint32_t block = obtain(a, r, false);
     if (block == GM_SPACE_NONE && !a->has_failed && is_default)
         block = borrow(a, r);

@@ -25,6 +25,12 @@ static inline void gm_put(struct gm_allocator *a, enum gm_allocator_event event,
         a->sink->put(a->sink->self, event, address, size, stream, pool, owner);
 }
 
+/* The age of a block object that is made of a part of one of age `age`. */
+static inline uint32_t gm_age_of_new(struct gm_allocator *a, uint32_t age)
+{
+    return a->conf.ties == GM_TIES_OLDEST_BLOCK ? a->next_age++ : age;
+}
+
 /* Marks a free block that was got from the device, with what it was joined with, as a new object. */
 static inline void gm_mark_grown(struct gm_allocator *a, uint32_t block, bool is_first)
 {
@@ -69,6 +75,11 @@ struct gm_bin_list {
     size_t n;
 };
 bool gm_allocator_bins(struct gm_allocator *a, uint8_t pool, struct gm_bin_list *list);
+static inline struct gm_free_entry gm_free_entry_of(const struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = &a->space.blocks.v[block];
+    return (struct gm_free_entry){b->size, b->address, a->conf.ties == GM_TIES_LOWEST ? 0 : b->age, block};
+}
 /* Free blocks into and out of their set. */
 void gm_enter_free(struct gm_allocator *a, uint32_t block);
 void gm_leave_free(struct gm_allocator *a, uint32_t block);
@@ -99,9 +110,10 @@ void gm_uses_free(struct gm_uses *uses);
 /* Bytes that an expandable free block could reach without leaving its reservation: its own and the unmapped ones after
  * it. */
 uint64_t gm_expandable_reach(struct gm_allocator *a, uint32_t block);
-/* Adds mapped pages to the space and to the free sets, joined with free neighbours of the same pool and stream. */
-enum gm_space_status gm_expandable_add(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
-                                       uint64_t size);
+/* Adds mapped pages of a reservation to the space and to the free sets, joined with free neighbours of it: a block of
+ * that age. */
+enum gm_space_status gm_expandable_add(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address,
+                                       uint64_t size, uint32_t age);
 /* A free block of at least `rounded` bytes, taken out of its set, made by mapping pages; GM_SPACE_NONE if the device is
  * full: what was mapped by then stays. */
 uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded);
@@ -110,7 +122,9 @@ bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t 
 /* Unmaps the whole pages inside a free block. */
 void gm_expandable_unmap(struct gm_allocator *a, uint32_t block);
 bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row);
-bool gm_reservations_adopt(struct gm_allocator *a, uint64_t address, uint32_t stream, uint8_t pool);
+/* The pages [address, address + size) of nobody knows which reservation. */
+enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
+                                         uint64_t size);
 struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t address);
 
 /* release.c */

@@ -159,7 +159,7 @@ bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream,
     uint64_t key = rounded > a->conf.rules.max_split ? rounded : a->conf.rules.max_split, released = 0;
     if (set == NULL)
         return false;
-    struct gm_free_place at = gm_free_set_from(set, key, 0);
+    struct gm_free_place at = gm_free_set_fit(set, key);
     if (at.entry != NULL && is_segment(gm_block(a, at.entry->block))) {
         gm_release_segment(a, at.entry->block);
         return !a->has_failed;
@@ -172,7 +172,7 @@ bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream,
             if (a->has_failed)
                 return false;
         }
-        at = gm_free_set_from(set, entry.size, entry.address); /* where it was, or what follows */
+        at = gm_free_set_from(set, &entry); /* where it was, or what follows */
         if (at.entry == NULL)
             at = gm_free_set_last(set);
         else

@@ -130,11 +130,12 @@ static uint64_t total_of(const struct gm_sim *sim)
     return gm_sat_add(sim->capacity, sim->taken);
 }
 
-static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
+static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, uint64_t *address, uint64_t *size)
 {
     struct gm_sim *sim = self;
     uint64_t memory = total_of(sim) > UNLIMITED_RESERVE ? UNLIMITED_RESERVE : total_of(sim);
-    *size = (memory + memory / 8 + page - 1) / page * page;
+    memory = most < memory + memory / 8 ? most : memory + memory / 8;
+    *size = (memory + page - 1) / page * page;
     if (*size + 2 * PAGE > LAST - sim->next_reserve)
         return GM_DEVICE_FULL;
     *address = sim->next_reserve;

@@ -28,7 +28,7 @@ struct gm_stats {
     GM_STAT_MAP(X)
 #undef X
     struct gm_stat oversize_allocations, oversize_segments;
-    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
+    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free;
     int64_t max_split_size; /* as it was when the allocator was made; -1: unlimited */
 };
 

@@ -11,11 +11,11 @@
 #include "analyze/model/snapshot.h"
 #include "analyze/state/names.h"
 #include "analyze/timeline/timeline.h"
-#include "replay/allocator/conf.h"
 #include "replay/cli/progress.h"
 #include "replay/compute/run.h"
 #include "replay/regenerate/recorder.h"
 #include "replay/search/bound.h"
+#include "replay/settings/conf.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
 #include "replay/whatif/whatif.h"
@@ -37,6 +37,10 @@ struct gm_class_changes {
 struct gm_replay_options {
     bool verify, quiet, verbose, salvage;
     enum gm_replay_backend backend;
+    struct gm_torch {
+        bool is_given;
+        enum gm_ties ties;
+    } torch;
     const char *alloc_conf, *gpu, *csv, *summary, *json, *trace_out; /* NULL if not given */
     const char *output;                                              /* -o, likewise */
     uint64_t memory, limit;                                          /* UINT64_MAX: not given */

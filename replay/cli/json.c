@@ -53,7 +53,6 @@ static void add_stats(struct gm_json *json, const struct gm_stats *s)
     add_stat(json, "oversize_segments", "", &s->oversize_segments);
     gm_json_signed(json, "num_alloc_retries", s->num_alloc_retries);
     gm_json_signed(json, "num_ooms", s->num_ooms);
-    gm_json_signed(json, "num_oom_rejections", s->num_oom_rejections);
     gm_json_signed(json, "max_split_size", s->max_split_size);
     gm_json_signed(json, "num_sync_all_streams", s->num_sync_all_streams);
     gm_json_signed(json, "num_device_alloc", s->num_device_alloc);

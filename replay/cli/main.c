@@ -12,6 +12,7 @@
 #include "replay/gmtrace/gmtrace.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const backend_names[] = {"sim", "null", "cuda", "cuda-async"};
@@ -42,6 +43,22 @@ static bool parse_compute(const char *text, void *value)
     return false;
 }
 
+/* "2.10", "2.12.1": a major and a minor number, and what may come behind. */
+static bool parse_torch(const char *text, void *value)
+{
+    unsigned major, minor;
+    int length = 0;
+    if (sscanf(text, "%4u.%4u%n", &major, &minor, &length) < 2 || *text < '0' || *text > '9' ||
+        (text[length] != '\0' && text[length] != '.' && text[length] != '+'))
+        return false;
+    const unsigned version = 10000 * major + minor;
+    *(struct gm_torch *)value = (struct gm_torch){.is_given = true,
+                                                  .ties = version < 20012    ? GM_TIES_LOWEST
+                                                          : version == 20012 ? GM_TIES_OLDEST_BLOCK
+                                                                             : GM_TIES_OLDEST_SEGMENT};
+    return true;
+}
+
 #define AT(field) .offset = offsetof(struct gm_replay_options, field)
 
 static const struct gm_option option_table[] = {
@@ -49,6 +66,8 @@ static const struct gm_option option_table[] = {
      GM_OPTION_FLAG, AT(verify)},
     {0, "alloc-conf", "STRING", "allocator settings, as in PYTORCH_ALLOC_CONF (default: the recorded ones)",
      GM_OPTION_TEXT, AT(alloc_conf)},
+    {0, "torch", "VERSION", "rules of that PyTorch: 2.10, 2.15 (default: those that the recording shows)",
+     GM_OPTION_PARSED, AT(torch), .parse = parse_torch, .wants = "a version of PyTorch, as in 2.10"},
     {0, "memory", "SIZE", "memory of the device (default: unlimited)", GM_OPTION_SIZE, AT(memory)},
     {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; a wrong name lists them",
      GM_OPTION_TEXT, AT(gpu)},

@@ -6,7 +6,7 @@
 #include "analyze/words/numbers.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

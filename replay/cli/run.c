@@ -9,8 +9,8 @@
 #include "replay/cli/gmreplay.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
+#include "replay/settings/recorded.h"
 #include "replay/verify/follow.h"
-#include "replay/verify/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +20,31 @@
 static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error *err)
 {
     const char *given = run->options->alloc_conf;
-    struct gm_error odd;
-    if (gm_settings_recorded(&run->recorded, &run->snapshot, &odd) != GM_OK)
+    struct gm_text odd = {0};
+    struct gm_error reason;
+    run->recorded = gm_settings_recorded(&run->snapshot, &odd);
+    if (odd.length > 0)
         gm_message_add(&run->messages, run->terminal, GM_MESSAGE_WARNING, run->snapshot.source.path,
-                       "warning: its settings text is not understood, only the single settings are used: %s",
-                       odd.message);
+                       "warning: of its settings text this is not understood and left out: %s", odd.data);
+    odd.length = 0;
+    if (run->options->torch.is_given)
+        run->recorded.ties = run->options->torch.ties;
     run->conf = run->recorded;
     enum gm_status status = GM_OK;
     if (given != NULL) {
         run->conf = gm_conf_default();
-        status = gm_conf_parse(&run->conf, given, strlen(given), &odd);
-        if (status != GM_OK)
-            return gm_fail(err, status, GM_NO_OFFSET, "--alloc-conf: %s", odd.message);
+        run->conf.ties = run->recorded.ties;
+        status = gm_conf_parse(&run->conf, given, strlen(given), &odd, &reason);
     }
+    if (odd.length > 0)
+        gm_message_add(&run->messages, run->terminal, GM_MESSAGE_WARNING, NULL,
+                       "warning: --alloc-conf: options that are not known here and left out: %s", odd.data);
+    const bool has_no_memory = odd.failed;
+    gm_text_free(&odd);
+    if (has_no_memory)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status != GM_OK)
+        return gm_fail(err, status, GM_NO_OFFSET, "--alloc-conf: %s", reason.message);
     if (run->options->backend == GM_REPLAY_CUDA_ASYNC)
         run->conf.backend = GM_BACKEND_NATIVE; /* of the model beside it */
     if (status == GM_OK && run->conf.backend == GM_BACKEND_ASYNC)

@@ -7,7 +7,7 @@
 #include "analyze/base/size.h"
 #include "analyze/words/numbers.h"
 #include "replay/search/least.h"
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -39,7 +39,7 @@ bool gm_cuda_has_failed(const struct gm_cuda *c);
 /* Whether `size` more bytes are within the cap. */
 bool gm_cuda_has_room(const struct gm_cuda *c, uint64_t size);
 
-enum gm_device_status gm_vmm_reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size);
+enum gm_device_status gm_vmm_reserve(void *self, uint64_t page, uint64_t most, uint64_t *address, uint64_t *size);
 enum gm_device_status gm_vmm_map(void *self, uint64_t address, uint64_t size);
 enum gm_device_status gm_vmm_unmap(void *self, uint64_t address, uint64_t size);
 enum gm_device_status gm_vmm_unreserve(void *self, uint64_t address, uint64_t size);

@@ -107,19 +107,19 @@ static struct reservation *find(struct gm_cuda *c, uint64_t address, uint64_t si
     return NULL;
 }
 
-enum gm_device_status gm_vmm_reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
+enum gm_device_status gm_vmm_reserve(void *self, uint64_t page, uint64_t most, uint64_t *address, uint64_t *size)
 {
     struct gm_cuda *c = self;
     if (gm_cuda_has_failed(c) || !open_vmm(c))
         return GM_DEVICE_FAILED;
     struct gm_vmm *v = c->vmm;
-    uint64_t total = gm_cuda_device(c).total_bytes;
+    const uint64_t total = gm_cuda_device(c).total_bytes, usual = total + total / 8;
     if (page == 0 || page % v->granularity != 0) {
         gm_cuda_fail(c, GM_E_INTERNAL, "pages of %" PRIu64 " bytes: the GPU maps multiples of %" PRIu64, page,
                      v->granularity);
         return GM_DEVICE_FAILED;
     }
-    struct reservation r = {.size = (total + total / 8 + page - 1) / page * page, .page = page};
+    struct reservation r = {.size = ((most < usual ? most : usual) + page - 1) / page * page, .page = page};
     CUdeviceptr at = 0;
     r.is_mapped = calloc(r.size / page, 1);
     if (r.is_mapped == NULL || !GM_VEC_ROOM(&v->reservations, 1)) {

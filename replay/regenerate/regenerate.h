@@ -8,8 +8,8 @@
 
 #include "analyze/base/error.h"
 #include "analyze/model/snapshot.h"
-#include "replay/allocator/conf.h"
 #include "replay/regenerate/recorder.h"
+#include "replay/settings/conf.h"
 
 enum { GM_REGENERATED_ARRAYS = 48 };
 

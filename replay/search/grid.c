@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/search/grid.h"
 
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,9 +46,10 @@ static void add_text(struct maker *m, const char *text, const char *since)
     struct gm_grid *grid = m->grid;
     struct gm_error ignored;
     struct gm_conf conf = gm_conf_default();
+    conf.ties = m->baseline->ties;
     size_t length = strlen(text);
     if (grid->count == GM_GRID_MOST || length >= GM_GRID_TEXT - 1 ||
-        gm_conf_parse(&conf, text, length, &ignored) != GM_OK || gm_settings_equal(&conf, m->baseline))
+        gm_conf_parse(&conf, text, length, NULL, &ignored) != GM_OK || gm_settings_equal(&conf, m->baseline))
         return;
     for (size_t i = 0; i < grid->count; i++)
         if (gm_settings_equal(&conf, &grid->rows[i].conf))
@@ -155,7 +156,6 @@ static enum gm_status keep(struct maker *m, struct gm_error *err)
     struct gm_conf limits = gm_conf_default();
     struct gm_text text = {0};
     limits.memory_fraction = m->baseline->memory_fraction;
-    limits.throw_on_oom = m->baseline->throw_on_oom;
     gm_conf_text(&text, &limits);
     if (text.failed)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");

@@ -6,7 +6,7 @@
 #define GM_REPLAY_GRID_H
 
 #include "analyze/base/error.h"
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 
 enum { GM_GRID_TEXT = 320, GM_GRID_MOST = 128 };
 

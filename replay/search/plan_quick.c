@@ -44,22 +44,24 @@ struct quick {
 static bool enter(struct quick *q, uint32_t number)
 {
     const struct gm_space_block *b = &q->space.blocks.v[number];
-    return gm_free_set_insert(&q->set, b->size, b->address, number);
+    return gm_free_set_insert(&q->set, &(struct gm_free_entry){b->size, b->address, 0, number});
 }
 
 static void leave(struct quick *q, uint32_t number)
 {
     if (number == GM_SPACE_NONE || q->space.blocks.v[number].use != GM_SPACE_FREE)
         return;
-    gm_free_set_remove(&q->set, q->space.blocks.v[number].size, q->space.blocks.v[number].address);
+    const struct gm_space_block *b = &q->space.blocks.v[number];
+    gm_free_set_remove(&q->set, &(struct gm_free_entry){b->size, b->address, 0, number});
 }
 
 static bool place(struct quick *q, struct gm_plan_block *block, uint32_t index)
 {
-    struct gm_free_place at = gm_free_set_from(&q->set, block->size, 0);
-    uint32_t gap = at.entry->block; /* the last one is larger than all blocks together */
-    bool has_rest = at.entry->size > block->size;
-    gm_free_set_remove(&q->set, at.entry->size, at.entry->address);
+    struct gm_free_place at = gm_free_set_fit(&q->set, block->size);
+    const struct gm_free_entry entry = *at.entry; /* the last one is larger than all blocks together */
+    uint32_t gap = entry.block;
+    bool has_rest = entry.size > block->size;
+    gm_free_set_remove(&q->set, &entry);
     q->number[index] = gm_space_take(&q->space, gap, block->size, index);
     if (q->number[index] == GM_SPACE_NONE)
         return false;

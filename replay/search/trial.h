@@ -8,7 +8,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 #include "replay/whatif/whatif.h"
 
 #include <stdatomic.h>

@@ -247,9 +247,10 @@ static void remove_range(struct gm_space *space, size_t at)
     memmove(&space->ranges.v[at], &space->ranges.v[at + 1], (space->ranges.n - at) * sizeof *space->ranges.v);
 }
 
-static bool is_alike(const struct gm_space_block *a, const struct gm_space_block *b)
+static bool is_alike(const struct gm_space *space, const struct gm_space_range *a, const struct gm_space_range *b)
 {
-    return a->is_expandable && b->is_expandable && a->stream == b->stream && a->pool == b->pool;
+    const struct gm_space_block *of_a = &space->blocks.v[a->last], *of_b = &space->blocks.v[b->last];
+    return a->area != 0 && a->area == b->area && of_a->stream == of_b->stream && of_a->pool == of_b->pool;
 }
 
 /* Joins range `at` with the one above it if they touch and are alike. */
@@ -258,8 +259,7 @@ static void join_ranges(struct gm_space *space, size_t at)
     if (at + 1 >= space->ranges.n)
         return;
     struct gm_space_range *low = &space->ranges.v[at], *high = &space->ranges.v[at + 1];
-    if (low->address + low->size != high->address ||
-        !is_alike(&space->blocks.v[low->last], &space->blocks.v[high->last]))
+    if (low->address + low->size != high->address || !is_alike(space, low, high))
         return;
     uint32_t first = high->last;
     while (space->blocks.v[first].prev != GM_SPACE_NONE) {
@@ -280,7 +280,7 @@ static void join_ranges(struct gm_space *space, size_t at)
 }
 
 enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint64_t size, uint32_t stream,
-                                  uint8_t pool, bool is_expandable)
+                                  uint8_t pool, uint32_t area)
 {
     size_t at = ranges_up_to(space, address);
     if (size == 0 || size > UINT64_MAX - 4 || address > UINT64_MAX - 4 - size)
@@ -292,7 +292,7 @@ enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint
     if (!make_room(space))
         return GM_SPACE_NO_MEMORY;
     uint32_t block = new_block(space);
-    if (!insert_range(space, at, (struct gm_space_range){address, size, block})) {
+    if (!insert_range(space, at, (struct gm_space_range){address, size, block, area})) {
         drop_block(space, block);
         return GM_SPACE_NO_MEMORY;
     }
@@ -304,7 +304,7 @@ enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint
                                                      .stream = stream,
                                                      .use = GM_SPACE_FREE,
                                                      .pool = pool,
-                                                     .is_expandable = is_expandable};
+                                                     .is_expandable = area != 0};
     set_free_start(space, block);
     space->reserved += size;
     join_ranges(space, at);
@@ -355,9 +355,9 @@ enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, ui
     drop_block(space, gone);
     remove_range(space, at);
     if (above > 0)
-        insert_range(space, at, (struct gm_space_range){address + size, above, range.last});
+        insert_range(space, at, (struct gm_space_range){address + size, above, range.last, range.area});
     if (below > 0)
-        insert_range(space, at, (struct gm_space_range){range.address, below, low});
+        insert_range(space, at, (struct gm_space_range){range.address, below, low, range.area});
     space->reserved -= size;
     return GM_SPACE_OK;
 }
@@ -400,8 +400,7 @@ bool gm_space_check(const struct gm_space *space, const char **why)
         reserved += range->size;
         if (below != NULL && below->address + below->size > range->address)
             *why = "ranges ascend and do not overlap";
-        else if (below != NULL && below->address + below->size == range->address &&
-                 is_alike(&space->blocks.v[below->last], &space->blocks.v[range->last]))
+        else if (below != NULL && below->address + below->size == range->address && is_alike(space, below, range))
             *why = "touching ranges that are alike are one";
         else
             *why = check_range(space, range, &blocks, &free_blocks, &active, &pending);

@@ -38,10 +38,12 @@ struct gm_space_block {
     uint8_t use;            /* enum gm_space_use */
     uint8_t pool;           /* the caller's number; of the range */
     bool is_expandable;     /* of the range */
+    uint32_t age;           /* the caller's; what is split off gets it, too */
 };
 struct gm_space_range {
     uint64_t address, size; /* bytes */
     uint32_t last;          /* its highest block */
+    uint32_t area;          /* as given to gm_space_map */
 };
 
 struct gm_space { /* zero-initialise */
@@ -57,10 +59,11 @@ enum gm_space_status { GM_SPACE_OK, GM_SPACE_NO_MEMORY, GM_SPACE_CONFLICT };
 
 void gm_space_free(struct gm_space *space);
 
-/* Adds [address, address + size) as one free block. An expandable range that touches expandable ones of the same stream
- * and pool becomes one with them. CONFLICT: empty, past 2^64, or it overlaps a range; nothing is changed. */
+/* Adds [address, address + size) as one free block. `area`: 0 for a segment of cudaMalloc; else it is expandable, and a
+ * range that touches others of the same area, stream and pool becomes one with them. CONFLICT: empty, past 2^64, or it
+ * overlaps a range; nothing is changed. */
 enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint64_t size, uint32_t stream,
-                                  uint8_t pool, bool is_expandable);
+                                  uint8_t pool, uint32_t area);
 /* Takes [address, address + size) away. CONFLICT: it is not inside one free block; nothing is changed. */
 enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, uint64_t size);
 

@@ -28,7 +28,7 @@ static void say_candidates(struct gm_verifying *v, uint8_t pool, uint32_t stream
     struct gm_free_place at = {0};
     unsigned shown = 0;
     if (set != NULL)
-        at = gm_free_set_from(set, rounded, 0);
+        at = gm_free_set_fit(set, rounded);
     if (at.entry == NULL)
         say(v->result, "; no free block of it is large enough");
     for (; at.entry != NULL && shown < SHOWN; gm_free_set_next(set, &at), shown++)
@@ -78,6 +78,8 @@ static void say_growth(struct gm_verifying *v)
 
 void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t chosen)
 {
+    static const char *const ties[] = {"the lowest", "that which was made first",
+                                       "that in the oldest segment, then the lowest"};
     struct gm_verify_result *r = v->result;
     const struct gm_history_pool *home = &v->h->pools[v->h->pool[a]];
     uint64_t requested = v->h->requested[a], rounded = gm_rules_round(&v->model.conf.rules, requested);
@@ -99,7 +101,7 @@ void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64
         say(r, " (%" PRIu64 ",%" PRIu64 ")", home->id_first, home->id_second);
     say(r, ", stream %" PRId64, v->model.handles.v[stream]);
     say_candidates(v, pool, stream, rounded);
-    say(r, "; rule: the smallest that fits, of equal ones the lowest%s",
+    say(r, "; rule: the smallest that fits, of equal ones %s%s", ties[v->model.conf.ties],
         v->model.conf.expandable_segments ? ", then on to the next while that reaches less far" : "");
     if (v->model.conf.rules.max_split != UINT64_MAX)
         say(r, ", none over max_split_size for smaller requests");

@@ -39,7 +39,7 @@ static enum gm_device_status take_back(void *self, uint64_t address, uint64_t si
 }
 
 /* A reservation whose length nobody recorded: up to the next one, or very long. */
-static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
+static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, uint64_t *address, uint64_t *size)
 {
     struct gm_verifying *v = self;
     if (!is_next(v, GM_ACTION_SEGMENT_MAP))
@@ -50,6 +50,8 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *addres
     uint64_t end = *address > UINT64_MAX - 16 * GM_TIB ? UINT64_MAX : *address + 16 * GM_TIB;
     uint64_t next = gm_allocator_next_reservation(&v->model, *address);
     *size = ((next < end ? next : end) - *address) / page * page;
+    if (*size > most)
+        *size = (most + page - 1) / page * page;
     return *size > 0 ? GM_DEVICE_OK : refuse(v, GM_ABSENT, page, true);
 }
 

@@ -159,22 +159,43 @@ static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint6
     return GM_SPACE_NONE;
 }
 
-/* The trace took the last block of a reservation which the model left because it reached too far: then it does not, the
+/* Expandable blocks are left for a larger one that reaches less far. The model stopped at one of them because the next
+ * one, the last of its reservation, reaches further: the trace, which took another one, shows that it does not, so the
  * reservation ends before. */
 static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t chosen)
 {
     const struct gm_space *space = &v->model.space;
-    uint32_t taken = gm_space_free_at(space, recorded), left = gm_space_free_at(space, chosen);
-    if (!v->infers || taken == GM_SPACE_NONE || left == GM_SPACE_NONE || v->growth < v->growth_end)
+    uint32_t taken = gm_space_free_at(space, recorded), stopped = gm_space_free_at(space, chosen);
+    if (!v->infers || taken == GM_SPACE_NONE || stopped == GM_SPACE_NONE || v->growth < v->growth_end)
         return false;
-    const struct gm_space_block *b = &space->blocks.v[taken];
-    uint64_t reach = gm_allocator_reach(&v->model, left);
-    bool is_rejected = b->is_expandable && b->next == GM_SPACE_NONE && b->size <= reach &&
-                       reach < gm_allocator_reach(&v->model, taken);
-    if (!is_rejected || !gm_allocator_end_reservation(&v->model, b->address + b->size, reach + 1))
+    const struct gm_space_block *b = &space->blocks.v[taken], *s = &space->blocks.v[stopped];
+    if (!b->is_expandable || b->pool != s->pool || b->stream != s->stream || b->size < s->size)
+        return false;
+    uint32_t next = gm_allocator_next_free(&v->model, stopped);
+    uint64_t reach = gm_allocator_reach(&v->model, stopped);
+    const struct gm_space_block *n = next == GM_SPACE_NONE ? NULL : &space->blocks.v[next];
+    if (n == NULL || n->next != GM_SPACE_NONE || n->size >= reach || gm_allocator_reach(&v->model, next) < reach ||
+        !gm_allocator_end_reservation(&v->model, n->address + n->size, reach))
         return false;
     v->ended_reservations++;
     return true;
+}
+
+/* Where the trace maps pages for a block that begins with them although memory below is free: that is the end of a
+ * reservation, and another one begins there. */
+static void end_reservation_before(struct gm_verifying *v, uint32_t event)
+{
+    const struct gm_events *e = gm_events_of(v);
+    const struct gm_space *space = &v->model.space;
+    if (!v->infers || v->growth >= event || e->action[gm_row(v, v->growth)] != GM_ACTION_SEGMENT_MAP)
+        return;
+    const uint64_t address = e->addr[gm_row(v, v->growth)];
+    uint32_t range = address == 0 ? GM_SPACE_NONE : gm_space_range_of(space, address - 1);
+    if (e->addr[gm_row(v, event)] != address || range == GM_SPACE_NONE)
+        return;
+    const struct gm_space_block *below = &space->blocks.v[space->ranges.v[range].last];
+    if (below->use == GM_SPACE_FREE && below->is_expandable && below->address + below->size == address)
+        v->ended_reservations += gm_allocator_end_reservation(&v->model, address, 0);
 }
 
 /* Whether the snapshot has the block that allocation `a` got, with another size. */
@@ -211,6 +232,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     size_t before = mark(v);
     bool may_switch = v->infers && !v->has_switched && v->growth == event;
     r->allocs++;
+    end_reservation_before(v, event);
     uint32_t block = choose(v, event, a, &chosen);
     while (block == GM_SPACE_NONE && chosen != GM_ABSENT &&
            has_ended_before(v, gm_events_of(v)->addr[gm_row(v, event)], chosen))

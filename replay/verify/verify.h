@@ -17,9 +17,9 @@
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/allocator/conf.h"
 #include "replay/allocator/stats.h"
 #include "replay/regenerate/recorder.h"
+#include "replay/settings/conf.h"
 
 enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 5 };
 

@@ -123,7 +123,7 @@ static void explain_pieces(struct gm_playing *w)
 static void explain(struct gm_playing *w)
 {
     struct gm_whatif_failure *f = &w->result->failure;
-    char active[GM_SIZE_TEXT], limit[GM_SIZE_TEXT], cached[GM_SIZE_TEXT];
+    char active[GM_SIZE_TEXT], limit[GM_SIZE_TEXT];
     /* Others may have a part of a real device. */
     uint64_t capacity = w->options->device == NULL ? w->sim.capacity : f->device_free + f->reserved;
     uint64_t most = capacity < w->model.limit ? capacity : w->model.limit;
@@ -134,11 +134,6 @@ static void explain(struct gm_playing *w)
     else if (f->rounded > most - (f->active < most ? f->active : most))
         snprintf(f->why, sizeof f->why, "%s in use and this request are more than %s of %s", active,
                  w->model.limit < capacity ? "the memory fraction" : "the device", limit);
-    else if (w->model.stats.num_oom_rejections > 0)
-        snprintf(f->why, sizeof f->why,
-                 "throw_on_cudamalloc_oom: more than the memory fraction of %s would be reserved; the %s that are "
-                 "cached were not given back first",
-                 gm_size_format(limit, w->model.limit), gm_size_format(cached, f->reserved - f->active));
     else
         explain_pieces(w);
 }

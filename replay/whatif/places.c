@@ -63,21 +63,23 @@ static enum gm_device_status release(void *self, uint64_t address, uint64_t size
 }
 
 /* Its length was not recorded: up to the next reservation, or very long. */
-static enum gm_device_status reserve(void *self, uint64_t page, uint64_t *address, uint64_t *size)
+static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, uint64_t *address, uint64_t *size)
 {
     struct gm_playing *w = self;
     const struct gm_events *e = &w->h->snapshot->events;
     size_t row;
     if (!find_growth(w, GM_ACTION_SEGMENT_MAP, &row) || e->addr[row] == 0)
-        return w->elsewhere.reserve(w->elsewhere.self, page, address, size);
+        return w->elsewhere.reserve(w->elsewhere.self, page, most, address, size);
     uint64_t from = e->addr[row], end = from + 16 * GM_TIB, mapped = unused_up_to(&w->model.space, from);
     uint64_t next = gm_allocator_next_reservation(&w->model, from - 1);
     end = mapped < end ? mapped : end;
     end = next < end ? next : end;
     if (page == 0 || end - from < page)
-        return w->elsewhere.reserve(w->elsewhere.self, page, address, size);
+        return w->elsewhere.reserve(w->elsewhere.self, page, most, address, size);
     *address = from;
     *size = (end - from) / page * page;
+    if (*size > most)
+        *size = (most + page - 1) / page * page;
     return GM_DEVICE_OK;
 }
 

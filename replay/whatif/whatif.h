@@ -18,9 +18,9 @@
 
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/allocator/conf.h"
 #include "replay/allocator/stats.h"
 #include "replay/regenerate/recorder.h"
+#include "replay/settings/conf.h"
 #include "replay/whatif/hooks.h"
 #include "replay/whatif/repeat.h"
 

@@ -9,7 +9,7 @@
 #include "analyze/load/load.h"
 #include "analyze/timeline/history/history.h"
 #include "replay/allocator/profile.h"
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif.h"
 

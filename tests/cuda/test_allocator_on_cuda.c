@@ -49,7 +49,7 @@ static void start(struct side *s, const char *settings, struct gm_device device)
 {
     struct gm_conf conf = gm_conf_default();
     memset(s, 0, sizeof *s);
-    assert_int_equal(gm_conf_parse(&conf, settings, strlen(settings), NULL), GM_OK);
+    assert_int_equal(gm_conf_parse(&conf, settings, strlen(settings), NULL, NULL), GM_OK);
     s->device = device;
     s->sink = (struct gm_allocator_sink){s, put};
     gm_allocator_init(&s->a, &conf, &s->device, &s->sink);

@@ -100,7 +100,7 @@ static void test_cap(void **state)
     assert_int_equal(device.allocate(device.self, 60 * GM_MIB, &a), GM_DEVICE_OK);
     assert_int_equal(device.allocate(device.self, 6 * GM_MIB, &b), GM_DEVICE_FULL);
     assert_int_equal(fake_cuda_calls("cudaMalloc"), 1); /* the device was not asked */
-    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, &at, &size), GM_DEVICE_OK);
+    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_OK);
     assert_int_equal(size, 72 * GM_MIB); /* 9/8 of what there is under the cap */
     assert_int_equal(device.map(device.self, at, 6 * GM_MIB), GM_DEVICE_FULL);
     assert_int_equal(device.map(device.self, at, 4 * GM_MIB), GM_DEVICE_OK);
@@ -118,8 +118,8 @@ static void test_pages(void **state)
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
     uint64_t at, size, other, other_size;
-    assert_int_equal(device.reserve(device.self, 20 * GM_MIB, &at, &size), GM_DEVICE_OK);
-    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, &other, &other_size), GM_DEVICE_OK);
+    assert_int_equal(device.reserve(device.self, 20 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_OK);
+    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &other, &other_size), GM_DEVICE_OK);
     assert_int_equal(size, 300 * GM_MIB); /* 288, rounded up to pages */
     assert_int_equal(other_size, 288 * GM_MIB);
     assert_int_equal(device.map(device.self, at + 20 * GM_MIB, 40 * GM_MIB), GM_DEVICE_OK);
@@ -146,7 +146,7 @@ static void misuse(int which, const char *words)
     struct gm_device device = gm_cuda_device(cuda);
     uint64_t a, at, size;
     assert_int_equal(device.allocate(device.self, 2 * GM_MIB, &a), GM_DEVICE_OK);
-    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, &at, &size), GM_DEVICE_OK);
+    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_OK);
     assert_int_equal(device.map(device.self, at, 4 * GM_MIB), GM_DEVICE_OK);
     enum gm_device_status status = which == 0   ? device.release(device.self, a + 512, 2 * GM_MIB)
                                    : which == 1 ? device.release(device.self, a, 4 * GM_MIB)
@@ -155,7 +155,7 @@ static void misuse(int which, const char *words)
                                    : which == 4 ? device.map(device.self, at + size, 2 * GM_MIB)
                                    : which == 5 ? device.unmap(device.self, at + 2 * GM_MIB, 4 * GM_MIB)
                                    : which == 6 ? device.unreserve(device.self, at, size)
-                                   : which == 7 ? device.reserve(device.self, 3 * GM_MIB, &at, &size)
+                                   : which == 7 ? device.reserve(device.self, 3 * GM_MIB, UINT64_MAX, &at, &size)
                                                 : device.unmap(device.self, a, 2 * GM_MIB);
     assert_int_equal(status, GM_DEVICE_FAILED);
     assert_non_null(strstr(gm_cuda_failure(cuda)->message, words));
@@ -196,7 +196,7 @@ static void test_old_driver(void **state)
     struct gm_cuda *cuda = begin(&old, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
     assert_int_equal(device.allocate(device.self, 2 * GM_MIB, &at), GM_DEVICE_OK);
-    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, &at, &size), GM_DEVICE_FAILED);
+    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_FAILED);
     assert_string_equal(gm_cuda_failure(cuda)->message,
                         "the driver has no cuMemSetAccess, which expandable segments need");
     assert_int_equal(gm_cuda_failure(cuda)->status, GM_E_MISSING);
@@ -218,7 +218,7 @@ static bool tour(struct gm_cuda *cuda)
     double seconds;
     bool passed, is_ok;
     if (device.allocate(device.self, 8 * GM_MIB, &a) != GM_DEVICE_OK ||
-        device.reserve(device.self, 2 * GM_MIB, &at, &size) != GM_DEVICE_OK ||
+        device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &at, &size) != GM_DEVICE_OK ||
         device.map(device.self, at, 6 * GM_MIB) != GM_DEVICE_OK || !gm_cuda_memory(cuda, &total, &total) ||
         !gm_cuda_stream(cuda, 0x1234, &stream) || !gm_cuda_mark(cuda, stream, &first))
         return false;
@@ -304,12 +304,12 @@ static void test_every_call_is_full(void **state)
         struct gm_device device = gm_cuda_device(cuda);
         struct gm_cuda_pool *pool;
         uint64_t a = 0, at, size, before;
-        assert_int_equal(device.reserve(device.self, 2 * GM_MIB, &at, &size), GM_DEVICE_OK);
+        assert_int_equal(device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_OK);
         assert_true(gm_cuda_pool_open(cuda, &pool));
         before = device.free_bytes(device.self);
         fake_cuda_fail(calls[i], i == 2 ? 2 : 1, cudaErrorMemoryAllocation);
         enum gm_device_status status = i == 0   ? device.allocate(device.self, 2 * GM_MIB, &a)
-                                       : i == 1 ? device.reserve(device.self, 2 * GM_MIB, &a, &a)
+                                       : i == 1 ? device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &a, &a)
                                        : i == 2 ? device.map(device.self, at, 6 * GM_MIB)
                                                 : gm_cuda_pool_allocate(pool, 2 * GM_MIB, NULL, &a);
         assert_int_equal(status, GM_DEVICE_FULL);
@@ -381,7 +381,7 @@ static void test_unmap_waits(void **state)
     late.is_late = true;
     struct gm_cuda *cuda = begin(&late, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
-    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, &at, &size), GM_DEVICE_OK);
+    assert_int_equal(device.reserve(device.self, 2 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_OK);
     assert_int_equal(device.map(device.self, at, 2 * GM_MIB), GM_DEVICE_OK);
     char *byte = (char *)(uintptr_t)at;
     fake_cuda_queue(NULL, set_byte, &byte, sizeof byte);
@@ -405,7 +405,7 @@ static void test_leaks(void **state)
     for (uint64_t i = 1; i <= 3; i++)
         assert_int_equal(device.allocate(device.self, i * GM_MIB, &a), GM_DEVICE_OK);
     assert_int_equal(device.release(device.self, a, 3 * GM_MIB), GM_DEVICE_OK);
-    assert_int_equal(device.reserve(device.self, 20 * GM_MIB, &at, &size), GM_DEVICE_OK);
+    assert_int_equal(device.reserve(device.self, 20 * GM_MIB, UINT64_MAX, &at, &size), GM_DEVICE_OK);
     assert_int_equal(device.map(device.self, at + 20 * GM_MIB, 40 * GM_MIB), GM_DEVICE_OK);
     assert_true(gm_cuda_mark(cuda, NULL, &mark));
     assert_true(gm_cuda_scratch(cuda, 100, &scratch));

@@ -4,7 +4,7 @@
  * same when it is written as text and read again.
  */
 #include "analyze/base/utf8.h"
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -50,23 +50,40 @@ static struct gm_text written(const struct gm_conf *conf, struct gm_conf *again)
     gm_conf_text(&text, conf);
     must(!text.failed, "memory");
     *again = gm_conf_default();
-    enum gm_status status = gm_conf_parse(again, text.length == 0 ? "" : text.data, text.length, &err);
+    enum gm_status status = gm_conf_parse(again, text.length == 0 ? "" : text.data, text.length, NULL, &err);
     if (status != GM_OK)
         fprintf(stderr, "%s\n", text.data);
     must(status == GM_OK, status == GM_OK ? "" : err.message);
     return text;
 }
 
+/* A recorded text is read as far as it can be: all of it if it is good. */
+static void check_recorded(const char *bytes, size_t size, const struct gm_conf *before, const struct gm_conf *good)
+{
+    struct gm_conf conf = *before;
+    struct gm_text odd = {0};
+    gm_conf_read(&conf, bytes, size, &odd);
+    check_ranges(&conf);
+    must(good == NULL || gm_conf_equal(&conf, good), "good settings are read alike");
+    must(good != NULL || odd.length > 0, "what is left out is said");
+    gm_text_free(&odd);
+}
+
 static void check(const char *bytes, size_t size, const struct gm_conf *before)
 {
     struct gm_conf conf, again, third;
     struct gm_error err = {0};
+    struct gm_text unknown = {0};
     memcpy(&conf, before, sizeof conf); /* with its padding */
-    if (gm_conf_parse(&conf, bytes, size, &err) != GM_OK) {
+    if (gm_conf_parse(&conf, bytes, size, &unknown, &err) != GM_OK) {
         must(memcmp(&conf, before, sizeof conf) == 0, "an error changes nothing");
         check_message(&err);
+        gm_text_free(&unknown);
+        check_recorded(bytes, size, before, NULL);
         return;
     }
+    gm_text_free(&unknown);
+    check_recorded(bytes, size, before, &conf);
     check_ranges(&conf);
     struct gm_text first = written(&conf, &again);
     must(gm_conf_equal(&conf, &again), "what was written is read as it was");
@@ -86,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0)
         memcpy(bytes, data, size);
     check(bytes, size, &conf);
-    must(gm_conf_parse(&conf, other, sizeof other - 1, NULL) == GM_OK, "good settings");
+    must(gm_conf_parse(&conf, other, sizeof other - 1, NULL, NULL) == GM_OK, "good settings");
     check(bytes, size, &conf); /* while it runs */
     free(bytes);
     return 0;

@@ -4,7 +4,7 @@
  */
 #include "replay/regenerate/regenerate.h"
 
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif.h"
 #include "tests/timeline/traced.h"
@@ -49,7 +49,7 @@ static struct gm_whatif_result what_if(struct regenerated *r, struct traced *t, 
     for (size_t a = 0; a < r->h.allocation_count; a++)
         requested[a] = r->h.requested[a] == dropped ? 0 : r->h.requested[a];
     options.recorder = &r->recorder;
-    assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), NULL, &err), GM_OK);
     assert_int_equal(gm_whatif(&result, &r->h, &options, &err), GM_OK);
     assert_int_equal(gm_regenerate(&r->made, &r->recorder, &options.conf, settings, &err), GM_OK);
     return result;
@@ -183,7 +183,6 @@ static void expandable(void **state)
     /* Its object is the one that the 10 MiB were freed as. */
     assert_block(s, 2, base + MIB(21), MIB(19), s->blocks.requested[2], GM_BLOCK_INACTIVE, "");
     struct gm_conf conf;
-    struct gm_error err;
     size_t length;
     const char *text = gm_snapshot_alloc_conf(s, &length);
     assert_int_equal(length, strlen("expandable_segments:True,max_split_size_mb:100"));
@@ -192,7 +191,7 @@ static void expandable(void **state)
     assert_int_equal(gm_snapshot_setting(s, "max_split_size")->integer, MIB(100));
     assert_int_equal(gm_snapshot_setting(s, "pinned_num_register_threads")->integer, 3);
     assert_int_equal(s->setting_count, 4);
-    assert_int_equal(gm_settings_recorded(&conf, s, &err), GM_OK);
+    conf = gm_settings_recorded(s, NULL);
     assert_true(conf.expandable_segments);
     end(&r, &t);
 }
@@ -204,7 +203,6 @@ static void new_settings(void **state)
     struct traced t = {0};
     struct regenerated r = {0};
     struct gm_conf conf;
-    struct gm_error err;
     three_blocks(&t);
     what_if(&r, &t, "roundup_power2_divisions:[256:1,512:4,>:8]", UINT64_MAX, 0);
     const struct gm_snapshot *s = &r.made.snapshot;
@@ -213,7 +211,7 @@ static void new_settings(void **state)
     assert_int_equal(gm_snapshot_setting(s, "max_split_size")->integer, -1);
     assert_int_equal(gm_snapshot_setting(s, "roundup_power2_divisions.512")->integer, 4);
     assert_int_equal(gm_snapshot_setting(s, "roundup_power2_divisions.32768")->integer, 8);
-    assert_int_equal(gm_settings_recorded(&conf, s, &err), GM_OK);
+    conf = gm_settings_recorded(s, NULL);
     assert_int_equal(conf.rules.roundup[9], 4);
     end(&r, &t);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cases of test_allocator.c, by the sections of the description of PyTorch's allocator that the project follows:
- * {rule, settings, MiB of the device (0: unlimited), operations, state, events, counters}.
+ * {rule, settings (*: of PyTorch 2.12, +: of 2.13 and later), MiB of the device (0: unlimited), operations, state,
+ * events, counters}.
  */
 /* clang-format off */
 
@@ -49,6 +50,19 @@
 {"6: the smallest that is enough", "", 0, "a=3M b=2M c=5M d=2M e=4M f=4M -a -c -e g=3200K",
  "S20M[.3M b2M .5M d2M g4M f4M]", "SaaaaaafFfFfFa", NULL},
 {"6: of equal ones the lowest", "", 0, "a=3M b=2M c=3M d=9M e=3M -c -a f=3M", "S20M[f3M b2M .3M d9M e3M]", NULL, NULL},
+{"6: of equal ones the object that was made first", "*", 0, "a=24M b=24M -a empty c=24M -c -b d=24M", "S24M[.24M] S24M[d24M]",
+ "SaSafFsSafFfFa", NULL},
+{"6: a split makes a new object of the lower part", "*", 0, "a=3M b=2M c=3M d=9M e=3M -c -a f=3M",
+ "S20M[f3M b2M .3M d9M e3M]", NULL, NULL},
+{"6: the rest of a segment is older", "*", 0, "a=3M b=2M c=12M -a d=3M -d", "S20M[.3M b2M c12M .3M]", NULL, NULL},
+{"6: so it is taken first", "*", 0, "a=3M b=2M c=12M -a e=3M", "S20M[.3M b2M c12M e3M]", NULL, NULL},
+{"6: in later versions the lower is", "+", 0, "a=3M b=2M c=12M -a e=3M", "S20M[e3M b2M c12M .3M]", NULL, NULL},
+{"6: of equal ones that in the oldest segment", "+", 0, "a=24M b=24M -a empty c=24M -c -b d=24M", "S24M[.24M] S24M[d24M]",
+ "SaSafFsSafFfFa", NULL},
+{"6: before, the lowest", "", 0, "a=24M b=24M -a empty c=24M -c -b d=24M", "S24M[d24M] S24M[.24M]", "SaSafFsSafFfFa", NULL},
+{"6: in the same segment the lowest", "+", 0, "a=3M b=2M c=3M d=9M e=3M -c -a f=3M", "S20M[f3M b2M .3M d9M e3M]", NULL, NULL},
+{"6: the segment's age, not the block's", "+", 0, "a=40M b=40M -b c=21M -a d=21M e=19M", "S40M[d21M e19M] S40M[c21M .19M]",
+ NULL, NULL},
 {"6: only of the stream", "", 0, "a=5M -a b=5M@1 c=5M", "S20M[c5M .15M] S20M@1[b5M .15M]", "SafFSaa", NULL},
 {"6: only of the pool", "", 0, "a=5M -a b=5M#3", "S20M[.20M] S20M#3[b5M .15M]", "SafFSa", NULL},
 {"6: smaller requests leave oversize blocks", "max_split_size_mb:50", 0, "a=100M -a b=30M", "S100M[.100M] S30M[b30M]",
@@ -70,11 +84,13 @@
 {"7: the limit counts a whole segment, also for pages", "expandable_segments:True,per_process_memory_fraction:0.5", 90,
  "a=5M b=30M", "E20M[a5M .15M]", "MaO", "num_ooms=1 num_alloc_retries=1 num_sync_all_streams=1"},
 {"7: a request over the limit is tried again", "per_process_memory_fraction:0.5", 80, "a=30M -a b=35M", "S36M[b36M]",
- "SafFsSa", "num_alloc_retries=1 num_oom_rejections=0"},
-{"7: or refused at once", "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", 80, "a=30M -a b=35M",
- "S30M[.30M]", "SafFO", "num_alloc_retries=0 num_ooms=1 num_oom_rejections=1"},
-{"7: up to the limit it is not", "per_process_memory_fraction:0.9,throw_on_cudamalloc_oom:True", 100, "a=60M b=30M",
- "S60M[a60M] S30M[b30M]", "SaSa", "num_ooms=0 num_oom_rejections=0"},
+ "SafFsSa", "num_alloc_retries=1"},
+{"7: also with throw_on_cudamalloc_oom", "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", 80,
+ "a=30M -a b=35M", "S36M[b36M]", "SafFsSa", "num_alloc_retries=1 num_ooms=0"},
+{"7: a reserve of pages bounds what one request can get", "expandable_segments:True,expandable_segments_reserve:0.5", 200,
+ "a=100M b=101M", "E100M[a100M]", "MaO", "num_ooms=1"},
+{"7: in GiB", "expandable_segments:True,expandable_segments_reserve:0.05G", 200, "a=60M b=61M", "E60M[a60M]", "MaO",
+ "num_ooms=1"},
 
 /* 8: the split */
 {"8: in the large pool more than 1 MiB", "", 0, "a=18M+512", "S20M[a18874880 .2096640]", NULL, NULL},

@@ -9,6 +9,9 @@ from random_operations import play, play_program, random_settings
 from reference_allocator import FIRST_RESERVATION, FIRST_SEGMENT, MIB, Allocator
 
 
+MARKS = {"lowest": "", "block": "*", "segment": "+"}
+
+
 def normal(action, address, size, stream, segments, reservations):
     """An event with its address counted from where segments or reservations begin."""
     address, size = int(address), int(size)
@@ -28,7 +31,7 @@ def main():
         capacity = rng.choice([200, 400, 1000, 4000]) * MIB + rng.choice([0, 12345])
         model = Allocator(settings, capacity)
         lines = (play_program if is_program else play)(rng, model, rng.choice([60, 300, 700]))
-        done = subprocess.run([sys.argv[1]], input=f"settings {text}\ncapacity {capacity}\n" + "\n".join(lines) + "\n",
+        done = subprocess.run([sys.argv[1]], input=f"settings {MARKS[settings.ties]}{text}\ncapacity {capacity}\n" + "\n".join(lines) + "\n",
                               capture_output=True, text=True, check=False)
         printed = done.stdout.splitlines()
         theirs = [line for line in printed if line.split()[0].split(".")[0] in

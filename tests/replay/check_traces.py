@@ -41,7 +41,7 @@ class Recorder(Allocator):
 def settings_of(settings, text):
     return {"PYTORCH_CUDA_ALLOC_CONF": text, "expandable_segments": settings.expandable,
             "max_split_size": -1 if settings.max_split == UNLIMITED else settings.max_split,
-            "garbage_collection_threshold": settings.gc,
+            "garbage_collection_threshold": settings.gc, **({"max_cached_size": -1} if settings.ties == "segment" else {}),
             "roundup_power2_divisions": {str(1 << i): d for i, d in enumerate(settings.divisions)}}
 
 
@@ -70,6 +70,8 @@ def main():
             settings, text = random_settings(rng)
             if settings.expandable and settings.large_segment != 20 * MIB:
                 continue  # whose pages the history takes for those of the small pool
+            # Events that name their pools are from PyTorch 2.12 or later.
+            whose = ["--torch", "2.10"] if settings.ties == "lowest" else []
             capacity = rng.choice([400, 1000, 4000]) * MIB
             model = Recorder(settings, capacity)
             play(rng, model, rng.choice([60, 300, 700]), toggles=False)
@@ -82,7 +84,7 @@ def main():
                     continue
                 with open(path, "wb") as file:
                     pickle.dump(snapshot, file)
-                found = run(path, "--verify")
+                found = run(path, "--verify", *whose)
                 device = found["devices"][0]
                 allocs += device.get("allocs", 0)
                 snapshot["device_traces"] = [events]
@@ -102,7 +104,7 @@ def main():
                 continue
             with open(path, "wb") as file:
                 pickle.dump(snapshot, file)
-            found = run(path, "--alloc-conf", text, "--memory", str(capacity))["devices"][0].get("memory_stats", {})
+            found = run(path, *whose, "--alloc-conf", text, "--memory", str(capacity))["devices"][0].get("memory_stats", {})
             replayed += 1
             for line in model.statistics():
                 name, *values = line.split()

@@ -5,7 +5,7 @@ from reference_allocator import MIB, Settings
 
 def random_settings(rng, extras=False):
     """Settings for the naive model, and the same as text. extras: also those that no trace shows."""
-    given, words = {}, []
+    given, words = {"ties": rng.choice(["lowest", "block", "segment"])}, []
     if rng.random() < 0.2:
         given["large_segment"] = rng.choice([11, 12, 20, 32, 64]) * MIB
         words.append(f"large_segment_size_mb:{given['large_segment'] // MIB}")
@@ -35,12 +35,15 @@ def random_settings(rng, extras=False):
             given["gc"] = rng.choice([0.25, 0.5, 0.8])
             words.append(f"garbage_collection_threshold:{given['gc']}")
         if extras and rng.random() < 0.4:
-            given["throws"] = True
-            words.append("throw_on_cudamalloc_oom:True")
+            words.append("throw_on_cudamalloc_oom:True")  # changes nothing
     if extras and rng.random() < 0.2 and "divisions" in given:
         mib = rng.choice([1, 3, 16])
         given["bypass"] = mib * MIB
         words.append(f"roundup_bypass_threshold_mb:{mib}")
+    if given.get("expandable") and rng.random() < 0.2:
+        share = rng.choice([0.1, 0.3, 1.1])
+        given["reserve"] = lambda total: int(share * total)
+        words.append(f"expandable_segments_reserve:{share}")
     rng.shuffle(words)
     return Settings(**given), ",".join(words)
 

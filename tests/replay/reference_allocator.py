@@ -29,7 +29,8 @@ class Settings:
         self.fraction = given.get("fraction", 1.0)
         self.expandable = given.get("expandable", False)
         self.bypass = given.get("bypass", UNLIMITED)
-        self.throws = given.get("throws", False)
+        self.ties = given.get("ties", "lowest")  # "block": of 2.12; "segment": of 2.13 and later
+        self.reserve = given.get("reserve", lambda total: None)
 
     def round(self, n):
         if n < 512:
@@ -69,12 +70,12 @@ class Stat:
 
 
 class Block:
-    def __init__(self, pool, stream, address, size, mapped=True, expandable=False):
+    def __init__(self, pool, stream, address, size, mapped=True, expandable=False, age=0):
         self.pool, self.stream, self.address, self.size = pool, stream, address, size
         self.mapped, self.expandable = mapped, expandable
         self.allocated = self.pending = False
         self.prev = self.next = None
-        self.requested, self.gc_base = 0, 0
+        self.requested, self.gc_base, self.age = 0, 0, age
         self.uses, self.events = {}, 0  # streams that use it: whether a routing was there; events it waits for
 
     def is_free(self):
@@ -85,12 +86,13 @@ class Block:
 
 
 class Pool:
-    def __init__(self, pool_id, small):
-        self.id, self.small, self.searches = pool_id, small, 0
+    def __init__(self, pool_id, small, by_age):
+        self.id, self.small, self.searches, self.by_age = pool_id, small, 0, by_age
         self.free, self.unmapped = [], []
 
     def ordered(self):
-        return sorted(self.free, key=lambda b: (unsigned(b.stream), b.size, b.address))
+        return sorted(self.free, key=lambda b: (unsigned(b.stream), b.size, b.age if self.by_age else 0,
+                                                b.address))
 
     def of_stream(self, stream):
         return [b for b in self.ordered() if b.stream == stream]
@@ -125,8 +127,9 @@ class Device:
         self.used -= size
         self.segments.remove((address, up(size, 2 * MIB)))
 
-    def reserve(self, page):
-        size = up(self.capacity + self.capacity // 8, page)
+    def reserve(self, page, most):
+        usual = self.capacity + self.capacity // 8
+        size = up(usual if most is None else min(most, usual), page)
         address = self.next_reservation
         self.next_reservation += up(size, 2 * MIB) + 2 * MIB
         return address, size
@@ -143,7 +146,8 @@ class Allocator:
         self.oversize_allocations, self.oversize_segments = Stat(), Stat()
         self.counts = dict.fromkeys(("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc",
                                      "num_device_free"), 0)
-        self.rejections, self.max_split_then = 0, -1 if settings.max_split == UNLIMITED else settings.max_split
+        self.max_split_then = -1 if settings.max_split == UNLIMITED else settings.max_split
+        self.ages = 0  # of the newest segment or reservation
         self.marks, self.users, self.freeable, self.routings = {}, {}, set(), 0
         self.queues, self.deferred, self.reserved = {}, [], {}
 
@@ -163,7 +167,7 @@ class Allocator:
         for p in self.pools:
             if p.id == pool_id and p.small == small:
                 return p
-        self.pools.append(Pool(pool_id, small))
+        self.pools.append(Pool(pool_id, small, self.s.ties != "lowest"))
         return self.pools[-1]
 
     def page(self, pool):
@@ -192,9 +196,6 @@ class Allocator:
         if block is None:
             if self.gc_is_on():
                 self.collect()
-            if self.s.throws and self.is_over(self.s.segment(rounded)):
-                self.rejections += 1
-                return self.fail(pool, stream, rounded)
             block = self.obtain(pool, stream, rounded, False, expands)
         if block is None and pool_id == 0:
             for other in self.pools:
@@ -215,6 +216,13 @@ class Allocator:
     def fail(self, pool, stream, rounded):
         self.event("oom", self.device.capacity - self.device.used, rounded, stream, pool)
         self.counts["num_ooms"] += 1
+
+    def new_age(self, parent):
+        """Of an object that is made of a part of `parent`."""
+        if self.s.ties != "block":
+            return parent.age
+        self.ages += 1
+        return self.ages
 
     def is_over(self, size):
         return self.limit != UNLIMITED and self.total + size > self.limit
@@ -265,7 +273,8 @@ class Allocator:
         if self.oversize(size):
             self.oversize_segments.add(1)
         self.event("segment_alloc", address, size, stream, pool)
-        return Block(pool, stream, address, size)
+        self.ages += 1
+        return Block(pool, stream, address, size, age=self.ages)
 
     def hand_out(self, block, requested, rounded, expands):
         pool, rest, was_split = block.pool, block.size - rounded, block.is_split()
@@ -276,7 +285,7 @@ class Allocator:
         else:
             is_split = rounded < self.s.max_split and rest > MIB
         if is_split:
-            taken = Block(pool, block.stream, block.address, rounded, True, block.expandable)
+            taken = Block(pool, block.stream, block.address, rounded, True, block.expandable, self.new_age(block))
             taken.prev, taken.next = block.prev, block
             if block.prev is not None:
                 block.prev.next = taken
@@ -512,8 +521,9 @@ class Allocator:
     def grow(self, pool, stream, rounded):
         start = self.find_unmapped(pool, stream, rounded)
         if start is None:
-            address, size = self.device.reserve(self.page(pool))
-            start = Block(pool, stream, address, size, False, True)
+            address, size = self.device.reserve(self.page(pool), self.s.reserve(self.device.capacity))
+            self.ages += 1
+            start = Block(pool, stream, address, size, False, True, self.ages)
             pool.unmapped.append(start)
             if size < rounded:
                 return None
@@ -547,7 +557,7 @@ class Allocator:
             return None
         pool.unmapped.remove(block)
         if size < block.size:
-            rest = Block(pool, block.stream, block.address + size, block.size - size, False, True)
+            rest = Block(pool, block.stream, block.address + size, block.size - size, False, True, self.new_age(block))
             rest.prev, rest.next = block, block.next
             if block.next is not None:
                 block.next.prev = rest
@@ -579,7 +589,7 @@ class Allocator:
         for size, below in ((start - block.address, True), (block.address + block.size - end, False)):
             if size == 0:
                 continue
-            piece = Block(pool, block.stream, block.address if below else end, size, True, True)
+            piece = Block(pool, block.stream, block.address if below else end, size, True, True, self.new_age(block))
             if below:
                 piece.prev, piece.next = block.prev, block
                 if block.prev is not None:
@@ -653,6 +663,6 @@ class Allocator:
 
     def newer_statistics(self):
         """What only PyTorch 2.12 and later count."""
-        lines = [f"num_oom_rejections {self.rejections}", f"max_split_size {self.max_split_then}"]
+        lines = [f"max_split_size {self.max_split_then}"]
         return lines + [f"reserved_bytes_by_private_pools {key} {self.reserved[key]}"
                         for key in sorted(self.reserved) if self.reserved[key] > 0]

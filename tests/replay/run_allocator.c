@@ -62,10 +62,9 @@ static void print_stats(const struct gm_stats *s)
     print_stat("oversize_allocations", "", &s->oversize_allocations);
     print_stat("oversize_segments", "", &s->oversize_segments);
     printf("num_alloc_retries %" PRId64 "\nnum_ooms %" PRId64 "\nnum_sync_all_streams %" PRId64
-           "\nnum_device_alloc %" PRId64 "\nnum_device_free %" PRId64 "\nnum_oom_rejections %" PRId64
-           "\nmax_split_size %" PRId64 "\n",
+           "\nnum_device_alloc %" PRId64 "\nnum_device_free %" PRId64 "\nmax_split_size %" PRId64 "\n",
            s->num_alloc_retries, s->num_ooms, s->num_sync_all_streams, s->num_device_alloc, s->num_device_free,
-           s->num_oom_rejections, s->max_split_size);
+           s->max_split_size);
 }
 
 static void do_other_line(struct world *w, const char *line)
@@ -127,7 +126,10 @@ int main(void)
     char line[1024];
     uint64_t capacity = UINT64_MAX;
     bool ok = w != NULL && fgets(line, sizeof line, stdin) != NULL && strncmp(line, "settings ", 9) == 0;
-    if (ok && gm_conf_parse(&conf, line + 9, strlen(line + 9), &err) != GM_OK) {
+    const char *settings = ok ? line + 9 : line;
+    conf.ties = *settings == '*' ? GM_TIES_OLDEST_BLOCK : *settings == '+' ? GM_TIES_OLDEST_SEGMENT : GM_TIES_LOWEST;
+    settings += conf.ties != GM_TIES_LOWEST;
+    if (ok && gm_conf_parse(&conf, settings, strlen(settings), NULL, &err) != GM_OK) {
         fprintf(stderr, "%s\n", err.message);
         ok = false;
     }

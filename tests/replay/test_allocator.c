@@ -82,7 +82,10 @@ static bool reclaim(void *self)
 static void set(struct gm_conf *conf, const char *text, size_t length)
 {
     struct gm_error err = {0};
-    if (gm_conf_parse(conf, text, length, &err) != GM_OK)
+    size_t mark = *text == '+' || *text == '*';
+    if (mark > 0)
+        conf->ties = *text == '+' ? GM_TIES_OLDEST_SEGMENT : GM_TIES_OLDEST_BLOCK;
+    if (gm_conf_parse(conf, text + mark, length - mark, NULL, &err) != GM_OK)
         fail_msg("%s", err.message);
 }
 
@@ -213,13 +216,9 @@ static int64_t counter(const struct gm_stats *s, const char *name)
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {{"num_alloc_retries", s->num_alloc_retries},
-                   {"num_ooms", s->num_ooms},
-                   {"num_sync_all_streams", s->num_sync_all_streams},
-                   {"num_device_alloc", s->num_device_alloc},
-                   {"num_device_free", s->num_device_free},
-                   {"num_oom_rejections", s->num_oom_rejections},
-                   {"max_split_size", s->max_split_size}};
+    } numbers[] = {{"num_alloc_retries", s->num_alloc_retries},       {"num_ooms", s->num_ooms},
+                   {"num_sync_all_streams", s->num_sync_all_streams}, {"num_device_alloc", s->num_device_alloc},
+                   {"num_device_free", s->num_device_free},           {"max_split_size", s->max_split_size}};
     const struct {
         const char *name;
         const struct gm_stat *stat;

@@ -2,7 +2,7 @@
  *
  * PYTORCH_ALLOC_CONF: good and bad strings, and what they mean.
  */
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 static enum gm_status parse(struct gm_conf *conf, const char *text, struct gm_error *err)
 {
     *conf = gm_conf_default();
-    return gm_conf_parse(conf, text, strlen(text), err);
+    return gm_conf_parse(conf, text, strlen(text), NULL, err);
 }
 
 static void defaults(void **state)
@@ -53,7 +53,7 @@ static void every_key(void **state)
     assert_int_equal(c.rules.large_segment, MIB(32));
     assert_true(c.gc_threshold > 0.7999 && c.gc_threshold < 0.8001);
     assert_true(c.memory_fraction == 0.25);
-    assert_true(c.expandable_segments && c.throw_on_oom);
+    assert_true(c.expandable_segments);
     assert_int_equal(c.backend, GM_BACKEND_ASYNC);
     for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
         assert_int_equal(c.rules.roundup[i], 4);
@@ -98,12 +98,19 @@ static void good_values(void **state)
         {"expandable_segments:True", "expandable_segments:True"},
         {"expandable_segments:False", ""},
         {"expandable_segments:True,expandable_segments:False", ""},
-        {"throw_on_cudamalloc_oom:True", "throw_on_cudamalloc_oom:True"},
         {"release_lock_on_cudamalloc:True", "release_lock_on_cudamalloc:True"},
         {"release_lock_on_hipmalloc:True", "release_lock_on_cudamalloc:True"},
         {"backend:native", ""},
         {"backend:cudaMallocAsync", "backend:cudaMallocAsync"},
+        {"expandable_segments_reserve:0.5", "expandable_segments_reserve:0.5"},
+        {"expandable_segments_reserve:40G", "expandable_segments_reserve:40G"},
+        {"expandable_segments_reserve:0.5g", "expandable_segments_reserve:0.5G"},
+        {"expandable_segments_reserve:-1", ""},
+        {"expandable_segments_reserve:much", ""},
         /* Checked, and without influence here. */
+        {"throw_on_cudamalloc_oom:True", ""},
+        {"pinned_max_cached_size_mb:64", ""},
+        {"pinned_max_round_threshold_mb:64", ""},
         {"graph_capture_record_stream_reuse:True", ""},
         {"pinned_use_cuda_host_register:True", ""},
         {"pinned_use_hip_host_register:False", ""},
@@ -112,8 +119,6 @@ static void good_values(void **state)
         {"pinned_num_register_threads:1", ""},
         {"pinned_num_register_threads:128", ""},
         {"pinned_reserve_segment_size_mb:1", ""},
-        {"expandable_segments_reserve:0.5", ""},
-        {"expandable_segments_reserve:40G", ""},
         {"expandable_segments_reserve_by_class:[a:0.5,b:1G]", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -141,7 +146,7 @@ static void while_it_runs(void **state)
     struct gm_conf c;
     struct gm_error err = {0};
     assert_int_equal(parse(&c, first, &err), GM_OK);
-    assert_int_equal(gm_conf_parse(&c, "pinned_free_catch_all:True", 26, &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&c, "pinned_free_catch_all:True", 26, NULL, &err), GM_OK);
     assert_int_equal(c.rules.max_split, UINT64_MAX);
     assert_int_equal(c.max_non_split_rounding, MIB(32));
     assert_int_equal(c.rules.roundup[0], 0);
@@ -182,9 +187,9 @@ static void bad_strings(void **state)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        {",", "no option ','"},
-        {",expandable_segments:True", "no option ','"},
-        {"expandable_segments:True,,", "no option ','"},
+        {",", "expects ':'"},
+        {",expandable_segments:True", "expects ':'"},
+        {"expandable_segments:True,,", "expects ':'"},
         {"expandable_segments:True,\x01", "control character"},
         {"max_split_size_mb:19", "smaller than the large segment size"},
         {"max_split_size_mb:x", "whole number"},
@@ -225,23 +230,83 @@ static void bad_strings(void **state)
         {"roundup_power2_divisions:[256:2 512:4]", "power of two"}, /* blanks do not part words: 2512 */
         {"pinned_num_register_threads:3", "power of two"},
         {"pinned_num_register_threads:256", "128"},
-        {"no_such_option:1", "no option 'no_such_option'"},
+        {"no_such_option", "no_such_option: expects ':' and a value"},
+        {"no_such_option:[1,2],expandable_segments:1", "True or False"},
         {"expandable_segments:True max_split_size_mb:30", "True or False"},
         {"a_word_that_is_much_longer_than_any_option_of_the_allocator_could_ever_be:1", "more than 63"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gm_conf c = gm_conf_default(), before = c;
         struct gm_error err = {0};
-        assert_int_equal(gm_conf_parse(&c, cases[i].text, strlen(cases[i].text), &err), GM_E_USAGE);
+        assert_int_equal(gm_conf_parse(&c, cases[i].text, strlen(cases[i].text), NULL, &err), GM_E_USAGE);
         if (strstr(err.message, cases[i].says) == NULL)
             fail_msg("'%s': '%s' does not say '%s'", cases[i].text, err.message, cases[i].says);
         assert_memory_equal(&c.rules, &before.rules, sizeof c.rules); /* nothing of it was taken */
     }
 }
 
+/* Options of releases to come cost nothing but their names. */
+static void unknown_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *means, *unknown;
+    } cases[] = {
+        {"no_such_option:1", "", "no_such_option"},
+        {"a:1,large_segment_size_mb:32,b:[x:1,y:2],expandable_segments:True",
+         "expandable_segments:True,large_segment_size_mb:32", "a, b"},
+        {"a:b:c,max_split_size_mb:30", "max_split_size_mb:30", "a"},
+        {"a:[1,2", "", "a"},
+        {"a:", "", "a"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gm_conf c = gm_conf_default();
+        struct gm_error err = {0};
+        struct gm_text unknown = {0}, text = {0};
+        assert_int_equal(gm_conf_parse(&c, cases[i].text, strlen(cases[i].text), &unknown, &err), GM_OK);
+        gm_conf_text(&text, &c);
+        gm_text_add(&text, "");
+        assert_string_equal(text.data, cases[i].means);
+        assert_string_equal(unknown.data, cases[i].unknown);
+        gm_text_free(&unknown);
+        gm_text_free(&text);
+    }
+}
+
+/* What some PyTorch has accepted: of a text that is not understood only the part. */
+static void recorded_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *means, *odd;
+    } cases[] = {
+        {"expandable_segments: True", "expandable_segments:True", ""},
+        {"large_segment_size_mb:32,pinned_max_cached_size_mb:64", "large_segment_size_mb:32", ""},
+        {"large_segment_size_mb:32,of_tomorrow:[a:1,b:2]", "large_segment_size_mb:32", "not known here: of_tomorrow"},
+        {"max_split_size_mb:5,expandable_segments:True", "expandable_segments:True", "max_split_size_mb: must not"},
+        {"expandable_segments:yes,,backend:fast,large_segment_size_mb:32", "large_segment_size_mb:32", "True or False"},
+        {"large_segment_size_mb:3,max_split_size_mb:32", "max_split_size_mb:32", "more than 10 MiB"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gm_conf c = gm_conf_default();
+        struct gm_text odd = {0}, text = {0};
+        gm_conf_read(&c, cases[i].text, strlen(cases[i].text), &odd);
+        gm_conf_text(&text, &c);
+        gm_text_add(&text, "");
+        gm_text_add(&odd, "");
+        assert_string_equal(text.data, cases[i].means);
+        if (strstr(odd.data, cases[i].odd) == NULL || (cases[i].odd[0] == '\0') != (odd.length == 0))
+            fail_msg("'%s': '%s' does not say '%s'", cases[i].text, odd.data, cases[i].odd);
+        gm_text_free(&odd);
+        gm_text_free(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(defaults),
+                                       cmocka_unit_test(unknown_options),
+                                       cmocka_unit_test(recorded_texts),
                                        cmocka_unit_test(every_key),
                                        cmocka_unit_test(good_values),
                                        cmocka_unit_test(while_it_runs),

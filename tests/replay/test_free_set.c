@@ -24,7 +24,7 @@ static uint64_t random_next(uint64_t *state) /* xorshift */
 
 static bool is_there[SIZES][ADDRESSES];
 
-/* The first entry from (size, address) on, in order of size, then address; -1 if there is none. */
+/* The first entry from (size, age) on, in order of size, then age; -1 if there is none. */
 static int first_from(int size, int address)
 {
     for (int i = size * ADDRESSES + address; i < SIZES * ADDRESSES; i++)
@@ -40,7 +40,7 @@ static void check_walk(const struct gm_free_set *set)
     struct gm_free_place place = gm_free_set_first(set), last = place;
     for (; place.entry != NULL; gm_free_set_next(set, &place), n++) {
         at = first_from(at / ADDRESSES, at % ADDRESSES);
-        assert_int_equal(place.entry->size * ADDRESSES + place.entry->address, at);
+        assert_int_equal(place.entry->size * ADDRESSES + place.entry->age, at);
         assert_int_equal(place.entry->block, at);
         at++;
         last = place;
@@ -61,18 +61,20 @@ static void random_operations(void **state)
     for (int i = 0; i < STEPS; i++) {
         int size = (int)(random_next(&random) % SIZES), address = (int)(random_next(&random) % ADDRESSES);
         bool *there = &is_there[size][address];
+        /* Ages come before addresses, which are in the other order here. */
+        const struct gm_free_entry entry = {(uint64_t)size, (uint64_t)(ADDRESSES - address), (uint32_t)address,
+                                            (uint32_t)(size * ADDRESSES + address)};
         /* Mostly growing, then mostly shrinking, so that chunks split and vanish. */
         bool puts = random_next(&random) % 10 < ((i / 20000) % 2 == 0 ? 7U : 3U);
         if (puts && !*there) {
-            assert_true(
-                gm_free_set_insert(&set, (uint64_t)size, (uint64_t)address, (uint32_t)(size * ADDRESSES + address)));
+            assert_true(gm_free_set_insert(&set, &entry));
             *there = true;
         } else if (!puts) {
-            assert_int_equal(gm_free_set_remove(&set, (uint64_t)size, (uint64_t)address), *there);
+            assert_int_equal(gm_free_set_remove(&set, &entry), *there);
             *there = false;
         }
         int from = first_from(size, address);
-        struct gm_free_place place = gm_free_set_from(&set, (uint64_t)size, (uint64_t)address);
+        struct gm_free_place place = gm_free_set_from(&set, &entry);
         assert_int_equal(place.entry == NULL, from < 0);
         if (from >= 0)
             assert_int_equal(place.entry->block, from);

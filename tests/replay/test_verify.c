@@ -3,7 +3,7 @@
  * Verification on small traces: that what is right passes, that each kind of wrong is found and explained, and what is
  * inferred.
  */
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 #include "replay/verify/verify.h"
 #include "tests/timeline/traced.h"
 
@@ -12,11 +12,10 @@ enum { A = 1 << 28, B = 2 << 28 };
 static struct gm_verify_result run(struct traced *t)
 {
     struct gm_history h;
-    struct gm_conf conf;
     struct gm_verify_result result;
     struct gm_error err = {0};
     gm_traced_analyze_unfollowed(t);
-    assert_int_equal(gm_settings_recorded(&conf, &t->snapshot, &err), GM_OK);
+    const struct gm_conf conf = gm_settings_recorded(&t->snapshot, NULL);
     assert_int_equal(gm_history_build(&h, &t->snapshot, 0, NULL, &err), GM_OK);
     assert_int_equal(gm_verify(&result, &h, &conf, &err), GM_OK);
     gm_history_free(&h);
@@ -373,10 +372,9 @@ static void settings(void **state)
     gm_traced_segment(&t, A, MIB(32), "large");
     gm_traced_block(&t, MIB(32), 0, NULL);
     gm_traced_analyze_unfollowed(&t);
-    struct gm_conf conf;
     struct gm_error err = {0};
     struct gm_text text = {0};
-    assert_int_equal(gm_settings_recorded(&conf, &t.snapshot, &err), GM_OK);
+    const struct gm_conf conf = gm_settings_recorded(&t.snapshot, NULL);
     assert_int_equal(conf.rules.max_split, MIB(128)); /* the single setting is what was in force */
     assert_int_equal(conf.rules.large_segment, MIB(32));
     assert_true(conf.expandable_segments);
@@ -389,7 +387,7 @@ static void settings(void **state)
                                    "roundup_power2_divisions:[1:0,2:4,4:0,8:0,16:0,32:0,64:0,128:0,256:0,512:0,1024:0,"
                                    "2048:0,4096:0,8192:0,16384:0,32768:2],garbage_collection_threshold:0.5");
     struct gm_conf again = gm_conf_default();
-    assert_int_equal(gm_conf_parse(&again, text.data, text.length, &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&again, text.data, text.length, NULL, &err), GM_OK);
     assert_true(gm_settings_equal(&conf, &again));
     gm_text_free(&text);
     gm_traced_end(&t);

@@ -26,7 +26,7 @@ static struct gm_whatif_result run(struct traced *t, const char *settings, uint6
 {
     struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = capacity, .from_layout = from_layout};
     struct gm_error err = {0};
-    assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&options.conf, settings, strlen(settings), NULL, &err), GM_OK);
     return run_with(t, options);
 }
 
@@ -349,7 +349,7 @@ static void peak_before_retry(void **state)
     struct gm_whatif_part all_of_it = {.first = 0, .end = (uint32_t)event + 1};
     struct gm_whatif_options options = {
         .conf = gm_conf_default(), .capacity = MIB(130), .parts = &all_of_it, .part_count = 1};
-    assert_int_equal(gm_conf_parse(&options.conf, "expandable_segments:True", 24, &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&options.conf, "expandable_segments:True", 24, NULL, &err), GM_OK);
     struct gm_whatif_result r = run_with(&t, options);
     assert_false(r.has_failed);
     assert_int_equal(r.stats.num_alloc_retries, 1);

@@ -10,7 +10,7 @@
 #include "replay/search/sweep.h"
 #include "tests/timeline/traced.h"
 
-#include "replay/verify/settings.h"
+#include "replay/settings/recorded.h"
 
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static void begin(struct fixture *f, const char *settings, unsigned threads)
     gm_traced_analyze_unfollowed(&f->t);
     assert_int_equal(gm_history_build(&f->h, &f->t.snapshot, 0, NULL, &err), GM_OK);
     f->device = (struct gm_search_device){.history = &f->h, .baseline = gm_conf_default()};
-    assert_int_equal(gm_conf_parse(&f->device.baseline, settings, strlen(settings), &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&f->device.baseline, settings, strlen(settings), NULL, &err), GM_OK);
     f->search = (struct gm_search){.devices = &f->device, .device_count = 1, .threads = threads};
 }
 
@@ -61,13 +61,13 @@ static void check_grid(const char *settings, bool is_bounded, struct gm_grid *gr
 {
     struct gm_conf baseline = gm_conf_default();
     struct gm_error err = {0};
-    assert_int_equal(gm_conf_parse(&baseline, settings, strlen(settings), &err), GM_OK);
+    assert_int_equal(gm_conf_parse(&baseline, settings, strlen(settings), NULL, &err), GM_OK);
     assert_int_equal(gm_grid_make(grid, &baseline, is_bounded, &err), GM_OK);
     assert_in_range(grid->count, 60, 120);
     for (size_t i = 0; i < grid->count; i++) {
         const struct gm_grid_row *row = &grid->rows[i];
         struct gm_conf conf = gm_conf_default();
-        assert_int_equal(gm_conf_parse(&conf, row->text, strlen(row->text), &err), GM_OK);
+        assert_int_equal(gm_conf_parse(&conf, row->text, strlen(row->text), NULL, &err), GM_OK);
         assert_true(gm_settings_equal(&conf, &row->conf));
         assert_false(gm_settings_equal(&conf, &baseline));
         assert_null(strpbrk(row->text, " \t\"'"));
@@ -92,11 +92,9 @@ static void grids(void **state)
     check_grid("", true, grid);
     assert_true(has(grid, "garbage_collection_threshold:0.8,per_process_memory_fraction:0.99"));
     assert_true(grid->count > unbounded);
-    check_grid("per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", true, grid);
-    for (size_t i = 0; i < grid->count; i++) {
+    check_grid("per_process_memory_fraction:0.5", true, grid);
+    for (size_t i = 0; i < grid->count; i++)
         assert_true(grid->rows[i].conf.memory_fraction == 0.5);
-        assert_true(grid->rows[i].conf.throw_on_oom);
-    }
     check_grid("expandable_segments:True,roundup_power2_divisions:[256:2,512:4,>:8],max_split_size_mb:300", true, grid);
     assert_true(has(grid, "max_split_size_mb:300")); /* the baseline's own, without expandable segments */
     free(grid);

@@ -7,6 +7,7 @@
 
 #include "analyze/timeline/fragmentation/request.h"
 #include "analyze/timeline/history/reconstruct.h"
+#include "replay/settings/recorded.h"
 #include "replay/space/space.h"
 
 #include <stdlib.h>
@@ -252,7 +253,7 @@ struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_histor
     *watcher = (struct gm_watcher){.self = watch, .see = see, .samples = 512};
     if (watch != NULL) {
         watch->history = history;
-        watch->rules = gm_history_rules(snapshot);
+        watch->rules = gm_settings_recorded(snapshot, NULL).rules;
     }
     return watch;
 }

@@ -9,24 +9,12 @@
 #include "analyze/base/vec.h"
 #include "analyze/state/pass.h"
 #include "analyze/timeline/history/telling.h"
+#include "replay/settings/recorded.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- settings, pools -------------------------------------------------------------------------------------------- */
-
-struct gm_rules gm_history_rules(const struct gm_snapshot *s)
-{
-    struct gm_rules rules = gm_rules_default();
-    const struct gm_setting *max_split = gm_snapshot_setting(s, "max_split_size");
-    if (max_split != NULL && max_split->type == GM_SETTING_INTEGER && max_split->integer > 0)
-        rules.max_split = (uint64_t)max_split->integer;
-    rules.large_segment = gm_large_segment_size(s);
-    for (size_t i = 0; i < s->setting_count; i++)
-        if (s->settings[i].type == GM_SETTING_INTEGER)
-            gm_rules_take_roundup(&rules, s->settings[i].key, s->settings[i].integer);
-    return rules;
-}
+/* ---- pools ------------------------------------------------------------------------------------------------------ */
 
 uint8_t gm_telling_pool(struct gm_telling *t, uint64_t id_first, uint64_t id_second, bool is_small)
 {
@@ -422,9 +410,8 @@ static bool list_finals(struct gm_telling *t)
 
 bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watcher)
 {
-    struct gm_telling t = {.h = h, .rules = gm_history_rules(h->snapshot), .watcher = watcher};
-    const struct gm_setting *expandable = gm_snapshot_setting(h->snapshot, "expandable_segments");
-    t.is_expandable = expandable != NULL && expandable->integer != 0;
+    const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
+    struct gm_telling t = {.h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments, .watcher = watcher};
     h->is_reconstructed = h->books.is_reconstructed = true;
     gm_telling_pool(&t, 0, 0, false);
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
@@ -450,7 +437,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
 bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
 {
     struct gm_history scratch = *h; /* what does not fit has been counted before; several threads may ask at once */
-    struct gm_telling t = {.h = &scratch, .rules = gm_history_rules(h->snapshot)};
+    struct gm_telling t = {.h = &scratch, .rules = gm_settings_recorded(h->snapshot, NULL).rules};
     size_t n = h->snapshot->segments.count;
     scratch.final_pool = calloc(n + 1, 1);
     bool ok = scratch.final_pool != NULL && list_finals(&t) && gm_telling_segments(&t);

@@ -8,9 +8,6 @@
 #include "analyze/timeline/history/history.h"
 #include "replay/space/rules.h"
 
-/* The allocator's arithmetic under the settings that the snapshot recorded. */
-struct gm_rules gm_history_rules(const struct gm_snapshot *snapshot);
-
 /* Counts something that does not fit; rows are told apart by the pointer `id`. Both strings are literals. */
 void gm_history_note(struct gm_history *h, const char *id, const char *what, bool is_expected, uint64_t event,
                      uint64_t bytes);

@@ -3,7 +3,7 @@
  * Settings as text.
  */
 #include "analyze/base/size.h"
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 
 #include <inttypes.h>
 #include <locale.h>
@@ -24,7 +24,8 @@ bool gm_conf_equal(const struct gm_conf *a, const struct gm_conf *b)
            a->rules.roundup_bypass == b->rules.roundup_bypass &&
            a->max_non_split_rounding == b->max_non_split_rounding && is_same_real(a->gc_threshold, b->gc_threshold) &&
            is_same_real(a->memory_fraction, b->memory_fraction) && a->expandable_segments == b->expandable_segments &&
-           a->throw_on_oom == b->throw_on_oom && a->releases_lock == b->releases_lock && a->backend == b->backend;
+           a->reserve_bytes == b->reserve_bytes && is_same_real(a->reserve_fraction, b->reserve_fraction) &&
+           a->releases_lock == b->releases_lock && a->ties == b->ties && a->backend == b->backend;
 }
 
 static void begin(struct gm_text *out, size_t from, const char *key)
@@ -41,13 +42,13 @@ static void add_mib(struct gm_text *out, size_t from, const char *key, uint64_t 
     gm_text_printf(out, "%" PRIu64, bytes / GM_MIB);
 }
 
-/* The shortest decimal that is read as `value` again, in [0, 1]; with a point whatever the locale. */
+/* The shortest decimal that is read as `value` again; with a point whatever the locale. */
 static void add_real(struct gm_text *out, size_t from, const char *key, double value)
 {
     char text[64] = "0";
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t before = plain == (locale_t)0 ? plain : uselocale(plain);
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = value < 1 ? 1 : value < 1000 ? 3 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (is_same_real(strtod(text, NULL), value))
             break;
@@ -90,13 +91,17 @@ void gm_conf_text(struct gm_text *out, const struct gm_conf *conf)
         bool is_given;
     } words[] = {{"backend", "cudaMallocAsync", conf->backend == GM_BACKEND_ASYNC},
                  {"expandable_segments", "True", conf->expandable_segments},
-                 {"throw_on_cudamalloc_oom", "True", conf->throw_on_oom},
                  {"release_lock_on_cudamalloc", "True", conf->releases_lock}};
     for (size_t i = 0; i < 2; i++)
         if (words[i].is_given) {
             begin(out, from, words[i].key);
             gm_text_add(out, words[i].value);
         }
+    if (conf->reserve_fraction > 0 || conf->reserve_bytes > 0)
+        add_real(out, from, "expandable_segments_reserve",
+                 conf->reserve_bytes > 0 ? (double)conf->reserve_bytes / (double)GM_GIB : conf->reserve_fraction);
+    if (conf->reserve_bytes > 0)
+        gm_text_add_char(out, 'G');
     if (conf->rules.large_segment != plain.rules.large_segment)
         add_mib(out, from, "large_segment_size_mb", conf->rules.large_segment);
     if (conf->rules.max_split != UINT64_MAX)

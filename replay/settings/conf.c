@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/allocator/conf.h"
+#include "replay/settings/conf.h"
 
 #include "analyze/base/size.h"
 
@@ -29,7 +29,8 @@ struct token {
 struct parser {
     struct token tokens[TOKENS];
     size_t count, at;
-    struct gm_conf conf; /* what has been read so far */
+    struct gm_conf conf;     /* what has been read so far */
+    struct gm_text *unknown; /* names; may be NULL */
     uint64_t large_mib;
     struct gm_error *err;
 };
@@ -282,11 +283,6 @@ static enum gm_status key_expandable(struct parser *p, const char *key)
     return read_bool(p, key, &p->conf.expandable_segments);
 }
 
-static enum gm_status key_throw(struct parser *p, const char *key)
-{
-    return read_bool(p, key, &p->conf.throw_on_oom);
-}
-
 static enum gm_status key_backend(struct parser *p, const char *key)
 {
     if (!is(peek(p), "native") && !is(peek(p), "cudaMallocAsync"))
@@ -354,6 +350,29 @@ static enum gm_status key_any(struct parser *p, const char *key)
     return GM_OK;
 }
 
+/* A fraction of the device, or a number of GiB with a G behind it; PyTorch ignores what is neither. */
+static enum gm_status key_reserve(struct parser *p, const char *key)
+{
+    const char *text = peek(p)->text, last = text[0] == '\0' ? '\0' : text[strlen(text) - 1];
+    struct gm_error ignored;
+    struct gm_error *err = p->err;
+    size_t at = p->at;
+    double value = 0;
+    p->err = &ignored;
+    enum gm_status status = read_real(p, key, &value);
+    p->err = err;
+    p->at = at;
+    if (status == GM_E_NOMEM)
+        return gm_fail(err, status, GM_NO_OFFSET, "out of memory");
+    p->conf.reserve_bytes = 0;
+    p->conf.reserve_fraction = 0;
+    if (status == GM_OK && value > 0 && (last == 'G' || last == 'g'))
+        p->conf.reserve_bytes = value < 1 << 30 ? (uint64_t)(value * (double)GM_GIB) : 0;
+    else if (status == GM_OK && value > 0)
+        p->conf.reserve_fraction = value;
+    return key_any(p, key);
+}
+
 /* [name:value,...]: PyTorch lets bad values pass. */
 static enum gm_status key_any_list(struct parser *p, const char *key)
 {
@@ -389,10 +408,11 @@ static const struct {
     {"garbage_collection_threshold", key_gc},
     {"per_process_memory_fraction", key_fraction},
     {"expandable_segments", key_expandable},
-    {"throw_on_cudamalloc_oom", key_throw},
     {"backend", key_backend},
     {"release_lock_on_cudamalloc", key_lock},
     {"release_lock_on_hipmalloc", key_lock},
+    /* On 2.12 to 2.15 the failing request retries as without it. */
+    {"throw_on_cudamalloc_oom", key_ignored_bool},
     {"graph_capture_record_stream_reuse", key_ignored_bool},
     {"pinned_use_cuda_host_register", key_ignored_bool},
     {"pinned_use_hip_host_register", key_ignored_bool},
@@ -400,10 +420,20 @@ static const struct {
     {"pinned_free_catch_all", key_ignored_bool},
     {"pinned_num_register_threads", key_threads},
     {"pinned_reserve_segment_size_mb", key_positive},
-    {"expandable_segments_reserve", key_any},
-    {"expandable_segments_reserve_by_class", key_any_list},
-    {"roundup_bypass_threshold_mb", key_bypass}, /* 1.13 and 2.0 */
+    {"pinned_max_cached_size_mb", key_any},
+    {"pinned_max_round_threshold_mb", key_any},
+    {"expandable_segments_reserve", key_reserve},
+    {"expandable_segments_reserve_by_class", key_any_list}, /* of streams that a program has tagged */
+    {"roundup_bypass_threshold_mb", key_bypass},            /* 1.13 and 2.0 */
 };
+
+/* Up to the next comma that is in no list. */
+static enum gm_status skip_value(struct parser *p)
+{
+    for (bool in_list = false; p->at < p->count && (in_list || !is(peek(p), ",")); p->at++)
+        in_list = is(peek(p), "[") || (in_list && !is(peek(p), "]"));
+    return GM_OK;
+}
 
 static enum gm_status read_pair(struct parser *p)
 {
@@ -411,54 +441,100 @@ static enum gm_status read_pair(struct parser *p)
     size_t k = 0, n = sizeof keys / sizeof *keys;
     while (k < n && !is(name, keys[k].key))
         k++;
-    if (k == n)
-        return gm_fail(p->err, GM_E_USAGE, name->offset, "allocator settings: there is no option '%s'", name->text);
     p->at++;
-    if (!is(peek(p), ":"))
-        return complain(p, keys[k].key, "expects ':' and a value");
+    if (is_mark(name->text[0]) || !is(peek(p), ":"))
+        return complain(p, name->text, "expects ':' and a value");
     p->at++;
-    return keys[k].read(p, keys[k].key);
+    if (k < n)
+        return keys[k].read(p, keys[k].key);
+    if (p->unknown != NULL && p->unknown->length > 0)
+        gm_text_add(p->unknown, ", ");
+    if (p->unknown != NULL)
+        gm_text_add(p->unknown, name->text);
+    return skip_value(p);
+}
+
+/* A pair, and the comma after it. */
+static enum gm_status read_pair_and_comma(struct parser *p)
+{
+    enum gm_status status = read_pair(p);
+    if (status == GM_OK && p->at < p->count && !is(peek(p), ","))
+        status = complain(p, "after a value", "expects ','");
+    p->at += status == GM_OK; /* one at the end is let pass */
+    return status;
 }
 
 /* large_segment_size_mb bounds other keys wherever it stands, so it is read first; the last one counts. */
 static enum gm_status read_large_first(struct parser *p)
 {
-    for (p->at = 0; p->at < p->count;) {
-        enum gm_status status = GM_OK;
+    enum gm_status status = GM_OK;
+    for (p->at = 0; p->at < p->count && status == GM_OK;) {
         if (is(peek(p), "large_segment_size_mb"))
             status = read_pair(p);
         else
             p->at++;
-        if (status != GM_OK)
-            return status;
     }
     p->large_mib = p->conf.rules.large_segment / GM_MIB;
     p->conf.max_non_split_rounding = p->conf.rules.large_segment;
     p->at = 0;
-    return GM_OK;
+    return status;
 }
 
-enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_error *err)
+static enum gm_status begin(struct parser *p, const struct gm_conf *conf, const char *text, size_t length)
 {
-    struct parser *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     p->conf = *conf;
-    p->err = err;
     p->conf.rules.max_split = UINT64_MAX;
     p->conf.gc_threshold = 0;
     memset(p->conf.rules.roundup, 0, sizeof p->conf.rules.roundup);
-    enum gm_status status = split(p, text, length);
+    return split(p, text, length);
+}
+
+enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_text *unknown,
+                             struct gm_error *err)
+{
+    struct parser p = {.err = err, .unknown = unknown};
+    enum gm_status status = begin(&p, conf, text, length);
     if (status == GM_OK)
-        status = read_large_first(p);
-    while (status == GM_OK && p->at < p->count) {
-        status = read_pair(p);
-        if (status == GM_OK && p->at < p->count && !is(peek(p), ","))
-            status = complain(p, "after a value", "expects ','");
-        p->at++; /* one at the end is let pass */
-    }
+        status = read_large_first(&p);
+    while (status == GM_OK && p.at < p.count)
+        status = read_pair_and_comma(&p);
     if (status == GM_OK)
-        *conf = p->conf;
-    free(p);
+        *conf = p.conf;
     return status;
+}
+
+static void say(struct gm_text *odd, const char *what)
+{
+    if (odd != NULL && odd->length > 0)
+        gm_text_add(odd, "; ");
+    if (odd != NULL)
+        gm_text_add(odd, what);
+}
+
+void gm_conf_read(struct gm_conf *conf, const char *text, size_t length, struct gm_text *odd)
+{
+    struct gm_error err;
+    struct gm_text unknown = {0};
+    struct parser p = {.err = &err, .unknown = &unknown};
+    enum gm_status status = begin(&p, conf, text, length);
+    if (status != GM_OK) {
+        say(odd, err.message);
+    } else {
+        read_large_first(&p); /* what is wrong with it is said below */
+        while (p.at < p.count) {
+            const struct gm_conf before = p.conf;
+            if (read_pair_and_comma(&p) == GM_OK)
+                continue;
+            p.conf = before;
+            say(odd, err.message);
+            skip_value(&p);
+            p.at++;
+        }
+        *conf = p.conf;
+    }
+    if (unknown.length > 0)
+        say(odd, "options that are not known here: ");
+    if (unknown.length > 0 && odd != NULL)
+        gm_text_add(odd, unknown.data);
+    gm_text_free(&unknown);
 }
