@@ -153,6 +153,12 @@ const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a,
     return bin == GM_SPACE_NONE ? NULL : &p->bins.v[bin].set;
 }
 
+bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32_t other)
+{
+    const struct gm_free_entry entry = gm_free_entry_of(a, block), second = gm_free_entry_of(a, other);
+    return gm_free_is_before(&entry, &second);
+}
+
 uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = &a->space.blocks.v[block];

@@ -200,7 +200,9 @@ uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t ad
 bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded);
 /* Bytes that a free block could have without leaving its reservation: what the best fit compares. */
 uint64_t gm_allocator_reach(struct gm_allocator *a, uint32_t block);
-/* The free block after this one in the order of the best fit, or GM_SPACE_NONE. */
+/* The order in which the best fit looks at free blocks of a pool and stream; the one after `block`, or GM_SPACE_NONE.
+ */
+bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32_t other);
 uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block);
 /* The free blocks of a pool and stream; NULL if there have never been any. */
 const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream);

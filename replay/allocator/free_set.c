@@ -4,13 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline bool is_before(const struct gm_free_entry *a, const struct gm_free_entry *b)
-{
-    if (a->size != b->size)
-        return a->size < b->size;
-    return a->age != b->age ? a->age < b->age : a->address < b->address;
-}
-
 /* The first chunk whose last entry is not before `key`; chunks.n if there is none. */
 static size_t chunk_of(const struct gm_free_set *set, const struct gm_free_entry *key)
 {
@@ -18,7 +11,7 @@ static size_t chunk_of(const struct gm_free_set *set, const struct gm_free_entry
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct gm_free_chunk *c = set->chunks.v[middle];
-        if (is_before(&c->v[c->n - 1], key))
+        if (gm_free_is_before(&c->v[c->n - 1], key))
             low = middle + 1;
         else
             high = middle;
@@ -31,7 +24,7 @@ static size_t entry_of(const struct gm_free_chunk *c, const struct gm_free_entry
     size_t low = 0, high = c->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (is_before(&c->v[middle], key))
+        if (gm_free_is_before(&c->v[middle], key))
             low = middle + 1;
         else
             high = middle;
@@ -69,7 +62,7 @@ bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key
         upper->n = GM_FREE_CHUNK / 2;
         c->n -= upper->n;
         memcpy(upper->v, c->v + c->n, upper->n * sizeof *upper->v);
-        if (is_before(&c->v[c->n - 1], key))
+        if (gm_free_is_before(&c->v[c->n - 1], key))
             c = upper;
     }
     size_t at = entry_of(c, key);
@@ -87,7 +80,7 @@ bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key
         return false;
     struct gm_free_chunk *c = set->chunks.v[k];
     size_t at = entry_of(c, key);
-    if (is_before(key, &c->v[at]))
+    if (gm_free_is_before(key, &c->v[at]))
         return false;
     c->n--;
     memmove(&c->v[at], &c->v[at + 1], (c->n - at) * sizeof *c->v);

@@ -30,6 +30,13 @@ struct gm_free_set { /* zero-initialise */
     size_t count;
 };
 
+static inline bool gm_free_is_before(const struct gm_free_entry *a, const struct gm_free_entry *b)
+{
+    if (a->size != b->size)
+        return a->size < b->size;
+    return a->age != b->age ? a->age < b->age : a->address < b->address;
+}
+
 /* A place in a set; valid until the set changes. `entry` is NULL past either end. */
 struct gm_free_place {
     size_t chunk, at;

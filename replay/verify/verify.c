@@ -96,14 +96,20 @@ static void force_growths(struct gm_verifying *v)
     }
 }
 
-/* The model wanted pages where the trace did not map any, but elsewhere: the reservation, whose length nobody knows,
- * has no room for them. */
+/* The model wanted pages where the trace did not map any, but elsewhere, or found room in what is mapped there: the
+ * reservation, whose length nobody knows, has no room for them. */
 static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
 {
-    return v->infers && v->is_growth_wrong && v->wanted.is_map && v->wanted.address != GM_ABSENT &&
-           v->growth < v->growth_end && !v->model.has_no_memory &&
-           gm_events_of(v)->action[gm_row(v, v->growth)] == GM_ACTION_SEGMENT_MAP &&
-           gm_events_of(v)->addr[gm_row(v, v->growth)] != v->wanted.address &&
+    const struct gm_events *e = gm_events_of(v);
+    const size_t growth = gm_row(v, v->growth), request = gm_row(v, v->request);
+    if (!v->infers || !v->is_growth_wrong || !v->wanted.is_map || v->wanted.address == GM_ABSENT ||
+        v->model.has_no_memory)
+        return false;
+    const bool is_elsewhere = v->growth < v->growth_end
+                                  ? e->action[growth] == GM_ACTION_SEGMENT_MAP && e->addr[growth] != v->wanted.address
+                                  : v->growth_end == v->request && e->action[request] == GM_ACTION_ALLOC &&
+                                        gm_space_free_at(&v->model.space, e->addr[request]) != GM_SPACE_NONE;
+    return is_elsewhere &&
            gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
 }
 
@@ -159,8 +165,8 @@ static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint6
     return GM_SPACE_NONE;
 }
 
-/* Expandable blocks are left for a larger one that reaches less far. The model stopped at one of them because the next
- * one, the last of its reservation, reaches further: the trace, which took another one, shows that it does not, so the
+/* Expandable blocks are left for the next one as long as that reaches less far. The trace took another block than the
+ * model: if that is because the last block of a reservation, whose end nobody knows, reaches too far in the model, the
  * reservation ends before. */
 static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t chosen)
 {
@@ -169,13 +175,17 @@ static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t
     if (!v->infers || taken == GM_SPACE_NONE || stopped == GM_SPACE_NONE || v->growth < v->growth_end)
         return false;
     const struct gm_space_block *b = &space->blocks.v[taken], *s = &space->blocks.v[stopped];
-    if (!b->is_expandable || b->pool != s->pool || b->stream != s->stream || b->size < s->size)
+    if (!b->is_expandable || b->pool != s->pool || b->stream != s->stream)
         return false;
-    uint32_t next = gm_allocator_next_free(&v->model, stopped);
-    uint64_t reach = gm_allocator_reach(&v->model, stopped);
-    const struct gm_space_block *n = next == GM_SPACE_NONE ? NULL : &space->blocks.v[next];
-    if (n == NULL || n->next != GM_SPACE_NONE || n->size >= reach || gm_allocator_reach(&v->model, next) < reach ||
-        !gm_allocator_end_reservation(&v->model, n->address + n->size, reach))
+    /* Either the model stopped before it, as the next one reaches too far; or it went on, as the one taken does. */
+    bool is_before = gm_allocator_is_before(&v->model, stopped, taken);
+    uint32_t next = gm_allocator_next_free(&v->model, is_before ? stopped : taken), last = is_before ? next : taken;
+    if (next == GM_SPACE_NONE || space->blocks.v[last].next != GM_SPACE_NONE)
+        return false;
+    uint64_t most = is_before ? gm_allocator_reach(&v->model, stopped) : gm_allocator_reach(&v->model, next) + 1;
+    const struct gm_space_block *l = &space->blocks.v[last];
+    if (l->size >= most || gm_allocator_reach(&v->model, last) < most ||
+        !gm_allocator_end_reservation(&v->model, l->address + l->size, most))
         return false;
     v->ended_reservations++;
     return true;

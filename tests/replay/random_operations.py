@@ -40,7 +40,7 @@ def random_settings(rng, extras=False):
         mib = rng.choice([1, 3, 16])
         given["bypass"] = mib * MIB
         words.append(f"roundup_bypass_threshold_mb:{mib}")
-    if given.get("expandable") and rng.random() < 0.2:
+    if given.get("expandable") and "max_split" not in given and rng.random() < 0.3:
         share = rng.choice([0.1, 0.3, 1.1])
         given["reserve"] = lambda total: int(share * total)
         words.append(f"expandable_segments_reserve:{share}")
