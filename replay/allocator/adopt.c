@@ -90,6 +90,31 @@ uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t s
     return block == GM_SPACE_NONE ? GM_SPACE_NONE : place_in(a, block, address, size, requested, owner);
 }
 
+void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t count)
+{
+    for (size_t i = 0; i < a->reservations.n; i++)
+        if (a->reservations.v[i].age < count)
+            a->reservations.v[i].age = age[a->reservations.v[i].age];
+    for (int enters = 0; enters < 2; enters++) /* first all out of their sets, whose order it is */
+        for (uint32_t i = 0; i < a->space.blocks.n; i++) {
+            struct gm_space_block *b = gm_block(a, i);
+            if (b->use == GM_SPACE_UNUSED_SLOT || b->age >= count)
+                continue;
+            if (!enters && b->use == GM_SPACE_FREE && age[b->age] != b->age)
+                gm_leave_free(a, i);
+            if (!enters)
+                continue;
+            const bool moves = age[b->age] != b->age;
+            const uint64_t base = b->use == GM_SPACE_FREE ? a->gc_base.v[i] : 0;
+            b->age = age[b->age];
+            if (moves && b->use == GM_SPACE_FREE) {
+                gm_enter_free(a, i);
+                a->gc_base.v[i] = base;
+            }
+        }
+    a->space.work += a->space.blocks.n;
+}
+
 bool gm_allocator_give_back(struct gm_allocator *a, uint64_t address, uint64_t size)
 {
     uint32_t block = gm_space_free_at(&a->space, address);

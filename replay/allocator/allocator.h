@@ -200,6 +200,8 @@ uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t ad
 bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded);
 /* Bytes that a free block could have without leaving its reservation: what the best fit compares. */
 uint64_t gm_allocator_reach(struct gm_allocator *a, uint32_t block);
+/* Those of age i < count are of age age[i] from now on: a permutation. For those who learn ages. */
+void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t count);
 /* The order in which the best fit looks at free blocks of a pool and stream; the one after `block`, or GM_SPACE_NONE.
  */
 bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32_t other);

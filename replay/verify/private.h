@@ -17,12 +17,25 @@ struct gm_release_note {
     uint64_t reserved;
 };
 
+/* ages.c. Objects from before the trace; an id is the age that it was given at first, its age its place in the order.
+ */
+struct gm_ages {
+    uint32_t count;                     /* 0: nothing to learn */
+    size_t words;                       /* of a row of `known` */
+    uint64_t *known;                    /* [id][id]: a bit where the first is known to be older */
+    uint32_t *at, *place, *moved, *age; /* [place]: id; [id]: place; scratch */
+    struct gm_free_entry tied[64]; /* the equal blocks that the next request chooses from, in order; 0: no choice */
+    size_t tied_count;
+    uint64_t learnt;
+};
+
 struct gm_verifying {
     struct gm_verify_result *result;
     struct gm_history *h;
     struct gm_allocator model;
     struct gm_device device;
     struct gm_follow follow;
+    struct gm_ages ages;
     size_t segment; /* the next row of h->segments */
     /* The growth events of the current operation that the model has not asked for: [growth, growth_end). */
     uint32_t growth, growth_end;
@@ -70,6 +83,14 @@ void gm_infer_switch(struct gm_verifying *v, uint32_t event);
 void gm_infer_switch_now(struct gm_verifying *v, uint32_t event);
 /* Evidence that another allocator made the trace. */
 void gm_infer_allocator(struct gm_verifying *v);
+
+/* ages.c: after the start has been adopted; in the end; before a request to `pool` of the model; after the recorded
+ * choice was the model's; after it was not, true if it is now. */
+void gm_ages_begin(struct gm_verifying *v);
+void gm_ages_end(struct gm_verifying *v);
+void gm_ages_note(struct gm_verifying *v, uint8_t pool, uint64_t requested);
+void gm_ages_confirm(struct gm_verifying *v, uint64_t recorded);
+bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
 
 /* retries.c: notes what is left when memory went back right before this growth, alloc or oom; counts retries and
  * failures into the result. false: no memory. */

@@ -51,8 +51,12 @@ static size_t mark(const struct gm_verifying *v)
 /* A block that the model should not have got goes back, unheard. */
 static void undo(struct gm_verifying *v, uint32_t block, size_t since)
 {
-    if (block != GM_SPACE_NONE)
+    if (block != GM_SPACE_NONE) {
+        struct gm_space_block *b = &v->model.space.blocks.v[block];
+        if (b->next != GM_SPACE_NONE && v->model.space.blocks.v[b->next].use == GM_SPACE_FREE)
+            b->age = v->model.space.blocks.v[b->next].age; /* it was split off that */
         gm_allocator_free_completed(&v->model, block);
+    }
     if (v->recorder != NULL)
         gm_recorder_take_back(v->recorder, since);
 }
@@ -111,6 +115,15 @@ static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
                                         gm_space_free_at(&v->model.space, e->addr[request]) != GM_SPACE_NONE;
     return is_elsewhere &&
            gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
+}
+
+/* The model's pool for a request to `pool` of the history. */
+static uint8_t request_pool(struct gm_verifying *v, uint8_t pool, uint64_t requested)
+{
+    const struct gm_history_pool *p = &v->h->pools[pool];
+    bool is_small = gm_rules_round(&v->model.conf.rules, requested) <= GM_SMALL_SIZE;
+    bool is_known = p->id_first != GM_ABSENT;
+    return gm_allocator_pool_of(&v->model, is_known ? p->id_first : 0, is_known ? p->id_second : 0, is_small);
 }
 
 static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, uint8_t pool, uint32_t owner)
@@ -243,7 +256,13 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     bool may_switch = v->infers && !v->has_switched && v->growth == event;
     r->allocs++;
     end_reservation_before(v, event);
+    v->request = event;
+    gm_ages_note(v, request_pool(v, h->pool[a], h->requested[a]), h->requested[a]);
     uint32_t block = choose(v, event, a, &chosen);
+    if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_events_of(v)->addr[gm_row(v, event)]))
+        block = choose(v, event, a, &chosen);
+    else if (block != GM_SPACE_NONE)
+        gm_ages_confirm(v, gm_events_of(v)->addr[gm_row(v, event)]);
     while (block == GM_SPACE_NONE && chosen != GM_ABSENT &&
            has_ended_before(v, gm_events_of(v)->addr[gm_row(v, event)], chosen))
         block = choose(v, event, a, &chosen);
@@ -432,6 +451,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
         snprintf(row->value, sizeof row->value,
                  "the slack of %" PRIu64 " blocks that were live at the start, from what came beside them later",
                  learnt);
+    gm_ages_begin(&v);
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (ok)
         follow(&v);
@@ -446,6 +466,13 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
         snprintf(row->value, sizeof row->value,
                  "reservations of expandable segments end where the trace goes on elsewhere: %" PRIu64 " times",
                  v.ended_reservations);
+    row = v.ages.learnt > 0 ? gm_infer(result, "ages") : NULL;
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value,
+                 "which of what was there before the trace is older, from what was taken of equal blocks: %" PRIu64
+                 " times",
+                 v.ages.learnt);
+    gm_ages_end(&v);
     result->stats = v.model.stats;
     ok = ok && !v.model.has_no_memory && gm_retries_count(&v);
     if (ok)
