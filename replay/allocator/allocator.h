@@ -111,10 +111,11 @@ struct gm_allocator {
                                      * those of their reservation where it has none */
     uint64_t limit;                 /* from per_process_memory_fraction; UINT64_MAX: none */
     struct gm_stats stats;
-    bool has_no_memory; /* of this machine: the allocator is not to be used any further */
-    bool has_failed;    /* the device failed */
-    bool skips_search;  /* the next malloc asks the device at once, as a retry does */
-    bool polls;         /* there are uses: the next malloc looks for those that are done */
+    bool has_no_memory;     /* of this machine: the allocator is not to be used any further */
+    bool has_failed;        /* the device failed */
+    uint64_t base_of_taken; /* gc_base of the free block that the last malloc took */
+    bool skips_search;      /* the next malloc asks the device at once, as a retry does */
+    bool polls;             /* there are uses: the next malloc looks for those that are done */
     /* What PyTorch's free-memory callbacks do when nothing fits (only CUDA IPC has one): they may free blocks; true:
      * the search is worth another try. NULL: there are none. */
     bool (*reclaim)(void *self);
@@ -200,6 +201,13 @@ uint64_t gm_allocator_next_reservation(const struct gm_allocator *a, uint64_t ad
 bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded);
 /* Bytes that a free block could have without leaving its reservation: what the best fit compares. */
 uint64_t gm_allocator_reach(struct gm_allocator *a, uint32_t block);
+/* What garbage collection would give back now if it were asked for all there is, in its order; the caller frees it. Its
+ * rounds are numbered from 0: it stops after one of them. NULL: nothing, or no memory (has_no_memory). */
+struct gm_garbage {
+    uint32_t block, round;
+    uint64_t address, age; /* searches since it was freed */
+};
+struct gm_garbage *gm_allocator_garbage(struct gm_allocator *a, size_t *count);
 /* Those of age i < count are of age age[i] from now on: a permutation. For those who learn ages. */
 void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t count);
 /* The order in which the best fit looks at free blocks of a pool and stream; the one after `block`, or GM_SPACE_NONE.

@@ -53,6 +53,7 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
     const struct gm_free_entry taken = *at.entry;
     GM_DOING(GM_DOING_SPLIT_MERGE);
     gm_free_set_remove(set, &taken);
+    a->base_of_taken = a->gc_base.v[taken.block];
     return taken.block;
 }
 

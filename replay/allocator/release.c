@@ -181,44 +181,70 @@ bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream,
     return released >= key;
 }
 
-/* Gives back the whole segments that have been free for longest, until `target` bytes are. */
-static void collect(struct gm_allocator *a, const struct gm_allocator_pool *p, const struct gm_bin_list *bins,
-                    uint64_t target)
+struct garbage GM_VEC(struct gm_garbage);
+
+/* What has been free for longest, in the rounds of PyTorch's collection: one gives back all that is not younger than
+ * the mean of what is left. Until the rounds have `target` bytes, or there is nothing more. */
+static void find_garbage(struct gm_allocator *a, const struct gm_bin_list *bins, uint64_t target, struct garbage *out)
 {
+    const struct gm_allocator_pool *p = &a->pools.v[gm_allocator_pool_of(a, 0, 0, false)];
+    struct garbage whole = {0};
     uint64_t reclaimed = 0, count = 0;
     double total_age = 0;
     for (size_t k = 0; k < bins->n; k++) {
         const struct gm_free_set *set = &p->bins.v[bins->v[k]].set;
         a->space.work += set->count;
-        for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at))
-            if (is_unsplit(a, gm_block(a, at.entry->block))) {
-                total_age += (double)(p->searches - a->gc_base.v[at.entry->block]);
-                count++;
-            }
+        for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at)) {
+            const struct gm_space_block *b = gm_block(a, at.entry->block);
+            const struct gm_garbage row = {at.entry->block, 0, b->address, p->searches - a->gc_base.v[at.entry->block]};
+            if (!is_unsplit(a, b))
+                continue;
+            total_age += (double)row.age;
+            count++;
+            if (!b->is_expandable)
+                a->has_no_memory |= !GM_VEC_PUSH(&whole, row);
+        }
     }
-    for (bool is_more = true; reclaimed < target && is_more && count > 0;) {
-        double cut = total_age / (double)count;
-        struct blocks old = {0};
+    bool is_more = true;
+    for (uint32_t round = 0; reclaimed < target && is_more && count > 0; round++) {
+        const double cut = total_age / (double)count;
+        size_t kept = 0;
         is_more = false;
-        for (size_t k = 0; k < bins->n; k++) {
-            const struct gm_free_set *set = &p->bins.v[bins->v[k]].set;
-            a->space.work += set->count;
-            for (struct gm_free_place at = gm_free_set_first(set); at.entry != NULL; gm_free_set_next(set, &at)) {
-                const struct gm_space_block *b = gm_block(a, at.entry->block);
-                double age = (double)(p->searches - a->gc_base.v[at.entry->block]);
-                if (is_whole(b) && !b->is_expandable && age >= cut)
-                    a->has_no_memory |= !GM_VEC_PUSH(&old, at.entry->block);
+        a->space.work += whole.n;
+        for (size_t i = 0; i < whole.n; i++) {
+            struct gm_garbage row = whole.v[i];
+            if ((double)row.age < cut) {
+                whole.v[kept++] = row;
+                continue;
             }
-        }
-        for (size_t i = 0; i < old.n && !a->has_failed; i++) {
+            row.round = round;
             is_more = true;
-            total_age -= (double)(p->searches - a->gc_base.v[old.v[i]]);
+            total_age -= (double)row.age;
             count--;
-            reclaimed += gm_block(a, old.v[i])->size;
-            gm_release_segment(a, old.v[i]);
+            reclaimed += gm_block(a, row.block)->size;
+            a->has_no_memory |= !GM_VEC_PUSH(out, row);
         }
-        free(old.v);
+        whole.n = kept;
     }
+    free(whole.v);
+}
+
+static struct garbage garbage_of(struct gm_allocator *a, uint64_t target)
+{
+    struct garbage found = {0};
+    struct gm_bin_list bins = {0};
+    const uint8_t pool = gm_allocator_pool_of(a, 0, 0, false);
+    if (!a->has_no_memory && gm_allocator_bins(a, pool, &bins))
+        find_garbage(a, &bins, target, &found);
+    free(bins.v);
+    return found;
+}
+
+struct gm_garbage *gm_allocator_garbage(struct gm_allocator *a, size_t *count)
+{
+    struct garbage found = garbage_of(a, UINT64_MAX);
+    *count = found.n;
+    return found.v;
 }
 
 void gm_collect_garbage(struct gm_allocator *a)
@@ -226,12 +252,8 @@ void gm_collect_garbage(struct gm_allocator *a)
     uint64_t limit = (uint64_t)(a->conf.gc_threshold * (double)a->limit);
     if (a->total <= limit)
         return;
-    uint64_t target = a->total - limit;
-    uint8_t pool = gm_allocator_pool_of(a, 0, 0, false);
-    if (a->has_no_memory)
-        return;
-    struct gm_bin_list bins;
-    if (gm_allocator_bins(a, pool, &bins))
-        collect(a, &a->pools.v[pool], &bins, target);
-    free(bins.v);
+    struct garbage found = garbage_of(a, a->total - limit);
+    for (size_t i = 0; i < found.n && !a->has_failed; i++)
+        gm_release_segment(a, found.v[i].block);
+    free(found.v);
 }

@@ -13,6 +13,7 @@
 /* What is left when memory went back right before a growth, alloc or oom. */
 struct gm_release_note {
     uint32_t event;
+    bool is_garbage; /* all of it is what garbage collection gives back */
     bool has_spared; /* something that a retry would have given back, too, or waited for */
     uint64_t reserved;
 };
@@ -52,6 +53,8 @@ struct gm_verifying {
     struct gm_recorder *recorder; /* NULL: none */
     struct gm_allocator_sink sink;
     struct GM_VEC(struct gm_release_note) notes; /* by event */
+    struct gm_garbage *garbage;                  /* [garbage_count]: before the releases that are being followed */
+    size_t garbage_count, collected;             /* collected: how many of them were followed; SIZE_MAX: others, too */
     uint64_t looked_at;                          /* free blocks, for the notes */
     uint32_t event;                              /* the one that is being followed */
     bool has_switched;               /* the option has gone from its inferred first value to the recorded one */
@@ -95,6 +98,8 @@ bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
 /* retries.c: notes what is left when memory went back right before this growth, alloc or oom; counts retries and
  * failures into the result. false: no memory. */
 void gm_retries_note(struct gm_verifying *v, uint32_t event);
+/* Before the release `event` is followed. */
+void gm_retries_see_release(struct gm_verifying *v, uint32_t event);
 bool gm_retries_count(struct gm_verifying *v);
 /* The first event from `event` on that is neither a growth nor a release nor a completed free; h->count: none. */
 uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event);

@@ -9,6 +9,8 @@
 #include "analyze/base/size.h"
 #include "replay/verify/releases.h"
 
+#include <stdlib.h>
+
 static bool is_default(uint64_t id_first, uint64_t id_second)
 {
     return id_first == 0 && id_second == 0;
@@ -36,12 +38,34 @@ static bool has_spared(struct gm_verifying *v)
     return false;
 }
 
+void gm_retries_see_release(struct gm_verifying *v, uint32_t event)
+{
+    const struct gm_events *e = gm_events_of(v);
+    if (v->model.conf.gc_threshold <= 0)
+        return;
+    if (event == 0 || !gm_action_is_release(e->action[gm_row(v, event - 1)])) {
+        free(v->garbage);
+        v->collected = 0;
+        v->garbage = gm_allocator_garbage(&v->model, &v->garbage_count);
+    }
+    const bool is_next = v->collected < v->garbage_count && e->action[gm_row(v, event)] == GM_ACTION_SEGMENT_FREE &&
+                         v->garbage[v->collected].address == e->addr[gm_row(v, event)];
+    v->collected = is_next ? v->collected + 1 : SIZE_MAX;
+}
+
+/* Whether the releases that were just followed are some whole rounds of garbage collection. */
+static bool was_garbage(const struct gm_verifying *v)
+{
+    return v->garbage != NULL && v->collected > 0 && v->collected <= v->garbage_count &&
+           (v->collected == v->garbage_count || v->garbage[v->collected].round != v->garbage[v->collected - 1].round);
+}
+
 void gm_retries_note(struct gm_verifying *v, uint32_t event)
 {
     if (event == 0 || !gm_action_is_release(gm_events_of(v)->action[gm_row(v, event - 1)]))
         return;
     const uint64_t reserved = (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].current;
-    const struct gm_release_note note = {event, has_spared(v), reserved};
+    const struct gm_release_note note = {event, was_garbage(v), has_spared(v), reserved};
     v->model.has_no_memory |= !GM_VEC_PUSH(&v->notes, note);
 }
 
@@ -97,7 +121,7 @@ static bool is_private_oom(const struct gm_verifying *v, uint32_t event)
 static bool is_retry(struct gm_verifying *v, const struct gm_release_run *run, const struct gm_release_note *note,
                      uint32_t end)
 {
-    if (note != NULL && (note->has_spared || was_affordable(v, run, note)))
+    if (note != NULL && (note->is_garbage || note->has_spared || was_affordable(v, run, note)))
         return false;
     return !is_reclaim(v, run, end);
 }

@@ -55,7 +55,11 @@ static void undo(struct gm_verifying *v, uint32_t block, size_t since)
         struct gm_space_block *b = &v->model.space.blocks.v[block];
         if (b->next != GM_SPACE_NONE && v->model.space.blocks.v[b->next].use == GM_SPACE_FREE)
             b->age = v->model.space.blocks.v[b->next].age; /* it was split off that */
+        const uint64_t address = b->address;
         gm_allocator_free_completed(&v->model, block);
+        const uint32_t merged = gm_space_free_at(&v->model.space, address);
+        if (merged != GM_SPACE_NONE)
+            v->model.gc_base.v[merged] = v->model.base_of_taken;
     }
     if (v->recorder != NULL)
         gm_recorder_take_back(v->recorder, since);
@@ -168,6 +172,8 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
  * and *chosen is where it was. */
 static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
+    uint8_t pool = request_pool(v, v->h->pool[a], v->h->requested[a]);
+    const uint64_t searches = v->model.has_no_memory ? 0 : v->model.pools.v[pool].searches;
     size_t before = mark(v);
     v->request = event;
     uint32_t block = ask(v, v->h->requested[a], event, v->h->pool[a], a);
@@ -175,6 +181,8 @@ static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint6
     if (*chosen == gm_events_of(v)->addr[gm_row(v, event)] && v->growth == v->growth_end)
         return block;
     undo(v, block, before);
+    if (!v->model.has_no_memory)
+        v->model.pools.v[pool].searches = searches;
     return GM_SPACE_NONE;
 }
 
@@ -329,6 +337,7 @@ static void follow_release(struct gm_verifying *v, uint32_t event)
 {
     size_t row = gm_row(v, event);
     v->result->releases++;
+    gm_retries_see_release(v, event);
     if (gm_allocator_give_back(&v->model, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
         v->result->releases_allowed++;
     else
@@ -440,6 +449,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     v.sink = (struct gm_allocator_sink){&v, hear};
     gm_allocator_init(&v.model, &conf, &v.device, recorder != NULL ? &v.sink : NULL);
     v.model.keeps_objects = recorder != NULL;
+    if (conf.gc_threshold > 0)
+        v.model.limit = UINT64_MAX - 1; /* there is one, so searches are counted: the clock of garbage collection */
     if (recorder != NULL)
         gm_recorder_begin(recorder, h);
     bool ok = gm_follow_init(&v.follow, h, &v.model);
@@ -478,6 +489,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     if (ok)
         gm_infer_allocator(&v);
     free(v.notes.v);
+    free(v.garbage);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
     return ok;
