@@ -434,8 +434,14 @@ static void compare_end(struct gm_verifying *v)
     gm_map_free(&at);
 }
 
+/* What a run shows beside its result. */
+struct shown {
+    uint32_t *ages; /* [count]; NULL: nothing was learnt */
+    uint32_t count;
+};
+
 static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
-                struct gm_recorder *recorder)
+                struct gm_recorder *recorder, struct shown *shown)
 {
     struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true, .recorder = recorder};
     struct gm_conf conf = *recorded;
@@ -483,6 +489,12 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  "which of what was there before the trace is older, from what was taken of equal blocks: %" PRIu64
                  " times",
                  v.ages.learnt);
+    if (shown != NULL && v.ages.learnt > 0) {
+        *shown = (struct shown){malloc(v.ages.count * sizeof *shown->ages), v.ages.count};
+        ok = ok && shown->ages != NULL;
+        for (uint32_t i = 0; ok && i < v.ages.count; i++)
+            shown->ages[i] = v.ages.place[i];
+    }
     gm_ages_end(&v);
     result->stats = v.model.stats;
     ok = ok && !v.model.has_no_memory && gm_retries_count(&v);
@@ -498,11 +510,11 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
                                   struct gm_recorder *recorder, struct gm_error *err)
 {
-    bool ok = run(result, h, conf, true, recorder);
+    bool ok = run(result, h, conf, true, recorder, NULL);
     result->exact_uninferred = result->exact;
     if (ok && result->inferred_count > 0) {
         struct gm_verify_result plain;
-        ok = run(&plain, h, conf, false, NULL);
+        ok = run(&plain, h, conf, false, NULL, NULL);
         result->exact_uninferred = plain.exact;
     }
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
@@ -512,6 +524,24 @@ enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, 
                          struct gm_error *err)
 {
     return gm_verify_recorded(result, h, conf, NULL, err);
+}
+
+enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, uint32_t **ages, uint32_t *count,
+                              struct gm_error *err)
+{
+    struct gm_verify_result unused;
+    struct shown shown = {0};
+    *ages = NULL;
+    *count = 0;
+    if (conf->ties == GM_TIES_LOWEST)
+        return GM_OK;
+    if (!run(&unused, h, conf, true, NULL, &shown)) {
+        free(shown.ages);
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    *ages = shown.ages;
+    *count = shown.count;
+    return GM_OK;
 }
 
 bool gm_verify_passed(const struct gm_verify_result *r)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/verify/verify.h"
 #include "replay/whatif/private.h"
 
 #include <stdlib.h>
@@ -22,7 +23,14 @@ static bool has_sound_layout(const struct gm_history *h)
 static bool start_from_layout(struct gm_playing *w)
 {
     uint64_t learnt;
-    if (!gm_follow_adopt(&w->follow, true, &learnt))
+    uint32_t *ages, count;
+    if (gm_verify_ages(w->h, &w->options->conf, &ages, &count, NULL) != GM_OK)
+        return false;
+    bool ok = gm_follow_adopt(&w->follow, true, &learnt);
+    if (ok && ages != NULL && count <= w->model.next_age)
+        gm_allocator_renumber(&w->model, ages, count);
+    free(ages);
+    if (!ok || w->model.has_no_memory)
         return false;
     const struct gm_space *space = &w->model.space;
     const struct gm_space_range *last = space->ranges.n == 0 ? NULL : &space->ranges.v[space->ranges.n - 1];
