@@ -90,6 +90,25 @@ uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t s
     return block == GM_SPACE_NONE ? GM_SPACE_NONE : place_in(a, block, address, size, requested, owner);
 }
 
+void gm_allocator_move_segment(struct gm_allocator *a, uint64_t address, uint8_t pool)
+{
+    uint32_t range = gm_space_range_of(&a->space, address);
+    if (range == GM_SPACE_NONE || a->has_no_memory)
+        return;
+    const uint64_t size = a->space.ranges.v[range].size;
+    a->pools.v[gm_block(a, a->space.ranges.v[range].last)->pool].reserved -= size;
+    a->pools.v[pool].reserved += size;
+    for (uint32_t b = a->space.ranges.v[range].last; b != GM_SPACE_NONE; b = gm_block(a, b)->prev) {
+        const bool is_free = gm_is_free(a, b);
+        a->space.work++;
+        if (is_free)
+            gm_leave_free(a, b);
+        gm_block(a, b)->pool = pool;
+        if (is_free)
+            gm_enter_free(a, b);
+    }
+}
+
 void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t count)
 {
     for (size_t i = 0; i < a->reservations.n; i++)

@@ -208,6 +208,8 @@ struct gm_garbage {
     uint64_t address, age; /* searches since it was freed */
 };
 struct gm_garbage *gm_allocator_garbage(struct gm_allocator *a, size_t *count);
+/* Gives the segment of cudaMalloc at `address` to another pool of the same kind (small, large). */
+void gm_allocator_move_segment(struct gm_allocator *a, uint64_t address, uint8_t pool);
 /* Those of age i < count are of age age[i] from now on: a permutation. For those who learn ages. */
 void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t count);
 /* The order in which the best fit looks at free blocks of a pool and stream; the one after `block`, or GM_SPACE_NONE.

@@ -49,6 +49,9 @@ struct gm_verifying {
     } wanted;
     bool recorded_expandable; /* the option as the file has it */
     bool infers;
+    struct gm_allocator_home home; /* the pools of the request that is being asked */
+    bool guesses_pools;
+    uint64_t guessed_pools, pool_tries;
     uint64_t ended_reservations;  /* whose end was learnt */
     struct gm_recorder *recorder; /* NULL: none */
     struct gm_allocator_sink sink;
@@ -94,6 +97,18 @@ void gm_ages_end(struct gm_verifying *v);
 void gm_ages_note(struct gm_verifying *v, uint8_t pool, uint64_t requested);
 void gm_ages_confirm(struct gm_verifying *v, uint64_t recorded);
 bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
+
+/* pools.c: whether pools are to be guessed; the pools of a request to `pool` of the history whose block is at
+ * `address`, into v->home; after the model chose another block than was recorded: the block of other pools that explain
+ * it, or GM_SPACE_NONE. */
+void gm_pools_begin(struct gm_verifying *v);
+void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint8_t pool, uint64_t address);
+uint32_t gm_pools_guess(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t chosen);
+#define GM_POOL_NOBODY_NAMES (UINT64_MAX - 1) /* first half of the id of a pool that is gone in the end */
+
+/* verify.c: the model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is
+ * given back, and *chosen is where it was. */
+uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen);
 
 /* retries.c: notes what is left when memory went back right before this growth, alloc or oom; counts retries and
  * failures into the result. false: no memory. */

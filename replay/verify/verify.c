@@ -121,26 +121,21 @@ static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
            gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
 }
 
-/* The model's pool for a request to `pool` of the history. */
-static uint8_t request_pool(struct gm_verifying *v, uint8_t pool, uint64_t requested)
+static uint8_t request_pool(const struct gm_verifying *v, uint64_t requested)
 {
-    const struct gm_history_pool *p = &v->h->pools[pool];
-    bool is_small = gm_rules_round(&v->model.conf.rules, requested) <= GM_SMALL_SIZE;
-    bool is_known = p->id_first != GM_ABSENT;
-    return gm_allocator_pool_of(&v->model, is_known ? p->id_first : 0, is_known ? p->id_second : 0, is_small);
+    return gm_rules_round(&v->model.conf.rules, requested) <= GM_SMALL_SIZE ? v->home.small : v->home.large;
 }
 
-static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, uint8_t pool, uint32_t owner)
+static uint32_t ask(struct gm_verifying *v, uint64_t requested, uint32_t event, uint32_t owner)
 {
-    const struct gm_history_pool *p = &v->h->pools[pool];
-    bool is_known = p->id_first != GM_ABSENT;
     v->growth_end = event;
     v->is_growth_wrong = false;
     if (v->growth < event && v->infers)
         gm_infer_switch(v, v->growth);
     for (int tries = 0;; tries++) {
-        uint32_t block = gm_allocator_malloc(&v->model, requested, stream_of(v, v->request), is_known ? p->id_first : 0,
-                                             is_known ? p->id_second : 0, owner);
+        uint32_t block = v->model.has_no_memory ? GM_SPACE_NONE
+                                                : gm_allocator_malloc_at_home(&v->model, requested,
+                                                                              stream_of(v, v->request), v->home, owner);
         v->model.has_failed = false; /* the device's refusal; nothing was changed by it */
         if (tries == MOST_TRIES || !has_left_reservation(v, requested))
             return block;
@@ -168,15 +163,13 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
     return e->action[row] == GM_ACTION_FREE_COMPLETED && !is_plain;
 }
 
-/* The model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is given back,
- * and *chosen is where it was. */
-static uint32_t choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
+uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
-    uint8_t pool = request_pool(v, v->h->pool[a], v->h->requested[a]);
+    const uint8_t pool = request_pool(v, v->h->requested[a]);
     const uint64_t searches = v->model.has_no_memory ? 0 : v->model.pools.v[pool].searches;
     size_t before = mark(v);
     v->request = event;
-    uint32_t block = ask(v, v->h->requested[a], event, v->h->pool[a], a);
+    uint32_t block = ask(v, v->h->requested[a], event, a);
     *chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
     if (*chosen == gm_events_of(v)->addr[gm_row(v, event)] && v->growth == v->growth_end)
         return block;
@@ -245,14 +238,14 @@ static uint32_t choose_switched(struct gm_verifying *v, uint32_t event, uint32_t
     if (block != GM_SPACE_NONE)
         undo(v, block, before);
     v->model.conf.expandable_segments = v->recorded_expandable;
-    uint32_t other = choose(v, event, a, &chosen);
+    uint32_t other = gm_verifying_choose(v, event, a, &chosen);
     if (other != GM_SPACE_NONE && !has_other_size(v, other, a)) {
         gm_infer_switch_now(v, event);
         return other;
     }
     undo(v, other, before);
     v->model.conf.expandable_segments = first;
-    return block == GM_SPACE_NONE ? block : choose(v, event, a, &chosen);
+    return block == GM_SPACE_NONE ? block : gm_verifying_choose(v, event, a, &chosen);
 }
 
 static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
@@ -265,21 +258,24 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     r->allocs++;
     end_reservation_before(v, event);
     v->request = event;
-    gm_ages_note(v, request_pool(v, h->pool[a], h->requested[a]), h->requested[a]);
-    uint32_t block = choose(v, event, a, &chosen);
+    gm_pools_choose_home(v, event, h->pool[a], gm_events_of(v)->addr[gm_row(v, event)]);
+    gm_ages_note(v, request_pool(v, h->requested[a]), h->requested[a]);
+    uint32_t block = gm_verifying_choose(v, event, a, &chosen);
     if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_events_of(v)->addr[gm_row(v, event)]))
-        block = choose(v, event, a, &chosen);
+        block = gm_verifying_choose(v, event, a, &chosen);
     else if (block != GM_SPACE_NONE)
         gm_ages_confirm(v, gm_events_of(v)->addr[gm_row(v, event)]);
     while (block == GM_SPACE_NONE && chosen != GM_ABSENT &&
            has_ended_before(v, gm_events_of(v)->addr[gm_row(v, event)], chosen))
-        block = choose(v, event, a, &chosen);
+        block = gm_verifying_choose(v, event, a, &chosen);
     if (block == GM_SPACE_NONE && chosen != GM_ABSENT && may_be_retry(v, event)) {
         v->model.skips_search = true;
-        block = choose(v, event, a, &retried);
+        block = gm_verifying_choose(v, event, a, &retried);
     }
     if (may_switch && (block == GM_SPACE_NONE || has_other_size(v, block, a)))
         block = choose_switched(v, event, a, block, before);
+    if (block == GM_SPACE_NONE)
+        block = gm_pools_guess(v, event, a, chosen);
     if (block != GM_SPACE_NONE) {
         v->follow.block_of[a] = block;
         r->exact++;
@@ -324,7 +320,8 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
         uint8_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
         v->request = end;
         size_t before = mark(v);
-        uint32_t block = ask(v, size, event, pool, 0);
+        gm_pools_choose_home(v, event, pool, 0);
+        uint32_t block = ask(v, size, event, 0);
         if (block != GM_SPACE_NONE)
             mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
         undo(v, block, before);
@@ -469,6 +466,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  "the slack of %" PRIu64 " blocks that were live at the start, from what came beside them later",
                  learnt);
     gm_ages_begin(&v);
+    gm_pools_begin(&v);
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (ok)
         follow(&v);
@@ -489,6 +487,11 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  "which of what was there before the trace is older, from what was taken of equal blocks: %" PRIu64
                  " times",
                  v.ages.learnt);
+    row = v.guessed_pools > 0 ? gm_infer(result, "pools") : NULL;
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value,
+                 "whose pool a segment was of that is gone in the end, from what was taken of it: %" PRIu64 " times",
+                 v.guessed_pools);
     if (shown != NULL && v.ages.learnt > 0) {
         *shown = (struct shown){malloc(v.ages.count * sizeof *shown->ages), v.ages.count};
         ok = ok && shown->ages != NULL;

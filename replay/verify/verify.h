@@ -10,6 +10,7 @@
  *   - pools of an allocator of their own: private pools that grow by segments while expandable_segments is on;
  *   - the length of reservations for expandable segments (9/8 of the device's memory, which is not recorded): one
  *     ends before pages that the rules would have mapped there, where the trace maps them elsewhere;
+ *   - pools of segments that are gone in the end, up to PyTorch 2.11;
  *   - which of the objects from before the trace is older, from PyTorch 2.12 on (conf.h, enum gm_ties);
  *   - block sizes: the slack of a block that was live at the start, from what was allocated beside it later.
  */
@@ -22,7 +23,7 @@
 #include "replay/regenerate/recorder.h"
 #include "replay/settings/conf.h"
 
-enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 6 };
+enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 7 };
 
 struct gm_inference {
     const char *what; /* "expandable_segments", ... */
@@ -54,8 +55,8 @@ enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, 
 /* The same; what the model did, and what it was made to do, goes to `recorder` too, which may be NULL. */
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
                                   struct gm_recorder *recorder, struct gm_error *err);
-/* What following the trace shows of the ages of what was there before it, for gm_allocator_renumber after gm_follow_adopt;
- * the caller frees it. NULL: nothing but the order of addresses, or no memory (GM_E_NOMEM). */
+/* What following the trace shows of the ages of what was there before it, for gm_allocator_renumber after
+ * gm_follow_adopt; the caller frees it. NULL: nothing but the order of addresses, or no memory (GM_E_NOMEM). */
 enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, uint32_t **ages, uint32_t *count,
                               struct gm_error *err);
 /* Evidence in stacks and addresses that another allocator made the trace, into `text`; false, and "": none. */
