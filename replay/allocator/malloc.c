@@ -12,13 +12,6 @@ struct request {
     bool is_expandable;
 };
 
-static uint64_t segment_size(const struct gm_allocator *a, uint64_t rounded)
-{
-    if (rounded <= GM_SMALL_SIZE)
-        return GM_SMALL_SEGMENT;
-    return rounded < 10 * GM_MIB ? a->conf.rules.large_segment : gm_round_up(rounded, 2 * GM_MIB);
-}
-
 /* get_free_block: the best fit, taken out of its set; GM_SPACE_NONE if there is none or a rule refuses it. */
 static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
 {
@@ -211,7 +204,7 @@ uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested,
     if (a->polls && a->routings == 0)
         gm_uses_poll(a);
     r.pool = r.rounded <= GM_SMALL_SIZE ? home.small : home.large;
-    r.segment = segment_size(a, r.rounded);
+    r.segment = gm_rules_segment(&a->conf.rules, r.rounded);
     r.is_expandable = a->conf.expandable_segments && !a->pools.v[r.pool].is_custom;
     GM_DOING(GM_DOING_SEARCH);
     uint32_t block = a->skips_search ? GM_SPACE_NONE : best_fit(a, &r);

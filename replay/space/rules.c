@@ -49,6 +49,14 @@ uint64_t gm_rules_round(const struct gm_rules *rules, uint64_t requested)
     return (requested + unit - 1) / unit * unit;
 }
 
+uint64_t gm_rules_segment(const struct gm_rules *rules, uint64_t rounded)
+{
+    if (rounded <= GM_SMALL_SIZE)
+        return GM_SMALL_SEGMENT;
+    const uint64_t unit = UINT64_C(2) << 20;
+    return rounded < UINT64_C(10) << 20 ? rules->large_segment : (rounded + unit - 1) / unit * unit;
+}
+
 bool gm_rules_split(const struct gm_rules *rules, bool is_small, bool is_expandable, uint64_t rounded,
                     uint64_t remaining)
 {

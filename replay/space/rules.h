@@ -33,6 +33,8 @@ void gm_rules_take_roundup(struct gm_rules *rules, const char *key, int64_t divi
 /* Bytes of the smallest block that serves a request of `requested` bytes: at least 512, a multiple of 512. Requests of
  * 2^60 bytes and more, which the allocator refuses, are returned as they are. */
 uint64_t gm_rules_round(const struct gm_rules *rules, uint64_t requested);
+/* Bytes that cudaMalloc is asked for when a request that was rounded needs a new segment. */
+uint64_t gm_rules_segment(const struct gm_rules *rules, uint64_t rounded);
 /* Whether a block for `rounded` bytes gives `remaining` bytes back. `is_expandable`: the expandable_segments option is
  * on for the pool, whatever the block's own segment is. */
 bool gm_rules_split(const struct gm_rules *rules, bool is_small, bool is_expandable, uint64_t rounded,

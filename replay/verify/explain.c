@@ -76,6 +76,23 @@ static void say_growth(struct gm_verifying *v)
         say(v->result, "; the trace did not grow");
 }
 
+/* The number of divisions under which the request would need just what the trace got; 0: none, or the ones in force. */
+static uint32_t divisions_of_growth(const struct gm_verifying *v, uint64_t requested)
+{
+    const struct gm_events *e = gm_events_of(v);
+    if (!v->is_growth_wrong || v->wanted.is_map || v->growth >= v->growth_end ||
+        e->action[gm_row(v, v->growth)] != GM_ACTION_SEGMENT_ALLOC)
+        return 0;
+    for (uint32_t divisions = 1; divisions <= 64; divisions *= 2) {
+        struct gm_rules rules = v->model.conf.rules;
+        for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
+            rules.roundup[slot] = divisions;
+        if (gm_rules_segment(&rules, gm_rules_round(&rules, requested)) == e->size[gm_row(v, v->growth)])
+            return divisions;
+    }
+    return 0;
+}
+
 void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t chosen)
 {
     static const char *const ties[] = {"the lowest", "that which was made first",
@@ -106,6 +123,13 @@ void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64
     if (v->model.conf.rules.max_split != UINT64_MAX)
         say(r, ", none over max_split_size for smaller requests");
     say_growth(v);
+    const uint32_t divisions = divisions_of_growth(v, requested);
+    if (divisions > 0)
+        say(r,
+            ", as under roundup_power2_divisions:%" PRIu32
+            ": settings that were changed during the recording cannot be "
+            "known, a snapshot has the last ones only",
+            divisions);
     if (chosen != GM_ABSENT)
         say(r, "; the model took 0x%" PRIx64, chosen);
     say_what_is_at(v, address, pool, stream);

@@ -2,9 +2,9 @@
  *
  * Whose pool a segment was of. Before PyTorch 2.12 no event says it: the snapshot tells it of the segments that are
  * there at the end, and an address may have been another pool's before. The guess is the pool that has the address in
- * the end, else the default one. A request in a segment that is there goes to that segment's pool; where the trace grew
- * although the guessed pool has room, or left a fitting block of a segment whose pool is a guess, the pools that it
- * knows are tried.
+ * the end, else the default one. A request in a segment that is there, or that goes on in its pages, is of that
+ * segment's pool; where the trace grew although the guessed pool has room, or left a fitting block of a segment whose
+ * pool is a guess, the pools that are known are tried.
  */
 #include "replay/verify/private.h"
 
@@ -30,10 +30,23 @@ void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint8_t pool, 
     const struct gm_history_pool *p = &v->h->pools[pool];
     const bool is_known = p->id_first != GM_ABSENT;
     v->home = gm_allocator_home_of(&v->model, is_known ? p->id_first : 0, is_known ? p->id_second : 0);
+    if (!v->guesses_pools)
+        return;
     const struct gm_space *space = &v->model.space;
-    uint32_t range = v->guesses_pools && v->growth == event ? gm_space_range_of(space, address) : GM_SPACE_NONE;
-    if (range != GM_SPACE_NONE && !v->model.has_no_memory)
-        v->home = home_of_model(v, space->blocks.v[space->ranges.v[range].last].pool);
+    const struct gm_events *e = gm_events_of(v);
+    const size_t growth = gm_row(v, v->growth);
+    uint32_t range = gm_space_range_of(space, address);
+    if (range == GM_SPACE_NONE && v->growth < event && e->action[growth] == GM_ACTION_SEGMENT_MAP &&
+        e->addr[growth] > 0) { /* the pages after those that it has */
+        range = gm_space_range_of(space, e->addr[growth] - 1);
+        if (range != GM_SPACE_NONE && space->ranges.v[range].area == 0)
+            range = GM_SPACE_NONE;
+    }
+    if (range == GM_SPACE_NONE || v->model.has_no_memory)
+        return;
+    const uint8_t guessed = v->home.large;
+    v->home = home_of_model(v, space->blocks.v[space->ranges.v[range].last].pool);
+    v->guessed_pools += v->home.large != guessed;
 }
 
 /* Whether the segment [address, address + size), which is there now, is one of the snapshot's. */

@@ -52,8 +52,9 @@ struct gm_verifying {
     struct gm_allocator_home home; /* the pools of the request that is being asked */
     bool guesses_pools;
     uint64_t guessed_pools, pool_tries;
-    uint64_t ended_reservations;  /* whose end was learnt */
-    struct gm_recorder *recorder; /* NULL: none */
+    struct gm_pool_key mismatched; /* the pool of the first wrong choice */
+    uint64_t ended_reservations;   /* whose end was learnt */
+    struct gm_recorder *recorder;  /* NULL: none */
     struct gm_allocator_sink sink;
     struct GM_VEC(struct gm_release_note) notes; /* by event */
     struct gm_garbage *garbage;                  /* [garbage_count]: before the releases that are being followed */

@@ -281,8 +281,11 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
         r->exact++;
         return;
     }
-    if (!r->has_mismatch)
+    if (!r->has_mismatch) {
+        const struct gm_allocator_pool *home = v->model.has_no_memory ? NULL : &v->model.pools.v[v->home.large];
+        v->mismatched = home == NULL ? (struct gm_pool_key){0} : (struct gm_pool_key){home->id_first, home->id_second};
         gm_explain_alloc(v, event, a, chosen);
+    }
     force_growths(v);
     if (v->model.has_no_memory)
         return;
@@ -320,7 +323,9 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
         uint8_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
         v->request = end;
         size_t before = mark(v);
-        gm_pools_choose_home(v, event, pool, 0);
+        gm_pools_choose_home(
+            v, event, pool,
+            gm_events_of(v)->action[gm_row(v, end)] == GM_ACTION_ALLOC ? gm_events_of(v)->addr[gm_row(v, end)] : 0);
         uint32_t block = ask(v, size, event, 0);
         if (block != GM_SPACE_NONE)
             mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
@@ -431,14 +436,18 @@ static void compare_end(struct gm_verifying *v)
     gm_map_free(&at);
 }
 
-/* What a run shows beside its result. */
+/* What a run is told, and what it shows beside its result. */
+enum { MOST_UNSPLIT = 8 };
 struct shown {
-    uint32_t *ages; /* [count]; NULL: nothing was learnt */
+    struct gm_pool_key unsplit[MOST_UNSPLIT]; /* private pools that never split: MemPool(no_split=True) */
+    size_t unsplit_count;
+    struct gm_pool_key mismatched; /* the pool of the first wrong choice; (0,0): the default one, or none */
+    uint32_t *ages;                /* [count]; NULL: nothing was learnt */
     uint32_t count;
 };
 
 static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
-                struct gm_recorder *recorder, struct shown *shown)
+                struct gm_recorder *recorder, struct shown *shown, bool wants_ages)
 {
     struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true, .recorder = recorder};
     struct gm_conf conf = *recorded;
@@ -457,6 +466,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     if (recorder != NULL)
         gm_recorder_begin(recorder, h);
     bool ok = gm_follow_init(&v.follow, h, &v.model);
+    for (size_t i = 0; ok && infers && i < shown->unsplit_count; i++)
+        gm_allocator_mark_pool(&v.model, shown->unsplit[i].first, shown->unsplit[i].second, GM_POOL_NO_SPLIT);
     if (ok && infers)
         gm_infer_expandable(&v);
     ok = ok && gm_follow_adopt(&v.follow, infers, &learnt);
@@ -492,8 +503,14 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
         snprintf(row->value, sizeof row->value,
                  "whose pool a segment was of that is gone in the end, from what was taken of it: %" PRIu64 " times",
                  v.guessed_pools);
-    if (shown != NULL && v.ages.learnt > 0) {
-        *shown = (struct shown){malloc(v.ages.count * sizeof *shown->ages), v.ages.count};
+    row = infers && shown->unsplit_count > 0 ? gm_infer(result, "no_split_pools") : NULL;
+    if (row != NULL)
+        snprintf(row->value, sizeof row->value, "%zu private pools never split their blocks: their growths show that",
+                 shown->unsplit_count);
+    shown->mismatched = v.mismatched;
+    if (v.ages.learnt > 0 && wants_ages) {
+        shown->count = v.ages.count;
+        shown->ages = malloc(v.ages.count * sizeof *shown->ages);
         ok = ok && shown->ages != NULL;
         for (uint32_t i = 0; ok && i < v.ages.count; i++)
             shown->ages[i] = v.ages.place[i];
@@ -510,14 +527,43 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     return ok;
 }
 
+/* A private pool in which a choice is wrong may be one that never splits: if more is right then, it is. */
+static bool find_unsplit_pools(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                               struct shown *shown)
+{
+    bool ok = true, is_better = true;
+    while (ok && is_better && !gm_verify_passed(result) && shown->unsplit_count < MOST_UNSPLIT &&
+           (shown->mismatched.first != 0 || shown->mismatched.second != 0)) {
+        struct gm_verify_result other;
+        struct shown more = *shown;
+        more.unsplit[more.unsplit_count++] = shown->mismatched;
+        ok = run(&other, h, conf, true, NULL, &more, false);
+        is_better = ok && other.exact > result->exact;
+        if (is_better) {
+            *shown = more;
+            *result = other;
+        }
+    }
+    return ok;
+}
+
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
                                   struct gm_recorder *recorder, struct gm_error *err)
 {
-    bool ok = run(result, h, conf, true, recorder, NULL);
+    struct shown shown = {0};
+    bool has_private = false;
+    for (size_t p = 0; p < h->pool_count; p++)
+        has_private |= !gm_history_pool_is_default(&h->pools[p]);
+    bool ok = true;
+    if (has_private) {
+        ok = run(result, h, conf, true, NULL, &shown, false) && find_unsplit_pools(result, h, conf, &shown);
+    }
+    if (ok && (!has_private || recorder != NULL))
+        ok = run(result, h, conf, true, recorder, &shown, false);
     result->exact_uninferred = result->exact;
     if (ok && result->inferred_count > 0) {
         struct gm_verify_result plain;
-        ok = run(&plain, h, conf, false, NULL, NULL);
+        ok = run(&plain, h, conf, false, NULL, &shown, false);
         result->exact_uninferred = plain.exact;
     }
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
@@ -538,7 +584,7 @@ enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, 
     *count = 0;
     if (conf->ties == GM_TIES_LOWEST)
         return GM_OK;
-    if (!run(&unused, h, conf, true, NULL, &shown)) {
+    if (!run(&unused, h, conf, true, NULL, &shown, true)) {
         free(shown.ages);
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }

@@ -11,6 +11,7 @@
  *   - the length of reservations for expandable segments (9/8 of the device's memory, which is not recorded): one
  *     ends before pages that the rules would have mapped there, where the trace maps them elsewhere;
  *   - pools of segments that are gone in the end, up to PyTorch 2.11;
+ *   - private pools that never split;
  *   - which of the objects from before the trace is older, from PyTorch 2.12 on (conf.h, enum gm_ties);
  *   - block sizes: the slack of a block that was live at the start, from what was allocated beside it later.
  */
@@ -23,7 +24,7 @@
 #include "replay/regenerate/recorder.h"
 #include "replay/settings/conf.h"
 
-enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 7 };
+enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 8 };
 
 struct gm_inference {
     const char *what; /* "expandable_segments", ... */
