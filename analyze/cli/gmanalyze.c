@@ -12,12 +12,15 @@
 #include "analyze/cli/paths.h"
 #include "analyze/cli/pool.h"
 #include "analyze/cli/rules_file.h"
+#include "analyze/export/export.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PLACES "as in 12345, event:12345, 3.5s, 120ms, step:12"
+static const char *const groups[] = {"stack", "function", "file", "category", "role", NULL}; /* GM_GROUP_STACK .. */
+
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
 
 static const struct gm_option option_table[] = {
@@ -37,14 +40,14 @@ static const struct gm_option option_table[] = {
     {0, "stream", "HANDLE", "peaks and curves of this stream's allocations only", GM_OPTION_PARSED, AT(stream),
      .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
     {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE, AT(min_size)},
-    {0, "group", "BY", "one more table of the peak: by stack, function, file, category or role", GM_OPTION_PARSED,
-     AT(group), .parse = gm_value_group, .wants = "stack, function, file, category or role"},
+    {0, "group", "BY", "one more table of the peak: by stack, function, file, category or role", GM_OPTION_CHOICE,
+     AT(group), .min = GM_GROUP_STACK, .choices = groups},
     {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
      GM_OPTION_INTEGER, AT(depth), .min = 1, .max = 1000000},
     {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG, AT(cpp)},
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
     {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",
-     GM_OPTION_PARSED, AT(exports), .parse = gm_value_exports, .wants = "folded, speedscope, perfetto, pprof"},
+     GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
     {'j', "jobs", "N", "threads to use (default: one for each CPU)", GM_OPTION_INTEGER, AT(threads), .min = 1,
      .max = 256},

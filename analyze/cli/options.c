@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/options.h"
 
+#include "analyze/base/closest.h"
 #include "analyze/base/size.h"
 
 #include <errno.h>
@@ -81,6 +82,56 @@ static bool parse_percent(const char *text, double *value)
     return end == text + digits && *value >= 0 && *value <= 100;
 }
 
+/* Which of the choices text[0 .. length) is; -1: none of them. */
+static int find_choice(const char *const *choices, const char *text, size_t length)
+{
+    for (int i = 0; choices[i] != NULL; i++)
+        if (strlen(choices[i]) == length && memcmp(choices[i], text, length) == 0)
+            return i;
+    return -1;
+}
+
+static enum gm_status refuse_choice(const struct gm_option *option, const char *shown, const char *argument,
+                                    const char *piece, size_t length, struct gm_error *err)
+{
+    struct gm_closest closest = gm_closest_to(piece, length);
+    struct gm_text all = {0};
+    for (size_t i = 0; option->choices[i] != NULL; i++) {
+        gm_closest_offer(&closest, option->choices[i]);
+        gm_text_printf(&all, "%s%s", i == 0 ? "" : option->choices[i + 1] == NULL ? " or " : ", ", option->choices[i]);
+    }
+    enum gm_status status = all.failed
+                                ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
+                                : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)%s", shown, argument,
+                                          option->argument, all.data, gm_closest_hint(&closest, "").text);
+    gm_text_free(&all);
+    return status;
+}
+
+static enum gm_status store_choices(const struct gm_option *option, const char *shown, const char *argument,
+                                    void *where, struct gm_error *err)
+{
+    const bool is_several = option->kind == GM_OPTION_CHOICES;
+    unsigned found = 0;
+    int choice = 0;
+    for (const char *at = argument;; at++) {
+        const size_t length = is_several ? strcspn(at, ",") : strlen(at);
+        choice = find_choice(option->choices, at, length);
+        if (choice < 0)
+            return refuse_choice(option, shown, argument, at, length, err);
+        found |= 1u << choice;
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+    choice += (int)option->min;
+    if (is_several)
+        *(unsigned *)where |= found;
+    else
+        memcpy(where, &choice, sizeof choice);
+    return GM_OK;
+}
+
 /* Stores the argument of `option`; `shown` is how the user spelt the option, for the message. */
 static enum gm_status store(const struct gm_option *option, const char *shown, const char *argument, void *values,
                             struct gm_error *err)
@@ -110,6 +161,9 @@ static enum gm_status store(const struct gm_option *option, const char *shown, c
             return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no percentage from 0 to 100", shown, argument);
         memcpy(where, &percent, sizeof percent);
         return GM_OK;
+    case GM_OPTION_CHOICE:
+    case GM_OPTION_CHOICES:
+        return store_choices(option, shown, argument, where, err);
     case GM_OPTION_PARSED:
         if (!option->parse(argument, where))
             return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)", shown, argument, option->argument,
@@ -170,14 +224,23 @@ static enum gm_status take(struct cursor *at, const struct gm_option *option, co
     return store(option, shown, glued != NULL ? glued : at->argv[at->next++], at->values, err);
 }
 
+static enum gm_status refuse_long(const struct gm_program *program, const char *word, size_t length,
+                                  struct gm_error *err)
+{
+    struct gm_closest closest = gm_closest_to(word + 2, length);
+    for (size_t i = 0; i < program->option_count; i++)
+        gm_closest_offer(&closest, program->options[i].name);
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "unknown option %.*s%s", (int)(length < 200 ? length + 2 : 200), word,
+                   gm_closest_hint(&closest, "--").text);
+}
+
 static enum gm_status take_long(struct cursor *at, const char *word, struct gm_error *err)
 {
     size_t length = strcspn(word + 2, "=");
     const char *glued = word[2 + length] == '=' ? word + 2 + length + 1 : NULL;
     const struct gm_option *option = find_name(at->program, word + 2, length);
     if (option == NULL)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "unknown option %.*s", (int)(length < 200 ? length + 2 : 200),
-                       word);
+        return refuse_long(at->program, word, length, err);
     char shown[64] = "--";
     memcpy(shown + 2, option->name, length < sizeof shown - 3 ? length : sizeof shown - 3);
     return take(at, option, shown, glued, err);

@@ -20,6 +20,8 @@ enum gm_option_kind {
     GM_OPTION_INTEGER, /* int64_t: a whole number from `min` to `max` */
     GM_OPTION_SIZE,    /* uint64_t: bytes, see analyze/base/size.h */
     GM_OPTION_PERCENT, /* double: 0 to 100, a '%' may follow */
+    GM_OPTION_CHOICE,  /* int, or an enum: one of `choices`; `min` is the first one, the next ones follow */
+    GM_OPTION_CHOICES, /* unsigned: a bit for each of `choices`, several with commas; repeated options add to it */
     GM_OPTION_PARSED,  /* whatever `parse` makes of the argument; `wants` says what that is */
     GM_OPTION_HELP,    /* ends parsing: print the help */
     GM_OPTION_VERSION  /* ends parsing: print the version */
@@ -35,6 +37,7 @@ struct gm_option {
     int64_t min, max;
     bool (*parse)(const char *text, void *value); /* false: `text` is none; repeated options come one after the other */
     const char *wants;                            /* for the message: "as in 12345, 3.5s, step:12" */
+    const char *const *choices;                   /* up to a NULL */
 };
 
 struct gm_program {
@@ -49,7 +52,7 @@ enum gm_parsed { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION };
 
 /* Parses argv[1 .. argc). Values go into *values (whose defaults the caller has set; a repeated option: the last one
  * counts). Options may stand anywhere; "--" ends them; "-" is an operand. Operands are moved, in order, to argv[0 ..
- * *operands). GM_E_USAGE with a message that names the option. */
+ * *operands). GM_E_USAGE with a message that names the option, and what was probably meant if it is unknown. */
 enum gm_status gm_options_parse(const struct gm_program *program, int argc, char **argv, void *values, int *operands,
                                 enum gm_parsed *parsed, struct gm_error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/values.h"
 
-#include "analyze/export/export.h"
 #include "analyze/timeline/timeline.h"
 
 #include <string.h>
@@ -81,43 +80,5 @@ bool gm_value_stream(const char *text, void *value)
         return false;
     *(struct gm_wanted_stream *)value =
         (struct gm_wanted_stream){is_negative ? -(int64_t)handle : (int64_t)handle, true};
-    return true;
-}
-
-bool gm_value_group(const char *text, void *value)
-{
-    static const struct {
-        const char *name;
-        enum gm_group_by group;
-    } groups[] = {{"stack", GM_GROUP_STACK},
-                  {"function", GM_GROUP_FUNCTION},
-                  {"file", GM_GROUP_FILE},
-                  {"category", GM_GROUP_CATEGORY},
-                  {"role", GM_GROUP_ROLE}};
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        if (strcmp(text, groups[i].name) == 0) {
-            *(enum gm_group_by *)value = groups[i].group;
-            return true;
-        }
-    return false;
-}
-
-bool gm_value_exports(const char *text, void *value)
-{
-    unsigned found = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
-        int format = 0;
-        while (format < GM_EXPORT_COUNT && (strlen(gm_export_name((enum gm_export)format)) != length ||
-                                            memcmp(gm_export_name((enum gm_export)format), at, length) != 0))
-            format++;
-        if (format == GM_EXPORT_COUNT)
-            return false;
-        found |= 1u << format;
-        at += length;
-        if (*at == '\0')
-            break;
-    }
-    *(unsigned *)value |= found;
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values on gmanalyze's command line that are more than a number: places in a trace, streams, choices.
+ * Values on gmanalyze's command line that are more than a number: places in a trace, streams.
  */
 #ifndef GM_CLI_VALUES_H
 #define GM_CLI_VALUES_H
@@ -14,9 +14,7 @@ struct gm_wanted_stream {
 };
 
 /* Each is the `parse` of a gm_option: text in, *value out; false if it is none. */
-bool gm_value_place(const char *text, void *value);   /* struct gm_place: 12345, event:12345, 3.5s, 120ms, step:12 */
-bool gm_value_stream(const char *text, void *value);  /* struct gm_wanted_stream: 0, 94219239492, 0x55d1c0 */
-bool gm_value_group(const char *text, void *value);   /* enum gm_group_by: stack, function, file, category, role */
-bool gm_value_exports(const char *text, void *value); /* unsigned: bits of enum gm_export; names with commas; adds */
+bool gm_value_place(const char *text, void *value);  /* struct gm_place: 12345, event:12345, 3.5s, 120ms, step:12 */
+bool gm_value_stream(const char *text, void *value); /* struct gm_wanted_stream: 0, 94219239492, 0x55d1c0 */
 
 #endif

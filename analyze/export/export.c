@@ -6,19 +6,19 @@
 #include <string.h>
 
 static const struct {
-    const char *name, *file_name;
+    const char *file_name;
     void (*write)(struct gm_text *out, const struct gm_report *report);
 } formats[GM_EXPORT_COUNT] = {
-    [GM_EXPORT_FOLDED] = {"folded", "peak.folded", gm_export_folded},
-    [GM_EXPORT_SPEEDSCOPE] = {"speedscope", "peak.speedscope.json", gm_export_speedscope},
-    [GM_EXPORT_PERFETTO] = {"perfetto", "timeline.perfetto.json", gm_export_perfetto},
-    [GM_EXPORT_PPROF] = {"pprof", "peak.pb.gz", gm_export_pprof},
+    [GM_EXPORT_FOLDED] = {"peak.folded", gm_export_folded},
+    [GM_EXPORT_SPEEDSCOPE] = {"peak.speedscope.json", gm_export_speedscope},
+    [GM_EXPORT_PERFETTO] = {"timeline.perfetto.json", gm_export_perfetto},
+    [GM_EXPORT_PPROF] = {"peak.pb.gz", gm_export_pprof},
 };
 
-const char *gm_export_name(enum gm_export format)
-{
-    return formats[format].name;
-}
+const char *const gm_export_names[GM_EXPORT_COUNT + 1] = {[GM_EXPORT_FOLDED] = "folded",
+                                                          [GM_EXPORT_SPEEDSCOPE] = "speedscope",
+                                                          [GM_EXPORT_PERFETTO] = "perfetto",
+                                                          [GM_EXPORT_PPROF] = "pprof"};
 
 const char *gm_export_file_name(enum gm_export format)
 {

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 enum gm_export { GM_EXPORT_FOLDED, GM_EXPORT_SPEEDSCOPE, GM_EXPORT_PERFETTO, GM_EXPORT_PPROF, GM_EXPORT_COUNT };
-const char *gm_export_name(enum gm_export format);      /* "folded", as on the command line */
-const char *gm_export_file_name(enum gm_export format); /* "peak.folded" */
+extern const char *const gm_export_names[GM_EXPORT_COUNT + 1]; /* "folded", as on the command line; then a NULL */
+const char *gm_export_file_name(enum gm_export format);        /* "peak.folded" */
 
 /* Whether the report has a trace, from which all of them are made. */
 bool gm_export_applies(const struct gm_report *report);

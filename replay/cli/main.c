@@ -15,33 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const backend_names[] = {"sim", "null", "cuda", "cuda-async"};
+static const char *const backend_names[] = {"sim", "null", "cuda", "cuda-async", NULL};
 
 const char *gm_replay_backend_name(enum gm_replay_backend backend)
 {
     return backend_names[backend];
 }
 
-static bool parse_backend(const char *text, void *value)
-{
-    for (int i = GM_REPLAY_SIM; i <= GM_REPLAY_CUDA_ASYNC; i++)
-        if (strcmp(backend_names[i], text) == 0) {
-            *(enum gm_replay_backend *)value = (enum gm_replay_backend)i;
-            return true;
-        }
-    return false;
-}
-
-static bool parse_compute(const char *text, void *value)
-{
-    static const char *const names[] = {"none", "touch", "full"};
-    for (int i = GM_COMPUTE_NONE; i <= GM_COMPUTE_FULL; i++)
-        if (strcmp(names[i], text) == 0) {
-            *(enum gm_compute_mode *)value = (enum gm_compute_mode)i;
-            return true;
-        }
-    return false;
-}
+static const char *const compute_names[] = {"none", "touch", "full", NULL};
 
 /* "2.10", "2.12.1": a major and a minor number, and what may come behind. */
 static bool parse_torch(const char *text, void *value)
@@ -95,9 +76,9 @@ static const struct gm_option option_table[] = {
      AT(trace_out)},
     {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
     {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
-     GM_OPTION_PARSED, AT(backend), .parse = parse_backend, .wants = "sim, null, cuda or cuda-async"},
+     GM_OPTION_CHOICE, AT(backend), .choices = backend_names},
     {0, "compute", "WHAT", "on a GPU: none (default); touch: fill and verify each block; full: kernels too",
-     GM_OPTION_PARSED, AT(compute), .parse = parse_compute, .wants = "none, touch or full"},
+     GM_OPTION_CHOICE, AT(compute), .choices = compute_names},
     {0, "pace", NULL, "on a GPU: not faster than it was recorded", GM_OPTION_FLAG, AT(pace)},
     {0, "categories", "FILE", "category rules for --scale, --drop, --summary and --limit", GM_OPTION_TEXT,
      AT(categories)},

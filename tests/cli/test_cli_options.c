@@ -22,6 +22,8 @@ struct values {
     double percent;
     bool flag, other;
     int letters; /* one bit for each of a to z */
+    enum { NOTHING, STACK, FILE_NAME, ROLE } choice;
+    unsigned formats;
 };
 
 static bool parse_letters(const char *text, void *value)
@@ -33,6 +35,9 @@ static bool parse_letters(const char *text, void *value)
     }
     return *text != '\0';
 }
+
+static const char *const choices[] = {"stack", "file", "role", NULL};
+static const char *const formats[] = {"folded", "speedscope", "pprof", NULL};
 
 #define AT(field) .offset = offsetof(struct values, field)
 
@@ -46,6 +51,8 @@ static const struct gm_option table[] = {
      "this text is long enough that it has to be broken into two lines somewhere about here", GM_OPTION_FLAG,
      AT(other)},
     {0, "letters", "LETTERS", "a set", GM_OPTION_PARSED, AT(letters), .parse = parse_letters, .wants = "as in abc"},
+    {0, "group", "BY", "one of them", GM_OPTION_CHOICE, AT(choice), .min = STACK, .choices = choices},
+    {0, "export", "FORMAT", "some of them", GM_OPTION_CHOICES, AT(formats), .choices = formats},
     {'h', "help", NULL, "help", GM_OPTION_HELP, .offset = 0},
     {0, "version", NULL, "version", GM_OPTION_VERSION, .offset = 0},
 };
@@ -116,6 +123,30 @@ static void test_own_parser(void **state)
     assert_int_equal(operands, 0);
 }
 
+static void test_choices(void **state)
+{
+    (void)state;
+    char w0[] = "prog", w1[] = "--group=file", w2[] = "--export=pprof", w3[] = "--export", w4[] = "folded,folded";
+    char *words[MOST] = {w0, w1, w2, w3, w4};
+    struct values values = {0};
+    int operands = -1;
+    enum gm_parsed parsed;
+    assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(values.choice, FILE_NAME);
+    assert_int_equal(values.formats, 1 | 4);
+    expect_error("--group: '' is no BY (stack, file or role)", "--group=", NULL);
+    expect_error("--group: 'stacks' is no BY (stack, file or role); did you mean 'stack'?", "--group", "stacks");
+    expect_error("--group: 'file,role' is no BY (stack, file or role)", "--group", "file,role");
+    static const char *const bad[] = {",", "folded,", ",folded"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char message[100];
+        snprintf(message, sizeof message, "--export: '%s' is no FORMAT (folded, speedscope or pprof)", bad[i]);
+        expect_error(message, "--export", bad[i]);
+    }
+    expect_error("--export: 'folded,prof' is no FORMAT (folded, speedscope or pprof); did you mean 'pprof'?",
+                 "--export", "folded,prof");
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -150,6 +181,9 @@ static void test_errors(void **state)
     (void)state;
     expect_error("unknown option --nope", "--nope=1", NULL);
     expect_error("unknown option -x", "-fx", NULL);
+    expect_error("unknown option --tetx; did you mean '--text'?", "--tetx=--size", NULL);
+    expect_error("unknown option --a_flag; did you mean '--a-flag-with-a-very-long-name'?", "--a_flag", NULL);
+    expect_error("unknown option --Percents; did you mean '--percent'?", "--Percents", NULL);
     expect_error("--text needs an argument: T", "--text", NULL);
     expect_error("-t needs an argument: T", "-t", NULL);
     expect_error("--flag takes no argument", "--flag=yes", NULL);
@@ -183,6 +217,8 @@ static void test_help_page(void **state)
                                   "                          this text is long enough that it has to be broken into\n"
                                   "                          two lines somewhere about here\n"
                                   "      --letters LETTERS   a set\n"
+                                  "      --group BY          one of them\n"
+                                  "      --export FORMAT     some of them\n"
                                   "  -h, --help              help\n"
                                   "      --version           version\n"
                                   "TAIL\n");
@@ -219,9 +255,9 @@ static void test_write_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),   cmocka_unit_test(test_own_parser),
-                                       cmocka_unit_test(test_ends),     cmocka_unit_test(test_help_stops_parsing),
-                                       cmocka_unit_test(test_errors),   cmocka_unit_test(test_help_page),
-                                       cmocka_unit_test(test_messages), cmocka_unit_test(test_write_all)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_own_parser),         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_help_stops_parsing), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_help_page), cmocka_unit_test(test_messages),           cmocka_unit_test(test_write_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places, streams and choices as they are written on the command line.
+ * Places and streams as they are written on the command line.
  */
 #include "analyze/cli/values.h"
-#include "analyze/export/export.h"
 #include "analyze/timeline/timeline.h"
 
 #include <setjmp.h>
@@ -96,42 +95,11 @@ static void test_streams(void **state)
     assert_false(stream.is_given);
 }
 
-static void test_groups(void **state)
-{
-    (void)state;
-    enum gm_group_by group = GM_GROUP_NONE;
-    assert_false(gm_value_group("", &group));
-    assert_false(gm_value_group("stacks", &group));
-    assert_int_equal(group, GM_GROUP_NONE);
-    assert_true(gm_value_group("file", &group));
-    assert_int_equal(group, GM_GROUP_FILE);
-    assert_true(gm_value_group("role", &group));
-    assert_int_equal(group, GM_GROUP_ROLE);
-}
-
-static void test_exports(void **state)
-{
-    (void)state;
-    unsigned formats = 0;
-    static const char *const bad[] = {"", ",", "folded,", ",folded", "fold", "foldedx", "folded pprof"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(gm_value_exports(bad[i], &formats));
-    assert_int_equal(formats, 0);
-    assert_true(gm_value_exports("pprof", &formats));
-    assert_int_equal(formats, 1u << GM_EXPORT_PPROF);
-    assert_true(gm_value_exports("folded,speedscope", &formats));
-    assert_int_equal(formats, 1u << GM_EXPORT_PPROF | 1u << GM_EXPORT_FOLDED | 1u << GM_EXPORT_SPEEDSCOPE);
-    assert_true(gm_value_exports("perfetto,perfetto", &formats));
-    assert_int_equal(formats, (1u << GM_EXPORT_COUNT) - 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_exports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
