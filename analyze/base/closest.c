@@ -51,7 +51,7 @@ static bool begins_with(const char *name, const char *word, size_t length)
 struct gm_closest gm_closest_to(const char *word, size_t length)
 {
     const size_t most = (length + 1) / 3;
-    return (struct gm_closest){word, length, NULL, most < MOST ? most : MOST};
+    return (struct gm_closest){.word = word, .length = length, .distance = most < MOST ? most : MOST};
 }
 
 void gm_closest_offer(struct gm_closest *closest, const char *name)
@@ -60,12 +60,15 @@ void gm_closest_offer(struct gm_closest *closest, const char *name)
     if (n < 2 || n > LONGEST || m > LONGEST)
         return;
     size_t found = distance(closest->word, n, name, m);
-    if (found > 1 && begins_with(name, closest->word, n))
+    const bool is_beginning = begins_with(name, closest->word, n);
+    if (found > 1 && is_beginning)
         found = 1;
-    if (found < closest->distance || (found == closest->distance && closest->name == NULL)) {
-        closest->name = name;
-        closest->distance = found;
-    }
+    if (found > closest->distance ||
+        (found == closest->distance && closest->name != NULL && is_beginning <= closest->is_beginning))
+        return;
+    closest->name = name;
+    closest->distance = found;
+    closest->is_beginning = is_beginning;
 }
 
 struct gm_closest_text gm_closest_hint(const struct gm_closest *closest, const char *before)

@@ -10,13 +10,15 @@
 #ifndef GM_BASE_CLOSEST_H
 #define GM_BASE_CLOSEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gm_closest {
     const char *word;
     size_t length;
-    const char *name; /* the nearest one so far; NULL: none is near. Of equal ones the first */
+    const char *name; /* the nearest one so far; NULL: none is near. Of equal ones one that begins so, else the first */
     size_t distance;
+    bool is_beginning;
 };
 struct gm_closest_text {
     char text[96]; /* "; did you mean '--limit'?", or "" */

@@ -37,8 +37,8 @@ static const struct gm_option option_table[] = {
      GM_OPTION_TEXT, AT(pattern)},
     {0, "memory", "SIZE", "a device's memory: how many iterations are left until growth fills it", GM_OPTION_SIZE,
      AT(memory)},
-    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; a wrong name lists them",
-     GM_OPTION_TEXT, AT(gpu)},
+    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; list shows all", GM_OPTION_TEXT,
+     AT(gpu)},
     {0, "each", NULL, "also the run directory that gmanalyze makes, for each snapshot", GM_OPTION_FLAG, AT(each)},
     {0, "resume", NULL, "take what an interrupted run with the same --results had finished", GM_OPTION_FLAG,
      AT(resume)},
@@ -110,19 +110,22 @@ static enum gm_status check_options(const struct gm_fleet_cli_options *o, char *
     return status;
 }
 
-static enum gm_status find_capacity(const struct gm_fleet_cli_options *o, struct gm_fleet_options *options,
-                                    struct gm_error *err)
+static enum gm_status find_capacity(struct call *call, struct gm_fleet_options *options, struct gm_error *err)
 {
+    const struct gm_fleet_cli_options *o = &call->context.options;
     options->capacity = o->memory == UINT64_MAX ? GM_REPORT_NONE : o->memory;
     if (o->gpu == NULL)
         return GM_OK;
     const struct gm_gpu *gpu;
-    enum gm_status status = gm_gpu_choose(&gpu, o->gpu, err);
-    if (status == GM_OK) {
-        options->capacity = gm_gpu_usable(gpu);
-        options->capacity_name = gpu->title;
-    }
-    return status;
+    char note[GM_GPU_NOTE];
+    enum gm_status status = gm_gpu_choose(&gpu, note, o->gpu, err);
+    if (status != GM_OK)
+        return status;
+    options->capacity = gm_gpu_usable(gpu);
+    options->capacity_name = gpu->title;
+    if (note[0] != '\0' && !call->said.is_mute)
+        gm_call_note(&call->said, note);
+    return GM_OK;
 }
 
 /* That of the only operand; "fleet" for several, and for one without a name. */
@@ -348,7 +351,7 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
     call->said.is_quiet = o->quiet;
     call->said.is_verbose = o->verbose;
     gm_call_time(&call->said, NULL);
-    enum gm_status status = find_capacity(o, &options, err);
+    enum gm_status status = find_capacity(call, &options, err);
     if (status == GM_OK)
         status = gm_fleet_mpi_start(&call->mpi, err);
     if (status != GM_OK)
@@ -379,10 +382,15 @@ int main(int argc, char **argv)
     call.said = (struct gm_call){.terminal = call.context.terminal, .is_mute = gm_fleet_mpi_is_helper()};
     gm_interrupt_install();
     enum gm_status status = gm_options_parse(&program, argc, argv, &call.context.options, &operands, &page, &err);
-    if (status == GM_OK && page == GM_PARSED_RUN)
+    const bool is_list = !call.said.is_mute && gm_gpu_is_list(call.context.options.gpu);
+    if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
         status = check_options(&call.context.options, argv, (size_t)operands, &err);
-    if (gm_call_goes_on(&call.said, &program, status, page, &err) &&
-        run(&call, argv, (size_t)operands, &err) != GM_OK) {
+    const bool goes_on = gm_call_goes_on(&call.said, &program, status, page, &err);
+    if (goes_on && is_list) {
+        struct gm_text cards = {0};
+        gm_gpu_list(&cards);
+        gm_call_print(&call.said, &cards);
+    } else if (goes_on && run(&call, argv, (size_t)operands, &err) != GM_OK) {
         gm_call_fail(&call.said, NULL, &err);
         if (call.said.is_mute || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
             gm_fleet_mpi_give_up(call.mpi, call.said.exit_code);

@@ -2,6 +2,7 @@
  *
  * --scale and --drop: which allocations, and what becomes of their sizes.
  */
+#include "analyze/base/closest.h"
 #include "analyze/state/categories.h"
 #include "replay/cli/gmreplay.h"
 
@@ -76,6 +77,29 @@ static bool find_category(struct gm_changed_class *changed, const struct gm_cate
     return false;
 }
 
+static enum gm_status refuse(const struct gm_replay_run *run, const char *name, const char *role, const char *category,
+                             struct gm_error *err)
+{
+    const char *word = role != NULL ? role : category != NULL ? category : name;
+    struct gm_closest closest = gm_closest_to(word, strlen(word));
+    char known[300] = "";
+    for (size_t r = 0; r < gm_timeline_role_count(); r++) {
+        strncat(known, r == 0 ? "" : ", ", sizeof known - strlen(known) - 1);
+        strncat(known, gm_timeline_role_name(r), sizeof known - strlen(known) - 1);
+        if (category == NULL)
+            gm_closest_offer(&closest, gm_timeline_role_name(r));
+    }
+    for (uint32_t i = 0; role == NULL && i < gm_category_count(run->rules); i++)
+        gm_closest_offer(&closest, gm_category_name(run->rules, i));
+    return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no role or category is called '%.*s'%s (roles are %s)",
+                   GM_CHANGE_NAME, name,
+                   gm_closest_hint(&closest, role != NULL       ? "role:"
+                                             : category != NULL ? "category:"
+                                                                : "")
+                       .text,
+                   known);
+}
+
 enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err)
 {
     const struct gm_class_changes *changes = &run->options->changes;
@@ -86,12 +110,7 @@ enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err
         changed->factor = changes->v[i].factor;
         if (find_role(changed, is_bare ? name : role) || find_category(changed, run->rules, is_bare ? name : category))
             continue;
-        char known[400] = "";
-        for (size_t r = 0; r < gm_timeline_role_count(); r++) {
-            strncat(known, r == 0 ? "" : ", ", sizeof known - strlen(known) - 1);
-            strncat(known, gm_timeline_role_name(r), sizeof known - strlen(known) - 1);
-        }
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no role or category is called '%s'; roles are %s", name, known);
+        return refuse(run, name, role, category, err);
     }
     return GM_OK;
 }

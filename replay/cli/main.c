@@ -50,7 +50,7 @@ static const struct gm_option option_table[] = {
     {0, "torch", "VERSION", "rules of that PyTorch: 2.10, 2.15 (default: those that the recording shows)",
      GM_OPTION_PARSED, AT(torch), .parse = parse_torch, .wants = "a version of PyTorch, as in 2.10"},
     {0, "memory", "SIZE", "memory of the device (default: unlimited)", GM_OPTION_SIZE, AT(memory)},
-    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; a wrong name lists them",
+    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; list shows all",
      GM_OPTION_TEXT, AT(gpu)},
     {0, "scale", "CLASS=FACTOR", "sizes of a role or category: Activation=0.5", GM_OPTION_PARSED, AT(changes),
      .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2"},
@@ -263,9 +263,16 @@ int main(int argc, char **argv)
     int operands = 0;
     gm_interrupt_install();
     enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
-    if (status == GM_OK && page == GM_PARSED_RUN)
+    const bool is_list = gm_gpu_is_list(options.gpu);
+    if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
         status = check_options(&options, operands, argv, &err);
-    if (gm_call_goes_on(&call, &program, status, page, &err))
+    const bool goes_on = gm_call_goes_on(&call, &program, status, page, &err);
+    if (goes_on && is_list) {
+        struct gm_text cards = {0};
+        gm_gpu_list(&cards);
+        gm_call_print(&call, &cards);
+    } else if (goes_on) {
         run_it(&options, &call, argv[0]);
+    }
     return gm_call_end(&call);
 }

@@ -61,10 +61,14 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
     run->capacity = o->memory;
     if (o->gpu == NULL)
         return GM_OK;
-    enum gm_status status = gm_gpu_choose(&run->gpu, o->gpu, err);
-    if (status == GM_OK)
-        run->capacity = gm_gpu_usable(run->gpu);
-    return status;
+    char note[GM_GPU_NOTE];
+    enum gm_status status = gm_gpu_choose(&run->gpu, note, o->gpu, err);
+    if (status != GM_OK)
+        return status;
+    run->capacity = gm_gpu_usable(run->gpu);
+    if (note[0] != '\0')
+        gm_message_add(&run->messages, run->terminal, GM_MESSAGE_NOTE, NULL, "%s", note);
+    return GM_OK;
 }
 
 /* ---- histories --------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/settings/conf.h"
 
+#include "analyze/base/closest.h"
 #include "analyze/base/size.h"
 
 #include <locale.h>
@@ -31,6 +32,7 @@ struct parser {
     size_t count, at;
     struct gm_conf conf;     /* what has been read so far */
     struct gm_text *unknown; /* names; may be NULL */
+    bool is_typed;           /* by someone who may have misspelt it: no PyTorch has accepted it so far */
     uint64_t large_mib;
     struct gm_error *err;
 };
@@ -435,6 +437,17 @@ static enum gm_status skip_value(struct parser *p)
     return GM_OK;
 }
 
+static void add_unknown(const struct parser *p, const char *name)
+{
+    struct gm_closest closest = gm_closest_to(name, strlen(name));
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        gm_closest_offer(&closest, keys[k].key);
+    if (p->unknown != NULL)
+        gm_text_printf(p->unknown, "%s%s", p->unknown->length > 0 ? ", " : "", name);
+    if (p->unknown != NULL && p->is_typed && closest.name != NULL)
+        gm_text_printf(p->unknown, " (did you mean '%s'?)", closest.name);
+}
+
 static enum gm_status read_pair(struct parser *p)
 {
     const struct token *name = peek(p);
@@ -447,10 +460,7 @@ static enum gm_status read_pair(struct parser *p)
     p->at++;
     if (k < n)
         return keys[k].read(p, keys[k].key);
-    if (p->unknown != NULL && p->unknown->length > 0)
-        gm_text_add(p->unknown, ", ");
-    if (p->unknown != NULL)
-        gm_text_add(p->unknown, name->text);
+    add_unknown(p, name->text);
     return skip_value(p);
 }
 
@@ -492,7 +502,7 @@ static enum gm_status begin(struct parser *p, const struct gm_conf *conf, const 
 enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_text *unknown,
                              struct gm_error *err)
 {
-    struct parser p = {.err = err, .unknown = unknown};
+    struct parser p = {.err = err, .unknown = unknown, .is_typed = true};
     enum gm_status status = begin(&p, conf, text, length);
     if (status == GM_OK)
         status = read_large_first(&p);

@@ -49,8 +49,8 @@ struct gm_conf gm_conf_default(void);
  * max_non_split_rounding_mb, roundup_power2_divisions and garbage_collection_threshold go back to their defaults unless
  * they are named, the others stay as they are. Keys that have no influence on where blocks go (pinned_*, ...) are
  * checked and otherwise ignored. Keys that are not known are ignored, too, since every release has new ones: their
- * names are added to *unknown (which may be NULL), separated by ", ". GM_E_USAGE with PyTorch's reason in our words;
- * *conf is then unchanged. */
+ * names are added to *unknown (which may be NULL), separated by ", ", with the known ones they are near. GM_E_USAGE
+ * with PyTorch's reason in our words; *conf is then unchanged. */
 enum gm_status gm_conf_parse(struct gm_conf *conf, const char *text, size_t length, struct gm_text *unknown,
                              struct gm_error *err);
 /* The same for a text that some PyTorch has accepted: what is not understood of it is left out, and the reasons are

@@ -6,16 +6,22 @@
 #define GM_REPLAY_GPUS_H
 
 #include "analyze/base/error.h"
+#include "analyze/base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct gm_gpu {
-    const char *name;  /* as on the command line: "h100-80" */
-    const char *title; /* "H100 SXM/PCIe 80 GB" */
-    uint64_t total;    /* bytes that CUDA reports as the device's memory: the "total capacity" of PyTorch's messages */
+    const char *name; /* as on the command line: "h100-80" */
+    const char *also; /* other names of it, with commas; NULL: none */
+    const char *title;
+    unsigned gigabytes; /* as it is sold */
+    uint64_t total;     /* bytes that CUDA reports as the device's memory: the "total capacity" of PyTorch's messages */
     const char *source;
 };
+
+enum { GM_GPU_NAME = 32, GM_GPU_NOTE = 160 };
 
 /* What a process loses to its CUDA context and to the kernels of the libraries before the first tensor. It depends on
  * the driver, the card and the libraries (300 to 700 MiB are usual); this is the one number that is taken off every
@@ -24,10 +30,16 @@ struct gm_gpu {
 
 size_t gm_gpu_count(void);
 const struct gm_gpu *gm_gpu_at(size_t i); /* smallest first */
-/* NULL if there is none of that name; any case, blanks and '_' as '-'. */
+/* NULL if there is none of that name. Case, blanks, '-' and '_', maker, family and build (SXM4, PCIe, HBM3) do not
+ * matter: "RTX 4090", "4090", "NVIDIA H100 80GB HBM3". Where a name without a size is that of several cards, it is the
+ * smallest of them. */
 const struct gm_gpu *gm_gpu_find(const char *name);
-/* The card that --gpu names; GM_E_USAGE with the names that there are. */
-enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, const char *name, struct gm_error *err);
+/* The card that --gpu names; GM_E_USAGE says which name is near. `note`: a line for the user if there are others of
+ * the name with another size, else "". */
+enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *name, struct gm_error *err);
+/* "list" or "help" asks for the table: name, total, usable bytes, source. */
+bool gm_gpu_is_list(const char *name); /* false for NULL */
+void gm_gpu_list(struct gm_text *out);
 static inline uint64_t gm_gpu_usable(const struct gm_gpu *gpu)
 {
     return gpu->total - GM_GPU_CONTEXT;

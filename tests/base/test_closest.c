@@ -45,6 +45,14 @@ static void by_hand(void **state)
     assert_null(meant(word, names));
 }
 
+static void equally_near(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a10", "h100", "b10", "h101", NULL};
+    assert_string_equal(meant("h10", names), "h100"); /* begins so */
+    assert_string_equal(meant("c10", names), "a10");  /* comes first */
+}
+
 static void hints(void **state)
 {
     (void)state;
@@ -97,7 +105,7 @@ static void against_definition(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(hints),
-                                       cmocka_unit_test(against_definition)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(equally_near),
+                                       cmocka_unit_test(hints), cmocka_unit_test(against_definition)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

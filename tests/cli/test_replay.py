@@ -536,7 +536,6 @@ class Usage(Replay):
                                 (("--gpu", "voodoo2", self.snapshot), "rtx-4090"),
                                 (("--verify", "--memory", "1GiB", self.snapshot), "--memory"),
                                 (("--verify", "--drop", "Activation", self.snapshot), "--drop"),
-                                (("--alloc-conf", "no_such:1", self.snapshot), "no_such"),
                                 (("--alloc-conf", "max_split_size_mb:1", self.snapshot), "max_split_size_mb"),
                                 (("--drop", "role:MLP", self.snapshot), "role:MLP"),
                                 (("--scale", "Activation", self.snapshot), "CLASS=FACTOR"),
@@ -549,6 +548,36 @@ class Usage(Replay):
             self.refused(2, *arguments, words=[word])
         with open(self.snapshot, "rb") as file:
             pickle.load(file)  # our own, still whole
+
+    def test_what_was_meant(self):
+        """Misspelt by one letter or two: each message names what there is."""
+        for arguments, meant in ((("--memroy", "1GiB"), "--memory"), (("--aloc-conf=x",), "--alloc-conf"),
+                                 (("--backend", "sin"), "sim"), (("--compute", "toch"), "touch"),
+                                 (("--gpu", "rtx-4900"), "rtx-4090"), (("--gpu", "a100-64gb"), "a100-40"),
+                                 (("--drop", "Activaton"), "Activation"), (("--drop", "role:gradeint"), "role:Gradient"),
+                                 (("--scale", "category:Attenton=2"), "category:Attention"),
+                                 (("--scale", "optimiser state=2"), "Optimizer state")):
+            self.refused(2, *arguments, self.snapshot, words=[f"did you mean '{meant}'?"])
+        for arguments in (("--frobnicate",), ("--backend", "metal"), ("--gpu", "voodoo2"), ("--drop", "Nonsense"),
+                          ("--alloc-conf", "max_split_size_mb")):
+            self.assertNotIn(b"did you mean", self.replay(*arguments, self.snapshot, code=2).stderr)
+        told = self.replay("--alloc-conf", "no_such:1,expandable_segment:True", self.snapshot).stderr.decode()
+        self.assertIn("left out: no_such, expandable_segment (did you mean 'expandable_segments'?)", told)
+
+    def test_cards(self):
+        """What torch.cuda.get_device_name() prints; where it leaves the size open, one line says which was taken."""
+        done = self.replay("--gpu", "NVIDIA H100 80GB HBM3", self.snapshot)
+        self.assertIn("H100 80 GB", done.stdout.decode())
+        self.assertEqual(done.stderr, b"")
+        done = self.replay("--gpu", "A100", self.snapshot)
+        self.assertIn("device: A100 40 GB", done.stdout.decode())
+        self.assertEqual(done.stderr.decode(), "gmreplay: --gpu A100: a100-40 is taken; there is a100-80, too\n")
+        self.assertEqual(self.replay("-q", "--gpu", "A100", self.snapshot).stderr, b"")
+        self.assertEqual(self.numbers("--gpu", "4090", self.snapshot)["gpu"], "rtx-4090")
+        for word in ("list", "help"):
+            table = self.replay("--gpu", word).stdout.decode().splitlines()
+            self.assertRegex(table[0], r"name +total +usable +source")
+            self.assertTrue(any(row.startswith("h100-80 ") and "79.11 GiB" in row and "78.61 GiB" in row for row in table))
 
     def test_pages(self):
         text = self.replay("--help").stdout.decode()

@@ -258,6 +258,7 @@ static void unknown_options(void **state)
         {"a:b:c,max_split_size_mb:30", "max_split_size_mb:30", "a"},
         {"a:[1,2", "", "a"},
         {"a:", "", "a"},
+        {"expandable_segment:True", "", "expandable_segment (did you mean 'expandable_segments'?)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gm_conf c = gm_conf_default();

@@ -5,7 +5,6 @@
  */
 #include "replay/whatif/whatif.h"
 
-#include "replay/whatif/gpus.h"
 #include "tests/timeline/traced.h"
 
 enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 };
@@ -417,24 +416,6 @@ static void fraction_of_all(void **state)
     }
 }
 
-static void cards(void **state)
-{
-    (void)state;
-    uint64_t before = 0;
-    for (size_t i = 0; i < gm_gpu_count(); i++) {
-        const struct gm_gpu *gpu = gm_gpu_at(i);
-        assert_true(gpu->total >= before && gm_gpu_usable(gpu) + GM_GPU_CONTEXT == gpu->total);
-        assert_ptr_equal(gm_gpu_find(gpu->name), gpu);
-        before = gpu->total;
-    }
-    assert_non_null(gm_gpu_find("RTX 4090"));
-    assert_ptr_equal(gm_gpu_find("H100_80"), gm_gpu_find("h100-80"));
-    assert_null(gm_gpu_find(""));
-    assert_null(gm_gpu_find("h100"));
-    /* 23.64 GiB less half a GiB. */
-    assert_int_equal(gm_gpu_usable(gm_gpu_find("rtx-4090")), UINT64_C(2364) * (1 << 30) / 100 - (1 << 29));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(unchanged),
@@ -451,7 +432,6 @@ int main(void)
                                        cmocka_unit_test(peak_before_retry),
                                        cmocka_unit_test(ties),
                                        cmocka_unit_test(custom_pool),
-                                       cmocka_unit_test(fraction_of_all),
-                                       cmocka_unit_test(cards)};
+                                       cmocka_unit_test(fraction_of_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
