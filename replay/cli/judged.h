@@ -37,8 +37,17 @@ struct gm_conf gm_replay_other_settings(struct gm_conf conf, size_t which); /* o
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err);
 void gm_replay_free_judgement(struct gm_replay_run *run);
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
-void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run);
+bool gm_replay_has_failed(const struct gm_replay_run *run);         /* ended out of memory */
+uint64_t gm_replay_peak_requested(const struct gm_replay_run *run); /* bytes, of the device with most */
+enum { GM_REPLAY_MARGIN = 10 };                                     /* percent of memory that a safe peak leaves */
+bool gm_replay_is_tight(uint64_t peak, uint64_t whole);             /* not as much is left */
+
+/* cards.c: which cards would run it, with --limit or --summary; after the replay itself. run->cards: free. */
+enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *err);
+void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_card_json(struct gm_json *json, const struct gm_replay_run *run); /* empty arrays if not known */
+
 /* notes.c */
 void gm_replay_note_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_note_json(struct gm_json *json, const struct gm_replay_run *run);

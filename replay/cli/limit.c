@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --limit: the verdict, the cards that hold the peak, and recommendations. Settings are recommended only if a replay
+ * --limit: the verdict and recommendations. Settings are recommended only if a replay
  * has shown what they give; nothing is replayed while the limit leaves room.
  */
 #include "analyze/words/columns.h"
@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARGIN = 10 };                   /* percent of the limit, or of a card, that a safe peak leaves */
 #define MOST_EVENTS (UINT64_C(1) << 26) /* of all devices: longer runs are not replayed again */
 #define MIBS(n) ((uint64_t)(n) << 20)
 
@@ -42,12 +41,12 @@ static size_t fullest(const struct gm_replay_run *run)
     return best;
 }
 
-static uint64_t requested_peak(const struct gm_replay_run *run)
+uint64_t gm_replay_peak_requested(const struct gm_replay_run *run)
 {
     return (uint64_t)run->devices[fullest(run)].whatif.stats.requested_bytes[GM_STAT_ALL].peak;
 }
 
-static bool has_failed(const struct gm_replay_run *run)
+bool gm_replay_has_failed(const struct gm_replay_run *run)
 {
     for (size_t i = 0; i < run->device_count; i++)
         if (!run->options->verify && run->devices[i].whatif.has_failed)
@@ -55,10 +54,9 @@ static bool has_failed(const struct gm_replay_run *run)
     return false;
 }
 
-/* Less than MARGIN percent of `whole` are left. */
-static bool is_tight(uint64_t peak, uint64_t whole)
+bool gm_replay_is_tight(uint64_t peak, uint64_t whole)
 {
-    return peak > whole - whole / 100 * MARGIN;
+    return peak > whole - whole / 100 * GM_REPLAY_MARGIN;
 }
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
@@ -89,27 +87,12 @@ struct gm_conf gm_replay_other_settings(struct gm_conf conf, size_t which)
 static enum gm_status replay_device(struct trial *trial, struct gm_replay_run *run, size_t index,
                                     const struct gm_conf *conf, struct gm_error *err)
 {
-    struct gm_replay_device *device = &run->devices[index];
-    const struct gm_replay_repetition *r = &device->repetition;
     struct gm_whatif_result result;
-    struct gm_whatif_options options = {.conf = *conf,
-                                        .capacity = UINT64_MAX,
-                                        .requested = device->requested,
-                                        .part_count = device->part_count,
-                                        .repeat = r->turns > 0 ? &r->plan : NULL,
-                                        .stops_after_parts = r->is_used && r->recorded < r->step + 1};
-    if (trial->is_bounded) { /* half of a device that is twice as large */
-        options.capacity = 2 * run->options->limit;
-        options.conf.memory_fraction = 0.5;
-    }
-    options.parts = malloc((device->part_count + 1) * sizeof *options.parts);
-    if (options.parts == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    if (device->part_count > 0)
-        memcpy(options.parts, device->parts, device->part_count * sizeof *options.parts);
-    struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
-    enum gm_status status = gm_whatif(&result, &kept->history, &options, err);
-    free(options.parts);
+    struct gm_conf own = *conf;
+    if (trial->is_bounded) /* half of a device that is twice as large */
+        own.memory_fraction = 0.5;
+    enum gm_status status =
+        gm_replay_again(&result, run, index, &own, trial->is_bounded ? 2 * run->options->limit : UINT64_MAX, 0, err);
     if (status == GM_E_LIMIT) {
         trial->is_given_up = true;
         return GM_OK;
@@ -161,8 +144,9 @@ static bool is_untraced_highest(const struct gm_replay_run *run)
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err)
 {
     uint64_t limit = run->options->limit, events = 0;
-    if (limit == UINT64_MAX || run->options->verify || has_failed(run) || requested_peak(run) > limit ||
-        is_untraced_highest(run) || !is_tight(gm_replay_peak_reserved(run), limit))
+    if (limit == UINT64_MAX || run->options->verify || gm_replay_has_failed(run) ||
+        gm_replay_peak_requested(run) > limit || is_untraced_highest(run) ||
+        !gm_replay_is_tight(gm_replay_peak_reserved(run), limit))
         return GM_OK;
     run->judgement = calloc(1, sizeof *run->judgement);
     if (run->judgement == NULL)
@@ -192,7 +176,7 @@ static void add_holders(struct gm_text *out, const struct gm_replay_run *run, in
     size_t d = fullest(run);
     char a[GM_NUMBER_TEXT];
     gm_text_printf(out, "  %d. hold less: of the %s requested at once on device %" PRId64 "\n     by role", ++*n,
-                   gm_bytes_format(a, requested_peak(run)), run->devices[d].whatif.device);
+                   gm_bytes_format(a, gm_replay_peak_requested(run)), run->devices[d].whatif.device);
     gm_replay_holder_words(out, run, d, false, 13);
     gm_text_add(out, "     by category");
     gm_replay_holder_words(out, run, d, true, 17);
@@ -233,10 +217,11 @@ static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, in
 
 static void add_recommendations(struct gm_text *out, const struct gm_replay_run *run)
 {
-    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run), requested = requested_peak(run);
+    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run),
+             requested = gm_replay_peak_requested(run);
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     int n = 0;
-    if (!has_failed(run) && !is_tight(peak, limit))
+    if (!gm_replay_has_failed(run) && !gm_replay_is_tight(peak, limit))
         return;
     gm_text_add(out, "recommendations:\n");
     if (requested > limit) {
@@ -282,8 +267,8 @@ void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
                    passes ? "TEST PASSED" : "TEST FAILED", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
                    peak > limit ? "over by" : "safety margin", gm_bytes_format(c, margin),
                    gm_percent_format(d, margin, limit, 1));
-    if (passes && is_tight(peak, limit))
-        gm_text_printf(out, "less than %d %% of the limit are left: another input may need more\n", MARGIN);
+    if (passes && gm_replay_is_tight(peak, limit))
+        gm_text_printf(out, "less than %d %% of the limit are left: another input may need more\n", GM_REPLAY_MARGIN);
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t member, step;
         if (find_first_over(run, i, &member, &step))
@@ -292,32 +277,6 @@ void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
     }
     if (!run->options->verify)
         add_recommendations(out, run);
-}
-
-static void add_cards(struct gm_text *out, uint64_t peak, bool tight)
-{
-    struct gm_text list = {0};
-    for (size_t i = 0; i < gm_gpu_count(); i++) {
-        uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
-        if (usable < peak || is_tight(peak, usable) != tight)
-            continue;
-        gm_text_printf(&list, "%s%s", list.length > 0 ? ", " : "", gm_gpu_at(i)->name);
-    }
-    gm_text_printf(out, "  %-7s ", tight ? "tight:" : "safe:");
-    gm_columns_wrap(out, list.length > 0 ? list.data : "none in the table", 10);
-    out->failed |= list.failed;
-    gm_text_free(&list);
-}
-
-void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run)
-{
-    char context[GM_NUMBER_TEXT];
-    if (has_failed(run))
-        return; /* what the rest of the run needs is not known */
-    gm_text_printf(out, "cards that hold the peak, less %s for the CUDA context (safe: %d %% are left):\n",
-                   gm_bytes_format(context, GM_GPU_CONTEXT), MARGIN);
-    add_cards(out, gm_replay_peak_reserved(run), false);
-    add_cards(out, gm_replay_peak_reserved(run), true);
 }
 
 static void add_trials(struct gm_json *json, const struct gm_replay_judgement *j)
@@ -353,11 +312,7 @@ void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run)
     gm_json_signed(json, "margin_bytes", (int64_t)(limit - peak));
     gm_json_percent(json, peak > limit ? "over_percent" : "margin_percent", peak > limit ? peak - limit : limit - peak,
                     limit);
-    gm_json_open_flat(json, "safe_gpus", '[');
-    for (size_t i = 0; !has_failed(run) && i < gm_gpu_count(); i++)
-        if (!is_tight(peak, gm_gpu_usable(gm_gpu_at(i))))
-            gm_json_string(json, NULL, gm_gpu_at(i)->name);
-    gm_json_close(json, ']');
+    gm_replay_card_json(json, run);
     gm_json_open(json, "exceeded_in", '[');
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t member, step;

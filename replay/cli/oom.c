@@ -36,23 +36,9 @@ static size_t failed_device(const struct gm_replay_run *run)
 static enum gm_status try_settings(struct gm_replay_run *run, struct gm_replay_advice *advice,
                                    const struct gm_conf *conf, struct gm_error *err)
 {
-    struct gm_replay_device *device = &run->devices[advice->index];
-    const struct gm_replay_repetition *r = &device->repetition;
     struct gm_whatif_result result;
-    struct gm_whatif_options options = {.conf = *conf,
-                                        .capacity = advice->capacity,
-                                        .requested = device->requested,
-                                        .part_count = device->part_count,
-                                        .repeat = r->turns > 0 ? &r->plan : NULL,
-                                        .stops_after_parts = r->is_used && r->recorded < r->step + 1};
-    options.parts = calloc(device->part_count + 1, sizeof *options.parts);
-    if (options.parts == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    for (size_t i = 0; i < device->part_count; i++)
-        options.parts[i] = device->parts[i];
     size_t t = advice->count++;
-    enum gm_status status = gm_whatif(&result, &run->kept.v[run->device_of[advice->index]].history, &options, err);
-    free(options.parts);
+    enum gm_status status = gm_replay_again(&result, run, advice->index, conf, advice->capacity, 0, err);
     advice->trials[t].is_given_up = status == GM_E_LIMIT;
     if (status != GM_OK)
         return status == GM_E_LIMIT ? GM_OK : status;

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So that a repeated run stays within hours and a common machine's memory. */
 #define MOST_STEPS (UINT64_C(1) << 20)
@@ -54,6 +55,28 @@ uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct
     if (us == GM_REPORT_NONE || (r->duration_us != 0 && turns > (GM_REPORT_NONE - 1 - us) / r->duration_us))
         return GM_REPORT_NONE;
     return us + turns * r->duration_us;
+}
+
+enum gm_status gm_replay_again(struct gm_whatif_result *result, struct gm_replay_run *run, size_t index,
+                               const struct gm_conf *conf, uint64_t capacity, uint64_t taken, struct gm_error *err)
+{
+    const struct gm_replay_device *device = &run->devices[index];
+    const struct gm_replay_repetition *r = &device->repetition;
+    struct gm_whatif_options options = {.conf = *conf,
+                                        .capacity = capacity,
+                                        .taken = taken,
+                                        .requested = device->requested,
+                                        .part_count = device->part_count,
+                                        .repeat = r->turns > 0 ? &r->plan : NULL,
+                                        .stops_after_parts = r->is_used && r->recorded < r->step + 1};
+    options.parts = malloc((device->part_count + 1) * sizeof *options.parts);
+    if (options.parts == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (device->part_count > 0)
+        memcpy(options.parts, device->parts, device->part_count * sizeof *options.parts);
+    enum gm_status status = gm_whatif(result, &run->kept.v[run->device_of[index]].history, &options, err);
+    free(options.parts);
+    return status;
 }
 
 /* ---- --members and --steps --------------------------------------------------------------------------------------- */

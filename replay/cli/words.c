@@ -260,7 +260,7 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
         gm_replay_aggregate_words(out, run);
     if (run->options->limit != UINT64_MAX)
         gm_replay_limit_words(out, run);
-    if (!run->options->verify && (is_long || run->options->limit != UINT64_MAX))
+    if (is_long || run->options->limit != UINT64_MAX)
         gm_replay_card_words(out, run);
     gm_replay_search_words(out, run, is_long);
     gm_replay_advice_words(out, run);

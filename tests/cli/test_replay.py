@@ -529,6 +529,63 @@ class Judgement(Replay):
         self.refused(3, "--categories", "nowhere", self.snapshot, words=["nowhere"])
 
 
+def large_snapshot(unit):
+    """Blocks of 1, 3 and 5 units, each in a segment of its own, all freed; then 8.4 units: 17.4 are reserved if there is
+    as much, and 9 are enough."""
+    allocator = Allocator(0, 0x7F0000000000, Clock())
+    allocator.recording = True
+    for block in [allocator.alloc(n * unit, [frame("forward", "/app/model.py", n)]) for n in (1, 3, 5)]:
+        allocator.free(block)
+    allocator.alloc(unit * 84 // 10 // MIB * MIB, [frame("step", "/app/train.py", 7)])
+    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace], "external_annotations": []}
+
+
+class Cards(Replay):
+    def check(self, path, *settings, every=1):
+        """Listed are the cards on which --gpu passes, and no others."""
+        limit = self.numbers("--limit", "1TiB", *settings, path)["limit"]
+        self.assertEqual(limit["untried_gpus"], [])
+        listed = limit["safe_gpus"] + limit["tight_gpus"]
+        names = [row.split()[0] for row in self.replay("--gpu", "list").stdout.decode().split("\n\n")[0].splitlines()[1:]]
+        self.assertLessEqual(set(listed), set(names))
+        for name in names[::every]:
+            done = subprocess.run([BINARY, "-q", "--gpu", name, *settings, path], capture_output=True, check=False)
+            self.assertEqual((name, done.returncode), (name, 0 if name in listed else 1))
+        return limit
+
+    def test_listed_cards_pass(self):
+        """In units of 2.5 GiB 43.5 GiB are reserved if there is as much, and 22.5 are enough: cards of 24 GB pass."""
+        path = write(self.at("large.pickle"), large_snapshot(5 << 29))
+        limit = self.check(path)
+        self.assertIn("rtx-4090", limit["tight_gpus"])
+        self.assertIn("h100-80", limit["safe_gpus"])
+        self.assertNotIn("a10", limit["tight_gpus"] + limit["safe_gpus"])
+        text = self.replay("--limit", "24GB", path, code=1).stdout.decode()
+        self.assertRegex(text, r"cards that run it.*\n  safe: [^:]*h100-80[^:]*tight:[^:]*rtx-4090")
+
+    def test_other_settings(self):
+        path = write(self.at("large.pickle"), large_snapshot(5 << 29))
+        for settings in (("--alloc-conf", "expandable_segments:True"), ("--scale", "Activation=0.3"),
+                         ("--alloc-conf", "per_process_memory_fraction:0.5"),
+                         ("--alloc-conf", "per_process_memory_fraction:0.9,garbage_collection_threshold:0.6")):
+            self.check(path, *settings, every=4)
+
+    def test_other_needs(self):
+        """A repeated step; a device without events; an end out of memory."""
+        write(self.at("steps.pickle"), steps_snapshot())
+        self.check(self.at("steps.pickle"), "--steps", "50", every=15)
+        snapshot = large_snapshot(1 << 30)
+        snapshot["device_traces"].append([])
+        snapshot["segments"].append({"device": 1, "address": 1 << 40, "total_size": 30 << 30, "stream": 0,
+                                     "segment_type": "large", "allocated_size": 0, "active_size": 0,
+                                     "blocks": [{"size": 30 << 30, "state": "inactive"}]})
+        self.check(write(self.at("two.pickle"), snapshot), every=4)
+        snapshot = large_snapshot(1 << 30)
+        event = dict(snapshot["device_traces"][0][-1], action="oom", size=20 << 30, device_free=1 << 30)
+        snapshot["device_traces"][0].append(event)
+        self.check(write(self.at("oom.pickle"), snapshot), every=4)
+
+
 class Usage(Replay):
     def test_wrong_usage(self):
         for arguments, word in (((), "no trace given"), ((self.snapshot, self.snapshot), "more than one"),
