@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define MOST_EVENTS (UINT64_C(1) << 26) /* of all these replays together */
+#define MOST_EVENTS (UINT64_C(1) << 28) /* of all these replays together */
 
 enum fate { UNTRIED, FAILS, TIGHT, SAFE };
 struct gm_replay_cards {
