@@ -61,6 +61,8 @@ class Usage(Case):
 
     def test_messages_name_the_option(self):
         self.assert_one_error(self.run_it("--frobnicate=3", code=2), "unknown option --frobnicate", "--help")
+        self.assert_one_error(self.run_it("--no_chart", "x", code=2), "did you mean '--no-charts'?")
+        self.assert_one_error(self.run_it("--group", "fnction", "x", code=2), "did you mean 'function'?")
         self.assert_one_error(self.run_it("--top", "many", "x", code=2), "--top", "'many'")
         self.assert_one_error(self.run_it("x", "-o", code=2), "-o needs an argument: DIR")
 

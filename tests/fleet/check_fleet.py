@@ -239,6 +239,9 @@ def check_damaged(folder):
     run(PROGRAM, code=2)
     run(PROGRAM, "--pattern", "{bad}", job, code=2)
     run(PROGRAM, "--gpu", "abacus", job, code=2)
+    assert "did you mean 'h100-80'?" in run(PROGRAM, "--gpu", "h10", job, code=2).err
+    assert "did you mean '--resume'?" in run(PROGRAM, "--resum", job, code=2).err
+    assert "\nh100-80 " in subprocess.run([PROGRAM, "--gpu", "list"], capture_output=True, check=True).stdout.decode()
 
 
 def check_results_inside(folder):
