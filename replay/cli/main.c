@@ -70,7 +70,7 @@ static const struct gm_option option_table[] = {
      AT(members), .min = 1, .max = 1 << 20},
     {0, "steps", "M", "... have M steps each (default: as many as were recorded)", GM_OPTION_INTEGER, AT(steps),
      .min = 1, .max = 1 << 20},
-    {0, "summary", "FILE", "the text with more: utilisation, fragmentation, members, cards that hold the peak",
+    {0, "summary", "FILE", "the text with more: utilisation, fragmentation, members, cards that run it",
      GM_OPTION_TEXT, AT(summary)},
     {0, "trace-out", "FILE", "write the recorded trace as a compact .gmtrace, to archive it", GM_OPTION_TEXT,
      AT(trace_out)},
