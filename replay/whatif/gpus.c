@@ -125,16 +125,13 @@ static bool is_noise(const char *word)
 /* "80gb", "80g", "80gib"; `may_be_bare`: "80", too. 0: it is no size. */
 static unsigned size_of(const char *word, bool may_be_bare)
 {
-    const size_t digits = strspn(word, "0123456789");
-    const char *unit = word + digits;
+    size_t digits = 0;
     unsigned n = 0;
-    if (digits == 0 || digits > 3 ||
-        (strcmp(unit, "g") != 0 && strcmp(unit, "gb") != 0 && strcmp(unit, "gib") != 0 &&
-         (!may_be_bare || *unit != '\0')))
-        return 0;
-    for (size_t i = 0; i < digits; i++)
-        n = 10 * n + (unsigned)(word[i] - '0');
-    return n;
+    for (; digits < 4 && gm_is_digit(word[digits]); digits++)
+        n = 10 * n + (unsigned)(word[digits] - '0');
+    const char *unit = word + digits;
+    const bool is_unit = strcmp(unit, "g") == 0 || strcmp(unit, "gb") == 0 || strcmp(unit, "gib") == 0;
+    return digits < 4 && (is_unit || (may_be_bare && *unit == '\0')) ? n : 0;
 }
 
 static bool next_word(char word[MODEL], const char **text)
