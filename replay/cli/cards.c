@@ -121,7 +121,7 @@ void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run)
     char context[GM_NUMBER_TEXT];
     if (run->cards == NULL)
         return;
-    gm_text_printf(out, "cards that run it, with %s for the CUDA context (safe: %d %% are left at the peak):\n",
+    gm_text_printf(out, "cards that run it, each less %s for the CUDA context (safe: %d %% are left at the peak):\n",
                    gm_bytes_format(context, GM_GPU_CONTEXT), GM_REPLAY_MARGIN);
     add_cards(out, run, "safe:", SAFE);
     add_cards(out, run, "tight:", TIGHT);

@@ -21,8 +21,8 @@ struct gm_grid {
 };
 
 /* The rows for a baseline, in a fixed order; what places blocks as it does is left out, and no two place alike. A
- * memory fraction of the baseline, and throw_on_cudamalloc_oom, are kept in every row: they say what there is, not how
- * to use it. `is_bounded`: memory is limited, so that garbage collection can matter. GM_E_NOMEM. */
+ * memory fraction of the baseline is kept in every row: it says what there is, not how to use it. `is_bounded`: memory
+ * is limited, so that garbage collection can matter. GM_E_NOMEM. */
 enum gm_status gm_grid_make(struct gm_grid *grid, const struct gm_conf *baseline, bool is_bounded,
                             struct gm_error *err);
 
