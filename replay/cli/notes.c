@@ -48,6 +48,12 @@ static void note_settings(const struct notes *to, const struct gm_replay_run *ru
     if (note.length > 0)
         put(to, &note);
     gm_text_free(&note);
+    if (run->conf.reserve_fraction > 0 && run->conf.expandable_segments && !is_bounded) {
+        gm_text_add(&note, "expandable_segments_reserve is a part of the device's memory, which is unlimited here "
+                           "(--memory and --gpu say how much there is): reservations are, too");
+        put(to, &note);
+        gm_text_free(&note);
+    }
 }
 
 /* The option is replayed with one value; growths show whether it was recorded with another one, too. */
