@@ -300,6 +300,23 @@ static void test_settings_in_force(void **state)
     fx_free(fx);
 }
 
+/* A settings text with blanks says what it says without. */
+static void test_settings_with_blanks(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"expandable_segments:True", "expandable_segments: True",
+                                        " max_split_size_mb : 300 ,\texpandable_segments : True"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct fixture *fx = stranded();
+        struct gm_report r;
+        fx_setting(fx, "PYTORCH_CUDA_ALLOC_CONF", GM_SETTING_STRING)->string = fx_string(fx, texts[i]);
+        fx_analyze(fx, &r, 10, -1);
+        assert_null(fx_finding(&r, "stranded-memory"));
+        gm_report_free(&r);
+        fx_free(fx);
+    }
+}
+
 static void test_pools_and_streams(void **state)
 {
     (void)state;
@@ -401,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_oom_hostile),
         cmocka_unit_test(test_live_memory),
         cmocka_unit_test(test_settings_in_force),
+        cmocka_unit_test(test_settings_with_blanks),
         cmocka_unit_test(test_pools_and_streams),
         cmocka_unit_test(test_salvaged),
         cmocka_unit_test(test_sites),
