@@ -56,7 +56,7 @@ static void add_bands(struct gm_json *json, const struct gm_steps *s)
 /* Whole bytes; null for what is no number of them. */
 static void add_slope(struct gm_json *json, const struct gm_steps *s)
 {
-    if (s->row_count > 1 && s->slope > -9e18 && s->slope < 9e18)
+    if (s->pattern != GM_PATTERN_UNKNOWN && s->slope > -9e18 && s->slope < 9e18)
         gm_json_signed(json, "slope_bytes_per_step", (int64_t)s->slope);
     else
         gm_json_null(json, "slope_bytes_per_step");

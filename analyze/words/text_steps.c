@@ -36,7 +36,7 @@ static void add_pattern(struct gm_text *out, const struct gm_steps *s)
 {
     char a[GM_NUMBER_TEXT], b[GM_SIZE_TEXT];
     if (s->pattern == GM_PATTERN_UNKNOWN && s->pattern_detail == NULL)
-        gm_text_add(out, "  Pattern: none that has a name, or too few steps to tell.\n");
+        gm_text_add(out, "  Pattern: not known: fewer than three whole steps were recorded.\n");
     else
         gm_text_paragraph(out, 2, "Pattern: %s. %s", gm_run_pattern_name(s->pattern),
                           s->pattern_detail != NULL ? s->pattern_detail : "");
@@ -44,9 +44,7 @@ static void add_pattern(struct gm_text *out, const struct gm_steps *s)
         gm_text_add(out, "  The first step differs from those after it.\n");
     else if (s->pattern != GM_PATTERN_WARM_UP && s->warm_up > 1 && s->warm_up < total_of(s))
         gm_text_paragraph(out, 2, "The first %s steps differ from those after them.", gm_count_format(a, s->warm_up));
-    const bool is_told =
-        s->pattern_detail != NULL && s->pattern != GM_PATTERN_UNKNOWN && s->pattern != GM_PATTERN_SPIKE;
-    if (!is_told && s->row_count > 1 && s->slope > -9e18 && s->slope < 9e18)
+    if (s->pattern == GM_PATTERN_SPIKE && s->slope > -9e18 && s->slope < 9e18)
         gm_text_paragraph(out, 2, "From step to step the requested bytes at the end change by %s.",
                           gm_size_format_delta(b, (int64_t)s->slope));
     if (s->steps_to_oom != GM_REPORT_NONE && s->steps_to_oom > 0)
@@ -165,9 +163,10 @@ static void add_steps(struct gm_text *out, const struct gm_report *report, const
     (void)report;
     const struct gm_steps *s = &v->timeline->steps;
     if (s->source == NULL || s->row_count == 0) {
-        gm_text_paragraph(out, 2,
-                          "No steps were found: the trace has no annotations of steps, and its allocations do "
-                          "not repeat.");
+        gm_text_paragraph(
+            out, 2,
+            "No steps were found: the trace has no annotations of steps and no optimizer step, and no loop "
+            "in it is surely one over steps, not over layers.");
         return;
     }
     add_source(out, s);

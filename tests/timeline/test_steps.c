@@ -362,6 +362,72 @@ static void layers_are_no_steps(void **state)
     forget(&f);
 }
 
+/* A trace of nothing but layers, cut off in the first and in the last one: 8 allocations each, of which `keeps` stay
+ * for the backward pass that the trace does not reach, and the block that the next layer takes. */
+static void layers(struct run *r, int count, int keeps, bool has_stacks)
+{
+#define BLOCK(line) FRAME("forward", "layer.py", line) "," MODULE "," FORWARD("model.py", 20)
+    static const char *const stacks[8] = {BLOCK(1), BLOCK(2), BLOCK(3), BLOCK(4),
+                                          BLOCK(5), BLOCK(6), BLOCK(7), BLOCK(8)};
+    uint64_t hidden = UINT64_MAX;
+    for (int layer = 0; layer < count; layer++) {
+        uint64_t made[8];
+        for (int k = layer == 0 ? 5 : 0; k < (layer == count - 1 ? 3 : 8); k++) {
+            made[k] = alloc(r, (uint64_t)(1000 + 10 * k), has_stacks ? stacks[k] : NULL);
+            if (k == 5 && hidden != UINT64_MAX)
+                release(r, hidden, 1070);
+            if (k < 7 && k >= keeps)
+                release(r, made[k], (uint64_t)(1000 + 10 * k));
+        }
+        hidden = made[7];
+    }
+}
+
+/* Whatever the trace is cut to: one forward pass has no steps. */
+static void layers_alone_are_no_steps(void **state)
+{
+    (void)state;
+    for (int keeps = 0; keeps <= 6; keeps += 3)
+        for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
+            struct run r = {0};
+            struct found f;
+            layers(&r, 29, keeps, has_stacks);
+            const struct gm_steps *steps = find_steps(&f, &r);
+            assert_null(steps->source);
+            assert_int_equal(steps->row_count, 0);
+            forget(&f);
+        }
+}
+
+/* A module around the model: every stack comes through one line of its forward. The model's layers are inside of the
+ * rounds, the embedding and the head are not of them: those are steps. */
+static void rounds_inside_of_a_wrapper(void **state)
+{
+    (void)state;
+#define WRAPPED FRAME("forward", "model.py", 20) "," MODULE "," FORWARD("wrapper.py", 9)
+#define EMBED FRAME("forward", "model.py", 19) "," MODULE "," FORWARD("wrapper.py", 9)
+    struct run r = {0};
+    struct found f;
+    for (int i = 0; i < 5; i++) {
+        uint64_t hidden = alloc(&r, 900, EMBED);
+        for (int layer = 0; layer < 6; layer++)
+            for (int k = 0; k < 8; k++) {
+                char frames[500];
+                snprintf(frames, sizeof frames, "{\"name\":\"forward\",\"filename\":\"layer.py\",\"line\":%d},%s", k,
+                         MODULE "," WRAPPED);
+                uint64_t next = alloc(&r, 1000, frames);
+                release(&r, hidden, layer == 0 && k == 0 ? 900 : 1000);
+                hidden = next;
+            }
+        release(&r, hidden, 1000);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "repeating allocations");
+    assert_int_equal(steps->row_count, 5);
+    assert_true(steps->period_events == 49 * 3);
+    forget(&f);
+}
+
 /* Without stacks only what comes again and again altogether is a step; layers leave an embedding and a head over. */
 static void without_stacks(void **state)
 {
@@ -415,6 +481,63 @@ static void prefill_and_decode(void **state)
     assert_int_equal(steps->rows[0].phase_peak[GM_PHASE_PREFILL], 64000 * PARTS);
     assert_int_equal(steps->rows[8].phase_peak[GM_PHASE_DECODE], 1008 * PARTS);
     forget(&f);
+}
+
+/* ---- steps that the trace's ends cut off ------------------------------------------------------------------------- */
+
+/* The trace ends after the last allocation of the last round, before what the round frees: its end is no end. */
+static void a_round_without_its_frees(void **state)
+{
+    (void)state;
+    for (int rounds = 4; rounds <= 5; rounds++) {
+        struct run r = {0};
+        struct found f;
+        for (int i = 0; i < rounds; i++) {
+            uint64_t made[20];
+            for (int k = 0; k < 20; k++)
+                made[k] = alloc(&r, 1000, k == 0 ? MAIN(10) : k % 2 == 0 ? MAIN(11) : MAIN(12));
+            for (int k = 0; k < 20 && i + 1 < rounds; k++)
+                release(&r, made[k], 1000);
+        }
+        const struct gm_steps *steps = find_steps(&f, &r);
+        assert_string_equal(steps->source, "repeating allocations");
+        assert_int_equal(steps->row_count, rounds);
+        for (int i = 0; i < rounds; i++)
+            assert_int_equal(steps->rows[i].is_partial, i == rounds - 1);
+        assert_true(gm_steps_covered(&f.pass) < rounds);
+        assert_int_equal(steps->pattern, GM_PATTERN_STABLE);
+        assert_true(steps->slope == 0);
+        forget(&f);
+    }
+}
+
+/* The trace begins inside of the first step, at an allocation like the one that steps begin with. */
+static void a_trace_that_begins_inside_a_step(void **state)
+{
+    (void)state;
+    for (int lacks = 0; lacks <= 4; lacks += 4) {
+        struct run r = {0};
+        struct found f;
+        for (int i = 0; i < 4; i++) {
+            uint64_t a[10], g[10];
+            for (int k = 0; k < 10; k++) /* the first ones came before the trace */
+                a[k] = i == 0 && k < lacks ? r.next++ : alloc(&r, 100, FORWARD("model.py", 10));
+            for (int k = 0; k < 10; k++) {
+                g[k] = alloc(&r, 50, BACKWARD);
+                release(&r, a[k], 100);
+            }
+            release(&r, alloc(&r, 20, ADAM), 20);
+            for (int k = 0; k < 10; k++)
+                release(&r, g[k], 50);
+        }
+        const struct gm_steps *steps = find_steps(&f, &r);
+        assert_string_equal(steps->source, "stacks of optimizer steps");
+        assert_int_equal(steps->row_count, 4);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(steps->rows[i].is_partial, i == 0 && lacks > 0);
+        assert_int_equal(steps->pattern, lacks > 0 ? GM_PATTERN_STABLE : GM_PATTERN_WARM_UP);
+        forget(&f);
+    }
 }
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
@@ -599,8 +722,12 @@ int main(void)
         cmocka_unit_test(optimizer_steps),
         cmocka_unit_test(rounds_of_inference),
         cmocka_unit_test(layers_are_no_steps),
+        cmocka_unit_test(layers_alone_are_no_steps),
+        cmocka_unit_test(rounds_inside_of_a_wrapper),
         cmocka_unit_test(without_stacks),
         cmocka_unit_test(prefill_and_decode),
+        cmocka_unit_test(a_round_without_its_frees),
+        cmocka_unit_test(a_trace_that_begins_inside_a_step),
         cmocka_unit_test(a_leak),
         cmocka_unit_test(a_ring_is_no_leak),
         cmocka_unit_test(a_spike),

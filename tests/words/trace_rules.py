@@ -191,6 +191,18 @@ class Rules:
             self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
         self.tables(text, devices)
         self.residuals(text, devices)
+        self.trends(text, devices)
+
+    def trends(self, text, devices):
+        """A trend is of three whole steps at least; without steps nothing is said of what repeats: peaks may."""
+        section = text.split("\nSTEPS\n")[1].split("\nOUT OF MEMORY\n")[0].split("\nFRAGMENTATION OVER TIME\n")[0]
+        self.expect("do not repeat" not in section, "the allocations are said not to repeat")
+        for steps in (d["steps"] for d in devices if len(devices) == 1 and d["steps"]):
+            whole = sum(not row["is_partial"] for row in steps["rows"])
+            if whole < 3:
+                self.expect(steps["pattern"] == "unknown" and steps["slope_bytes_per_step"] is None,
+                            f"{whole} whole steps are {steps['pattern']}, slope {steps['slope_bytes_per_step']}")
+                self.expect("change by" not in section, f"{whole} whole steps have a trend: {section}")
 
     def tables(self, text, devices):
         peak = text.split("\nPEAK\n")[1].split("\nTIMELINE BOOKS\n")[0]

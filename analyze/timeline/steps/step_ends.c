@@ -5,7 +5,7 @@
  */
 #include "analyze/timeline/steps/step_work.h"
 
-enum { ALIKE = 32 }; /* allocations that are compared where a step may begin */
+enum { ALIKE = 32, ENOUGH = 24 }; /* allocations that are compared where a step may begin, and must be equal */
 
 static uint8_t kind_at(struct gm_step_work *w, size_t i)
 {
@@ -13,7 +13,8 @@ static uint8_t kind_at(struct gm_step_work *w, size_t i)
 }
 
 /* Where in allocs [0, end) the first step begins, if the second one is [end, next); SIZE_MAX: nowhere. Of places at a
- * believable distance from the end the one that goes on most like the second step; the later one if equally. */
+ * believable distance from the end the one that goes on most like the second step, if it does so enough; the later one
+ * if equally. */
 static size_t like_second(const struct gm_alloc_list *allocs, size_t end, size_t next)
 {
     size_t length = next - end, best = SIZE_MAX, best_score = 0;
@@ -21,10 +22,10 @@ static size_t like_second(const struct gm_alloc_list *allocs, size_t end, size_t
     for (size_t i = from; i < end && (end - i) * 2 >= length; i++) {
         if (allocs->stack[i] != allocs->stack[end])
             continue;
-        size_t score = 0;
-        for (size_t k = 0; k < ALIKE && i + k < end && end + k < next; k++)
-            score += allocs->stack[i + k] == allocs->stack[end + k];
-        if (score >= best_score) {
+        size_t score = 0, compared = 0;
+        for (; compared < ALIKE && i + compared < end && end + compared < next; compared++)
+            score += allocs->stack[i + compared] == allocs->stack[end + compared];
+        if (score >= best_score && score * ALIKE >= compared * ENOUGH) {
             best = i;
             best_score = score;
         }
@@ -59,7 +60,7 @@ bool gm_spans_from_ends(struct gm_step_work *w, const uint32_t *ends, size_t cou
     bool is_cut = false;
     if (next > end) {
         begin = like_second(allocs, end, next);
-        is_cut = begin == SIZE_MAX && end * 10 < (next - end) * 9;
+        is_cut = begin == SIZE_MAX && end * 50 < (next - end) * 49;
     } else {
         begin = SIZE_MAX;
     }

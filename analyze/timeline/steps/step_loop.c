@@ -18,6 +18,9 @@ enum {
     WINDOW = 1 << 19
 };
 
+/* No leak is that large (of what a round rises by), with and without stacks that say that it is no layer's. */
+static const double MOST_DRIFT = 0.5, DOUBTED_DRIFT = 0.25;
+
 struct loop {
     struct gm_step_work *w;
     uint32_t *symbols;
@@ -132,6 +135,7 @@ static bool find_period(struct loop *l, size_t first, size_t n)
     for (size_t i = 0; i < count; i++) {
         struct gm_period p = gm_period_measure(symbols, n, lengths[i]);
         enum gm_loop_verdict verdict;
+        struct gm_loop_body body = {0};
         bool explains = false;
         if (p.matches == 0 || gm_period_certainty(&p) < REPEATS || (p.last + p.length - p.first) * 100 < n * COVERS ||
             (unjudged.matches != 0 && !explains_more(&p, &unjudged)))
@@ -139,14 +143,16 @@ static bool find_period(struct loop *l, size_t first, size_t n)
         p.first += first;
         p.last += first;
         if (!gm_loop_judge(l->w, &p, &verdict) ||
-            (verdict == GM_LOOP_UNKNOWN && !explains_symbols(l, &p, first + n, &explains)))
+            (verdict == GM_LOOP_UNKNOWN && !explains_symbols(l, &p, first + n, &explains)) ||
+            ((verdict == GM_LOOP_YES || explains) && !gm_loop_look(l->w, l->symbols, l->symbol_count, &p, &body)))
             return false;
+        if (verdict == GM_LOOP_YES ? body.drift > MOST_DRIFT : !body.is_whole || body.drift > DOUBTED_DRIFT)
+            continue;
         if (verdict == GM_LOOP_YES) {
             l->period = p;
             return true;
         }
-        if (explains)
-            unjudged = p;
+        unjudged = p;
     }
     l->period = unjudged;
     return true;
@@ -187,22 +193,25 @@ static size_t head_of(const struct loop *l, size_t begin)
 }
 
 /* The last event of a round that is followed by no other: as many after its last allocation as the round before has.
- * What is freed after that is the end of the run. */
-static uint32_t last_event(const struct gm_step_work *w)
+ * What is freed after that is the end of the run. *is_cut: the trace has fewer, so it ends before the round does. */
+static uint32_t last_event(const struct gm_step_work *w, bool *is_cut)
 {
     uint32_t last = (uint32_t)w->pass->history.count - 1, made = w->allocs.event[w->allocs.count - 1];
+    *is_cut = false;
     if (w->spans.n == 0)
         return last;
     uint32_t end = w->spans.v[w->spans.n - 1].last;
     uint32_t rest = end - w->allocs.event[gm_alloc_at(&w->allocs, end + 1) - 1];
+    *is_cut = rest > last - made;
     return rest < last - made ? made + rest : last;
 }
 
 static bool add_span(struct loop *l, size_t from, size_t to, double fraction)
 {
     struct gm_step_work *w = l->w;
-    uint32_t last = to >= w->allocs.count ? last_event(w) : w->allocs.event[to] - 1;
-    struct gm_span span = {w->allocs.event[from], last, w->spans.n + 1, {0}, fraction};
+    bool is_cut = false;
+    uint32_t last = to >= w->allocs.count ? last_event(w, &is_cut) : w->allocs.event[to] - 1;
+    struct gm_span span = {w->allocs.event[from], last, w->spans.n + 1, {0}, is_cut ? 0.5 : fraction};
     return GM_VEC_PUSH(&w->spans, span);
 }
 

@@ -3,7 +3,9 @@
  * A model's layers repeat as steps do, often more exactly. The difference is in the stacks. What repeats has outer
  * frames in common: the way to the loop's body. A loop over layers runs inside a module's call, and the same call also
  * allocates outside the loop (embeddings, the last norm, the head): such a stack leaves the common frames below a
- * module's call. A loop over steps calls the module anew each time: whoever shares the call shares all of it.
+ * module's call. A loop over steps calls the module anew each time: whoever shares the call shares all of it. If the
+ * trace has nothing but the loop (it begins or ends inside of it) no stack leaves; then one line of a module's forward
+ * that everything comes through is a doubt.
  */
 #include "analyze/timeline/steps/step_nest.h"
 
@@ -70,12 +72,11 @@ static size_t common_path(struct gm_step_work *w, const uint32_t *counts, size_t
     return length;
 }
 
-/* Are both frames in one module's forward function? */
-static bool are_in_one_forward(struct gm_step_work *w, uint32_t a, uint32_t b)
+static bool is_forward(const struct gm_step_work *w, uint32_t frame)
 {
     size_t n;
-    const char *name = gm_string(w->pass->snapshot, w->pass->snapshot->frames.name[a], &n);
-    return are_in_one_function(w, a, b) && n == 7 && memcmp(name, "forward", n) == 0;
+    const char *name = gm_string(w->pass->snapshot, w->pass->snapshot->frames.name[frame], &n);
+    return n == 7 && memcmp(name, "forward", n) == 0;
 }
 
 /* Does a stack of the trace leave the path below a module's call? Or in its forward function: recorded with C++ frames
@@ -92,7 +93,8 @@ static bool leaves_inside_module(struct gm_step_work *w, const uint32_t *all, co
         if (all[s] == 0 || (gm_stack_class(&w->classes, s) & GM_STACK_KIND) == GM_STACK_BACKWARD)
             continue;
         size_t depth = gm_python_frames(w, s, frames, DEEPEST), n = common(path, length, frames, depth);
-        if (n < length && (n > module || (n < depth && are_in_one_forward(w, path[n], frames[n]))))
+        if (n < length &&
+            (n > module || (n < depth && is_forward(w, path[n]) && are_in_one_function(w, path[n], frames[n]))))
             return true;
     }
     return false;
@@ -113,6 +115,16 @@ static bool lets_go(const struct gm_step_work *w, const struct gm_period *p)
                 (until >= w->allocs.count ? h->freed[a] == GM_NEVER : h->freed[a] > w->allocs.event[until]);
     }
     return kept * 2 <= last - p->first;
+}
+
+/* Is one line of a module's forward on the path? What repeats may be that line's loop over layers, or all that a module
+ * around the model does. */
+static bool is_in_forward(const struct gm_step_work *w, const uint32_t *path, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (is_forward(w, path[i]))
+            return true;
+    return false;
 }
 
 static bool has_mark(struct gm_step_work *w, const uint32_t *path, size_t length, uint8_t mark)
@@ -152,7 +164,11 @@ bool gm_loop_judge(struct gm_step_work *w, const struct gm_period *p, enum gm_lo
     size_t known = end - p->first - kinds[GM_STACK_PLAIN];
     bool has_root;
     size_t length = common_path(w, counts, (end - p->first) / p->length, path, &has_root);
-    *verdict = has_root ? GM_LOOP_YES : has_python(w, all) ? GM_LOOP_NO : GM_LOOP_UNKNOWN;
+    *verdict = GM_LOOP_YES;
+    if (!has_root)
+        *verdict = has_python(w, all) ? GM_LOOP_NO : GM_LOOP_UNKNOWN;
+    else if (is_in_forward(w, path, length))
+        *verdict = GM_LOOP_UNKNOWN;
     if (known > 0 && (kinds[GM_STACK_BACKWARD] == end - p->first || kinds[GM_STACK_OPTIMIZER] == known))
         *verdict = GM_LOOP_NO;
     else if (has_mark(w, path, length, GM_MARK_SETUP | GM_MARK_BACKWARD) || leaves_inside_module(w, all, path, length))
