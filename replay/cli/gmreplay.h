@@ -69,6 +69,7 @@ struct gm_replay_repetition {
     uint64_t recorded;       /* steps that are played as they were recorded */
     uint64_t turns;          /* and so often is the repeated one played after them */
     uint64_t duration_us;    /* of a turn */
+    uint32_t compared_from;  /* the first event of the step that shows what piles up; GM_NEVER: there is none */
     struct gm_repeat plan;
 };
 

@@ -89,10 +89,11 @@ static enum gm_status check_size(const struct gm_replay_repetition *r, uint64_t 
                        "--members and --steps: %" PRIu64 " times a step of %" PRIu64
                        " events are more than 2^31 events",
                        r->turns, length);
-    if (r->turns > 0 && r->plan.kept.n > MOST_KEPT / r->turns)
+    size_t piles = r->plan.left[GM_REPEAT_PILES_UP].allocations.n;
+    if (r->turns > 0 && piles > MOST_KEPT / r->turns)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
-                       "--members and --steps: %zu blocks that pile up %" PRIu64 " times are more than 2^25",
-                       r->plan.kept.n, r->turns);
+                       "--members and --steps: %zu blocks that pile up %" PRIu64 " times are more than 2^25", piles,
+                       r->turns);
     return GM_OK;
 }
 
@@ -101,10 +102,12 @@ static bool plan(struct gm_replay_repetition *r, const struct gm_kept_device *ke
     const struct gm_history *h = &kept->history;
     uint32_t first = kept->steps[step].first, end = end_of(kept, step);
     uint64_t from = time_before(h, first), to = time_before(h, end);
+    const struct gm_repeat_evidence evidence = {step == 0 ? GM_NEVER : kept->steps[step - 1].first, kept->role};
     r->step = step;
+    r->compared_from = evidence.before;
     r->plan = (struct gm_repeat){0};
     r->duration_us = from == GM_REPORT_NONE || to == GM_REPORT_NONE || to < from ? 0 : to - from;
-    return gm_repeat_plan(&r->plan, h, first, end);
+    return gm_repeat_plan(&r->plan, h, first, end, &evidence);
 }
 
 /* The last complete step. With none after it, it may lack its last frees: the one before it is taken instead if it
@@ -118,10 +121,11 @@ static bool choose_step(struct gm_replay_repetition *r, const struct gm_kept_dev
         return true;
     struct gm_replay_repetition before = {0};
     bool ok = plan(&before, kept, step - 1);
-    bool is_better = ok && before.plan.kept_bytes < r->plan.kept_bytes;
+    bool is_better = ok && gm_repeat_left_bytes(&before.plan) < gm_repeat_left_bytes(&r->plan);
     if (is_better) {
         struct gm_repeat last = r->plan;
         r->step = before.step;
+        r->compared_from = before.compared_from;
         r->duration_us = before.duration_us;
         r->plan = before.plan;
         before.plan = last;

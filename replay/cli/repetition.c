@@ -36,15 +36,35 @@ static size_t turns_done(const struct gm_replay_device *device)
     return done < device->repetition.turns ? done : device->repetition.turns;
 }
 
+static void add_left(struct gm_text *out, const struct gm_replay_repetition *r, enum gm_repeat_fate fate,
+                     const char *of_one, const char *of_many)
+{
+    const struct gm_repeat_left *left = &r->plan.left[fate];
+    const size_t n = left->allocations.n;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (n > 0)
+        gm_text_printf(out, "               %s%s block%s, %s, %s\n", r->compared_from == GM_NEVER ? "assumed: " : "",
+                       gm_count_format(a, n), gm_plural(n), gm_bytes_format(b, left->bytes), n == 1 ? of_one : of_many);
+}
+
 /* What each repetition leaves behind. */
 static void add_growth(struct gm_text *out, const struct gm_replay_repetition *r)
 {
+    const struct gm_repeat_left *piles = &r->plan.left[GM_REPEAT_PILES_UP];
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    if (r->plan.kept.n == 0)
+    if (piles->allocations.n > 0)
+        gm_text_printf(out, "  each time    grows by %s block%s, %s requested, as in the step before\n",
+                       gm_count_format(a, piles->allocations.n), gm_plural(piles->allocations.n),
+                       gm_bytes_format(b, piles->bytes));
+    else if (gm_repeat_left_bytes(&r->plan) == 0)
         gm_text_add(out, "  each time    no growth: as much is freed as is allocated\n");
+    else if (r->compared_from == GM_NEVER)
+        gm_text_add(out, "  each time    no growth is known: there is no step before it to compare with\n");
     else
-        gm_text_printf(out, "  each time    grows by %s block%s, %s requested\n", gm_count_format(a, r->plan.kept.n),
-                       gm_plural(r->plan.kept.n), gm_bytes_format(b, r->plan.kept_bytes));
+        gm_text_add(out, "  each time    no growth: the step before left nothing like that\n");
+    add_left(out, r, GM_REPEAT_IS_ONCE, "a gradient or state, is made once", "gradients and states, are made once");
+    add_left(out, r, GM_REPEAT_IS_REPLACED, "is replaced by that of the next time",
+             "are replaced by those of the next time");
     if (r->plan.unmatched > 0)
         gm_text_printf(out, "               %s free%s (%s) had no block to free and are left out\n",
                        gm_count_format(a, r->plan.unmatched), gm_plural(r->plan.unmatched),
@@ -78,8 +98,6 @@ void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run 
                        gm_bytes_format(a, device->parts[r->recorded].allocated_at_end),
                        gm_bytes_format(b, device->parts[r->recorded + done].allocated_at_end),
                        gm_count_format(c, done));
-    if (r->step == 0)
-        gm_text_add(out, "               only one complete step was recorded: what it makes once counts as growth\n");
 }
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
@@ -148,8 +166,17 @@ void gm_replay_repetition_json(struct gm_json *json, const struct gm_replay_run 
     gm_json_number(json, "first_event", r->plan.first);
     gm_json_number(json, "last_event", (uint64_t)r->plan.end - 1);
     gm_json_number(json, "duration_us", r->duration_us);
-    gm_json_number(json, "kept_blocks", r->plan.kept.n);
-    gm_json_number(json, "kept_bytes", r->plan.kept_bytes);
+    if (r->compared_from == GM_NEVER)
+        gm_json_null(json, "compared_from_event");
+    else
+        gm_json_number(json, "compared_from_event", r->compared_from);
+    static const char *const names[GM_REPEAT_FATES][2] = {
+        {"kept_blocks", "kept_bytes"}, {"once_blocks", "once_bytes"}, {"replaced_blocks", "replaced_bytes"}};
+    for (int fate = 0; fate < GM_REPEAT_FATES; fate++) {
+        gm_json_number(json, names[fate][0], r->plan.left[fate].allocations.n);
+        gm_json_number(json, names[fate][1], r->plan.left[fate].bytes);
+    }
+    gm_json_bool(json, "growth_is_assumed", r->compared_from == GM_NEVER && gm_repeat_left_bytes(&r->plan) > 0);
     gm_json_number(json, "frees_not_repeated", r->plan.unmatched);
     gm_json_number(json, "frees_not_repeated_bytes", r->plan.unmatched_bytes);
     gm_json_open(json, "peaks", '[');

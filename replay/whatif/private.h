@@ -43,6 +43,7 @@ struct gm_playing {
     bool counts;           /* classes: from the end of the start on */
     /* With options->repeat: */
     bool *is_start;             /* [allocation]: its block was live at the start */
+    bool *is_once;              /* [allocation]: a turn does not ask for it again */
     struct gm_carried *carried; /* [carries] */
     struct gm_walk turn;        /* where a turn begins: the walk, */
     size_t turn_release;        /* next_release */

@@ -133,10 +133,6 @@ static int bytes_order(const void *left, const void *right)
     int way = same_bytes(left, right);
     return way != 0 ? way : by_age(left, right);
 }
-static int age_order(const void *left, const void *right)
-{
-    return by_age(left, right);
-}
 
 enum way { BY_REQUEST, BY_PLACE, BY_BYTES };
 static const struct {
@@ -144,8 +140,8 @@ static const struct {
     int (*order)(const void *, const void *);
 } ways[] = {{same_request, request_order}, {same_place, place_order}, {same_bytes, bytes_order}};
 
-/* Pairs what corresponds and leaves the rest in *in and *out. */
-static bool pair(struct gm_repeat *repeat, struct sides *in, struct sides *out, enum way way)
+/* Pairs what corresponds in one way and leaves the rest in *in and *out. */
+static bool pair_by(struct gm_repeat_carries *pairs, struct sides *in, struct sides *out, enum way way)
 {
     size_t i = 0, o = 0, ins = 0, outs = 0;
     qsort(in->v, in->n, sizeof *in->v, ways[way].order);
@@ -159,7 +155,7 @@ static bool pair(struct gm_repeat *repeat, struct sides *in, struct sides *out, 
             out->v[outs++] = out->v[o++];
         } else {
             struct gm_repeat_carry carry = {out->v[o++].allocation, in->v[i++].allocation};
-            if (!GM_VEC_PUSH(&repeat->carries, carry))
+            if (!GM_VEC_PUSH(pairs, carry))
                 return false;
         }
     }
@@ -172,21 +168,73 @@ static bool pair(struct gm_repeat *repeat, struct sides *in, struct sides *out, 
     return true;
 }
 
-static bool conclude(struct gm_repeat *repeat, const struct sides *in, const struct sides *out)
+static bool pair(struct gm_repeat_carries *pairs, struct sides *in, struct sides *out)
 {
-    qsort(out->v, out->n, sizeof *out->v, age_order);
-    for (size_t i = 0; i < out->n; i++) {
-        if (!GM_VEC_PUSH(&repeat->kept, out->v[i].allocation))
-            return false;
-        repeat->kept_bytes = gm_sat_add(repeat->kept_bytes, out->v[i].requested);
+    bool ok = true;
+    for (int way = BY_REQUEST; ok && way <= BY_BYTES; way++)
+        ok = pair_by(pairs, in, out, (enum way)way);
+    return ok;
+}
+
+/* ---- what is left alive ------------------------------------------------------------------------------------------ */
+
+static bool leave(struct gm_repeat *repeat, const struct gm_history *h, uint32_t a, enum gm_repeat_fate fate)
+{
+    struct gm_repeat_left *left = &repeat->left[fate];
+    left->bytes = gm_sat_add(left->bytes, h->requested[a]);
+    return GM_VEC_PUSH(&left->allocations, a);
+}
+
+/* What the step before made and is there, not let go, when the step ends: it was not replaced. */
+static bool list_witnesses(struct sides *sides, const struct gm_repeat *repeat, const struct gm_history *h,
+                           uint32_t before)
+{
+    size_t n = 0;
+    for (size_t i = before; i < repeat->first; i++)
+        n += h->of_event[i] != GM_NEVER && h->born[h->of_event[i]] == i + 1;
+    *sides = (struct sides){.v = malloc((n + 1) * sizeof *sides->v)};
+    for (uint32_t i = before; sides->v != NULL && i < repeat->first; i++) {
+        uint32_t a = h->of_event[i];
+        if (a == GM_NEVER || h->born[a] != i + 1 || h->freed[a] <= repeat->end || h->let_go[a] <= repeat->end)
+            continue;
+        const struct item item = {.allocation = a, .order = (uint32_t)sides->n};
+        sides->v[sides->n++] = side_of(h, &item, ALIVE);
     }
+    return sides->v != NULL;
+}
+
+/* Those of `out` that correspond to a witness pile up. */
+static bool judge(struct gm_repeat *repeat, struct sides *out, const struct gm_history *h,
+                  const struct gm_repeat_evidence *evidence)
+{
+    struct sides witnesses = {0};
+    struct gm_repeat_carries pairs = {0};
+    bool ok = evidence->before == GM_NEVER ||
+              (list_witnesses(&witnesses, repeat, h, evidence->before) && pair(&pairs, &witnesses, out));
+    for (size_t i = 0; ok && i < pairs.n; i++)
+        ok = leave(repeat, h, pairs.v[i].from, GM_REPEAT_PILES_UP);
+    for (size_t i = 0; ok && i < out->n; i++) {
+        uint32_t a = out->v[i].allocation;
+        bool is_once = h->born[a] <= repeat->first || /* it only waits for a stream since */
+                       (evidence->role != NULL && gm_timeline_role_lasts(evidence->role[a]));
+        ok = leave(repeat, h, a, is_once ? GM_REPEAT_IS_ONCE : GM_REPEAT_IS_REPLACED);
+    }
+    free(witnesses.v);
+    free(pairs.v);
+    return ok;
+}
+
+static bool conclude(struct gm_repeat *repeat, const struct sides *in, struct sides *out, const struct gm_history *h,
+                     const struct gm_repeat_evidence *evidence)
+{
     repeat->unmatched = in->n;
     for (size_t i = 0; i < in->n; i++)
         repeat->unmatched_bytes = gm_sat_add(repeat->unmatched_bytes, in->v[i].requested);
-    return true;
+    return judge(repeat, out, h, evidence);
 }
 
-static bool match(struct gm_repeat *repeat, const struct items *items, const struct gm_history *h)
+static bool match(struct gm_repeat *repeat, const struct items *items, const struct gm_history *h,
+                  const struct gm_repeat_evidence *evidence)
 {
     size_t n = items->list.n;
     struct sides in = {.v = malloc((n + 1) * sizeof *in.v)}, out = {.v = malloc((n + 1) * sizeof *out.v)};
@@ -198,27 +246,35 @@ static bool match(struct gm_repeat *repeat, const struct items *items, const str
         if (item->out != ABSENT)
             out.v[out.n++] = side_of(h, item, item->out);
     }
-    for (int way = BY_REQUEST; ok && way <= BY_BYTES; way++)
-        ok = pair(repeat, &in, &out, (enum way)way);
-    ok = ok && conclude(repeat, &in, &out);
+    ok = ok && pair(&repeat->carries, &in, &out) && conclude(repeat, &in, &out, h, evidence);
     free(in.v);
     free(out.v);
     return ok;
 }
 
-bool gm_repeat_plan(struct gm_repeat *repeat, const struct gm_history *h, uint32_t first, uint32_t end)
+bool gm_repeat_plan(struct gm_repeat *repeat, const struct gm_history *h, uint32_t first, uint32_t end,
+                    const struct gm_repeat_evidence *evidence)
 {
     *repeat = (struct gm_repeat){.first = first, .end = end};
     struct items items = {.of = calloc(h->allocation_count + 1, sizeof *items.of)};
-    bool ok = items.of != NULL && walk(&items, h, first, end) && match(repeat, &items, h);
+    bool ok = items.of != NULL && walk(&items, h, first, end) && match(repeat, &items, h, evidence);
     free(items.of);
     free(items.list.v);
     return ok;
 }
 
+uint64_t gm_repeat_left_bytes(const struct gm_repeat *repeat)
+{
+    uint64_t bytes = 0;
+    for (int fate = 0; fate < GM_REPEAT_FATES; fate++)
+        bytes = gm_sat_add(bytes, repeat->left[fate].bytes);
+    return bytes;
+}
+
 void gm_repeat_free(struct gm_repeat *repeat)
 {
     free(repeat->carries.v);
-    free(repeat->kept.v);
+    for (int fate = 0; fate < GM_REPEAT_FATES; fate++)
+        free(repeat->left[fate].allocations.v);
     *repeat = (struct gm_repeat){0};
 }

@@ -11,9 +11,13 @@ bool gm_playing_prepare_turns(struct gm_playing *w)
         return true;
     w->is_start = malloc((w->h->allocation_count + 1) * sizeof *w->is_start);
     w->carried = malloc((repeat->carries.n + 1) * sizeof *w->carried);
+    w->is_once = calloc(w->h->allocation_count + 1, sizeof *w->is_once);
     for (size_t a = 0; w->is_start != NULL && a < w->h->allocation_count; a++)
         w->is_start[a] = w->h->born[a] == 0;
-    return w->is_start != NULL && w->carried != NULL;
+    const struct gm_repeat_left *once = &repeat->left[GM_REPEAT_IS_ONCE];
+    for (size_t i = 0; w->is_once != NULL && i < once->allocations.n; i++)
+        w->is_once[once->allocations.v[i]] = true;
+    return w->is_start != NULL && w->carried != NULL && w->is_once != NULL;
 }
 
 /* Begins the first or a further turn of options->repeat. */
@@ -35,8 +39,12 @@ void gm_playing_turn(struct gm_playing *w, bool is_again)
         w->carried[i] = (struct gm_carried){block_of[from], w->is_start[from]};
         block_of[from] = GM_SPACE_NONE;
     }
-    for (size_t i = 0; i < repeat->kept.n; i++)
-        block_of[repeat->kept.v[i]] = GM_SPACE_NONE;
+    for (int fate = 0; fate < GM_REPEAT_FATES; fate++) {
+        const struct gm_repeat_left *left = &repeat->left[fate];
+        for (size_t i = 0; i < left->allocations.n; i++)
+            if (fate == GM_REPEAT_PILES_UP || w->h->born[left->allocations.v[i]] <= repeat->first)
+                block_of[left->allocations.v[i]] = GM_SPACE_NONE;
+    }
     for (size_t i = 0; i < repeat->carries.n; i++) {
         uint32_t block = w->carried[i].block, from = repeat->carries.v[i].from, to = repeat->carries.v[i].to;
         block_of[to] = block;

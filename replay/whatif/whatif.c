@@ -42,6 +42,29 @@ static void follow_others(struct gm_playing *w, uint32_t event)
     }
 }
 
+static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_completed, const struct gm_whatif_hooks *hooks)
+{
+    uint32_t block = w->follow.block_of[a];
+    if (block == GM_SPACE_NONE)
+        return;
+    if (is_completed)
+        gm_allocator_free_completed(&w->model, block);
+    else
+        gm_allocator_free_requested(&w->model, block);
+    if (hooks != NULL && !is_completed)
+        gm_playing_tell_let_go(w, a, block);
+}
+
+/* The block that a turn asked for takes the place of the one of the turn before. */
+static void replace(struct gm_playing *w, uint32_t a, uint32_t before, uint32_t block)
+{
+    w->follow.block_of[a] = before;
+    if (w->h->let_go[a] > w->options->repeat->end)
+        follow_free(w, a, false, w->options->hooks);
+    follow_free(w, a, true, w->options->hooks);
+    w->follow.block_of[a] = block;
+}
+
 static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a, const struct gm_whatif_hooks *hooks)
 {
     const struct gm_events *e = &w->h->snapshot->events;
@@ -49,6 +72,9 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
         w->result->left_out++;
         return;
     }
+    const uint32_t before = w->follow.block_of[a]; /* of the turn before, if the step is played again */
+    if (before != GM_SPACE_NONE && w->is_once[a])
+        return;
     uint32_t stream = gm_follow_stream(&w->follow, gm_rare_at(&e->stream, w->h->first + event));
     uint32_t block = gm_playing_ask(w, a, stream, hooks);
     w->follow.block_of[a] = block;
@@ -71,19 +97,8 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
         w->peak_active = w->model.space.active;
         w->result->start_bytes_at_peak = w->start_active;
     }
-}
-
-static inline void follow_free(struct gm_playing *w, uint32_t a, bool is_completed, const struct gm_whatif_hooks *hooks)
-{
-    uint32_t block = w->follow.block_of[a];
-    if (block == GM_SPACE_NONE)
-        return;
-    if (is_completed)
-        gm_allocator_free_completed(&w->model, block);
-    else
-        gm_allocator_free_requested(&w->model, block);
-    if (hooks != NULL && !is_completed)
-        gm_playing_tell_let_go(w, a, block);
+    if (before != GM_SPACE_NONE)
+        replace(w, a, before, block);
 }
 
 /* Events up to `end`; false: the replay is over. */
@@ -240,6 +255,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     gm_allocator_free(&w->model);
     gm_sim_free(&w->sim);
     free(w->is_start);
+    free(w->is_once);
     free(w->carried);
     free(w);
     return status;

@@ -408,6 +408,9 @@ class Forecast(Replay):
         device = found["devices"][0]
         self.assertEqual(found["verdict"], "OOM")
         self.assertEqual((device["repetition"]["kept_blocks"], device["repetition"]["kept_bytes"]), (1, 12 * MIB))
+        self.assertEqual((device["repetition"]["once_blocks"], device["repetition"]["replaced_blocks"]), (0, 0))
+        self.assertEqual((device["repetition"]["compared_from_event"], device["repetition"]["growth_is_assumed"]),
+                         (0, False))
         self.assertEqual((device["oom"]["member"], device["oom"]["step"]), (3, 1))
         self.assertEqual((device["oom"]["requested_bytes"], device["oom"]["active_bytes"]), (20 * MIB, 60 * MIB))
         text = self.replay("--members", "5", "--steps", "2", "--memory", "100MiB", path, code=1).stdout.decode()
@@ -428,6 +431,41 @@ class Forecast(Replay):
         self.assertEqual(rows[-1]["current_GB"], f"{120 / 1024:.3f}")
         found = self.numbers("--members", "5", "--steps", "2", "--limit", "80MiB", path, code=1)
         self.assertEqual(found["limit"]["exceeded_in"], [{"device": 0, "member": 2, "step": 2}])  # 92 MiB
+
+    def test_one_step_shows_no_growth(self):
+        """One step, which makes 20 MiB of gradients and 40 of Adam's state and returns 12 MiB: nothing shows that any of
+        it piles up. Live after each: 72 MiB. In a repetition's forward 16 MiB come and go beside that, and the next 12
+        come before the old ones go; and there are 32 MiB of weights."""
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        module = [frame("_call_impl", "/site-packages/torch/nn/modules/module.py", 1700), frame("main", "/app/train.py", 5)]
+        backward = [frame("backward", "/site-packages/torch/_tensor.py", 600), frame("main", "/app/train.py", 6)]
+        adam = [frame("_init_group", "/site-packages/torch/optim/adam.py", 170),
+                frame("step", "/site-packages/torch/optim/adam.py", 220), frame("main", "/app/train.py", 7)]
+        for _ in range(2):
+            allocator.alloc(16 * MIB, [frame("__init__", "/app/model.py", 3)])
+        allocator.recording = True
+        hidden = allocator.alloc(16 * MIB, [frame("forward", "/app/model.py", 10), *module])
+        allocator.alloc(12 * MIB, [frame("forward", "/app/model.py", 11), *module])
+        allocator.alloc(10 * MIB, backward)
+        allocator.free(hidden)
+        allocator.alloc(10 * MIB, backward)
+        for _ in range(4):
+            allocator.alloc(10 * MIB, adam)
+        write(self.at("one.pickle"), {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
+        found = self.numbers("--steps", "1000", "--memory", "200MiB", "one.pickle")
+        repetition = found["devices"][0]["repetition"]
+        self.assertEqual(found["verdict"], "PASS")
+        self.assertEqual((repetition["kept_blocks"], repetition["kept_bytes"]), (0, 0))
+        self.assertEqual((repetition["once_blocks"], repetition["once_bytes"]), (6, 60 * MIB))
+        self.assertEqual((repetition["replaced_blocks"], repetition["replaced_bytes"]), (1, 12 * MIB))
+        self.assertEqual((repetition["compared_from_event"], repetition["growth_is_assumed"]), (None, True))
+        self.assertEqual(found["devices"][0]["peak_allocated_bytes"], (32 + 72 + 16 + 12) * MIB)
+        rows = self.table("--steps", "1000", "one.pickle")
+        self.assertEqual({r["current_GB"] for r in rows[1:]}, {f"{104 / 1024:.3f}"})
+        text = self.replay("--steps", "1000", "one.pickle").stdout.decode()
+        self.assertIn("no growth is known", text)
+        self.assertIn("assumed: 6 blocks, 60.00 MiB, gradients and states, are made once\n", text)
+        self.assertIn("assumed: 1 block, 12.00 MiB, is replaced by that of the next time\n", text)
 
     def test_refusals(self):
         write(self.at("steps.pickle"), steps_snapshot())

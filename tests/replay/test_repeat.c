@@ -10,6 +10,8 @@
 
 enum { A = 1 << 28, B = 2 << 28, C = 3 << 28, PARTS_MOST = 16 };
 
+static const struct gm_repeat_evidence alone = {.before = GM_NEVER};
+
 static void make(struct traced *t, uint64_t address, uint64_t size, const char *name)
 {
     gm_traced_event(t, "segment_alloc", address, size, name);
@@ -75,11 +77,11 @@ static void replaced_output(void **state)
     gm_traced_segment(&t, (uint64_t)4 << 28, MIB(20), "large");
     gm_traced_block(&t, MIB(20), MIB(20), "weights");
     analyse(&t, &h);
-    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)end));
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)end, &alone));
     assert_int_equal(repeat.carries.n, 1);
     assert_int_equal(h.born[repeat.carries.v[0].from], first + 4); /* the new output takes the place of the old one */
     assert_int_equal(h.born[repeat.carries.v[0].to], 2);
-    assert_int_equal(repeat.kept.n, 0);
+    assert_int_equal(gm_repeat_left_bytes(&repeat), 0);
     assert_int_equal(repeat.unmatched, 0);
     struct gm_whatif_result r = play(&h, &repeat, 3, UINT64_MAX, parts);
     for (int i = 1; i <= 4; i++) { /* 20 + 12 + 16 + 12; 20 + 12 */
@@ -97,7 +99,24 @@ static void replaced_output(void **state)
     gm_traced_end(&t);
 }
 
-/* The step keeps 12 MiB, and frees 10 that nobody makes again. */
+/* Two steps that keep 12 MiB each; the second one frees 10 that nobody makes again. */
+static void appending(struct traced *t, struct gm_history *h, uint64_t *first)
+{
+    make(t, C, MIB(10), "load");
+    make(t, A, MIB(12), "append");
+    *first = gm_traced_event(t, "segment_alloc", B, MIB(12), "append");
+    gm_traced_event(t, "alloc", B, MIB(12), "append");
+    gm_traced_free(t, C, MIB(10));
+    gm_traced_segment(t, A, MIB(12), "large");
+    gm_traced_block(t, MIB(12), MIB(12), "append");
+    gm_traced_segment(t, B, MIB(12), "large");
+    gm_traced_block(t, MIB(12), MIB(12), "append");
+    gm_traced_segment(t, C, MIB(10), "large");
+    gm_traced_block(t, MIB(10), 0, NULL);
+    analyse(t, h);
+}
+
+/* What the step before kept is still there when the step ends: it goes on like that. */
 static void piles_up(void **state)
 {
     (void)state;
@@ -105,39 +124,67 @@ static void piles_up(void **state)
     struct gm_history h;
     struct gm_repeat repeat;
     struct gm_whatif_part parts[PARTS_MOST];
-    make(&t, A, MIB(10), "load");
-    uint64_t first = gm_traced_event(&t, "segment_alloc", B, MIB(12), "append");
-    gm_traced_event(&t, "alloc", B, MIB(12), "append");
-    gm_traced_free(&t, A, MIB(10));
-    gm_traced_segment(&t, A, MIB(10), "large");
-    gm_traced_block(&t, MIB(10), 0, NULL);
-    gm_traced_segment(&t, B, MIB(12), "large");
-    gm_traced_block(&t, MIB(12), MIB(12), "append");
-    analyse(&t, &h);
-    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count));
+    uint64_t first;
+    appending(&t, &h, &first);
+    const struct gm_repeat_evidence evidence = {.before = 0};
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &evidence));
     assert_int_equal(repeat.carries.n, 0);
-    assert_int_equal(repeat.kept.n, 1);
-    assert_int_equal(repeat.kept_bytes, MIB(12));
+    assert_int_equal(repeat.left[GM_REPEAT_PILES_UP].allocations.n, 1);
+    assert_int_equal(repeat.left[GM_REPEAT_PILES_UP].bytes, MIB(12));
+    assert_int_equal(gm_repeat_left_bytes(&repeat), MIB(12));
     assert_int_equal(repeat.unmatched, 1);
     assert_int_equal(repeat.unmatched_bytes, MIB(10));
     struct gm_whatif_result r = play(&h, &repeat, 3, UINT64_MAX, parts);
     for (uint64_t i = 1; i <= 4; i++)
-        assert_int_equal(parts[i].allocated_at_end, MIB(12) * i);
-    assert_int_equal(r.peak.reserved, MIB(10 + 4 * 12));
-    assert_int_equal(r.peak.allocated, MIB(4 * 12));
+        assert_int_equal(parts[i].allocated_at_end, MIB(12) * (i + 1));
+    assert_int_equal(r.peak.reserved, MIB(10 + 5 * 12));
+    assert_int_equal(r.peak.allocated, MIB(5 * 12));
     assert_int_equal(r.peak.largest_free, MIB(10));
     assert_int_equal(r.peak.event, first + 1);
     assert_int_equal(r.peak.part, 4);
-    /* 41 MiB: the 10 go back for the third block of 12, the fourth (48) does not fit. */
-    r = play(&h, &repeat, 3, MIB(41), parts);
+    /* 53 MiB: the 10 go back for the fourth block of 12, the fifth (60) does not fit. */
+    r = play(&h, &repeat, 3, MIB(53), parts);
     assert_true(r.has_failed);
     assert_int_equal(r.failure.event, first + 1);
-    assert_int_equal(r.failure.active, MIB(36));
+    assert_int_equal(r.failure.active, MIB(48));
     assert_int_equal(r.parts_played, 5);
     assert_int_equal(r.stats.num_alloc_retries, 2);
     gm_repeat_free(&repeat);
     gm_history_free(&h);
     gm_traced_end(&t);
+}
+
+/* The same step, and nothing is known of the one before: each turn asks for 12 MiB, and then the last ones go. If it is
+ * optimizer state, no turn asks for it. */
+static void stays(void **state)
+{
+    (void)state;
+    for (int lasts = 0; lasts < 2; lasts++) {
+        struct traced t = {0};
+        struct gm_history h;
+        struct gm_repeat repeat;
+        struct gm_whatif_part parts[PARTS_MOST];
+        uint64_t first;
+        uint8_t role[8] = {0};
+        appending(&t, &h, &first);
+        for (size_t i = 0; i < gm_timeline_role_count(); i++)
+            if (strcmp(gm_timeline_role_name(i), lasts ? "Optimizer state" : "Activation") == 0)
+                memset(role, (int)i, sizeof role);
+        const struct gm_repeat_evidence evidence = {.before = GM_NEVER, .role = role};
+        assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &evidence));
+        assert_int_equal(repeat.left[GM_REPEAT_PILES_UP].allocations.n, 0);
+        assert_int_equal(repeat.left[lasts ? GM_REPEAT_IS_ONCE : GM_REPEAT_IS_REPLACED].bytes, MIB(12));
+        struct gm_whatif_result r = play(&h, &repeat, 3, UINT64_MAX, parts);
+        for (int i = 1; i <= 4; i++) {
+            assert_int_equal(parts[i].allocated_at_end, MIB(24));
+            assert_int_equal(parts[i].peak_allocated, i == 1 ? MIB(34) : lasts ? MIB(24) : MIB(36));
+        }
+        assert_int_equal(r.allocs, 3 + (lasts ? 0 : 3));
+        assert_false(r.has_failed);
+        gm_repeat_free(&repeat);
+        gm_history_free(&h);
+        gm_traced_end(&t);
+    }
 }
 
 /* A cache that is made anew, one row larger: 12 MiB give way to 14. Same place, other size: it stays one block. Another
@@ -161,16 +208,15 @@ static void grown_cache(void **state)
     gm_traced_segment(&t, C, MIB(12), "large");
     gm_traced_block(&t, MIB(12), MIB(12), "append");
     analyse(&t, &h);
-    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count));
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &alone));
     assert_int_equal(repeat.carries.n, 1);
     assert_int_equal(h.requested[repeat.carries.v[0].from], MIB(14));
     assert_int_equal(h.requested[repeat.carries.v[0].to], MIB(12));
-    assert_int_equal(repeat.kept.n, 1);
-    assert_int_equal(repeat.kept_bytes, MIB(12));
+    assert_int_equal(repeat.left[GM_REPEAT_IS_REPLACED].allocations.n, 1);
+    assert_int_equal(repeat.left[GM_REPEAT_IS_REPLACED].bytes, MIB(12));
     play(&h, &repeat, 2, UINT64_MAX, parts);
-    assert_int_equal(parts[1].allocated_at_end, MIB(14 + 12));
-    assert_int_equal(parts[2].allocated_at_end, MIB(14 + 2 * 12));
-    assert_int_equal(parts[3].allocated_at_end, MIB(14 + 3 * 12));
+    for (int i = 1; i <= 3; i++)
+        assert_int_equal(parts[i].allocated_at_end, MIB(14 + 12));
     gm_repeat_free(&repeat);
     gm_history_free(&h);
     gm_traced_end(&t);
@@ -196,9 +242,9 @@ static void deferred_free(void **state)
     gm_traced_segment(&t, B, MIB(12), "large");
     gm_traced_block(&t, MIB(12), 0, NULL);
     analyse(&t, &h);
-    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count));
+    assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &alone));
     assert_int_equal(repeat.carries.n, 1);
-    assert_int_equal(repeat.kept.n + repeat.unmatched, 0);
+    assert_int_equal(gm_repeat_left_bytes(&repeat) + repeat.unmatched, 0);
     struct gm_whatif_result r = play(&h, &repeat, 4, UINT64_MAX, parts);
     assert_int_equal(r.stats.reserved_bytes[GM_STAT_ALL].peak, MIB(24));
     assert_int_equal(r.stats.active_bytes[GM_STAT_ALL].peak, MIB(24));
@@ -252,6 +298,7 @@ int main(void)
         cmocka_unit_test(the_last_complete_step),
         cmocka_unit_test(replaced_output),
         cmocka_unit_test(piles_up),
+        cmocka_unit_test(stays),
         cmocka_unit_test(grown_cache),
         cmocka_unit_test(deferred_free),
         cmocka_unit_test(classes),
