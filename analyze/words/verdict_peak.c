@@ -14,6 +14,19 @@
 
 enum { SLICES = 3 };
 
+/* What was reserved at this peak, and the peak of reserved bytes where it is higher: it has a moment of its own. */
+static void add_reserved(struct gm_verdict_line *line, uint64_t then, uint64_t most)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (then == GM_REPORT_NONE || most == GM_REPORT_NONE)
+        return;
+    gm_bytes_format(a, then);
+    if (most <= then || strcmp(a, gm_bytes_format(b, most)) == 0)
+        gm_verdict_piece(line, "%s reserved", a);
+    else
+        gm_verdict_piece(line, "%s reserved (%s at most)", a, b);
+}
+
 static void make_peak(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_report *report)
 {
     char s[GM_NUMBER_TEXT], device[2 * GM_NUMBER_TEXT] = "";
@@ -24,12 +37,12 @@ static void make_peak(struct gm_verdict_line *line, const struct gm_view *v, con
         gm_verdict_piece(line, "%snothing was live at any moment of the trace", device);
     else
         gm_verdict_piece(line, "%s%s requested", device, gm_bytes_format(s, v->peak->requested));
-    uint64_t allocated = gm_view_levels(v, v->timeline->peak_allocated.levels).allocated;
-    if (allocated != GM_REPORT_NONE)
-        gm_verdict_piece(line, "%s allocated", gm_bytes_format(s, allocated));
+    const struct gm_levels then = gm_view_peak(v).levels;
     const uint64_t reserved = gm_view_peak_reserved(v);
-    if (reserved != GM_REPORT_NONE && (reserved > 0 || v->peak->requested == 0)) /* 0: the file lists no segments */
-        gm_verdict_piece(line, "%s reserved", gm_bytes_format(s, reserved));
+    if (reserved > 0 || v->peak->requested == 0) /* 0: the file lists no segments */
+        add_reserved(line, then.reserved, reserved);
+    if (then.allocated != GM_REPORT_NONE)
+        gm_verdict_piece(line, "%s allocated", gm_bytes_format(s, then.allocated));
 }
 
 /* Nothing where it is not known. */

@@ -189,9 +189,21 @@ class Rules:
         if highest["peak_requested_bytes"]:
             shown = re.match(r"Peak +(?:device -?\d+: )?([\d.]+ \S+B) requested", lines[0])
             self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
+            self.levels(lines[0], highest)
         self.tables(text, devices)
         self.residuals(text, devices)
         self.trends(text, devices)
+
+    def levels(self, line, d):
+        """What the line of the peak says was reserved and allocated was so at the peak of requested bytes."""
+        then, most = d["peaks"]["requested"], d["peak_reserved_bytes"]
+        shown = re.search(r", ([\d.]+ \S*B) reserved(?: \(([\d.]+ \S*B) at most\))?", line)
+        self.expect(shown or not most, f"{line!r} does not say what was reserved")
+        if shown:
+            self.expect(about(shown.group(1), then["reserved_bytes"]), f"{line!r}: {then} then")
+            self.expect(about(shown.group(2) or shown.group(1), most), f"{line!r}: {most} were reserved at most")
+        shown = re.search(r", ([\d.]+ \S*B) allocated", line)
+        self.expect(not shown or about(shown.group(1), then["allocated_bytes"]), f"{line!r}: {then} then")
 
     def trends(self, text, devices):
         """A trend is of three whole steps at least; without steps nothing is said of what repeats: peaks may."""
