@@ -12,6 +12,22 @@ bool gm_report_rounds_up(const struct gm_report *report)
     return false;
 }
 
+const char *gm_report_empty_cache_differs(const struct gm_report *report)
+{
+    static const char *const reasons[] = {
+        "torch.cuda.empty_cache() leaves private pools in use (CUDA graphs, MemPool) alone.",
+        "torch.cuda.empty_cache() waits for pending frees first and gives back their blocks, too.",
+        "torch.cuda.empty_cache() waits for pending frees first and gives back their blocks, too, and leaves private "
+        "pools "
+        "in use (CUDA graphs, MemPool) alone."};
+    const uint64_t returned = report->fragmentation.empty_cache, releasable = report->fragmentation.releasable;
+    bool has_private = returned<releasable, has_pending = report->totals.pending> 0;
+    for (size_t d = 0; d < report->device_count; d++)
+        for (size_t p = 0; p < report->devices[d].pool_count; p++)
+            has_private |= report->devices[d].pools[p].is_private && report->devices[d].pools[p].totals.inactive > 0;
+    return returned == releasable ? NULL : reasons[!has_pending ? 0 : !has_private ? 1 : 2];
+}
+
 /* Bytes of the slice of that name; 0 if there is none. */
 static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
 {

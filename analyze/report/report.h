@@ -260,6 +260,8 @@ bool gm_report_roles_say_more(const struct gm_report *report);
 bool gm_block_has_role_only(const struct gm_block_row *block);
 /* Whether the recorded settings round sizes up on purpose. */
 bool gm_report_rounds_up(const struct gm_report *report);
+/* One sentence: why empty_cache() returns another number of bytes than can be released. NULL: it returns the same. */
+const char *gm_report_empty_cache_differs(const struct gm_report *report);
 
 void gm_report_free(struct gm_report *report);
 

@@ -264,15 +264,17 @@ static void find_cache(struct list *list, const struct gm_report *report)
     char holder[80];
     if (!cache_is_large(totals))
         return;
+    const char *why = gm_report_empty_cache_differs(report);
     add(list, "large-cache", unless_wreckage(list, GM_WARNING), totals->inactive,
         "More than 10 % of reserved memory is cached and unused",
         "%s of %s reserved (%s %%) is cached: %s lies in memory that could go back to the driver (torch.cuda."
-        "empty_cache() would return %s), %s is stranded next to live blocks.%s Allocator efficiency, allocated of "
+        "empty_cache() would return %s), %s is stranded next to live blocks.%s%s%s Allocator efficiency, allocated of "
         "reserved, is %s %%: %s.%s%s",
         gm_size_format(t.size[0], totals->inactive), gm_size_format(t.size[1], totals->reserved),
         percent(t.percent[0], totals->inactive, totals->reserved), gm_size_format(t.size[2], f->releasable),
-        gm_size_format(t.size[3], f->empty_cache), gm_size_format(t.size[4], f->stranded),
-        largest_holder(holder, report), percent(t.percent[1], totals->allocated, totals->reserved),
+        gm_size_format(t.size[3], f->empty_cache), gm_size_format(t.size[4], f->stranded), why != NULL ? " " : "",
+        why != NULL ? why : "", largest_holder(holder, report),
+        percent(t.percent[1], totals->allocated, totals->reserved),
         gm_grade_name(gm_grade_of(gm_totals_efficiency(totals))), wreckage_note(list),
         cache_is_wreckage(list) ? ""
                                 : " A cache left by a past peak is harmless unless another process, NCCL or a later "

@@ -203,6 +203,12 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     if (report->ledger.residual != 0)
         add_unexplained(out, report->ledger.residual, t->reserved);
     add_summary_row(out, "`empty_cache()` returns", f->empty_cache, "to the driver", t->reserved);
+    const char *why = gm_report_empty_cache_differs(report);
+    if (why == NULL)
+        return;
+    gm_text_add_char(out, '\n');
+    gm_md_prose(out, why, 200);
+    gm_text_add_char(out, '\n');
 }
 
 static void add_devices(struct gm_text *out, const struct gm_report *report)

@@ -196,6 +196,9 @@ void gm_text_fragmentation(struct gm_text *out, const struct gm_report *report)
     add_row(out, "Releasable", GM_REPORT_NONE, f->releasable, "segments without a live block");
     add_row(out, "Stranded", GM_REPORT_NONE, f->stranded, "beside live blocks");
     add_row(out, "empty_cache() returns", GM_REPORT_NONE, f->empty_cache, "");
+    const char *why = gm_report_empty_cache_differs(report);
+    if (why != NULL)
+        gm_text_paragraph(out, 2, "%s", why);
     add_pins(out, f);
     if (report->totals.blocks > 0)
         add_histogram(out, report);

@@ -221,6 +221,44 @@ static void test_fragmentation_asks_for_settings(void **state)
     }
 }
 
+/* 12 MiB more or less than can be released, with a private pool or a pending free that makes the difference. */
+static void assert_why(bool is_private, bool is_pending, int64_t more, const char *expected)
+{
+    for (enum format format = TEXT; format <= MARKDOWN; format++) {
+        struct gm_report report;
+        struct gm_text out = {0}, flat = {0};
+        assert_true(sample_report(&report, "small"));
+        struct gm_device_report device = report.devices[0];
+        struct gm_pool_row pool = device.pools[0];
+        pool.is_private = is_private;
+        device.pools = &pool;
+        device.pool_count = 1;
+        report.devices = &device;
+        report.totals.pending = is_pending ? 1 : 0;
+        report.fragmentation.empty_cache = (uint64_t)((int64_t)report.fragmentation.releasable + more);
+        write_format(&out, &report, format);
+        for (size_t i = 0; i < out.length; i++)
+            if (out.data[i] != '`' && !(out.data[i] == ' ' && i > 0 && strchr(" \n", out.data[i - 1]) != NULL))
+                gm_text_add_char(&flat, out.data[i] == '\n' ? ' ' : out.data[i]);
+        assert_int_equal(strstr(flat.data, "torch.cuda.empty_cache() ") != NULL, expected != NULL);
+        assert_true(expected == NULL || strstr(flat.data, expected) != NULL);
+        gm_text_free(&flat);
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+static void test_empty_cache_is_explained(void **state)
+{
+    (void)state;
+    assert_why(true, true, 0, NULL);
+    assert_why(true, false, -12, "torch.cuda.empty_cache() leaves private pools in use (CUDA graphs, MemPool) alone.");
+    assert_why(false, true, 12,
+               "torch.cuda.empty_cache() waits for pending frees first and gives back their blocks, too. ");
+    assert_why(true, true, 12,
+               "gives back their blocks, too, and leaves private pools in use (CUDA graphs, MemPool) alone.");
+}
+
 static void assert_where(uint64_t with_stack, const char *expected)
 {
     for (enum format format = 0; format < FORMATS; format++) {
@@ -295,6 +333,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_time_stands_once),
                                        cmocka_unit_test(test_summary_is_five_lines),
                                        cmocka_unit_test(test_fragmentation_asks_for_settings),
+                                       cmocka_unit_test(test_empty_cache_is_explained),
                                        cmocka_unit_test(test_where_without_stacks),
                                        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("words", tests, NULL, NULL);
