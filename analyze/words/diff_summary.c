@@ -20,7 +20,7 @@ static void add_site(struct gm_text *out, const struct gm_diff_site *row)
     gm_text_printf(out, "%-6s %12s  ", gm_diff_kind_name(row->row.kind), gm_signed_delta_format(delta, row->row.delta));
     gm_diff_site_name(&name, row);
     out->failed = out->failed || name.failed;
-    gm_site_add(out, name.data == NULL ? "" : name.data, GM_LINE - LABEL - 21);
+    gm_site_row(out, name.data == NULL ? "" : name.data, GM_LINE - LABEL - 21);
     gm_text_free(&name);
     gm_text_add_char(out, '\n');
 }

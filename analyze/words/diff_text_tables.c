@@ -24,7 +24,7 @@ static void add_site(struct gm_text *out, const struct gm_diff_site *row)
     gm_diff_site_name(&name, row);
     out->failed = out->failed || name.failed;
     gm_text_add(out, "\n    ");
-    gm_site_add(out, name.data == NULL ? "" : name.data, GM_LINE - 4);
+    gm_site_row(out, name.data == NULL ? "" : name.data, GM_LINE - 4);
     gm_text_free(&name);
     if (row->via != NULL || row->twin > 0) {
         gm_text_add(out, "\n    ");

@@ -3,13 +3,14 @@
 
 #include "analyze/report/frame_kind.h"
 #include "analyze/words/columns.h"
+#include "analyze/words/sites.h"
 
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_NAME = 6 }; /* "tra..." */
+enum { LEAST_NAME = 6, LINE_TEXT = 32 }; /* "tra..." */
 enum kind { NOISE, NATIVE, LIBRARY, OWN };
 
 static const char *text_of(const char *s)
@@ -89,19 +90,10 @@ size_t gm_frames_telling(size_t *index, size_t max, const struct gm_block_row *b
     return n > 0 ? n : take(index, 0, max, block, NATIVE);
 }
 
-static const char *base_of(const char *file)
-{
-    const char *base = file;
-    for (const char *c = file; *c != '\0'; c++)
-        if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
-            base = c + 1;
-    return base;
-}
-
 bool gm_frames_is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
 {
     const char *name = text_of(frame->name), *file = text_of(frame->filename);
-    const char *site = text_of(block->site), *base = base_of(file);
+    const char *site = text_of(block->site), *base = gm_path_base(file);
     char end[32] = "";
     if (frame->line != GM_REPORT_NONE)
         snprintf(end, sizeof end, ":%" PRIu64, frame->line);
@@ -175,20 +167,47 @@ static size_t name_columns(const char *name)
                                              : gm_columns(name) - gm_columns(name + name_length(name));
 }
 
+/* ":12", or nothing. */
+static const char *line_text(char out[LINE_TEXT], const struct gm_frame_row *frame)
+{
+    out[0] = '\0';
+    if (frame->line != GM_REPORT_NONE && frame->line > 0)
+        snprintf(out, LINE_TEXT, ":%" PRIu64, frame->line);
+    return out;
+}
+
+void gm_frames_row(struct gm_text *out, const struct gm_frame_row *frame, size_t columns)
+{
+    const char *file = text_of(frame->filename), *base = gm_path_base(file);
+    const size_t name = name_columns(text_of(frame->name));
+    char line[LINE_TEXT];
+    const size_t place_columns = gm_columns(base) + strlen(line_text(line, frame));
+    if ((name < LEAST_NAME ? name : LEAST_NAME) + 2 + 3 + place_columns <= columns || file[0] == '\0') {
+        gm_frames_add(out, frame, columns);
+        return;
+    }
+    struct gm_text place = {0};
+    gm_text_printf(&place, "%s%s", base, line);
+    out->failed = out->failed || place.failed;
+    add_name(out, text_of(frame->name), columns);
+    gm_site_below(out, place.data != NULL ? place.data : "");
+    gm_text_free(&place);
+}
+
 void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t columns)
 {
     const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
-    char line[32] = "";
-    if (frame->line != GM_REPORT_NONE && frame->line > 0)
-        snprintf(line, sizeof line, ":%" PRIu64, frame->line);
+    char line[LINE_TEXT];
+    line_text(line, frame);
     if (file[0] == '\0' || strcmp(file, "??") == 0) {
         add_name(out, name, columns);
         return;
     }
     size_t tail = strlen(line), wants = gm_columns(file);
-    const char *base = base_of(file);
+    const char *base = gm_path_base(file);
     size_t fixed = 2 + 3 + gm_columns(base) + tail; /* the gap, dots, and what is never cut if it fits */
-    size_t for_name = name_columns(name), least = fixed + LEAST_NAME <= columns ? columns - fixed : columns / 2;
+    size_t for_name = name_columns(name), shortest = for_name < LEAST_NAME ? for_name : LEAST_NAME;
+    size_t least = fixed + shortest <= columns ? columns - fixed : columns / 2;
     least = least < columns / 2 ? least : columns / 2;
     if (for_name > least && for_name + 2 + wants + tail > columns) {
         size_t spare = wants + tail + 2 < columns - least ? columns - least - wants - tail - 2 : 0;
@@ -197,6 +216,8 @@ void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t
     add_name(out, name, for_name);
     gm_text_add(out, "  ");
     size_t left = columns > for_name + 2 + tail ? columns - for_name - 2 - tail : 0;
-    gm_columns_cut(out, file, left, true);
+    bool is_base =
+        wants > left && gm_columns(base) + sizeof ".../" - 1 > left; /* dots alone would belong to its name */
+    gm_columns_cut(out, is_base ? base : file, left, true);
     gm_text_add(out, line);
 }

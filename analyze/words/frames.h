@@ -22,5 +22,7 @@ bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
 /* "name  file:line" in at most `columns`: the end of a long path and the beginning of a long name are kept; files of
  * installed packages are named from the package on, C++ functions without their parameters. */
 void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t columns);
+/* The same at the end of a line of GM_LINE, as gm_site_row: a file and line that do not fit go on the next one. */
+void gm_frames_row(struct gm_text *out, const struct gm_frame_row *frame, size_t columns);
 
 #endif

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LEAST_NAME = 6 }; /* "tra..." */
+enum { LEAST_NAME = 6, INDENT = 4 }; /* "tra..." */
+
+static const char gap[] = "  "; /* between the name and the path */
 
 bool gm_site_has_stack(const char *site)
 {
@@ -26,9 +28,49 @@ static void add_name(struct gm_text *out, const char *s, size_t n, size_t column
     gm_text_free(&name);
 }
 
+const char *gm_path_base(const char *path)
+{
+    const char *base = path;
+    for (const char *c = path; *c != '\0'; c++)
+        if (*c == '/' || *c == '\\') /* a snapshot may come from Windows */
+            base = c + 1;
+    return base;
+}
+
+static const char *file_of(const char *site)
+{
+    const char *path = strstr(site, gap);
+    return path == NULL ? site : gm_path_base(path + sizeof gap - 1);
+}
+
+size_t gm_site_least(const char *site)
+{
+    const size_t wants = gm_columns(file_of(site));
+    return strstr(site, gap) != NULL || wants < LEAST_NAME ? wants : LEAST_NAME;
+}
+
+void gm_site_below(struct gm_text *out, const char *file)
+{
+    size_t wants = gm_columns(file);
+    gm_text_add_char(out, '\n');
+    gm_text_repeat(out, ' ', wants + INDENT <= GM_LINE ? GM_LINE - wants : INDENT);
+    gm_columns_cut(out, file, GM_LINE - INDENT, true);
+}
+
+void gm_site_row(struct gm_text *out, const char *site, size_t columns)
+{
+    const char *path = strstr(site, gap);
+    if (path == NULL || gm_site_least(site) <= columns) {
+        gm_site_add(out, site, columns);
+        return;
+    }
+    add_name(out, site, (size_t)(path - site), columns);
+    gm_site_below(out, file_of(site));
+}
+
 void gm_site_add(struct gm_text *out, const char *site, size_t columns)
 {
-    static const char gap[] = "  ", dots[] = "...";
+    static const char dots[] = "...";
     const char *path = strstr(site, gap);
     if (path == NULL || gm_columns(site) <= columns) {
         gm_columns_cut(out, site, columns, false);
@@ -38,13 +80,13 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
     path += sizeof gap - 1;
     size_t name = gm_columns(site) - gm_columns(path) - (sizeof gap - 1);
     size_t least = name < LEAST_NAME ? name : LEAST_NAME;
-    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    const char *file = gm_path_base(path);
     if (gm_columns(file) + sizeof gap - 1 + least > columns) { /* where it is says more than its name */
         gm_columns_cut(out, file, columns, true);
         return;
     }
     size_t room = columns - (sizeof gap - 1) - gm_columns(file);
-    bool has_dots = slash != NULL && name + sizeof dots <= room; /* ".../" */
+    bool has_dots = file != path && name + sizeof dots <= room; /* ".../" */
     add_name(out, site, name_bytes, has_dots ? room - sizeof dots : room);
     gm_text_add(out, gap);
     gm_text_add(out, has_dots ? ".../" : "");

@@ -40,7 +40,7 @@ static void add_frames(struct gm_text *out, const struct gm_block_row *block)
         if (gm_frames_is_site(block, frame))
             continue;
         gm_text_repeat(out, ' ', 10);
-        gm_frames_add(out, frame, GM_LINE - 10);
+        gm_frames_row(out, frame, GM_LINE - 10);
         gm_text_add_char(out, '\n');
     }
 }
@@ -94,7 +94,7 @@ static void add_made(struct gm_text *out, const struct gm_report *report, const 
     out->failed = out->failed || note.failed;
     if (block->frame_count > 0) {
         gm_text_repeat(out, ' ', 8);
-        gm_site_add(out, block->site, GM_LINE - 8);
+        gm_site_row(out, block->site, GM_LINE - 8);
         bool has_room = gm_columns(block->site) + 8 + note.length + 4 <= GM_LINE;
         if (has_note)
             gm_text_printf(out, has_room ? "  (%s)" : "\n          (%s)", note.data);
@@ -160,7 +160,7 @@ static void add_pins(struct gm_text *out, const struct gm_fragmentation *f)
         gm_text_size(out, pin->segment_bytes, 11);
         gm_text_count(out, pin->sharers, 9);
         gm_text_add(out, "  ");
-        gm_site_add(out, pin->block.site, GM_LINE - 51);
+        gm_site_row(out, pin->block.site, GM_LINE - 51);
         gm_text_add_char(out, '\n');
         i += run.count;
     }

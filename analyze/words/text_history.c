@@ -67,7 +67,7 @@ static void add_growth(struct gm_text *out, const struct gm_view *v, const struc
     gm_text_size(out, g->asked, 11);
     gm_text_size(out, g->cached, 11);
     gm_text_add(out, "  ");
-    gm_site_add(out, g->site != NULL ? g->site : "-", GM_LINE - 60);
+    gm_site_row(out, g->site != NULL ? g->site : "-", GM_LINE - 60);
     gm_text_add_char(out, '\n');
     struct gm_text reasons = {0};
     make_reasons(&reasons, g);
@@ -145,7 +145,7 @@ static void add_pinner(struct gm_text *out, const struct gm_pinner_row *p, size_
     gm_text_event(out, p->event, 13);
     gm_columns_cell(out, age, 14, GM_CELL_RIGHT);
     gm_text_add(out, "  ");
-    gm_site_add(out, p->site != NULL ? p->site : "-", GM_LINE - 56);
+    gm_site_row(out, p->site != NULL ? p->site : "-", GM_LINE - 56);
     gm_text_add_char(out, '\n');
 }
 
@@ -180,7 +180,7 @@ static void add_rounding(struct gm_text *out, const struct gm_fragmentation_hist
         gm_text_count(out, s->allocs, 10);
         gm_text_percent(out, s->waste, s->bytes);
         gm_text_add(out, "  ");
-        gm_site_add(out, s->site != NULL ? s->site : "-", GM_LINE - 44);
+        gm_site_row(out, s->site != NULL ? s->site : "-", GM_LINE - 44);
         gm_text_add_char(out, '\n');
         listed = gm_plus(listed, s->waste);
     }
@@ -214,7 +214,7 @@ static void add_churn(struct gm_text *out, const struct gm_fragmentation_history
         gm_text_size(out, s->bytes, 12);
         gm_columns_cell(out, gm_duration_format(life, s->median_life_us), 14, GM_CELL_RIGHT);
         gm_text_add(out, "  ");
-        gm_site_add(out, s->site != NULL ? s->site : "-", GM_LINE - 40);
+        gm_site_row(out, s->site != NULL ? s->site : "-", GM_LINE - 40);
         gm_text_add_char(out, '\n');
     }
     if (n < h->churn_count)

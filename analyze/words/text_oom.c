@@ -79,7 +79,7 @@ static void add_holes(struct gm_text *out, const struct gm_oom_row *oom)
         gm_text_size(out, hole->pinned_by_bytes, 13);
         gm_columns_cell(out, gm_duration_format(age, hole->age_us), 14, GM_CELL_RIGHT);
         gm_text_add(out, "  ");
-        gm_site_add(out, hole->pinned_by, GM_LINE - 44);
+        gm_site_row(out, hole->pinned_by, GM_LINE - 44);
         gm_text_add_char(out, '\n');
     }
     if (n < oom->hole_count)
@@ -98,7 +98,7 @@ static void add_grew(struct gm_text *out, const struct gm_oom_row *oom)
         gm_text_size(out, oom->grew[i].bytes, 15);
         gm_text_count(out, oom->grew[i].blocks, 10);
         gm_text_add(out, "  ");
-        gm_site_add(out, oom->grew[i].label, GM_LINE - 27);
+        gm_site_row(out, oom->grew[i].label, GM_LINE - 27);
         gm_text_add_char(out, '\n');
     }
     if (n < oom->grew_count)

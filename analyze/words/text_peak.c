@@ -74,7 +74,7 @@ static void add_site(struct gm_text *out, const struct gm_group_row *row, uint64
     gm_text_add(out, "  ");
     gm_columns_cell(out, kind != NULL ? kind : "-", 15, GM_CELL_LEFT);
     gm_text_add(out, "  ");
-    gm_site_add(out, row->label, GM_LINE - 50);
+    gm_site_row(out, row->label, GM_LINE - 50);
     gm_text_add_char(out, '\n');
 }
 

@@ -24,7 +24,7 @@ static void add_stack(struct gm_text *out, const struct gm_group_row *row)
         if (gm_frames_is_site(&block, frame))
             continue;
         gm_text_repeat(out, ' ', BEFORE_LABEL + 2);
-        gm_frames_add(out, frame, GM_LINE - BEFORE_LABEL - 2);
+        gm_frames_row(out, frame, GM_LINE - BEFORE_LABEL - 2);
         gm_text_add_char(out, '\n');
     }
 }
@@ -39,7 +39,7 @@ static void add_row(struct gm_text *out, const struct gm_group_row *row, uint64_
     else
         gm_text_size(out, row->peak_without, 11);
     gm_text_add(out, "  ");
-    gm_site_add(out, row->label, GM_LINE - BEFORE_LABEL);
+    gm_site_row(out, row->label, GM_LINE - BEFORE_LABEL);
     gm_text_add_char(out, '\n');
 }
 
@@ -142,7 +142,7 @@ static void add_next(struct gm_text *out, const struct gm_report *report, const 
         gm_text_since(out, v, next->moment.time_us, 12);
         gm_text_size(out, next->top_label != NULL ? next->top_bytes : GM_REPORT_NONE, 12);
         gm_text_add(out, "  ");
-        gm_site_add(out, next->top_label != NULL ? next->top_label : "-", GM_LINE - 52);
+        gm_site_row(out, next->top_label != NULL ? next->top_label : "-", GM_LINE - 52);
         gm_text_add_char(out, '\n');
         if (next->times > 1)
             gm_text_paragraph(out, 17, "%s%s%sthe first of %s that are as high", step != NULL ? "in " : "",
@@ -174,7 +174,7 @@ static void add_savings(struct gm_text *out, const struct gm_report *report, con
         gm_text_percent(out, s->saved, v->peak->requested);
         gm_text_size(out, s->bytes_at_peak, 13);
         gm_text_add(out, "  ");
-        gm_site_add(out, s->label, GM_LINE - 51);
+        gm_site_row(out, s->label, GM_LINE - 51);
         gm_text_add_char(out, '\n');
     }
 }

@@ -51,7 +51,7 @@ static void add_row(struct gm_text *out, const struct gm_site_row *row, struct w
     if (gm_site_has_stack(row->site)) {
         gm_columns_cell(out, row->category, w.category, GM_CELL_LEFT);
         gm_text_add(out, "  ");
-        gm_site_add(out, row->site, room - w.category - 2);
+        gm_site_row(out, row->site, room - w.category - 2);
     } else {
         gm_columns_cut(out, row->category, room, false); /* which says so */
     }

@@ -151,7 +151,7 @@ static void add_survivors(struct gm_text *out, const struct gm_steps *s)
         gm_text_size(out, s->survivors[i].bytes, 12);
         gm_text_count(out, s->survivors[i].blocks, 10);
         gm_text_add(out, "  ");
-        gm_site_add(out, s->survivors[i].label, GM_LINE - 24);
+        gm_site_row(out, s->survivors[i].label, GM_LINE - 24);
         gm_text_add_char(out, '\n');
     }
     if (n < s->survivor_count)

@@ -219,25 +219,27 @@ static void add_without_remark(struct gm_text *out, const char *piece, size_t le
 }
 
 /* As many pieces as fit the line. The first is cut if it must be, later ones only if they are sentences, not figures.
- * The site belongs to the last piece: it goes with it. */
+ * The site belongs to the last piece: it goes with it, and before its file and line do not fit the piece is cut. */
 void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line, size_t columns)
 {
     gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
-    size_t left = columns - LABEL, i = 0;
+    size_t left = columns - LABEL, i = 0, site = line->site == NULL ? 0 : gm_site_least(line->site) + 2;
+    site = site < left * 3 / 4 ? site : left * 3 / 4;
     bool is_cut = false;
     for (; i < line->count && !is_cut; i++) {
         size_t comma = i > 0 ? 2 : 0, wants = gm_columns(line->pieces[i]) + comma;
-        is_cut = wants > left;
-        if (i > 0 && is_cut && !(line->are_sentences && left > columns / 4)) {
+        size_t room = i + 1 < line->count ? left : site < left ? left - site : 0;
+        is_cut = wants > room;
+        if (i > 0 && is_cut && !(line->are_sentences && room > columns / 4)) {
             if (!line->are_sentences)
                 add_without_remark(out, line->pieces[i], left);
             break;
         }
         gm_text_add(out, i > 0 ? ", " : "");
-        gm_columns_cut(out, line->pieces[i], left - comma, false);
-        left -= wants < left ? wants : left;
+        gm_columns_cut(out, line->pieces[i], room - comma, false);
+        left -= wants < room ? wants : room;
     }
-    if (line->site != NULL && i == line->count && !is_cut && left > 2) {
+    if (line->site != NULL && i == line->count) {
         gm_text_add(out, ": ");
         gm_site_add(out, line->site, left - 2);
     }

@@ -139,7 +139,8 @@ def check_call_sites_text(sample, text, report):
     sites = report["call_sites"][:20]
     if not sites:
         return
-    lines = section(text, "LARGEST CALL SITES")
+    # a long file's name stands below its row
+    lines = re.sub(r"\n {4,}(\S+:\d+)(?=\n)", r"  \1", "\n".join(section(text, "LARGEST CALL SITES"))).split("\n")
     rows = lines[1:1 + len(sites)]
     for line, row in zip(rows, sites):
         found = re.match(r" {1,}(\d[\d.]* [KMGT]?i?B) +([\d,]+) +(<?[\d.]+) %  (\S.*)$", line)

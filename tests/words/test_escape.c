@@ -287,8 +287,9 @@ static void test_frame_text(void **state)
     assert_frame("a::f<std::function<void (int)> >(int)", "??", 0, 40, "a::f<std::function<void (int)> >");
     assert_frame("main(x)", "a.py", 7, 40, "main(x)  a.py:7");
     assert_frame("zeropower_via_newtonschulz5", "/home/me/optim/orthogonal_momentum.py", 7, 40,
-                 "zeropowe...  ...orthogonal_momentum.py:7");
+                 "zeropowe...  orthogonal_momentum.py:7");
     assert_frame("f", NULL, GM_REPORT_NONE, 24, "f");
+    assert_frame("f", "C:\\Users\\me\\project\\model.py", 12, 24, "f  ...roject\\model.py:12");
     assert_frame("a_very_long_function_name", "short.py", 1, 30, "a_very_long_fun...  short.py:1");
 }
 
@@ -313,6 +314,31 @@ static void test_site_text(void **state)
     assert_site("f  examples/memory_leaks_demo.py:17", 28, "f  memory_leaks_demo.py:17");
     assert_site("f  examples/memory_leaks_demo.py:17", 10, "...o.py:17");
     assert_site("some::function::without::a::place", 10, "some::f...");
+    assert_site("train_one_epoch  C:\\examples\\memory_leaks_demo.py:17", 31, "tra...  memory_leaks_demo.py:17");
+}
+
+/* At the end of a line the file and its line stay whole, if need be on a line of their own. */
+static void test_row_text(void **state)
+{
+    (void)state;
+    const struct gm_frame_row frame = {"train_one_epoch", "/home/me/examples/memory_leaks_demo.py", 17};
+    for (size_t columns = 10; columns <= 60; columns++)
+        for (int is_frame = 0; is_frame < 2; is_frame++) {
+            struct gm_text out = {0};
+            if (is_frame)
+                gm_frames_row(&out, &frame, columns);
+            else
+                gm_site_row(&out, "train_one_epoch  examples/memory_leaks_demo.py:17", columns);
+            assert_non_null(strstr(out.data, "memory_leaks_demo.py:17"));
+            const char *below = strchr(out.data, '\n');
+            size_t first = below == NULL ? out.length : (size_t)(below - out.data);
+            assert_true(first <= columns);
+            if (below != NULL) {
+                assert_int_equal(out.length - first - 1, GM_LINE);
+                assert_string_equal(below + 1 + strspn(below + 1, " "), "memory_leaks_demo.py:17");
+            }
+            gm_text_free(&out);
+        }
 }
 
 int main(void)
@@ -329,6 +355,7 @@ int main(void)
                                        cmocka_unit_test(test_locale),
                                        cmocka_unit_test(test_telling_frames),
                                        cmocka_unit_test(test_frame_text),
-                                       cmocka_unit_test(test_site_text)};
+                                       cmocka_unit_test(test_site_text),
+                                       cmocka_unit_test(test_row_text)};
     return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
 }

@@ -172,6 +172,8 @@ class Rules:
         for number, line in enumerate(text.split("\n"), 1):
             self.expect(columns(line) <= 80, f"line {number} has {columns(line)} columns: {line!r}")
             self.expect(has_blanks or line == line.rstrip(" "), f"line {number} ends in blanks")
+            lost = re.search(r"(?<=\.\.\.)[^\s/\\\\]*\.py:\d+$", line)
+            self.expect(not lost or has_blanks, f"line {number} has lost the beginning of a file's name: {line!r}")
 
     def text(self, text, report):
         """The rows that a person sees are those of the JSON."""
