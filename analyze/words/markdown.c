@@ -7,10 +7,10 @@
 #include "analyze/words/columns.h"
 #include "analyze/words/doubt.h"
 #include "analyze/words/escape.h"
-#include "analyze/words/finding.h"
 #include "analyze/words/markdown_parts.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
+#include "analyze/words/to_do.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
 
@@ -149,6 +149,8 @@ static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
 {
     for (size_t i = 0; i < GM_VERDICT_LINES; i++) {
         const struct gm_verdict_line *line = &verdict->lines[i];
+        if (line->count == 0)
+            continue;
         gm_text_printf(out, "- **%s:** ", line->label);
         for (size_t k = 0; k < line->count; k++) {
             gm_text_add(out, k > 0 ? ", " : "");
@@ -319,21 +321,26 @@ static void add_top_blocks(struct gm_text *out, const struct gm_report *report)
     gm_md_stacks(out, report);
 }
 
-static void add_findings(struct gm_text *out, const struct gm_report *report)
+static void add_to_do(struct gm_text *out, const struct gm_report *report)
 {
-    gm_text_add(out, "\n## Recommendations\n\n");
-    if (report->finding_count == 0)
-        gm_text_add(out, "None: nothing stands out.\n");
+    struct gm_to_do_list list;
+    gm_to_do_make(&list, report);
+    gm_text_add(out, "\n## To do\n\n");
+    if (list.n == 0)
+        gm_text_add(out, "Nothing stands out.\n");
     const size_t end = out->length + FINDINGS < GM_MD_BUDGET ? out->length + FINDINGS : GM_MD_BUDGET;
-    for (size_t i = 0; i < report->finding_count && has_room_until(out, end, report->finding_count - i); i++) {
-        const struct gm_finding *f = &report->findings[i];
-        char bytes[GM_FINDING_BYTES];
-        gm_text_printf(out, "%zu. **%s:** ", i + 1, gm_severity_name(f->severity));
-        gm_md_prose(out, f->title, 200);
-        gm_text_add(out, gm_finding_bytes(bytes, f));
+    for (size_t i = 0; i < list.n && has_room_until(out, end, list.n - i); i++) {
+        struct gm_text title = {0}, detail = {0};
+        gm_to_do_title(&title, &list, i);
+        gm_to_do_detail(&detail, &list, i);
+        out->failed = out->failed || title.failed || detail.failed;
+        gm_text_printf(out, "%zu. **%s:** ", i + 1, gm_severity_name(gm_to_do_severity(&list.v[i])));
+        gm_md_prose(out, title.data == NULL ? "" : title.data, 200);
         gm_text_add(out, "<br>\n   ");
-        gm_md_prose(out, f->detail, FINDING_DETAIL);
+        gm_md_prose(out, detail.data == NULL ? "" : detail.data, FINDING_DETAIL);
         gm_text_add_char(out, '\n');
+        gm_text_free(&title);
+        gm_text_free(&detail);
     }
 }
 
@@ -416,7 +423,7 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     gm_md_peak(out, report);
     gm_md_ooms(out, report);
     gm_md_peak_details(out, report);
-    add_findings(out, report);
+    add_to_do(out, report);
     gm_md_tried(out, report);
     gm_md_steps(out, report);
     gm_md_history(out, report);

@@ -5,9 +5,9 @@
  */
 #include "analyze/words/columns.h"
 #include "analyze/words/doubt.h"
-#include "analyze/words/finding.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/text_parts.h"
+#include "analyze/words/to_do.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
 
@@ -234,22 +234,25 @@ static void add_end(struct gm_text *out, const struct gm_report *report)
     add_verdict(out, &verdict);
 }
 
-static void add_findings(struct gm_text *out, const struct gm_report *report)
+static void add_to_do(struct gm_text *out, const struct gm_report *report)
 {
-    gm_text_section(out, "OPTIMIZATION RECOMMENDATIONS");
-    if (report->finding_count == 0)
-        gm_text_add(out, "  None: nothing stands out.\n");
-    for (size_t i = 0; i < report->finding_count; i++) {
-        const struct gm_finding *f = &report->findings[i];
-        struct gm_text title = {0};
-        char bytes[GM_FINDING_BYTES];
-        gm_text_printf(&title, "[%s] %s%s", gm_severity_name(f->severity), f->title, gm_finding_bytes(bytes, f));
+    struct gm_to_do_list list;
+    gm_to_do_make(&list, report);
+    gm_text_section(out, "TO DO");
+    if (list.n == 0)
+        gm_text_add(out, "  Nothing stands out.\n");
+    for (size_t i = 0; i < list.n; i++) {
+        struct gm_text title = {0}, detail = {0};
+        gm_text_printf(&title, "[%s] ", gm_severity_name(gm_to_do_severity(&list.v[i])));
+        gm_to_do_title(&title, &list, i);
+        gm_to_do_detail(&detail, &list, i);
         gm_text_printf(out, "%s%3zu. ", i > 0 ? "\n" : "", i + 1);
         gm_columns_wrap(out, title.failed ? "" : title.data, 5);
         gm_text_repeat(out, ' ', 5);
-        gm_columns_wrap(out, f->detail, 5);
-        out->failed = out->failed || title.failed;
+        gm_columns_wrap(out, detail.failed || detail.data == NULL ? "" : detail.data, 5);
+        out->failed = out->failed || title.failed || detail.failed;
         gm_text_free(&title);
+        gm_text_free(&detail);
     }
 }
 
@@ -288,7 +291,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_text_sites(out, report);
     gm_text_top_blocks(out, report);
     gm_text_fragmentation(out, report);
-    add_findings(out, report);
+    add_to_do(out, report);
     gm_text_tried(out, report);
     gm_text_devices(out, report);
     gm_text_pools(out, report);

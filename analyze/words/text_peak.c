@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis_report.txt: the peak. How high and when, what it was made of, what was fragmentation, what to do.
+ * analysis_report.txt: the peak. How high and when, what it was made of, what was fragmentation.
  */
-#include "analyze/words/advice.h"
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
@@ -146,55 +145,9 @@ static void add_unused(struct gm_text *out, const struct gm_view *v)
         gm_text_paragraph(out, 4, "More is active than reserved: blocks lie outside all segments.");
 }
 
-/* "activations are" at the head of a sentence. */
-static void add_role(struct gm_text *out, const struct gm_view *v)
-{
-    struct gm_role_advice role;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    if (!gm_advice_role(&role, v))
-        return;
-    gm_text_paragraph(out, 4, "%c%s %s (%s %%) of the peak: %s.", role.subject[0] - ('a' - 'A'), role.subject + 1,
-                      gm_bytes_format(a, role.bytes), gm_share_format(b, role.bytes, v->peak->requested), role.in_full);
-}
-
-static void add_to_do(struct gm_text *out, const struct gm_report *report, const struct gm_view *v)
-{
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    const struct gm_group_row *site = gm_advice_site(v);
-    const size_t before = out->length;
-    gm_text_add(out, "\n  What to do\n");
-    const size_t heading = out->length;
-    if (v->timeline->oom_count > 0) {
-        const struct gm_oom_row *oom = &v->timeline->ooms[0];
-        if (oom->verdict_detail != NULL)
-            gm_text_paragraph(out, 4, "It ran out of memory at event %s%s. %s", gm_count_format(a, oom->event),
-                              v->device->trace.ooms > 1 ? ", and again later" : "", oom->verdict_detail);
-        else
-            gm_text_paragraph(out, 4, "It ran out of memory at event %s, asking for %s. Why is not known.",
-                              gm_count_format(a, oom->event), gm_bytes_format(b, oom->asked));
-    }
-    if (v->timeline->steps.pattern == GM_PATTERN_GROWTH)
-        gm_text_paragraph(out, 4, "Live memory grows from step to step. See STEPS.");
-    if (site != NULL)
-        gm_text_paragraph(out, 4, "Without %s the peak would be %s: %s (%s %%) less. More under SAVINGS.", site->label,
-                          gm_bytes_format(a, site->peak_without),
-                          gm_bytes_format(b, v->peak->requested - site->peak_without),
-                          gm_share_format(c, v->peak->requested - site->peak_without, v->peak->requested));
-    add_role(out, v);
-    /* Findings are of all devices together, and an error that another device had is none of this one. */
-    for (size_t i = 0; i < report->finding_count && gm_view_count(report) == 1; i++) {
-        const struct gm_finding *f = &report->findings[i];
-        if (f->severity < GM_WARNING || strcmp(f->id, "out-of-memory") == 0)
-            continue;
-        gm_text_paragraph(out, 4, "%s: %s. See OPTIMIZATION RECOMMENDATIONS.", gm_severity_name(f->severity), f->title);
-        break;
-    }
-    if (out->length == heading && before != heading)
-        gm_text_add(out, "    No call site or role stands out.\n");
-}
-
 static void add_peak(struct gm_text *out, const struct gm_report *report, const struct gm_view *v)
 {
+    (void)report;
     const struct gm_peak_detail *detail = &v->timeline->peak;
     add_moments(out, v);
     gm_text_add_char(out, '\n');
@@ -204,7 +157,6 @@ static void add_peak(struct gm_text *out, const struct gm_report *report, const 
     gm_text_slices(out, "by role", detail->roles, detail->role_count, SIZE_MAX - 1, v->peak->requested);
     add_sites(out, v);
     add_unused(out, v);
-    add_to_do(out, report, v);
 }
 
 void gm_text_peak(struct gm_text *out, const struct gm_report *report)

@@ -7,6 +7,7 @@
 #include "analyze/words/finding.h"
 #include "analyze/words/numbers.h"
 #include "analyze/words/sites.h"
+#include "analyze/words/to_do.h"
 #include "analyze/words/words.h"
 
 #include <inttypes.h>
@@ -108,21 +109,25 @@ static void make_cached(struct gm_verdict_line *line, const struct gm_report *re
         gm_verdict_piece(line, "%s pending free", gm_size_format(a, report->totals.pending));
 }
 
-static void make_finding(struct gm_verdict_line *line, const struct gm_report *report)
+/* Only without a trace: with one, the line stands with the peak. */
+static void make_to_do(struct gm_verdict_line *line, const struct gm_report *report)
 {
-    line->label = "Finding";
+    struct gm_to_do_list list;
+    char bytes[GM_FINDING_BYTES];
+    gm_to_do_make(&list, report);
+    line->label = "To do";
     line->are_sentences = true;
-    const struct gm_finding *f = report->finding_count > 0 ? &report->findings[0] : NULL;
+    if (list.has_view)
+        return;
     uint64_t ooms = 0;
     for (size_t i = 0; i < report->device_count; i++)
         ooms += report->devices[i].trace.ooms;
-    if (ooms > 0 && (f == NULL || strcmp(f->id, "out-of-memory") != 0))
+    if (ooms > 0 && (list.n == 0 || strcmp(list.v[0].finding->id, "out-of-memory") != 0))
         gm_verdict_piece(line, "ran out of memory %" PRIu64 " time%s", ooms, gm_plural(ooms));
-    char bytes[GM_FINDING_BYTES];
-    if (f != NULL)
-        gm_verdict_piece(line, "%s%s: %s", gm_severity_name(f->severity), gm_finding_bytes(bytes, f), f->title);
-    if (report->finding_count > 1)
-        gm_verdict_piece(line, "%zu more", report->finding_count - 1);
+    if (list.n > 0)
+        gm_verdict_piece(line, "%s%s", list.v[0].finding->title, gm_finding_bytes(bytes, list.v[0].finding));
+    if (list.n > 1)
+        gm_verdict_piece(line, "%zu more", list.n - 1);
     if (line->count == 0)
         gm_verdict_piece(line, "nothing stands out");
 }
@@ -193,7 +198,7 @@ void gm_verdict_of_end(struct gm_verdict *verdict, const struct gm_report *repor
     make_memory(&verdict->lines[0], report, false);
     make_largest(&verdict->lines[1], report);
     make_where(&verdict->lines[2], report);
-    make_finding(&verdict->lines[3], report);
+    make_to_do(&verdict->lines[3], report);
     make_cached(&verdict->lines[4], report);
 }
 
@@ -222,6 +227,8 @@ static void add_without_remark(struct gm_text *out, const char *piece, size_t le
  * The site belongs to the last piece: it goes with it, and before its file and line do not fit the piece is cut. */
 void gm_verdict_line_add(struct gm_text *out, const struct gm_verdict_line *line, size_t columns)
 {
+    if (line->count == 0)
+        return;
     gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
     size_t left = columns - LABEL, i = 0, site = line->site == NULL ? 0 : gm_site_least(line->site) + 2;
     site = site < left * 3 / 4 ? site : left * 3 / 4;

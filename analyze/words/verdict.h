@@ -19,7 +19,7 @@ enum { GM_VERDICT_LINES = 5, GM_VERDICT_PIECES = 10, GM_VERDICT_PIECE = 480 };
 struct gm_verdict_line {
     const char *label;
     char pieces[GM_VERDICT_PIECES][GM_VERDICT_PIECE]; /* as hostile as the names in the report */
-    size_t count;                                     /* at least 1 */
+    size_t count;                                     /* 0: the line is left out */
     const char *site;                                 /* stands behind the last piece and ": "; NULL: none */
     bool are_sentences;                               /* half a piece still says something */
 };
@@ -29,7 +29,8 @@ struct gm_verdict {
 };
 
 /* Of the state at the end. Memory: reserved, allocated, efficiency and its grade, devices, peak. Largest: categories.
- * Where: the call site that holds most. Finding: the first one. Cached: what is unused, what could be given back. */
+ * Where: the call site that holds most. To do: the first, without a trace. Cached: what is unused, what could be given
+ * back. */
 void gm_verdict_of_end(struct gm_verdict *verdict, const struct gm_report *report);
 /* Of the peak. Peak: how high. When. Made of: roles or categories. Unused: what was cached then. To do: the largest
  * saving, a finding. false, and nothing stored: there is no trace that tells. */

@@ -4,6 +4,7 @@
  */
 #include "analyze/words/advice.h"
 #include "analyze/words/numbers.h"
+#include "analyze/words/to_do.h"
 #include "analyze/words/tried.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/view.h"
@@ -144,15 +145,6 @@ static void make_unused(struct gm_verdict_line *line, const struct gm_view *v)
                                                            : "the sizes of blocks were not reconstructed");
 }
 
-/* The first device that ran out of memory. */
-static bool find_oom(struct gm_view *v, const struct gm_report *report)
-{
-    for (size_t i = 0; i < report->device_count; i++)
-        if (gm_view_of(v, report, i) && v->device->trace.ooms > 0)
-            return true;
-    return false;
-}
-
 static void add_settings(struct gm_verdict_line *line, const struct gm_report *report)
 {
     struct gm_text text = {0};
@@ -208,30 +200,22 @@ static void add_site(struct gm_verdict_line *line, const struct gm_view *v, cons
     line->site = site->label;
 }
 
-/* Whether the run ended because of what grew: at least a tenth of the peak. */
-static bool add_growth_before_oom(struct gm_verdict_line *line, const struct gm_view *v)
+static void add_growth_before_oom(struct gm_verdict_line *line, const struct gm_view *v)
 {
     const struct gm_steps *steps = &v->timeline->steps;
     char s[GM_NUMBER_TEXT];
-    if (steps->pattern != GM_PATTERN_GROWTH || steps->survivor_count == 0 || !(steps->slope >= 1) ||
-        steps->slope >= 1e18 || steps->slope * (double)steps->row_count < (double)v->peak->requested / 10)
-        return false;
     gm_verdict_piece(line, "grows by %s a step in", gm_bytes_format(s, (uint64_t)steps->slope));
     line->site = steps->survivors[0].label;
-    return true;
 }
 
 /* A leak before what is large: it ends the run however large the rest is. */
-static bool add_growth(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_report *report)
+static void add_growth(struct gm_verdict_line *line, const struct gm_view *v, const struct gm_finding *leak)
 {
-    const struct gm_finding *leak = gm_advice_finding(report, "memory-growth");
     const struct gm_steps *steps = &v->timeline->steps;
     char s[GM_NUMBER_TEXT];
-    if (leak == NULL)
-        return false;
     if (leak->bytes == GM_REPORT_NONE || steps->pattern != GM_PATTERN_GROWTH) {
         gm_verdict_piece(line, "%s", leak->title);
-        return true;
+        return;
     }
     gm_verdict_piece(line, "live memory grows by %s a step", gm_bytes_format(s, leak->bytes));
     const struct gm_group_row *site = gm_advice_site(v);
@@ -241,45 +225,41 @@ static bool add_growth(struct gm_verdict_line *line, const struct gm_view *v, co
     } else if (site != NULL) {
         add_site(line, v, site);
     }
-    return true;
 }
 
-/* What saves most with what a person can change; then what the role that holds most asks for. */
+static void add_item(struct gm_verdict_line *line, const struct gm_to_do_list *list, const struct gm_to_do *item,
+                     const struct gm_report *report)
+{
+    const struct gm_view *v = &list->view;
+    const struct gm_finding *f = item->finding;
+    char s[GM_NUMBER_TEXT];
+    if (item->site != NULL)
+        add_site(line, v, item->site);
+    else if (f == NULL)
+        gm_verdict_piece(line, "%s %s %% of the peak: %s", item->role.subject,
+                         gm_share_format(s, item->role.bytes, v->peak->requested), item->role.in_short);
+    else if (strcmp(f->id, "memory-growth") == 0)
+        list->has_oom ? add_growth_before_oom(line, v) : add_growth(line, v, f);
+    else if (strcmp(f->id, "replayed-settings") == 0)
+        add_settings(line, report);
+    else if (strcmp(f->id, "growth-despite-cache") == 0 && f->bytes != GM_REPORT_NONE)
+        gm_verdict_piece(line, "reserved grew by %s although enough was cached", gm_bytes_format(s, f->bytes));
+    else
+        gm_verdict_piece(line, "%s", f->title);
+}
+
+/* The first of what is to do; after running out of memory also the next, if it would help against that. */
 static void make_to_do(struct gm_verdict_line *line, const struct gm_view *highest, const struct gm_report *report)
 {
-    char s[GM_NUMBER_TEXT];
-    struct gm_view view = *highest;
-    const bool has_oom = find_oom(&view, report);
-    if (!has_oom)
-        view = *highest;
+    struct gm_to_do_list list;
+    gm_to_do_make(&list, report);
     line->label = "To do";
     line->are_sentences = true;
-    if (has_oom)
-        add_oom(line, &view, highest, report);
-    const struct gm_finding *books = gm_advice_finding(report, "books-do-not-balance"),
-                            *cached = gm_advice_finding(report, "growth-despite-cache"),
-                            *settings = gm_advice_finding(report, "replayed-settings");
-    const struct gm_group_row *site = gm_advice_site(&view);
-    struct gm_role_advice role;
-    if (line->count > 1)
-        return;
-    if (!has_oom && books != NULL)
-        gm_verdict_piece(line, "%s", books->title);
-    else if (has_oom ? add_growth_before_oom(line, &view) : add_growth(line, &view, report))
-        return;
-    else if (settings != NULL && settings->severity == GM_WARNING)
-        add_settings(line, report);
-    else if (site != NULL)
-        add_site(line, &view, site);
-    else if (settings != NULL)
-        add_settings(line, report);
-    else if (cached != NULL && cached->severity == GM_WARNING && cached->bytes != GM_REPORT_NONE)
-        gm_verdict_piece(line, "reserved grew by %s although enough was cached", gm_bytes_format(s, cached->bytes));
-    else if (gm_advice_role(&role, &view))
-        gm_verdict_piece(line, "%s %s %% of the peak: %s", role.subject,
-                         gm_share_format(s, role.bytes, view.peak->requested), role.in_short);
-    else if (!has_oom && report->finding_count > 0)
-        gm_verdict_piece(line, "%s", report->findings[0].title);
+    if (list.has_oom)
+        add_oom(line, &list.view, highest, report);
+    for (size_t i = 0; i < list.n && line->count == (list.has_oom ? 1 : 0); i++)
+        if (!list.has_oom || gm_to_do_helps(&list.v[i]))
+            add_item(line, &list, &list.v[i], report);
     if (line->count == 0)
         gm_verdict_piece(line, "no single call site makes the peak, and nothing else stands out");
 }

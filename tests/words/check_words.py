@@ -57,7 +57,7 @@ def check_text(sample):
         expect(not unsafe, f"{sample} text line {number}: {line!r}")
         expect(line == line.rstrip(" ") or sample in EVIL, f"{sample} text line {number} ends in blanks")
     for title in ["SUMMARY", "MEMORY BY CATEGORY", "LARGEST CALL SITES", "FRAGMENTATION ANALYSIS",
-                  "OPTIMIZATION RECOMMENDATIONS", "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER",
+                  "TO DO", "PER DEVICE", "PER POOL", "PER STREAM", "LEDGER",
                   "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:
         expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"{sample} text lacks {title}")
     start = text.split("\n")
@@ -65,8 +65,9 @@ def check_text(sample):
         if start[0].startswith(mark):
             start = start[start.index("") + 1:]
     end = start if sample in STILL else text.split("\nSTATE AT THE END\n")[1].split("\n")[1:]
-    expect([line.split()[0] for line in end[:5]] == ["Memory", "Largest", "Where", "Finding", "Cached"],
-           f"{sample} text does not tell the state at the end")
+    labels = ["Memory", "Largest", "Where"] + ["To"] * (sample in STILL) + ["Cached"]
+    expect([line.split()[0] for line in end[:len(labels)]] == labels, f"{sample} text does not tell the state at the end")
+    expect("What to do" not in text and "Finding " not in text, f"{sample} text has a second list of what to do")
     expect(sample in STILL or [line.split()[0] for line in start[:5]] == trace_rules.LABELS,
            f"{sample} text does not begin with the peak")
     expect(not re.search(r"(?<![\d.])0\.0 %", re.sub(r"\b0 B +0 +0\.0 %|\b0 B +0\.0 %| cached, of reserved .*", "", text)),
@@ -338,7 +339,8 @@ def check_readme(sample, readme, report):
     if sample not in STILL:
         expect([label for label, _ in verdict[:5]] == ["Peak", "When", "Made of", "Unused", "To do"], f"{sample}: {verdict}")
         verdict = verdict[5:]
-    expect([label for label, _ in verdict] == ["Memory", "Largest", "Where", "Finding", "Cached"], f"{sample}: {verdict}")
+    expect([label for label, _ in verdict] ==
+           ["Memory", "Largest", "Where"] + ["To do"] * (sample in STILL) + ["Cached"], f"{sample}: {verdict}")
     row = next((row for row in report["call_sites"] if row["site"] != "no stack recorded"), None)
     if row and sample in ("small", "eight"):
         expect(verdict[2][1].endswith(f": `{row['site']}`"), f"{sample}: {verdict[2]}")
@@ -413,7 +415,7 @@ def main():
         expect(len(readme) < 65000, f"{sample} README.md has {len(readme)} characters")
         summary = dump(sample, "summary").split("\n")
         labels = [line[:8] for line in summary[:5]]
-        expect(labels == (["Memory  ", "Largest ", "Where   ", "Finding ", "Report  "] if sample in STILL else
+        expect(labels == (["Memory  ", "Largest ", "Where   ", "To do   ", "Report  "] if sample in STILL else
                           ["Peak    ", "Made of ", "Unused  ", "To do   ", "Report  "]), f"{sample} summary {labels}")
         salvaged = reports[sample]["snapshot"]["salvaged"] is not None
         expect(("SALVAGED)" in summary[0]) == salvaged, f"{sample} summary {summary[0]!r}")

@@ -195,6 +195,24 @@ class Rules:
         self.tables(text, devices)
         self.residuals(text, devices)
         self.trends(text, devices)
+        self.to_do(lines[4], text, report)
+
+    def to_do(self, line, text, report):
+        """One list, of which the fifth line tells the first; every finding is in it, once."""
+        self.expect(text.count("\nTO DO\n-----\n") == 1, "no list of what to do, or two")
+        for other in ("What to do", "RECOMMENDATIONS", "\nFinding "):
+            self.expect(other not in text, f"a second list: {other!r}")
+        section = re.split(r"\n\n[A-Z]", text.split("\nTO DO\n-----\n")[1])[0]
+        flat = " ".join(section.split())
+        first = re.split(r"\n\n +2\. ", section)[0]
+        for finding in report["findings"]:
+            self.expect(flat.count(" ".join(finding["detail"].split())) == 1, f"{finding['id']} is not told once")
+        site = re.search(r"without: .*?([^\s/\\]+\.py:\d+)$", line)
+        if site and "out of memory" not in line:
+            self.expect(site.group(1) in first, f"{line!r}, but the first is {first!r}")
+        for finding in report["findings"]:
+            if line == f"To do   {finding['title']}":
+                self.expect(finding["title"] in " ".join(first.split()), f"{line!r}, but the first is {first!r}")
 
     def levels(self, line, d):
         """What the line of the peak says was reserved and allocated was so at the peak of requested bytes."""
