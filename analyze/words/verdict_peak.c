@@ -134,7 +134,8 @@ static void make_unused(struct gm_verdict_line *line, const struct gm_view *v)
                          then.reserved == 0 ? "0.0" : gm_share_format(b, cached, then.reserved));
     else if (gm_less(then.active, then.reserved) != GM_REPORT_NONE)
         gm_verdict_piece(line, "not known then (blocks lie outside all segments)");
-    if (cached_most != GM_REPORT_NONE)
+    const bool is_most = then.reserved != GM_REPORT_NONE && then.reserved == most.reserved; /* reached before, too */
+    if (cached_most != GM_REPORT_NONE && !(is_most && cached != GM_REPORT_NONE))
         gm_verdict_piece(line, "%s at the peak of reserved%s", gm_bytes_format(a, cached_most),
                          v->timeline->peak_reserved.event == GM_REPORT_NONE && v->peak->event != GM_REPORT_NONE
                              ? " (the start)"

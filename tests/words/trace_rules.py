@@ -192,6 +192,9 @@ class Rules:
             shown = re.match(r"Peak +(?:device -?\d+: )?([\d.]+ \S+B) requested", lines[0])
             self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
             self.levels(lines[0], highest)
+            then, most = highest["peaks"]["requested"], highest["peaks"]["reserved"]
+            if most and then["reserved_bytes"] == most["reserved_bytes"] and then["cached_bytes"] is not None:
+                self.expect("at the peak of reserved" not in lines[3], f"{lines[3]!r}: that is this peak")
         self.tables(text, devices)
         self.residuals(text, devices)
         self.trends(text, devices)
