@@ -193,26 +193,43 @@ static size_t head_of(const struct loop *l, size_t begin)
 }
 
 /* The last event of a round that is followed by no other: as many after its last allocation as the round before has.
- * What is freed after that is the end of the run. *is_cut: the trace has fewer, so it ends before the round does. */
-static uint32_t last_event(const struct gm_step_work *w, bool *is_cut)
+ * What is freed after that is the end of the run. */
+static uint32_t last_event(const struct gm_step_work *w)
 {
     uint32_t last = (uint32_t)w->pass->history.count - 1, made = w->allocs.event[w->allocs.count - 1];
-    *is_cut = false;
     if (w->spans.n == 0)
         return last;
     uint32_t end = w->spans.v[w->spans.n - 1].last;
     uint32_t rest = end - w->allocs.event[gm_alloc_at(&w->allocs, end + 1) - 1];
-    *is_cut = rest > last - made;
     return rest < last - made ? made + rest : last;
 }
 
 static bool add_span(struct loop *l, size_t from, size_t to, double fraction)
 {
     struct gm_step_work *w = l->w;
-    bool is_cut = false;
-    uint32_t last = to >= w->allocs.count ? last_event(w, &is_cut) : w->allocs.event[to] - 1;
-    struct gm_span span = {w->allocs.event[from], last, w->spans.n + 1, {0}, is_cut ? 0.5 : fraction};
+    uint32_t last = to >= w->allocs.count ? last_event(w) : w->allocs.event[to] - 1;
+    struct gm_span span = {w->allocs.event[from], last, w->spans.n + 1, {0}, fraction};
     return GM_VEC_PUSH(&w->spans, span);
+}
+
+/* Has the round that begins at allocation `begin` and is followed by no other, all of a round: as many allocations as
+ * the whole ones before it have at least, and after them as many events? Without any, nearly as many as the period. */
+static bool is_whole(const struct loop *l, size_t begin)
+{
+    const struct gm_step_work *w = l->w;
+    size_t left = w->allocs.count - begin, least = l->period.length;
+    uint32_t rest = (uint32_t)w->pass->history.count - 1 - w->allocs.event[w->allocs.count - 1],
+             least_rest = UINT32_MAX;
+    for (size_t i = 0; i < w->spans.n; i++) {
+        const struct gm_span *span = &w->spans.v[i];
+        size_t end = gm_alloc_at(&w->allocs, span->last + 1), allocs = end - gm_alloc_at(&w->allocs, span->first);
+        if (span->fraction < 1)
+            continue;
+        least = allocs < least ? allocs : least;
+        least_rest =
+            span->last - w->allocs.event[end - 1] < least_rest ? span->last - w->allocs.event[end - 1] : least_rest;
+    }
+    return least_rest == UINT32_MAX ? left * 50 >= least * 49 : left >= least && rest >= least_rest;
 }
 
 /* Rounds begin where the symbol at `anchor` comes again after half a period at least. What is between two of them is a
@@ -238,9 +255,8 @@ static bool cut(struct loop *l, size_t anchor)
     if (begin == SIZE_MAX)
         return true;
     size_t left = n - begin;
-    bool is_whole = left * 50 >= length * 49;
     size_t end = left * 2 <= length * 3 ? n : begin + length;
-    return left * 50 <= length || add_span(l, begin, end, is_whole ? 1 : 0.5);
+    return left * 50 <= length || add_span(l, begin, end, is_whole(l, begin) ? 1 : 0.5);
 }
 
 static bool use_period(struct loop *l)
