@@ -123,7 +123,8 @@ static void add_unused(struct gm_text *out, const struct gm_view *v)
         gm_text_paragraph(out, 2, "How much of it was fragmentation is not known: %s.", gm_text_reason(v));
         return;
     }
-    gm_text_printf(out, "  %-40s%16s%20s\n", "From requested to reserved", "at this peak", "at peak reserved");
+    gm_text_printf(out, "  %-40s%16s%20s\n", "From requested to reserved", "at this peak",
+                   a.reserved == b.reserved ? "when first reserved" : "at peak reserved");
     add_book(out, ' ', "requested by the program", a.requested, b.requested);
     add_book(out, '+', "rounding (active - requested)", gm_less(a.active, a.requested), gm_less(b.active, b.requested));
     /* A filter may leave allocations out, which then look like cached bytes. */

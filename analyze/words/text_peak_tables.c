@@ -129,7 +129,8 @@ static void add_next(struct gm_text *out, const struct gm_report *report, const 
         return;
     }
     if (d->next_count == 0) {
-        gm_text_add(out, "  No other peak: the curve does not fall clearly and rise again.\n");
+        gm_text_add(out, d->times > 1 ? "  No lower peak: the others are as high as the first.\n"
+                                      : "  No other peak: the curve does not fall clearly and rise again.\n");
         return;
     }
     gm_text_printf(out, "  %11s%13s%12s  %10s  %s\n", "requested", "after event", "time", "most of it", "made in");

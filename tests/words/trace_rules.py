@@ -198,6 +198,8 @@ class Rules:
         self.tables(text, devices)
         self.residuals(text, devices)
         self.trends(text, devices)
+        if len(devices) == 1:
+            self.expect("distinct peaks are as high" not in text or "No other peak" not in text, "peaks, and no other")
         self.to_do(lines[4], text, report)
 
     def to_do(self, line, text, report):
