@@ -183,7 +183,7 @@ static void tell_failures(struct call *call, const struct gm_fleet *fleet)
         if (item->is_salvaged)
             gm_call_warn(&call->said, item->path, "damaged, only a part of it counts");
     }
-    if (fleet->missing_rank_count > 0) {
+    if (fleet->missing_rank_count > 0 && fleet->read_count > 0) {
         char text[128];
         snprintf(text, sizeof text, "no snapshot of %zu rank%s below the largest one: see fleet_report.txt",
                  fleet->missing_rank_count, fleet->missing_rank_count == 1 ? "" : "s");
@@ -246,6 +246,8 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
     gm_call_time(&call->said, "compare");
     if (status == GM_OK)
         tell_failures(call, &fleet);
+    if (status == GM_OK && fleet.read_count == 0)
+        status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
     if (status == GM_OK)
         status = gm_fleet_outputs_write(&run, &json, &was_left_alone, &call->context, &fleet, name, err);
     gm_call_time(&call->said, "draw+write");

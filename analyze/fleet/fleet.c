@@ -255,28 +255,29 @@ static bool by_column(const struct gm_fleet *f, size_t count, size_t **order, si
     return true;
 }
 
-/* The item of each row that was read. */
-static size_t peers_of(const struct gm_fleet *f, const size_t *order, size_t n, size_t *peers)
+void gm_fleet_take_column(struct gm_fleet_work *w, size_t column)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct gm_fleet_item *item = &f->items[order[i]];
-        if (item->status == GM_OK && item->shown == order[i])
-            peers[count++] = order[i];
+    struct gm_fleet_peers *p = &w->peers;
+    p->count = 0;
+    for (size_t i = w->starts[column]; i < w->starts[column + 1]; i++) {
+        const struct gm_fleet_item *item = &w->items[w->order[i]];
+        if (item->status == GM_OK && item->shown == w->order[i])
+            p->items[p->count++] = w->order[i];
     }
-    return count;
 }
 
-static void fill_column(const struct gm_fleet *f, struct gm_fleet_column *column, const size_t *order, size_t n,
-                        size_t *peers, struct value *values)
+static void fill_column(struct gm_fleet_work *w, struct gm_fleet_column *column, size_t c, struct value *values)
 {
+    const struct gm_fleet *f = w->fleet;
     size_t rows = 0;
-    const size_t count = peers_of(f, order, n, peers);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = w->starts[c]; i < w->starts[c + 1]; i++) {
+        const struct gm_fleet_item *item = &f->items[w->order[i]];
         column->items++;
-        column->failed += f->items[order[i]].status != GM_OK;
-        rows += i == 0 || f->items[order[i]].row != f->items[order[i - 1]].row;
+        column->failed += item->status != GM_OK;
+        rows += i == w->starts[c] || item->row != f->items[w->order[i - 1]].row;
     }
+    gm_fleet_take_column(w, c);
+    const size_t *peers = w->peers.items, count = w->peers.count;
     column->ranks = count;
     column->missing = column->iteration == GM_FLEET_NONE && f->column_count > 1 ? 0 : f->row_count - rows;
     for (size_t i = 0; i < count; i++)
@@ -287,33 +288,51 @@ static void fill_column(const struct gm_fleet *f, struct gm_fleet_column *column
     column->allocated = spread_of(values, count);
 }
 
+/* Whether nearly as many ranks were read as of the fullest one: a damaged rank or two do not make it a lesser one. */
+static bool is_full(const struct gm_fleet_column *column, size_t most)
+{
+    return column->ranks > 0 && column->ranks >= most - most / 3;
+}
+
+static bool make_peers(struct gm_fleet_peers *p, size_t most)
+{
+    p->items = calloc(most + 1, sizeof *p->items);
+    p->members = calloc(most + 1, sizeof *p->members);
+    p->group_of = calloc(most + 1, sizeof *p->group_of);
+    p->groups = calloc(GM_FLEET_GROUPS, sizeof *p->groups);
+    return p->items != NULL && p->members != NULL && p->group_of != NULL && p->groups != NULL;
+}
+
+static void free_work(struct gm_fleet_work *w)
+{
+    free(w->order);
+    free(w->starts);
+    free(w->peers.items);
+    free(w->peers.members);
+    free(w->peers.group_of);
+    free(w->peers.groups);
+}
+
 static bool fill_columns(struct gm_fleet_work *w)
 {
     struct gm_fleet *f = w->fleet;
     struct gm_fleet_column *columns = gm_arena_calloc(&f->arena, f->column_count, sizeof *columns);
     struct value *values = calloc(f->item_count + 1, sizeof *values);
-    size_t *order = NULL, *starts = NULL, most = 0;
-    bool ok = columns != NULL && values != NULL && by_column(f, w->placed_count, &order, &starts);
-    w->peers = calloc(f->item_count + 1, sizeof *w->peers);
-    ok = ok && w->peers != NULL;
+    size_t most = 0;
+    const bool ok = columns != NULL && values != NULL && make_peers(&w->peers, f->item_count) &&
+                    by_column(f, w->placed_count, &w->order, &w->starts);
     for (size_t c = 0; ok && c < f->column_count; c++) {
-        const size_t *own = &order[starts[c]];
         columns[c].iteration = f->columns[c].iteration;
-        fill_column(f, &columns[c], own, starts[c + 1] - starts[c], w->peers, values);
-        const size_t read = columns[c].ranks;
-        if (read > most || (read > 0 && read == most && columns[c].iteration != GM_FLEET_NONE)) {
-            most = read;
+        fill_column(w, &columns[c], c, values);
+        most = columns[c].ranks > most ? columns[c].ranks : most;
+    }
+    for (size_t c = 0; ok && most > 0 && c < f->column_count; c++)
+        if (is_full(&columns[c], most) &&
+            (columns[c].iteration != GM_FLEET_NONE || !is_full(&columns[f->reference], most)))
             f->reference = c;
-        }
-    }
-    if (ok && f->column_count > 0) {
-        const size_t c = f->reference;
+    if (ok)
         f->columns = columns;
-        w->peer_count = peers_of(f, &order[starts[c]], starts[c + 1] - starts[c], w->peers);
-    }
     free(values);
-    free(order);
-    free(starts);
     return ok;
 }
 
@@ -406,8 +425,8 @@ enum gm_status gm_fleet_make(struct gm_fleet *fleet, const struct gm_fleet_part 
     bool ok = make(&w, parts, count);
     if (ok && options->capacity_name != NULL)
         ok = (fleet->capacity_name = gm_clean_copy(&fleet->arena, options->capacity_name)) != NULL;
-    ok = ok && gm_fleet_find_groups(&w) && gm_fleet_find_odds(&w) && gm_fleet_find_growth(&w);
-    free(w.peers);
+    ok = ok && gm_fleet_find_odds(&w) && gm_fleet_tell_groups(&w) && gm_fleet_find_growth(&w);
+    free_work(&w);
     if (ok)
         return GM_OK;
     gm_fleet_free(fleet);

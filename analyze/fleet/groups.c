@@ -7,7 +7,7 @@
 #include "analyze/fleet/work.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 static bool is_alike(const struct gm_fleet_item *a, const struct gm_fleet_item *b)
 {
@@ -22,16 +22,15 @@ static bool is_kin(const struct gm_fleet_item *a, const struct gm_fleet_item *b,
     return x + y - (double)distance >= fmin(x, y);
 }
 
-/* The first rank of the group that `own`'s ranks seem to come from: at least three times as many ranks, and kin; the
- * nearest of several. SIZE_MAX if there is none. */
+/* At least three times as many ranks, and kin; the nearest of several. */
 size_t gm_fleet_stray_from(const struct gm_fleet_work *w, const struct gm_fleet_group *own)
 {
-    const struct gm_fleet *f = w->fleet;
+    const struct gm_fleet_peers *p = &w->peers;
     const struct gm_fleet_item *leader = &w->items[own->items[0]];
     size_t best = SIZE_MAX;
     uint64_t nearest = 0;
-    for (size_t g = 0; g < f->group_count && !own->is_rest; g++) {
-        const struct gm_fleet_group *group = &f->groups[g];
+    for (size_t g = 0; g < p->group_count && !own->is_rest; g++) {
+        const struct gm_fleet_group *group = &p->groups[g];
         if (group == own || group->is_rest || group->count / 3 < own->count)
             continue;
         const uint64_t distance = gm_fleet_distance(leader, &w->items[group->items[0]]);
@@ -58,48 +57,61 @@ static void measure(const struct gm_fleet_work *w, struct gm_fleet_group *group)
 }
 
 /* Members side by side, in the order of the groups. */
-static bool collect(struct gm_fleet_work *w, struct gm_fleet_group *groups, size_t count, const unsigned char *group_of)
+static void collect(struct gm_fleet_work *w)
 {
-    size_t *items = gm_arena_calloc(&w->fleet->arena, w->peer_count, sizeof *items), n = 0;
-    if (items == NULL)
-        return false;
-    for (size_t g = 0; g < count; g++) {
-        groups[g].items = &items[n];
-        for (size_t i = 0; i < w->peer_count; i++)
-            if (group_of[i] == g)
-                items[n++] = w->peers[i];
-        groups[g].count = (size_t)(&items[n] - groups[g].items);
-        measure(w, &groups[g]);
+    struct gm_fleet_peers *p = &w->peers;
+    size_t n = 0;
+    for (size_t g = 0; g < p->group_count; g++) {
+        struct gm_fleet_group *group = &p->groups[g];
+        *group = (struct gm_fleet_group){.items = &p->members[n], .is_rest = g + 1 == GM_FLEET_GROUPS};
+        for (size_t i = 0; i < p->count; i++)
+            if (p->group_of[i] == g)
+                p->members[n++] = p->items[i];
+        group->count = (size_t)(&p->members[n] - group->items);
+        measure(w, group);
     }
-    return true;
 }
 
-bool gm_fleet_find_groups(struct gm_fleet_work *w)
+void gm_fleet_find_groups(struct gm_fleet_work *w)
 {
-    struct gm_fleet_group *groups = gm_arena_calloc(&w->fleet->arena, GM_FLEET_GROUPS, sizeof *groups);
-    unsigned char *group_of = calloc(w->peer_count + 1, 1);
-    size_t leaders[GM_FLEET_GROUPS], count = 0, largest = 0;
-    bool ok = groups != NULL && group_of != NULL;
-    for (size_t i = 0; ok && i < w->peer_count; i++) {
+    struct gm_fleet_peers *p = &w->peers;
+    size_t leaders[GM_FLEET_GROUPS], count = 0;
+    for (size_t i = 0; i < p->count; i++) {
         size_t g = 0;
-        while (g < count && !groups[g].is_rest && !is_alike(&w->items[leaders[g]], &w->items[w->peers[i]]))
+        while (g < count && g + 1 < GM_FLEET_GROUPS && !is_alike(&w->items[leaders[g]], &w->items[p->items[i]]))
             g++;
-        if (g == count) {
-            groups[g].is_rest = g + 1 == GM_FLEET_GROUPS;
-            leaders[count++] = w->peers[i];
-        }
-        group_of[i] = (unsigned char)g;
+        if (g == count)
+            leaders[count++] = p->items[i];
+        p->group_of[i] = (unsigned char)g;
     }
-    ok = ok && collect(w, groups, count, group_of);
-    for (size_t g = 1; ok && g < count; g++)
-        if (groups[g].count > groups[largest].count && !groups[g].is_rest)
-            largest = g;
-    for (size_t g = 0; ok && g < count; g++)
-        if (g != largest)
-            ok = gm_fleet_compare(w, &groups[g].sites, leaders[largest], leaders[g], GM_FLEET_HELD, w->options->top);
-    w->fleet->groups = groups;
-    w->fleet->group_count = ok ? count : 0;
-    w->fleet->largest_group = largest;
-    free(group_of);
+    p->group_count = count;
+    p->largest = 0;
+    collect(w);
+    for (size_t g = 1; g < count; g++)
+        if (p->groups[g].count > p->groups[p->largest].count && !p->groups[g].is_rest)
+            p->largest = g;
+}
+
+bool gm_fleet_tell_groups(struct gm_fleet_work *w)
+{
+    struct gm_fleet *f = w->fleet;
+    const struct gm_fleet_peers *p = &w->peers;
+    if (f->column_count == 0)
+        return true;
+    gm_fleet_take_column(w, f->reference);
+    gm_fleet_find_groups(w);
+    struct gm_fleet_group *groups = gm_arena_calloc(&f->arena, p->group_count, sizeof *groups);
+    size_t *members = gm_arena_calloc(&f->arena, p->count, sizeof *members);
+    bool ok = groups != NULL && members != NULL;
+    for (size_t g = 0, n = 0; ok && g < p->group_count; n += groups[g++].count) {
+        groups[g] = p->groups[g];
+        groups[g].items = memcpy(&members[n], p->groups[g].items, groups[g].count * sizeof *members);
+        if (g != p->largest)
+            ok = gm_fleet_compare(w, &groups[g].sites, p->groups[p->largest].items[0], groups[g].items[0],
+                                  GM_FLEET_HELD, w->options->top);
+    }
+    f->groups = groups;
+    f->group_count = ok ? p->group_count : 0;
+    f->largest_group = p->largest;
     return ok;
 }

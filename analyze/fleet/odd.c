@@ -4,6 +4,9 @@
  * three robust standard deviations (1.4826 times the median absolute deviation) and 1 MiB, all three. The median is
  * that of its group of alike ranks if the group is large enough to be a stage, else that of all. And a rank is odd if
  * it fell out of a large group: stages make the deviation of all ranks so large that nothing else would show.
+ *
+ * Each iteration is compared by itself: what is odd in one of them is not hidden by a rank that is missing there. A
+ * rank is told once, where it is farthest.
  */
 #include "analyze/fleet/work.h"
 
@@ -38,24 +41,28 @@ static uint64_t find_median(uint64_t *v, size_t n, uint64_t *tolerance)
 }
 
 struct far {
-    size_t item, against;
+    size_t item, against, column, row;
     bool by_held, by_reserved, by_group;
     uint64_t distance;
 };
 
+/* The farthest first; of equals the latest iteration, then the first item. */
 static int compare_far(const void *left, const void *right)
 {
     const struct far *a = left, *b = right;
     if (a->distance != b->distance)
         return a->distance > b->distance ? -1 : 1;
+    if (a->column != b->column)
+        return a->column > b->column ? -1 : 1;
     return a->item == b->item ? 0 : a->item < b->item ? -1 : 1;
 }
 
-static bool fill_odd(struct gm_fleet_work *w, struct gm_fleet_odd *odd, const struct far *far)
+static bool fill_odd(struct gm_fleet_work *w, struct gm_fleet_odd *odd, const struct far *far, size_t times)
 {
     const struct gm_fleet_item *item = &w->items[far->item], *against = &w->items[far->against];
     *odd = (struct gm_fleet_odd){.item = far->item,
                                  .against = far->against,
+                                 .iterations = times,
                                  .by_held = far->by_held,
                                  .by_reserved = far->by_reserved,
                                  .by_group = far->by_group,
@@ -95,6 +102,8 @@ static size_t find_far(const struct gm_fleet_work *w, const struct gm_fleet_grou
         const struct gm_fleet_item *item = &w->items[group->items[i]];
         const struct far one = {
             .item = group->items[i],
+            .column = item->column,
+            .row = item->row,
             .against = origin == SIZE_MAX ? norm->typical : origin,
             .by_held = gap(gm_fleet_held(item), norm->held) > norm->tolerance_held,
             .by_reserved = gap(gm_fleet_reserved(item), norm->reserved) > norm->tolerance_reserved,
@@ -112,26 +121,35 @@ static size_t find_far(const struct gm_fleet_work *w, const struct gm_fleet_grou
 }
 
 /* A group that is no exception: a pipeline stage, or most of the ranks. */
-static bool is_stage(const struct gm_fleet *f, const struct gm_fleet_group *group)
+static bool is_stage(const struct gm_fleet_peers *p, const struct gm_fleet_group *group)
 {
-    return !group->is_rest && group->count >= 2 && group->count > f->groups[f->largest_group].count / 3;
+    return !group->is_rest && group->count >= 2 && group->count > p->groups[p->largest].count / 3;
 }
 
-static size_t find_all_far(struct gm_fleet_work *w, uint64_t *v, struct far *far)
+/* The odd ones of one iteration. */
+static size_t find_in_column(struct gm_fleet_work *w, size_t column, uint64_t *v, struct far *far)
 {
     struct gm_fleet *f = w->fleet;
-    const struct norm all = norm_of(w, w->peers, w->peer_count, v);
+    const struct gm_fleet_peers *p = &w->peers;
     size_t count = 0;
-    f->median_held = all.held;
-    f->tolerance_held = all.tolerance_held;
-    f->median_reserved = all.reserved;
-    f->tolerance_reserved = all.tolerance_reserved;
-    f->typical = all.typical;
-    for (size_t g = 0; g < f->group_count; g++) {
-        const struct gm_fleet_group *group = &f->groups[g];
-        if (!is_stage(f, group)) {
+    gm_fleet_take_column(w, column);
+    if (p->count < GM_FLEET_LEAST)
+        return 0;
+    gm_fleet_find_groups(w);
+    const struct norm all = norm_of(w, p->items, p->count, v);
+    f->compared_count++;
+    if (column == f->reference) {
+        f->median_held = all.held;
+        f->tolerance_held = all.tolerance_held;
+        f->median_reserved = all.reserved;
+        f->tolerance_reserved = all.tolerance_reserved;
+        f->typical = all.typical;
+    }
+    for (size_t g = 0; g < p->group_count; g++) {
+        const struct gm_fleet_group *group = &p->groups[g];
+        if (!is_stage(p, group)) {
             count += find_far(w, group, &all, gm_fleet_stray_from(w, group), far + count);
-        } else if (group->count >= 3) {
+        } else if (group->count >= GM_FLEET_LEAST) {
             const struct norm own = norm_of(w, group->items, group->count, v);
             count += find_far(w, group, &own, SIZE_MAX, far + count);
         }
@@ -139,30 +157,39 @@ static size_t find_all_far(struct gm_fleet_work *w, uint64_t *v, struct far *far
     return count;
 }
 
+/* Leaves the first of each row; times[row]: how many there were. Returns how many are left. */
+static size_t keep_first_of_row(struct far *far, size_t count, size_t *times)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (times[far[i].row]++ == 0)
+            far[kept++] = far[i];
+    return kept;
+}
+
 bool gm_fleet_find_odds(struct gm_fleet_work *w)
 {
     struct gm_fleet *f = w->fleet;
-    const size_t n = w->peer_count;
+    uint64_t *v = calloc(f->item_count + 1, sizeof *v);
+    struct far *far = calloc(f->item_count + 1, sizeof *far);
+    size_t *times = calloc(f->row_count + 1, sizeof *times), count = 0;
+    bool ok = v != NULL && far != NULL && times != NULL;
     f->typical = SIZE_MAX;
-    if (n < 3)
-        return true;
-    uint64_t *v = calloc(n, sizeof *v);
-    struct far *far = calloc(n, sizeof *far);
-    size_t count = 0;
-    bool ok = v != NULL && far != NULL;
-    if (ok)
-        count = find_all_far(w, v, far);
+    for (size_t c = 0; ok && c < f->column_count; c++)
+        count += find_in_column(w, c, v, far + count);
     if (ok && count > 1)
         qsort(far, count, sizeof *far, compare_far);
-    f->odd_total = count;
+    if (ok)
+        f->odd_total = count = keep_first_of_row(far, count, times);
     count = count > GM_FLEET_ODDS ? GM_FLEET_ODDS : count;
     struct gm_fleet_odd *odds = ok ? gm_arena_calloc(&f->arena, count, sizeof *odds) : NULL;
     ok = odds != NULL;
     for (size_t i = 0; ok && i < count; i++)
-        ok = fill_odd(w, &odds[i], &far[i]);
+        ok = fill_odd(w, &odds[i], &far[i], times[far[i].row]);
     f->odds = odds;
     f->odd_count = ok ? count : 0;
     free(v);
     free(far);
+    free(times);
     return ok;
 }

@@ -98,8 +98,11 @@ struct gm_fleet_changes {
     int64_t rest, delta;
 };
 
-struct gm_fleet_odd {     /* a rank that is unlike the others */
+/* Ranks of an iteration of which one can be odd: of two nobody knows which. */
+enum { GM_FLEET_LEAST = 3 };
+struct gm_fleet_odd {     /* a rank that is unlike the others, where it is farthest from them */
     size_t item, against; /* explained against this one: the typical one, or the first of the nearest group */
+    size_t iterations;    /* in how many of them it is odd */
     bool by_held, by_reserved, by_group;
     int64_t reserved_delta, held_delta; /* what is left of reserved is cache, rounding and fragmentation */
     struct gm_fleet_changes sites;      /* of held */
@@ -136,12 +139,13 @@ struct gm_fleet {
     size_t row_count;
     const struct gm_fleet_column *columns; /* by iteration; GM_FLEET_NONE last */
     size_t column_count;
-    size_t reference; /* the column whose ranks are compared: the most that were read, the latest of equals */
+    size_t reference; /* the column whose groups are told: the latest with two thirds of the most ranks read */
     size_t typical;   /* item: the one whose held bytes are the median there; SIZE_MAX: fewer than three ranks */
     uint64_t median_reserved, median_held, tolerance_reserved, tolerance_held;
-    const struct gm_fleet_odd *odds;     /* the farthest from the median first */
+    size_t compared_count;               /* columns with three ranks or more: the odd ones of each are found */
+    const struct gm_fleet_odd *odds;     /* one for a row, the farthest from the median first */
     size_t odd_count, odd_total;         /* odd_total: with those that are not listed */
-    const struct gm_fleet_group *groups; /* by first member */
+    const struct gm_fleet_group *groups; /* of the reference, by first member */
     size_t group_count, largest_group;
     const struct gm_fleet_growth *growths; /* rows with two iterations or more: the steepest reserved first */
     size_t growth_count;

@@ -184,6 +184,7 @@ static void add_odds(struct gm_json *json, const struct gm_fleet *fleet)
         gm_json_number(json, "held_tolerance_bytes", fleet->tolerance_held);
     }
     gm_json_close(json, '}');
+    gm_json_number(json, "iterations_compared", fleet->compared_count);
     gm_json_number(json, "odd_rank_count", fleet->odd_total);
     gm_json_open(json, "odd_ranks", '[');
     for (size_t i = 0; i < fleet->odd_count; i++) {
@@ -192,6 +193,8 @@ static void add_odds(struct gm_json *json, const struct gm_fleet *fleet)
         gm_json_open(json, NULL, '{');
         gm_json_string(json, "path", item->path);
         add_number(json, "rank", item->rank);
+        add_number(json, "iteration", item->iteration);
+        gm_json_number(json, "odd_iterations", odd->iterations);
         gm_json_bool(json, "by_held", odd->by_held);
         gm_json_bool(json, "by_reserved", odd->by_reserved);
         gm_json_bool(json, "by_group", odd->by_group);

@@ -32,8 +32,8 @@ static void add_unread(struct gm_text *out, const struct gm_fleet *f)
 {
     if (f->read_count == f->item_count)
         return;
-    gm_text_printf(out, "\n**%zu of %zu snapshots could not be read:**\n\n", f->item_count - f->read_count,
-                   f->item_count);
+    gm_text_printf(out, "\n**%zu of %zu snapshots could not be read and are left out:**\n\n",
+                   f->item_count - f->read_count, f->item_count);
     for (size_t i = 0, n = 0; i < f->item_count; i++) {
         const struct gm_fleet_item *item = &f->items[i];
         if (item->status == GM_OK || n++ >= ROWS)
@@ -167,9 +167,12 @@ static void add_columns(struct gm_text *out, const struct gm_fleet *f)
 }
 
 /* Of a rank; files may be called anything. */
-static const char *row_name(const struct gm_fleet *f, size_t item, const char *otherwise)
+static void add_row_name(struct gm_text *out, const struct gm_fleet *f, size_t item, const char *otherwise)
 {
-    return f->items[item].rank == GM_FLEET_NONE ? otherwise : f->rows[f->items[item].row].label;
+    if (f->items[item].rank == GM_FLEET_NONE)
+        gm_text_add(out, otherwise);
+    else
+        gm_fleet_add_item(out, f, &f->items[item]);
 }
 
 static void add_odds(struct gm_text *out, const struct gm_fleet *f)
@@ -177,10 +180,14 @@ static void add_odds(struct gm_text *out, const struct gm_fleet *f)
     char text[GM_NUMBER_TEXT];
     for (size_t i = 0; i < f->odd_count && i < ODDS && gm_md_room(out, f->odd_count - i); i++) {
         const struct gm_fleet_odd *odd = &f->odds[i];
-        char title[200];
-        snprintf(title, sizeof title, "Odd: %s, peak reserved %s against %s", row_name(f, odd->item, "a snapshot"),
-                 gm_fleet_delta_text(text, odd->reserved_delta), row_name(f, odd->against, "another"));
-        gm_md_fold(out, title);
+        struct gm_text title = {0};
+        gm_text_add(&title, "Odd: ");
+        add_row_name(&title, f, odd->item, "a snapshot");
+        gm_text_printf(&title, ", peak reserved %s against ", gm_fleet_delta_text(text, odd->reserved_delta));
+        add_row_name(&title, f, odd->against, "another");
+        out->failed = out->failed || title.failed;
+        gm_md_fold(out, title.data == NULL ? "" : title.data);
+        gm_text_free(&title);
         gm_md_name(out, f->items[odd->item].path, GM_MD_PATH, true);
         gm_text_add(out, " against ");
         gm_md_name(out, f->items[odd->against].path, GM_MD_PATH, true);
@@ -199,6 +206,11 @@ static void add_groups(struct gm_text *out, const struct gm_fleet *f)
     if (f->group_count < 2)
         return;
     gm_md_fold(out, "Groups of alike ranks");
+    if (gm_fleet_has_iterations(f)) {
+        gm_text_add(out, "At ");
+        gm_fleet_add_column(out, &f->columns[f->reference]);
+        gm_text_add(out, ":\n\n");
+    }
     gm_text_add(out, "| Ranks | Number | Least held | Most held | Peak reserved up to |\n|:--|--:|--:|--:|--:|\n");
     for (size_t g = 0; g < f->group_count && gm_md_room(out, f->group_count - g); g++) {
         const struct gm_fleet_group *group = &f->groups[g];

@@ -166,6 +166,23 @@ static void add_imbalance(struct gm_text *out, const struct gm_fleet *fleet)
     gm_text_add_char(out, '.');
 }
 
+/* How many, and the farthest by name. */
+static void add_odd(struct gm_text *out, const struct gm_fleet *fleet)
+{
+    enum { NAMED = 3 };
+    char text[GM_NUMBER_TEXT];
+    if (fleet->odd_total == 0)
+        return;
+    gm_text_printf(out, " %zu rank%s unlike the others: ", fleet->odd_total, fleet->odd_total == 1 ? " is" : "s are");
+    for (size_t i = 0; i < fleet->odd_count && i < NAMED; i++) {
+        const struct gm_fleet_odd *odd = &fleet->odds[i];
+        gm_text_add(out, i > 0 ? "; " : "");
+        gm_fleet_add_item(out, fleet, &fleet->items[odd->item]);
+        gm_text_printf(out, " (%s reserved)", gm_fleet_delta_text(text, odd->reserved_delta));
+    }
+    gm_text_add(out, fleet->odd_total > NAMED ? "; ..." : ".");
+}
+
 void gm_fleet_add_verdict(struct gm_text *out, const struct gm_fleet *fleet)
 {
     char text[GM_NUMBER_TEXT];
@@ -189,9 +206,11 @@ void gm_fleet_add_verdict(struct gm_text *out, const struct gm_fleet *fleet)
             gm_text_printf(out, "%zu.", fleet->oom_count);
     }
     add_imbalance(out, fleet);
-    if (fleet->odd_total > 0)
-        gm_text_printf(out, " %zu rank%s unlike the others.", fleet->odd_total,
-                       fleet->odd_total == 1 ? " is" : "s are");
+    add_odd(out, fleet);
+    if (fleet->read_count < fleet->item_count)
+        gm_text_printf(out, " %zu snapshot%s could not be read and %s left out.", fleet->item_count - fleet->read_count,
+                       gm_plural(fleet->item_count - fleet->read_count),
+                       fleet->item_count - fleet->read_count == 1 ? "is" : "are");
     if (gm_fleet_growing(fleet) > 0)
         gm_text_printf(out, " %zu rank%s from iteration to iteration.", gm_fleet_growing(fleet),
                        gm_fleet_growing(fleet) == 1 ? " grows" : "s grow");

@@ -65,7 +65,7 @@ static void add_unread(struct gm_text *out, const struct gm_fleet *f)
     size_t shown = 0;
     if (f->read_count == f->item_count)
         return;
-    gm_text_section(out, "NOT READ");
+    gm_text_section(out, "NOT READ, LEFT OUT OF ALL THAT IS COMPARED");
     for (size_t i = 0; i < f->item_count; i++) {
         if (f->items[i].status == GM_OK || ++shown > LISTED)
             continue;
@@ -274,22 +274,50 @@ static void add_spreads(struct gm_text *out, const struct gm_fleet *f, const cha
         gm_text_printf(out, "%zu earlier iteration%s: see fleet.json\n", first, gm_plural(first));
 }
 
+static void add_uncompared(struct gm_text *out, const struct gm_fleet *f)
+{
+    struct gm_text line = {0};
+    size_t n = 0;
+    for (size_t c = 0; c < f->column_count; c++) {
+        if (f->columns[c].ranks >= GM_FLEET_LEAST)
+            continue;
+        if (n < RANGES && gm_fleet_has_iterations(f)) {
+            gm_text_add(&line, n == 0 ? " at " : ", ");
+            gm_fleet_add_column(&line, &f->columns[c]);
+        }
+        n++;
+    }
+    if (n > RANGES)
+        gm_text_printf(&line, " and %zu more", n - RANGES);
+    if (n > 0)
+        gm_text_paragraph(out, 0, "Fewer than three ranks were read%s: which one is odd there cannot be told.",
+                          line.data == NULL ? "" : line.data);
+    out->failed = out->failed || line.failed;
+    gm_text_free(&line);
+}
+
 static void add_odds(struct gm_text *out, const struct gm_fleet *f)
 {
     char text[GM_NUMBER_TEXT], other[GM_NUMBER_TEXT];
     gm_text_section(out, "THE ODD RANKS OUT");
-    if (f->typical == SIZE_MAX) {
-        gm_text_add(out, "Fewer than three ranks of one iteration: nothing to compare.\n");
+    add_uncompared(out, f);
+    if (f->compared_count == 0)
         return;
+    struct gm_text rule = {0};
+    gm_text_add(&rule,
+                "Odd is what differs by more than 5 %, three robust standard deviations and 1 MiB from the "
+                "median of its group of alike ranks (below) if that is a large one, else from the median of all");
+    if (f->typical != SIZE_MAX) {
+        gm_text_add(&rule, ": ");
+        gm_fleet_add_item(&rule, f, &f->items[f->typical]);
+        gm_text_printf(&rule, ", which holds %s and reserves %s", gm_bytes_format(text, f->median_held),
+                       gm_bytes_format(other, gm_fleet_reserved(&f->items[f->typical])));
     }
-    const struct gm_fleet_item *typical = &f->items[f->typical];
-    gm_text_paragraph(out, 0,
-                      "Odd is what differs by more than 5 %%, three robust standard deviations and 1 MiB from the "
-                      "median of its group of alike ranks (below) if that is a large one, else from the median of all: "
-                      "%s, which holds %s and reserves %s. What has half in common with a group of three times as "
-                      "many ranks, but is not alike, is odd, too, and compared with that.",
-                      f->rows[typical->row].label, gm_bytes_format(text, f->median_held),
-                      gm_bytes_format(other, gm_fleet_reserved(typical)));
+    gm_text_add(&rule, ". What has half in common with a group of three times as many ranks, but is not alike, is odd, "
+                       "too, and compared with that.");
+    if (f->column_count > 1)
+        gm_text_add(&rule, " Each iteration is compared by itself; told is where a rank is farthest from the others.");
+    add_paragraph(out, &rule, 0);
     if (f->odd_total == 0)
         gm_text_add(out, "None.\n");
     for (size_t i = 0; i < f->odd_count && i < ODDS; i++) {
@@ -304,6 +332,8 @@ static void add_odds(struct gm_text *out, const struct gm_fleet *f)
         gm_text_printf(&line, "; of that held by call sites %s", gm_fleet_delta_text(other, odd->held_delta));
         gm_text_printf(&line, ", cache and rounding %s",
                        gm_fleet_delta_text(other, gm_diff_minus(odd->reserved_delta, odd->held_delta)));
+        if (f->compared_count > 1)
+            gm_text_printf(&line, "; odd in %zu of %zu iterations", odd->iterations, f->compared_count);
         add_paragraph(out, &line, 0);
         add_changes(out, f, &odd->sites);
     }
@@ -317,11 +347,18 @@ static void add_groups(struct gm_text *out, const struct gm_fleet *f)
     if (f->group_count == 0)
         return;
     gm_text_section(out, "GROUPS OF ALIKE RANKS");
-    gm_text_paragraph(out, 0,
-                      "Alike: call sites differ, added up, by at most 5 %% of what the larger rank holds. Pipeline "
-                      "stages and uneven experts show as groups.");
-    if (f->group_count == 1)
-        gm_text_add(out, "All ranks are alike.\n");
+    struct gm_text rule = {0};
+    gm_text_add(&rule, "Alike: call sites differ, added up, by at most 5 % of what the larger rank holds. Pipeline "
+                       "stages and uneven experts show as groups.");
+    if (gm_fleet_has_iterations(f)) {
+        gm_text_add(&rule, " These are those of ");
+        gm_fleet_add_column(&rule, &f->columns[f->reference]);
+        gm_text_add_char(&rule, '.');
+    }
+    add_paragraph(out, &rule, 0);
+    if (f->group_count == 1 && f->groups[0].count > 1)
+        gm_text_printf(out, "All %zu ranks that were read are alike%s.\n", f->groups[0].count,
+                       gm_fleet_has_iterations(f) ? " there" : "");
     for (size_t g = 0; g < f->group_count; g++) {
         const struct gm_fleet_group *group = &f->groups[g];
         struct gm_text line = {0};

@@ -128,6 +128,73 @@ def check_doubles(folder):
     assert fleet["iterations"][1]["reserved"]["mean_bytes"] == numbers({"weights": 105})[0]
 
 
+def truncate(path):
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) // 2)
+
+
+def check_odd_beside_damaged(folder):
+    """A rank that cannot be read hides no odd one, in whatever iteration it is missing, and is told to be left out."""
+    def job(name, iterations):
+        """iterations: {number: {rank: MiB, or None: damaged}}"""
+        for iteration, ranks in iterations.items():
+            for rank, mib in ranks.items():
+                path = f"{folder}/damaged_{name}/iteration_{iteration}/rank{rank}.pickle"
+                write(path, snapshot({"weights": mib or 1000}))
+                if mib is None:
+                    truncate(path)
+        bad = any(None in ranks.values() for ranks in iterations.values())
+        done = run(PROGRAM, "--no-charts", f"{folder}/damaged_{name}", code=3 if bad else 0)
+        report = done.files["fleet_report.txt"].decode()
+        assert ("could not be read and" in " ".join(done.out.decode().split())) == bad, done.out
+        odd = {o["rank"]: (o["iteration"], o["odd_iterations"], o["reserved_delta_bytes"] // MIB)
+               for o in done.fleet["odd_ranks"]}
+        for rank in odd:
+            assert f"rank {rank}, iteration {odd[rank][0]}" in done.out.decode().replace("\n" + " " * 9, " "), done.out
+        return odd, report, done.fleet
+
+    alike = {0: 1000, 1: 1000, 2: 1000, 3: 1000}
+    odd, report, fleet = job("last", {1: alike, 2: {0: 1000, 1: 1000, 2: 2000, 3: None}})
+    assert odd == {2: (2, 1, 1000)} and fleet["compared"]["iteration"] == 2, (odd, fleet["compared"])
+    assert " alike there" not in report and [g["ranks"] for g in fleet["groups"]] == [[0, 1], [2]]
+    odd, report, _ = job("first", {1: {0: None, 1: 1000, 2: 2000, 3: 1000}, 2: alike})
+    assert odd == {2: (1, 1, 1000)} and "All 4 ranks that were read are alike there" in report, odd
+    odd, _, _ = job("each", {1: {0: None, 1: 1000, 2: 2000, 3: 1000}, 2: {0: 1000, 1: None, 2: 2500, 3: 1000},
+                             3: {0: 1000, 1: 1000, 2: 2000, 3: None}})
+    assert odd == {2: (2, 3, 1500)}, odd
+    odd, _, _ = job("several", {1: {**alike, 1: 1500, 4: None}, 2: {**alike, 0: None, 3: 400, 4: 1000},
+                                3: {**alike, 4: 1000}})
+    assert odd == {1: (1, 1, 500), 3: (2, 1, -600)}, odd
+    odd, report, fleet = job("two", {1: {0: 1000, 1: 2000, 2: None}, 2: {0: None, 1: 1000, 2: 2000}})
+    assert odd == {} and fleet["iterations_compared"] == 0 and fleet["compared"]["typical"] is None
+    assert "Fewer than three ranks were read at iteration 1, iteration 2: which one is odd\nthere" in report, report
+    odd, report, _ = job("some", {1: alike, 2: {0: 1000, 1: None, 2: 2000}})
+    assert odd == {} and "Fewer than three ranks were read at iteration 2: which" in report
+
+
+def check_nothing_read(folder):
+    """Without a snapshot that can be read nothing is written and `latest` stays; one operand of several that is not
+    there is told, and the others are the page."""
+    results = f"{folder}/nothing_results"
+    good = f"{folder}/oom"
+    run(PROGRAM, "--no-charts", good, results=results)
+    before = sorted(os.listdir(results)), os.readlink(f"{results}/latest")
+    bad = f"{folder}/bad/rank0.pickle"
+    write(bad, snapshot({"weights": 10}))
+    truncate(bad)
+    for operands in ([f"{folder}/no/such/dir"], [f"{folder}/no1", f"{folder}/no2"], [bad], [f"{folder}/bad"],
+                     [f"{folder}/bad", f"{folder}/no1"]):
+        for more in ([], ["--each"], ["--json", f"{folder}/nothing.json"]):
+            done = run(PROGRAM, "--no-charts", *more, *operands, results=results, code=3)
+            assert done.err.count("\n") == len(operands) + 1 and "no snapshot could be read" in done.err, done.err
+            assert (sorted(os.listdir(results)), os.readlink(f"{results}/latest")) == before
+            assert not os.path.exists(f"{folder}/nothing.json") and done.out == b""
+    done = run(PROGRAM, "--no-charts", f"{folder}/no1", good, results=results, code=3)
+    assert "no1: cannot open: No such file or directory" in done.err and done.err.count("\n") == 1
+    assert [s["path"] for s in done.fleet["snapshots"] if s["error"]] == [f"{folder}/no1"]
+    assert len(done.fleet["snapshots"]) == 4 and os.readlink(f"{results}/latest") != before[1]
+
+
 def check_two_devices(folder):
     """The fullest device is full first, however empty the other one is."""
     for iteration in range(1, 5):
@@ -419,8 +486,10 @@ def main():
         check_stages(folder, 400, False)
         check_stages(folder, 9000, True)  # most of what it holds
         check_doubles(folder)
+        check_odd_beside_damaged(folder)
         check_two_devices(folder)
         check_oom(folder)
+        check_nothing_read(folder)
         check_order_and_threads(job)
         check_damaged(folder)
         check_results_inside(folder)
