@@ -40,7 +40,7 @@ struct gm_record_sites { /* zero-initialise */
 };
 void gm_record_sites_free(struct gm_record_sites *sites);
 
-/* Whether the bytes are a whole record, of whatever status; *status is that one. */
+/* Whether the bytes are a whole record that gm_record_read takes, of whatever status; *status is that one. */
 bool gm_record_check(const void *bytes, size_t length, enum gm_status *status);
 /* Fills all of *item but path, name and place; strings and sites go to `arena`. false: it is no record, or there is no
  * memory. */

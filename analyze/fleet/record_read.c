@@ -182,7 +182,8 @@ static void get_item(struct reader *r, struct gm_fleet_item *item, struct gm_rec
     get_sites(r, item, sites);
 }
 
-bool gm_record_check(const void *bytes, size_t length, enum gm_status *status)
+/* Whether it begins and ends as a record does; *status is its own. */
+static bool check_ends(const void *bytes, size_t length, enum gm_status *status)
 {
     const size_t magic = sizeof GM_RECORD_MAGIC - 1;
     if (length < magic + 2 * GM_RECORD_NUMBER || memcmp(bytes, GM_RECORD_MAGIC, magic) != 0)
@@ -199,7 +200,7 @@ bool gm_record_read(struct gm_fleet_item *item, struct gm_arena *arena, struct g
                     const void *bytes, size_t length)
 {
     enum gm_status status;
-    if (!gm_record_check(bytes, length, &status))
+    if (!check_ends(bytes, length, &status))
         return false;
     const unsigned char *p = bytes;
     struct reader r = {.p = p + sizeof GM_RECORD_MAGIC - 1 + GM_RECORD_NUMBER,
@@ -219,6 +220,18 @@ bool gm_record_read(struct gm_fleet_item *item, struct gm_arena *arena, struct g
     }
     gm_arena_free(&r.scratch);
     return r.ok && r.p == r.end;
+}
+
+bool gm_record_check(const void *bytes, size_t length, enum gm_status *status)
+{
+    struct gm_fleet_item item = {0};
+    struct gm_arena arena = {0};
+    struct gm_record_sites sites = {0};
+    const bool ok = gm_record_read(&item, &arena, &sites, bytes, length);
+    *status = item.status;
+    gm_record_sites_free(&sites);
+    gm_arena_free(&arena);
+    return ok;
 }
 
 void gm_record_sites_free(struct gm_record_sites *sites)

@@ -448,6 +448,14 @@ def check_resume_of_failure(folder):
     assert all(os.path.isdir(s["run_directory"]) for s in done.fleet["snapshots"])
 
 
+def fnv(data):
+    """FNV-1a, 64 bits."""
+    total = 0xcbf29ce484222325
+    for byte in data:
+        total = (total ^ byte) * 0x100000001b3 % 2 ** 64
+    return total
+
+
 def check_resume(folder):
     """Killed in the middle: nothing half-made, and the next run reads only what was not finished."""
     job, results = f"{folder}/long", f"{folder}/long_results"
@@ -465,12 +473,18 @@ def check_resume(folder):
     finished = len([n for n in os.listdir(kept) if not n.endswith(".part")])
     assert 5 <= finished < 300, finished
     assert [n for n in os.listdir(results) if not n.startswith(".")] == []
-    victim = sorted(n for n in os.listdir(kept) if not n.endswith(".part"))[0]
-    with open(os.path.join(kept, victim), "r+b") as file:  # one that was damaged is read again
-        file.seek(40)
-        file.write(b"\xff\xff")
+    victims = sorted(n for n in os.listdir(kept) if not n.endswith(".part"))[:5]
+    for i, victim in enumerate(victims):  # those that were damaged are read again, also if their checksum is right
+        with open(os.path.join(kept, victim), "rb") as file:
+            whole = file.read()
+        body = whole[:-8]
+        assert fnv(body) == int.from_bytes(whole[-8:], "little")
+        body = [body[:40] + b"\xff\xff" + body[42:], body[:len(body) // 2], body + b"more", body[:16],
+                body[:len(body) // 2] + b"\xff" * 32 + body[len(body) // 2 + 32:]][i]
+        with open(os.path.join(kept, victim), "wb") as file:
+            file.write(body + (whole[-8:] if i == 0 else fnv(body).to_bytes(8, "little")))
     done = run(PROGRAM, "-n", "x", "--resume", job, results=results)
-    assert f"{finished - 1} of 300 snapshots were finished before" in done.err, (finished, done.err)
+    assert f"{finished - 5} of 300 snapshots were finished before" in done.err, (finished, done.err)
     assert done.bytes_without_time() == want
     assert not os.path.exists(kept), os.listdir(kept)
 
