@@ -23,6 +23,7 @@
     X(E_FORMAT, 3, "an input is no snapshot")                                                                          \
     X(E_MISSING, 4, "a capability is missing here")                                                                    \
     X(E_WRITE, 5, "an output could not be written")                                                                    \
+    X(E_PIPE, 141, "the reader of an output has gone")                                                                 \
     X(E_NOMEM, 5, "out of host memory")                                                                                \
     X(E_INTERNAL, 5, "internal error")
 

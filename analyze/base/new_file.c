@@ -43,8 +43,8 @@ static enum gm_status failed(const struct gm_new_file *file, const char *what, i
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     const size_t length = strlen(file->shown), most = 300; /* of a long path its end, so that the reason is not cut */
     const char *end = length > most ? file->shown + length - most : file->shown;
-    return gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s%s: cannot %s: %s", length > most ? "..." : "", end, what,
-                   strerror(reason));
+    return gm_fail(err, reason == EPIPE ? GM_E_PIPE : GM_E_WRITE, GM_NO_OFFSET, "%s%s: cannot %s: %s",
+                   length > most ? "..." : "", end, what, strerror(reason));
 }
 
 /* A name beside `path` that does not begin like it, so that nobody takes a half-written file for a whole one. */
@@ -85,11 +85,12 @@ enum gm_status gm_new_file_open(struct gm_new_file *file, const char *path, stru
     bool dangles = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
     bool exists = stat(path, &st) == 0;
     dangles = dangles && !exists;
-    file->path = exists ? realpath(path, NULL) : strdup(path);
+    const bool is_regular = exists && S_ISREG(st.st_mode);
+    file->path = is_regular ? realpath(path, NULL) : strdup(path); /* /dev/stdout of a pipe resolves to no path */
     if (file->path == NULL)
         return failed(file, "open for writing", errno, err);
     int reason = 0;
-    if (exists ? S_ISREG(st.st_mode) : !dangles) {
+    if (exists ? is_regular : !dangles) {
         reason = open_hidden(file);
         if (reason == 0) {
             if (exists)

@@ -24,7 +24,8 @@ struct gm_new_file {
  */
 bool gm_new_file_is_direct(const char *path);
 
-/* `path` must live until gm_new_file_close, which has to be called whatever this returns. GM_E_WRITE. */
+/* `path` must live until gm_new_file_close, which has to be called whatever this returns. GM_E_WRITE; of a pipe that
+ * nobody reads any more GM_E_PIPE. */
 enum gm_status gm_new_file_open(struct gm_new_file *file, const char *path, struct gm_error *err);
 enum gm_status gm_new_file_write(struct gm_new_file *file, const void *bytes, size_t length, struct gm_error *err);
 /* `status` is how it went until now: only after GM_OK the file gets its name. Returns it, or what went wrong here. */

@@ -9,7 +9,9 @@
 void gm_call_raise(struct gm_call *call, enum gm_status status)
 {
     const int code = gm_status_exit_code(status);
-    if (code > call->exit_code)
+    if (status == GM_E_PIPE)
+        call->has_lost_reader = true; /* counts if nothing else does */
+    else if (code > call->exit_code)
         call->exit_code = code;
 }
 
@@ -17,7 +19,7 @@ void gm_call_fail(struct gm_call *call, const char *subject, const struct gm_err
 {
     struct gm_text message = {0};
     gm_message_add_error(&message, &call->terminal, subject, err);
-    if (!call->is_mute || err->status == GM_E_INTERNAL)
+    if (err->status != GM_E_PIPE && (!call->is_mute || err->status == GM_E_INTERNAL))
         gm_message_flush(&message);
     gm_text_free(&message);
     gm_call_raise(call, err->status);
@@ -59,7 +61,7 @@ void gm_call_put(struct gm_call *call, const char *path, struct gm_text *text)
         status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
     else if (!is_stdout && path != NULL)
         status = gm_write_file(path, text->data, text->length, &err);
-    call->is_stdout_broken |= is_stdout && status == GM_E_WRITE;
+    call->is_stdout_broken |= is_stdout && (status == GM_E_WRITE || status == GM_E_PIPE);
     if (status != GM_OK)
         gm_call_fail(call, NULL, &err);
     gm_text_free(text);
@@ -111,7 +113,7 @@ int gm_call_end(struct gm_call *call)
 {
     if (close(STDOUT_FILENO) != 0 && call->exit_code == 0)
         return gm_status_exit_code(GM_E_WRITE); /* a network file system tells only now */
-    return call->exit_code;
+    return call->exit_code == 0 && call->has_lost_reader ? gm_status_exit_code(GM_E_PIPE) : call->exit_code;
 }
 
 int gm_cpu_count(void)

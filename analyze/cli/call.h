@@ -17,13 +17,14 @@ struct gm_call {
     bool is_quiet, is_verbose; /* as the options say; set when they are known */
     bool is_mute;              /* another process says the same: only internal errors are told */
     bool is_stdout_broken;     /* which was told, once */
+    bool has_lost_reader;      /* of a pipe: nobody is told, as of any program whose output is read by head */
     int exit_code;
     double clock; /* seconds: when the last phase ended */
 };
 
 /* Raises the exit code to that of `status`. */
 void gm_call_raise(struct gm_call *call, enum gm_status status);
-/* Tells an error and raises the exit code; subject (a path) may be NULL. */
+/* Tells an error, unless it is GM_E_PIPE, and raises the exit code; subject (a path) may be NULL. */
 void gm_call_fail(struct gm_call *call, const char *subject, const struct gm_error *err);
 /* Tells an error that has only words, and raises the exit code. */
 void gm_call_fail_with(struct gm_call *call, const char *subject, enum gm_status status, const char *text);

@@ -39,7 +39,10 @@ struct gm_terminal gm_terminal_open(const char *program)
 enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err)
 {
     int reason = gm_write_fully(fd, data, length);
-    return reason == 0 ? GM_OK : gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", name, strerror(reason));
+    if (reason == 0)
+        return GM_OK;
+    return gm_fail(err, reason == EPIPE ? GM_E_PIPE : GM_E_WRITE, GM_NO_OFFSET, "%s: cannot write: %s", name,
+                   strerror(reason));
 }
 
 enum gm_status gm_write_file(const char *path, const void *data, size_t length, struct gm_error *err)

@@ -19,12 +19,12 @@ struct gm_terminal {
 };
 
 /* Call first: occupies descriptors 0 to 2 where they are closed, so that no file of ours gets their numbers (writing to
- * a closed stdout still fails), and ignores SIGPIPE, so that a reader that went away is an error like any other. */
+ * a closed stdout still fails), and ignores SIGPIPE, so that whatever else is to be written is. */
 struct gm_terminal gm_terminal_open(const char *program);
 
-/* Writes everything to descriptor `fd` or fails with GM_E_WRITE; `name` is what the message calls it. */
+/* Writes everything to descriptor `fd` or fails as gm_new_file_write does; `name` is what the message calls it. */
 enum gm_status gm_write_all(int fd, const void *data, size_t length, const char *name, struct gm_error *err);
-/* Creates or replaces the file at `path`, which appears when it is complete (analyze/base/new_file.h); GM_E_WRITE. */
+/* Creates or replaces the file at `path`, which appears when it is complete (analyze/base/new_file.h). */
 enum gm_status gm_write_file(const char *path, const void *data, size_t length, struct gm_error *err);
 
 enum gm_message { GM_MESSAGE_ERROR, GM_MESSAGE_WARNING, GM_MESSAGE_NOTE };

@@ -340,7 +340,7 @@ static void test_exit_codes(void **state)
         int code;
     } expected[] = {{GM_OK, 0},        {GM_E_CHECK, 1},   {GM_E_USAGE, 2},   {GM_E_READ, 3},   {GM_E_TRUNCATED, 3},
                     {GM_E_CORRUPT, 3}, {GM_E_REFUSED, 3}, {GM_E_LIMIT, 3},   {GM_E_FORMAT, 3}, {GM_E_MISSING, 4},
-                    {GM_E_WRITE, 5},   {GM_E_NOMEM, 5},   {GM_E_INTERNAL, 5}};
+                    {GM_E_WRITE, 5},   {GM_E_PIPE, 141},  {GM_E_NOMEM, 5},   {GM_E_INTERNAL, 5}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_int_equal(gm_status_exit_code(expected[i].status), expected[i].code);
         assert_true(strlen(gm_status_text(expected[i].status)) > 3);

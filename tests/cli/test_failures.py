@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What gmanalyze leaves behind when something goes wrong: inputs, outputs, signals, names."""
+import json
 import os
 import pickle
 import pty
@@ -135,12 +136,48 @@ class Outputs(Case):
         for fd in (0, 1, 2):
             self.run_it("-q", "snapshot.pickle", preexec_fn=lambda fd=fd: os.close(fd))
 
+    def test_pipes_by_path(self):
+        done = self.run_it("-q", "--json", "/dev/stdout", "snapshot.pickle")
+        self.assertEqual(json.loads(done.stdout)["schema"], "gmanalyze.analysis/1")
+        subprocess.run(["bash", "-c", f"'{BINARY}' -q --json >(cat > copy) snapshot.pickle; wait $!"], cwd=self.folder,
+                       timeout=120, check=True)
+        with open(self.at("copy"), "rb") as file:
+            self.assertEqual(json.load(file)["schema"], "gmanalyze.analysis/1")
+
     def test_reader_that_goes_away(self):
-        read, write_end = os.pipe()
-        os.close(read)
-        with os.fdopen(write_end, "wb") as pipe:
-            self.assert_one_error(self.run_it("snapshot.pickle", code=5, stdout=pipe), "Broken pipe")
-        self.assert_complete(self.latest())
+        """`| head`: quietly, with the exit code of a program that the pipe's end killed; all files are made."""
+        write(self.at("other.pickle"))
+        with open(self.at("broken.pickle"), "wb") as file:
+            file.write(b"\x80\x04}")
+        replay, diff, fleet = (os.path.join(os.path.dirname(BINARY), name) for name in ("gmreplay", "gmdiff", "gmfleet"))
+        calls = [([BINARY, "--help"], []), ([BINARY, "--version"], []), ([BINARY, "snapshot.pickle"], ["analysis.json"]),
+                 ([BINARY, "--json", "-", "snapshot.pickle"], ["analysis.json"]),
+                 ([BINARY, "--json", "own.json", "snapshot.pickle", "other.pickle"], ["../../own.json"]),
+                 ([diff, "snapshot.pickle", "other.pickle"], ["diff.json", "pr_comment.md"]),
+                 ([diff, "--json", "-", "snapshot.pickle", "other.pickle"], ["diff.json"]),
+                 ([fleet, "snapshot.pickle", "other.pickle"], ["fleet.json"]),
+                 ([fleet, "--json", "-", "snapshot.pickle"], ["fleet.json"]),
+                 ([replay, "--summary", "s.txt", "snapshot.pickle"], ["../../s.txt"]),
+                 ([replay, "--json", "-", "-o", "made.pickle", "snapshot.pickle"], ["../../made.pickle"]),
+                 ([replay, "--csv", "-", "snapshot.pickle"], []), ([replay, "-o", "-", "snapshot.pickle"], []),
+                 ([replay, "--trace-out", "-", "snapshot.pickle"], [])]
+        for i, (command, files) in enumerate(calls):
+            with self.subTest(command=command):
+                read, write_end = os.pipe()
+                os.close(read)
+                results = [] if command[0] == replay else ["-o", f"r{i}/results"]
+                with os.fdopen(write_end, "wb") as pipe:
+                    done = subprocess.run([command[0], *results, *command[1:]], cwd=self.folder, stdout=pipe,
+                                          stderr=subprocess.PIPE, timeout=120, check=False)
+                self.assertEqual((done.returncode, done.stderr), (141, b""))
+                for name in files:
+                    base = f"r{i}/results/latest" if results and "/" not in name else "."
+                    self.assertGreater(os.path.getsize(self.at(base, os.path.basename(name))), 0)
+        for code, arguments in (1, "--fail-above 1MiB snapshot.pickle"), (3, "snapshot.pickle broken.pickle"):
+            read, write_end = os.pipe()  # what else is wrong is told, and counts
+            os.close(read)
+            with os.fdopen(write_end, "wb") as pipe:
+                self.assert_one_error(self.run_it(*arguments.split(), code=code, stdout=pipe))
 
     def test_results_that_cannot_be(self):
         with open(self.at("file"), "w", encoding="ascii") as file:
