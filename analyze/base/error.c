@@ -3,6 +3,7 @@
 
 #include "analyze/base/utf8.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,19 @@ void gm_error_set(struct gm_error *err, enum gm_status status, uint64_t offset, 
         raw[0] = '\0';
     err->status = status;
     err->offset = offset;
+    err->salvage = GM_SALVAGE_NONE;
     gm_utf8_clean_line(err->message, sizeof err->message, raw, strlen(raw));
+}
+
+char *gm_error_place(char out[GM_ERROR_PLACE], const struct gm_error *err)
+{
+    static const char *const hints[] = {"", "; --salvage reads what is whole of it",
+                                        "; nothing of it is whole, so --salvage does not help"};
+    char place[40] = "";
+    if (err->offset != GM_NO_OFFSET)
+        snprintf(place, sizeof place, " (at byte %" PRIu64 ")", err->offset);
+    snprintf(out, GM_ERROR_PLACE, "%s%s", place, hints[err->salvage]);
+    return out;
 }
 
 int gm_status_exit_code(enum gm_status status)

@@ -35,9 +35,13 @@ enum gm_status {
 
 #define GM_NO_OFFSET UINT64_MAX
 
+/* Of an input that is damaged, or ends too early, and was not to be salvaged. */
+enum gm_salvage { GM_SALVAGE_NONE, GM_SALVAGE_HELPS, GM_SALVAGE_USELESS };
+
 struct gm_error {
     enum gm_status status;
-    uint64_t offset;   /* bytes into the decoded (decompressed) input, GM_NO_OFFSET if it has no place there */
+    uint64_t offset; /* bytes into the decoded (decompressed) input, GM_NO_OFFSET if it has no place there */
+    enum gm_salvage salvage;
     char message[480]; /* one line without the offset, without a final newline, only printable characters */
 };
 
@@ -45,6 +49,10 @@ struct gm_error {
  * is always one clean line. */
 void gm_error_set(struct gm_error *err, enum gm_status status, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* What follows the message where it is told: the offset, and that --salvage helps; "" if there is neither. */
+enum { GM_ERROR_PLACE = 112 };
+char *gm_error_place(char out[GM_ERROR_PLACE], const struct gm_error *err);
 
 static inline enum gm_status gm_status_of(enum gm_status status)
 {

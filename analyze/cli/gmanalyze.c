@@ -85,6 +85,7 @@ static const struct gm_program program = {
             "SIZE is a number and a unit, all binary: 512MiB, 1.5GiB, 70G.\n"
             "With two or more operands the last is NAME if no such file exists and it does\n"
             "not end like a snapshot (.pickle .pkl .snap .json .html .gmtrace, .gz, .zst).\n"
+            "Of three or more the last but one is DIR if it is a directory or ends in /.\n"
             "\n"
             "Exit codes: 0 done; 1 done, but a check failed; 2 wrong usage; 3 an input is\n"
             "missing, damaged or no snapshot; 4 a capability is missing here; 5 an output\n"
@@ -158,8 +159,7 @@ static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_
 int main(int argc, char **argv)
 {
     struct gm_analyze_context context = {
-        .options =
-            {.results = "results", .device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
+        .options = {.device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
         .terminal = gm_terminal_open(program.name),
     };
     struct gm_outcome outcome = {.context = &context, .said = {.terminal = context.terminal}};
@@ -170,7 +170,9 @@ int main(int argc, char **argv)
     gm_interrupt_install();
     enum gm_status status = gm_options_parse(&program, argc, argv, &context.options, &operands, &page, &err);
     if (status == GM_OK && page == GM_PARSED_RUN)
-        status = gm_operands_sort(&context.options.name, argv, &operands, &err);
+        status = gm_operands_sort(&context.options.name, &context.options.results, argv, &operands, &err);
+    if (context.options.results == NULL)
+        context.options.results = "results";
     if (status == GM_OK && page == GM_PARSED_RUN)
         status = check_options(&context.options, argv, (size_t)operands, &err);
     outcome.said.is_quiet = context.options.quiet;

@@ -17,10 +17,29 @@ static bool is_name(const char *operand)
     return !is_file && !gm_path_is_standard(operand) && !gm_name_has_snapshot_suffix(operand);
 }
 
-enum gm_status gm_operands_sort(const char **name, char **operands, int *count, struct gm_error *err)
+/* Whether the last but one of three or more is where results go, as the tool before this one had it. */
+static bool is_results(const char *operand)
+{
+    struct stat st;
+    const size_t n = strlen(operand);
+    return (n > 0 && operand[n - 1] == '/') ||
+           (!gm_path_is_standard(operand) && stat(operand, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+enum gm_status gm_operands_sort(const char **name, const char **results, char **operands, int *count,
+                                struct gm_error *err)
 {
     if (*count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no SNAPSHOT given");
+    if (*count >= 3 && is_results(operands[*count - 2])) {
+        const char *directory = operands[*count - 2];
+        if (*results != NULL)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "-o and the operand %.300s both say where results go",
+                           directory);
+        *results = directory;
+        operands[*count - 2] = operands[*count - 1];
+        --*count;
+    }
     if (*name == NULL && *count >= 2 && is_name(operands[*count - 1]))
         *name = operands[--*count];
     return gm_paths_check_stdin(operands, (size_t)*count, 1, err);

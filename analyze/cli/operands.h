@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SNAPSHOT... [NAME]: which operands are snapshots, and what their runs are called.
+ * SNAPSHOT... [[DIR] NAME]: which operands are snapshots, and what their runs are called.
  */
 #ifndef GM_CLI_OPERANDS_H
 #define GM_CLI_OPERANDS_H
@@ -12,8 +12,10 @@
 #include <stddef.h>
 
 /* Leaves only snapshots in operands[0 .. *count). *name is what -n gave, or NULL; if NULL, the last operand may be it.
- * GM_E_USAGE if there is none, or stdin twice. */
-enum gm_status gm_operands_sort(const char **name, char **operands, int *count, struct gm_error *err);
+ * *results is what -o gave, or NULL; if NULL, the last but one may be it. GM_E_USAGE if there is no snapshot, stdin
+ * twice or results twice. */
+enum gm_status gm_operands_sort(const char **name, const char **results, char **operands, int *count,
+                                struct gm_error *err);
 
 /* The name of the run for the snapshot at `path`: `name`, the one found in the path if that is NULL, both for one of
  * several. */

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,10 +84,8 @@ void gm_message_add(struct gm_text *out, const struct gm_terminal *terminal, enu
 void gm_message_add_error(struct gm_text *out, const struct gm_terminal *terminal, const char *subject,
                           const struct gm_error *err)
 {
-    if (err->offset == GM_NO_OFFSET)
-        gm_message_add(out, terminal, GM_MESSAGE_ERROR, subject, "%s", err->message);
-    else
-        gm_message_add(out, terminal, GM_MESSAGE_ERROR, subject, "%s (at byte %" PRIu64 ")", err->message, err->offset);
+    char place[GM_ERROR_PLACE];
+    gm_message_add(out, terminal, GM_MESSAGE_ERROR, subject, "%s%s", err->message, gm_error_place(place, err));
 }
 
 void gm_message_flush(struct gm_text *out)

@@ -272,9 +272,8 @@ void gm_record_fail(struct gm_text *record, const struct gm_error *err)
 {
     struct gm_text what = {0};
     const size_t start = record->length;
-    gm_text_add(&what, err->message);
-    if (err->offset != GM_NO_OFFSET)
-        gm_text_printf(&what, " (at byte %llu)", (unsigned long long)err->offset);
+    char place[GM_ERROR_PLACE];
+    gm_text_printf(&what, "%s%s", err->message, gm_error_place(place, err));
     gm_text_add(record, GM_RECORD_MAGIC);
     put(record, (uint64_t)err->status);
     put_string(record, what.failed ? err->message : what.data == NULL ? "" : what.data);

@@ -164,8 +164,18 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         status = check_rest(l);
     if (status == GM_OK)
         return gm_assembler_finish(l->a, snapshot, false, l->info.decoded_bytes, l->err);
-    if (options != NULL && options->salvage && can_salvage(status))
-        return salvage(l, snapshot, is_complete);
+    if (!can_salvage(status))
+        return status;
+    const struct gm_error damage = *l->err;
+    const enum gm_status saved = salvage(l, snapshot, is_complete);
+    if ((options != NULL && options->salvage) || saved == GM_E_NOMEM)
+        return saved;
+    if (saved == GM_OK)
+        gm_snapshot_free(snapshot);
+    *l->err = damage;
+    l->err->salvage = saved == GM_OK             ? GM_SALVAGE_HELPS
+                      : status == GM_E_TRUNCATED ? GM_SALVAGE_USELESS
+                                                 : GM_SALVAGE_NONE;
     return status;
 }
 

@@ -51,7 +51,7 @@ static void file_close(void *state)
 static enum gm_status check_kind(const struct file *file, const struct stat *st, struct gm_error *err)
 {
     if (S_ISDIR(st->st_mode))
-        return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "it is a directory, not a snapshot file");
+        return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "it is a directory; gmfleet DIR reads all snapshots in one");
     if (file->is_stdin && isatty(file->fd))
         return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "standard input is a terminal: pipe a snapshot into it");
     if (!file->is_stdin && (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode)))

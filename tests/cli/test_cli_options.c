@@ -230,7 +230,7 @@ static void test_messages(void **state)
     (void)state;
     const struct gm_terminal plain = {.program = "prog"};
     const struct gm_terminal bright = {.program = "prog", .is_tty = true, .has_colour = true};
-    struct gm_error err = {GM_E_CORRUPT, 123, "a bad thing"};
+    struct gm_error err = {.status = GM_E_CORRUPT, .offset = 123, .message = "a bad thing"};
     struct gm_text out = {0};
     gm_message_add_error(&out, &plain, "dir/a\nb\x1b[2J", &err);
     err.offset = GM_NO_OFFSET;

@@ -43,12 +43,16 @@ class Inputs(Case):
             data = file.read()
         with open(self.at("cut.pickle"), "wb") as file:
             file.write(data[:len(data) * 2 // 3])
-        self.assertRegex(self.run_it("cut.pickle", code=3).stderr.decode(), r"\Agmanalyze: cut\.pickle: .+ \(at byte \d+\)\n\Z")
+        self.assertRegex(self.run_it("cut.pickle", code=3).stderr.decode(), r"\Agmanalyze: cut\.pickle: .+ \(at byte \d+\); --salvage reads what is whole of it\n\Z")
         self.assertEqual(self.runs(), [])
         done = self.run_it("--salvage", "cut.pickle")
         self.assertIn(b"warning", done.stderr)
         self.assert_complete(self.latest())
         self.assertEqual(self.run_it("-q", "--salvage", "cut.pickle").stderr, b"")
+        with open(self.at("stub.pickle"), "wb") as file:
+            file.write(data[:40])
+        self.assertIn(b"so --salvage does not help", self.run_it("stub.pickle", code=3).stderr)
+        self.assertNotIn(b"--salvage", self.run_it("--salvage", "stub.pickle", code=3).stderr)
 
     def test_nothing_is_executed(self):
         write(self.at("evil.pickle"), {"segments": [], "device_traces": [Executes()]})

@@ -105,6 +105,41 @@ class Operands(Case):
         self.run_it("-q", "snapshot.pickle", "before")
         self.assertEqual(self.names(), ["before"])
 
+    def test_the_last_but_one_of_three_is_where_results_go(self):
+        write(self.at("b.pickle"))
+        write(self.at("-"))
+        for folder in ("d", "x.pickle", "link_to", "old/deep"):
+            os.makedirs(self.at(folder))
+        os.symlink("link_to", self.at("link"))
+        for line, results, names in (
+                ("snapshot.pickle d N", "d", ["N"]), ("snapshot.pickle d/ N", "d", ["N"]),
+                ("snapshot.pickle new/deeper/ N", "new/deeper", ["N"]), ("snapshot.pickle new.json/ N", "new.json", ["N"]),
+                ("snapshot.pickle x.pickle N", "x.pickle", ["N"]), ("snapshot.pickle link N", "link_to", ["N"]),
+                ("snapshot.pickle ./ N", ".", ["N"]), ("snapshot.pickle old/deep d", "old/deep", ["d"]),
+                ("snapshot.pickle b.pickle d N", "d", ["N_b", "N_snapshot"]),
+                ("snapshot.pickle d b.pickle", "d", ["b", "snapshot"]),
+                ("-n N snapshot.pickle d b.pickle", "d", ["N_b", "N_snapshot"]),
+                ("snapshot.pickle -- d N", "d", ["N"]), ("snapshot.pickle d -j 1 N", "d", ["N"])):
+            with self.subTest(line):
+                before = set(self.runs(results))
+                self.run_it("-q", "--no-charts", *line.split())
+                made = sorted(run.split("_", 2)[2] for run in set(self.runs(results)) - before)
+                self.assertEqual([re.sub(r"_\d+\Z", "", name) for name in made], names)
+                self.assertFalse(os.path.exists(self.at("results")))
+        with open(self.snapshot, "rb") as file:
+            self.run_it("-q", "--no-charts", "-", "d", "of_stdin", input=file.read())
+        self.assertEqual(sum(run.endswith("_of_stdin") for run in self.runs("d")), 1)
+        for line in ("-o e snapshot.pickle d N", "snapshot.pickle d/ N -o d", "-oe snapshot.pickle new/ b.pickle"):
+            self.assert_one_error(self.run_it("-q", *line.split(), code=2), "-o and the operand")
+        for line in ("snapshot.pickle d", "-n N snapshot.pickle", "b.pickle snapshot.pickle N"):  # two are no three
+            self.run_it("-q", "--no-charts", *line.split(), "-o", "two")
+        self.assertEqual(sorted(run.split("_", 2)[2] for run in self.runs("two")),
+                         ["N", "N_b", "N_snapshot", "d"])
+        done = self.run_it("-q", "--no-charts", "d", "d", "N", code=3)
+        self.assert_one_error(done, "d: it is a directory; gmfleet DIR")
+        self.run_it("-q", "--no-charts", "snapshot.pickle", "missing", "N", code=3)  # no directory, no /: a snapshot
+        self.assertEqual(len(self.runs()), 1)
+
     def test_with_n_all_operands_are_snapshots(self):
         self.assert_one_error(self.run_it("-q", "-n", "x", "snapshot.pickle", "before", code=3), "before")
 

@@ -117,7 +117,7 @@ static void test_file_errors(void **state)
     assert_int_equal(gm_source_open_file(&s, "/nonexistent/x", &disk, &err), GM_E_READ);
     assert_string_equal(err.message, "cannot open: No such file or directory");
     assert_int_equal(gm_source_open_file(&s, "/tmp", &disk, &err), GM_E_READ);
-    assert_string_equal(err.message, "it is a directory, not a snapshot file");
+    assert_string_equal(err.message, "it is a directory; gmfleet DIR reads all snapshots in one");
     assert_int_equal(gm_source_open_file(&s, "/dev/zero", &disk, &err), GM_E_READ);
     assert_string_equal(err.message, "it is a device, not a snapshot file");
     char path[] = "/tmp/gm_test_source_XXXXXX";
