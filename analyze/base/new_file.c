@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/new_file.h"
 
+#include "analyze/base/hidden.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,28 +51,84 @@ static enum gm_status failed(const struct gm_new_file *file, const char *what, i
                    length > most ? "..." : "", end, what, strerror(reason));
 }
 
-/* A name beside `path` that does not begin like it, so that nobody takes a half-written file for a whole one. */
-static char *beside(const char *path, int attempt)
+static const char prefix[] = ".gm-";
+
+static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    char *text = NULL;
-    if (asprintf(&text, "%.*s.gm-%.*s.%ld.%d", (int)(name - path), path, 150, name, (long)getpid(), attempt) < 0)
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* A name beside `path` that does not begin like it, so that nobody takes a half-written file for a whole one. */
+static char *beside(const char *path, unsigned attempt)
+{
+    const char *name = name_of(path);
+    char *text = NULL, tail[GM_HIDDEN_TAIL];
+    if (asprintf(&text, "%.*s%s%.*s.%s", (int)(name - path), path, prefix, 150, name, gm_hidden_tail(tail, attempt)) <
+        0)
         return NULL;
     return text;
+}
+
+/* Whether it is such a name, or one of an older version, ".gm-NAME.PID.N". */
+static bool is_ours(const char *name, const char mark[GM_MARK], struct gm_hidden_writer *writer)
+{
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *end = strrchr(name, '.'), *before = end;
+    while (before > name && *--before != '.')
+        ;
+    return gm_hidden_read(writer, end + 1, '-', mark) ||
+           (before > name && gm_hidden_read(writer, before + 1, '.', mark));
+}
+
+static void remove_left(int dir, const char *name, const struct gm_hidden_writer *writer)
+{
+    struct stat st;
+    const int fd = gm_hidden_take(dir, name, writer, 0);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        unlinkat(dir, name, 0);
+    close(fd);
+}
+
+void gm_new_file_clean(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    char mark[GM_MARK];
+    gm_hidden_mark(mark);
+    for (const struct dirent *e; entries != NULL && (e = readdir(entries)) != NULL;) {
+        struct gm_hidden_writer writer;
+        if (is_ours(e->d_name, mark, &writer))
+            remove_left(dirfd(entries), e->d_name, &writer);
+    }
+    if (entries != NULL)
+        closedir(entries);
+}
+
+static void clean_beside(const char *path)
+{
+    const size_t n = (size_t)(name_of(path) - path);
+    char *directory = n == 0 ? strdup(".") : strndup(path, n);
+    if (directory != NULL)
+        gm_new_file_clean(directory);
+    free(directory);
 }
 
 /* Opens the hidden file; 0 or errno. */
 static int open_hidden(struct gm_new_file *file)
 {
-    for (int attempt = 0; attempt < 100; attempt++) {
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
         free(file->temporary);
         file->temporary = beside(file->path, attempt);
         if (file->temporary == NULL)
             return ENOMEM;
         file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file->fd >= 0)
+        if (file->fd >= 0) {
+            (void)flock(file->fd, LOCK_EX | LOCK_NB); /* no lock on this file system: see hidden.h */
             return 0;
+        }
         if (errno != EEXIST)
             break;
     }
@@ -78,7 +138,7 @@ static int open_hidden(struct gm_new_file *file)
     return reason;
 }
 
-enum gm_status gm_new_file_open(struct gm_new_file *file, const char *path, struct gm_error *err)
+enum gm_status gm_new_file_open_next(struct gm_new_file *file, const char *path, struct gm_error *err)
 {
     *file = (struct gm_new_file){.shown = path, .fd = -1};
     struct stat st;
@@ -102,6 +162,14 @@ enum gm_status gm_new_file_open(struct gm_new_file *file, const char *path, stru
     }
     file->fd = open(file->path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | (dangles ? O_CREAT : 0), 0666);
     return file->fd >= 0 ? GM_OK : failed(file, "open for writing", reason != 0 ? reason : errno, err);
+}
+
+enum gm_status gm_new_file_open(struct gm_new_file *file, const char *path, struct gm_error *err)
+{
+    const enum gm_status status = gm_new_file_open_next(file, path, err);
+    if (status == GM_OK && file->temporary != NULL)
+        clean_beside(file->temporary);
+    return status;
 }
 
 enum gm_status gm_new_file_write(struct gm_new_file *file, const void *bytes, size_t length, struct gm_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/fleet/kept.h"
 
+#include "analyze/base/new_file.h"
 #include "analyze/base/vec.h"
 #include "analyze/fleet/record.h"
 #include "analyze/fleet/record_parts.h"
@@ -61,10 +62,10 @@ bool gm_kept_key(char key[GM_KEPT_KEY], const struct gm_found_file *file, uint64
 }
 
 /* NULL: no memory. */
-static char *path_of(const char *results, const char *key, const char *suffix)
+static char *path_of(const char *results, const char *key)
 {
     char *path;
-    if (asprintf(&path, "%s/%s%s%s%s", results, GM_KEPT_FOLDER, key[0] == '\0' ? "" : "/", key, suffix) < 0)
+    if (asprintf(&path, "%s/%s%s%s", results, GM_KEPT_FOLDER, key[0] == '\0' ? "" : "/", key) < 0)
         return NULL;
     return path;
 }
@@ -76,7 +77,7 @@ static int compare_keys(const void *left, const void *right)
 
 enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, struct gm_error *err)
 {
-    char *folder = path_of(results, "", "");
+    char *folder = path_of(results, "");
     DIR *directory = folder == NULL ? NULL : opendir(folder);
     bool ok = folder != NULL;
     free(folder);
@@ -108,7 +109,7 @@ void gm_kept_keys_free(struct gm_kept_keys *keys)
 
 bool gm_kept_load(struct gm_text *record, const char *results, const char *key)
 {
-    char *path = path_of(results, key, "");
+    char *path = path_of(results, key);
     const int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     enum gm_status status;
@@ -125,20 +126,6 @@ bool gm_kept_load(struct gm_text *record, const char *results, const char *key)
     return ok;
 }
 
-static bool write_whole(int fd, const struct gm_text *record)
-{
-    size_t done = 0;
-    while (done < record->length) {
-        const ssize_t n = write(fd, record->data + done, record->length - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
 /* Makes the directory and its parents. */
 static void make_directories(char *path)
 {
@@ -152,36 +139,33 @@ static void make_directories(char *path)
 
 void gm_kept_save(const char *results, const char *key, const struct gm_text *record)
 {
-    char *folder = path_of(results, "", ""), *path = path_of(results, key, ""), *part = path_of(results, key, ".part");
-    if (folder != NULL && path != NULL && part != NULL && !record->failed) {
+    char *folder = path_of(results, ""), *path = path_of(results, key);
+    struct gm_new_file file;
+    if (folder != NULL && path != NULL && !record->failed) {
         make_directories(folder);
-        /* if the part is there, someone writes the same record just now, or was killed doing so */
-        const int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        bool ok = fd >= 0 && write_whole(fd, record);
-        ok = fd >= 0 && close(fd) == 0 && ok;
-        if (fd >= 0 && (!ok || rename(part, path) != 0))
-            unlink(part);
+        enum gm_status status = gm_new_file_open_next(&file, path, NULL);
+        if (status == GM_OK)
+            status = gm_new_file_write(&file, record->data, record->length, NULL);
+        (void)gm_new_file_close(&file, status, NULL);
     }
     free(folder);
     free(path);
-    free(part);
 }
 
 void gm_kept_forget(const char *results, const char *key)
 {
-    static const char *const suffixes[] = {"", ".part"};
-    for (int i = 0; i < 2; i++) {
-        char *path = path_of(results, key, suffixes[i]);
-        if (path != NULL)
-            unlink(path);
-        free(path);
-    }
+    char *path = path_of(results, key);
+    if (path != NULL)
+        unlink(path);
+    free(path);
 }
 
 void gm_kept_finish(const char *results)
 {
-    char *folder = path_of(results, "", "");
-    if (folder != NULL)
+    char *folder = path_of(results, "");
+    if (folder != NULL) {
+        gm_new_file_clean(folder);
         rmdir(folder); /* fails as long as anything of another run is in it */
+    }
     free(folder);
 }

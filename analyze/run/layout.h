@@ -18,12 +18,6 @@
 #define GM_LATEST_PREFIX ".gm-latest-"
 #define GM_NAME_PREFIX ".gm-name-"
 
-enum { GM_STALE_SECONDS = 86400 };
-/* Whose process ids are meant: 16 hexadecimal digits that differ between machines, between containers and after each
- * start of the machine; all 0 if that cannot be known. */
-enum { GM_MARK = 17 };
-void gm_run_mark(char mark[GM_MARK]);
-
 enum { GM_HIDDEN_NAME = 64, GM_FINAL_NAME = 255 /* the longest name that file systems take */ + 1 };
 
 struct gm_run {

@@ -5,6 +5,7 @@
  */
 #include "analyze/run/run.h"
 
+#include "analyze/base/hidden.h"
 #include "analyze/run/layout.h"
 
 #include <errno.h>
@@ -69,10 +70,9 @@ static enum gm_status open_results(struct gm_run *run, struct gm_error *err)
 
 static enum gm_status make_hidden(struct gm_run *run, struct gm_error *err)
 {
-    char mark[GM_MARK];
-    gm_run_mark(mark);
+    char tail[GM_HIDDEN_TAIL];
     for (unsigned i = 0; i < TRIES; i++) {
-        snprintf(run->hidden, sizeof run->hidden, GM_RUN_PREFIX "%s-%ld-%u", mark, (long)getpid(), i);
+        snprintf(run->hidden, sizeof run->hidden, GM_RUN_PREFIX "%s", gm_hidden_tail(tail, i));
         if (mkdirat(run->results_fd, run->hidden, 0777) != 0) {
             if (errno == EEXIST)
                 continue;
@@ -170,10 +170,9 @@ const char *gm_run_path(const struct gm_run *run)
 /* Puts a symlink to the run under a hidden name; 0 or errno. */
 static int make_link(const struct gm_run *run, char link[GM_HIDDEN_NAME])
 {
-    char mark[GM_MARK];
-    gm_run_mark(mark);
+    char tail[GM_HIDDEN_TAIL];
     for (unsigned i = 0; i < TRIES; i++) {
-        snprintf(link, GM_HIDDEN_NAME, GM_LATEST_PREFIX "%s-%ld-%u", mark, (long)getpid(), i);
+        snprintf(link, GM_HIDDEN_NAME, GM_LATEST_PREFIX "%s", gm_hidden_tail(tail, i));
         if (symlinkat(run->final, run->results_fd, link) == 0)
             return 0;
         if (errno != EEXIST)

@@ -4,6 +4,8 @@
  */
 #include "analyze/base/new_file.h"
 
+#include "analyze/base/hidden.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,9 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,6 +45,17 @@ static int entries(bool remove)
             if (remove)
                 unlinkat(dirfd(dir), e->d_name, 0);
         }
+    closedir(dir);
+    return n;
+}
+
+static int hidden(void)
+{
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    int n = 0;
+    for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir))
+        n += strncmp(e->d_name, ".gm-", 4) == 0;
     closedir(dir);
     return n;
 }
@@ -118,6 +133,81 @@ static void test_links(void **state)
     char target[16] = "";
     assert_int_equal(readlink("dangling", target, sizeof target - 1), 7);
     assert_int_equal(entries(false), 4);
+}
+
+/* Makes the hidden file of a writer; `days` ago. */
+static void put_left(const char *name, double days)
+{
+    const struct timespec then = {.tv_sec = time(NULL) - (time_t)(days * 86400)};
+    put(name, "half");
+    assert_int_equal(utimensat(AT_FDCWD, name, (const struct timespec[2]){then, then}, 0), 0);
+}
+
+/* What a killed writer left goes with the next file that is written there, and nothing else does. */
+static void test_left_by_the_killed(void **state)
+{
+    (void)state;
+    char ours[GM_MARK], gone[128], alive[128];
+    int ready[2];
+    gm_hidden_mark(ours);
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) { /* is killed in the middle of two files */
+        struct gm_new_file one, two;
+        if (gm_new_file_open(&one, "a.json", NULL) != GM_OK || gm_new_file_open(&two, "b", NULL) != GM_OK ||
+            gm_new_file_write(&one, "ha", 2, NULL) != GM_OK)
+            _exit(1);
+        (void)!write(ready[1], "x", 1);
+        pause();
+    }
+    char c;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    assert_int_equal(hidden(), 2);
+    write_new("c", GM_OK, NULL); /* it is alive */
+    assert_int_equal(hidden(), 2);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    write_new("other", GM_OK, NULL);
+    assert_int_equal(hidden(), 0);
+    static const char *const kept[] = {".gm-",
+                                       ".gm-x",
+                                       ".gm-x.1",
+                                       ".gm-x.12.",
+                                       ".gm-x.1.y",
+                                       ".gm.1.2",
+                                       "x.1.2",
+                                       ".gm-a.0123456789abcdef-1-x",
+                                       ".gm-a.0123456789abcde-1-0"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        put_left(kept[i], 9);
+    snprintf(gone, sizeof gone, ".gm-a.b.%s-%ld-7", ours, (long)pid);
+    snprintf(alive, sizeof alive, ".gm-a.b.%s-%ld-7", ours, (long)getpid());
+    put_left(alive, 9);
+    put_left(gone, 0);
+    put_left(".gm-a.0123456789abcdef-1-0", 0.9); /* of another machine, or container */
+    put_left(".gm-a.0123456789abcdef-1-1", 1.1);
+    put_left(".gm-a.999999999.0", 0.9); /* of an older version */
+    put_left(".gm-a.999999999.1", 1.1);
+    assert_int_equal(mkdir(".gm-folder.999999999.1", 0777), 0);
+    int held = open(".gm-a.0123456789abcdef-1-1", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    write_new("a", GM_OK, NULL);
+    assert_int_equal(access(gone, F_OK), -1);
+    assert_int_equal(access(alive, F_OK), 0);
+    assert_int_equal(access(".gm-a.0123456789abcdef-1-0", F_OK), 0);
+    assert_int_equal(access(".gm-a.0123456789abcdef-1-1", F_OK), 0);
+    assert_int_equal(access(".gm-a.999999999.0", F_OK), 0);
+    close(held);
+    write_new("b", GM_OK, NULL); /* also where file systems have no lock that anybody can see, after a day */
+    const bool is_local = access(".gm-a.0123456789abcdef-1-1", F_OK) != 0;
+    assert_int_equal(access(".gm-a.999999999.1", F_OK) != 0, is_local);
+    assert_int_equal(access(".gm-a.0123456789abcdef-1-0", F_OK), 0);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        assert_int_equal(access(kept[i], F_OK), 0);
+    assert_int_equal(rmdir(".gm-folder.999999999.1"), 0);
 }
 
 /* The file may grow to 1000 bytes. */
@@ -230,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(test_appears_when_complete),
         IN_SCRATCH(test_links),
+        IN_SCRATCH(test_left_by_the_killed),
         IN_SCRATCH(test_full_disk_keeps_what_was_there),
         IN_SCRATCH(test_what_cannot_be_opened),
         IN_SCRATCH(test_devices),

@@ -470,10 +470,10 @@ def check_resume(folder):
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    finished = len([n for n in os.listdir(kept) if not n.endswith(".part")])
+    finished = len([n for n in os.listdir(kept) if not n.startswith(".")])
     assert 5 <= finished < 300, finished
     assert [n for n in os.listdir(results) if not n.startswith(".")] == []
-    victims = sorted(n for n in os.listdir(kept) if not n.endswith(".part"))[:5]
+    victims = sorted(n for n in os.listdir(kept) if not n.startswith("."))[:5]
     for i, victim in enumerate(victims):  # those that were damaged are read again, also if their checksum is right
         with open(os.path.join(kept, victim), "rb") as file:
             whole = file.read()

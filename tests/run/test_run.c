@@ -2,6 +2,7 @@
  *
  * Run directories: what they look like when all is well, when many run at once, and when things go wrong.
  */
+#include "analyze/base/hidden.h"
 #include "analyze/run/layout.h"
 #include "analyze/run/run.h"
 
@@ -567,7 +568,7 @@ static void make_old(const char *path)
 static const char *hidden(const char *prefix, const char *mark, pid_t pid, int number)
 {
     char ours[GM_MARK], name[GM_HIDDEN_NAME + 2];
-    gm_run_mark(ours);
+    gm_hidden_mark(ours);
     snprintf(name, sizeof name, "r/%s%s-%ld-%d", prefix, mark != NULL ? mark : ours, (long)pid, number);
     return at(name);
 }
@@ -592,8 +593,8 @@ static void test_mark(void **state)
 {
     (void)state;
     char mark[GM_MARK], again[GM_MARK];
-    gm_run_mark(mark);
-    gm_run_mark(again);
+    gm_hidden_mark(mark);
+    gm_hidden_mark(again);
     assert_int_equal(strspn(mark, "0123456789abcdef"), GM_MARK - 1);
     assert_string_equal(mark, again);
     if (access("/proc/sys/kernel/random/boot_id", R_OK) == 0)
