@@ -2,6 +2,7 @@
 #include "analyze/base/utf8.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t gm_utf8_decode(const char *s, size_t n, uint32_t *code)
@@ -39,10 +40,25 @@ size_t gm_utf8_encode(unsigned char out[4], uint32_t code)
     return n;
 }
 
-static bool is_unsafe(uint32_t c)
+/* What cannot be seen: Default_Ignorable_Code_Point of Unicode 15.1 (DerivedCoreProperties.txt; all controls of the
+ * direction are in it), blanks and separators other than U+0020, U+2800, and format controls that are not in it. */
+static const struct {
+    uint32_t first, last;
+} invisible[] = {
+    {0x00, 0x1f},     {0x7f, 0xa0},       {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},     {0x115f, 0x1160},
+    {0x1680, 0x1680}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x2000, 0x200f},   {0x2028, 0x202f},   {0x205f, 0x206f},
+    {0x2800, 0x2800}, {0x3000, 0x3000},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+static bool is_visible(uint32_t c)
 {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0xfeff;
+    size_t i = 0;
+    if (c >= 0x20 && c < 0x7f)
+        return true;
+    while (i < sizeof invisible / sizeof *invisible && invisible[i].last < c)
+        i++;
+    return i == sizeof invisible / sizeof *invisible || c < invisible[i].first;
 }
 
 size_t gm_utf8_clean_line(char *out, size_t size, const char *in, size_t n)
@@ -50,13 +66,19 @@ size_t gm_utf8_clean_line(char *out, size_t size, const char *in, size_t n)
     size_t used = 0;
     for (size_t i = 0; i < n;) {
         uint32_t code = 0;
-        size_t length = gm_utf8_decode(in + i, n - i, &code);
-        bool keep = length > 0 && !is_unsafe(code);
-        const char *from = keep ? in + i : "\xef\xbf\xbd";
-        size_t count = keep ? length : 3;
+        char escape[12] = "\xef\xbf\xbd"; /* U+FFFD */
+        const size_t length = gm_utf8_decode(in + i, n - i, &code);
+        const bool keep = length > 0 && is_visible(code);
+        if (length > 0 && !keep)
+            snprintf(escape, sizeof escape,
+                     code < 0x100     ? "\\x%02x"
+                     : code < 0x10000 ? "\\u%04x"
+                                      : "\\U%08x",
+                     (unsigned)code);
+        const size_t count = keep ? length : strlen(escape);
         if (used + count + 1 > size)
             break;
-        memcpy(out + used, from, count);
+        memcpy(out + used, keep ? in + i : escape, count);
         used += count;
         i += length > 0 ? length : 1;
     }

@@ -17,9 +17,12 @@ size_t gm_utf8_decode(const char *s, size_t n, uint32_t *code);
  * U+10FFFF) becomes U+FFFD. */
 size_t gm_utf8_encode(unsigned char out[4], uint32_t code);
 
-/* Copies in[0..n) to out as well-formed UTF-8 on one line: ill-formed bytes, NUL and control characters (C0, C1, DEL,
- * line and paragraph separators, bidirectional overrides) each become U+FFFD; a character that no longer fits is left
- * out. Always terminates out (size > 0). Returns the length written. `3 * n + 1` bytes are always enough. */
+/* Copies in[0..n) to out as well-formed UTF-8 on one line of which every character can be seen: an ill-formed byte
+ * becomes U+FFFD; a control character (C0, C1, DEL), a blank that is not U+0020, what directs lines or the direction of
+ * writing, and what has no picture of its own (Default_Ignorable_Code_Point) are written as \x1b, \u200b, \U000e0001,
+ * so that names that differ look different. A character that no longer fits is left out. Always terminates out (size >
+ * 0). Returns the length written. GM_UTF8_CLEAN(n) bytes are always enough. */
+#define GM_UTF8_CLEAN(n) (4 * (n) + 1)
 size_t gm_utf8_clean_line(char *out, size_t size, const char *in, size_t n);
 
 #endif

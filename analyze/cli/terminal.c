@@ -65,7 +65,7 @@ static const char *const colours[] = {
 void gm_message_add(struct gm_text *out, const struct gm_terminal *terminal, enum gm_message kind, const char *subject,
                     const char *format, ...)
 {
-    char raw[1024], clean[3 * sizeof raw + 1];
+    char raw[1024], clean[GM_UTF8_CLEAN(sizeof raw)];
     if (terminal->has_colour)
         gm_text_add(out, colours[kind]);
     gm_text_printf(out, "%s:%s ", terminal->program, terminal->has_colour ? "\x1b[0m" : "");

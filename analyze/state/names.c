@@ -28,9 +28,9 @@ void gm_names_free(struct gm_names *names)
 const char *gm_clean_copy(struct gm_arena *arena, const char *s)
 {
     size_t n = strlen(s);
-    char *buffer = n < (SIZE_MAX - 1) / 3 ? gm_arena_calloc(arena, 3 * n + 1, 1) : NULL;
+    char *buffer = n < SIZE_MAX / 8 ? gm_arena_calloc(arena, GM_UTF8_CLEAN(n), 1) : NULL;
     if (buffer != NULL)
-        gm_utf8_clean_line(buffer, 3 * n + 1, s, n);
+        gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), s, n);
     return buffer;
 }
 
@@ -46,10 +46,10 @@ const char *gm_names_string(struct gm_names *names, struct gm_string_id id)
     char *copy = NULL;
     if (is_plain) {
         copy = gm_arena_copy(names->arena, raw, n);
-    } else if (n < (SIZE_MAX - 1) / 3) {
-        char *buffer = malloc(3 * n + 1);
+    } else if (n < SIZE_MAX / 8) {
+        char *buffer = malloc(GM_UTF8_CLEAN(n));
         if (buffer != NULL)
-            copy = gm_arena_copy(names->arena, buffer, gm_utf8_clean_line(buffer, 3 * n + 1, raw, n));
+            copy = gm_arena_copy(names->arena, buffer, gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), raw, n));
         free(buffer);
     }
     names->clean[id.v] = copy;

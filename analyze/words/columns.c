@@ -15,14 +15,14 @@ static const struct {
             {0xff00, 0xff60},   {0xffe0, 0xffe6},  {0x16fe0, 0x18dff}, {0x1aff0, 0x1b2ff}, {0x1d300, 0x1d37f},
             {0x1f000, 0x1faff}, {0x20000, 0x3ffff}};
 
-size_t gm_columns_char(char out[8], size_t *columns, const char *s, size_t n)
+size_t gm_columns_char(char out[GM_COLUMNS_CHAR], size_t *columns, const char *s, size_t n)
 {
     uint32_t code = 0;
     size_t length = gm_utf8_decode(s, n, &code);
-    size_t used = gm_utf8_clean_line(out, 8, s, length > 0 ? length : 1);
-    (void)used;
-    *columns = 1;
-    for (size_t i = 0; length > 0 && i < sizeof wide / sizeof *wide; i++)
+    const size_t used = gm_utf8_clean_line(out, GM_COLUMNS_CHAR, s, length > 0 ? length : 1);
+    const bool is_escape = used > 1 && out[0] == '\\';
+    *columns = is_escape ? used : 1;
+    for (size_t i = 0; length > 0 && !is_escape && i < sizeof wide / sizeof *wide; i++)
         if (code >= wide[i].first && code <= wide[i].last)
             *columns = 2;
     return length > 0 ? length : 1;
@@ -32,7 +32,7 @@ static size_t columns_of(const char *s, size_t n)
 {
     size_t total = 0;
     for (size_t i = 0; i < n;) {
-        char shown[8];
+        char shown[GM_COLUMNS_CHAR];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, s + i, n - i);
         total += columns;
@@ -50,7 +50,7 @@ static size_t add_fitting(struct gm_text *out, const char *s, size_t n, size_t c
 {
     size_t i = 0, total = 0;
     while (i < n) {
-        char shown[8];
+        char shown[GM_COLUMNS_CHAR];
         size_t wants = 0;
         size_t length = gm_columns_char(shown, &wants, s + i, n - i);
         if (total + wants > columns)
@@ -80,7 +80,7 @@ void gm_columns_cut(struct gm_text *out, const char *s, size_t columns, bool kee
     gm_text_repeat(out, '.', dots);
     size_t i = 0;
     while (i < n && total > columns - dots) {
-        char shown[8];
+        char shown[GM_COLUMNS_CHAR];
         size_t wants = 0;
         i += gm_columns_char(shown, &wants, s + i, n - i);
         total -= wants;

@@ -13,10 +13,11 @@
 enum { GM_LINE = 80 }; /* no line of a text report is wider */
 enum gm_cell { GM_CELL_LEFT, GM_CELL_RIGHT, GM_CELL_TAIL /* left-aligned; if too long its end is what counts */ };
 
-/* One character of s[0..n), n > 0, as it may be shown: its UTF-8 (at most 4 bytes and a NUL) in out, its columns in
- * *columns (1, or 2 for East Asian wide ones and most symbols; never less than a terminal uses). Returns the number of
- * bytes of s that it takes. */
-size_t gm_columns_char(char out[8], size_t *columns, const char *s, size_t n);
+/* One character of s[0..n), n > 0, as it may be shown (gm_utf8_clean_line): its UTF-8 or its escape in out, its columns
+ * in *columns (1, or 2 for East Asian wide ones and most symbols; never less than a terminal uses). Returns the number
+ * of bytes of s that it takes. */
+enum { GM_COLUMNS_CHAR = 12 };
+size_t gm_columns_char(char out[GM_COLUMNS_CHAR], size_t *columns, const char *s, size_t n);
 /* Columns of a whole string. */
 size_t gm_columns(const char *s);
 /* Appends s, cut to `columns`: "..." stands for what was cut, at the end, or at the beginning if keep_tail. */

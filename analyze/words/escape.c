@@ -54,7 +54,7 @@ static void add_span(struct gm_text *out, const char *s, size_t n)
     if (pad)
         gm_text_add_char(out, ' ');
     for (size_t i = 0; i < n;) {
-        char shown[8];
+        char shown[GM_COLUMNS_CHAR];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, s + i, n - i);
         gm_text_add(out, shown);
@@ -144,7 +144,7 @@ static bool is_harmless(const char *w, size_t n, bool is_first)
 static void add_harmless(struct gm_text *out, const char *w, size_t n)
 {
     for (size_t i = 0; i < n;) {
-        char shown[8];
+        char shown[GM_COLUMNS_CHAR];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, w + i, n - i);
         gm_text_add(out, strcmp(shown, "&") == 0 ? "&amp;" : strcmp(shown, "<") == 0 ? "&lt;" : shown);
@@ -203,16 +203,18 @@ void gm_escape_prose(struct gm_text *out, const char *s)
 void gm_escape_alt(struct gm_text *out, const char *s)
 {
     for (size_t i = 0, n = strlen(s); i < n;) {
-        char shown[8];
+        char shown[GM_COLUMNS_CHAR];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, s + i, n - i);
-        unsigned char c = (unsigned char)shown[0];
-        bool is_colon = c == ':' && i < n && s[i] == ' ';
-        if (!is_colon && c < 0x80 && !gm_is_letter(shown[0]) && !gm_is_digit(shown[0]) &&
-            strchr(" .,;()%+-/'", shown[0]) == NULL)
-            gm_text_printf(out, "&#%u;", c);
-        else
-            gm_text_add(out, shown);
+        for (const char *c = shown; *c != '\0'; c++) {
+            bool is_colon = *c == ':' && i < n && s[i] == ' ';
+            bool is_plain =
+                (unsigned char)*c >= 0x80 || gm_is_letter(*c) || gm_is_digit(*c) || strchr(" .,;()%+-/'", *c) != NULL;
+            if (is_colon || is_plain)
+                gm_text_add_char(out, *c);
+            else
+                gm_text_printf(out, "&#%u;", (unsigned)*c);
+        }
     }
 }
 

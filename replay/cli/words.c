@@ -56,7 +56,7 @@ static void add_peaks(struct gm_text *out, const struct gm_stats *s)
 
 static void add_clean(struct gm_text *out, const char *text)
 {
-    char clean[3 * GM_MISMATCH_TEXT + 1];
+    char clean[GM_UTF8_CLEAN(GM_MISMATCH_TEXT)];
     gm_utf8_clean_line(clean, sizeof clean, text, strlen(text));
     gm_text_add(out, clean);
 }

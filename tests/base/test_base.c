@@ -202,12 +202,16 @@ static void test_utf8_clean_line(void **state)
     (void)state;
     assert_cleans("plain", 5, "plain");
     assert_cleans("", 0, "");
-    assert_cleans("a\0b", 3, "a" BAD "b");
-    assert_cleans("a\nb\r\tc\x1b[31m\x7f", 12, "a" BAD "b" BAD BAD "c" BAD "[31m" BAD);
-    assert_cleans("\xc2\x85", 2, BAD);                          /* NEL */
-    assert_cleans("\xe2\x80\xa8|\xe2\x80\xa9", 7, BAD "|" BAD); /* separators */
-    assert_cleans("\xe2\x80\xae", 3, BAD);                      /* right-to-left override */
-    assert_cleans("\xe2\x81\xa6", 3, BAD);                      /* isolate */
+    assert_cleans("a\0b", 3, "a\\x00b");
+    assert_cleans("a\nb\r\tc\x1b[31m\x7f", 12, "a\\x0ab\\x0d\\x09c\\x1b[31m\\x7f");
+    assert_cleans("\xc2\x85", 2, "\\x85");                                    /* NEL */
+    assert_cleans("\xe2\x80\xa8|\xe2\x80\xa9", 7, "\\u2028|\\u2029");         /* separators */
+    assert_cleans("\xe2\x80\xae", 3, "\\u202e");                              /* right-to-left override */
+    assert_cleans("\xe2\x81\xa6", 3, "\\u2066");                              /* isolate */
+    assert_cleans("\xe2\x80\x8b\xef\xb8\x8f", 6, "\\u200b\\ufe0f");           /* zero width, a variation selector */
+    assert_cleans("\xf3\xa0\x81\x81x", 5, "\\U000e0041x");                    /* a tag */
+    assert_cleans("\xc2\xa0\xe3\x80\x80", 5, "\\xa0\\u3000");                 /* other blanks */
+    assert_cleans("\xe2\x80\x90\xe3\x80\x81", 6, "\xe2\x80\x90\xe3\x80\x81"); /* their neighbours */
     assert_cleans("\xff\xfe", 2, BAD BAD);
     assert_cleans("\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80", 11, "\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80");
     assert_cleans("\xe4\xb8", 2, BAD BAD); /* ends inside a character */
@@ -216,6 +220,7 @@ static void test_utf8_clean_line(void **state)
     assert_string_equal(small, "abc");
     assert_int_equal(gm_utf8_clean_line(small, 1, "abc", 3), 0);
     assert_string_equal(small, "");
+    assert_int_equal(gm_utf8_clean_line(small, sizeof small, "ab\x1b", 3), 2); /* nor of an escape */
 }
 
 static void test_text(void **state)
@@ -322,7 +327,7 @@ static void test_errors(void **state)
     assert_int_equal(gm_fail(&err, GM_E_CORRUPT, 77, "bad %s at %d", "a\nb\xff", 3), GM_E_CORRUPT);
     assert_int_equal(err.status, GM_E_CORRUPT);
     assert_int_equal(err.offset, 77);
-    assert_string_equal(err.message, "bad a" BAD "b" BAD " at 3");
+    assert_string_equal(err.message, "bad a\\x0ab" BAD " at 3");
     assert_int_equal(gm_fail(NULL, GM_E_READ, GM_NO_OFFSET, "nobody reads this"), GM_E_READ);
     char big[2000];
     memset(big, 'x', sizeof big - 1);
@@ -338,9 +343,9 @@ static void test_exit_codes(void **state)
     static const struct {
         enum gm_status status;
         int code;
-    } expected[] = {{GM_OK, 0},        {GM_E_CHECK, 1},   {GM_E_USAGE, 2},   {GM_E_READ, 3},   {GM_E_TRUNCATED, 3},
-                    {GM_E_CORRUPT, 3}, {GM_E_REFUSED, 3}, {GM_E_LIMIT, 3},   {GM_E_FORMAT, 3}, {GM_E_MISSING, 4},
-                    {GM_E_WRITE, 5},   {GM_E_PIPE, 141},  {GM_E_NOMEM, 5},   {GM_E_INTERNAL, 5}};
+    } expected[] = {{GM_OK, 0},        {GM_E_CHECK, 1},   {GM_E_USAGE, 2}, {GM_E_READ, 3},    {GM_E_TRUNCATED, 3},
+                    {GM_E_CORRUPT, 3}, {GM_E_REFUSED, 3}, {GM_E_LIMIT, 3}, {GM_E_FORMAT, 3},  {GM_E_MISSING, 4},
+                    {GM_E_WRITE, 5},   {GM_E_PIPE, 141},  {GM_E_NOMEM, 5}, {GM_E_INTERNAL, 5}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_int_equal(gm_status_exit_code(expected[i].status), expected[i].code);
         assert_true(strlen(gm_status_text(expected[i].status)) > 3);

@@ -236,10 +236,9 @@ static void test_messages(void **state)
     err.offset = GM_NO_OFFSET;
     gm_message_add_error(&out, &plain, NULL, &err);
     gm_message_add(&out, &bright, GM_MESSAGE_ERROR, "x", "%d %s", 5, "\r");
-    assert_string_equal(out.data, "prog: dir/a\xef\xbf\xbd"
-                                  "b\xef\xbf\xbd[2J: a bad thing (at byte 123)\n"
+    assert_string_equal(out.data, "prog: dir/a\\x0ab\\x1b[2J: a bad thing (at byte 123)\n"
                                   "prog: a bad thing\n"
-                                  "\x1b[1;31mprog:\x1b[0m x: 5 \xef\xbf\xbd\n");
+                                  "\x1b[1;31mprog:\x1b[0m x: 5 \\x0d\n");
     gm_text_free(&out);
 }
 

@@ -13,8 +13,9 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 
-from harness import BINARY, SOURCE, Case, main, write
+from harness import BINARY, MIB, SOURCE, Allocator, Case, Clock, frame, main, write
 
 
 class Executes:
@@ -117,6 +118,80 @@ class Names(Case):
         for run in self.runs():
             self.assertRegex(run, r"\A\d{8}_\d{6}_[A-Za-z0-9._-]+\Z")
             self.assert_complete(run)
+
+
+# Default_Ignorable_Code_Point of Unicode 15.1, as DerivedCoreProperties.txt lists them (4174 code points).
+IGNORABLE = [(0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180D),
+             (0x180E, 0x180E), (0x180F, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2065, 0x2065),
+             (0x2066, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8),
+             (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)]
+SIGNS = set(range(0x600, 0x606)) | {0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}  # format characters with a picture
+
+
+def invisible():
+    """What cannot be seen: those, and by Python's own tables controls, separators, blanks, format controls."""
+    found = {code for first, last in IGNORABLE for code in range(first, last + 1)}
+    assert len(found) == 4174
+    return found | {code for code in range(sys.maxunicode + 1)
+                    if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp", "Zs") and code != 0x20} - SIGNS
+
+
+class Invisible(Case):
+    def test_no_output_has_one(self):
+        """Names of all kinds in all files of all programs: what cannot be seen is escaped, and told apart."""
+        codes = sorted(invisible())
+        bad = re.compile("[" + "".join(re.escape(chr(c)) for c in codes if c != 10) + "]")
+        chosen = [c for c in codes if c < 0xE0000] + [0xE0000, 0xE0001, 0xE0041, 0xE0100, 0xE0FFF]
+        freed = [c for c in chosen[::7] if c < 0xE0000]
+        allocator = Allocator(0, 0x7F0000000000, Clock())
+        allocator.recording = True
+        for i, code in enumerate(chosen):
+            hidden = chr(code)
+            block = allocator.alloc((i + 1) * MIB, [frame(f"fun{hidden}ction{code:x}", f"/app/net{hidden}{code:x}.py", i),
+                                                    frame("ma\u200bin", "/app/tra\u00adin.py", 3)])
+            if code in freed:
+                allocator.free(block)
+        value = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace],
+                 "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:\u202e20", "ke\u2066y": "va\u2069lue"},
+                 "external_annotations": [{"name": "step\u200f 1", "stage": "START", "device": 0, "time_us": 1700000000000010},
+                                          {"name": "step\u200f 1", "stage": "END", "device": 0, "time_us": 1700000000000500}]}
+        paths = ["iter\u200b1_rank0\u202e.pickle", "rank1\u2028\x1b\ufeff.pickle", "rank2\U000e0041.pickle"]
+        for path in paths:
+            write(self.at(path), value)
+        with open(self.at("rules"), "w", encoding="utf-8") as file:
+            file.write("cat\u2060egory: net\n")
+        folder = os.path.dirname(BINARY)
+        for number, command in enumerate((
+                ["gmanalyze", "--explain", "--export", "folded,speedscope,perfetto", "--csv-full", "--top", "500", *paths],
+                ["gmanalyze", "--no-charts", "--group", "stack", "--json", "-", paths[0]],
+                ["gmdiff", *paths[:2]], ["gmdiff", "--no-charts", *paths], ["gmfleet", "--no-charts", "--each", "."], ["gmfleet", "--no-charts", "--json", "-", *paths],
+                ["gmreplay", paths[0]], ["gmreplay", "--verify", paths[1]], ["gmreplay", "--json", "-", paths[2]],
+                ["gmreplay", "--alloc-conf", "expandable_segments:True", "--summary", "told", "--csv", "table", paths[0]],
+                ["gmanalyze", "missing\u200d.pickle", "n\u2063ame"], ["gmanalyze", "--no-charts", "--categories", "rules", paths[0]],
+                ["gmreplay", "--drop", "Optimi\u200bzer", paths[0]], ["gmanalyze", "--fro\u200bm", paths[0]])):
+            with self.subTest(command):
+                results = [] if command[0] == "gmreplay" else ["-o", f"out{number}"]
+                done = subprocess.run([os.path.join(folder, command[0]), *command[1:], *results], cwd=self.folder,
+                                      capture_output=True, timeout=120, check=False)
+                said = {"stdout": done.stdout, "stderr": done.stderr}
+                for top, _, names in os.walk(self.at(f"out{number}")):
+                    for name in names:
+                        if not name.endswith(".png"):
+                            with open(os.path.join(top, name), "rb") as file:
+                                said[name] = file.read()
+                for name in ("told", "table"):
+                    if os.path.exists(self.at(name)):
+                        with open(self.at(name), "rb") as file:
+                            said[name] = file.read()
+                for name, data in said.items():
+                    text = data.decode("utf-8")
+                    found = bad.search(text.replace("\r\n", "\n") if name.endswith(".csv") or name == "table" else text)
+                    self.assertIsNone(found, f"{name}: {text[max(0, found.start() - 60):found.end() + 20]!r}" if found else "")
+        with open(self.at("out0", "latest", "analysis.json"), encoding="utf-8") as file:
+            top = {row["frames"][0]["name"] for row in json.load(file)["top_blocks"] if row["frames"]}
+        self.assertEqual(len(top), len(chosen) - len(freed))  # none is another one's
+        self.assertIn("fun\\u200bction200b", top)
+        self.assertIn("fun\\U000e0041ctione0041", top)
 
 
 class Outputs(Case):

@@ -360,9 +360,9 @@ static void test_salvaged(void **state)
     fx->s.warning_count = 2;
     struct gm_report r;
     fx_analyze(fx, &r, 10, -1);
-    expect_finding(&r, "salvaged-file", GM_REPORT_NONE, "byte 4711: it ends\xef\xbf\xbdhere");
+    expect_finding(&r, "salvaged-file", GM_REPORT_NONE, "byte 4711: it ends\\x0ahere");
     assert_int_equal(r.warning_count, 2);
-    assert_string_equal(r.warnings[1], "t\xef\xbf\xbdwo");
+    assert_string_equal(r.warnings[1], "t\\x01wo");
     gm_report_free(&r);
     fx_free(fx);
 }

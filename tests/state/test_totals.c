@@ -341,8 +341,7 @@ static void test_settings(void **state)
     struct gm_report r;
     fx_analyze(fx, &r, 4, -1);
     assert_int_equal(r.setting_count, 6);
-    assert_string_equal(r.settings[0].value, "a:\xef\xbf\xbd"
-                                             "1");
+    assert_string_equal(r.settings[0].value, "a:\\x0a1");
     assert_false(r.settings[0].is_default);
     assert_string_equal(r.settings[1].value, "-1");
     assert_true(r.settings[1].is_default);
@@ -351,7 +350,7 @@ static void test_settings(void **state)
     assert_string_equal(r.settings[3].value, "False");
     assert_true(r.settings[3].is_default);
     assert_false(r.settings[4].is_default);
-    assert_string_equal(r.settings[5].key, "who\xef\xbf\xbdknows");
+    assert_string_equal(r.settings[5].key, "who\\x09knows");
     assert_string_equal(r.settings[5].value, "None");
     gm_report_free(&r);
     fx_free(fx);

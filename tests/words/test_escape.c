@@ -55,7 +55,7 @@ static void test_code(void **state)
     assert_escapes(gm_escape_code, "|", "&#124;");
     assert_escapes(gm_escape_code, "||x", "&#124;&#124;`x`");
     assert_escapes(gm_escape_code, "a\\|b", "`a\\`&#124;`b`");
-    assert_escapes(gm_escape_code, "a\nb\x1b\xff", "`a" BAD "b" BAD BAD "`");
+    assert_escapes(gm_escape_code, "a\nb\x1b\xff", "`a\\x0ab\\x1b" BAD "`");
 }
 
 static void test_prose(void **state)
@@ -129,7 +129,7 @@ static void test_columns(void **state)
     assert_int_equal(gm_columns("abc"), 3);
     assert_int_equal(gm_columns("caf\xc3\xa9"), 4);
     assert_int_equal(gm_columns("\xe4\xb8\xad\xe6\x96\x87"), 4);
-    assert_int_equal(gm_columns("\xff\n"), 2);
+    assert_int_equal(gm_columns("\xff\n"), 5);
     assert_cell("abc", 5, GM_CELL_LEFT, "abc  ");
     assert_cell("abc", 5, GM_CELL_RIGHT, "  abc");
     assert_cell("abcdefgh", 6, GM_CELL_LEFT, "abc...");
@@ -139,7 +139,7 @@ static void test_columns(void **state)
     assert_cell("\xe4\xb8\xad\xe6\x96\x87\xe4\xbb\xb6", 4, GM_CELL_LEFT, "... ");
     assert_cell("abc", 2, GM_CELL_LEFT, "..");
     assert_cell("abc", 0, GM_CELL_LEFT, "");
-    assert_cell("a\nb\xff", 4, GM_CELL_LEFT, "a" BAD "b" BAD);
+    assert_cell("a\nb\xff", 7, GM_CELL_LEFT, "a\\x0ab" BAD);
 }
 
 static void assert_wraps(const char *in, size_t indent, const char *expected)
