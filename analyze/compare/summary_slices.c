@@ -88,16 +88,17 @@ static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct
 {
     const struct gm_history *h = &work->kept.v[d].history;
     const uint32_t moment = gm_summary_peak_moment(work, d);
-    struct gm_amount amounts[256] = {{0, 0}};
-    for (size_t a = 0; a < h->allocation_count; a++)
+    struct gm_amount *amounts = calloc(h->pool_count + 1, sizeof *amounts);
+    bool ok = amounts != NULL;
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment))
             gm_amount_add(&amounts[h->pool[a]], h->requested[a], 1);
-    for (size_t i = 0; i < h->pool_count; i++) {
+    for (size_t i = 0; ok && i < h->pool_count; i++) {
         const struct gm_slice slice = {pool_name(work, &h->pools[i]), 0, amounts[i].bytes, amounts[i].blocks};
-        if (slice.name == NULL || (slice.blocks > 0 && !collect(all, &slice, 1)))
-            return false;
+        ok = slice.name != NULL && (slice.blocks == 0 || collect(all, &slice, 1));
     }
-    return true;
+    free(amounts);
+    return ok;
 }
 
 static bool of_peak(struct gm_summary_work *work)

@@ -50,10 +50,10 @@ static uint16_t stream_part(struct parts *p, struct gm_stream_id stream)
     return p->of_stream[stream.v];
 }
 
-static uint16_t pool_part(struct parts *p, uint8_t pool)
+static uint16_t pool_part(struct parts *p, uint32_t pool)
 {
     p->pools.count = pool < PARTS && p->pools.count <= pool ? (size_t)pool + 1 : p->pools.count;
-    return pool < PARTS ? pool : NO_PART;
+    return pool < PARTS ? (uint16_t)pool : NO_PART;
 }
 
 /* What one change does to the sums of the parts that it concerns. */

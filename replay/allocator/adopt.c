@@ -6,7 +6,7 @@
 
 #define MOST_BYTES (UINT64_C(1) << 60)
 
-bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint8_t pool,
+bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint32_t pool,
                                 bool is_expandable)
 {
     if (size > MOST_BYTES || a->total > MOST_BYTES)
@@ -90,7 +90,7 @@ uint32_t gm_allocator_place(struct gm_allocator *a, uint64_t address, uint64_t s
     return block == GM_SPACE_NONE ? GM_SPACE_NONE : place_in(a, block, address, size, requested, owner);
 }
 
-void gm_allocator_move_segment(struct gm_allocator *a, uint64_t address, uint8_t pool)
+void gm_allocator_move_segment(struct gm_allocator *a, uint64_t address, uint32_t pool)
 {
     uint32_t range = gm_space_range_of(&a->space, address);
     if (range == GM_SPACE_NONE || a->has_no_memory)

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOLS = 255 };
-
 void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const struct gm_device *device,
                        const struct gm_allocator_sink *sink)
 {
@@ -30,6 +28,7 @@ void gm_allocator_free(struct gm_allocator *a)
     free(a->handles.v);
     free(a->reservations.v);
     gm_map_free(&a->gap_ages);
+    gm_map_free(&a->pool_of_id);
     free(a->requested.v);
     free(a->gc_base.v);
     free(a->pending.v);
@@ -60,21 +59,38 @@ uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle)
     return (uint32_t)(a->handles.n - 1);
 }
 
-uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small)
+/* Where pools of that id are found in `pool_of_id`. Those of others may be there, too: `next` leads on. */
+static uint64_t key_of(uint64_t id_first, uint64_t id_second)
 {
-    for (size_t i = 0; i < a->pools.n; i++)
-        if (a->pools.v[i].id_first == id_first && a->pools.v[i].id_second == id_second &&
-            a->pools.v[i].is_small == is_small)
-            return (uint8_t)i;
-    for (size_t i = a->pools.n; a->pools.n == POOLS && i > 0; i--)
-        if (a->pools.v[i - 1].is_small == is_small)
-            return (uint8_t)(i - 1);
-    struct gm_allocator_pool fresh = {.id_first = id_first, .id_second = id_second, .is_small = is_small};
-    if (a->pools.n == POOLS || !GM_VEC_PUSH(&a->pools, fresh)) {
+    uint64_t key = (id_first ^ id_second * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return key ^ key >> 29;
+}
+
+uint32_t gm_allocator_find_pool(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small)
+{
+    uint32_t i = gm_map_get(&a->pool_of_id, key_of(id_first, id_second));
+    while (i != GM_MAP_NONE && (a->pools.v[i].id_first != id_first || a->pools.v[i].id_second != id_second ||
+                                a->pools.v[i].is_small != is_small))
+        i = a->pools.v[i].next;
+    return i;
+}
+
+uint32_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small)
+{
+    const uint32_t found = gm_allocator_find_pool(a, id_first, id_second, is_small);
+    if (found != GM_MAP_NONE)
+        return found;
+    const uint64_t key = key_of(id_first, id_second);
+    struct gm_allocator_pool fresh = {
+        .id_first = id_first, .id_second = id_second, .is_small = is_small, .next = gm_map_get(&a->pool_of_id, key)};
+    uint32_t before;
+    if (a->pools.n >= GM_MAP_NONE || !GM_VEC_ROOM(&a->pools, 1) ||
+        !gm_map_put(&a->pool_of_id, key, (uint32_t)a->pools.n, &before)) {
         a->has_no_memory = true;
-        return POOLS;
+        return GM_MAP_NONE;
     }
-    return (uint8_t)(a->pools.n - 1);
+    a->pools.v[a->pools.n++] = fresh;
+    return (uint32_t)(a->pools.n - 1);
 }
 
 /* ---- private pools ------------------------------------------------------------------------------------------------
@@ -86,8 +102,8 @@ struct both {
 
 static struct both both_pools(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
 {
-    uint8_t small = gm_allocator_pool_of(a, id_first, id_second, true);
-    uint8_t large = gm_allocator_pool_of(a, id_first, id_second, false);
+    uint32_t small = gm_allocator_pool_of(a, id_first, id_second, true);
+    uint32_t large = gm_allocator_pool_of(a, id_first, id_second, false);
     if (a->has_no_memory)
         return (struct both){0};
     return (struct both){{&a->pools.v[small], &a->pools.v[large]}};
@@ -130,7 +146,7 @@ void gm_allocator_release_pool(struct gm_allocator *a, uint64_t id_first, uint64
 /* ---- free sets ------------------------------------------------------------------------------------------------------
  */
 
-struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint8_t pool, uint32_t stream)
+struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint32_t pool, uint32_t stream)
 {
     struct gm_allocator_pool *p = &a->pools.v[pool];
     while (p->bin_of.n <= stream)
@@ -146,7 +162,7 @@ struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint8_t pool, 
     return &p->bins.v[p->bins.n - 1].set;
 }
 
-const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream)
+const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint32_t pool, uint32_t stream)
 {
     const struct gm_allocator_pool *p = &a->pools.v[pool];
     uint32_t bin = stream < p->bin_of.n ? p->bin_of.v[stream] : GM_SPACE_NONE;
@@ -181,7 +197,7 @@ static int by_handle(const void *left, const void *right)
     return a->handle < b->handle ? -1 : a->handle > b->handle;
 }
 
-bool gm_allocator_bins(struct gm_allocator *a, uint8_t pool, struct gm_bin_list *list)
+bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list *list)
 {
     const struct gm_allocator_pool *p = &a->pools.v[pool];
     struct keyed_bin *keyed = malloc((p->bins.n + 1) * sizeof *keyed);

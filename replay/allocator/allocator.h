@@ -37,7 +37,7 @@ struct gm_allocator_sink {
     /* `address` of GM_EVENT_OOM: the device's free bytes. `size` as a trace records it. `owner`: of events of blocks.
      */
     void (*put)(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                uint8_t pool, uint32_t owner);
+                uint32_t pool, uint32_t owner);
 };
 
 struct gm_allocator_bin { /* free blocks of one stream in a pool */
@@ -54,6 +54,7 @@ struct gm_allocator_pool {
     uint32_t users;    /* gm_allocator_begin_pool; maintained for private pools only */
     uint64_t reserved; /* bytes got from the device */
     uint64_t searches; /* the clock of garbage collection */
+    uint32_t next;     /* number of another pool that is found in the same place, GM_MAP_NONE: none */
     struct GM_VEC(struct gm_allocator_bin) bins; /* as they were made; gm_allocator_bins orders them */
     struct GM_VEC(uint32_t) bin_of;              /* [stream number]: index in bins, GM_SPACE_NONE if there is none */
 };
@@ -64,7 +65,7 @@ struct gm_pending_row {
 struct gm_reservation_row {
     uint64_t address, size;
     uint32_t stream;
-    uint8_t pool;
+    uint32_t pool;
     uint32_t age;  /* of its blocks */
     uint32_t area; /* of its ranges in the space */
 };
@@ -95,6 +96,7 @@ struct gm_allocator {
     struct gm_space space;
     struct GM_VEC(int64_t) handles; /* [stream number]: the CUDA stream's handle */
     struct GM_VEC(struct gm_allocator_pool) pools;
+    struct gm_address_map pool_of_id;
     struct GM_VEC(struct gm_reservation_row) reservations; /* ascending */
     struct GM_VEC(uint64_t) requested;                     /* [block]: bytes asked for */
     struct GM_VEC(uint64_t) gc_base;                       /* [block] */
@@ -136,12 +138,14 @@ void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const
                        const struct gm_allocator_sink *sink);
 void gm_allocator_free(struct gm_allocator *a);
 
-/* The numbers of a stream and of a pool, made when they are new. UINT32_MAX or 255: no memory. There are 255 pools at
- * most; those after them share the last one of their kind. */
+/* The numbers of a stream and of a pool, made when they are new. UINT32_MAX: no memory. */
 uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle);
 /* The same for a handle that is known to be new, without a search. */
 uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle);
-uint8_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small);
+uint32_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small);
+
+/* That of a pool that is there; GM_MAP_NONE: it is not. */
+uint32_t gm_allocator_find_pool(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small);
 
 /* torch's malloc: `requested` bytes on a stream, from the default pools or the private pool (id_first, id_second).
  * Returns the block, whose owner in the space is `owner`, or GM_SPACE_NONE: out of memory, has_no_memory or has_failed.
@@ -151,7 +155,7 @@ uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_
                              uint64_t id_second, uint32_t owner);
 /* The same for a caller that asks often: the two pools of an id, looked up once. */
 struct gm_allocator_home {
-    uint8_t small, large;
+    uint32_t small, large;
     bool is_default;
 };
 struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
@@ -181,7 +185,7 @@ void gm_allocator_mark_pool(struct gm_allocator *a, uint64_t id_first, uint64_t 
  * expandable segment belongs to the reservation of its pool and stream that is nearest below it with nothing of others
  * in between, or begins one, whose length nobody knows: it ends where the next one begins. Segments of more than 2^60
  * bytes, and those after as many, are refused. */
-bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint8_t pool,
+bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64_t size, uint32_t stream, uint32_t pool,
                                 bool is_expandable);
 uint32_t gm_allocator_adopt_block(struct gm_allocator *a, uint64_t address, uint64_t size, uint64_t requested,
                                   uint32_t owner, bool is_pending);
@@ -209,7 +213,7 @@ struct gm_garbage {
 };
 struct gm_garbage *gm_allocator_garbage(struct gm_allocator *a, size_t *count);
 /* Gives the segment of cudaMalloc at `address` to another pool of the same kind (small, large). */
-void gm_allocator_move_segment(struct gm_allocator *a, uint64_t address, uint8_t pool);
+void gm_allocator_move_segment(struct gm_allocator *a, uint64_t address, uint32_t pool);
 /* Those of age i < count are of age age[i] from now on: a permutation. For those who learn ages. */
 void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t count);
 /* The order in which the best fit looks at free blocks of a pool and stream; the one after `block`, or GM_SPACE_NONE.
@@ -217,7 +221,7 @@ void gm_allocator_renumber(struct gm_allocator *a, const uint32_t *age, uint32_t
 bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32_t other);
 uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block);
 /* The free blocks of a pool and stream; NULL if there have never been any. */
-const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint8_t pool, uint32_t stream);
+const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint32_t pool, uint32_t stream);
 
 bool gm_allocator_check(const struct gm_allocator *a, const char **why);
 

@@ -59,7 +59,7 @@ static size_t range_from(const struct gm_space *space, uint64_t address)
     return low;
 }
 
-enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
+enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t address,
                                          uint64_t size)
 {
     size_t n = reservations_up_to(a, address);
@@ -142,7 +142,7 @@ static bool has_room(struct gm_allocator *a, const struct gm_reservation_row *r,
 
 /* Where to grow: the first gap of the stream, by address, from which (or from the free block before it) there is room.
  */
-static bool find_start(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded, uint64_t *start)
+static bool find_start(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded, uint64_t *start)
 {
     for (size_t i = 0; i < a->reservations.n; i++) {
         const struct gm_reservation_row *r = &a->reservations.v[i];
@@ -270,7 +270,7 @@ static uint64_t reserve_most(const struct gm_allocator *a)
     return UINT64_MAX;
 }
 
-uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded)
+uint32_t gm_expandable_grow(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded)
 {
     uint64_t start;
     if (!find_start(a, pool, stream, rounded, &start)) {

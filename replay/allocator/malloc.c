@@ -8,7 +8,7 @@
 struct request {
     uint64_t requested, rounded, segment; /* segment: what cudaMalloc would be asked for */
     uint32_t stream, owner;
-    uint8_t pool;
+    uint32_t pool;
     bool is_expandable;
 };
 
@@ -157,7 +157,7 @@ static uint32_t borrow(struct gm_allocator *a, struct request *r)
         if (!a->pools.v[p].helps_at_oom || a->pools.v[p].is_small != is_small)
             continue;
         struct request there = *r;
-        there.pool = (uint8_t)p;
+        there.pool = (uint32_t)p;
         there.is_expandable = false;
         uint32_t block = best_fit(a, &there);
         if (block == GM_SPACE_NONE)

@@ -19,7 +19,7 @@ static inline bool gm_is_free(const struct gm_allocator *a, uint32_t block)
 }
 
 static inline void gm_put(struct gm_allocator *a, enum gm_allocator_event event, uint64_t address, uint64_t size,
-                          uint32_t stream, uint8_t pool, uint32_t owner)
+                          uint32_t stream, uint32_t pool, uint32_t owner)
 {
     if (a->sink != NULL)
         a->sink->put(a->sink->self, event, address, size, stream, pool, owner);
@@ -46,13 +46,13 @@ static inline uint64_t gm_round_up(uint64_t n, uint64_t to)
     return (n + to - 1) / to * to;
 }
 
-static inline uint64_t gm_page_of(const struct gm_allocator *a, uint8_t pool)
+static inline uint64_t gm_page_of(const struct gm_allocator *a, uint32_t pool)
 {
     return a->pools.v[pool].is_small ? GM_SMALL_SEGMENT : a->conf.rules.large_segment;
 }
 
 /* Bytes came from the device, or went back to it. */
-static inline void gm_count_reserved(struct gm_allocator *a, uint8_t pool, int64_t bytes)
+static inline void gm_count_reserved(struct gm_allocator *a, uint32_t pool, int64_t bytes)
 {
     a->total += (uint64_t)bytes;
     a->highest = a->total > a->highest ? a->total : a->highest;
@@ -60,9 +60,9 @@ static inline void gm_count_reserved(struct gm_allocator *a, uint8_t pool, int64
     gm_stats_add(a->stats.reserved_bytes, a->pools.v[pool].is_small, bytes);
 }
 
-struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint8_t pool, uint32_t stream);
+struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint32_t pool, uint32_t stream);
 /* The free set of a pool and stream, made when it is new; NULL: no memory. */
-static inline struct gm_free_set *gm_allocator_set(struct gm_allocator *a, uint8_t pool, uint32_t stream)
+static inline struct gm_free_set *gm_allocator_set(struct gm_allocator *a, uint32_t pool, uint32_t stream)
 {
     struct gm_allocator_pool *p = &a->pools.v[pool];
     if (stream < p->bin_of.n && p->bin_of.v[stream] != GM_SPACE_NONE)
@@ -74,7 +74,7 @@ struct gm_bin_list {
     uint32_t *v;
     size_t n;
 };
-bool gm_allocator_bins(struct gm_allocator *a, uint8_t pool, struct gm_bin_list *list);
+bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list *list);
 static inline struct gm_free_entry gm_free_entry_of(const struct gm_allocator *a, uint32_t block)
 {
     const struct gm_space_block *b = &a->space.blocks.v[block];
@@ -116,21 +116,21 @@ enum gm_space_status gm_expandable_add(struct gm_allocator *a, const struct gm_r
                                        uint64_t size, uint32_t age);
 /* A free block of at least `rounded` bytes, taken out of its set, made by mapping pages; GM_SPACE_NONE if the device is
  * full: what was mapped by then stays. */
-uint32_t gm_expandable_grow(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded);
+uint32_t gm_expandable_grow(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded);
 /* Unmaps [from, to) of a free block; false if it does not hold it. */
 bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t from, uint64_t to);
 /* Unmaps the whole pages inside a free block. */
 void gm_expandable_unmap(struct gm_allocator *a, uint32_t block);
 bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row);
 /* The pages [address, address + size) of nobody knows which reservation. */
-enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t address,
+enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t address,
                                          uint64_t size);
 struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t address);
 
 /* release.c */
 void gm_release_segment(struct gm_allocator *a, uint32_t block);
 void gm_release_cached(struct gm_allocator *a);
-bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded);
+bool gm_release_available(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded);
 void gm_collect_garbage(struct gm_allocator *a);
 
 #endif

@@ -39,7 +39,7 @@ static bool is_unsplit(struct gm_allocator *a, const struct gm_space_block *b)
 }
 
 /* release_blocks: whole segments in the order of the free sets, then the pages of expandable ones in the same order. */
-static void release_pool(struct gm_allocator *a, uint8_t pool)
+static void release_pool(struct gm_allocator *a, uint32_t pool)
 {
     struct blocks whole = {0}, expandable = {0};
     struct gm_bin_list bins;
@@ -95,7 +95,7 @@ static void release_private(struct gm_allocator *a, uint64_t id_first, uint64_t 
         for (size_t p = 0; p < a->pools.n; p++)
             if (a->pools.v[p].id_first == id_first && a->pools.v[p].id_second == id_second &&
                 a->pools.v[p].is_freeable && a->pools.v[p].is_small == is_small)
-                release_pool(a, (uint8_t)p);
+                release_pool(a, (uint32_t)p);
 }
 
 /* The first pool of each id stands for it. */
@@ -114,7 +114,7 @@ void gm_release_cached(struct gm_allocator *a)
         for (int is_small = 0; is_small < 2; is_small++) /* large, then small */
             for (size_t p = 0; p < a->pools.n; p++)
                 if (is_default(&a->pools.v[p]) && a->pools.v[p].is_small == is_small)
-                    release_pool(a, (uint8_t)p);
+                    release_pool(a, (uint32_t)p);
     }
     for (size_t p = 0; p < a->pools.n; p++)
         if (!is_default(&a->pools.v[p]) && is_first_of_id(a, p))
@@ -151,7 +151,7 @@ static bool is_segment(const struct gm_space_block *b)
     return is_whole(b) && !b->is_expandable;
 }
 
-bool gm_release_available(struct gm_allocator *a, uint8_t pool, uint32_t stream, uint64_t rounded)
+bool gm_release_available(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded)
 {
     if (a->conf.rules.max_split == UINT64_MAX)
         return false;
@@ -233,7 +233,7 @@ static struct garbage garbage_of(struct gm_allocator *a, uint64_t target)
 {
     struct garbage found = {0};
     struct gm_bin_list bins = {0};
-    const uint8_t pool = gm_allocator_pool_of(a, 0, 0, false);
+    const uint32_t pool = gm_allocator_pool_of(a, 0, 0, false);
     if (!a->has_no_memory && gm_allocator_bins(a, pool, &bins))
         find_garbage(a, &bins, target, &found);
     free(bins.v);

@@ -52,7 +52,7 @@ static bool make_traces(struct gm_regenerated *out, struct gm_recorder *r)
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* The recorder's columns are the snapshot's from now on; *pool is none of them. */
-static bool take_columns(struct gm_regenerated *out, struct gm_recorder *r, uint8_t **pool, uint32_t **stream,
+static bool take_columns(struct gm_regenerated *out, struct gm_recorder *r, uint32_t **pool, uint32_t **stream,
                          uint32_t **origin)
 {
     struct gm_recorded_events taken = r->events;
@@ -98,7 +98,7 @@ static void put_streams(struct gm_events *e, uint32_t *stream)
                               : (struct gm_rare_column){stream, 0};
 }
 
-static bool put_pools(struct gm_regenerated *out, const struct gm_recorder *r, const uint8_t *pool,
+static bool put_pools(struct gm_regenerated *out, const struct gm_recorder *r, const uint32_t *pool,
                       const uint32_t *origin)
 {
     struct gm_events *e = &out->snapshot.events;
@@ -187,7 +187,7 @@ static bool put_extras(struct gm_regenerated *out, const uint32_t *origin)
 bool gm_regenerate_events(struct gm_regenerated *out, struct gm_recorder *r)
 {
     const struct gm_events *recorded = &r->snapshot->events;
-    uint8_t *pool;
+    uint32_t *pool;
     uint32_t *stream, *origin;
     if (!make_traces(out, r))
         return false;

@@ -53,7 +53,7 @@ static bool make_room(struct gm_recorder *r, size_t extra)
     return true;
 }
 
-static void put_row(struct gm_recorder *r, uint8_t action, uint64_t addr, uint64_t size, uint32_t stream, uint8_t pool,
+static void put_row(struct gm_recorder *r, uint8_t action, uint64_t addr, uint64_t size, uint32_t stream, uint32_t pool,
                     size_t row)
 {
     struct gm_recorded_events *e = &r->events;
@@ -88,14 +88,14 @@ void gm_recorder_begin(struct gm_recorder *r, const struct gm_history *h)
 }
 
 void gm_recorder_put(struct gm_recorder *r, enum gm_action action, uint64_t addr, uint64_t size, uint32_t stream,
-                     uint8_t pool, uint32_t origin)
+                     uint32_t pool, uint32_t origin)
 {
     if (r->h != NULL && origin < r->h->count)
         put_row(r, (uint8_t)action, addr, size, stream, pool, r->h->first + origin);
 }
 
 void gm_recorder_hear(struct gm_recorder *r, enum gm_allocator_event event, uint64_t address, uint64_t size,
-                      uint32_t stream, uint8_t pool, uint32_t origin)
+                      uint32_t stream, uint32_t pool, uint32_t origin)
 {
     static const uint8_t actions[] = {[GM_EVENT_ALLOC] = GM_ACTION_ALLOC,
                                       [GM_EVENT_FREE_REQUESTED] = GM_ACTION_FREE_REQUESTED,
@@ -149,7 +149,7 @@ void gm_recorder_copy_row(struct gm_recorder *r, size_t row)
 }
 
 void gm_recorder_fail_at_start(struct gm_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,
-                               uint8_t pool, uint32_t allocation)
+                               uint32_t pool, uint32_t allocation)
 {
     if (r->h == NULL)
         return;
@@ -193,13 +193,21 @@ static uint32_t *stream_ids(const struct gm_recorder *r, const struct gm_allocat
     return ids;
 }
 
-/* gm_pool_id of a pool of the model; 0 if the file has none such. */
-static uint32_t pool_id(const struct gm_snapshot *s, const struct gm_allocator_pool *pool)
+/* The gm_pool_id of each pool of the model; 0 if the file has none such. */
+static bool name_pools(struct gm_recorder *r, const struct gm_allocator *model)
 {
-    for (uint32_t id = 1; id < s->pool_count; id++)
-        if (s->pools[id].first == pool->id_first && s->pools[id].second == pool->id_second)
-            return id;
-    return 0;
+    const struct gm_snapshot *s = r->snapshot;
+    const size_t first = r->pools.n;
+    for (size_t p = 0; p < model->pools.n; p++)
+        if (!GM_VEC_PUSH(&r->pools, 0))
+            return false;
+    for (uint32_t id = s->pool_count; id-- > 1;)
+        for (int is_small = 0; is_small < 2; is_small++) {
+            const uint32_t p = gm_allocator_find_pool(model, s->pools[id].first, s->pools[id].second, is_small != 0);
+            if (p != GM_MAP_NONE)
+                r->pools.v[first + p] = id;
+        }
+    return true;
 }
 
 static void name_streams(struct gm_recorder *r, const struct gm_recorded_device *device, const uint32_t *ids,
@@ -221,9 +229,7 @@ void gm_recorder_end(struct gm_recorder *r, const struct gm_allocator *model, co
         return;
     struct gm_recorded_device *device = &r->devices.v[r->devices.n - 1];
     uint32_t *ids = stream_ids(r, model, stream_of);
-    bool ok = ids != NULL;
-    for (size_t p = 0; ok && p < model->pools.n; p++)
-        ok = GM_VEC_PUSH(&r->pools, pool_id(r->snapshot, &model->pools.v[p]));
+    bool ok = ids != NULL && name_pools(r, model);
     if (ok)
         name_streams(r, device, ids, model->handles.n);
     ok = ok && gm_record_state(r, device, model, ids);

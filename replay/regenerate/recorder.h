@@ -19,14 +19,14 @@
 #include <stdint.h>
 
 #define GM_NO_ROW UINT32_MAX
-enum { GM_AS_RECORDED = 255 }; /* for a pool: stream and pool are the origin's */
+#define GM_AS_RECORDED UINT32_MAX /* for a pool: stream and pool are the origin's */
 
 /* Events; their number is `count`. */
 struct gm_recorded_events {
     uint8_t *action; /* enum gm_action */
     uint64_t *addr, *size;
     uint32_t *stream; /* the model's number; when the device is done, gm_stream_id */
-    uint8_t *pool;    /* the model's number, or GM_AS_RECORDED */
+    uint32_t *pool;   /* the model's number, or GM_AS_RECORDED */
     uint32_t *origin; /* row in snapshot->events */
     size_t count, capacity;
 };
@@ -76,17 +76,17 @@ void gm_recorder_begin(struct gm_recorder *r, const struct gm_history *h);
 
 /* An event that the model caused; `origin` is an event of the device. */
 void gm_recorder_put(struct gm_recorder *r, enum gm_action action, uint64_t addr, uint64_t size, uint32_t stream,
-                     uint8_t pool, uint32_t origin);
+                     uint32_t pool, uint32_t origin);
 /* The same, told by the model's sink. A kind of event that the trace did not have is not told: a free_requested where
  * only the completion is recorded. */
 void gm_recorder_hear(struct gm_recorder *r, enum gm_allocator_event event, uint64_t address, uint64_t size,
-                      uint32_t stream, uint8_t pool, uint32_t origin);
+                      uint32_t stream, uint32_t pool, uint32_t origin);
 /* The recorded event as it is, unless it is one of the allocator's decisions: snapshot, annotate, unknown ones; with
  * `with_failures` also an oom. */
 void gm_recorder_copy(struct gm_recorder *r, uint32_t event, bool with_failures);
 /* The failure of a request for what was live before the trace: an allocation of the device. */
 void gm_recorder_fail_at_start(struct gm_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,
-                               uint8_t pool, uint32_t allocation);
+                               uint32_t pool, uint32_t allocation);
 /* Any row of the snapshot's events, as it is; while no device is being recorded. */
 void gm_recorder_copy_row(struct gm_recorder *r, size_t row);
 

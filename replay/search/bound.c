@@ -131,24 +131,30 @@ static int by_group(const void *left, const void *right)
     return a->stream < b->stream ? -1 : a->stream > b->stream;
 }
 
-static uint32_t first_alike(const struct gm_history *h, uint8_t pool)
+/* For each pool the first one of its id; the caller frees it. NULL: no memory. */
+static uint32_t *first_alike(const struct gm_history *h)
 {
-    const struct gm_history_pool *p = &h->pools[pool];
-    for (uint32_t i = 0; i < pool; i++)
-        if ((gm_history_pool_is_default(p) && gm_history_pool_is_default(&h->pools[i])) ||
-            (p->id_first == h->pools[i].id_first && p->id_second == h->pools[i].id_second))
-            return i;
-    return pool;
+    uint32_t *alike = calloc(h->pool_count + 1, sizeof *alike); /* 0 is a default one */
+    for (size_t id = 0; alike != NULL && id < h->snapshot->pool_count; id++) {
+        const uint32_t large = h->pool_of_id[2 * id], small = h->pool_of_id[2 * id + 1];
+        const uint32_t first = small == 0 || (large != 0 && large < small) ? large : small;
+        if (large != 0 && !gm_history_pool_is_default(&h->pools[large - 1]))
+            alike[large - 1] = first - 1;
+        if (small != 0 && !gm_history_pool_is_default(&h->pools[small - 1]))
+            alike[small - 1] = first - 1;
+    }
+    return alike;
 }
 
+/* SIZE_MAX: no memory. */
 static size_t list_blocks(const struct gm_search_device *device, struct grouped *list)
 {
     const struct gm_history *h = device->history;
     const struct gm_rules rules = gm_rules_default();
-    uint32_t alike[256];
+    uint32_t *alike = first_alike(h);
     size_t n = 0;
-    for (size_t p = 0; p < h->pool_count; p++)
-        alike[p] = first_alike(h, (uint8_t)p);
+    if (alike == NULL)
+        return SIZE_MAX;
     for (size_t a = 0; a < h->allocation_count; a++) {
         uint64_t size = block_bytes(device, &rules, a);
         uint32_t stream = gm_history_stream(h, a).v;
@@ -158,6 +164,7 @@ static size_t list_blocks(const struct gm_search_device *device, struct grouped 
                                      .pool = 2 * alike[h->pool[a]] + (size <= GM_SMALL_SIZE),
                                      .block = {.born = h->born[a], .freed = h->freed[a], .size = size}};
     }
+    free(alike);
     return n;
 }
 
@@ -219,7 +226,7 @@ enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_d
     bool ok = list != NULL && blocks != NULL;
     if (ok) {
         size_t n = list_blocks(device, list);
-        ok = plan_together(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY &&
+        ok = n != SIZE_MAX && plan_together(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY &&
              plan_apart(bounds, list, n, blocks) != GM_PLAN_NO_MEMORY;
     }
     free(list);

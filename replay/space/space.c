@@ -280,7 +280,7 @@ static void join_ranges(struct gm_space *space, size_t at)
 }
 
 enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint64_t size, uint32_t stream,
-                                  uint8_t pool, uint32_t area)
+                                  uint32_t pool, uint32_t area)
 {
     size_t at = ranges_up_to(space, address);
     if (size == 0 || size > UINT64_MAX - 4 || address > UINT64_MAX - 4 - size)

@@ -35,10 +35,10 @@ struct gm_space_block {
     uint32_t prev, next;    /* neighbours in the range; GM_SPACE_NONE at its ends */
     uint32_t owner;         /* the caller's number of what uses it; meaningless if it is free */
     uint32_t stream;        /* the caller's number; of the range */
-    uint8_t use;            /* enum gm_space_use */
-    uint8_t pool;           /* the caller's number; of the range */
-    bool is_expandable;     /* of the range */
+    uint32_t pool;          /* the caller's number; of the range */
     uint32_t age;           /* the caller's; what is split off gets it, too */
+    uint8_t use;            /* enum gm_space_use */
+    bool is_expandable;     /* of the range */
 };
 struct gm_space_range {
     uint64_t address, size; /* bytes */
@@ -63,7 +63,7 @@ void gm_space_free(struct gm_space *space);
  * range that touches others of the same area, stream and pool becomes one with them. CONFLICT: empty, past 2^64, or it
  * overlaps a range; nothing is changed. */
 enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint64_t size, uint32_t stream,
-                                  uint8_t pool, uint32_t area);
+                                  uint32_t pool, uint32_t area);
 /* Takes [address, address + size) away. CONFLICT: it is not inside one free block; nothing is changed. */
 enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, uint64_t size);
 

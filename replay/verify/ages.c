@@ -58,7 +58,7 @@ static bool is_old(const struct gm_verifying *v, const struct gm_free_entry *e)
     return e->age < v->ages.count;
 }
 
-void gm_ages_note(struct gm_verifying *v, uint8_t pool, uint64_t requested)
+void gm_ages_note(struct gm_verifying *v, uint32_t pool, uint64_t requested)
 {
     struct gm_ages *g = &v->ages;
     g->tied_count = 0;

@@ -22,7 +22,7 @@ static void say(struct gm_verify_result *r, const char *format, ...)
     va_end(args);
 }
 
-static void say_candidates(struct gm_verifying *v, uint8_t pool, uint32_t stream, uint64_t rounded)
+static void say_candidates(struct gm_verifying *v, uint32_t pool, uint32_t stream, uint64_t rounded)
 {
     const struct gm_free_set *set = gm_allocator_free_blocks(&v->model, pool, stream);
     struct gm_free_place at = {0};
@@ -38,7 +38,7 @@ static void say_candidates(struct gm_verifying *v, uint8_t pool, uint32_t stream
         say(v->result, " and larger ones");
 }
 
-static void say_what_is_at(struct gm_verifying *v, uint64_t address, uint8_t pool, uint32_t stream)
+static void say_what_is_at(struct gm_verifying *v, uint64_t address, uint32_t pool, uint32_t stream)
 {
     uint32_t block = gm_space_free_at(&v->model.space, address);
     if (block == GM_SPACE_NONE)
@@ -103,7 +103,7 @@ void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64
     uint64_t address = gm_events_of(v)->addr[gm_row(v, event)];
     uint32_t stream = gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, event)));
     bool is_small = rounded <= GM_SMALL_SIZE, is_known = home->id_first != GM_ABSENT;
-    uint8_t pool =
+    uint32_t pool =
         gm_allocator_pool_of(&v->model, is_known ? home->id_first : 0, is_known ? home->id_second : 0, is_small);
     r->has_mismatch = true;
     r->mismatch_event = event;

@@ -15,8 +15,6 @@ bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocat
         f->stream_of[i] = GM_SPACE_NONE;
     for (size_t i = 0; f->block_of != NULL && i < h->allocation_count; i++)
         f->block_of[i] = GM_SPACE_NONE;
-    for (int i = 0; i < 256; i++)
-        f->pool_of[i] = GM_SPACE_NONE;
     return f->stream_of != NULL && f->block_of != NULL;
 }
 
@@ -24,6 +22,7 @@ void gm_follow_free(struct gm_follow *f)
 {
     free(f->stream_of);
     free(f->block_of);
+    free(f->pool_of.v);
     *f = (struct gm_follow){0};
 }
 
@@ -38,15 +37,20 @@ uint32_t gm_follow_stream(struct gm_follow *f, uint32_t stream)
     return f->stream_of[stream];
 }
 
-uint8_t gm_follow_pool(struct gm_follow *f, uint8_t pool)
+uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool)
 {
-    if (f->pool_of[pool] == GM_SPACE_NONE) {
+    while (f->pool_of.n <= pool)
+        if (!GM_VEC_PUSH(&f->pool_of, GM_SPACE_NONE)) {
+            f->model->has_no_memory = true;
+            return GM_SPACE_NONE;
+        }
+    if (f->pool_of.v[pool] == GM_SPACE_NONE) {
         const struct gm_history_pool *p = &f->h->pools[pool];
         bool is_known = p->id_first != GM_ABSENT;
-        f->pool_of[pool] =
+        f->pool_of.v[pool] =
             gm_allocator_pool_of(f->model, is_known ? p->id_first : 0, is_known ? p->id_second : 0, p->is_small);
     }
-    return (uint8_t)f->pool_of[pool];
+    return f->pool_of.v[pool];
 }
 
 static int by_address(const void *left, const void *right)
@@ -91,10 +95,11 @@ static uint8_t action_of(const struct gm_history *h, const struct gm_history_seg
     return h->snapshot->events.action[h->first + s->event];
 }
 
-void gm_follow_custom_pools(const struct gm_history *h, uint32_t from, bool is_custom[256])
+bool *gm_follow_custom_pools(const struct gm_history *h, uint32_t from)
 {
-    for (size_t p = 0; p < 256; p++)
-        is_custom[p] = false;
+    bool *is_custom = calloc(h->pool_count + 1, sizeof *is_custom);
+    if (is_custom == NULL)
+        return NULL;
     for (size_t i = 0; i < h->segment_count; i++)
         is_custom[h->segments[i].pool] |= action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_ALLOC &&
                                           h->segments[i].event >= from &&
@@ -102,6 +107,7 @@ void gm_follow_custom_pools(const struct gm_history *h, uint32_t from, bool is_c
     for (size_t i = 0; i < h->segment_count; i++)
         if (action_of(h, &h->segments[i]) == GM_ACTION_SEGMENT_MAP)
             is_custom[h->segments[i].pool] = false;
+    return is_custom;
 }
 
 uint32_t gm_follow_expandable_since(const struct gm_history *h)
@@ -128,7 +134,7 @@ static bool adopt_segments(struct gm_follow *f)
         const struct gm_space_range *range = &start.ranges.v[i];
         const struct gm_space_block *b = &start.blocks.v[range->last];
         uint32_t stream = gm_follow_stream(f, b->stream);
-        uint8_t pool = gm_follow_pool(f, b->pool);
+        uint32_t pool = gm_follow_pool(f, b->pool);
         if (!f->model->has_no_memory)
             gm_allocator_adopt_segment(f->model, range->address, range->size, stream, pool, b->is_expandable);
         ok = !f->model->has_no_memory;

@@ -12,9 +12,9 @@
 struct gm_follow {
     struct gm_history *h;
     struct gm_allocator *model;
-    uint32_t *stream_of;   /* [snapshot->stream_count]: the model's number, GM_SPACE_NONE before its first use */
-    uint32_t *block_of;    /* [allocation]: its block in the model, GM_SPACE_NONE: none */
-    uint32_t pool_of[256]; /* [pool of the history] likewise */
+    uint32_t *stream_of; /* [snapshot->stream_count]: the model's number, GM_SPACE_NONE before its first use */
+    uint32_t *block_of;  /* [allocation]: its block in the model, GM_SPACE_NONE: none */
+    struct GM_VEC(uint32_t) pool_of; /* [pool of the history] likewise */
 };
 
 /* `model` is an initialised one. false: no memory; free it all the same. */
@@ -22,7 +22,7 @@ bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocat
 void gm_follow_free(struct gm_follow *f);
 
 uint32_t gm_follow_stream(struct gm_follow *f, uint32_t stream); /* a gm_stream_id */
-uint8_t gm_follow_pool(struct gm_follow *f, uint8_t pool);
+uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool);
 
 /* The allocations of moment 0 in ascending order of address; the caller frees it. NULL: no memory. */
 struct gm_placed {
@@ -36,8 +36,8 @@ struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count);
 bool gm_follow_expandable_at_start(const struct gm_history *h, bool recorded);
 
 /* Private pools [of the history] that grew by segments since event `from`, and never by pages: if expandable_segments
- * was on, they have an allocator of their own. */
-void gm_follow_custom_pools(const struct gm_history *h, uint32_t from, bool is_custom[256]);
+ * was on, they have an allocator of their own. The caller frees it; NULL: no memory. */
+bool *gm_follow_custom_pools(const struct gm_history *h, uint32_t from);
 /* The event since which the option is on and stays on, as far as growths show it; GM_NEVER: none does. */
 uint32_t gm_follow_expandable_since(const struct gm_history *h);
 

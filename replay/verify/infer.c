@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what)
@@ -84,18 +85,19 @@ static uint32_t first_as_recorded(const struct gm_verifying *v)
 /* Private pools that grew by segments and never by pages, while the option was on: since event `from`. */
 static void find_custom_pools(struct gm_verifying *v, uint32_t from)
 {
-    bool is_custom[256];
     unsigned custom = 0;
-    gm_follow_custom_pools(v->h, from, is_custom);
-    for (size_t p = 0; p < v->h->pool_count; p++) {
+    bool *is_custom = gm_follow_custom_pools(v->h, from);
+    v->model.has_no_memory |= is_custom == NULL;
+    for (size_t p = 0; p < v->h->pool_count && !v->model.has_no_memory; p++) {
         if (!is_custom[p])
             continue;
-        uint8_t pool = gm_follow_pool(&v->follow, (uint8_t)p);
+        uint32_t pool = gm_follow_pool(&v->follow, (uint32_t)p);
         if (v->model.has_no_memory)
-            return;
+            break;
         v->model.pools.v[pool].is_custom = true;
         custom++;
     }
+    free(is_custom);
     struct gm_inference *row = custom > 0 ? gm_infer(v->result, "custom_pools") : NULL;
     if (row != NULL)
         snprintf(row->value, sizeof row->value,

@@ -19,13 +19,13 @@ void gm_pools_begin(struct gm_verifying *v)
         v->guesses_pools |= !gm_history_pool_is_default(&v->h->pools[p]);
 }
 
-static struct gm_allocator_home home_of_model(struct gm_verifying *v, uint8_t pool)
+static struct gm_allocator_home home_of_model(struct gm_verifying *v, uint32_t pool)
 {
     const struct gm_allocator_pool *p = &v->model.pools.v[pool];
     return gm_allocator_home_of(&v->model, p->id_first, p->id_second);
 }
 
-void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint8_t pool, uint64_t address)
+void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool, uint64_t address)
 {
     const struct gm_history_pool *p = &v->h->pools[pool];
     const bool is_known = p->id_first != GM_ABSENT;
@@ -44,7 +44,7 @@ void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint8_t pool, 
     }
     if (range == GM_SPACE_NONE || v->model.has_no_memory)
         return;
-    const uint8_t guessed = v->home.large;
+    const uint32_t guessed = v->home.large;
     v->home = home_of_model(v, space->blocks.v[space->ranges.v[range].last].pool);
     v->guessed_pools += v->home.large != guessed;
 }
@@ -68,14 +68,14 @@ static bool is_same_id(const struct gm_allocator_pool *a, const struct gm_alloca
 }
 
 /* The pools of the same kind, in the order in which they were met, without that one. */
-static bool is_candidate(const struct gm_verifying *v, size_t pool, uint8_t besides)
+static bool is_candidate(const struct gm_verifying *v, size_t pool, uint32_t besides)
 {
     const struct gm_allocator_pool *p = &v->model.pools.v[pool], *b = &v->model.pools.v[besides];
     return p->is_small == b->is_small && !is_same_id(p, b) && v->pool_tries < MOST_TRIES;
 }
 
 /* The trace grew, so the pool that it asked has no room. */
-static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t a, uint8_t guessed, uint64_t *chosen)
+static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t a, uint32_t guessed, uint64_t *chosen)
 {
     const struct gm_allocator_home before = v->home;
     const uint32_t growth = v->growth;
@@ -83,7 +83,7 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
         if (!is_candidate(v, p, guessed))
             continue;
         v->pool_tries++;
-        v->home = home_of_model(v, (uint8_t)p);
+        v->home = home_of_model(v, (uint32_t)p);
         uint32_t block = gm_verifying_choose(v, event, a, chosen);
         if (block != GM_SPACE_NONE)
             return block;
@@ -101,13 +101,13 @@ static uint32_t try_other_owners(struct gm_verifying *v, uint32_t event, uint32_
         is_told(v, space->ranges.v[range].address, space->ranges.v[range].size))
         return GM_SPACE_NONE;
     const uint64_t segment = space->ranges.v[range].address;
-    const uint8_t was = space->blocks.v[space->ranges.v[range].last].pool;
+    const uint32_t was = space->blocks.v[space->ranges.v[range].last].pool;
     gm_allocator_pool_of(&v->model, GM_POOL_NOBODY_NAMES, 0, v->model.pools.v[was].is_small);
     for (size_t p = 0; p < v->model.pools.n && v->growth == growth && !v->model.has_no_memory; p++) {
         if (!is_candidate(v, p, was))
             continue;
         v->pool_tries++;
-        gm_allocator_move_segment(&v->model, segment, (uint8_t)p);
+        gm_allocator_move_segment(&v->model, segment, (uint32_t)p);
         uint32_t block = gm_verifying_choose(v, event, a, chosen);
         if (block != GM_SPACE_NONE)
             return block;

@@ -62,7 +62,7 @@ struct gm_verifying {
     uint64_t looked_at;                          /* free blocks, for the notes */
     uint32_t event;                              /* the one that is being followed */
     bool has_switched;               /* the option has gone from its inferred first value to the recorded one */
-    bool has_pages[256];             /* [pool of the history] grows by pages */
+    bool *has_pages;                 /* [pool of the history] grows by pages */
     struct gm_inference *switch_row; /* what says so; NULL: no room for it, or nothing to say */
 };
 
@@ -95,7 +95,7 @@ void gm_infer_allocator(struct gm_verifying *v);
  * choice was the model's; after it was not, true if it is now. */
 void gm_ages_begin(struct gm_verifying *v);
 void gm_ages_end(struct gm_verifying *v);
-void gm_ages_note(struct gm_verifying *v, uint8_t pool, uint64_t requested);
+void gm_ages_note(struct gm_verifying *v, uint32_t pool, uint64_t requested);
 void gm_ages_confirm(struct gm_verifying *v, uint64_t recorded);
 bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
 
@@ -103,7 +103,7 @@ bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
  * `address`, into v->home; after the model chose another block than was recorded: the block of other pools that explain
  * it, or GM_SPACE_NONE. */
 void gm_pools_begin(struct gm_verifying *v);
-void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint8_t pool, uint64_t address);
+void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool, uint64_t address);
 uint32_t gm_pools_guess(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t chosen);
 #define GM_POOL_NOBODY_NAMES (UINT64_MAX - 1) /* first half of the id of a pool that is gone in the end */
 

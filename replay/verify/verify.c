@@ -32,7 +32,7 @@ static void mismatch(struct gm_verifying *v, uint64_t event, uint64_t recorded, 
 /* ---- recording what the model does ------------------------------------------------------------------------------- */
 
 static void hear(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                 uint8_t pool, uint32_t owner)
+                 uint32_t pool, uint32_t owner)
 {
     struct gm_verifying *v = self;
     bool is_new = event == GM_EVENT_SEGMENT_ALLOC || event == GM_EVENT_SEGMENT_MAP;
@@ -66,7 +66,7 @@ static void undo(struct gm_verifying *v, uint32_t block, size_t since)
 }
 
 /* What the trace makes the model do, which the model does not tell. */
-static void tell(struct gm_verifying *v, uint32_t event, uint64_t size, uint32_t stream, uint8_t pool)
+static void tell(struct gm_verifying *v, uint32_t event, uint64_t size, uint32_t stream, uint32_t pool)
 {
     size_t row = gm_row(v, event);
     if (v->recorder != NULL)
@@ -75,7 +75,7 @@ static void tell(struct gm_verifying *v, uint32_t event, uint64_t size, uint32_t
 }
 
 /* The pool of the segment event `event`; events are asked for in ascending order. */
-static uint8_t pool_of(struct gm_verifying *v, uint32_t event)
+static uint32_t pool_of(struct gm_verifying *v, uint32_t event)
 {
     const struct gm_history *h = v->h;
     while (v->segment < h->segment_count && h->segments[v->segment].event < event)
@@ -93,7 +93,7 @@ static void force_growths(struct gm_verifying *v)
         if (!gm_action_is_growth(e->action[row]))
             continue;
         uint32_t stream = stream_of(v, v->growth);
-        uint8_t pool = pool_of(v, v->growth);
+        uint32_t pool = pool_of(v, v->growth);
         mismatch(v, v->growth, e->addr[row], "the trace grew where the model did not need to");
         if (v->model.has_no_memory)
             return;
@@ -121,7 +121,7 @@ static bool has_left_reservation(struct gm_verifying *v, uint64_t requested)
            gm_allocator_end_reservation(&v->model, v->wanted.address, gm_rules_round(&v->model.conf.rules, requested));
 }
 
-static uint8_t request_pool(const struct gm_verifying *v, uint64_t requested)
+static uint32_t request_pool(const struct gm_verifying *v, uint64_t requested)
 {
     return gm_rules_round(&v->model.conf.rules, requested) <= GM_SMALL_SIZE ? v->home.small : v->home.large;
 }
@@ -165,7 +165,7 @@ static bool may_be_retry(const struct gm_verifying *v, uint32_t event)
 
 uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen)
 {
-    const uint8_t pool = request_pool(v, v->h->requested[a]);
+    const uint32_t pool = request_pool(v, v->h->requested[a]);
     const uint64_t searches = v->model.has_no_memory ? 0 : v->model.pools.v[pool].searches;
     size_t before = mark(v);
     v->request = event;
@@ -320,7 +320,7 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
         uint64_t size = a == GM_NEVER ? gm_events_of(v)->size[gm_row(v, end)] : v->h->requested[a];
         while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < v->growth)
             v->segment++;
-        uint8_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
+        uint32_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
         v->request = end;
         size_t before = mark(v);
         gm_pools_choose_home(
@@ -465,7 +465,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
         v.model.limit = UINT64_MAX - 1; /* there is one, so searches are counted: the clock of garbage collection */
     if (recorder != NULL)
         gm_recorder_begin(recorder, h);
-    bool ok = gm_follow_init(&v.follow, h, &v.model);
+    v.has_pages = calloc(h->pool_count + 1, sizeof *v.has_pages);
+    bool ok = gm_follow_init(&v.follow, h, &v.model) && v.has_pages != NULL;
     for (size_t i = 0; ok && infers && i < shown->unsplit_count; i++)
         gm_allocator_mark_pool(&v.model, shown->unsplit[i].first, shown->unsplit[i].second, GM_POOL_NO_SPLIT);
     if (ok && infers)
@@ -522,6 +523,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
         gm_infer_allocator(&v);
     free(v.notes.v);
     free(v.garbage);
+    free(v.has_pages);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
     return ok;

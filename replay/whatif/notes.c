@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t largest_free(const struct gm_playing *w, uint8_t pool, uint32_t stream)
+static uint64_t largest_free(const struct gm_playing *w, uint32_t pool, uint32_t stream)
 {
     const struct gm_free_set *set = gm_allocator_free_blocks(&w->model, pool, stream);
     struct gm_free_place last = {0};
@@ -28,7 +28,7 @@ static inline void forget(struct gm_playing *w, uint64_t address, uint64_t reque
 }
 
 void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                     uint8_t pool, uint32_t owner)
+                     uint32_t pool, uint32_t owner)
 {
     struct gm_playing *w = self;
     struct gm_whatif_failure *f = &w->result->failure;
@@ -47,7 +47,7 @@ void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address
 
 /* The same for a recorder. At the start only a failure is an event. */
 void gm_playing_hear_recorded(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size,
-                              uint32_t stream, uint8_t pool, uint32_t owner)
+                              uint32_t stream, uint32_t pool, uint32_t owner)
 {
     struct gm_playing *w = self;
     gm_playing_hear(self, event, address, size, stream, pool, owner);

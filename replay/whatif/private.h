@@ -28,7 +28,7 @@ struct gm_playing {
     uint32_t grown_for, growth; /* then: the request that `growth`, the next recorded growth, belongs to */
     struct gm_allocator_sink sink;
     struct gm_follow follow;
-    struct gm_allocator_home home[256]; /* [pool of the history] */
+    struct gm_allocator_home *home; /* [pool of the history] */
     struct gm_releases releases;
     size_t next_release;
     size_t segment; /* the next row of h->segments */
@@ -108,9 +108,9 @@ static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t
  * noted after a request: the peak of reserved bytes, that of requested bytes by class, a failure. `event` is GM_NEVER
  * at the start. */
 void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                     uint8_t pool, uint32_t owner);
+                     uint32_t pool, uint32_t owner);
 void gm_playing_hear_recorded(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size,
-                              uint32_t stream, uint8_t pool, uint32_t owner);
+                              uint32_t stream, uint32_t pool, uint32_t owner);
 void gm_playing_note_peak(struct gm_playing *w, const struct gm_level_now *levels, uint32_t event);
 void gm_playing_note_classes(struct gm_playing *w);
 void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start);

@@ -97,17 +97,17 @@ static bool start_from_requests(struct gm_playing *w)
 /* The pools of the history under the model's numbers. What is their own in the recording stays so. */
 static void find_homes(struct gm_playing *w)
 {
-    bool is_custom[256];
-    gm_follow_custom_pools(w->h, gm_follow_expandable_since(w->h), is_custom);
-    for (size_t p = 0; p < w->h->pool_count; p++) {
+    bool *is_custom = gm_follow_custom_pools(w->h, gm_follow_expandable_since(w->h));
+    w->home = calloc(w->h->pool_count + 1, sizeof *w->home);
+    w->model.has_no_memory |= is_custom == NULL || w->home == NULL;
+    for (size_t p = 0; p < w->h->pool_count && !w->model.has_no_memory; p++) {
         const struct gm_history_pool *pool = &w->h->pools[p];
         bool is_known = pool->id_first != GM_ABSENT;
         w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
-        if (w->model.has_no_memory)
-            return;
-        if (is_custom[p] && !w->home[p].is_default)
+        if (!w->model.has_no_memory && is_custom[p] && !w->home[p].is_default)
             w->model.pools.v[pool->is_small ? w->home[p].small : w->home[p].large].is_custom = true;
     }
+    free(is_custom);
 }
 
 bool gm_playing_start(struct gm_playing *w)

@@ -7,27 +7,31 @@
 #include <string.h>
 #include <time.h>
 
+/* `pool`: of the history. */
+static void set_freeable(struct gm_playing *w, uint32_t pool, bool is_freeable)
+{
+    const struct gm_allocator_home *home = &w->home[pool];
+    if (home->is_default)
+        return;
+    w->model.pools.v[home->small].is_freeable = is_freeable;
+    w->model.pools.v[home->large].is_freeable = is_freeable;
+}
+
 /* empty_cache(): of the private pools, those whose memory went back then too were out of use. */
 static void empty_cache(struct gm_playing *w, const struct gm_release_run *run)
 {
     const struct gm_history *h = w->h;
-    bool is_freeable[256] = {false};
+    size_t first;
     while (w->segment < h->segment_count && h->segments[w->segment].event < run->first)
         w->segment++;
-    for (; w->segment < h->segment_count && h->segments[w->segment].event <= run->last; w->segment++)
-        is_freeable[h->segments[w->segment].pool] = true;
-    for (size_t p = 0; p < h->pool_count; p++) {
-        if (!is_freeable[p] || w->home[p].is_default)
-            continue;
-        w->model.pools.v[w->home[p].small].is_freeable = true;
-        w->model.pools.v[w->home[p].large].is_freeable = true;
-    }
+    for (first = w->segment; w->segment < h->segment_count && h->segments[w->segment].event <= run->last; w->segment++)
+        set_freeable(w, h->segments[w->segment].pool, true);
     gm_allocator_empty_cache(&w->model);
     const struct gm_whatif_hooks *hooks = w->options->hooks;
     if (hooks != NULL && hooks->emptied != NULL)
         gm_playing_heed(w, hooks->emptied(hooks->self, w->model.origin));
-    for (size_t p = 0; p < w->model.pools.n; p++)
-        w->model.pools.v[p].is_freeable = false;
+    for (size_t i = first; i < w->segment; i++)
+        set_freeable(w, h->segments[i].pool, false);
     w->result->empty_caches++;
 }
 
@@ -257,6 +261,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     free(w->is_start);
     free(w->is_once);
     free(w->carried);
+    free(w->home);
     free(w);
     return status;
 }

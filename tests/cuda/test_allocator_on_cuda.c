@@ -35,7 +35,7 @@ struct side {
 };
 
 static void put(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                uint8_t pool, uint32_t owner)
+                uint32_t pool, uint32_t owner)
 {
     struct side *s = self;
     (void)stream;

@@ -22,7 +22,7 @@ struct world {
 };
 
 static void put(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                uint8_t pool, uint32_t owner)
+                uint32_t pool, uint32_t owner)
 {
     static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                         "segment_free", "segment_map",    "segment_unmap",  "oom"};

@@ -55,7 +55,7 @@ struct world {
 };
 
 static void put(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
-                uint8_t pool, uint32_t owner)
+                uint32_t pool, uint32_t owner)
 {
     static const char letters[] = "afFSsMmO";
     struct world *w = self;
@@ -315,7 +315,7 @@ static void adopted(void **state)
     char found[256];
     assert_non_null(w);
     start(w, &t);
-    uint8_t large = gm_allocator_pool_of(&w->a, 0, 0, false);
+    uint32_t large = gm_allocator_pool_of(&w->a, 0, 0, false);
     assert_true(gm_allocator_adopt_segment(&w->a, GM_GIB, 20 * GM_MIB, 0, large, false));
     assert_true(gm_allocator_adopt_segment(&w->a, 2 * GM_GIB, 40 * GM_MIB, 0, large, false));
     w->sim.used = w->a.total;
@@ -363,7 +363,7 @@ static void stepping_over_is_work(void **state)
     struct world *w = malloc(sizeof *w);
     assert_non_null(w);
     start(w, &t);
-    uint8_t small = gm_allocator_pool_of(&w->a, 0, 0, true);
+    uint32_t small = gm_allocator_pool_of(&w->a, 0, 0, true);
     assert_true(gm_allocator_adopt_segment(&w->a, 64 * GM_GIB, HOLES * 2 * GM_MIB, 0, small, true));
     for (uint64_t i = 0; i < HOLES; i++)
         assert_int_not_equal(gm_allocator_adopt_block(&w->a, 64 * GM_GIB + i * 2 * GM_MIB, GM_MIB, GM_MIB, 0, false),

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-uint64_t gm_watch_page(const struct gm_watch *watch, uint8_t pool)
+uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool)
 {
     return watch->history->pools[pool].is_small ? GM_SMALL_SEGMENT : watch->rules.large_segment;
 }
@@ -58,7 +58,7 @@ static void add_to_part(struct gm_watch *w, const struct gm_space *space, uint32
                         uint32_t stream)
 {
     const struct gm_space_block *b = &space->blocks.v[block];
-    struct gm_watch_part *part = &w->scratch[b->stream == stream][b->pool];
+    struct gm_watch_part *part = &w->scratch[b->stream == stream].v[b->pool];
     uint64_t whole = gm_watch_releasable(w, space, block);
     part->cached += b->size;
     part->whole += whole;
@@ -74,11 +74,11 @@ static bool keep_parts(struct gm_watch *w, struct gm_watch_look *look)
 {
     look->first_part = (uint32_t)w->parts.n;
     for (int same = 0; same < 2; same++)
-        for (size_t pool = 0; pool < w->history->pool_count; pool++) {
-            struct gm_watch_part *part = &w->scratch[same][pool];
+        for (size_t pool = 0; pool < w->scratch[same].n; pool++) {
+            struct gm_watch_part *part = &w->scratch[same].v[pool];
             if (part->cached == 0)
                 continue;
-            part->pool = (uint8_t)pool;
+            part->pool = (uint32_t)pool;
             part->is_same_stream = same != 0;
             w->has_no_memory |= !GM_VEC_PUSH(&w->parts, *part);
             *part = (struct gm_watch_part){0};
@@ -90,6 +90,12 @@ static bool keep_parts(struct gm_watch *w, struct gm_watch_look *look)
 static bool look(struct gm_watch *w, const struct gm_space *space, uint64_t asked, uint32_t stream,
                  struct gm_watch_look *out)
 {
+    for (int same = 0; same < 2; same++)
+        while (w->scratch[same].n < w->history->pool_count)
+            if (!GM_VEC_PUSH(&w->scratch[same], (struct gm_watch_part){0})) {
+                w->has_no_memory = true;
+                return false;
+            }
     for (size_t i = 0, n = slots_of(space); i < n; i++) {
         uint32_t block = free_block(space, i);
         if (block != GM_SPACE_NONE)
@@ -263,6 +269,8 @@ void gm_watch_free(struct gm_watch *watch)
     if (watch == NULL)
         return;
     free(watch->parts.v);
+    free(watch->scratch[0].v);
+    free(watch->scratch[1].v);
     free(watch->growths.v);
     free(watch->samples.v);
     free(watch);

@@ -30,7 +30,7 @@ struct gm_watch_part {
     uint64_t whole;           /* of all, what could go back to the driver: unsplit segments, whole pages */
     uint64_t whole_too_small; /* of `whole`, what lies in blocks smaller than the request */
     uint64_t largest;
-    uint8_t pool; /* index in history->pools */
+    uint32_t pool; /* index in history->pools */
     bool is_same_stream;
 };
 
@@ -71,7 +71,7 @@ struct gm_watch {
     size_t pin_count;
     uint64_t growth_steps, sample_steps, pin_steps; /* spent so far */
     bool has_no_memory;                             /* something could not be noted */
-    struct gm_watch_part scratch[2][256];           /* [is_same_stream][pool]; cached == 0: not in use */
+    struct GM_VEC(struct gm_watch_part) scratch[2]; /* [is_same_stream], by pool; cached == 0: not in use */
 };
 
 /* Fills *watcher for gm_history_build(history, snapshot); `history` is not read before. NULL: no memory. */
@@ -83,7 +83,7 @@ void gm_watch_free(struct gm_watch *watch);
  * inside it if it is expandable. */
 uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block);
 /* Pages of an expandable range of `pool`. They are counted from the range's start: maps and unmaps are whole pages. */
-uint64_t gm_watch_page(const struct gm_watch *watch, uint8_t pool);
+uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool);
 /* The pool that the request of an oom event would have come from: the event's, or the default one; small or large. */
 struct gm_history_pool gm_watch_oom_pool(const struct gm_history *h, uint32_t event);
 static inline bool gm_watch_is_pool(const struct gm_history_pool *a, const struct gm_history_pool *b)

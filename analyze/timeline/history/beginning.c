@@ -47,7 +47,7 @@ static void guess_expandable(struct gm_telling *t)
         if (action[i] != GM_ACTION_SEGMENT_MAP && action[i] != GM_ACTION_SEGMENT_ALLOC)
             continue;
         bool is_map = action[i] == GM_ACTION_SEGMENT_MAP;
-        uint8_t pool = gm_telling_pool_of_event(t, t->h->first + i, is_map);
+        uint32_t pool = gm_telling_pool_of_event(t, t->h->first + i, is_map);
         if (t->h->pools[pool].id_first != 0 || t->h->pools[pool].id_second != 0)
             continue;
         t->is_expandable = is_map;
@@ -88,7 +88,7 @@ static void place(struct gm_telling *t, const struct placed *p, uint64_t next)
     t->block_of[a] = GM_SPACE_NONE;
     if (range == GM_SPACE_NONE) {
         h->block[a] = rounded;
-        h->pool[a] = gm_telling_pool(t, GM_ABSENT, GM_ABSENT, rounded <= GM_SMALL_SIZE);
+        h->pool[a] = gm_telling_pool(t, GM_TELLING_NO_POOL, rounded <= GM_SMALL_SIZE);
         t->outside += rounded;
         t->attributed += rounded;
         gm_history_note(h, "outside-segments", "blocks were allocated outside all segments", false, GM_REPORT_NONE,
@@ -150,7 +150,7 @@ bool gm_telling_segments(struct gm_telling *t)
     const struct gm_snapshot *s = t->h->snapshot;
     for (size_t i = 0; i < t->final_count; i++) {
         uint32_t segment = t->finals[i].segment;
-        uint8_t pool = t->h->final_pool[segment] = gm_telling_pool_of_segment(t, segment);
+        uint32_t pool = t->h->final_pool[segment] = gm_telling_pool_of_segment(t, segment);
         if (gm_space_map(&t->space, t->finals[i].from, t->finals[i].to - t->finals[i].from,
                          s->segments.stream[segment].v, pool,
                          s->segments.is_expandable[segment] == GM_TRUE) == GM_SPACE_NO_MEMORY)

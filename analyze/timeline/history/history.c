@@ -319,6 +319,8 @@ void gm_history_free(struct gm_history *h)
     free(h->replaced);
     free(h->segments);
     free(h->final_pool);
+    free(h->pools);
+    free(h->pool_of_id);
     *h = (struct gm_history){0};
 }
 

@@ -53,7 +53,7 @@ struct gm_history_replaced {
 /* The pool and stream of a segment event. */
 struct gm_history_segment {
     uint32_t event, stream; /* gm_stream_id */
-    uint8_t pool;           /* index in gm_history.pools */
+    uint32_t pool;          /* index in gm_history.pools */
 };
 
 struct gm_history {
@@ -67,15 +67,17 @@ struct gm_history {
     uint64_t *block;                 /* bytes of its block; equal to `requested` while !is_reconstructed */
     uint32_t *stack;                 /* gm_stack_id of the allocation; absent if only a free is known */
     uint32_t *final_block;           /* row in snapshot->blocks if it is live at the end, or GM_NO_BLOCK */
-    uint8_t *pool;                   /* index in pools */
+    uint32_t *pool;                  /* index in pools */
     uint32_t *of_event;              /* [count]: the allocation that an alloc or free is about; GM_NEVER for others */
-    struct gm_history_pool pools[256];
-    size_t pool_count;
+    struct gm_history_pool *pools;
+    size_t pool_count, pool_capacity;
+    uint32_t *pool_of_id; /* [2 * gm_pool_id + is_small]: the number of that pool in pools, + 1; 0: it is none. The
+                           * default one is under 0 in any case; after the last one that of a file without ids */
     struct gm_history_replaced *replaced; /* by event */
     size_t replaced_count;
     struct gm_history_segment *segments; /* every segment event, in order; none while !is_reconstructed */
     size_t segment_count;
-    uint8_t *final_pool; /* [snapshot->segments.count]: the pool of each of the device's segments */
+    uint32_t *final_pool; /* [snapshot->segments.count]: the pool of each of the device's segments */
 
     /* What did not fit together; books.* is filled but for `coverage`. Strings are literals; the rows are the
      * history's own. */

@@ -16,28 +16,44 @@
 
 /* ---- pools ------------------------------------------------------------------------------------------------------ */
 
-uint8_t gm_telling_pool(struct gm_telling *t, uint64_t id_first, uint64_t id_second, bool is_small)
+bool gm_telling_make_pools(struct gm_history *h)
 {
-    struct gm_history *h = t->h;
-    size_t most = sizeof h->pools / sizeof *h->pools, i = 0;
-    while (i < h->pool_count &&
-           (h->pools[i].id_first != id_first || h->pools[i].id_second != id_second || h->pools[i].is_small != is_small))
-        i++;
-    if (i == most)
-        return (uint8_t)(most - 1);
-    h->pools[i] = (struct gm_history_pool){id_first, id_second, is_small};
-    h->pool_count += i == h->pool_count;
-    return (uint8_t)i;
+    h->pool_of_id = calloc(2 * ((size_t)h->snapshot->pool_count + 2), sizeof *h->pool_of_id);
+    return h->pool_of_id != NULL && gm_grow(&h->pools, &h->pool_capacity, 1, sizeof *h->pools);
 }
 
-uint8_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment)
+uint32_t gm_telling_pool(struct gm_telling *t, uint32_t id, bool is_small)
+{
+    struct gm_history *h = t->h;
+    const struct gm_snapshot *s = h->snapshot;
+    struct gm_history_pool pool = {.is_small = is_small};
+    if (id == GM_TELLING_NO_POOL)
+        pool.id_first = pool.id_second = GM_ABSENT;
+    else if (id != 0)
+        pool = (struct gm_history_pool){s->pools[id].first, s->pools[id].second, is_small};
+    const size_t row = id == GM_TELLING_NO_POOL                 ? s->pool_count + (size_t)1
+                       : gm_history_pool_is_said_default(&pool) ? 0
+                                                                : id; /* the default one may be said or not */
+    uint32_t *number = &h->pool_of_id[2 * row + is_small];
+    if (*number == 0) {
+        if (!gm_grow(&h->pools, &h->pool_capacity, h->pool_count + 1, sizeof *h->pools)) {
+            t->has_no_memory = true;
+            return 0;
+        }
+        h->pools[h->pool_count++] = pool;
+        *number = (uint32_t)h->pool_count;
+    }
+    return *number - 1;
+}
+
+uint32_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment)
 {
     const struct gm_snapshot *s = t->h->snapshot;
     struct gm_pool_id id = s->segments.pool[segment];
     bool is_small =
         s->segments.type[segment] == GM_SEGMENT_SMALL ||
         (s->segments.type[segment] == GM_SEGMENT_TYPE_ABSENT && s->segments.total_size[segment] == GM_SMALL_SEGMENT);
-    return gm_telling_pool(t, id.v == 0 ? 0 : s->pools[id.v].first, id.v == 0 ? 0 : s->pools[id.v].second, is_small);
+    return gm_telling_pool(t, id.v, is_small);
 }
 
 uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address)
@@ -53,24 +69,23 @@ uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address)
     return low > 0 && address < t->finals[low - 1].to ? t->finals[low - 1].segment : UINT32_MAX;
 }
 
-uint8_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
+uint32_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
 {
     const struct gm_snapshot *s = t->h->snapshot;
     uint64_t size = s->events.size[row];
     bool is_small = is_map ? size % t->rules.large_segment != 0 : size == GM_SMALL_SEGMENT;
     uint32_t id = gm_rare_at(&s->events.pool, row), final = gm_telling_final_of(t, s->events.addr[row]);
     if (id != 0)
-        return gm_telling_pool(t, s->pools[id].first, s->pools[id].second, is_small);
+        return gm_telling_pool(t, id, is_small);
     if (final != UINT32_MAX && s->segments.stream[final].v == gm_rare_at(&s->events.stream, row) &&
         (s->segments.is_expandable[final] == GM_TRUE) == is_map) {
-        uint8_t pool = gm_telling_pool_of_segment(t, final);
         /* A segment of another size was another one, gone by the end: its kind is its own, only the pool's id is likely
          * the same. */
         if (is_map || s->segments.total_size[final] == s->events.size[row])
-            return pool;
-        return gm_telling_pool(t, t->h->pools[pool].id_first, t->h->pools[pool].id_second, is_small);
+            return gm_telling_pool_of_segment(t, final);
+        return gm_telling_pool(t, s->segments.pool[final].v, is_small);
     }
-    return gm_telling_pool(t, 0, 0, is_small);
+    return gm_telling_pool(t, 0, is_small);
 }
 
 uint64_t gm_telling_size(const struct gm_telling *t, const struct gm_space_block *block, uint64_t rounded,
@@ -154,7 +169,7 @@ static uint32_t make_start(struct gm_telling *t, uint32_t event, uint64_t addres
 static void put_outside(struct gm_telling *t, uint32_t a, uint64_t rounded)
 {
     t->h->block[a] = rounded;
-    t->h->pool[a] = gm_telling_pool(t, GM_ABSENT, GM_ABSENT, rounded <= GM_SMALL_SIZE);
+    t->h->pool[a] = gm_telling_pool(t, GM_TELLING_NO_POOL, rounded <= GM_SMALL_SIZE);
     t->block_of[a] = GM_SPACE_NONE;
     t->outside += rounded;
 }
@@ -223,7 +238,7 @@ static void tell_free(struct gm_telling *t, uint32_t a)
 
 /* ---- segments --------------------------------------------------------------------------------------------------- */
 
-static void keep_segment(struct gm_telling *t, uint32_t event, uint8_t pool, uint32_t stream)
+static void keep_segment(struct gm_telling *t, uint32_t event, uint32_t pool, uint32_t stream)
 {
     struct gm_history *h = t->h;
     if (gm_grow(&h->segments, &t->segment_capacity, h->segment_count + 1, sizeof *h->segments))
@@ -237,7 +252,7 @@ static void tell_map(struct gm_telling *t, uint32_t event, bool is_map)
     struct gm_history *h = t->h;
     const struct gm_events *e = &h->snapshot->events;
     size_t row = h->first + event;
-    uint8_t pool = gm_telling_pool_of_event(t, row, is_map);
+    uint32_t pool = gm_telling_pool_of_event(t, row, is_map);
     enum gm_space_status status =
         gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row), pool, is_map);
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
@@ -413,10 +428,12 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
     struct gm_telling t = {.h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments, .watcher = watcher};
     h->is_reconstructed = h->books.is_reconstructed = true;
-    gm_telling_pool(&t, 0, 0, false);
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
-    h->final_pool = calloc(h->snapshot->segments.count + 1, 1);
-    bool ok = t.block_of != NULL && h->final_pool != NULL && list_finals(&t);
+    h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
+    bool ok = t.block_of != NULL && h->final_pool != NULL && gm_telling_make_pools(h);
+    if (ok)
+        gm_telling_pool(&t, 0, false);
+    ok = ok && list_finals(&t);
     if (ok && !has_segments(&t)) {
         give_up(h, "the file lists no segments of this device");
     } else if (ok && gm_telling_begin(&t)) {
@@ -439,13 +456,29 @@ bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
     struct gm_history scratch = *h; /* what does not fit has been counted before; several threads may ask at once */
     struct gm_telling t = {.h = &scratch, .rules = gm_settings_recorded(h->snapshot, NULL).rules};
     size_t n = h->snapshot->segments.count;
-    scratch.final_pool = calloc(n + 1, 1);
-    bool ok = scratch.final_pool != NULL && list_finals(&t) && gm_telling_segments(&t);
-    if (ok && scratch.pool_count > h->pool_count) { /* only if the reconstruction did not get as far as this */
-        memcpy(h->pools, scratch.pools, sizeof h->pools);
-        memcpy(h->final_pool, scratch.final_pool, n);
-        h->pool_count = scratch.pool_count;
+    scratch.final_pool = calloc(n + 1, sizeof *scratch.final_pool);
+    scratch.pools = NULL;
+    scratch.pool_capacity = 0;
+    bool ok = scratch.final_pool != NULL && gm_telling_make_pools(&scratch) &&
+              gm_grow(&scratch.pools, &scratch.pool_capacity, h->pool_count + 1, sizeof *scratch.pools);
+    if (ok) {
+        memcpy(scratch.pools, h->pools, h->pool_count * sizeof *h->pools);
+        memcpy(scratch.pool_of_id, h->pool_of_id, 2 * ((size_t)h->snapshot->pool_count + 2) * sizeof *h->pool_of_id);
     }
+    ok = ok && list_finals(&t) && gm_telling_segments(&t);
+    if (ok && scratch.pool_count > h->pool_count) { /* only if the reconstruction did not get as far as this */
+        struct gm_history before = *h;
+        h->pools = scratch.pools;
+        h->pool_count = scratch.pool_count;
+        h->pool_capacity = scratch.pool_capacity;
+        h->pool_of_id = scratch.pool_of_id;
+        h->final_pool = scratch.final_pool;
+        scratch.pools = before.pools;
+        scratch.pool_of_id = before.pool_of_id;
+        scratch.final_pool = before.final_pool;
+    }
+    free(scratch.pools);
+    free(scratch.pool_of_id);
     free(scratch.final_pool);
     free(t.finals);
     *space = t.space;
