@@ -49,6 +49,8 @@ enum gm_status gm_paths_check_stdin(char *const *inputs, size_t count, size_t mo
 
 enum gm_status gm_paths_check_json(const char *json, const char *input, struct gm_error *err)
 {
+    if (json != NULL && json[0] == '\0')
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json is empty");
     if (json == NULL || gm_path_is_standard(json) || !gm_path_is_same(json, input))
         return GM_OK;
     return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--json would overwrite the snapshot %s", input);

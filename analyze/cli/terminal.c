@@ -71,7 +71,7 @@ void gm_message_add(struct gm_text *out, const struct gm_terminal *terminal, enu
     gm_text_printf(out, "%s:%s ", terminal->program, terminal->has_colour ? "\x1b[0m" : "");
     if (subject != NULL) {
         gm_utf8_clean_line(clean, sizeof clean, subject, strlen(subject));
-        gm_text_printf(out, "%s: ", clean);
+        gm_text_printf(out, "%s: ", clean[0] == '\0' ? "''" : clean);
     }
     va_list args;
     va_start(args, format);

@@ -173,6 +173,8 @@ class Operands(Case):
             self.assertIn(b"overwrite", self.run_it("--json", target, "snapshot.pickle", code=2).stderr)
         self.assertEqual(os.path.getsize(self.snapshot), before)
         self.run_it("-o", "", "snapshot.pickle", code=2)
+        self.assert_one_error(self.run_it("--json", "", "snapshot.pickle", code=2), "--json is empty")
+        self.assert_one_error(self.run_it("", code=3), "'': cannot open")
 
     def test_without_a_trace_the_total_counts(self):
         both = small_snapshot(devices=2)  # 72 MiB on each
