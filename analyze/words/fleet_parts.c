@@ -178,7 +178,9 @@ static void add_odd(struct gm_text *out, const struct gm_fleet *fleet)
         const struct gm_fleet_odd *odd = &fleet->odds[i];
         gm_text_add(out, i > 0 ? "; " : "");
         gm_fleet_add_item(out, fleet, &fleet->items[odd->item]);
-        gm_text_printf(out, " (%s reserved)", gm_fleet_delta_text(text, odd->reserved_delta));
+        const bool is_held = llabs(odd->held_delta) > llabs(odd->reserved_delta);
+        gm_text_printf(out, " (%s %s)", gm_fleet_delta_text(text, is_held ? odd->held_delta : odd->reserved_delta),
+                       is_held ? "held" : "reserved");
     }
     gm_text_add(out, fleet->odd_total > NAMED ? "; ..." : ".");
 }
