@@ -318,14 +318,10 @@ static void test_descriptor_that_does_not_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(test_appears_when_complete),
-        IN_SCRATCH(test_links),
-        IN_SCRATCH(test_left_by_the_killed),
-        IN_SCRATCH(test_full_disk_keeps_what_was_there),
-        IN_SCRATCH(test_what_cannot_be_opened),
-        IN_SCRATCH(test_devices),
-        IN_SCRATCH(test_folder_that_takes_no_files),
-        IN_SCRATCH(test_descriptor_that_does_not_wait),
+        IN_SCRATCH(test_appears_when_complete),      IN_SCRATCH(test_links),
+        IN_SCRATCH(test_left_by_the_killed),         IN_SCRATCH(test_full_disk_keeps_what_was_there),
+        IN_SCRATCH(test_what_cannot_be_opened),      IN_SCRATCH(test_devices),
+        IN_SCRATCH(test_folder_that_takes_no_files), IN_SCRATCH(test_descriptor_that_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
