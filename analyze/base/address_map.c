@@ -5,10 +5,9 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* Fibonacci hashing: addresses are multiples of 512, so the high bits of the product are what differs. */
 static inline size_t home(const struct gm_address_map *map, uint64_t address)
 {
-    return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & map->mask;
+    return gm_hash_number(map->hash, address) & map->mask;
 }
 
 /* The slot of `address`, or the free one where it belongs. */
@@ -23,7 +22,8 @@ static inline size_t find(const struct gm_address_map *map, uint64_t address)
 static bool grow(struct gm_address_map *map)
 {
     struct gm_address_map bigger = {.mask = map->slots == NULL ? FIRST_SLOTS - 1 : map->mask * 2 + 1,
-                                    .count = map->count};
+                                    .count = map->count,
+                                    .hash = gm_hash_tabulation()};
     bigger.slots = calloc(bigger.mask + 1, sizeof *bigger.slots);
     if (bigger.slots == NULL)
         return false;

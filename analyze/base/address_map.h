@@ -2,14 +2,14 @@
  *
  * A map from addresses to numbers: open addressing, linear probing, backward-shift deletion (Knuth, The Art of Computer
  * Programming vol. 3, 6.4, algorithm R). Thousands of addresses are live where millions come and go, so it stays in
- * the cache whatever the length of a trace.
+ * the cache whatever the length of a trace. No file can choose addresses that collide (analyze/base/hash.h).
  */
 #ifndef GM_BASE_ADDRESS_MAP_H
 #define GM_BASE_ADDRESS_MAP_H
 
+#include "analyze/base/hash.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #define GM_MAP_NONE UINT32_MAX /* no value; cannot be stored */
 
@@ -21,6 +21,7 @@ struct gm_address_slot {
 struct gm_address_map { /* zero-initialise */
     struct gm_address_slot *slots;
     size_t mask, count; /* mask + 1 slots, a power of two */
+    const struct gm_tabulation *hash;
 };
 
 /* Sets the value of `address`; *before is the value it had, or GM_MAP_NONE. false: no memory, nothing changed. */

@@ -2,7 +2,7 @@
  *
  * Both runs in one tree of stacks: Python's frames, or C++'s where there are no others.
  */
-#include "analyze/compare/intern.h"
+#include "analyze/base/intern.h"
 #include "analyze/compare/parts.h"
 #include "analyze/report/frame_kind.h"
 

@@ -2,7 +2,7 @@
  *
  * Call sites of two runs, matched by their whole normalised stacks.
  */
-#include "analyze/compare/intern.h"
+#include "analyze/base/intern.h"
 #include "analyze/compare/parts.h"
 
 #include <stdlib.h>

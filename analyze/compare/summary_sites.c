@@ -2,7 +2,7 @@
  *
  * The call sites of a summary: stacks that hold something at the end or at the peak, normalised, equal ones added up.
  */
-#include "analyze/compare/intern.h"
+#include "analyze/base/intern.h"
 #include "analyze/compare/normalise.h"
 #include "analyze/compare/work.h"
 #include "analyze/report/frame_kind.h"

@@ -9,7 +9,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/compare/intern.h"
+#include "analyze/base/intern.h"
 #include "analyze/report/fleet.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */

@@ -7,62 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum { MAX_WARNINGS = 100, MIN_SLOTS = 1024 };
 
 /* ---- hashing -------------------------------------------------------------------------------------------------- */
 
-/* Multiply, fold the 128-bit product: the mixing step of the wyhash family of hash functions. */
-__extension__ typedef unsigned __int128 gm_u128; /* gcc and clang have it on every 64-bit machine */
-
-static inline uint64_t mix(uint64_t a, uint64_t b)
+static uint32_t hash_bytes(const struct gm_snapshot_memory *m, const void *bytes, size_t n)
 {
-    gm_u128 product = (gm_u128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    return (uint32_t)gm_siphash_1_3(m->key, bytes, n);
 }
 
-#define SECRET_1 UINT64_C(0xa0761d6478bd642f)
-#define SECRET_2 UINT64_C(0xe7037ed1a0b428db)
-
-static inline uint64_t load8(const unsigned char *p)
+static uint32_t hash_pair(const struct gm_snapshot_memory *m, uint64_t a, uint64_t b)
 {
-    uint64_t v;
-    memcpy(&v, p, 8);
-    return v;
+    const uint64_t pair[2] = {a, b};
+    return hash_bytes(m, pair, sizeof pair);
 }
 
-static inline uint64_t load_short(const unsigned char *p, size_t n) /* n < 8 bytes */
+/* The place of a guess. Its quality is of no consequence but for speed. */
+static uint32_t *recent(struct gm_recent *recent, uint64_t a, uint64_t b)
 {
-    uint64_t v = 0;
-    if (n >= 4) {
-        uint32_t lo, hi;
-        memcpy(&lo, p, 4);
-        memcpy(&hi, p + n - 4, 4);
-        v = (uint64_t)hi << 32 | lo;
-    } else if (n > 0) {
-        v = (uint64_t)p[0] << 16 | (uint64_t)p[n / 2] << 8 | p[n - 1];
-    }
-    return v;
-}
-
-static uint32_t hash_bytes(uint64_t seed, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    uint64_t h = seed ^ mix(n ^ SECRET_1, SECRET_2);
-    size_t left = n;
-    for (; left >= 16; p += 16, left -= 16)
-        h = mix(load8(p) ^ SECRET_1, load8(p + 8) ^ h);
-    uint64_t a = left >= 8 ? load8(p) : load_short(p, left);
-    uint64_t b = left >= 8 ? load_short(p + 8, left - 8) : 0;
-    h = mix(a ^ SECRET_2, b ^ h);
-    return (uint32_t)(h ^ h >> 32);
-}
-
-static inline uint32_t hash_pair(uint64_t seed, uint64_t a, uint64_t b)
-{
-    uint64_t h = mix(mix(a ^ SECRET_1, seed ^ SECRET_2), b ^ SECRET_1);
-    return (uint32_t)(h ^ h >> 32);
+    uint64_t mixed = (a * UINT64_C(0x9e3779b97f4a7c15) ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+    return &recent->id[mixed >> 52 & (GM_RECENT - 1)];
 }
 
 /* ---- id sets -------------------------------------------------------------------------------------------------- */
@@ -128,18 +93,21 @@ static bool at_limit(struct gm_snapshot_memory *m, size_t count)
 
 /* ---- interning ------------------------------------------------------------------------------------------------ */
 
-struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *bytes, size_t length)
+static bool is_string(const struct gm_snapshot_memory *m, uint32_t id, const void *bytes, size_t length)
+{
+    uint64_t start = m->string_start.v[id];
+    return m->string_start.v[id + 1] - start == length &&
+           (length == 0 || memcmp(m->string_bytes.v + start, bytes, length) == 0);
+}
+
+static struct gm_string_id find_string(struct gm_snapshot_memory *m, const void *bytes, size_t length)
 {
     struct gm_id_set *set = &m->string_set;
     const struct gm_string_id none = {0};
-    uint32_t hash = hash_bytes(m->seed, bytes, length);
+    uint32_t hash = hash_bytes(m, bytes, length);
     FOR_EACH_CANDIDATE(set, hash, at, id)
-    {
-        uint64_t start = m->string_start.v[id];
-        if (m->string_start.v[id + 1] - start == length &&
-            (length == 0 || memcmp(m->string_bytes.v + start, bytes, length) == 0))
-            return (struct gm_string_id){id};
-    }
+    if (is_string(m, id, bytes, length))
+        return (struct gm_string_id){id};
     uint32_t id = (uint32_t)(m->string_start.n - 1);
     if (at_limit(m, m->string_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->string_start, 1) ||
         !GM_VEC_ROOM(&m->string_bytes, length))
@@ -152,14 +120,34 @@ struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *b
     return (struct gm_string_id){id};
 }
 
-struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_string_id name, struct gm_string_id filename,
-                                   uint64_t line)
+struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *bytes, size_t length)
+{
+    uint64_t first = 0, last = 0;
+    size_t n = length < sizeof first ? length : sizeof first;
+    if (n > 0) {
+        memcpy(&first, bytes, n);
+        memcpy(&last, (const char *)bytes + length - n, n);
+    }
+    uint32_t *guess = recent(&m->recent_strings, first + length, last);
+    if (*guess == 0 || !is_string(m, *guess, bytes, length))
+        *guess = find_string(m, bytes, length).v;
+    return (struct gm_string_id){*guess};
+}
+
+static bool is_frame(const struct gm_snapshot_memory *m, uint32_t id, struct gm_string_id name,
+                     struct gm_string_id filename, uint64_t line)
+{
+    return m->frame_name.v[id].v == name.v && m->frame_filename.v[id].v == filename.v && m->frame_line.v[id] == line;
+}
+
+static struct gm_frame_id find_frame(struct gm_snapshot_memory *m, struct gm_string_id name,
+                                     struct gm_string_id filename, uint64_t line)
 {
     struct gm_id_set *set = &m->frame_set;
     const struct gm_frame_id none = {0};
-    uint32_t hash = hash_pair(m->seed, (uint64_t)name.v << 32 | filename.v, line);
+    uint32_t hash = hash_pair(m, (uint64_t)name.v << 32 | filename.v, line);
     FOR_EACH_CANDIDATE(set, hash, at, id)
-    if (m->frame_name.v[id].v == name.v && m->frame_filename.v[id].v == filename.v && m->frame_line.v[id] == line)
+    if (is_frame(m, id, name, filename, line))
         return (struct gm_frame_id){id};
     uint32_t id = (uint32_t)m->frame_name.n;
     if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->frame_name, 1) ||
@@ -172,25 +160,35 @@ struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_strin
     return (struct gm_frame_id){id};
 }
 
-static bool same_frames(const struct gm_frame_id *known, const uint32_t *tagged, size_t depth)
+struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_string_id name, struct gm_string_id filename,
+                                   uint64_t line)
 {
+    uint32_t *guess = recent(&m->recent_frames, (uint64_t)name.v << 32 | filename.v, line);
+    if (*guess == 0 || !is_frame(m, *guess, name, filename, line))
+        *guess = find_frame(m, name, filename, line).v;
+    return (struct gm_frame_id){*guess};
+}
+
+static bool is_stack(const struct gm_snapshot_memory *m, uint32_t id, const uint32_t *tagged, size_t depth)
+{
+    uint64_t start = m->stack_start.v[id];
+    if (m->stack_start.v[id + 1] - start != depth)
+        return false;
+    const struct gm_frame_id *known = m->stack_frames.v + start;
     for (size_t i = 0; i < depth; i++)
         if (known[i].v != (tagged[i] & GM_MAX_ID))
             return false;
     return true;
 }
 
-struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
+static struct gm_stack_id find_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
 {
     struct gm_id_set *set = &m->stack_set;
     const struct gm_stack_id none = {0};
-    uint32_t hash = hash_bytes(m->seed, tagged, depth * sizeof *tagged);
+    uint32_t hash = hash_bytes(m, tagged, depth * sizeof *tagged);
     FOR_EACH_CANDIDATE(set, hash, at, id)
-    {
-        uint64_t start = m->stack_start.v[id];
-        if (m->stack_start.v[id + 1] - start == depth && same_frames(m->stack_frames.v + start, tagged, depth))
-            return (struct gm_stack_id){id};
-    }
+    if (is_stack(m, id, tagged, depth))
+        return (struct gm_stack_id){id};
     uint32_t id = (uint32_t)(m->stack_start.n - 1);
     if (at_limit(m, m->stack_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->stack_start, 1) ||
         !GM_VEC_ROOM(&m->stack_frames, depth))
@@ -202,11 +200,25 @@ struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t 
     return (struct gm_stack_id){id};
 }
 
+/* Stacks of one program differ at their inner end, and here and there further out. */
+struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
+{
+    uint64_t inner = 0, outer = depth;
+    for (size_t i = 0; i < depth && i < 16; i++)
+        inner = (inner << 5 | inner >> 59) + tagged[i];
+    for (size_t i = depth / 2; i < depth; i += depth / 8 + 1)
+        outer = (outer << 5 | outer >> 59) + tagged[i];
+    uint32_t *guess = recent(&m->recent_stacks, inner, outer);
+    if (*guess == 0 || !is_stack(m, *guess, tagged, depth))
+        *guess = find_stack(m, tagged, depth).v;
+    return (struct gm_stack_id){*guess};
+}
+
 struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t stream)
 {
     struct gm_id_set *set = &m->stream_set;
     const struct gm_stream_id none = {0};
-    uint32_t hash = hash_pair(m->seed, (uint64_t)stream, 1);
+    uint32_t hash = hash_pair(m, (uint64_t)stream, 1);
     FOR_EACH_CANDIDATE(set, hash, at, id)
     if (m->streams.v[id] == stream)
         return (struct gm_stream_id){id};
@@ -222,7 +234,7 @@ struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_ke
 {
     struct gm_id_set *set = &m->pool_set;
     const struct gm_pool_id none = {0};
-    uint32_t hash = hash_pair(m->seed, pool.first, pool.second);
+    uint32_t hash = hash_pair(m, pool.first, pool.second);
     FOR_EACH_CANDIDATE(set, hash, at, id)
     if (m->pools.v[id].first == pool.first && m->pools.v[id].second == pool.second)
         return (struct gm_pool_id){id};
@@ -394,8 +406,7 @@ struct gm_snapshot_memory *gm_snapshot_memory_new(void)
     struct gm_snapshot_memory *m = calloc(1, sizeof *m);
     if (m == NULL)
         return NULL;
-    if (getrandom(&m->seed, sizeof m->seed, GRND_NONBLOCK) != (ssize_t)sizeof m->seed)
-        m->seed = SECRET_2; /* only makes collisions choosable */
+    m->key = gm_hash_key();
     if (!add_first_rows(m)) {
         gm_snapshot_memory_free(m);
         return NULL;

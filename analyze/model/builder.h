@@ -13,6 +13,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/error.h"
+#include "analyze/base/hash.h"
 #include "analyze/base/vec.h"
 #include "analyze/model/snapshot.h"
 
@@ -62,8 +63,17 @@ struct gm_kept { /* a gm_extra whose value is still the loader's reference */
 };
 struct gm_kept_list GM_VEC(struct gm_kept);
 
+/* Ids that were asked for last, by a guess at their content: decoders of JSON name the same few strings, frames and
+ * stacks again and again, and a guess costs less than a hash. A wrong one costs a comparison, so files gain nothing by
+ * it. */
+enum { GM_RECENT = 4096 };
+struct gm_recent {
+    uint32_t id[GM_RECENT]; /* 0: none */
+};
+
 struct gm_snapshot_memory {
-    uint64_t seed; /* of the hash functions: keeps hostile files from choosing collisions */
+    struct gm_hash_key key;
+    struct gm_recent recent_strings, recent_frames, recent_stacks;
     bool hit_limit;
 
     struct gm_id_set string_set, frame_set, stack_set, stream_set, pool_set;

@@ -153,6 +153,73 @@ static void warnings_are_said_once_and_bounded(void **state)
     assert_string_equal(m->warnings.v[100], "further warnings were left out");
 }
 
+/* ---- hostile content ----------------------------------------------------------------------------------------------
+ */
+
+/* Whoever looks for an id walks along a run of used slots. */
+static void assert_short_runs(const struct gm_id_set *set)
+{
+    size_t run = 0;
+    for (size_t i = 0; i <= set->mask; i++) {
+        run = set->slots[i] != 0 ? run + 1 : 0;
+        assert_true(run < 1000);
+    }
+}
+
+enum { HOSTILE = 20000 };
+
+/* A hash that multiplies loses everything when a factor is 0, which a block that equals a public constant makes it,
+ * whatever the seed: here those of the wyhash family, at each place of a block. */
+static void content_cannot_be_chosen_to_collide(void **state)
+{
+    struct gm_snapshot_memory *m = *state;
+    static const uint64_t constants[] = {UINT64_C(0xa0761d6478bd642f), UINT64_C(0xe7037ed1a0b428db),
+                                         UINT64_C(0x8ebc6af09c88c6e3), UINT64_C(0x589965cc75374cc3), 0};
+    for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
+        for (uint64_t i = 0; i < HOSTILE; i++) {
+            const uint64_t words[6] = {i, i, constants[c], constants[c], 7, 7};
+            const struct gm_pool_key pools[] = {{i, constants[c]}, {constants[c], i}};
+            assert_true(gm_intern_string(m, words, sizeof words).v > 0);
+            assert_true(
+                gm_intern_frame(m, (struct gm_string_id){(uint32_t)i}, (struct gm_string_id){1}, constants[c]).v > 0);
+            assert_true(gm_intern_pool(m, pools[0]).v > 0 && gm_intern_pool(m, pools[1]).v > 0);
+            assert_true(gm_intern_stream(m, (int64_t)(i << 32)).v > 0);
+        }
+        for (uint32_t i = 0; i < HOSTILE; i++) {
+            const uint32_t stack[] = {i, 5, (uint32_t)constants[c] & GM_MAX_ID,
+                                      (uint32_t)(constants[c] >> 32) & GM_MAX_ID};
+            assert_true(gm_intern_stack(m, stack, 4).v > 0);
+        }
+        assert_short_runs(&m->string_set);
+        assert_short_runs(&m->frame_set);
+        assert_short_runs(&m->stack_set);
+        assert_short_runs(&m->pool_set);
+        assert_short_runs(&m->stream_set);
+    }
+}
+
+/* Strings, frames and stacks that share a guess: each keeps its own id. */
+static void guesses_are_checked(void **state)
+{
+    struct gm_snapshot_memory *m = *state;
+    uint32_t ids[2][3] = {{0}};
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 3; i++) {
+            char text[41];
+            memset(text, 'x', sizeof text); /* eight bytes at either end and the length are looked at */
+            text[20] = (char)('a' + i);
+            ids[round][i] = gm_intern_string(m, text, sizeof text).v;
+            assert_int_equal(ids[round][i], 1 + i);
+            uint32_t stack[100] = {0};
+            stack[20] = 1 + i;
+            assert_int_equal(gm_intern_stack(m, stack, 100).v, 2 + i);
+        }
+    for (uint32_t i = 0; i < 100000; i++) /* far more than guesses that are kept */
+        assert_int_equal(gm_intern_frame(m, (struct gm_string_id){i}, (struct gm_string_id){i % 7}, i % 3).v, 1 + i);
+    for (uint32_t i = 0; i < 100000; i++)
+        assert_int_equal(gm_intern_frame(m, (struct gm_string_id){i}, (struct gm_string_id){i % 7}, i % 3).v, 1 + i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +229,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(streams_and_pools_keep_all_bits, setup, teardown),
         cmocka_unit_test_setup_teardown(rare_columns_materialise_when_a_row_differs, setup, teardown),
         cmocka_unit_test_setup_teardown(warnings_are_said_once_and_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(content_cannot_be_chosen_to_collide, setup, teardown),
+        cmocka_unit_test_setup_teardown(guesses_are_checked, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,50 +15,22 @@ enum { NAME_SHOWN = 60, PATH_SHOWN = 60, CALLERS_SHOWN = 2 };
 
 bool gm_grouping_start(struct gm_grouping *grouping, struct gm_trace_pass *pass, enum gm_group_by by, size_t depth)
 {
-    *grouping = (struct gm_grouping){.pass = pass, .by = by, .depth = depth, .mask = 63};
+    *grouping = (struct gm_grouping){.pass = pass, .by = by, .depth = depth};
     grouping->of_stack = calloc((size_t)pass->snapshot->stacks.count + 1, sizeof *grouping->of_stack);
-    grouping->slots = calloc(grouping->mask + 1, sizeof *grouping->slots);
-    return grouping->of_stack != NULL && grouping->slots != NULL;
+    return grouping->of_stack != NULL;
 }
 
 void gm_grouping_free(struct gm_grouping *grouping)
 {
     free(grouping->of_stack);
-    free(grouping->slots);
+    gm_intern_free(&grouping->shared);
+    free(grouping->of_shared.v);
     free(grouping->labels.v);
     *grouping = (struct gm_grouping){0};
 }
 
 /* ---- labels --------------------------------------------------------------------------------------------------------
  */
-
-static uint64_t hash(const char *label)
-{
-    uint64_t h = 0xCBF29CE484222325; /* FNV-1a */
-    for (; *label != '\0'; label++)
-        h = (h ^ (unsigned char)*label) * 0x100000001B3;
-    return h ^ h >> 32;
-}
-
-static bool grow_slots(struct gm_grouping *grouping)
-{
-    size_t mask = 2 * grouping->mask + 1;
-    uint32_t *slots = calloc(mask + 1, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i <= grouping->mask; i++) {
-        if (grouping->slots[i] == 0)
-            continue;
-        size_t at = hash(grouping->labels.v[grouping->slots[i] - 1]) & mask;
-        while (slots[at] != 0)
-            at = (at + 1) & mask;
-        slots[at] = grouping->slots[i];
-    }
-    free(grouping->slots);
-    grouping->slots = slots;
-    grouping->mask = mask;
-    return true;
-}
 
 static uint32_t new_group(struct gm_grouping *grouping, const char *label)
 {
@@ -70,16 +42,15 @@ static uint32_t new_group(struct gm_grouping *grouping, const char *label)
 /* The group with this label. */
 static uint32_t group_called(struct gm_grouping *grouping, const char *label)
 {
-    if (2 * grouping->labels.n > grouping->mask && !grow_slots(grouping))
+    uint32_t number = gm_intern_add_lasting(&grouping->shared, label, strlen(label));
+    if (number == GM_INTERN_NONE)
         return GM_NEVER;
-    size_t at = hash(label) & grouping->mask;
-    for (; grouping->slots[at] != 0; at = (at + 1) & grouping->mask)
-        if (strcmp(grouping->labels.v[grouping->slots[at] - 1], label) == 0)
-            return grouping->slots[at] - 1;
-    uint32_t group = new_group(grouping, label);
-    if (group != GM_NEVER)
-        grouping->slots[at] = group + 1;
-    return group;
+    if (number == grouping->of_shared.n) { /* a new one */
+        uint32_t group = new_group(grouping, label);
+        if (group == GM_NEVER || !GM_VEC_PUSH(&grouping->of_shared, group))
+            return GM_NEVER;
+    }
+    return grouping->of_shared.v[number];
 }
 
 /* The first whole characters of text, at most `most` bytes. */

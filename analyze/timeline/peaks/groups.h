@@ -11,7 +11,7 @@
 #ifndef GM_TIMELINE_GROUPS_H
 #define GM_TIMELINE_GROUPS_H
 
-#include "analyze/base/vec.h"
+#include "analyze/base/intern.h"
 #include "analyze/timeline/pass.h"
 
 /* ---- sums ----------------------------------------------------------------------------------------------------------
@@ -46,8 +46,8 @@ struct gm_grouping {
     uint32_t *of_stack;                 /* [gm_stack_id] its group, + 1; 0: not asked so far */
     uint32_t of_role[GM_ROLE_COUNT];    /* likewise */
     struct GM_VEC(const char *) labels; /* [group] */
-    uint32_t *slots;                    /* labels by hash: group + 1; 0: empty */
-    size_t mask;                        /* slots are a power of two; mask + 1 of them */
+    struct gm_intern shared;            /* labels that stand for one group, whichever stack they come from */
+    struct GM_VEC(uint32_t) of_shared;  /* [number in shared] its group */
 };
 bool gm_grouping_start(struct gm_grouping *grouping, struct gm_trace_pass *pass, enum gm_group_by by, size_t depth);
 /* The group of an allocation with this stack and role. GM_NEVER: no memory. */

@@ -4,6 +4,7 @@
  * round (a cache that grows, batches of different lengths) the stack alone. The shortest period that the stacks do not
  * put inside of a module is the step.
  */
+#include "analyze/base/address_map.h"
 #include "analyze/timeline/steps/period.h"
 #include "analyze/timeline/steps/step_nest.h"
 
@@ -30,38 +31,13 @@ struct loop {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-struct pair {
-    uint64_t size;
-    uint32_t stack, symbol; /* symbol 0: a free slot */
-};
-
-/* The seed cannot be guessed from the file, so that it cannot choose collisions; no answer depends on it. */
-static uint64_t mix(uint64_t seed, uint64_t size, uint32_t stack)
+/* The number of a key: `fresh` if it has none yet. GM_MAP_NONE: no memory. */
+static uint32_t number_of(struct gm_address_map *map, uint64_t key, uint32_t fresh)
 {
-    uint64_t x = (size ^ (uint64_t)stack << 40 ^ stack ^ seed) * UINT64_C(0x9E3779B97F4A7C15);
-    x = (x ^ x >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
-    return x ^ x >> 32;
-}
-
-/* Doubles the table. */
-static bool grow(struct pair **table, size_t *mask, uint64_t seed)
-{
-    size_t slots = 2 * (*mask + 1);
-    struct pair *bigger = calloc(slots, sizeof *bigger);
-    if (bigger == NULL)
-        return false;
-    for (size_t i = 0; i <= *mask; i++) {
-        struct pair p = (*table)[i];
-        size_t at = mix(seed, p.size, p.stack) & (slots - 1);
-        while (p.symbol != 0 && bigger[at].symbol != 0)
-            at = (at + 1) & (slots - 1);
-        if (p.symbol != 0)
-            bigger[at] = p;
-    }
-    free(*table);
-    *table = bigger;
-    *mask = slots - 1;
-    return true;
+    uint32_t known = gm_map_get(map, key), before;
+    if (known != GM_MAP_NONE)
+        return known;
+    return gm_map_put(map, key, fresh, &before) ? fresh : GM_MAP_NONE;
 }
 
 /* symbols[i] of allocation i: numbers from 1 in order of first appearance. */
@@ -70,24 +46,18 @@ static bool name_pairs(struct loop *l)
     const struct gm_history *h = &l->w->pass->history;
     const uint64_t *size = h->snapshot->events.size + h->first;
     const struct gm_alloc_list *allocs = &l->w->allocs;
-    size_t mask = 1023;
-    struct pair *table = calloc(mask + 1, sizeof *table);
-    uint64_t seed = (uint64_t)(uintptr_t)table;
-    bool ok = table != NULL;
+    struct gm_address_map sizes = {0}, pairs = {0};
+    bool ok = true;
     l->symbol_count = 1;
     for (size_t i = 0; ok && i < allocs->count; i++) {
-        uint64_t bytes = size[allocs->event[i]];
-        uint32_t stack = allocs->stack[i];
-        size_t at = mix(seed, bytes, stack) & mask;
-        while (table[at].symbol != 0 && (table[at].size != bytes || table[at].stack != stack))
-            at = (at + 1) & mask;
-        if (table[at].symbol == 0)
-            table[at] = (struct pair){bytes, stack, l->symbol_count++};
-        l->symbols[i] = table[at].symbol;
-        if ((size_t)l->symbol_count * 2 > mask)
-            ok = grow(&table, &mask, seed);
+        uint32_t bytes = number_of(&sizes, size[allocs->event[i]], (uint32_t)sizes.count);
+        uint64_t pair = (uint64_t)bytes << 32 | allocs->stack[i];
+        l->symbols[i] = bytes == GM_MAP_NONE ? bytes : number_of(&pairs, pair, l->symbol_count);
+        ok = l->symbols[i] != GM_MAP_NONE;
+        l->symbol_count += ok && l->symbols[i] == l->symbol_count;
     }
-    free(table);
+    gm_map_free(&sizes);
+    gm_map_free(&pairs);
     return ok;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers for byte strings: equal bytes get equal numbers, in order of first appearance.
+ * Numbers for byte strings: equal bytes get equal numbers, from 0 in order of first appearance, so nothing hangs on
+ * hashes.
  */
-#ifndef GM_COMPARE_INTERN_H
-#define GM_COMPARE_INTERN_H
+#ifndef GM_BASE_INTERN_H
+#define GM_BASE_INTERN_H
 
 #include "analyze/base/arena.h"
 #include "analyze/base/vec.h"
@@ -25,8 +26,10 @@ struct gm_intern { /* zero-initialise */
 };
 #define GM_INTERN_NONE UINT32_MAX
 
-/* The number of bytes[0..length), new or known; GM_INTERN_NONE: no memory. */
+/* The number of bytes[0..length), new or known; GM_INTERN_NONE: no memory. The first copies new bytes, with a NUL
+ * behind them; the second takes those of the caller, which must last as long as `intern`. */
 uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t length);
+uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size_t length);
 void gm_intern_free(struct gm_intern *intern);
 
 #endif

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/compare/intern.h"
+#include "analyze/base/intern.h"
+
+#include "analyze/base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t hash_of(const unsigned char *bytes, size_t length)
-{
-    uint64_t h = 0xCBF29CE484222325; /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ bytes[i]) * 0x100000001B3;
-    return h ^ h >> 32;
-}
 
 static bool grow(struct gm_intern *intern)
 {
@@ -30,27 +24,39 @@ static bool grow(struct gm_intern *intern)
     return true;
 }
 
-uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t length)
+static uint32_t add(struct gm_intern *intern, const void *bytes, size_t length, bool is_lasting)
 {
     if ((intern->slots == NULL || 2 * intern->entries.n > intern->mask) && !grow(intern))
         return GM_INTERN_NONE;
-    const uint64_t hash = hash_of(bytes, length);
+    const uint64_t hash = gm_hash_bytes(bytes, length);
     size_t at = hash & intern->mask;
     for (; intern->slots[at] != 0; at = (at + 1) & intern->mask) {
         const struct gm_intern_entry *entry = &intern->entries.v[intern->slots[at] - 1];
-        if (entry->hash == hash && entry->length == length && memcmp(entry->bytes, bytes, length) == 0)
+        if (entry->hash == hash && entry->length == length && (length == 0 || memcmp(entry->bytes, bytes, length) == 0))
             return intern->slots[at] - 1;
     }
-    char *copy = gm_arena_calloc(&intern->arena, length + 1, 1);
-    if (copy == NULL || intern->entries.n >= GM_INTERN_NONE - 1)
-        return GM_INTERN_NONE;
-    if (length > 0)
-        memcpy(copy, bytes, length);
-    const struct gm_intern_entry entry = {copy, length, hash};
-    if (!GM_VEC_PUSH(&intern->entries, entry))
+    const void *kept = bytes;
+    if (!is_lasting) {
+        char *copy = gm_arena_calloc(&intern->arena, length + 1, 1);
+        if (copy != NULL && length > 0)
+            memcpy(copy, bytes, length);
+        kept = copy;
+    }
+    const struct gm_intern_entry entry = {kept, length, hash};
+    if (kept == NULL || intern->entries.n >= GM_INTERN_NONE - 1 || !GM_VEC_PUSH(&intern->entries, entry))
         return GM_INTERN_NONE;
     intern->slots[at] = (uint32_t)intern->entries.n;
     return intern->slots[at] - 1;
+}
+
+uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t length)
+{
+    return add(intern, bytes, length, false);
+}
+
+uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size_t length)
+{
+    return add(intern, bytes, length, true);
 }
 
 void gm_intern_free(struct gm_intern *intern)
