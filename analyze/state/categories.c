@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The classifier: the rules' answer for every frame (function and file; the line tells nothing) and every stack of one
- * snapshot, each worked out once, when it is first asked for.
+ * The classifier: the rules' answer for every string, every frame (function and file; the line tells nothing) and every
+ * stack of one snapshot, each worked out once, when it is first asked for.
  */
 #include "analyze/state/categories.h"
+#include "analyze/base/address_map.h"
+#include "analyze/base/intern.h"
 #include "analyze/state/rules.h"
 
 #include <stdlib.h>
@@ -13,15 +15,13 @@ struct gm_classifier {
     const struct gm_category_rules *rules;
     const struct gm_snapshot *snapshot;
     struct gm_match_scratch scratch;
-    uint16_t *stack_answer;            /* [stack]: category + 1, 0: not asked yet */
-    uint32_t *frame_verdict;           /* [frame]: verdict + 1, 0: not asked yet */
-    struct gm_frame_verdict *verdicts; /* one per distinct (function, file), in order of asking */
-    uint32_t verdict_count;
-    uint32_t *table;          /* hash table of verdict + 1 by (function, file) */
-    uint32_t *representative; /* [verdict]: a frame that has it */
-    uint32_t table_mask;
-    uint64_t seed; /* not guessable from the file, so that it cannot choose collisions; no answer depends on it */
-    struct gm_frame_text text;
+    uint64_t *name_mask;                      /* scratch */
+    uint16_t *stack_answer;                   /* [stack]: category + 1, 0: not asked yet */
+    uint32_t *frame_verdict;                  /* [frame]: verdict + 1, 0: not asked yet */
+    uint32_t *string_mask[GM_MATCH_FILE + 1]; /* [side][string]: mask + 1, 0: not asked yet */
+    struct gm_intern masks;                   /* most strings have one of a few */
+    struct gm_address_map of_masks;           /* mask of the name << 32 | mask of the file, to a verdict */
+    struct GM_VEC(struct gm_frame_verdict) verdicts;
 };
 
 uint32_t gm_category_count(const struct gm_category_rules *rules)
@@ -60,22 +60,17 @@ enum gm_status gm_classifier_new(struct gm_classifier **classifier, const struct
 {
     struct gm_classifier *c = calloc(1, sizeof *c);
     *classifier = NULL;
-    size_t frames = (size_t)snapshot->frames.count + 1, slots = 64;
-    while (slots < 2 * frames && slots < UINT32_C(1) << 31)
-        slots *= 2;
     if (c != NULL) {
         c->rules = rules;
         c->snapshot = snapshot;
-        c->table_mask = (uint32_t)(slots - 1);
-        c->seed = (uint64_t)(uintptr_t)c;
+        c->name_mask = calloc(gm_matcher_words(rules), sizeof *c->name_mask);
         c->stack_answer = calloc((size_t)snapshot->stacks.count + 1, sizeof *c->stack_answer);
-        c->frame_verdict = calloc(frames, sizeof *c->frame_verdict);
-        c->verdicts = calloc(frames, sizeof *c->verdicts);
-        c->representative = calloc(frames, sizeof *c->representative);
-        c->table = calloc(slots, sizeof *c->table);
+        c->frame_verdict = calloc((size_t)snapshot->frames.count + 1, sizeof *c->frame_verdict);
+        for (int side = GM_MATCH_NAME; side <= GM_MATCH_FILE; side++)
+            c->string_mask[side] = calloc((size_t)snapshot->strings.count + 1, sizeof *c->string_mask[side]);
     }
-    if (c == NULL || !gm_match_scratch_new(&c->scratch, rules) || c->stack_answer == NULL || c->frame_verdict == NULL ||
-        c->verdicts == NULL || c->representative == NULL || c->table == NULL) {
+    if (c == NULL || !gm_match_scratch_new(&c->scratch, rules) || c->name_mask == NULL || c->stack_answer == NULL ||
+        c->frame_verdict == NULL || c->string_mask[GM_MATCH_NAME] == NULL || c->string_mask[GM_MATCH_FILE] == NULL) {
         gm_classifier_free(c);
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for categories");
     }
@@ -88,40 +83,61 @@ void gm_classifier_free(struct gm_classifier *c)
     if (c == NULL)
         return;
     gm_match_scratch_free(&c->scratch);
+    free(c->name_mask);
     free(c->stack_answer);
     free(c->frame_verdict);
-    free(c->verdicts);
-    free(c->representative);
-    free(c->table);
+    free(c->string_mask[GM_MATCH_NAME]);
+    free(c->string_mask[GM_MATCH_FILE]);
+    gm_intern_free(&c->masks);
+    gm_map_free(&c->of_masks);
+    free(c->verdicts.v);
     free(c);
 }
 
-static const struct gm_frame_verdict *frame_verdict(struct gm_classifier *c, uint32_t frame)
+/* The number of a string's mask; GM_INTERN_NONE: no memory. */
+static uint32_t mask_of(struct gm_classifier *c, enum gm_match_side side, struct gm_string_id string)
+{
+    uint32_t *known = &c->string_mask[side][string.v];
+    if (*known == 0) {
+        size_t n;
+        const char *text = gm_string(c->snapshot, string, &n);
+        gm_match_string(c->rules, &c->scratch, side, text, n);
+        *known = 1 + gm_intern_add(&c->masks, c->scratch.mask, gm_matcher_words(c->rules) * sizeof *c->scratch.mask);
+    }
+    return *known - 1; /* GM_INTERN_NONE + 1 is 0 */
+}
+
+/* Without memory for what was found before, everything is found again. */
+static struct gm_frame_verdict ask_again(struct gm_classifier *c, uint32_t frame)
+{
+    const struct gm_frames *frames = &c->snapshot->frames;
+    size_t n;
+    const char *text = gm_string(c->snapshot, frames->name[frame], &n);
+    gm_match_string(c->rules, &c->scratch, GM_MATCH_NAME, text, n);
+    memcpy(c->name_mask, c->scratch.mask, gm_matcher_words(c->rules) * sizeof *c->name_mask);
+    text = gm_string(c->snapshot, frames->filename[frame], &n);
+    gm_match_string(c->rules, &c->scratch, GM_MATCH_FILE, text, n);
+    return gm_match_verdict(c->rules, &c->scratch, c->name_mask, c->scratch.mask);
+}
+
+static struct gm_frame_verdict frame_verdict(struct gm_classifier *c, uint32_t frame)
 {
     if (c->frame_verdict[frame] != 0)
-        return &c->verdicts[c->frame_verdict[frame] - 1];
-    const struct gm_frames *frames = &c->snapshot->frames;
-    uint32_t name = frames->name[frame].v, file = frames->filename[frame].v;
-    uint64_t hash = ((((uint64_t)name << 32) | file) ^ c->seed) * UINT64_C(0x9E3779B97F4A7C15);
-    hash = (hash ^ hash >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
-    uint32_t slot = (uint32_t)(hash >> 32) & c->table_mask;
-    for (; c->table[slot] != 0; slot = (slot + 1) & c->table_mask) {
-        uint32_t other = c->representative[c->table[slot] - 1];
-        if (frames->name[other].v == name && frames->filename[other].v == file) {
-            c->frame_verdict[frame] = c->table[slot];
-            return &c->verdicts[c->table[slot] - 1];
-        }
+        return c->verdicts.v[c->frame_verdict[frame] - 1];
+    uint32_t name = mask_of(c, GM_MATCH_NAME, c->snapshot->frames.name[frame]), before;
+    uint32_t file = mask_of(c, GM_MATCH_FILE, c->snapshot->frames.filename[frame]);
+    if (name == GM_INTERN_NONE || file == GM_INTERN_NONE)
+        return ask_again(c, frame);
+    uint32_t known = gm_map_get(&c->of_masks, (uint64_t)name << 32 | file);
+    if (known == GM_MAP_NONE) {
+        struct gm_frame_verdict fresh =
+            gm_match_verdict(c->rules, &c->scratch, c->masks.entries.v[name].bytes, c->masks.entries.v[file].bytes);
+        known = (uint32_t)c->verdicts.n;
+        if (!GM_VEC_PUSH(&c->verdicts, fresh) || !gm_map_put(&c->of_masks, (uint64_t)name << 32 | file, known, &before))
+            return fresh;
     }
-    uint32_t fresh = c->verdict_count++;
-    size_t name_length, file_length;
-    const char *name_text = gm_string(c->snapshot, frames->name[frame], &name_length);
-    const char *file_text = gm_string(c->snapshot, frames->filename[frame], &file_length);
-    gm_frame_text_set(&c->text, name_text, name_length, file_text, file_length);
-    gm_match_frame(c->rules, &c->scratch, &c->text, &c->verdicts[fresh]);
-    c->representative[fresh] = frame;
-    c->table[slot] = fresh + 1;
-    c->frame_verdict[frame] = fresh + 1;
-    return &c->verdicts[fresh];
+    c->frame_verdict[frame] = known + 1;
+    return c->verdicts.v[known];
 }
 
 /* The first tier that knows the stack decides; all tiers are followed at once, outwards. */
@@ -130,16 +146,16 @@ static uint32_t classify_frames(struct gm_classifier *c, const struct gm_frame_i
     uint16_t found[GM_RULES_MAX_TIERS] = {0};
     uint32_t open = (1u << c->rules->tier_count) - 1; /* tiers that still look */
     for (size_t i = 0; i < depth && open != 0; i++) {
-        const struct gm_frame_verdict *verdict = frame_verdict(c, frames[i].v);
+        const struct gm_frame_verdict verdict = frame_verdict(c, frames[i].v);
         for (uint32_t t = 0; t < c->rules->tier_count; t++) {
             if ((open >> t & 1) == 0)
                 continue;
-            if (verdict->category[t] != 0) {
-                found[t] = verdict->category[t];
+            if (verdict.category[t] != 0) {
+                found[t] = verdict.category[t];
                 open &= (1u << t) - 1; /* later tiers cannot win any more */
                 break;
             }
-            if (verdict->stops >> t & 1)
+            if (verdict.stops >> t & 1)
                 open &= ~(1u << t);
         }
     }
@@ -158,4 +174,9 @@ uint32_t gm_classify(struct gm_classifier *c, struct gm_stack_id stack)
         c->stack_answer[stack.v] = (uint16_t)(category + 1);
     }
     return c->stack_answer[stack.v] - 1u;
+}
+
+uint32_t gm_classifier_matches(const struct gm_classifier *c)
+{
+    return c->scratch.mark;
 }

@@ -31,12 +31,14 @@ uint32_t gm_category_count(const struct gm_category_rules *rules);
 const char *gm_category_name(const struct gm_category_rules *rules, uint32_t category);
 uint32_t gm_category_color(const struct gm_category_rules *rules, uint32_t category); /* 0xRRGGBB */
 
-/* Classifies stacks of one snapshot; remembers each frame's and each stack's answer, so a stack costs once. Lazy:
- * only frames that are asked for are matched. Not thread-safe. */
+/* Classifies stacks of one snapshot; remembers each string's, frame's and stack's answer, so that each
+ * costs once. Lazy: only what is asked for is matched. Not thread-safe. */
 struct gm_classifier;
 enum gm_status gm_classifier_new(struct gm_classifier **classifier, const struct gm_category_rules *rules,
                                  const struct gm_snapshot *snapshot, struct gm_error *err);
 uint32_t gm_classify(struct gm_classifier *classifier, struct gm_stack_id stack);
+/* How often a string was matched against the rules: at most twice each, however many frames they make. */
+uint32_t gm_classifier_matches(const struct gm_classifier *classifier);
 void gm_classifier_free(struct gm_classifier *classifier);
 
 #endif

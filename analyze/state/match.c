@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matching a frame against all patterns at once.
- *
- * A snapshot has some hundred distinct frames and the rules have more than a thousand patterns; trying each on each
- * would take longer than reading the file. So every pattern is filed under its longest run of plain characters; an
- * Aho-Corasick automaton over these runs reads the frame's two names once and gives the few patterns whose run occurs,
- * and only those are checked in full.
+ * Which patterns match one string: a function's name or a file's path. There are hundreds of patterns and, in real
+ * snapshots, names of thousands of characters, so trying every pattern would take longer than reading the file. So
+ * every pattern is filed under its longest run of plain characters; an Aho-Corasick automaton over these runs reads the
+ * string once and gives the few patterns whose run occurs, and only those are checked in full. A file may pair every
+ * name with every path: strings are matched one by one, and a frame's verdict is put together from two masks.
  */
 #include "analyze/base/ascii.h"
 #include "analyze/state/rules.h"
@@ -13,19 +12,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_PATTERN = UINT16_MAX, MAX_NODES = UINT16_MAX };
+enum { NO_ENTRY = UINT16_MAX, MAX_NODES = UINT16_MAX };
+
+/* A pattern on one side, or a word, which may stand on either. */
+struct entry {
+    uint16_t pattern;
+    uint16_t next; /* another entry with the same run */
+    uint16_t bit;  /* of a mask: what it means that this matches */
+    uint8_t sides; /* bit per enum gm_match_side */
+};
 
 struct gm_matcher {
     uint8_t class_of[256]; /* of a lower-case byte; 0: in no run */
     uint32_t class_count;
     uint32_t node_count;
-    uint16_t *next;         /* [node * class_count + class] */
-    uint16_t *first;        /* [node]: first pattern whose run ends here, or NO_PATTERN */
-    uint16_t *report;       /* [node]: this node or the longest proper suffix with a pattern; 0: none */
-    uint16_t *suffix;       /* [node] */
-    uint16_t *pattern_next; /* [pattern]: another one with the same run */
-    uint16_t *always;       /* patterns without any plain character */
+    uint16_t *next;   /* [node * class_count + class] */
+    uint16_t *first;  /* [node]: first entry whose run ends here, or NO_ENTRY */
+    uint16_t *report; /* [node]: this node or the longest proper suffix with an entry; 0: none */
+    uint16_t *suffix; /* [node] */
+    struct entry *entries;
+    uint16_t entry_count;
+    uint16_t *always; /* entries without any plain character */
     uint32_t always_count;
+    uint16_t *both; /* patterns of kind "both", in order of their bits */
+    uint32_t both_count;
+    size_t flag_words, words; /* of a mask: before the halves of "both" patterns; in all */
 };
 
 struct run {
@@ -46,12 +57,12 @@ static struct run longest_run(const char *glob)
     return best;
 }
 
-static struct run pattern_run(const struct gm_pattern *pattern)
+static struct run entry_run(const struct gm_category_rules *rules, const struct entry *entry)
 {
-    if (pattern->kind == GM_PATTERN_WORD || pattern->kind == GM_PATTERN_OP)
-        return (struct run){pattern->text, strlen(pattern->text)};
-    struct run name = longest_run(pattern->text), file = longest_run(pattern->file);
-    return file.n > name.n ? file : name;
+    const struct gm_pattern *p = &rules->patterns.v[entry->pattern];
+    if (p->kind == GM_PATTERN_WORD || p->kind == GM_PATTERN_OP)
+        return (struct run){p->text, strlen(p->text)};
+    return longest_run(entry->sides == 1u << GM_MATCH_FILE ? p->file : p->text);
 }
 
 void gm_matcher_free(struct gm_matcher *m)
@@ -62,27 +73,26 @@ void gm_matcher_free(struct gm_matcher *m)
     free(m->first);
     free(m->report);
     free(m->suffix);
-    free(m->pattern_next);
+    free(m->entries);
+    free(m->both);
     free(m->always);
     free(m);
 }
 
-static bool allocate(struct gm_matcher *m, size_t nodes, size_t patterns)
+static bool allocate(struct gm_matcher *m, size_t nodes)
 {
     m->next = calloc(nodes * m->class_count, sizeof *m->next);
     m->first = malloc(nodes * sizeof *m->first);
     m->report = calloc(nodes, sizeof *m->report);
     m->suffix = calloc(nodes, sizeof *m->suffix);
-    m->pattern_next = malloc((patterns + 1) * sizeof *m->pattern_next);
-    m->always = malloc((patterns + 1) * sizeof *m->always);
-    if (m->next == NULL || m->first == NULL || m->report == NULL || m->suffix == NULL || m->pattern_next == NULL ||
-        m->always == NULL)
+    m->always = malloc(((size_t)m->entry_count + 1) * sizeof *m->always);
+    if (m->next == NULL || m->first == NULL || m->report == NULL || m->suffix == NULL || m->always == NULL)
         return false;
-    memset(m->first, 0xFF, nodes * sizeof *m->first); /* NO_PATTERN */
+    memset(m->first, 0xFF, nodes * sizeof *m->first); /* NO_ENTRY */
     return true;
 }
 
-static void insert(struct gm_matcher *m, struct run run, uint16_t pattern)
+static void insert(struct gm_matcher *m, struct run run, uint16_t entry)
 {
     size_t node = 0;
     for (size_t i = 0; i < run.n; i++) {
@@ -91,8 +101,70 @@ static void insert(struct gm_matcher *m, struct run run, uint16_t pattern)
             *next = (uint16_t)m->node_count++;
         node = *next;
     }
-    m->pattern_next[pattern] = m->first[node];
-    m->first[node] = pattern;
+    m->entries[entry].next = m->first[node];
+    m->first[node] = entry;
+}
+
+/* ---- masks --------------------------------------------------------------------------------------------------------
+ *
+ * A bit each: frames of these names are noise; a tier stops at them; a section is for them; a section is not. Then,
+ * from a word of its own on, the halves of "both" patterns, which count where both sides have them.
+ */
+
+enum { BIT_NOISE, BIT_STOP, BIT_FOR = BIT_STOP + GM_RULES_MAX_TIERS };
+
+static uint16_t bit_of(const struct gm_category_rules *rules, const struct gm_pattern *p)
+{
+    switch ((enum gm_pattern_role)p->role) {
+    case GM_ROLE_STOP:
+        return (uint16_t)(BIT_STOP + p->target);
+    case GM_ROLE_FOR:
+        return (uint16_t)(BIT_FOR + p->target);
+    case GM_ROLE_NOT:
+        return (uint16_t)(BIT_FOR + rules->sections.n + p->target);
+    case GM_ROLE_NOISE:
+        break;
+    }
+    return BIT_NOISE;
+}
+
+static void set_bit(uint64_t *mask, size_t bit)
+{
+    mask[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static bool has_bit(const uint64_t *mask, size_t bit)
+{
+    return (mask[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+static bool make_entries(struct gm_matcher *m, const struct gm_category_rules *rules)
+{
+    m->flag_words = (BIT_FOR + 2 * rules->sections.n + 63) / 64;
+    m->entries = malloc((2 * rules->patterns.n + 1) * sizeof *m->entries);
+    m->both = malloc((rules->patterns.n + 1) * sizeof *m->both);
+    if (m->entries == NULL || m->both == NULL)
+        return false;
+    const uint8_t name = 1u << GM_MATCH_NAME, file = 1u << GM_MATCH_FILE;
+    for (size_t i = 0; i < rules->patterns.n; i++) {
+        const struct gm_pattern *p = &rules->patterns.v[i];
+        const uint8_t sides = p->kind == GM_PATTERN_WORD ? name | file : p->kind == GM_PATTERN_FILE ? file : name;
+        struct entry entry = {(uint16_t)i, NO_ENTRY, bit_of(rules, p), sides};
+        if (p->kind == GM_PATTERN_BOTH) {
+            entry.bit = (uint16_t)(64 * m->flag_words + m->both_count);
+            m->both[m->both_count++] = (uint16_t)i;
+            m->entries[m->entry_count++] = entry;
+            entry.sides = file;
+        }
+        m->entries[m->entry_count++] = entry;
+    }
+    m->words = m->flag_words + (m->both_count + 63) / 64;
+    return true;
+}
+
+size_t gm_matcher_words(const struct gm_category_rules *rules)
+{
+    return rules->matcher->words;
 }
 
 /* Breadth first, so that a node's suffix is complete before the node: fills gaps of `next` from the suffix. */
@@ -104,7 +176,7 @@ static void link_suffixes(struct gm_matcher *m, uint16_t *queue)
         uint16_t node = queue[head++];
         uint16_t *row = &m->next[(size_t)node * m->class_count];
         const uint16_t *fallback = &m->next[(size_t)m->suffix[node] * m->class_count];
-        m->report[node] = m->first[node] != NO_PATTERN ? node : m->report[m->suffix[node]];
+        m->report[node] = m->first[node] != NO_ENTRY ? node : m->report[m->suffix[node]];
         for (uint32_t c = 1; c < m->class_count; c++) {
             if (row[c] == 0) {
                 row[c] = node == 0 ? 0 : fallback[c];
@@ -122,13 +194,15 @@ enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error
     rules->matcher = m;
     if (m == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
+    if (!make_entries(m, rules))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
     size_t nodes = 1;
     m->class_count = 1;
-    for (size_t p = 0; p < rules->patterns.n; p++) {
-        struct run run = pattern_run(&rules->patterns.v[p]);
+    for (size_t i = 0; i < m->entry_count; i++) {
+        struct run run = entry_run(rules, &m->entries[i]);
         nodes += run.n;
-        for (size_t i = 0; i < run.n; i++) {
-            uint8_t *class = &m->class_of[(unsigned char)run.s[i]];
+        for (size_t k = 0; k < run.n; k++) {
+            uint8_t *class = &m->class_of[(unsigned char)run.s[k]];
             if (*class == 0)
                 *class = (uint8_t)m->class_count++;
         }
@@ -136,25 +210,24 @@ enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error
     if (nodes > MAX_NODES)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "category rules with patterns of more than 65534 bytes together");
     uint16_t *queue = malloc(nodes * sizeof *queue);
-    if (queue == NULL || !allocate(m, nodes, rules->patterns.n)) {
+    if (queue == NULL || !allocate(m, nodes)) {
         free(queue);
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for category rules");
     }
     m->node_count = 1;
-    for (size_t p = 0; p < rules->patterns.n; p++) {
-        struct run run = pattern_run(&rules->patterns.v[p]);
+    for (uint16_t i = 0; i < m->entry_count; i++) {
+        struct run run = entry_run(rules, &m->entries[i]);
         if (run.n == 0)
-            m->always[m->always_count++] = (uint16_t)p;
+            m->always[m->always_count++] = i;
         else
-            insert(m, run, (uint16_t)p);
+            insert(m, run, i);
     }
     link_suffixes(m, queue);
     free(queue);
     return GM_OK;
 }
 
-/* ---- one frame ----------------------------------------------------------------------------------------------------
- */
+/* ---- one string -------------------------------------------------------------------------------------------------- */
 
 bool gm_glob_match(const char *glob, const char *s, size_t n)
 {
@@ -191,165 +264,154 @@ static bool is_boundary(const char *s, size_t i, size_t n)
     return gm_is_upper(after) && (!gm_is_upper(before) || (i + 1 < n && gm_is_lower(s[i + 1])));
 }
 
-bool gm_word_match(const char *word, const char *s, const char *lower, size_t n)
-{
-    size_t length = strlen(word);
-    for (size_t at = 0; at + length <= n;) {
-        const char *hit = memmem(lower + at, n - at, word, length);
-        if (hit == NULL)
-            return false;
-        at = (size_t)(hit - lower);
-        if (is_boundary(s, at, n) && is_boundary(s, at + length, n))
-            return true;
-        at++;
-    }
-    return false;
-}
-
-static bool file_matches(const char *glob, const struct gm_frame_text *f)
-{
-    size_t from = strchr(glob, '/') != NULL ? 0 : f->base;
-    return gm_glob_match(glob, f->path_lower + from, f->path_length - from);
-}
-
-static bool pattern_matches(const struct gm_pattern *p, const struct gm_frame_text *f)
-{
-    switch ((enum gm_pattern_kind)p->kind) {
-    case GM_PATTERN_WORD:
-        return gm_word_match(p->text, f->name, f->name_lower, f->name_cut) ||
-               gm_word_match(p->text, f->path + f->base, f->path_lower + f->base, f->path_length - f->base);
-    case GM_PATTERN_NAME:
-        return gm_glob_match(p->text, f->name_lower, f->name_length);
-    case GM_PATTERN_FILE:
-        return file_matches(p->file, f);
-    case GM_PATTERN_BOTH:
-        return gm_glob_match(p->text, f->name_lower, f->name_length) && file_matches(p->file, f);
-    case GM_PATTERN_OP:
-        break;
-    }
-    size_t n = strlen(p->text);
-    return f->name_length > n && memcmp(f->name_lower, p->text, n) == 0 &&
-           (f->name_lower[n] == '_' || f->name_lower[n] == ':');
-}
-
-enum { FLAG_FOR = 1, FLAG_NOT = 2 };
-
-struct frame_match {
+struct string_match {
     const struct gm_category_rules *rules;
     struct gm_match_scratch *scratch;
-    const struct gm_frame_text *frame;
-    bool is_noise;
-    uint8_t stops;
+    enum gm_match_side side;
+    uint64_t *mask;
+    size_t length;      /* of scratch->text */
+    size_t first, last; /* where words may stand: up to a C++ signature's arguments; in the last part of a path */
 };
 
-static void try_pattern(struct frame_match *match, uint16_t index)
+/* Whether the entry's pattern matches; its run ends before byte `end`. */
+static bool entry_matches(const struct string_match *match, const struct gm_pattern *p, size_t end)
 {
-    const struct gm_pattern *p = &match->rules->patterns.v[index];
-    if (match->scratch->pattern_mark[index] == match->scratch->mark)
-        return;
-    match->scratch->pattern_mark[index] = match->scratch->mark;
-    if (!pattern_matches(p, match->frame))
-        return;
-    switch ((enum gm_pattern_role)p->role) {
-    case GM_ROLE_NOISE:
-        match->is_noise = true;
-        break;
-    case GM_ROLE_STOP:
-        match->stops |= (uint8_t)(1u << p->target);
-        break;
-    case GM_ROLE_FOR:
-        match->scratch->section_flags[p->target] |= FLAG_FOR;
-        break;
-    case GM_ROLE_NOT:
-        match->scratch->section_flags[p->target] |= FLAG_NOT;
+    const char *lower = match->scratch->lower;
+    const char *glob = match->side == GM_MATCH_FILE ? p->file : p->text;
+    size_t n = p->text == NULL ? 0 : strlen(p->text), from = 0;
+    switch ((enum gm_pattern_kind)p->kind) {
+    case GM_PATTERN_WORD:
+        return end <= match->last && end - n >= match->first &&
+               is_boundary(match->scratch->text + match->first, end - n - match->first, match->last - match->first) &&
+               is_boundary(match->scratch->text + match->first, end - match->first, match->last - match->first);
+    case GM_PATTERN_OP:
+        return end == n && match->length > n && (lower[n] == '_' || lower[n] == ':');
+    case GM_PATTERN_NAME:
+    case GM_PATTERN_FILE:
+    case GM_PATTERN_BOTH:
         break;
     }
+    if (match->side == GM_MATCH_FILE && strchr(glob, '/') == NULL)
+        from = match->first;
+    return gm_glob_match(glob, lower + from, match->length - from);
 }
 
-static void scan(struct frame_match *match, const char *lower, size_t n)
+static void try_entry(struct string_match *match, uint16_t index, size_t end)
+{
+    const struct entry *entry = &match->rules->matcher->entries[index];
+    const struct gm_pattern *p = &match->rules->patterns.v[entry->pattern];
+    uint32_t *mark = &match->scratch->marks[index];
+    if ((entry->sides >> match->side & 1) == 0 || *mark == match->scratch->mark)
+        return;
+    bool matches = entry_matches(match, p, end);
+    if (matches)
+        set_bit(match->mask, entry->bit);
+    if (matches || (p->kind != GM_PATTERN_WORD && p->kind != GM_PATTERN_OP)) /* a glob is about the whole string */
+        *mark = match->scratch->mark;
+}
+
+static void scan(struct string_match *match)
 {
     const struct gm_matcher *m = match->rules->matcher;
     size_t node = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint8_t class = m->class_of[(unsigned char)lower[i]];
+    for (size_t i = 0; i < match->length; i++) {
+        uint8_t class = m->class_of[(unsigned char)match->scratch->lower[i]];
         node = class == 0 ? 0 : m->next[node * m->class_count + class];
         for (uint16_t hit = m->report[node]; hit != 0; hit = m->report[m->suffix[hit]])
-            for (uint16_t p = m->first[hit]; p != NO_PATTERN; p = m->pattern_next[p])
-                try_pattern(match, p);
+            for (uint16_t e = m->first[hit]; e != NO_ENTRY; e = m->entries[e].next)
+                try_entry(match, e, i + 1);
     }
 }
 
-void gm_match_frame(const struct gm_category_rules *rules, struct gm_match_scratch *scratch,
-                    const struct gm_frame_text *frame, struct gm_frame_verdict *verdict)
+static void set_name(struct string_match *match, const char *s, size_t n)
 {
-    struct frame_match match = {.rules = rules, .scratch = scratch, .frame = frame};
-    *verdict = (struct gm_frame_verdict){0};
+    static const char anonymous[] = "(anonymous namespace)";
+    char *text = match->scratch->text;
+    match->length = n < GM_RULES_MAX_TEXT ? n : GM_RULES_MAX_TEXT;
+    memcpy(text, s, match->length);
+    text[match->length] = '\0';
+    while (match->last < match->length &&
+           (text[match->last] != '(' || strncmp(text + match->last, anonymous, sizeof anonymous - 1) == 0))
+        match->last++;
+}
+
+static void set_file(struct string_match *match, const char *s, size_t n)
+{
+    char *text = match->scratch->text;
+    size_t left_out = n > GM_RULES_MAX_TEXT ? n - GM_RULES_MAX_TEXT : 0; /* of a path the end tells most */
+    match->length = match->last = n - left_out;
+    for (size_t i = 0; i < match->length; i++) {
+        text[i] = s[left_out + i] == '\\' ? '/' : s[left_out + i];
+        if (text[i] == '/')
+            match->first = i + 1;
+    }
+    text[match->length] = '\0';
+}
+
+void gm_match_string(const struct gm_category_rules *rules, struct gm_match_scratch *scratch, enum gm_match_side side,
+                     const char *s, size_t n)
+{
+    const struct gm_matcher *m = rules->matcher;
+    struct string_match match = {.rules = rules, .scratch = scratch, .side = side, .mask = scratch->mask};
+    memset(scratch->mask, 0, m->words * sizeof *scratch->mask);
     if (++scratch->mark == 0) { /* wrapped: forget all marks */
-        memset(scratch->pattern_mark, 0, rules->patterns.n * sizeof *scratch->pattern_mark);
+        memset(scratch->marks, 0, m->entry_count * sizeof *scratch->marks);
         scratch->mark = 1;
     }
-    memset(scratch->section_flags, 0, rules->sections.n);
-    for (uint32_t i = 0; i < rules->matcher->always_count; i++)
-        try_pattern(&match, rules->matcher->always[i]);
-    scan(&match, frame->name_lower, frame->name_length);
-    scan(&match, frame->path_lower, frame->path_length);
-    if (match.is_noise)
-        return;
-    verdict->stops = match.stops;
-    for (size_t i = 0; i < rules->sections.n; i++) {
-        const struct gm_rule_section *section = &rules->sections.v[i];
-        if (scratch->section_flags[i] == FLAG_FOR && verdict->category[section->tier] == 0)
-            verdict->category[section->tier] = (uint16_t)(section->category + 1);
+    if (side == GM_MATCH_NAME)
+        set_name(&match, s, n);
+    else
+        set_file(&match, s, n);
+    for (size_t i = 0; i <= match.length; i++) {
+        char c = scratch->text[i];
+        scratch->lower[i] = (char)(gm_is_upper(c) ? c - 'A' + 'a' : c);
     }
+    for (uint32_t i = 0; i < m->always_count; i++)
+        try_entry(&match, m->always[i], 0);
+    scan(&match);
 }
 
 bool gm_match_scratch_new(struct gm_match_scratch *scratch, const struct gm_category_rules *rules)
 {
     *scratch = (struct gm_match_scratch){0};
-    scratch->pattern_mark = calloc(rules->patterns.n + 1, sizeof *scratch->pattern_mark);
-    scratch->section_flags = calloc(rules->sections.n + 1, 1);
-    return scratch->pattern_mark != NULL && scratch->section_flags != NULL;
+    scratch->marks = calloc((size_t)rules->matcher->entry_count + 1, sizeof *scratch->marks);
+    scratch->mask = calloc(rules->matcher->words, sizeof *scratch->mask);
+    return scratch->marks != NULL && scratch->mask != NULL;
 }
 
 void gm_match_scratch_free(struct gm_match_scratch *scratch)
 {
-    free(scratch->pattern_mark);
-    free(scratch->section_flags);
-    *scratch = (struct gm_match_scratch){0};
+    free(scratch->marks);
+    free(scratch->mask);
+    scratch->marks = NULL;
+    scratch->mask = NULL;
 }
 
-static void lower_copy(char *lower, const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        lower[i] = (char)(gm_is_upper(s[i]) ? s[i] - 'A' + 'a' : s[i]);
-    lower[n] = '\0';
-}
+/* ---- one frame ----------------------------------------------------------------------------------------------------
+ */
 
-void gm_frame_text_set(struct gm_frame_text *t, const char *name, size_t name_length, const char *path,
-                       size_t path_length)
+struct gm_frame_verdict gm_match_verdict(const struct gm_category_rules *rules, struct gm_match_scratch *scratch,
+                                         const uint64_t *name, const uint64_t *file)
 {
-    static const char anonymous[] = "(anonymous namespace)";
-    if (name_length > GM_RULES_MAX_TEXT)
-        name_length = GM_RULES_MAX_TEXT;
-    if (path_length > GM_RULES_MAX_TEXT) { /* of a path the end tells most */
-        path += path_length - GM_RULES_MAX_TEXT;
-        path_length = GM_RULES_MAX_TEXT;
+    const struct gm_matcher *m = rules->matcher;
+    struct gm_frame_verdict verdict = {0};
+    uint64_t *has = scratch->mask;
+    for (size_t w = 0; w < m->flag_words; w++)
+        has[w] = name[w] | file[w];
+    for (size_t w = m->flag_words; w < m->words; w++)
+        for (uint64_t both = name[w] & file[w]; both != 0; both &= both - 1) {
+            size_t k = 64 * (w - m->flag_words) + (size_t)__builtin_ctzll(both);
+            set_bit(has, bit_of(rules, &rules->patterns.v[m->both[k]]));
+        }
+    if (has_bit(has, BIT_NOISE))
+        return verdict;
+    for (size_t t = 0; t < GM_RULES_MAX_TIERS; t++)
+        verdict.stops |= (uint8_t)((unsigned)has_bit(has, BIT_STOP + t) << t);
+    for (size_t i = 0; i < rules->sections.n; i++) {
+        const struct gm_rule_section *section = &rules->sections.v[i];
+        if (has_bit(has, BIT_FOR + i) && !has_bit(has, BIT_FOR + rules->sections.n + i) &&
+            verdict.category[section->tier] == 0)
+            verdict.category[section->tier] = (uint16_t)(section->category + 1);
     }
-    memcpy(t->name, name, name_length);
-    t->name[name_length] = '\0';
-    t->name_length = name_length;
-    t->base = 0;
-    for (size_t i = 0; i < path_length; i++) {
-        t->path[i] = path[i] == '\\' ? '/' : path[i];
-        if (t->path[i] == '/')
-            t->base = i + 1;
-    }
-    t->path[path_length] = '\0';
-    t->path_length = path_length;
-    lower_copy(t->name_lower, t->name, name_length);
-    lower_copy(t->path_lower, t->path, path_length);
-    size_t cut = 0;
-    while (cut < name_length && (t->name[cut] != '(' || strncmp(t->name + cut, anonymous, sizeof anonymous - 1) == 0))
-        cut++;
-    t->name_cut = cut;
+    return verdict;
 }

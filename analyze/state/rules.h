@@ -57,36 +57,33 @@ struct gm_frame_verdict {
     uint8_t stops;                         /* bit t: tier t looks no further */
 };
 
-/* A frame made ready for matching. */
-struct gm_frame_text {
-    char name[GM_RULES_MAX_TEXT + 1], name_lower[GM_RULES_MAX_TEXT + 1];
-    char path[GM_RULES_MAX_TEXT + 1], path_lower[GM_RULES_MAX_TEXT + 1];
-    size_t name_length, path_length;
-    size_t name_cut; /* where a C++ signature's arguments begin, or name_length */
-    size_t base;     /* where the last part of the path begins */
-};
-void gm_frame_text_set(struct gm_frame_text *t, const char *name, size_t name_length, const char *path,
-                       size_t path_length);
-
 /* Prepares rules for matching (after parsing); the matcher belongs to the rules. */
 enum gm_status gm_matcher_build(struct gm_category_rules *rules, struct gm_error *err);
 void gm_matcher_free(struct gm_matcher *matcher);
 
-/* Scratch of one user of a matcher: marks, one per pattern and per section. */
+/* What the rules say about one string, as a function's name or as a file's path: a mask of gm_matcher_words() words,
+ * which means something to gm_match_verdict only. */
+enum gm_match_side { GM_MATCH_NAME, GM_MATCH_FILE };
+size_t gm_matcher_words(const struct gm_category_rules *rules);
+
+/* Scratch of one user of a matcher. */
 struct gm_match_scratch {
-    uint32_t *pattern_mark;
+    uint32_t *marks; /* [entry of the matcher]: `mark` if it need not be tried again on this string */
     uint32_t mark;
-    uint8_t *section_flags;
+    uint64_t *mask; /* what gm_match_string found */
+    char text[GM_RULES_MAX_TEXT + 1], lower[GM_RULES_MAX_TEXT + 1];
 };
 bool gm_match_scratch_new(struct gm_match_scratch *scratch, const struct gm_category_rules *rules);
 void gm_match_scratch_free(struct gm_match_scratch *scratch);
-void gm_match_frame(const struct gm_category_rules *rules, struct gm_match_scratch *scratch,
-                    const struct gm_frame_text *frame, struct gm_frame_verdict *verdict);
+/* Sets scratch->mask for s[0..n). Takes time in proportion to n, at most GM_RULES_MAX_TEXT, and to the rules. */
+void gm_match_string(const struct gm_category_rules *rules, struct gm_match_scratch *scratch, enum gm_match_side side,
+                     const char *s, size_t n);
+/* The verdict on a frame, from the masks of its function's name and its file's path. Uses scratch->mask. */
+struct gm_frame_verdict gm_match_verdict(const struct gm_category_rules *rules, struct gm_match_scratch *scratch,
+                                         const uint64_t *name, const uint64_t *file);
 
 /* Whether `text`, a NUL-terminated pattern of * and ?, is all of s[0..n). */
 bool gm_glob_match(const char *glob, const char *s, size_t n);
-/* Whether s[0..n) (lower: the same in lower case) holds `word` (lower case) between word boundaries. */
-bool gm_word_match(const char *word, const char *s, const char *lower, size_t n);
 /* A colour for a category that has none in the rules: always the same for the same name. */
 uint32_t gm_color_of_name(const char *name);
 

@@ -19,7 +19,7 @@ enum {
     FX_EVENTS = 60,
     FX_STRINGS = 200,
     FX_FRAMES = 100,
-    FX_STACKS = 60,
+    FX_STACKS = 100,
     FX_SMALL = 16,
     FX_TRACES = 4
 };

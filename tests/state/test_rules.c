@@ -157,12 +157,18 @@ static void test_words(void **state)
                  {"attn", "xattn attn2", true},
                  {"kv_cache", "my_kv_cache_x", true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char lower[64];
-        size_t n = strlen(cases[i].text);
-        for (size_t k = 0; k <= n; k++)
-            lower[k] =
-                (char)(cases[i].text[k] >= 'A' && cases[i].text[k] <= 'Z' ? cases[i].text[k] + 32 : cases[i].text[k]);
-        if (gm_word_match(cases[i].word, cases[i].text, lower, n) != cases[i].matches)
+        char text[64];
+        snprintf(text, sizeof text, "tier t\ncategory A\nword %s\n", cases[i].word);
+        struct gm_category_rules *rules = parse(text);
+        struct gm_match_scratch scratch;
+        assert_true(gm_match_scratch_new(&scratch, rules));
+        gm_match_string(rules, &scratch, GM_MATCH_NAME, "", 0);
+        const uint64_t nothing = scratch.mask[0];
+        gm_match_string(rules, &scratch, GM_MATCH_NAME, cases[i].text, strlen(cases[i].text));
+        bool matches = scratch.mask[0] != nothing;
+        gm_match_scratch_free(&scratch);
+        gm_category_rules_free(rules);
+        if (matches != cases[i].matches)
             fail_msg("'%s' in '%s'", cases[i].word, cases[i].text);
     }
 }
@@ -361,12 +367,41 @@ static void test_hostile_names(void **state)
     fx_free(fx);
 }
 
+/* Every name with every file: as many frames as pairs, and each string is matched once. */
+static void test_pairs(void **state)
+{
+    (void)state;
+    enum { SIDE = 9 };
+    struct gm_category_rules *rules = parse("tier t\ncategory A\nboth *x3* *y4*\ncategory B\nword x3 y5\n");
+    struct fixture *fx = fx_new();
+    struct gm_stack_id stacks[SIDE * SIDE / 2];
+    struct gm_classifier *classifier;
+    struct gm_error err;
+    size_t count = 0;
+    for (int name = 0; name < SIDE; name++)
+        for (int file = 0; file < SIDE && count < sizeof stacks / sizeof *stacks; file++) {
+            char frame[40];
+            snprintf(frame, sizeof frame, "fx%d @ /z/fy%d.py", name, file);
+            stacks[count++] = fx_stack(fx, frame, NULL);
+        }
+    assert_int_equal(gm_classifier_new(&classifier, rules, &fx->s, &err), GM_OK);
+    for (size_t i = 0; i < count; i++) { /* "x3" is no word in "fx3" */
+        bool is_both = i / SIDE == 3 && i % SIDE == 4;
+        assert_string_equal(gm_category_name(rules, gm_classify(classifier, stacks[i])), is_both ? "A" : "Other");
+    }
+    assert_int_equal(count, SIDE * SIDE / 2);
+    assert_int_equal(gm_classifier_matches(classifier), (count + SIDE - 1) / SIDE + SIDE);
+    gm_classifier_free(classifier);
+    gm_category_rules_free(rules);
+    fx_free(fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),       cmocka_unit_test(test_names_and_colors), cmocka_unit_test(test_globs),
         cmocka_unit_test(test_words),         cmocka_unit_test(test_patterns),         cmocka_unit_test(test_who_wins),
-        cmocka_unit_test(test_default_rules), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_default_rules), cmocka_unit_test(test_hostile_names),    cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
