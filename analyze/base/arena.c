@@ -27,6 +27,7 @@ static void *take(struct gm_arena *arena, size_t bytes)
         if (chunk == NULL)
             return NULL;
         chunk->size = size;
+        arena->bytes += sizeof *chunk + size;
         if (size != CHUNK && arena->head != NULL) { /* a big one goes behind the chunk in use */
             chunk->next = arena->head->next;
             arena->head->next = chunk;
@@ -89,4 +90,5 @@ void gm_arena_free(struct gm_arena *arena)
         arena->head = next;
     }
     arena->used = 0;
+    arena->bytes = 0;
 }

@@ -11,7 +11,8 @@
 struct gm_arena_chunk;
 struct gm_arena {
     struct gm_arena_chunk *head;
-    size_t used; /* bytes handed out of head */
+    size_t used;  /* bytes handed out of head */
+    size_t bytes; /* of all chunks */
 };
 
 /* Zeroed memory for `count` objects of `size` bytes, aligned for any type; NULL if there is none (or on overflow). */

@@ -25,5 +25,7 @@ bool gm_grow(void *where, size_t *capacity, size_t need, size_t size);
      gm_grow(&(vec)->v, &(vec)->capacity, (vec)->n + (size_t)(extra), sizeof *(vec)->v))
 /* Appends one element; evaluates to false if there is no memory. */
 #define GM_VEC_PUSH(vec, value) (GM_VEC_ROOM(vec, 1) ? ((vec)->v[(vec)->n++] = (value), true) : false)
+/* Bytes that it holds. */
+#define GM_VEC_BYTES(vec) ((vec)->capacity * (uint64_t)sizeof *(vec)->v)
 
 #endif

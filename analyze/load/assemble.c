@@ -65,6 +65,13 @@ void gm_assembler_free(struct gm_assembler *a)
     free(a);
 }
 
+uint64_t gm_assembler_bytes(const struct gm_assembler *a)
+{
+    return (a->m == NULL ? 0 : gm_builder_bytes(a->m)) + GM_VEC_BYTES(&a->stack) + GM_VEC_BYTES(&a->marks) +
+           GM_VEC_BYTES(&a->list_items) + GM_VEC_BYTES(&a->dict_pairs) + GM_VEC_BYTES(&a->memo) +
+           GM_VEC_BYTES(&a->nodes) + GM_VEC_BYTES(&a->node_refs) + GM_VEC_BYTES(&a->boxed) + GM_VEC_BYTES(&a->history);
+}
+
 /* ---- values and references -------------------------------------------------------------------------------------- */
 
 uint32_t gm_assembler_ref(struct gm_assembler *a, const struct gm_value *v)
@@ -187,6 +194,8 @@ static enum gm_status seal_list(struct gm_assembler *a, struct gm_value *v, uint
 uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_value *pairs, size_t count)
 {
     uint32_t refs = (uint32_t)(2 * count);
+    if (count == 0)
+        return GM_REF(GM_KIND_DICT, GM_NODE_EMPTY);
     if (a->node_refs.n > UINT32_MAX - refs || !GM_VEC_ROOM(&a->node_refs, refs) || a->nodes.n >= GM_MAX_ID)
         return GM_NO_REF;
     struct gm_node node = {.first = (uint32_t)a->node_refs.n, .count = refs};

@@ -28,6 +28,9 @@ enum { GM_MAX_DEPTH = 200 }; /* containers inside containers; real snapshots nee
 enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error *err);
 void gm_assembler_free(struct gm_assembler *assembler);
 
+/* Bytes of memory that it holds, the snapshot's among them. */
+uint64_t gm_assembler_bytes(const struct gm_assembler *a);
+
 enum gm_status gm_assembler_null(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
 enum gm_status gm_assembler_bool(struct gm_assembler *a, bool value, uint64_t offset, struct gm_error *err);
 /* The integer is -magnitude if is_negative, else magnitude. */

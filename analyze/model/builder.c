@@ -381,6 +381,36 @@ bool gm_builder_warn(struct gm_snapshot_memory *m, const char *format, ...)
     return copy != NULL && GM_VEC_PUSH(&m->warnings, copy);
 }
 
+static uint64_t set_bytes(const struct gm_id_set *set)
+{
+    return (set->slots == NULL ? 0 : (uint64_t)set->mask + 1) * sizeof *set->slots +
+           set->hashes_capacity * sizeof *set->hashes;
+}
+
+static uint64_t rare_bytes(const struct gm_snapshot_memory *m, const struct gm_rare_builder *column)
+{
+    return column->v == NULL ? 0 : m->events.capacity * sizeof *column->v;
+}
+
+uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m)
+{
+    uint64_t row = sizeof *m->events.action + sizeof *m->events.addr + sizeof *m->events.size +
+                   sizeof *m->events.time_us + sizeof *m->events.stack;
+    uint64_t bytes = sizeof *m + m->arena.bytes + set_bytes(&m->string_set) + set_bytes(&m->frame_set) +
+                     set_bytes(&m->stack_set) + set_bytes(&m->stream_set) + set_bytes(&m->pool_set) +
+                     GM_VEC_BYTES(&m->string_start) + GM_VEC_BYTES(&m->string_bytes) + GM_VEC_BYTES(&m->frame_name) +
+                     GM_VEC_BYTES(&m->frame_filename) + GM_VEC_BYTES(&m->frame_line) + GM_VEC_BYTES(&m->stack_start) +
+                     GM_VEC_BYTES(&m->stack_frames) + GM_VEC_BYTES(&m->streams) + GM_VEC_BYTES(&m->pools) +
+                     m->events.capacity * row + rare_bytes(m, &m->events.stream) + rare_bytes(m, &m->events.pool) +
+                     rare_bytes(m, &m->events.compile_context) + rare_bytes(m, &m->events.user_metadata) +
+                     rare_bytes(m, &m->events.action_name) + rare_bytes(m, &m->events.category) +
+                     GM_VEC_BYTES(&m->segments) + GM_VEC_BYTES(&m->blocks) + GM_VEC_BYTES(&m->annotations) +
+                     GM_VEC_BYTES(&m->loose);
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++)
+        bytes += GM_VEC_BYTES(&m->kept[kind]) + GM_VEC_BYTES(&m->extras[kind]);
+    return bytes;
+}
+
 enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t offset, struct gm_error *err)
 {
     if (m->hit_limit)

@@ -126,6 +126,9 @@ bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_ro
  * if there is no memory. */
 bool gm_builder_warn(struct gm_snapshot_memory *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Bytes of memory that m holds. */
+uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m);
+
 /* Why an interning or adding function failed, as a status with its message. */
 enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t offset, struct gm_error *err);
 

@@ -33,10 +33,8 @@ bool gm_frame_is_torch(const char *filename)
     return has_any(filename, folders);
 }
 
-bool gm_frame_is_noise(const char *name, const char *filename)
+static bool file_is_noise(const char *filename)
 {
-    static const char *const names[] = {
-        "unwind::unwind", "CapturedTraceback", "gather_with_cpp", "PyEval_", "PyObject_", "PyFunction_", NULL};
     static const char *const files[] = {"core/boxing",
                                         "/Register",
                                         "/Redispatch",
@@ -48,6 +46,19 @@ bool gm_frame_is_noise(const char *name, const char *filename)
                                         "ceval.c",
                                         "cpython/abstract.h",
                                         NULL};
+    return has_any(filename, files);
+}
+
+unsigned gm_file_kind(const char *filename)
+{
+    return (gm_frame_is_python(filename) ? GM_FILE_IS_PYTHON : 0u) |
+           (gm_frame_is_torch(filename) ? GM_FILE_IS_TORCH : 0u) | (file_is_noise(filename) ? GM_FILE_IS_NOISE : 0u);
+}
+
+bool gm_name_is_noise(const char *name)
+{
+    static const char *const names[] = {
+        "unwind::unwind", "CapturedTraceback", "gather_with_cpp", "PyEval_", "PyObject_", "PyFunction_", NULL};
     /* the interpreter without its file names, and how threads and programs begin */
     static const char *const begins[] = {"_start",
                                          "__libc_start_",
@@ -68,10 +79,13 @@ bool gm_frame_is_noise(const char *name, const char *filename)
                                          "partial_call",
                                          "partial_vectorcall",
                                          NULL};
-    if (gm_frame_is_python(filename))
-        return false;
     for (size_t i = 0; begins[i] != NULL; i++)
         if (strncmp(name, begins[i], strlen(begins[i])) == 0)
             return true;
-    return has_any(name, names) || has_any(filename, files);
+    return has_any(name, names);
+}
+
+bool gm_frame_is_noise(const char *name, const char *filename)
+{
+    return !gm_frame_is_python(filename) && (gm_name_is_noise(name) || file_is_noise(filename));
 }

@@ -7,6 +7,11 @@
 
 #include <stdbool.h>
 
+/* Of strings that are asked about often: all that follows, at once. */
+enum { GM_FILE_IS_PYTHON = 1, GM_FILE_IS_TORCH = 2, GM_FILE_IS_NOISE = 4 };
+unsigned gm_file_kind(const char *filename);
+bool gm_name_is_noise(const char *name);
+
 /* A frame of Python code, whoever wrote it. */
 bool gm_frame_is_python(const char *filename);
 /* A file of PyTorch itself. */

@@ -10,15 +10,18 @@ bool gm_names_init(struct gm_names *names, const struct gm_snapshot *snapshot, s
 {
     *names = (struct gm_names){.snapshot = snapshot, .arena = arena};
     names->clean = calloc((size_t)snapshot->strings.count + 1, sizeof *names->clean);
+    names->kind = calloc((size_t)snapshot->strings.count + 1, sizeof *names->kind);
     names->frames = calloc((size_t)snapshot->stacks.count + 1, sizeof *names->frames);
     names->site = calloc((size_t)snapshot->stacks.count + 1, sizeof *names->site);
     names->telling = calloc((size_t)snapshot->stacks.count + 1, sizeof *names->telling);
-    return names->clean != NULL && names->frames != NULL && names->site != NULL && names->telling != NULL;
+    return names->clean != NULL && names->kind != NULL && names->frames != NULL && names->site != NULL &&
+           names->telling != NULL;
 }
 
 void gm_names_free(struct gm_names *names)
 {
     free(names->clean);
+    free(names->kind);
     free(names->frames);
     free(names->site);
     free(names->telling);
@@ -34,6 +37,21 @@ const char *gm_clean_copy(struct gm_arena *arena, const char *s)
     return buffer;
 }
 
+/* A copy of s[0..n), of a long one its ends: a file says a name once, and shows it as often as it likes. */
+static char *copy_ends(struct gm_arena *arena, const char *s, size_t n)
+{
+    static const char gap[] = "...";
+    enum { HALF = (GM_NAME_MOST - sizeof gap) / 2 };
+    if (n <= GM_NAME_MOST)
+        return gm_arena_copy(arena, s, n);
+    size_t head = HALF, tail = n - HALF;
+    while (head > 0 && ((unsigned char)s[head] & 0xC0) == 0x80)
+        head--;
+    while (tail < n && ((unsigned char)s[tail] & 0xC0) == 0x80)
+        tail++;
+    return gm_arena_printf(arena, "%.*s%s%.*s", (int)head, s, gap, (int)(n - tail), s + tail);
+}
+
 const char *gm_names_string(struct gm_names *names, struct gm_string_id id)
 {
     if (names->clean[id.v] != NULL)
@@ -45,11 +63,11 @@ const char *gm_names_string(struct gm_names *names, struct gm_string_id id)
         is_plain = raw[i] >= 0x20 && raw[i] < 0x7F;
     char *copy = NULL;
     if (is_plain) {
-        copy = gm_arena_copy(names->arena, raw, n);
+        copy = copy_ends(names->arena, raw, n);
     } else if (n < SIZE_MAX / 8) {
         char *buffer = malloc(GM_UTF8_CLEAN(n));
         if (buffer != NULL)
-            copy = gm_arena_copy(names->arena, buffer, gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), raw, n));
+            copy = copy_ends(names->arena, buffer, gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), raw, n));
         free(buffer);
     }
     names->clean[id.v] = copy;

@@ -3,6 +3,7 @@
  * Sites: one short label for where a block was made, "forward  model/attention.py:88". Taken is the innermost frame
  * that is not PyTorch's own, Python's machinery or C++; if there is none, the frame that tells most.
  */
+#include "analyze/report/frame_kind.h"
 #include "analyze/state/names.h"
 
 #include <inttypes.h>
@@ -35,7 +36,18 @@ static bool is_python(const char *file)
            strncmp(file, "<ipython", 8) == 0 || strcmp(file, "<stdin>") == 0;
 }
 
-static bool is_machinery(const struct gm_frame_row *frame, const char *file)
+/* What is asked about every frame of every stack is worked out once for each string: bits beside those of
+ * analyze/report/frame_kind.h. Of a name the lowest three are how much it tells when no user frame is there. */
+enum {
+    ASKED = 0x80,
+    FILE_PYTHON = 0x10,
+    FILE_LIBRARY = 0x20,
+    NAME_NOISE = 0x40,
+    NAME_MACHINERY = 0x20,
+    NAME_WEIGHT = 7
+};
+
+static bool is_library(const char *path)
 {
     static const char *const libraries[] = {"packages/torch/",
                                             "/torch/nn/",
@@ -60,16 +72,27 @@ static bool is_machinery(const struct gm_frame_row *frame, const char *file)
                                             "/accelerate/hooks.py",
                                             "/transformers/utils/generic.py",
                                             NULL};
-    static const char *const names[] = {"wrapper", "wrapped",    "wrapped_func",       "decorate_context",
-                                        "inner",   "_call_impl", "_wrapped_call_impl", NULL};
-    for (size_t i = 0; names[i] != NULL; i++)
-        if (strcmp(frame->name, names[i]) == 0)
-            return true;
+    char file[GM_NAME_MOST + 1];
+    size_t n = 0;
+    for (; path[n] != '\0' && n + 1 < sizeof file; n++)
+        file[n] = path[n] == '\\' ? '/' : path[n];
+    file[n] = '\0';
     return any_in(file, libraries);
 }
 
-/* How much a frame tells when no user frame is there; 0: nothing. */
-static int weight(const struct gm_frame_row *frame)
+static bool is_machinery(const char *name)
+{
+    static const char *const names[] = {"wrapper", "wrapped",    "wrapped_func",       "decorate_context",
+                                        "inner",   "_call_impl", "_wrapped_call_impl", NULL};
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+enum { TELLS_NOTHING, TELLS_LITTLE, TELLS_OPERATOR, TELLS_PYTHON, TELLS_COMMUNICATION, TELLS_BACKWARD };
+
+static unsigned weight_of(const char *name)
 {
     static const char *const noise[] = {"unwind::",
                                         "CapturedTraceback",
@@ -90,33 +113,69 @@ static int weight(const struct gm_frame_row *frame)
                                         "redispatch",
                                         "empty_strided",
                                         NULL};
-    if (any_in(frame->name, noise) || frame->name[0] == '\0' || strcmp(frame->name, "??") == 0)
-        return 0;
-    if (contains(frame->name, "Backward") || contains(frame->name, "AccumulateGrad"))
-        return 5;
-    if (contains(frame->name, "nccl") || contains(frame->name, "c10d::"))
-        return 4;
-    if (is_python(frame->filename))
-        return 3;
-    return contains(frame->name, "at::_ops::") || contains(frame->name, "at::native::") ? 2 : 1;
+    if (any_in(name, noise) || name[0] == '\0' || strcmp(name, "??") == 0)
+        return TELLS_NOTHING;
+    if (contains(name, "Backward") || contains(name, "AccumulateGrad"))
+        return TELLS_BACKWARD;
+    if (contains(name, "nccl") || contains(name, "c10d::"))
+        return TELLS_COMMUNICATION;
+    return contains(name, "at::_ops::") || contains(name, "at::native::") ? TELLS_OPERATOR : TELLS_LITTLE;
 }
 
-static const struct gm_frame_row *choose(const struct gm_frame_row *frames, size_t count)
+static unsigned file_bits(struct gm_names *names, struct gm_string_id id)
 {
-    char file[4096];
+    struct gm_string_kind *kind = &names->kind[id.v];
+    const char *file = kind->file == 0 ? gm_names_string(names, id) : NULL;
+    if (file != NULL)
+        kind->file = (uint8_t)(ASKED | gm_file_kind(file) | (is_python(file) ? (unsigned)FILE_PYTHON : 0u) |
+                               (is_library(file) ? (unsigned)FILE_LIBRARY : 0u));
+    return kind->file;
+}
+
+static unsigned name_bits(struct gm_names *names, struct gm_string_id id)
+{
+    struct gm_string_kind *kind = &names->kind[id.v];
+    const char *name = kind->name == 0 ? gm_names_string(names, id) : NULL;
+    if (name != NULL)
+        kind->name = (uint8_t)(ASKED | weight_of(name) | (is_machinery(name) ? (unsigned)NAME_MACHINERY : 0u) |
+                               (gm_name_is_noise(name) ? (unsigned)NAME_NOISE : 0u));
+    return kind->name;
+}
+
+unsigned gm_names_file_kind(struct gm_names *names, struct gm_string_id file)
+{
+    return file_bits(names, file) & (GM_FILE_IS_PYTHON | GM_FILE_IS_TORCH | GM_FILE_IS_NOISE);
+}
+
+bool gm_names_is_noise(struct gm_names *names, struct gm_string_id name)
+{
+    return (name_bits(names, name) & NAME_NOISE) != 0;
+}
+
+/* How much a frame tells when no user frame is there. */
+static unsigned weight(struct gm_names *names, struct gm_string_id name, struct gm_string_id file)
+{
+    unsigned tells = name_bits(names, name) & NAME_WEIGHT;
+    bool is_plain = tells == TELLS_LITTLE || tells == TELLS_OPERATOR;
+    return is_plain && (file_bits(names, file) & FILE_PYTHON) != 0 ? (unsigned)TELLS_PYTHON : tells;
+}
+
+/* The index of the frame that is shown. */
+static size_t choose(struct gm_names *names, const struct gm_frame_id *ids, size_t count)
+{
+    const struct gm_frames *frames = &names->snapshot->frames;
     for (size_t i = 0; i < count; i++) {
-        size_t n = strlen(frames[i].filename), from = n < sizeof file ? 0 : n - (sizeof file - 1);
-        for (size_t k = from; k <= n; k++)
-            file[k - from] = frames[i].filename[k] == '\\' ? '/' : frames[i].filename[k];
-        if (is_python(file) && !is_machinery(&frames[i], file))
-            return &frames[i];
+        unsigned file = file_bits(names, frames->filename[ids[i].v]);
+        if ((file & FILE_PYTHON) != 0 && (file & FILE_LIBRARY) == 0 &&
+            (name_bits(names, frames->name[ids[i].v]) & NAME_MACHINERY) == 0)
+            return i;
     }
-    const struct gm_frame_row *best = &frames[0];
-    int best_weight = 0;
+    size_t best = 0;
+    unsigned best_weight = 0;
     for (size_t i = 0; i < count; i++) {
-        int w = weight(&frames[i]);
+        unsigned w = weight(names, frames->name[ids[i].v], frames->filename[ids[i].v]);
         if (w > best_weight) {
-            best = &frames[i];
+            best = i;
             best_weight = w;
         }
     }
@@ -212,7 +271,8 @@ static bool make(struct gm_names *names, struct gm_stack_id stack)
     const struct gm_frame_row *frames = gm_names_frames(names, stack, &count);
     if (frames == NULL)
         return false;
-    names->telling[stack.v] = count == 0 ? NULL : choose(frames, count);
+    const struct gm_frame_id *ids = gm_stack_frames(names->snapshot, stack, &count);
+    names->telling[stack.v] = count == 0 ? NULL : &frames[choose(names, ids, count)];
     names->site[stack.v] = count == 0 ? "no stack recorded" : label(names->arena, names->telling[stack.v]);
     return names->site[stack.v] != NULL;
 }

@@ -79,11 +79,12 @@ static enum kind kind_of(struct flame *f, uint32_t frame)
 {
     const struct gm_frames *frames = &f->pass->snapshot->frames;
     if (f->kind[frame] == NOT_ASKED) {
-        const char *name = gm_names_string(f->pass->names, frames->name[frame]);
-        const char *filename = gm_names_string(f->pass->names, frames->filename[frame]);
-        if (name == NULL || filename == NULL)
+        if (gm_names_string(f->pass->names, frames->name[frame]) == NULL ||
+            gm_names_string(f->pass->names, frames->filename[frame]) == NULL)
             return NOT_ASKED;
-        f->kind[frame] = gm_frame_is_noise(name, filename) ? NOISE : gm_frame_is_python(filename) ? PYTHON : NATIVE;
+        unsigned file = gm_names_file_kind(f->pass->names, frames->filename[frame]);
+        bool is_noise = (file & GM_FILE_IS_NOISE) != 0 || gm_names_is_noise(f->pass->names, frames->name[frame]);
+        f->kind[frame] = (file & GM_FILE_IS_PYTHON) != 0 ? PYTHON : is_noise ? NOISE : NATIVE;
     }
     return (enum kind)f->kind[frame];
 }

@@ -115,10 +115,13 @@ static const char *stack_label(struct gm_grouping *grouping, struct gm_stack_id 
     const char *site = gm_names_site(grouping->pass->names, stack);
     if (frames == NULL || site == NULL)
         return NULL;
+    const struct gm_snapshot *s = grouping->pass->snapshot;
+    const struct gm_frame_id *ids = gm_stack_frames(s, stack, &count);
     struct gm_text t = {0};
     gm_text_add(&t, site);
     for (size_t i = (size_t)(telling - frames) + 1; i < count && callers > 0; i++) {
-        if (!gm_frame_is_python(frames[i].filename) || gm_frame_is_torch(frames[i].filename))
+        unsigned file = gm_names_file_kind(grouping->pass->names, s->frames.filename[ids[i].v]);
+        if ((file & GM_FILE_IS_PYTHON) == 0 || (file & GM_FILE_IS_TORCH) != 0)
             continue;
         gm_text_add(&t, " < ");
         add_function(&t, &frames[i]);
