@@ -45,6 +45,7 @@ static bool run_each(struct gm_fleet_task *task, const struct gm_fleet_context *
                                                         .top = 50,
                                                         .no_charts = o->no_charts,
                                                         .salvage = o->salvage,
+                                                        .max_memory = o->max_memory,
                                                         .quiet = true,
                                                         .fail_above = UINT64_MAX,
                                                         .fail_below_efficiency = -1},
@@ -77,8 +78,10 @@ static uint64_t salt_of(const struct gm_fleet_task *task, const struct gm_fleet_
 
 static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context *context)
 {
-    const struct gm_record_options options = {
-        .rules = context->rules, .device = context->options.device, .salvage = context->options.salvage};
+    const struct gm_record_options options = {.rules = context->rules,
+                                              .device = context->options.device,
+                                              .salvage = context->options.salvage,
+                                              .max_memory = context->options.max_memory};
     struct gm_error err = task->file->error;
     task->status = task->file->status;
     if (task->status != GM_OK) {
@@ -133,7 +136,8 @@ static uint64_t add_file(uint64_t sum, const char *path)
 uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *o)
 {
     static const char version[] = GM_RECORD_MAGIC " " GM_VERSION;
-    const int64_t numbers[] = {o->device, o->salvage, o->each, o->each && o->no_charts, o->categories != NULL};
+    const int64_t numbers[] = {
+        o->device, o->salvage, (int64_t)o->max_memory, o->each, o->each && o->no_charts, o->categories != NULL};
     uint64_t sum = gm_record_sum(version, sizeof version, GM_RECORD_SUM_START);
     sum = gm_record_sum(numbers, sizeof numbers, sum);
     if (o->each && o->name != NULL)

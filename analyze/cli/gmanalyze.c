@@ -52,6 +52,7 @@ static const struct gm_option option_table[] = {
     {'j', "jobs", "N", "threads to use (default: one for each CPU)", GM_OPTION_INTEGER, AT(threads), .min = 1,
      .max = 256},
     {0, "no-charts", NULL, "no PNG files", GM_OPTION_FLAG, AT(no_charts)},
+    {0, "max-memory", "SIZE", GM_MAX_MEMORY_HELP, GM_OPTION_SIZE, AT(max_memory)},
     {0, "salvage", NULL, "analyse what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
     {0, "fail-above", "SIZE", "exit code 1 if peak reserved is more on any device (without a trace: reserved)",
      GM_OPTION_SIZE, AT(fail_above)},

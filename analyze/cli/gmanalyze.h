@@ -22,7 +22,7 @@ struct gm_analyze_options {
     bool no_charts, salvage, quiet, verbose, explain, csv_full, cpp;
     struct gm_place from, to;
     struct gm_wanted_stream stream;
-    uint64_t min_size;
+    uint64_t min_size, max_memory;
     enum gm_group_by group;
     int64_t depth;                /* 0: all */
     unsigned exports;             /* bit i: enum gm_export i */

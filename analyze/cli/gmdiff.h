@@ -18,6 +18,7 @@ struct gm_diff_options {
     int64_t device;                                 /* -1: all */
     int64_t top, threads;
     bool no_charts, salvage, quiet, verbose;
+    uint64_t max_memory; /* 0: not given */
     struct gm_growth_limit limit;
 };
 

@@ -50,6 +50,7 @@ static const struct gm_option option_table[] = {
     {'j', "jobs", "N", "snapshots in memory at the same time (default: one for each CPU)", GM_OPTION_INTEGER,
      AT(threads), .min = 1, .max = 256},
     {0, "no-charts", NULL, "no pictures", GM_OPTION_FLAG, AT(no_charts)},
+    {0, "max-memory", "SIZE", GM_MAX_MEMORY_HELP, GM_OPTION_SIZE, AT(max_memory)},
     {0, "salvage", NULL, "count what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
     {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
     {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},

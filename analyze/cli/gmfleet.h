@@ -18,7 +18,8 @@ struct gm_fleet_cli_options {
     const char *results, *name, *json, *categories, *pattern, *gpu; /* all but results: NULL if not given */
     int64_t device;                                                 /* -1: all */
     int64_t top, threads;
-    uint64_t memory; /* UINT64_MAX: not given */
+    uint64_t memory;     /* UINT64_MAX: not given */
+    uint64_t max_memory; /* 0: not given */
     bool no_charts, salvage, each, resume, quiet, verbose;
 };
 

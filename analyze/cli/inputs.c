@@ -21,7 +21,7 @@ struct reading {
 
 static void read_one(struct gm_input *input, const struct gm_inputs_options *options)
 {
-    const struct gm_load_options load = {.salvage = options->salvage};
+    const struct gm_load_options load = {.salvage = options->salvage, .max_memory = options->max_memory};
     struct gm_snapshot snapshot = {0};
     input->error = (struct gm_error){.offset = GM_NO_OFFSET};
     gm_name_detect(input->name, input->path);

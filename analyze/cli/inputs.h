@@ -27,6 +27,7 @@ struct gm_input {
 struct gm_inputs_options {
     struct gm_summary_options summary;
     bool salvage;
+    uint64_t max_memory; /* as in struct gm_load_options */
     int threads;
     const struct gm_terminal *progress; /* a bar there if it takes longer than a second; NULL: none */
 };

@@ -131,7 +131,8 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
 static enum gm_status read_report(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
                                   struct gm_full_csv *csv, struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = context->options.salvage};
+    const struct gm_load_options load = {.salvage = context->options.salvage,
+                                         .max_memory = context->options.max_memory};
     double clock = now();
     atomic_store(&job->stage, GM_JOB_LOADS);
     enum gm_status status = gm_snapshot_load(&work->snapshot, job->path, &load, err);

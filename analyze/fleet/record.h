@@ -8,8 +8,8 @@
 #define GM_FLEET_RECORD_H
 
 #include "analyze/base/error.h"
-#include "analyze/base/text.h"
 #include "analyze/base/intern.h"
+#include "analyze/base/text.h"
 #include "analyze/report/fleet.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */
@@ -22,6 +22,7 @@ struct gm_record_options {
     const struct gm_category_rules *rules;
     int64_t device; /* -1: all */
     bool salvage;
+    uint64_t max_memory; /* as in struct gm_load_options */
 };
 
 /* Loads the snapshot and appends its record; of one that cannot be read, a record that says why. Returns the status of

@@ -4,6 +4,8 @@
  */
 #include "analyze/load/load.h"
 
+#include "analyze/base/machine.h"
+#include "analyze/base/size.h"
 #include "analyze/load/assemble.h"
 #include "analyze/load/gmtrace.h"
 #include "analyze/load/json.h"
@@ -24,6 +26,9 @@ enum { GM_MAX_DEVICES = 1024 }; /* PyTorch's limit is 128 */
 enum { THREAD_BYTES = 8 << 20, THREAD_COMPRESSED_BYTES = 256 << 10 };
 
 struct loader {
+    uint64_t max_memory;        /* bytes; 0: by the file's size */
+    uint64_t machine;           /* bytes that there are at all */
+    const uint64_t *disk_bytes; /* of the file; a pipe's are counted while it is read */
     struct gm_source source;
     struct gm_assembler *a;
     struct gm_source_info info;
@@ -72,6 +77,40 @@ static enum gm_status peel(struct loader *l)
     if (status == GM_OK && l->content != GM_CONTENT_PICKLE)
         status = gm_fail(l->err, GM_E_FORMAT, GM_NO_OFFSET, "the base64 data in this HTML page is no pickle");
     return status;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t memory_limit(const struct loader *l)
+{
+    uint64_t disk_bytes = *l->disk_bytes;
+    uint64_t limit = disk_bytes > (UINT64_MAX - GM_LOAD_FREE) / GM_LOAD_RATIO
+                         ? UINT64_MAX
+                         : GM_LOAD_FREE + GM_LOAD_RATIO * disk_bytes;
+    if (l->max_memory != 0)
+        return l->max_memory;
+    return limit < l->machine && l->content != GM_CONTENT_GMTRACE ? limit : l->machine;
+}
+
+/* Whether a snapshot of `held` bytes is within the limit. */
+static enum gm_status check_memory(const struct loader *l, uint64_t held, struct gm_error *err)
+{
+    uint64_t limit = memory_limit(l);
+    char text[GM_SIZE_TEXT];
+    if (held <= limit / GM_LOAD_SHARE)
+        return GM_OK;
+    return gm_fail(err, GM_E_LIMIT, gm_source_offset(&l->source),
+                   "it needs more than %s of memory, %s; --max-memory allows more", gm_size_format(text, limit),
+                   l->max_memory != 0    ? "which is the limit"
+                   : limit == l->machine ? "which is all that this machine has"
+                                         : "far more than a snapshot of its size");
+}
+
+/* Once per window. */
+static enum gm_status may_go_on(void *asked, struct gm_error *err)
+{
+    const struct loader *l = asked;
+    return check_memory(l, gm_assembler_bytes(l->a), err);
 }
 
 /* ---- decoding --------------------------------------------------------------------------------------------------- */
@@ -158,7 +197,12 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         status = gm_assembler_new(&l->a, l->err);
     if (status != GM_OK)
         return status;
+    l->source.may_go_on = may_go_on;
+    l->source.asked = l;
     status = decode(l);
+    l->source.may_go_on = NULL;
+    if (status == GM_OK)
+        status = may_go_on(l, l->err);
     bool is_complete = status == GM_OK;
     if (is_complete)
         status = check_rest(l);
@@ -221,8 +265,14 @@ static enum gm_status load_and_close(struct loader *l, struct gm_snapshot *snaps
 {
     struct gm_error here = {0};
     l->err = &here;
+    l->disk_bytes = disk_bytes;
+    l->max_memory = options == NULL ? 0 : options->max_memory;
+    l->machine = gm_machine_memory();
     l->info.disk_bytes = *disk_bytes;
     enum gm_status status = load(l, snapshot, options);
+    if (status == GM_OK && !l->info.is_salvaged &&
+        (status = check_memory(l, gm_builder_bytes(snapshot->memory), &here)) != GM_OK)
+        gm_snapshot_free(snapshot);
     gm_source_free(&l->source);
     gm_assembler_free(l->a);
     if (status == GM_OK && (status = check_devices(snapshot, &here)) != GM_OK)

@@ -45,6 +45,9 @@ enum gm_status gm_source_more(struct gm_source *source, size_t want, struct gm_e
     size_t have = (size_t)(source->end - source->p);
     if (have >= want || source->at_end)
         return GM_OK;
+    enum gm_status may = source->may_go_on == NULL ? GM_OK : source->may_go_on(source->asked, err);
+    if (may != GM_OK)
+        return may;
     if (source->read == gm_source_thread_read)
         return gm_source_thread_more(source, want, err);
     if (want > source->window_size / 2)

@@ -24,7 +24,10 @@ struct gm_source {
     const unsigned char *p, *end; /* the bytes in the window that are not yet consumed */
     uint64_t end_offset;          /* offset in the decoded stream of `end`; offset of p = end_offset - (end - p) */
     bool at_end;                  /* there is nothing after `end` */
-    unsigned char *window;        /* owned */
+    /* Asked by gm_source_more before it reads on; NULL: nobody. */
+    enum gm_status (*may_go_on)(void *asked, struct gm_error *err);
+    void *asked;
+    unsigned char *window; /* owned */
     size_t window_size;
     gm_source_read *read;
     gm_source_close *close;

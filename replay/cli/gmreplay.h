@@ -44,6 +44,7 @@ struct gm_replay_options {
     const char *alloc_conf, *gpu, *csv, *summary, *json, *trace_out; /* NULL if not given */
     const char *output;                                              /* -o, likewise */
     uint64_t memory, limit;                                          /* UINT64_MAX: not given */
+    uint64_t max_memory;                                             /* 0: not given */
     bool sweep, fit;
     int64_t jobs; /* threads of the searches; 0: not given */
     struct gm_class_changes changes;

@@ -82,6 +82,7 @@ static const struct gm_option option_table[] = {
     {0, "pace", NULL, "on a GPU: not faster than it was recorded", GM_OPTION_FLAG, AT(pace)},
     {0, "categories", "FILE", "category rules for --scale, --drop, --summary and --limit", GM_OPTION_TEXT,
      AT(categories)},
+    {0, "max-memory", "SIZE", GM_MAX_MEMORY_HELP, GM_OPTION_SIZE, AT(max_memory)},
     {0, "salvage", NULL, "replay what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
     {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
     {'v', "verbose", NULL, "tell the model's speed on stderr", GM_OPTION_FLAG, AT(verbose)},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What gmanalyze leaves behind when something goes wrong: inputs, outputs, signals, names."""
+import gzip
 import json
 import os
 import pickle
@@ -70,6 +71,35 @@ class Inputs(Case):
         self.assert_complete(self.latest())
         done = self.run_it("bad.pickle", "snapshot.pickle", "again", code=3)
         self.assertTrue(self.latest().endswith("_again_snapshot"))
+
+    def test_more_memory_than_its_size(self):
+        """A few events in next to no bytes are fine. More of them are refused, by all programs, and the others go on."""
+        def events(name, count):
+            text = b'{"segments":[],"device_traces":[[' + b'{"action":"alloc"},' * count + b'{"action":"alloc"}]]}'
+            with gzip.open(self.at(name), "wb", 1) as file:
+                file.write(text)
+        events("many.json.gz", 12000000)
+        events("some.json.gz", 200000)
+        done = self.run_it("many.json.gz", "snapshot.pickle", code=3)
+        self.assert_one_error(done, "many.json.gz", "it needs more than", "of memory, far more than a snapshot of its size; "
+                              "--max-memory allows more")
+        self.assertTrue(self.latest().endswith("_snapshot"))
+        self.run_it("--no-charts", "some.json.gz")
+        self.assert_one_error(self.run_it("--max-memory", "10M", "some.json.gz", code=3), "10.00 MiB", "which is the limit")
+        self.run_it("--no-charts", "--max-memory", "100M", "some.json.gz")
+        self.assert_one_error(self.run_it("--max-memory", "10M", "-", code=3, stdin=open(self.at("some.json.gz"), "rb")),
+                              "10.00 MiB")
+        bin_folder = os.path.dirname(BINARY)
+        for program, operands in (("gmreplay", ["many.json.gz"]), ("gmdiff", ["snapshot.pickle", "many.json.gz"]),
+                                  ("gmfleet", ["--no-charts", "snapshot.pickle", "many.json.gz"])):
+            done = subprocess.run([os.path.join(bin_folder, program), "-q", *operands], cwd=self.folder,
+                                  capture_output=True)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(b"many.json.gz: it needs more than", done.stderr)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        with open(self.at("results", self.latest(), "fleet.json"), encoding="utf-8") as file:
+            errors = [row["error"] for row in json.load(file)["snapshots"]]
+        self.assertEqual([error is None for error in errors].count(True), 1, errors)
 
     def test_unreadable_stdin(self):
         self.run_it("-", code=3)

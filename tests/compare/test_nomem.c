@@ -135,7 +135,7 @@ static void test_every_allocation(void **state)
         nomem_begin(++n, false);
         bool ok = go(&way, &length);
         is_done = !nomem_end();
-        assert_int_equal(ok, is_done);
+        assert_true(ok ? length == whole : !is_done); /* the classifier goes on without memory for its cache */
     }
     assert_int_equal(length, whole);
     assert_true(n > 100);

@@ -458,6 +458,51 @@ static void test_source_info(void **state)
     free(plain.p);
 }
 
+/* Events of 19 bytes, of which gzip makes a thousand times less. */
+static struct bytes many_events(size_t count)
+{
+    struct bytes text = {0};
+    ADD(&text, "{\"segments\":[],\"device_traces\":[[{\"action\":\"alloc\"}");
+    for (size_t i = 1; i < count; i++)
+        ADD(&text, ",{\"action\":\"alloc\"}");
+    ADD(&text, "]]}");
+    struct bytes packed = gzip_bytes(text.p, text.n);
+    free(text.p);
+    return packed;
+}
+
+static enum gm_status load_within(struct bytes b, uint64_t max_memory, struct gm_error *err)
+{
+    const struct gm_load_options options = {.max_memory = max_memory};
+    struct gm_snapshot s;
+    *err = (struct gm_error){0};
+    enum gm_status status = gm_snapshot_load_bytes(&s, b.p, b.n, "hostile", &options, err);
+    assert_true(status == GM_OK || s.memory == NULL);
+    gm_snapshot_free(&s);
+    return status;
+}
+
+/* A column's row takes 30 bytes and more, three times that with the work on it, and no more than twice that. */
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { EVENTS = 200000 };
+    struct gm_error err;
+    struct bytes b = many_events(EVENTS);
+    assert_int_equal(load_within(b, 0, &err), GM_OK);
+    assert_int_equal(load_within(b, UINT64_MAX, &err), GM_OK);
+    assert_int_equal(load_within(b, UINT64_C(3) * 80 * EVENTS, &err), GM_OK);
+    assert_int_equal(load_within(b, UINT64_C(3) * 30 * EVENTS, &err), GM_E_LIMIT);
+    assert_non_null(strstr(err.message, "it needs more than 17.17 MiB of memory, which is the limit"));
+    free(b.p);
+    b = many_events(30 * EVENTS); /* 600 MiB, of a file of 400 KB */
+    assert_true(b.n < 1 << 20);
+    assert_int_equal(load_within(b, 0, &err), GM_E_LIMIT);
+    assert_non_null(strstr(err.message, "far more than a snapshot of its size"));
+    assert_int_equal(load_within(b, UINT64_C(3) * 80 * 30 * EVENTS, &err), GM_OK);
+    free(b.p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,7 +512,7 @@ int main(void)
         cmocka_unit_test(test_shared_segments), cmocka_unit_test(test_devices),
         cmocka_unit_test(test_cut_everywhere),  cmocka_unit_test(test_salvage),
         cmocka_unit_test(test_checksum),        cmocka_unit_test(test_bit_flips),
-        cmocka_unit_test(test_source_info),
+        cmocka_unit_test(test_source_info),     cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

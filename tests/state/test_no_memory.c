@@ -56,14 +56,17 @@ static void test_each_allocation(void **state)
 {
     (void)state;
     struct fixture *fx = make();
-    enum gm_status status = GM_E_NOMEM;
+    bool has_failed = true;
     size_t failures = 0;
-    for (; status != GM_OK && failures < 10000; failures++) {
-        nomem_begin(failures + 1, false);
-        status = run(fx);
-        assert_int_equal(status, nomem_end() ? GM_E_NOMEM : GM_OK);
+    for (size_t i = 1; has_failed && i < 10000; i++) {
+        nomem_begin(i, false);
+        enum gm_status status = run(fx);
+        has_failed = nomem_end();
+        assert_true(status == GM_OK ||
+                    (has_failed && status == GM_E_NOMEM)); /* the classifier goes on without memory */
+        failures += status != GM_OK;
     }
-    assert_int_equal(status, GM_OK);
+    assert_false(has_failed);
     assert_true(failures > 30); /* there was something to fail */
     fx_free(fx);
 }
