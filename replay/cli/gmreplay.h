@@ -46,7 +46,8 @@ struct gm_replay_options {
     uint64_t memory, limit;                                          /* UINT64_MAX: not given */
     uint64_t max_memory;                                             /* 0: not given */
     bool sweep, fit;
-    int64_t jobs; /* threads of the searches; 0: not given */
+    int64_t jobs;   /* threads of the searches; 0: not given */
+    int64_t budget; /* seconds of the searches; -1: not given, 0: none */
     struct gm_class_changes changes;
     const char *categories;
     int64_t members, steps; /* 0: not given */

@@ -58,6 +58,9 @@ static const struct gm_option option_table[] = {
      .parse = gm_value_drop, .wants = "a role or a category"},
     {0, "sweep", NULL, "try some 90 allocator settings and name the best", GM_OPTION_FLAG, AT(sweep)},
     {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
+    {0, "budget", "SECONDS",
+     "... in that time, then what was found (default: 60, and 60 for each million events; 0: any)", GM_OPTION_INTEGER,
+     AT(budget), .min = 0, .max = 1000000000},
     {'j', "jobs", "N", "threads for --sweep and --fit (default: one for each CPU)", GM_OPTION_INTEGER, AT(jobs),
      .min = 1, .max = 1024},
     {0, "limit", "SIZE",
@@ -252,12 +255,15 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
                        gm_replay_speed(&run) * 1e-6);
         gm_message_flush(&message);
     }
+    bool has_searched = run.search != NULL;
     gm_replay_free(&run);
+    if (has_searched)
+        gm_interrupt_release();
 }
 
 int main(int argc, char **argv)
 {
-    struct gm_replay_options options = {.memory = UINT64_MAX, .limit = UINT64_MAX};
+    struct gm_replay_options options = {.budget = -1, .memory = UINT64_MAX, .limit = UINT64_MAX};
     struct gm_call call = {.terminal = gm_terminal_open(program.name)};
     struct gm_error err;
     enum gm_parsed page = GM_PARSED_RUN;

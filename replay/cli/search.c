@@ -5,6 +5,7 @@
 #include "replay/cli/searched.h"
 
 #include "analyze/base/size.h"
+#include "analyze/cli/interrupt.h"
 #include "analyze/words/numbers.h"
 #include "replay/search/least.h"
 #include "replay/settings/recorded.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24 };
@@ -23,6 +25,48 @@ static unsigned thread_count(const struct gm_replay_options *options)
 {
     long n = options->jobs > 0 ? (long)options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+}
+
+/* A real trace of a million events takes 25 seconds of one CPU. */
+enum { BUDGET = 60, BUDGET_PER_MILLION = 60 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_over(void *asked)
+{
+    struct gm_replay_search *s = asked;
+    double due = s->is_fitting || !s->has_fits ? s->budget : s->budget / 2;
+    int none = GM_CUT_NOT, cut = gm_interrupt_is_pending()                 ? GM_CUT_INTERRUPT
+                                 : s->budget > 0 && now() - s->began > due ? GM_CUT_BUDGET
+                                                                           : GM_CUT_NOT;
+    if (cut != GM_CUT_NOT)
+        atomic_compare_exchange_strong(&s->cut[s->is_fitting], &none, cut);
+    return cut != GM_CUT_NOT;
+}
+
+const char *gm_searched_cut(char *text, const struct gm_replay_search *s, bool is_fitting)
+{
+    if (s->cut[is_fitting] == GM_CUT_BUDGET)
+        snprintf(text, GM_CUT_TEXT, "%sthe budget of %.0f s (--budget) was used up",
+                 is_fitting || !s->has_fits ? "" : "half of ", s->budget);
+    else
+        snprintf(text, GM_CUT_TEXT, "it was interrupted");
+    return text;
+}
+
+static void set_budget(struct gm_replay_search *s, const struct gm_replay_run *run)
+{
+    double events = 0;
+    for (size_t d = 0; d < run->snapshot.trace_count; d++)
+        events += (double)run->snapshot.traces[d].count;
+    s->began = now();
+    s->has_fits = run->options->fit;
+    s->budget = run->options->budget >= 0 ? (double)run->options->budget : BUDGET + BUDGET_PER_MILLION * 1e-6 * events;
 }
 
 static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_run *run, struct gm_error *err)
@@ -39,13 +83,17 @@ static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_
                                    .device_count = run->device_count,
                                    .floor = gm_replay_floor(run),
                                    .threads = thread_count(run->options),
-                                   .progress = &run->progress.searched};
+                                   .progress = &run->progress.searched,
+                                   .is_over = is_over,
+                                   .asked = s};
+    set_budget(s, run);
     return GM_OK;
 }
 
 static enum gm_status run_fits(struct gm_replay_search *s, const struct gm_conf *baseline, struct gm_error *err)
 {
     enum gm_status status = GM_OK;
+    s->is_fitting = true;
     const struct gm_sweep *from = &s->sweep; /* the one with unlimited memory */
     if (s->sweep.rows[0].trial.capacity != UINT64_MAX) {
         status = gm_sweep_run(&s->roomy, &s->search, baseline, UINT64_MAX, 0, err);
@@ -57,8 +105,9 @@ static enum gm_status run_fits(struct gm_replay_search *s, const struct gm_conf 
     uint64_t least = UINT64_MAX / GM_FIT_GRANULE * GM_FIT_GRANULE;
     for (size_t i = 0; status == GM_OK && i < GM_SEARCHED_FITS; i++) {
         struct gm_fit *fit = &s->fits[i];
+        bool is_cut = false;
         if (i == 2) {
-            status = gm_least(fit, &rows[i], &s->search, from, least, err);
+            status = gm_least(fit, &rows[i], &s->search, from, least, &is_cut, err);
         } else if (rows[i] != GM_SWEEP_NONE) {
             const struct gm_trial *trial = &from->rows[rows[i]].trial;
             status = gm_fit_run(fit, &s->search, trial, trial->peak_reserved, err);
@@ -77,6 +126,7 @@ enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
     struct gm_replay_search *s = run->search = calloc(1, sizeof *s);
     if (s == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    gm_interrupt_hold(); /* a signal ends the search, and waits until what was found is told */
     uint64_t capacity = o->sweep && o->backend != GM_REPLAY_NULL ? run->capacity : UINT64_MAX;
     const struct gm_conf *baseline = run->device_count > 0 ? &run->devices[0].conf : &run->conf;
     enum gm_status status = list_devices(s, run, err);
@@ -224,6 +274,11 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
     }
     if (shown < sweep->count)
         gm_text_printf(out, "  ... all %zu rows: --summary FILE, --json FILE\n", sweep->count);
+    if (sweep->left_out > 0) {
+        char why[GM_CUT_TEXT];
+        gm_text_printf(out, "not tried: %zu more settings, because %s\n", sweep->left_out,
+                       gm_searched_cut(why, run->search, false));
+    }
     add_winner(out, run);
 }
 
@@ -242,6 +297,10 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (fit->capacity == 0)
         return;
+    if (fit->is_cut && fit->failing == 0) {
+        gm_text_add(out, "    less may do: the search was cut short\n");
+        return;
+    }
     if (fit->is_given_up) {
         gm_text_add(out, "    with 2 MiB less the model was busy for too long to tell\n");
         return;
@@ -288,7 +347,10 @@ static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
                             : "settings that run with least memory",
                    text[0] == '\0' ? "PyTorch's defaults" : text);
     if (!fit->is_found) {
-        gm_text_printf(out, "    does not run with any memory that was tried (%u replays)\n", fit->replays);
+        gm_text_printf(out, "    %s (%u replays)\n",
+                       fit->is_cut ? "not known: the search was cut short"
+                                   : "does not run with any memory that was tried",
+                       fit->replays);
         return;
     }
     gm_text_printf(out, "    runs with %s (--memory %" PRIu64 "MiB)%s; lower bound %s; %u replays\n",
@@ -298,7 +360,7 @@ static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
     if (fit->gpu != NULL)
         gm_text_printf(out, "    smallest card: %s (%s), %s usable%s\n", fit->gpu->name, fit->gpu->title,
                        gm_bytes_format(a, gm_gpu_usable(fit->gpu)), retries_of(c, fit->gpu_retries));
-    else
+    else if (!fit->is_cut)
         gm_text_add(out, "    smallest card: none in the table has that much\n");
 }
 
@@ -336,6 +398,10 @@ void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool
         add_sweep(out, run, is_long);
     if (run->options->fit)
         gm_text_add(out, "fit: the smallest memory found that runs it\n");
+    if (run->search->cut[true] != GM_CUT_NOT) {
+        char why[GM_CUT_TEXT];
+        gm_text_printf(out, "  not all was tried, because %s\n", gm_searched_cut(why, run->search, true));
+    }
     for (size_t i = 0; i < GM_SEARCHED_FITS; i++)
         if (run->search->fitted[i] != NULL)
             add_fit(out, run, i);

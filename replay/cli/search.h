@@ -13,7 +13,8 @@
 
 struct gm_replay_run;
 
-/* After the replay, if one of the options was given. Fills run->search. */
+/* After the replay, if one of the options was given. Fills run->search; whoever finds it filled ends with
+ * gm_interrupt_release. */
 enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err);
 void gm_replay_search_free(struct gm_replay_run *run);
 

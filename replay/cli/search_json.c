@@ -100,6 +100,12 @@ static void add_json_winner(struct gm_json *json, struct gm_replay_run *run, con
     gm_text_free(&line);
 }
 
+/* Why it is not all that there would be. */
+static void add_json_cut(struct gm_json *json, int cut)
+{
+    gm_json_string(json, "cut", cut == GM_CUT_NOT ? NULL : cut == GM_CUT_BUDGET ? "budget" : "interrupted");
+}
+
 static void add_json_sweep(struct gm_json *json, struct gm_replay_run *run)
 {
     const struct gm_sweep *sweep = &run->search->sweep;
@@ -112,6 +118,8 @@ static void add_json_sweep(struct gm_json *json, struct gm_replay_run *run)
     add_json_winner(json, run, "winner", sweep->winner);
     add_json_winner(json, run, "winner_for_any_version", sweep->usual_winner);
     add_json_winner(json, run, "winner_simpler", sweep->simple_winner);
+    gm_json_number(json, "left_out", sweep->left_out);
+    add_json_cut(json, run->search->cut[false]);
     gm_json_open(json, "rows", '[');
     for (size_t i = 0; i < sweep->count; i++)
         add_json_row(json, run, NULL, &sweep->rows[i]);
@@ -130,9 +138,10 @@ static void add_json_fit(struct gm_json *json, struct gm_replay_run *run, size_t
     gm_json_number(json, "peak_reserved_unlimited_bytes", run->search->fitted[i]->trial.peak_reserved);
     gm_json_number(json, "num_alloc_retries", fit->is_found ? fit->retries : GM_REPORT_NONE);
     gm_json_number(json, "replays", fit->replays);
+    gm_json_bool(json, "is_cut", fit->is_cut);
     gm_json_string(json, "gpu", fit->gpu != NULL ? fit->gpu->name : NULL);
     gm_json_number(json, "gpu_num_alloc_retries", fit->gpu != NULL ? fit->gpu_retries : GM_REPORT_NONE);
-    if (fit->is_found && fit->capacity > 0) {
+    if (fit->is_found && fit->capacity > 0 && !(fit->is_cut && fit->failing == 0)) {
         gm_json_open(json, "next_lower", '{');
         gm_json_number(json, "capacity_bytes", fit->failing);
         gm_json_bool(json, "is_given_up", fit->is_given_up);
@@ -180,6 +189,7 @@ void gm_replay_search_json(struct gm_json *json, struct gm_replay_run *run)
     if (run->options->fit) {
         gm_json_open(json, "fit", '{');
         gm_json_number(json, "granule_bytes", GM_FIT_GRANULE);
+        add_json_cut(json, run->search->cut[true]);
         gm_json_open(json, "settings", '[');
         for (size_t i = 0; i < GM_SEARCHED_FITS; i++)
             if (run->search->fitted[i] != NULL)

@@ -13,6 +13,8 @@
 
 enum { GM_SEARCHED_FITS = 3 };
 
+enum gm_search_cut { GM_CUT_NOT, GM_CUT_BUDGET, GM_CUT_INTERRUPT };
+
 struct gm_replay_search {
     struct gm_search search;
     struct gm_search_device *devices;
@@ -22,10 +24,17 @@ struct gm_replay_search {
     struct gm_sweep roomy;                /* with unlimited memory, if that is another one and --fit asks */
     struct gm_fit fits[GM_SEARCHED_FITS]; /* of the baseline, the winner, and what needs still less memory */
     const struct gm_sweep_row *fitted[GM_SEARCHED_FITS]; /* NULL: there is none */
+    double began, budget; /* seconds; a budget of 0: none. A sweep has half of it where --fit asks for the rest */
+    bool has_fits, is_fitting;
+    _Atomic int cut[2]; /* [is_fitting] enum gm_search_cut: why replays were left out */
 };
 
 /* The highest recorded peak of reserved bytes of the devices. */
 uint64_t gm_searched_peak(const struct gm_replay_search *s);
+/* Why not all of the sweep, or of the fits, was tried: "the budget of 60 s (--budget) was used up". `text` has
+ * GM_CUT_TEXT bytes. */
+enum { GM_CUT_TEXT = 80 };
+const char *gm_searched_cut(char *text, const struct gm_replay_search *s, bool is_fitting);
 /* The baseline's text, or the row's. */
 const char *gm_searched_text(const struct gm_replay_run *run, const struct gm_sweep_row *row);
 /* Whether it runs within --limit, which holds for devices that are not replayed, too. */

@@ -18,15 +18,19 @@ static uint64_t up(uint64_t bytes)
                                                : (bytes + GM_FIT_GRANULE - 1) / GM_FIT_GRANULE * GM_FIT_GRANULE;
 }
 
-/* Replays with trials[i].capacity. */
+/* Replays with trials[i].capacity. What is left out does not run, and cuts the fit. */
 static enum gm_status try(struct fitting *f, struct gm_trial *trials, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         trials[i].is_baseline = f->like->is_baseline;
         trials[i].conf = f->like->conf;
     }
-    f->fit->replays += (unsigned)count;
-    return gm_trials_run(f->search, trials, count, f->err);
+    enum gm_status status = gm_trials_run(f->search, trials, count, f->err);
+    for (size_t i = 0; i < count; i++) {
+        f->fit->is_cut |= trials[i].is_left_out;
+        f->fit->replays += !trials[i].is_left_out;
+    }
+    return status;
 }
 
 static void take(struct fitting *f, const struct gm_trial *trial)
@@ -62,7 +66,7 @@ static enum gm_status find_enough(struct fitting *f, uint64_t peak)
             take(f, &trial);
             break;
         }
-        if (trial.capacity > UINT64_MAX / 4)
+        if (f->fit->is_cut || trial.capacity > UINT64_MAX / 4)
             break;
         trial.capacity *= 2;
     }
@@ -74,7 +78,7 @@ static enum gm_status find_enough(struct fitting *f, uint64_t peak)
 static enum gm_status bisect(struct fitting *f, uint64_t bad)
 {
     enum gm_status status = GM_OK;
-    while (status == GM_OK && f->fit->capacity - bad > GM_FIT_GRANULE) {
+    while (status == GM_OK && !f->fit->is_cut && f->fit->capacity - bad > GM_FIT_GRANULE) {
         const uint64_t good = f->fit->capacity;
         struct gm_trial trials[PROBES];
         uint64_t granules = (good - bad) / GM_FIT_GRANULE, last = bad;
@@ -117,6 +121,10 @@ static enum gm_status look_below(struct fitting *f)
             return status;
         for (size_t i = 0; i < n; i++)
             lowest = trials[i].runs ? i + 1 : lowest;
+        if (lowest > 0)
+            take(f, &trials[lowest - 1]);
+        if (f->fit->is_cut)
+            return GM_OK;
         if (lowest == 0) {
             f->fit->failing = trials[0].capacity;
             f->fit->is_given_up = trials[0].is_given_up;
@@ -124,7 +132,6 @@ static enum gm_status look_below(struct fitting *f)
             f->fit->failure = trials[0].failure;
             return GM_OK;
         }
-        take(f, &trials[lowest - 1]);
     }
     f->fit->is_found = false; /* it runs or not at random: there is nothing to say */
     return GM_OK;
@@ -137,7 +144,7 @@ static enum gm_status find_card(struct fitting *f)
         if (trial.capacity < f->fit->capacity)
             continue;
         enum gm_status status = try(f, &trial, 1);
-        if (status != GM_OK)
+        if (status != GM_OK || f->fit->is_cut)
             return status;
         if (trial.runs) {
             f->fit->gpu = gm_gpu_at(i);
@@ -162,7 +169,7 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
     uint64_t bad = least < GM_FIT_GRANULE ? 0 : least - GM_FIT_GRANULE;
     if (bad < fit->capacity)
         status = bisect(&f, bad);
-    if (status == GM_OK)
+    if (status == GM_OK && !fit->is_cut)
         status = look_below(&f);
-    return status == GM_OK && fit->is_found ? find_card(&f) : status;
+    return status == GM_OK && fit->is_found && !fit->is_cut ? find_card(&f) : status;
 }

@@ -25,6 +25,8 @@ struct gm_fit {
     size_t failed_device;             /* else: index in gm_search.devices (device_count: it is less than the floor), */
     struct gm_whatif_failure failure; /* and the first request that fails there with `failing` bytes */
     unsigned replays;
+    bool is_cut; /* the search was over: `capacity` is the smallest that was seen to run so far; `failing` and the card
+                  * are known only if they are not 0 and NULL */
     const struct gm_gpu *gpu; /* the smallest card of the table with `capacity` bytes that runs it; NULL: none */
     uint64_t gpu_retries;     /* on it */
 };

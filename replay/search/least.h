@@ -13,8 +13,9 @@ enum { GM_LEAST_ROUNDS = 8 };
 
 /* Looks for a row that runs with less than `below` bytes, a multiple of GM_FIT_GRANULE: all are replayed with one
  * granule less, the best of those that run is fitted, those that ran are replayed with less than that, and so on,
- * GM_LEAST_ROUNDS times at most. *row is GM_SWEEP_NONE if there is none; *fit is the row's otherwise. */
+ * GM_LEAST_ROUNDS times at most; or until the search is over (*is_cut). *row is GM_SWEEP_NONE if there is none; *fit is
+ * the row's otherwise. */
 enum gm_status gm_least(struct gm_fit *fit, size_t *row, const struct gm_search *search, const struct gm_sweep *sweep,
-                        uint64_t below, struct gm_error *err);
+                        uint64_t below, bool *is_cut, struct gm_error *err);
 
 #endif

@@ -111,12 +111,17 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
         trials[i] = (struct gm_trial){.is_baseline = i == 0,
                                       .conf = i == 0 ? gm_conf_default() : sweep->grid->rows[i - 1].conf,
                                       .capacity = capacity,
-                                      .taken = taken};
+                                      .taken = taken,
+                                      .is_needed = i == 0};
     enum gm_status status = gm_trials_run(search, trials, sweep->count, err);
+    size_t kept = 0;
     for (size_t i = 0; i < sweep->count; i++)
-        sweep->rows[i] = (struct gm_sweep_row){.text = i == 0 ? NULL : sweep->grid->rows[i - 1].text,
-                                               .since = i == 0 ? NULL : sweep->grid->rows[i - 1].since,
-                                               .trial = trials[i]};
+        if (!trials[i].is_left_out)
+            sweep->rows[kept++] = (struct gm_sweep_row){.text = i == 0 ? NULL : sweep->grid->rows[i - 1].text,
+                                                        .since = i == 0 ? NULL : sweep->grid->rows[i - 1].since,
+                                                        .trial = trials[i]};
+    sweep->left_out = sweep->count - kept;
+    sweep->count = kept;
     free(trials);
     return status;
 }

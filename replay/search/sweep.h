@@ -19,6 +19,7 @@ struct gm_sweep {
     struct gm_grid *grid;
     struct gm_sweep_row *rows; /* best first */
     size_t count;
+    size_t left_out;     /* settings that are not among the rows, because the search was over */
     size_t baseline;     /* its row */
     size_t winner;       /* the best row, if it is worth a change; else GM_SWEEP_NONE */
     size_t usual_winner; /* the best one that is worth a change and needs no particular version of PyTorch */

@@ -8,7 +8,7 @@
 struct unit {
     enum gm_status status;
     struct gm_error error;
-    bool has_failed;
+    bool is_left_out, has_failed;
     struct gm_whatif_failure failure;
     uint64_t peak_reserved, device_allocs, retries;
 };
@@ -42,7 +42,11 @@ static void *work_on(void *argument)
     struct work *w = argument;
     size_t devices = w->search->device_count;
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
-        run_unit(w->search, &w->trials[i / devices], i % devices, &w->units[i]);
+        const struct gm_trial *trial = &w->trials[i / devices];
+        if (!trial->is_needed && w->search->is_over != NULL && w->search->is_over(w->search->asked))
+            w->units[i].is_left_out = true;
+        else
+            run_unit(w->search, trial, i % devices, &w->units[i]);
         if (w->search->progress != NULL)
             atomic_fetch_add(&w->search->progress->done, 1);
     }
@@ -69,6 +73,7 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
         trial->failed_device = device;
         trial->failure = unit->failure;
     }
+    trial->is_left_out |= unit->is_left_out;
     trial->is_given_up |= unit->status == GM_E_LIMIT;
     trial->runs = trial->runs && !unit->has_failed;
     if (unit->peak_reserved > trial->peak_reserved)
@@ -93,7 +98,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
         struct gm_trial *trial = &trials[i];
         trial->runs = true;
         trial->failed_device = devices;
-        trial->is_given_up = false;
+        trial->is_given_up = trial->is_left_out = false;
         trial->peak_reserved = trial->device_allocs = trial->retries = 0;
         for (size_t d = 0; status == GM_OK && d < devices; d++) {
             const struct unit *unit = &w.units[i * devices + d];
@@ -104,7 +109,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
                     *err = unit->error;
             }
         }
-        trial->runs = trial->runs && !trial->is_given_up && trial->capacity >= search->floor;
+        trial->runs = trial->runs && !trial->is_given_up && !trial->is_left_out && trial->capacity >= search->floor;
     }
     free(w.units);
     return status;

@@ -28,6 +28,8 @@ struct gm_search {
     uint64_t floor;                      /* bytes that a device has reserved that is not replayed: as much is needed */
     unsigned threads;                    /* at least 1 */
     struct gm_search_progress *progress; /* counted up; may be NULL */
+    bool (*is_over)(void *asked);        /* no more replays are begun once it says so, in any thread; may be NULL */
+    void *asked;
 };
 
 /* One choice of settings and memory, replayed on every device. */
@@ -36,11 +38,13 @@ struct gm_trial {
     struct gm_conf conf;
     uint64_t capacity; /* of each device; UINT64_MAX: unlimited */
     uint64_t taken;    /* as in gm_whatif_options */
+    bool is_needed;    /* replayed even if the search is over */
 
     /* filled */
-    bool runs;                        /* no request failed, and there is as much as the search's floor */
-    bool is_given_up;                 /* not known: it kept the model busy far beyond the trace's length */
-    size_t failed_device;             /* index in gm_search.devices, of the first one that fails; device_count: none */
+    bool is_left_out;     /* the search was over before it could be replayed: nothing of the rest is known */
+    bool runs;            /* no request failed, and there is as much as the search's floor */
+    bool is_given_up;     /* not known: it kept the model busy far beyond the trace's length */
+    size_t failed_device; /* index in gm_search.devices, of the first one that fails; device_count: none */
     struct gm_whatif_failure failure; /* there, if it was not given up */
     uint64_t peak_reserved;           /* of the device with the highest */
     uint64_t device_allocs, retries;  /* sums over the devices: num_device_alloc, num_alloc_retries */

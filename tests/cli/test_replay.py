@@ -624,6 +624,49 @@ class Cards(Replay):
         self.check(write(self.at("oom.pickle"), snapshot), every=4)
 
 
+class Searches(Replay):
+    """A search that takes seconds. The file is below 8 MiB, so that reading takes no thread of its own."""
+
+    def setUp(self):
+        super().setUp()
+        events = []
+        for i in range(60000):
+            address, size = (1 << 40) + i % 64 * (64 << 20), (1 + i * 7919 % 61) << 20
+            events.append({"action": "alloc", "addr": address, "size": size, "stream": 0, "frames": []})
+            for action in ("free_requested", "free_completed"):
+                events.append({"action": action, "addr": address, "size": size, "stream": 0, "frames": []})
+        self.many = write(self.at("many.pickle"), {"segments": [], "device_traces": [events]})
+
+    def test_budget(self):
+        """However far it gets: what is there and what was left out is everything."""
+        all_of_it = self.numbers("--sweep", "--budget", "0", self.many)["sweep"]
+        self.assertEqual((all_of_it["left_out"], all_of_it["cut"]), (0, None))
+        done = self.replay("--sweep", "--fit", "-j", "1", "--budget", "1", "--json", "cut.json", self.many)
+        with open(self.at("cut.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        sweep = report["sweep"]
+        self.assertEqual(len(sweep["rows"]) + sweep["left_out"], len(all_of_it["rows"]))
+        self.assertEqual(sweep["cut"], "budget" if sweep["left_out"] else None)
+        self.assertTrue(sweep["baseline"]["runs"])
+        self.assertEqual(report["fit"]["cut"], "budget")
+        self.assertIn("fit", done.stdout.decode())
+        self.assertRegex(done.stdout.decode(), r"not all was tried, because the budget of 1 s \(--budget\) was used up")
+
+    def test_interrupted(self):
+        run = subprocess.Popen([BINARY, "--sweep", "--fit", "-j", "2", "--budget", "0", "--json", "cut.json", self.many],
+                               cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while run.poll() is None and len(os.listdir(f"/proc/{run.pid}/task")) < 2:
+            time.sleep(0.01)  # until there is the second thread of the search
+        run.send_signal(signal.SIGINT)
+        told = run.communicate(timeout=100)[0].decode()
+        self.assertEqual(run.returncode, -signal.SIGINT)
+        self.assertIn("because it was interrupted", told)
+        with open(self.at("cut.json"), encoding="utf-8") as file:
+            sweep = json.load(file)["sweep"]
+        self.assertEqual(sweep["cut"], "interrupted" if sweep["left_out"] else None)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [])
+
+
 class Usage(Replay):
     def test_wrong_usage(self):
         for arguments, word in (((), "no trace given"), ((self.snapshot, self.snapshot), "more than one"),

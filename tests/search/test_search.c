@@ -224,13 +224,95 @@ static void least(void **state)
     struct gm_sweep sweep;
     struct gm_fit fit = {0};
     size_t row;
+    bool is_cut;
     begin(&f, "expandable_segments:True,large_segment_size_mb:64", 2);
     assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
-    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &err), GM_OK);
+    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &is_cut, &err), GM_OK);
+    assert_false(is_cut);
     assert_int_not_equal(row, GM_SWEEP_NONE);
     assert_true(fit.is_found);
     assert_int_equal(fit.capacity, MIB(22));
-    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(22), &err), GM_OK);
+    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(22), &is_cut, &err), GM_OK);
+    assert_int_equal(row, GM_SWEEP_NONE);
+    gm_sweep_free(&sweep);
+    end(&f);
+}
+
+/* ---- a search that ends early ------------------------------------------------------------------------------------ */
+
+static bool after_some(void *asked)
+{
+    int *left = asked;
+    return (*left)-- <= 0;
+}
+
+static void sweep_is_cut(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_sweep all, sweep;
+    begin(&f, "expandable_segments:True,large_segment_size_mb:64", 1);
+    assert_int_equal(gm_sweep_run(&all, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    assert_int_equal(all.left_out, 0);
+    for (int some = 0; some < 12; some += 4) {
+        int left = some;
+        f.search.is_over = after_some;
+        f.search.asked = &left;
+        assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+        assert_int_equal(sweep.count, 1 + some); /* the baseline always, and nobody asks for it */
+        assert_int_equal(sweep.count + sweep.left_out, all.count);
+        assert_true(sweep.rows[sweep.baseline].text == NULL && sweep.rows[sweep.baseline].trial.runs);
+        assert_int_equal(sweep.winner == GM_SWEEP_NONE, some == 0); /* any other page saves a percent */
+        gm_sweep_free(&sweep);
+    }
+    gm_sweep_free(&all);
+    end(&f);
+}
+
+/* Whenever it ends: nothing is found, or a capacity that runs. Only an end after all is the whole answer. */
+static void fit_is_cut(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    begin(&f, "", 1);
+    struct gm_trial trial = {.is_baseline = true};
+    struct gm_fit whole, fit = {.is_cut = true};
+    assert_int_equal(gm_fit_run(&whole, &f.search, &trial, MIB(60), &err), GM_OK);
+    assert_false(whole.is_cut);
+    int some = 0;
+    for (; fit.is_cut && some < 1000; some++) {
+        int left = some;
+        f.search.is_over = after_some;
+        f.search.asked = &left;
+        assert_int_equal(gm_fit_run(&fit, &f.search, &trial, MIB(60), &err), GM_OK);
+        assert_int_equal(fit.replays, fit.is_cut ? (unsigned)some : whole.replays);
+        assert_int_equal(fit.is_found, some > 0);
+        assert_true(some == 0 || (fit.capacity >= whole.capacity && fit.capacity <= MIB(60)));
+        assert_true(fit.failing == 0 || fit.failing == whole.failing);
+    }
+    assert_int_equal(some, whole.replays + 1);
+    assert_int_equal(fit.capacity, whole.capacity);
+    end(&f);
+}
+
+static void least_is_cut(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct gm_error err = {0};
+    struct gm_sweep sweep;
+    struct gm_fit fit = {0};
+    size_t row;
+    bool is_cut;
+    int left = 0;
+    begin(&f, "expandable_segments:True,large_segment_size_mb:64", 1);
+    assert_int_equal(gm_sweep_run(&sweep, &f.search, &f.device.baseline, UINT64_MAX, 0, &err), GM_OK);
+    f.search.is_over = after_some;
+    f.search.asked = &left;
+    assert_int_equal(gm_least(&fit, &row, &f.search, &sweep, MIB(64), &is_cut, &err), GM_OK);
+    assert_true(is_cut);
     assert_int_equal(row, GM_SWEEP_NONE);
     gm_sweep_free(&sweep);
     end(&f);
@@ -270,8 +352,10 @@ static void bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids),  cmocka_unit_test(trials), cmocka_unit_test(sweeps), cmocka_unit_test(fits),
-        cmocka_unit_test(floors), cmocka_unit_test(least),  cmocka_unit_test(bounds),
+        cmocka_unit_test(grids),        cmocka_unit_test(trials),     cmocka_unit_test(sweeps),
+        cmocka_unit_test(fits),         cmocka_unit_test(floors),     cmocka_unit_test(least),
+        cmocka_unit_test(sweep_is_cut), cmocka_unit_test(fit_is_cut), cmocka_unit_test(least_is_cut),
+        cmocka_unit_test(bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
