@@ -50,7 +50,7 @@ struct gm_program {
 
 /* --max-memory, of all that read snapshots; see struct gm_load_options. 0 is the default. */
 #define GM_MAX_MEMORY_HELP                                                                                             \
-    "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at most the "          \
+    "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at most the "         \
     "machine's)"
 
 enum gm_parsed { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION };
