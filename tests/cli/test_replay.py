@@ -648,9 +648,13 @@ class Searches(Replay):
         self.assertEqual(len(sweep["rows"]) + sweep["left_out"], len(all_of_it["rows"]))
         self.assertEqual(sweep["cut"], "budget" if sweep["left_out"] else None)
         self.assertTrue(sweep["baseline"]["runs"])
-        self.assertEqual(report["fit"]["cut"], "budget")
-        self.assertIn("fit", done.stdout.decode())
-        self.assertRegex(done.stdout.decode(), r"not all was tried, because the budget of 1 s \(--budget\) was used up")
+        is_cut = report["fit"]["cut"] is not None  # or the machine was fast enough
+        self.assertIn(report["fit"]["cut"], ("budget", None))
+        self.assertLessEqual(any(fit["is_cut"] for fit in report["fit"]["settings"]), is_cut)
+        text = done.stdout.decode()
+        self.assertEqual("not all was tried, because the budget of 1 s (--budget) was used up" in text, is_cut)
+        self.assertEqual("more settings, because half of the budget of 1 s (--budget) was used up" in text,
+                         sweep["left_out"] > 0)
 
     def test_interrupted(self):
         run = subprocess.Popen([BINARY, "--sweep", "--fit", "-j", "2", "--budget", "0", "--json", "cut.json", self.many],
