@@ -60,7 +60,7 @@ static enum gm_status try_card(struct gm_replay_run *run, size_t i, struct gm_er
     bool runs = cards->roomy <= usable;
     uint64_t peak = cards->roomy;
     enum gm_status status = GM_OK;
-    if (usable < gm_replay_floor(run) || usable < gm_replay_peak_requested(run)) {
+    if (usable < gm_replay_most_untraced(run) || usable < gm_replay_peak_requested(run)) {
         cards->fate[i] = FAILS;
         return GM_OK;
     }
@@ -78,7 +78,7 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
 {
     const struct gm_replay_options *o = run->options;
     bool runs;
-    if (o->verify || (o->limit == UINT64_MAX && o->summary == NULL) || gm_replay_has_failed(run))
+    if (o->verify || (o->limit == UINT64_MAX && o->summary == NULL) || gm_replay_is_cut_short(run))
         return GM_OK; /* the last: what the rest of the run needs is not known */
     run->cards = calloc(1, sizeof *run->cards + gm_gpu_count());
     if (run->cards == NULL)

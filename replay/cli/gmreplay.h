@@ -117,7 +117,6 @@ struct gm_replay_run {
     size_t device_count;
     struct gm_untraced_device *untraced; /* [untraced_count], in the arena */
     size_t untraced_count;
-    bool is_over_limit;
     struct gm_replay_judgement *judgement; /* limit.c; NULL: there was nothing to try */
     struct gm_replay_cards *cards;         /* cards.c; NULL: they were not asked for, or the replay failed */
     struct gm_recorder recorder;           /* for -o; zeroed without */
@@ -135,18 +134,30 @@ void gm_replay_free(struct gm_replay_run *run);
 uint64_t gm_replay_capacity(const struct gm_replay_run *run);
 /* Whether the device's memory is a given size. */
 bool gm_replay_is_bounded(const struct gm_replay_run *run);
-/* What the given memory, and that of a search, must hold in any case: what devices without events have, and what a
- * recording that ended out of memory needs at least. */
-uint64_t gm_replay_floor(const struct gm_replay_run *run);
-/* The device that needs the most of that. */
-int64_t gm_replay_floor_device(const struct gm_replay_run *run, bool *is_untraced);
+/* What a replay of device `index` asks for at the end of a recording that ended out of memory. NULL: nothing; the
+ * recording did not end so, or with other sizes, repeated steps, or on a GPU it is not the same request. */
+const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_run *run, size_t index);
+/* A device's recording ended out of memory, and the replay did not: what else the program needs is not known. */
+bool gm_replay_is_open(const struct gm_replay_run *run);
 /* Bytes of the card that it cannot have: the CUDA context. */
 uint64_t gm_replay_taken(const struct gm_replay_run *run);
-/* "PASS", "FAIL", "OOM", or NULL: nothing was to be judged, neither a recording nor a limit nor a given memory. */
+enum gm_replay_verdict {
+    GM_VERDICT_NONE, /* nothing was to be judged: neither a recording nor a limit, nor how much memory is enough */
+    GM_VERDICT_PASS,
+    GM_VERDICT_FAIL,
+    GM_VERDICT_OOM,
+    GM_VERDICT_UNKNOWN
+};
+enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run);
+/* "PASS", "FAIL", "OOM"; NULL of the others. */
 const char *gm_replay_verdict(const struct gm_replay_run *run);
 double gm_replay_speed(const struct gm_replay_run *run); /* events per second; 0 if it took no time */
 uint64_t
 gm_replay_peak_reserved(const struct gm_replay_run *run); /* of the device with the highest, untraced ones too */
+/* What a recording that ended out of memory needs to get any further, whatever the settings; 0: none did, or it is not
+ * known. And the higher of both. */
+uint64_t gm_replay_refused_need(const struct gm_replay_run *run);
+uint64_t gm_replay_need(const struct gm_replay_run *run);
 
 /* changes.c: finds the classes of --scale and --drop (GM_E_USAGE if one is unknown), and the bytes that each request
  * of device `index` asks for then. */

@@ -102,9 +102,8 @@ static void add_failure(struct gm_json *json, struct gm_replay_run *run, size_t 
         gm_json_null(json, "oom");
         return;
     }
-    struct gm_stack_id stack = {h->stack[f->allocation]};
     size_t depth = 0;
-    const struct gm_frame_row *frames = gm_names_frames(&run->names, stack, &depth);
+    const struct gm_frame_row *frames = gm_names_frames(&run->names, f->stack, &depth);
     gm_json_open(json, "oom", '{');
     gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
     uint64_t time = f->is_at_start ? GM_REPORT_NONE : gm_history_time(h, f->event);
@@ -116,7 +115,7 @@ static void add_failure(struct gm_json *json, struct gm_replay_run *run, size_t 
         member = step = GM_REPORT_NONE;
     gm_json_number(json, "member", member);
     gm_json_number(json, "step", step);
-    gm_json_string(json, "site", gm_names_site(&run->names, stack));
+    gm_json_string(json, "site", gm_names_site(&run->names, f->stack));
     gm_json_number(json, "requested_bytes", f->requested);
     gm_json_number(json, "rounded_bytes", f->rounded);
     gm_json_number(json, "device_free_bytes", f->device_free);
@@ -144,7 +143,7 @@ static void add_refused(struct gm_json *json, const struct gm_replay_device *dev
         return;
     }
     gm_json_open_flat(json, "recorded_end", '{');
-    gm_json_number(json, "event", device->refused.event);
+    gm_json_number(json, "event", device->refused.request.event);
     gm_json_number(json, "refused_bytes", device->refused.size);
     gm_json_number(json, "in_use_bytes", device->refused.in_use);
     gm_json_number(json, "needed_bytes", device->refused.needs);

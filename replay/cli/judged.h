@@ -39,6 +39,7 @@ void gm_replay_free_judgement(struct gm_replay_run *run);
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run);
 bool gm_replay_has_failed(const struct gm_replay_run *run);         /* ended out of memory */
+bool gm_replay_is_cut_short(const struct gm_replay_run *run);       /* so, or the recording did */
 uint64_t gm_replay_peak_requested(const struct gm_replay_run *run); /* bytes, of the device with most */
 enum { GM_REPLAY_MARGIN = 10 };                                     /* percent of memory that a safe peak leaves */
 bool gm_replay_is_tight(uint64_t peak, uint64_t whole);             /* not as much is left */

@@ -46,12 +46,24 @@ uint64_t gm_replay_peak_requested(const struct gm_replay_run *run)
     return (uint64_t)run->devices[fullest(run)].whatif.stats.requested_bytes[GM_STAT_ALL].peak;
 }
 
+/* What no setting can do with less than. */
+static uint64_t least_need(const struct gm_replay_run *run)
+{
+    uint64_t requested = gm_replay_peak_requested(run), refused = gm_replay_refused_need(run);
+    return requested > refused ? requested : refused;
+}
+
 bool gm_replay_has_failed(const struct gm_replay_run *run)
 {
     for (size_t i = 0; i < run->device_count; i++)
         if (!run->options->verify && run->devices[i].whatif.has_failed)
             return true;
     return false;
+}
+
+bool gm_replay_is_cut_short(const struct gm_replay_run *run)
+{
+    return gm_replay_has_failed(run) || gm_replay_is_open(run);
 }
 
 bool gm_replay_is_tight(uint64_t peak, uint64_t whole)
@@ -144,9 +156,8 @@ static bool is_untraced_highest(const struct gm_replay_run *run)
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err)
 {
     uint64_t limit = run->options->limit, events = 0;
-    if (limit == UINT64_MAX || run->options->verify || gm_replay_has_failed(run) ||
-        gm_replay_peak_requested(run) > limit || is_untraced_highest(run) ||
-        !gm_replay_is_tight(gm_replay_peak_reserved(run), limit))
+    if (limit == UINT64_MAX || run->options->verify || gm_replay_has_failed(run) || least_need(run) > limit ||
+        is_untraced_highest(run) || !gm_replay_is_tight(gm_replay_need(run), limit))
         return GM_OK;
     run->judgement = calloc(1, sizeof *run->judgement);
     if (run->judgement == NULL)
@@ -192,7 +203,9 @@ static void add_settings(struct gm_text *out, const struct gm_replay_run *run, i
         gm_text_printf(out, "  %d. " GM_CONF_VARIABLE "=%s\n     replayed: peak reserved %s instead of %s, %s\n", ++*n,
                        t->settings.length == 0 ? "" : t->settings.data, gm_bytes_format(a, t->peak),
                        gm_bytes_format(b, j->trials[BASE].peak),
-                       t->peak <= run->options->limit ? "within the limit" : "still over the limit");
+                       t->peak > run->options->limit ? "still over the limit"
+                       : gm_replay_is_open(run)      ? "within the limit up to where the recording ended"
+                                                     : "within the limit");
     }
     if (j->ordered > 0)
         gm_text_add(out, "     (" GM_CONF_OLD_VARIABLE ")\n");
@@ -217,8 +230,7 @@ static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, in
 
 static void add_recommendations(struct gm_text *out, const struct gm_replay_run *run)
 {
-    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run),
-             requested = gm_replay_peak_requested(run);
+    uint64_t limit = run->options->limit, peak = gm_replay_need(run), requested = least_need(run);
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     int n = 0;
     if (!gm_replay_has_failed(run) && !gm_replay_is_tight(peak, limit))
@@ -258,13 +270,16 @@ static bool find_first_over(const struct gm_replay_run *run, size_t index, uint6
 
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
 {
-    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run);
+    uint64_t limit = run->options->limit, peak = gm_replay_need(run);
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    const char *verdict = gm_replay_verdict(run);
-    bool passes = verdict != NULL && strcmp(verdict, "PASS") == 0;
+    const enum gm_replay_verdict verdict = gm_replay_judged(run);
+    bool passes = verdict == GM_VERDICT_PASS;
     uint64_t margin = peak > limit ? peak - limit : limit - peak;
-    gm_text_printf(out, "%s: peak reserved %s, limit %s, %s %s (%s %% of the limit)\n",
-                   passes ? "TEST PASSED" : "TEST FAILED", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
+    gm_text_printf(out, "%s: peak reserved %s%s, limit %s, %s %s (%s %% of the limit)\n",
+                   passes                          ? "TEST PASSED"
+                   : verdict == GM_VERDICT_UNKNOWN ? "TEST NOT DECIDED"
+                                                   : "TEST FAILED",
+                   gm_replay_is_cut_short(run) ? "at least " : "", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
                    peak > limit ? "over by" : "safety margin", gm_bytes_format(c, margin),
                    gm_percent_format(d, margin, limit, 1));
     if (passes && gm_replay_is_tight(peak, limit))
@@ -301,7 +316,7 @@ static void add_trials(struct gm_json *json, const struct gm_replay_judgement *j
 
 void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run)
 {
-    uint64_t limit = run->options->limit, peak = gm_replay_peak_reserved(run);
+    uint64_t limit = run->options->limit, peak = gm_replay_need(run);
     if (limit == UINT64_MAX) {
         gm_json_null(json, "limit");
         return;

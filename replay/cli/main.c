@@ -242,9 +242,9 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     if (!options->quiet)
         gm_message_flush(&run.messages);
     if (status == GM_OK) {
-        const char *verdict = gm_replay_verdict(&run);
+        const enum gm_replay_verdict verdict = gm_replay_judged(&run);
         write_outputs(&run, call);
-        if (verdict != NULL && strcmp(verdict, "PASS") != 0)
+        if (verdict != GM_VERDICT_NONE && verdict != GM_VERDICT_PASS)
             gm_call_raise(call, GM_E_CHECK);
     } else {
         gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);

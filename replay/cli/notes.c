@@ -69,18 +69,16 @@ static bool is_switched(const struct gm_history *h, bool is_on)
     return false;
 }
 
-static void note_refused(struct gm_text *note, const struct gm_replay_run *run, const struct gm_replay_device *device)
+static void note_refused(struct gm_text *note, const struct gm_replay_device *device)
 {
     const struct gm_refused *r = &device->refused;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
-    bool is_too_much = r->needs > gm_replay_capacity(run) && run->options->changes.n == 0;
-    gm_text_printf(
-        note,
-        "on device %" PRId64 " the recording ended out of memory (event %s): %s were refused with %s in use. "
-        "That is not repeated, and what would have come after it is not known: the program needs at least "
-        "%s%s",
-        device->whatif.device, gm_count_format(d, r->event), gm_bytes_format(a, r->size), gm_bytes_format(b, r->in_use),
-        gm_bytes_format(c, r->needs), is_too_much ? ", more than there is" : "");
+    gm_text_printf(note,
+                   "on device %" PRId64
+                   " the recording ended out of memory (event %s): %s were refused with %s in use. "
+                   "What would have come after it is not known: the program needs at least %s",
+                   device->whatif.device, gm_count_format(d, r->request.event), gm_bytes_format(a, r->size),
+                   gm_bytes_format(b, r->in_use), gm_bytes_format(c, r->needs));
 }
 
 static void note_device(const struct notes *to, const struct gm_replay_run *run, size_t index)
@@ -97,7 +95,7 @@ static void note_device(const struct notes *to, const struct gm_replay_run *run,
         gm_text_free(&note);
     }
     if (device->was_refused) {
-        note_refused(&note, run, device);
+        note_refused(&note, device);
         put(to, &note);
         gm_text_free(&note);
     }

@@ -148,13 +148,13 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
     device->conf = options.conf;
     gm_verify_other_allocator(device->verify.other_allocator, &kept->history);
     options.recorder = run->options->output != NULL ? &run->recorder : NULL;
+    options.refused = gm_replay_refused(run, index);
     enum gm_status status = gm_replay_parts(run, index, &options, err);
     if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK)
         status = gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(run, index, &options, err)
                                                 : gm_whatif(&device->whatif, &kept->history, &options, err);
-    run->is_over_limit |= (uint64_t)device->whatif.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
     return status;
 }
 
@@ -169,7 +169,6 @@ static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
         }
         status = gm_verify_recorded(&device->verify, &run->kept.v[run->device_of[i]].history, &run->conf,
                                     run->options->output != NULL ? &run->recorder : NULL, err);
-        run->is_over_limit |= (uint64_t)device->verify.stats.reserved_bytes[GM_STAT_ALL].peak > run->options->limit;
     }
     return status;
 }
@@ -274,28 +273,23 @@ bool gm_replay_is_bounded(const struct gm_replay_run *run)
     return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
 }
 
-/* With other sizes it is not known what was refused. */
-static uint64_t needs_of(const struct gm_replay_run *run, size_t i)
+const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_run *run, size_t index)
 {
-    return run->devices[i].was_refused && run->options->changes.n == 0 ? run->devices[i].refused.needs : 0;
+    const struct gm_replay_options *o = run->options;
+    bool is_as_recorded = o->changes.n == 0 && o->members == 0 && o->steps == 0 && !gm_replay_on_gpu(o);
+    return run->devices[index].was_refused && is_as_recorded ? &run->devices[index].refused.request : NULL;
 }
 
-uint64_t gm_replay_floor(const struct gm_replay_run *run)
+bool gm_replay_is_open(const struct gm_replay_run *run)
 {
-    uint64_t most = gm_replay_most_untraced(run);
-    for (size_t i = 0; i < run->device_count; i++)
-        most = needs_of(run, i) > most ? needs_of(run, i) : most;
-    return most;
-}
-
-int64_t gm_replay_floor_device(const struct gm_replay_run *run, bool *is_untraced)
-{
-    const uint64_t floor = gm_replay_floor(run);
-    *is_untraced = gm_replay_most_untraced(run) == floor;
-    for (size_t i = 0; !*is_untraced && i < run->device_count; i++)
-        if (needs_of(run, i) == floor)
-            return run->kept.v[run->device_of[i]].history.device;
-    return gm_replay_fullest_untraced(run);
+    bool is_open = false;
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_replay_device *d = &run->devices[i];
+        const struct gm_replay_repetition *r = &d->repetition;
+        bool ends_before = r->is_used && r->recorded < r->step + 1;
+        is_open |= d->was_refused && !d->whatif.has_failed && !ends_before;
+    }
+    return is_open;
 }
 
 uint64_t gm_replay_taken(const struct gm_replay_run *run)
@@ -303,20 +297,29 @@ uint64_t gm_replay_taken(const struct gm_replay_run *run)
     return run->gpu != NULL ? GM_GPU_CONTEXT : 0;
 }
 
+enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run)
+{
+    const struct gm_replay_options *o = run->options;
+    bool passes = gm_replay_need(run) <= o->limit && gm_replay_most_untraced(run) <= gm_replay_capacity(run) &&
+                  !gm_replay_has_mismatches(run);
+    bool is_of_memory = o->limit != UINT64_MAX || (!o->verify && (gm_replay_is_bounded(run) || o->fit));
+    for (size_t i = 0; i < run->device_count; i++) {
+        if (!o->verify && run->devices[i].whatif.has_failed)
+            return GM_VERDICT_OOM;
+        passes = passes && (!o->verify || gm_verify_passed(&run->devices[i].verify));
+    }
+    if (!passes && (o->verify || is_of_memory || gm_replay_has_mismatches(run)))
+        return GM_VERDICT_FAIL;
+    if (is_of_memory && gm_replay_is_open(run))
+        return GM_VERDICT_UNKNOWN;
+    return o->verify || o->limit != UINT64_MAX || gm_replay_is_bounded(run) ? GM_VERDICT_PASS : GM_VERDICT_NONE;
+}
+
 const char *gm_replay_verdict(const struct gm_replay_run *run)
 {
-    bool passes = !run->is_over_limit && gm_replay_most_untraced(run) <= run->options->limit &&
-                  gm_replay_floor(run) <= gm_replay_capacity(run);
-    for (size_t i = 0; i < run->device_count; i++) {
-        if (!run->options->verify && run->devices[i].whatif.has_failed)
-            return "OOM";
-        passes = passes && (!run->options->verify || gm_verify_passed(&run->devices[i].verify));
-    }
-    if (gm_replay_has_mismatches(run))
-        return "FAIL";
-    if (!run->options->verify && run->options->limit == UINT64_MAX && !gm_replay_is_bounded(run))
-        return NULL;
-    return passes ? "PASS" : "FAIL";
+    static const char *const words[] = {
+        [GM_VERDICT_PASS] = "PASS", [GM_VERDICT_FAIL] = "FAIL", [GM_VERDICT_OOM] = "OOM", [GM_VERDICT_UNKNOWN] = NULL};
+    return words[gm_replay_judged(run)];
 }
 
 double gm_replay_speed(const struct gm_replay_run *run)
@@ -338,4 +341,19 @@ uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run)
         most = peak > most ? peak : most;
     }
     return most;
+}
+
+uint64_t gm_replay_refused_need(const struct gm_replay_run *run)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < run->device_count; i++)
+        if (gm_replay_refused(run, i) != NULL && run->devices[i].refused.needs > most)
+            most = run->devices[i].refused.needs;
+    return most;
+}
+
+uint64_t gm_replay_need(const struct gm_replay_run *run)
+{
+    uint64_t peak = gm_replay_peak_reserved(run), refused = gm_replay_refused_need(run);
+    return peak > refused ? peak : refused;
 }

@@ -75,13 +75,20 @@ static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_
     s->bounds = calloc(run->device_count + 1, sizeof *s->bounds);
     if (s->devices == NULL || s->bounds == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    for (size_t i = 0; i < run->device_count; i++)
-        s->devices[i] = (struct gm_search_device){.history = &run->kept.v[run->device_of[i]].history,
-                                                  .requested = run->devices[i].requested,
-                                                  .baseline = run->devices[i].conf};
+    bool is_open = false;
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_replay_device *device = &run->devices[i];
+        s->devices[i] =
+            (struct gm_search_device){.history = &run->kept.v[run->device_of[i]].history,
+                                      .requested = device->requested,
+                                      .baseline = device->conf,
+                                      .refused = gm_replay_refused(run, i) == NULL ? NULL : &device->refused};
+        is_open |= device->was_refused;
+    }
     s->search = (struct gm_search){.devices = s->devices,
                                    .device_count = run->device_count,
-                                   .floor = gm_replay_floor(run),
+                                   .floor = gm_replay_most_untraced(run),
+                                   .is_open = is_open,
                                    .threads = thread_count(run->options),
                                    .progress = &run->progress.searched,
                                    .is_over = is_over,
@@ -171,16 +178,23 @@ const char *gm_searched_text(const struct gm_replay_run *run, const struct gm_sw
 
 /* ---- words: the sweep -------------------------------------------------------------------------------------------- */
 
-bool gm_searched_passes(const struct gm_replay_run *run, const struct gm_trial *t)
+enum gm_replay_verdict gm_searched_passes(const struct gm_replay_run *run, const struct gm_trial *t)
 {
-    return t->runs && t->peak_reserved <= run->options->limit && gm_replay_most_untraced(run) <= run->options->limit;
+    if (run->options->limit == UINT64_MAX)
+        return GM_VERDICT_NONE;
+    if (!t->runs || t->peak_reserved > run->options->limit || gm_replay_most_untraced(run) > run->options->limit ||
+        gm_replay_refused_need(run) > run->options->limit)
+        return GM_VERDICT_FAIL;
+    return run->search->search.is_open ? GM_VERDICT_UNKNOWN : GM_VERDICT_PASS;
 }
 
 static const char *result_of(const struct gm_replay_run *run, const struct gm_trial *t)
 {
     if (!t->runs)
         return t->is_given_up ? "?" : t->failed_device == run->device_count ? "FAIL" : "OOM";
-    return run->options->limit == UINT64_MAX ? "runs" : gm_searched_passes(run, t) ? "PASS" : "FAIL";
+    static const char *const words[] = {
+        [GM_VERDICT_NONE] = "runs", [GM_VERDICT_PASS] = "PASS", [GM_VERDICT_FAIL] = "FAIL", [GM_VERDICT_UNKNOWN] = "?"};
+    return words[gm_searched_passes(run, t)];
 }
 
 /* At the end of a row. What is too long is broken between two options. */
@@ -284,9 +298,8 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
 
 /* ---- words: memory ----------------------------------------------------------------------------------------------- */
 
-const char *gm_searched_site(struct gm_replay_run *run, size_t device, uint32_t allocation)
+const char *gm_searched_site(struct gm_replay_run *run, struct gm_stack_id stack)
 {
-    struct gm_stack_id stack = {run->kept.v[run->device_of[device]].history.stack[allocation]};
     const char *site = gm_names_site(&run->names, stack);
     return site == NULL ? "?" : site;
 }
@@ -306,11 +319,9 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
         return;
     }
     if (fit->failed_device == run->device_count) {
-        bool is_untraced;
-        int64_t device = gm_replay_floor_device(run, &is_untraced);
-        gm_text_printf(out, "    too little with 2 MiB less: device %" PRId64 "%s\n", device,
-                       is_untraced ? ", which has no events, has more reserved"
-                                   : "'s recording ended out of memory and needs more (see the note)");
+        gm_text_printf(out,
+                       "    too little with 2 MiB less: device %" PRId64 ", which has no events, has more reserved\n",
+                       gm_replay_fullest_untraced(run));
         return;
     }
     gm_text_printf(out, "    fails with 2 MiB less: device %" PRId64 ", ",
@@ -320,7 +331,7 @@ static void add_failing(struct gm_text *out, struct gm_replay_run *run, const st
     else
         gm_text_printf(out, "event %s", gm_count_format(a, f->event));
     struct gm_text site = {0};
-    gm_text_printf(&site, " for %s", gm_searched_site(run, fit->failed_device, f->allocation));
+    gm_text_printf(&site, " for %s", gm_searched_site(run, f->stack));
     gm_text_printf(out, ", %s", gm_bytes_format(b, f->requested));
     gm_replay_put_item(out, site.failed ? "" : site.data, 6);
     gm_text_add_char(out, '\n');
@@ -353,11 +364,15 @@ static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
                        fit->replays);
         return;
     }
-    gm_text_printf(out, "    runs with %s (--memory %" PRIu64 "MiB)%s; lower bound %s; %u replays\n",
-                   gm_bytes_format(a, fit->capacity), fit->capacity >> 20, retries_of(c, fit->retries),
-                   gm_bytes_format(b, fit->lower_bound), fit->replays);
+    bool is_open = run->search->search.is_open;
+    gm_text_printf(out, "    %s %s (--memory %" PRIu64 "MiB)%s; lower bound %s; %u replays\n",
+                   is_open ? "gets to where the recording ended with" : "runs with", gm_bytes_format(a, fit->capacity),
+                   fit->capacity >> 20, retries_of(c, fit->retries), gm_bytes_format(b, fit->lower_bound),
+                   fit->replays);
     add_failing(out, run, fit);
-    if (fit->gpu != NULL)
+    if (is_open)
+        gm_text_add(out, "    at least as much is needed; what is enough, and the smallest card, is not known\n");
+    else if (fit->gpu != NULL)
         gm_text_printf(out, "    smallest card: %s (%s), %s usable%s\n", fit->gpu->name, fit->gpu->title,
                        gm_bytes_format(a, gm_gpu_usable(fit->gpu)), retries_of(c, fit->gpu_retries));
     else if (!fit->is_cut)
@@ -397,7 +412,8 @@ void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool
     if (run->options->sweep)
         add_sweep(out, run, is_long);
     if (run->options->fit)
-        gm_text_add(out, "fit: the smallest memory found that runs it\n");
+        gm_text_printf(out, "fit: the smallest memory found that %s\n",
+                       run->search->search.is_open ? "is not too little" : "runs it");
     if (run->search->cut[true] != GM_CUT_NOT) {
         char why[GM_CUT_TEXT];
         gm_text_printf(out, "  not all was tried, because %s\n", gm_searched_cut(why, run->search, true));

@@ -13,14 +13,11 @@ static void add_json_floor(struct gm_json *json, const struct gm_replay_run *run
 {
     static const char *const unknown[] = {"event", "site", "requested_bytes", "rounded_bytes", "device_free_bytes"};
     gm_json_open(json, "oom", '{');
-    bool is_untraced;
-    gm_json_signed(json, "device", gm_replay_floor_device(run, &is_untraced));
+    gm_json_signed(json, "device", gm_replay_fullest_untraced(run));
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         gm_json_null(json, unknown[i]);
-    gm_json_number(json, "reserved_bytes", is_untraced ? gm_replay_floor(run) : GM_REPORT_NONE);
-    gm_json_string(json, "why",
-                   is_untraced ? "a device that has no events has more reserved than this"
-                               : "the recording ended out of memory, and what was refused needs more than this");
+    gm_json_number(json, "reserved_bytes", gm_replay_most_untraced(run));
+    gm_json_string(json, "why", "a device that has no events has more reserved than this");
     gm_json_close(json, '}');
 }
 
@@ -34,7 +31,7 @@ static void add_json_failure(struct gm_json *json, struct gm_replay_run *run, si
     gm_json_open(json, "oom", '{');
     gm_json_signed(json, "device", run->devices[device].whatif.device);
     gm_json_number(json, "event", f->is_at_start ? GM_REPORT_NONE : f->event);
-    gm_json_string(json, "site", gm_searched_site(run, device, f->allocation));
+    gm_json_string(json, "site", gm_searched_site(run, f->stack));
     gm_json_number(json, "requested_bytes", f->requested);
     gm_json_number(json, "rounded_bytes", f->rounded);
     gm_json_number(json, "device_free_bytes", f->device_free);
@@ -62,10 +59,11 @@ static void add_json_row(struct gm_json *json, struct gm_replay_run *run, const 
         gm_json_null(json, "saved_bytes");
     gm_json_number(json, "num_device_alloc", t->device_allocs);
     gm_json_number(json, "num_alloc_retries", t->retries);
-    if (run->options->limit == UINT64_MAX)
+    const enum gm_replay_verdict passes = gm_searched_passes(run, t);
+    if (passes == GM_VERDICT_NONE || passes == GM_VERDICT_UNKNOWN)
         gm_json_null(json, "passes_limit");
     else
-        gm_json_bool(json, "passes_limit", gm_searched_passes(run, t));
+        gm_json_bool(json, "passes_limit", passes == GM_VERDICT_PASS);
     if (t->runs || t->is_given_up)
         gm_json_null(json, "oom");
     else
@@ -134,7 +132,9 @@ static void add_json_fit(struct gm_json *json, struct gm_replay_run *run, size_t
     gm_json_string(json, "alloc_conf", gm_searched_text(run, run->search->fitted[i]));
     gm_json_string(json, "of", fit_names[i]);
     gm_json_number(json, "lower_bound_bytes", fit->lower_bound == 0 ? GM_REPORT_NONE : fit->lower_bound);
-    gm_json_number(json, "capacity_bytes", fit->is_found ? fit->capacity : GM_REPORT_NONE);
+    const bool is_open = run->search->search.is_open;
+    gm_json_number(json, "capacity_bytes", fit->is_found && !is_open ? fit->capacity : GM_REPORT_NONE);
+    gm_json_number(json, "at_least_bytes", fit->is_found ? fit->capacity : GM_REPORT_NONE);
     gm_json_number(json, "peak_reserved_unlimited_bytes", run->search->fitted[i]->trial.peak_reserved);
     gm_json_number(json, "num_alloc_retries", fit->is_found ? fit->retries : GM_REPORT_NONE);
     gm_json_number(json, "replays", fit->replays);

@@ -38,7 +38,7 @@ const char *gm_searched_cut(char *text, const struct gm_replay_search *s, bool i
 /* The baseline's text, or the row's. */
 const char *gm_searched_text(const struct gm_replay_run *run, const struct gm_sweep_row *row);
 /* Whether it runs within --limit, which holds for devices that are not replayed, too. */
-bool gm_searched_passes(const struct gm_replay_run *run, const struct gm_trial *t);
-const char *gm_searched_site(struct gm_replay_run *run, size_t device, uint32_t allocation);
+enum gm_replay_verdict gm_searched_passes(const struct gm_replay_run *run, const struct gm_trial *t);
+const char *gm_searched_site(struct gm_replay_run *run, struct gm_stack_id stack);
 
 #endif

@@ -132,11 +132,12 @@ static void add_failure(struct gm_text *out, struct gm_replay_run *run, size_t i
 {
     const struct gm_whatif_failure *f = &run->devices[index].whatif.failure;
     const struct gm_history *h = &run->kept.v[run->device_of[index]].history;
-    struct gm_stack_id stack = {h->stack[f->allocation]};
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    const char *site = gm_names_site(&run->names, stack);
+    const char *site = gm_names_site(&run->names, f->stack);
     gm_text_printf(out, "  OUT OF MEMORY: tried to allocate %s%s", gm_bytes_format(a, f->requested),
-                   f->is_at_start ? ", live since before the trace" : "");
+                   f->is_at_start  ? ", live since before the trace"
+                   : f->is_refused ? ", where the recording ended out of memory, too"
+                                   : "");
     char left[3 * GM_NUMBER_TEXT];
     snprintf(left, sizeof left, " (free on the device: %s, reserved: %s)", gm_bytes_format(b, f->device_free),
              gm_bytes_format(c, f->reserved));
@@ -169,12 +170,14 @@ static void add_device_calls(struct gm_text *out, const struct gm_whatif_result 
 }
 
 /* The answer to --memory and --gpu. */
-static void add_fitting(struct gm_text *out, const struct gm_replay_run *run, uint64_t peak)
+static void add_fitting(struct gm_text *out, const struct gm_replay_run *run, size_t index)
 {
+    const uint64_t peak = (uint64_t)run->devices[index].whatif.stats.reserved_bytes[GM_STAT_ALL].peak;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    if (gm_replay_is_bounded(run) && peak <= run->capacity && gm_replay_floor(run) <= run->capacity)
-        gm_text_printf(out, "  fits         in %s: %s (%s %%) are left at the peak\n",
-                       gm_bytes_format(a, run->capacity), gm_bytes_format(b, run->capacity - peak),
+    if (gm_replay_is_bounded(run) && peak <= run->capacity && gm_replay_most_untraced(run) <= run->capacity)
+        gm_text_printf(out, "  %-12s in %s: %s (%s %%) are left at the peak\n",
+                       run->devices[index].was_refused ? "fits so far" : "fits", gm_bytes_format(a, run->capacity),
+                       gm_bytes_format(b, run->capacity - peak),
                        gm_share_format(c, run->capacity - peak, run->capacity));
 }
 
@@ -196,10 +199,10 @@ static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t 
         add_device_calls(out, r);
     gm_replay_gpu_words(out, run, index);
     if (!r->has_failed)
-        add_fitting(out, run, (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].peak);
-    if (r->recorded_ooms > 0)
+        add_fitting(out, run, index);
+    if (r->recorded_ooms > r->failure.is_refused)
         gm_text_printf(out, "  recorded out-of-memory requests are not repeated: %s\n",
-                       gm_count_format(a, r->recorded_ooms));
+                       gm_count_format(a, r->recorded_ooms - r->failure.is_refused));
     gm_replay_repetition_words(out, run, index);
     if (r->has_failed)
         add_failure(out, run, index);
@@ -244,7 +247,7 @@ static void add_head(struct gm_text *out, const struct gm_replay_run *run)
 
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long)
 {
-    const char *verdict = gm_replay_verdict(run);
+    const enum gm_replay_verdict verdict = gm_replay_judged(run);
     add_head(out, run);
     gm_replay_gpu_head_words(out, run);
     add_changes(out, run);
@@ -264,9 +267,11 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
         gm_replay_card_words(out, run);
     gm_replay_search_words(out, run, is_long);
     gm_replay_advice_words(out, run);
-    if (verdict != NULL && strcmp(verdict, "OOM") == 0 && run->search == NULL && run->advice == NULL &&
-        run->options->members == 0 && run->options->steps == 0)
+    if (verdict == GM_VERDICT_OOM && run->search == NULL && run->advice == NULL && run->options->members == 0 &&
+        run->options->steps == 0)
         gm_text_add(out, "--fit tells how much memory is enough, --sweep which allocator settings need least\n");
-    if (verdict != NULL)
-        gm_text_printf(out, "verdict: %s\n", verdict);
+    if (verdict == GM_VERDICT_UNKNOWN)
+        gm_text_add(out, "verdict: not known, because the recording itself ended out of memory\n");
+    else if (verdict != GM_VERDICT_NONE)
+        gm_text_printf(out, "verdict: %s\n", gm_replay_verdict(run));
 }

@@ -73,10 +73,10 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     const struct gm_search_device device = {.history = h};
     const struct gm_rules rules = gm_rules_default();
     *refused = (struct gm_refused){0};
-    if (!find_refused(h, &refused->event) || !are_sizes_sound(&device, &rules))
+    if (!find_refused(h, &refused->request.event) || !are_sizes_sound(&device, &rules))
         return false;
-    uint32_t then = refused->event + 1; /* the moment after the event */
-    refused->size = h->snapshot->events.size[h->first + refused->event];
+    uint32_t then = refused->request.event + 1; /* the moment after the event */
+    refused->size = h->snapshot->events.size[h->first + refused->request.event];
     if (refused->size > MOST)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
@@ -86,8 +86,9 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
         is_plain = is_plain && recorded->roundup[i] <= 1;
     /* roundup_power2_divisions makes it half as large again at most. */
-    uint64_t least = is_plain ? refused->size : (refused->size - refused->size / 3) / GM_MIN_BLOCK * GM_MIN_BLOCK;
-    refused->needs = refused->in_use + least;
+    refused->request.size =
+        is_plain ? refused->size : (refused->size - refused->size / 3) / GM_MIN_BLOCK * GM_MIN_BLOCK;
+    refused->needs = refused->in_use + refused->request.size;
     return true;
 }
 

@@ -42,10 +42,10 @@ enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *dev
 /* A request that the recording refused, and nothing was asked for after it: the program ended there. To get any further
  * it needs at least the blocks that were not freed then, and that request. */
 struct gm_refused {
-    uint32_t event;
-    uint64_t size;   /* rounded, by the recorded settings */
-    uint64_t in_use; /* blocks, in multiples of 512: the least that any settings make of them */
-    uint64_t needs;  /* both; of the request, what any settings make of it */
+    uint64_t size;                    /* rounded, by the recorded settings */
+    uint64_t in_use;                  /* blocks, in multiples of 512: the least that any settings make of them */
+    struct gm_whatif_refused request; /* its size here: what any settings make of it */
+    uint64_t needs;                   /* both */
 };
 /* `recorded`: the rules that `size` was rounded by. false: there is none, or its sizes are no device's. */
 bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const struct gm_rules *recorded);

@@ -48,6 +48,7 @@ static enum gm_status find_lower_bound(struct fitting *f)
         const struct gm_conf *conf = f->like->is_baseline ? &d->baseline : &f->like->conf;
         uint64_t bytes;
         status = gm_bound_live(&bytes, d, &conf->rules, false, f->err);
+        bytes = d->refused != NULL && d->refused->needs > bytes ? d->refused->needs : bytes;
         f->fit->lower_bound = bytes > f->fit->lower_bound ? bytes : f->fit->lower_bound;
     }
     return status;
@@ -162,7 +163,7 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
     *fit = (struct gm_fit){0};
     enum gm_status status = find_lower_bound(&f);
     if (status == GM_OK)
-        status = find_enough(&f, peak_reserved > search->floor ? peak_reserved : search->floor);
+        status = find_enough(&f, peak_reserved > fit->lower_bound ? peak_reserved : fit->lower_bound);
     if (status != GM_OK || !fit->is_found)
         return status;
     uint64_t least = up(fit->lower_bound);
@@ -171,5 +172,5 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
         status = bisect(&f, bad);
     if (status == GM_OK && !fit->is_cut)
         status = look_below(&f);
-    return status == GM_OK && fit->is_found && !fit->is_cut ? find_card(&f) : status;
+    return status == GM_OK && fit->is_found && !fit->is_cut && !search->is_open ? find_card(&f) : status;
 }

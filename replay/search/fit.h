@@ -17,7 +17,8 @@ enum { GM_FIT_BELOW = 8 };                 /* granules below the found one that 
 
 struct gm_fit {
     bool is_found;                    /* false: it does not run with any memory that was tried */
-    uint64_t lower_bound;             /* bytes, without running anything: gm_bound_live, the floor; 0: not known */
+    uint64_t lower_bound;             /* bytes, without running anything: gm_bound_live, the floor, what a recording's
+                                       * end needs; 0: not known */
     uint64_t capacity;                /* the smallest one that runs, as far as was searched, */
     uint64_t retries;                 /* with so many retries on all devices */
     uint64_t failing;                 /* capacity - GM_FIT_GRANULE; nothing if `capacity` is 0 */
@@ -27,7 +28,8 @@ struct gm_fit {
     unsigned replays;
     bool is_cut; /* the search was over: `capacity` is the smallest that was seen to run so far; `failing` and the card
                   * are known only if they are not 0 and NULL */
-    const struct gm_gpu *gpu; /* the smallest card of the table with `capacity` bytes that runs it; NULL: none */
+    const struct gm_gpu *gpu; /* the smallest card of the table with `capacity` bytes that runs it; NULL: none, or not
+                               * looked for (gm_search.is_open) */
     uint64_t gpu_retries;     /* on it */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/search/trial.h"
 
+#include "replay/search/bound.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -27,7 +29,8 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     const struct gm_whatif_options options = {.conf = trial->is_baseline ? d->baseline : trial->conf,
                                               .capacity = trial->capacity,
                                               .taken = trial->taken,
-                                              .requested = d->requested};
+                                              .requested = d->requested,
+                                              .refused = d->refused == NULL ? NULL : &d->refused->request};
     struct gm_whatif_result result = {0};
     unit->status = gm_whatif(&result, d->history, &options, &unit->error);
     unit->has_failed = result.has_failed;

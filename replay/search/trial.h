@@ -13,10 +13,13 @@
 
 #include <stdatomic.h>
 
+struct gm_refused;
+
 struct gm_search_device {
     struct gm_history *history;
-    const uint64_t *requested; /* [allocation], as in gm_whatif_options */
-    struct gm_conf baseline;   /* the settings to compare with */
+    const uint64_t *requested;        /* [allocation], as in gm_whatif_options */
+    struct gm_conf baseline;          /* the settings to compare with */
+    const struct gm_refused *refused; /* the end of its recording is asked for, too; may be NULL */
 };
 /* For whoever watches from another thread: replays that ended, and that were asked for so far. */
 struct gm_search_progress {
@@ -25,8 +28,9 @@ struct gm_search_progress {
 struct gm_search {
     const struct gm_search_device *devices;
     size_t device_count;
-    uint64_t floor;                      /* bytes that a device has reserved that is not replayed: as much is needed */
-    unsigned threads;                    /* at least 1 */
+    uint64_t floor;   /* bytes that a device has reserved that is not replayed: as much is needed */
+    bool is_open;     /* a recording ended out of memory: what runs gets there; what the rest needs is not known */
+    unsigned threads; /* at least 1 */
     struct gm_search_progress *progress; /* counted up; may be NULL */
     bool (*is_over)(void *asked);        /* no more replays are begun once it says so, in any thread; may be NULL */
     void *asked;

@@ -39,7 +39,6 @@ void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address
     }
     if (event != GM_EVENT_OOM)
         return;
-    f->allocation = owner;
     f->rounded = size;
     f->device_free = address;
     f->largest_free = largest_free(w, pool, stream);
@@ -106,12 +105,12 @@ void gm_playing_note_classes(struct gm_playing *w)
 }
 
 /* What is there, but in pieces. */
-static void explain_pieces(struct gm_playing *w)
+static void explain_pieces(struct gm_playing *w, bool is_private)
 {
     struct gm_whatif_failure *f = &w->result->failure;
     char cached[GM_SIZE_TEXT], largest[GM_SIZE_TEXT], left[GM_SIZE_TEXT];
     uint64_t of_limit = w->model.limit > f->reserved ? w->model.limit - f->reserved : 0;
-    bool is_limited = of_limit < f->device_free, is_private = !w->home[w->h->pool[f->allocation]].is_default;
+    bool is_limited = of_limit < f->device_free;
     snprintf(f->why, sizeof f->why,
              "fragmentation: %s are cached, but the largest free block of this pool and stream has %s, and of the "
              "%s %s are left%s",
@@ -120,7 +119,7 @@ static void explain_pieces(struct gm_playing *w)
              is_private ? "; a request to a private pool makes no other give memory back" : "");
 }
 
-static void explain(struct gm_playing *w)
+static void explain(struct gm_playing *w, bool is_private)
 {
     struct gm_whatif_failure *f = &w->result->failure;
     char active[GM_SIZE_TEXT], limit[GM_SIZE_TEXT];
@@ -135,30 +134,38 @@ static void explain(struct gm_playing *w)
         snprintf(f->why, sizeof f->why, "%s in use and this request are more than %s of %s", active,
                  w->model.limit < capacity ? "the memory fraction" : "the device", limit);
     else
-        explain_pieces(w);
+        explain_pieces(w, is_private);
 }
 
 /* A request that found no memory. */
-void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start)
+void gm_playing_fail(struct gm_playing *w, const struct gm_whatif_failure *request, bool is_private)
 {
     struct gm_whatif_failure *f = &w->result->failure;
     if (w->model.has_no_memory || w->model.has_failed)
         return;
     w->result->has_failed = true;
-    f->is_at_start = is_at_start;
-    f->event = event;
-    f->allocation = a;
-    f->requested = w->requested[a];
+    f->is_at_start = request->is_at_start;
+    f->is_refused = request->is_refused;
+    f->event = request->event;
+    f->stack = request->stack;
+    f->requested = request->requested;
     struct gm_level_now levels = gm_playing_levels(w, w->options->hooks);
     bool has_levels = w->options->hooks != NULL && w->options->hooks->levels != NULL;
     f->reserved = levels.reserved;
     f->active = has_levels ? levels.allocated : gm_playing_now(w->model.stats.active_bytes);
-    if (!is_at_start) { /* peaks count from the first event on */
+    if (!f->is_at_start) { /* peaks count from the first event on */
         levels = gm_playing_levels_of_request(w, w->options->hooks);
         if (levels.reserved > w->level.peak_reserved)
             w->level.peak_reserved = levels.reserved;
     }
-    gm_playing_note_peak(w, &levels, is_at_start ? GM_NEVER : event);
+    gm_playing_note_peak(w, &levels, f->is_at_start ? GM_NEVER : f->event);
     if (f->why[0] == '\0')
-        explain(w);
+        explain(w, is_private);
+}
+
+void gm_playing_fail_alloc(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start)
+{
+    const struct gm_whatif_failure request = {
+        .is_at_start = is_at_start, .event = event, .stack = {w->h->stack[a]}, .requested = w->requested[a]};
+    gm_playing_fail(w, &request, !w->home[w->h->pool[a]].is_default);
 }

@@ -34,9 +34,11 @@ struct gm_playing {
     size_t segment; /* the next row of h->segments */
     struct gm_walk walk;
     uint64_t budget;
-    uint64_t peak_active, start_active; /* start_active: of the blocks of the start that are still there */
-    struct gm_whatif_part level;        /* of the part that is being played */
-    size_t part;                        /* which one that is; SIZE_MAX: none */
+    const struct gm_whatif_refused *refused; /* to be asked for; NULL: none */
+    bool was_served;                         /* it was, and there is room: the replay is over */
+    uint64_t peak_active, start_active;      /* start_active: of the blocks of the start that are still there */
+    struct gm_whatif_part level;             /* of the part that is being played */
+    size_t part;                             /* which one that is; SIZE_MAX: none */
     uint64_t peak_requested;
     struct gm_stat before; /* requested bytes, before the last request; with hooks only */
     uint64_t bins_seen;    /* free sets looked at for the largest block */
@@ -105,15 +107,19 @@ static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t
 }
 
 /* notes.c: what the allocator reports (a gm_allocator_sink's put; the second also tells options->recorder), and what is
- * noted after a request: the peak of reserved bytes, that of requested bytes by class, a failure. `event` is GM_NEVER
- * at the start. */
+ * noted after a request: the peak of reserved bytes, that of requested bytes by class, a failure (of *request the first
+ * members are read). `event` is GM_NEVER at the start. */
 void gm_playing_hear(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size, uint32_t stream,
                      uint32_t pool, uint32_t owner);
 void gm_playing_hear_recorded(void *self, enum gm_allocator_event event, uint64_t address, uint64_t size,
                               uint32_t stream, uint32_t pool, uint32_t owner);
 void gm_playing_note_peak(struct gm_playing *w, const struct gm_level_now *levels, uint32_t event);
 void gm_playing_note_classes(struct gm_playing *w);
-void gm_playing_fail(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start);
+void gm_playing_fail(struct gm_playing *w, const struct gm_whatif_failure *request, bool is_private);
+void gm_playing_fail_alloc(struct gm_playing *w, uint32_t event, uint32_t a, bool is_at_start);
+
+/* refused.c: asks for w->refused. */
+void gm_playing_ask_refused(struct gm_playing *w);
 
 /* start.c: what was live when the trace began. false: no memory. */
 bool gm_playing_start(struct gm_playing *w);

@@ -82,7 +82,7 @@ static bool start_from_requests(struct gm_playing *w)
         uint32_t stream = gm_follow_stream(&w->follow, gm_history_stream(h, a).v);
         ok = !w->model.has_no_memory;
         if (ok && (w->follow.block_of[a] = gm_playing_ask(w, a, stream, w->options->hooks)) == GM_SPACE_NONE)
-            gm_playing_fail(w, 0, a, true);
+            gm_playing_fail_alloc(w, 0, a, true);
         else if (ok && h->let_go[a] == 0) {
             gm_allocator_free_requested(&w->model, w->follow.block_of[a]);
             gm_playing_tell_let_go(w, a, w->follow.block_of[a]);

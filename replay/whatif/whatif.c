@@ -41,6 +41,8 @@ static void follow_others(struct gm_playing *w, uint32_t event)
         const struct gm_release_run *run = &w->releases.v[w->next_release++];
         if (run->cause == GM_RELEASE_EMPTY_CACHE)
             empty_cache(w, run);
+    } else if (w->refused != NULL && w->refused->event == event) {
+        gm_playing_ask_refused(w);
     } else if (w->options->recorder != NULL) {
         gm_recorder_copy(w->options->recorder, event, false);
     }
@@ -83,7 +85,7 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
     uint32_t block = gm_playing_ask(w, a, stream, hooks);
     w->follow.block_of[a] = block;
     if (block == GM_SPACE_NONE) {
-        gm_playing_fail(w, event, a, false);
+        gm_playing_fail_alloc(w, event, a, false);
         return;
     }
     struct gm_level_now levels = gm_playing_levels_of_request(w, hooks);
@@ -127,7 +129,7 @@ static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm
             follow_others(w, c.event);
             break;
         }
-        if (w->result->has_failed || w->model.has_no_memory || w->model.has_failed ||
+        if (w->result->has_failed || w->was_served || w->model.has_no_memory || w->model.has_failed ||
             w->model.space.work + w->sim.work > w->budget) {
             w->result->stopped_at = c.event;
             return false;
@@ -217,13 +219,15 @@ static uint64_t budget_of(const struct gm_playing *w)
 }
 
 static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
-                          const struct gm_whatif_options *options, struct gm_error *err)
+                          const struct gm_whatif_options *options, const struct gm_whatif_refused *refused,
+                          struct gm_error *err)
 {
     struct gm_playing *w = malloc(sizeof *w);
     if (w == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     *w = (struct gm_playing){.result = result, .options = options, .h = h, .sim = gm_sim_init(options->capacity)};
     w->sim.taken = options->taken;
+    w->refused = refused;
     *result = (struct gm_whatif_result){.device = h->device, .events = h->count, .stopped_at = GM_NEVER};
     w->requested = options->requested != NULL ? options->requested : h->requested;
     w->budget = budget_of(w);
@@ -266,11 +270,31 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     return status;
 }
 
+/* Whether there is no room for options->refused, either. It is asked for in a replay of its own. */
+static enum gm_status is_refused_again(bool *is_refused, struct gm_history *h, const struct gm_whatif_options *options,
+                                       struct gm_error *err)
+{
+    struct gm_whatif_options plain = *options;
+    struct gm_whatif_result result;
+    *is_refused = false;
+    if (options->refused == NULL || options->capacity == UINT64_MAX)
+        return GM_OK;
+    plain.part_count = plain.class_count = 0;
+    plain.recorder = NULL;
+    enum gm_status status = run(&result, h, &plain, options->refused, err);
+    *is_refused = status == GM_OK && result.has_failed && result.failure.is_refused;
+    return status;
+}
+
 enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, const struct gm_whatif_options *options,
                          struct gm_error *err)
 {
     struct gm_error first;
-    enum gm_status status = run(result, h, options, &first);
+    bool is_refused;
+    *result = (struct gm_whatif_result){.stopped_at = GM_NEVER};
+    enum gm_status status = is_refused_again(&is_refused, h, options, &first);
+    if (status == GM_OK)
+        status = run(result, h, options, is_refused ? options->refused : NULL, &first);
     if (status != GM_E_INTERNAL || !result->from_layout) {
         if (status != GM_OK && err != NULL)
             *err = first;
@@ -279,5 +303,5 @@ enum gm_status gm_whatif(struct gm_whatif_result *result, struct gm_history *h, 
     /* A layout that contradicts itself leaves no room to go on from. */
     struct gm_whatif_options empty = *options;
     empty.from_layout = false;
-    return run(result, h, &empty, err);
+    return run(result, h, &empty, NULL, err);
 }

@@ -3,7 +3,7 @@
  * What if: the recorded requests, in their order, under other rules on a simulated device. Kept are the streams, the
  * private pools, the places where deferred frees were completed, and the calls of empty_cache() that the trace shows;
  * the allocator itself decides anew what to split, to reserve and to give back. Requests that had failed in the
- * recording are not repeated.
+ * recording are not repeated, but for the one that ended it (options.refused).
  *
  * With the recorded settings, sizes and an unlimited device it starts from the recorded layout, and memory lies where
  * it was recorded as long as the same is asked for before the same request; otherwise it starts from an empty
@@ -48,6 +48,12 @@ struct gm_whatif_peak {
     size_t part;           /* that is being played then; SIZE_MAX: none */
 };
 
+/* The request that a recording ended with, for it was refused. */
+struct gm_whatif_refused {
+    uint32_t event; /* oom */
+    uint64_t size;  /* bytes that it asked for, at least */
+};
+
 struct gm_whatif_options {
     struct gm_conf conf;
     uint64_t capacity;            /* bytes of the device; UINT64_MAX: unlimited */
@@ -56,8 +62,12 @@ struct gm_whatif_options {
     const uint64_t *requested;    /* [allocation]: bytes, 0: left out; NULL: as recorded */
     struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
     size_t part_count;
-    const struct gm_repeat *repeat;        /* of the parts that are played again; NULL: there are none */
-    bool stops_after_parts;                /* what comes after the last part is not played */
+    const struct gm_repeat *repeat; /* of the parts that are played again; NULL: there are none */
+    bool stops_after_parts;         /* what comes after the last part is not played */
+    /* Asked for if memory is limited: a device that has no room for it, either, has failed. One that has is played as
+     * if it was never asked for: nobody knows what would have come next. May be NULL. Not with device, hooks, repeat.
+     */
+    const struct gm_whatif_refused *refused;
     const struct gm_whatif_class *classes; /* [class_count], may be NULL */
     size_t class_count;
     struct gm_recorder *recorder;        /* hears what the model does; may be NULL */
@@ -67,8 +77,9 @@ struct gm_whatif_options {
 
 struct gm_whatif_failure {
     bool is_at_start; /* a block that was live before the trace; `event` means nothing */
+    bool is_refused;  /* options.refused */
     uint32_t event;   /* of the device */
-    uint32_t allocation;
+    struct gm_stack_id stack;
     uint64_t requested, rounded;
     uint64_t device_free, reserved, active; /* bytes, then */
     uint64_t largest_free;                  /* of the free blocks of its pool and stream */

@@ -191,8 +191,9 @@ class WhatIf(Replay):
                    "frames": []}]
         other = {"device": 1, "address": 1 << 45, "total_size": 20 * MIB, "stream": 0, "segment_type": "large",
                  "frames": [], "blocks": blocks}
-        oom = {"action": "oom", "device_free": 5 * MIB, "size": 10 * MIB, "stream": 0, "frames": []}
-        path = write(self.at("two.pickle"), {"segments": [other], "device_traces": [[oom], []]})
+        trace = [{"action": action, "addr": 1 << 46, "size": 10 * MIB, "stream": 0, "frames": []}
+                 for action in ("segment_alloc", "alloc", "free_requested", "free_completed", "segment_free")]
+        path = write(self.at("two.pickle"), {"segments": [other], "device_traces": [trace, []]})
         for options, code, verdict in (((), 0, None), (("--limit", "20MiB"), 0, "PASS"), (("--limit", "19MiB"), 1, "FAIL"),
                                        (("--memory", "20MiB"), 0, "PASS"), (("--memory", "19MiB"), 1, "FAIL")):
             found = self.numbers(*options, path, code=code)
@@ -250,38 +251,95 @@ class WhatIf(Replay):
         self.assertEqual(notes("--alloc-conf", "expandable_segments:False", path), [])
 
     def test_recording_that_ended_out_of_memory(self):
-        """50 MiB are in use when 30 are refused, and that is the end: less than 80 cannot be enough for the program. If
-        it went on instead, what was refused is no matter."""
+        """50 MiB are in use when 30 are refused, and that is the end. With less than 80 the request is refused again. With
+        as much nobody knows what the program would have asked for next: no verdict, and exit code 1 where one was asked
+        for."""
         def event(action, address, size, **more):
             return {"action": action, "addr": address, "size": size * MIB, "stream": 0, "frames": [], **more}
 
+        def ended(name, trace, *more, **extra):
+            return write(self.at(name), {"segments": [segment], "device_traces": [trace, *more], **extra})
+
+        def open_ended(*options):
+            found = self.numbers(*options, code=1)
+            self.assertIsNone(found["verdict"], options)
+            text = self.replay(*options, code=1).stdout.decode()
+            self.assertTrue(text.endswith("verdict: not known, because the recording itself ended out of memory\n"), text)
+            return found, text
+
         at, other = 1 << 45, 1 << 46
-        oom = {"action": "oom", "device_free": 20 * MIB, "size": 30 * MIB, "stream": 0, "frames": []}
+        oom = {"action": "oom", "device_free": 20 * MIB, "size": 30 * MIB, "stream": 0, "frames": [
+            {"name": "grow", "filename": "grow.py", "line": 7}]}
         trace = [event("segment_alloc", at, 50), event("alloc", at, 50), oom]
         segment = {"device": 0, "address": at, "total_size": 50 * MIB, "stream": 0, "segment_type": "large", "frames": [],
                    "blocks": [{"address": at, "size": 50 * MIB, "requested_size": 50 * MIB, "state": "active_allocated",
                                "frames": []}]}
-        path = write(self.at("ended.pickle"), {"segments": [segment], "device_traces": [trace]})
-        found = self.numbers(path)
-        self.assertEqual(found["devices"][0]["recorded_end"], {"event": 2, "refused_bytes": 30 * MIB,
-                                                               "in_use_bytes": 50 * MIB, "needed_bytes": 80 * MIB})
+        path = ended("ended.pickle", trace)
+        found = self.numbers(path)  # nothing was asked: no check can fail
+        self.assertEqual((found["verdict"], found["devices"][0]["recorded_end"]), (
+            None, {"event": 2, "refused_bytes": 30 * MIB, "in_use_bytes": 50 * MIB, "needed_bytes": 80 * MIB}))
         self.assertIn("the program needs at least 80.00 MiB", found["notes"][0])
-        self.assertEqual(self.numbers("--memory", "80MiB", path)["verdict"], "PASS")
+        self.assertEqual(found["devices"][0]["peak_reserved_bytes"], 50 * MIB)
+
+        # Memory: 80 MiB are the least that is not refused again.
+        found, text = open_ended("--memory", "80MiB", path)
+        self.assertEqual((found["devices"][0]["peak_reserved_bytes"], found["devices"][0]["oom"]), (50 * MIB, None))
+        self.assertIn("  fits so far  in 80.00 MiB: 30.00 MiB (37.5 %) are left at the peak\n", text)
+        self.assertNotIn("  fits  ", text)
+        open_ended("--gpu", "h200", path)
         found = self.numbers("--memory", "79MiB", path, code=1)
-        self.assertEqual((found["verdict"], found["devices"][0]["oom"]), ("FAIL", None))
-        self.assertTrue(found["notes"][0].endswith("at least 80.00 MiB, more than there is"), found["notes"])
-        self.assertNotIn("  fits ", self.replay("--memory", "79MiB", path, code=1).stdout.decode())
-        self.assertEqual(self.numbers("--limit", "50MiB", path)["verdict"], "PASS")  # of what was reserved
-        fit = self.numbers("--fit", path)["fit"]["settings"][0]
-        self.assertEqual((fit["capacity_bytes"], fit["next_lower"]["oom"]["device"]), (80 * MIB, 0))
-        self.assertIn("device 0's recording ended out of memory", self.replay("--fit", path).stdout.decode())
-        self.assertEqual(self.numbers("--memory", "60MiB", "--scale", "Unknown=0.5", path)["verdict"], "PASS")
+        failed = found["devices"][0]["oom"]
+        self.assertEqual((found["verdict"], failed["event"], failed["requested_bytes"], failed["device_free_bytes"],
+                          failed["site"]), ("OOM", 2, 30 * MIB, 29 * MIB, "grow  grow.py:7"))
+        text = self.replay("--memory", "79MiB", path, code=1).stdout.decode()
+        self.assertIn("OUT OF MEMORY: tried to allocate 30.00 MiB, where the recording ended out of memory, too\n", text)
+        self.assertNotIn("  fits ", text)
+        self.assertNotIn("are not repeated", text)
+        self.assertEqual(self.numbers("--memory", "49MiB", path, code=1)["devices"][0]["oom"]["event"], 1)
+
+        # A limit: it is exceeded for certain, or nobody knows.
+        found = self.numbers("--limit", "79MiB", path, code=1)
+        self.assertEqual((found["verdict"], found["limit"]["margin_bytes"]), ("FAIL", -MIB))
+        found, text = open_ended("--limit", "80MiB", path)
+        self.assertEqual((found["limit"]["margin_bytes"], found["limit"]["safe_gpus"]), (0, []))
+        self.assertIn("TEST NOT DECIDED: peak reserved at least 80.00 MiB, limit 80.00 MiB, ", text)
+        self.assertNotIn("cards that hold the peak", text)
+        open_ended("--verify", "--limit", "1GiB", path)
+        self.assertEqual(self.numbers("--verify", "--limit", "60MiB", path, code=1)["verdict"], "FAIL")
+        self.assertEqual(self.numbers("--verify", path)["verdict"], "PASS")  # that is another question
+
+        # The searches.
+        found, text = open_ended("--fit", path)
+        fit = found["fit"]["settings"][0]
+        self.assertEqual((fit["at_least_bytes"], fit["capacity_bytes"], fit["gpu"], fit["lower_bound_bytes"]),
+                         (80 * MIB, None, None, 80 * MIB))
+        self.assertEqual((fit["next_lower"]["oom"]["device"], fit["next_lower"]["oom"]["event"]), (0, 2))
+        self.assertIn("gets to where the recording ended with 80.00 MiB (--memory 80MiB)", text)
+        self.assertNotIn("smallest card:", text)
+        sweep = self.numbers("--sweep", "--memory", "79MiB", path, code=1)["sweep"]
+        self.assertEqual({row["runs"] for row in sweep["rows"]}, {False})
+        sweep = open_ended("--sweep", "--limit", "1GiB", path)[0]["sweep"]
+        self.assertEqual({row["passes_limit"] for row in sweep["rows"]}, {None})
+        self.assertEqual(self.numbers("--sweep", path)["verdict"], None)
+
+        # With other sizes it is not known what was refused.
+        open_ended("--memory", "60MiB", "--scale", "Unknown=0.5", path)
         rounded = {"PYTORCH_CUDA_ALLOC_CONF": "roundup_power2_divisions:2"}  # 30 may have been 20 MiB and more
-        write(path, {"segments": [segment], "device_traces": [trace], "allocator_settings": rounded})
-        self.assertEqual(self.numbers(path)["devices"][0]["recorded_end"]["needed_bytes"], 70 * MIB)
+        ended("rounded.pickle", trace, allocator_settings=rounded)
+        self.assertEqual(self.numbers(self.at("rounded.pickle"))["devices"][0]["recorded_end"]["needed_bytes"], 70 * MIB)
+
+        # Another device: its failure is known, its success no matter.
+        more = [event("segment_alloc", at, 90), event("alloc", at, 90), event("free_requested", at, 90),
+                event("free_completed", at, 90)]
+        two = ended("two.pickle", trace, more)
+        open_ended("--memory", "90MiB", two)
+        found = self.numbers("--memory", "85MiB", two, code=1)
+        self.assertEqual((found["verdict"], found["devices"][0]["oom"]), ("OOM", None))
+        self.assertEqual(self.numbers("--limit", "85MiB", two, code=1)["verdict"], "FAIL")
+
+        # The program went on: what was refused is no matter, the trace has what came next.
         more = [event("segment_alloc", other, 2), event("alloc", other, 1)]
-        write(path, {"segments": [segment], "device_traces": [trace + more]})
-        found = self.numbers("--memory", "60MiB", path)
+        found = self.numbers("--memory", "60MiB", ended("went_on.pickle", trace + more))
         self.assertEqual((found["verdict"], found["devices"][0]["recorded_end"], found["notes"]), ("PASS", None, []))
 
     def test_limit(self):
