@@ -187,15 +187,25 @@ struct gm_advice_device {
     uint64_t exact;          /* allocations for which the model chose the recorded address */
     uint64_t peak_requested; /* recorded: what no setting can go below */
     uint64_t recorded;       /* the recorded peak */
-    uint64_t before;         /* with the recorded settings, replayed from an empty allocator as those tried */
     uint64_t start_at_peak;  /* of the active bytes at their peak: those of blocks from before the trace */
+    bool was_refused;        /* its recording ended out of memory */
+    uint64_t limit;          /* what the recording shows that the allocator could have; GM_REPORT_NONE: it refused */
+                             /* nothing. The next three mean nothing then */
+    bool is_limit_exact;     /* else it was less than a byte more */
+    uint64_t limit_event;    /* that shows it: so much was reserved, and so much left (exact), or more was too much */
+    uint64_t limit_reserved, limit_left;
+};
+/* Replays of all devices, from an empty allocator, with one choice of memory. */
+struct gm_advice_replay {
+    bool runs;             /* no request failed */
+    uint64_t peak;         /* sum over the devices; of those that fail, until then */
+    const uint64_t *peaks; /* [device_count] */
+    uint64_t retries;      /* sum */
 };
 struct gm_advice_trial {
-    const char *settings;  /* as in PYTORCH_CUDA_ALLOC_CONF; "": PyTorch's defaults */
-    uint64_t peak;         /* sum over the devices */
-    const uint64_t *peaks; /* [device_count] */
-    uint64_t saved;        /* against the lower of `recorded` and `before`, summed; 0 if any device needs more. The
-                              baseline is replayed only if something is saved against the recorded peak */
+    const char *settings;                   /* as in PYTORCH_CUDA_ALLOC_CONF; "": PyTorch's defaults */
+    struct gm_advice_replay roomy, limited; /* unlimited memory; the devices' limits, nothing if none has one */
+    uint64_t saved; /* roomy, against the baseline; 0 if a device needs more than it, or than it is known to have had */
 };
 struct gm_settings_advice {
     enum gm_advice_verdict verdict;
@@ -204,9 +214,10 @@ struct gm_settings_advice {
     const char *recorded;             /* settings, as in gm_advice_trial */
     struct gm_advice_device *devices; /* those with events */
     size_t device_count;
-    uint64_t before;    /* sum over the devices */
-    uint64_t threshold; /* a smaller saving is no advice */
-    const struct gm_advice_trial *tried;
+    uint64_t threshold;                     /* a smaller saving is no advice */
+    bool is_limited;                        /* a device has a limit */
+    const struct gm_advice_trial *baseline; /* the recorded settings; NULL: nothing was replayed */
+    const struct gm_advice_trial *tried;    /* others, each compared with the baseline of the same memory */
     size_t tried_count, best;
 };
 

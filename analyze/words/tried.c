@@ -5,6 +5,21 @@
 #include "analyze/words/numbers.h"
 #include "analyze/words/view.h"
 
+#include <inttypes.h>
+
+enum { LIMITS_SHOWN = 4 };
+
+struct gm_tried_row gm_tried_row(const struct gm_settings_advice *advice, size_t i, bool is_limited)
+{
+    const struct gm_advice_trial *base = advice->baseline, *trial = i == 0 ? base : &advice->tried[i - 1];
+    const struct gm_advice_replay *then = is_limited ? &base->limited : &base->roomy;
+    const struct gm_advice_replay *now = is_limited ? &trial->limited : &trial->roomy;
+    return (struct gm_tried_row){.settings = trial->settings,
+                                 .replay = now,
+                                 .has_change = i > 0 && now->runs && then->runs,
+                                 .change = (int64_t)(now->peak - then->peak)};
+}
+
 const char *gm_tried_verdict_name(enum gm_advice_verdict verdict)
 {
     static const char *const names[] = {[GM_ADVICE_GIVEN] = "advised",
@@ -57,19 +72,42 @@ uint64_t gm_tried_recorded(const struct gm_settings_advice *advice)
     return sum(advice, recorded);
 }
 
-uint64_t gm_tried_base(const struct gm_settings_advice *advice)
+static void put_limit(struct gm_text *out, const struct gm_advice_device *device)
 {
-    return advice->before != GM_REPORT_NONE ? advice->before : gm_tried_recorded(advice);
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    gm_text_printf(out, " On device %" PRId64 " the recording had %s%s: with %s reserved, %s %s (event %s).",
+                   device->device, device->is_limit_exact ? "" : "at most ", gm_bytes_format(a, device->limit),
+                   gm_bytes_format(b, device->limit_reserved), gm_bytes_format(c, device->limit_left),
+                   device->is_limit_exact ? "were left when a request was refused" : "more were too much",
+                   gm_count_format(d, device->limit_event));
+}
+
+static void put_limits(struct gm_text *out, const struct gm_settings_advice *advice)
+{
+    bool was_refused = false;
+    size_t shown = 0;
+    for (size_t d = 0; d < advice->device_count; d++) {
+        was_refused |= advice->devices[d].was_refused;
+        if (advice->devices[d].limit != GM_REPORT_NONE && shown++ < LIMITS_SHOWN)
+            put_limit(out, &advice->devices[d]);
+    }
+    if (was_refused)
+        gm_text_add(out,
+                    " It ended out of memory; what the program would have asked for next is in no figure, and with "
+                    "a limit the refused request is asked for once more.");
 }
 
 static void put_method(struct gm_text *out, const struct gm_settings_advice *advice)
 {
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out,
-                   "The requests of the trace were served again by a model of the allocator, from an empty one and on "
-                   "a device without limit. When it followed the recording, it chose %s of the %s recorded addresses.",
-                   gm_count_format(a, sum(advice, exact)), gm_count_format(b, sum(advice, allocs)));
-    if (advice->before != GM_REPORT_NONE && sum(advice, start) > 0)
+    gm_text_printf(
+        out,
+        "The requests of the trace were served again by a model of the allocator, from an empty one and on "
+        "a device without limit%s. When it followed the recording, it chose %s of the %s recorded addresses.",
+        advice->is_limited ? ", then with the limit that the recording ran into" : "",
+        gm_count_format(a, sum(advice, exact)), gm_count_format(b, sum(advice, allocs)));
+    put_limits(out, advice);
+    if (sum(advice, start) > 0)
         gm_text_printf(out,
                        " At the peak %s were live since before the trace; their order is not recorded, they were "
                        "requested by ascending address.",
@@ -107,9 +145,10 @@ void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advi
     case GM_ADVICE_NO_GAIN:
         put_method(out, advice);
         gm_text_printf(out,
-                       " None of the settings below lowers peak reserved memory by %s (1 %%, at least 64 MiB), so "
+                       " None of the settings below lowers peak reserved memory by %s (1 %%, at least 64 MiB)%s, so "
                        "none is advised.",
-                       gm_bytes_format(a, advice->threshold));
+                       gm_bytes_format(a, advice->threshold),
+                       advice->is_limited ? " without costing retries with the limit" : "");
         break;
     case GM_ADVICE_GIVEN:
         put_method(out, advice);
@@ -122,5 +161,5 @@ void gm_tried_short(struct gm_text *out, const struct gm_settings_advice *advice
     char change[GM_SIZE_CHANGE_TEXT];
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     gm_text_printf(out, "%s (replayed: %s reserved)", gm_tried_settings(best->settings),
-                   gm_size_format_change(change, advice->before, best->peak));
+                   gm_size_format_change(change, advice->baseline->roomy.peak, best->roomy.peak));
 }

@@ -16,8 +16,14 @@ void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advi
 const char *gm_tried_settings(const char *settings);
 /* Recorded peaks of all devices together. */
 uint64_t gm_tried_recorded(const struct gm_settings_advice *advice);
-/* What the tried ones are compared with: the replayed peak, or, where that is not known, the recorded one. */
-uint64_t gm_tried_base(const struct gm_settings_advice *advice);
+/* Row i of the replays with one choice of memory: the baseline first, then those tried, compared with it. */
+struct gm_tried_row {
+    const char *settings;
+    const struct gm_advice_replay *replay;
+    bool has_change; /* against the baseline: both run */
+    int64_t change;  /* bytes */
+};
+struct gm_tried_row gm_tried_row(const struct gm_settings_advice *advice, size_t i, bool is_limited);
 /* "expandable_segments:True (replayed: 56.91 -> 51.70 GiB reserved)": for one line, where a setting is advised. */
 void gm_tried_short(struct gm_text *out, const struct gm_settings_advice *advice);
 

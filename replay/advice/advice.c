@@ -3,16 +3,18 @@
 
 #include "analyze/base/size.h"
 #include "replay/advice/private.h"
+#include "replay/search/bound.h"
+#include "replay/search/few.h"
+#include "replay/search/trial.h"
 #include "replay/settings/recorded.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"
-#include "replay/whatif/whatif.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 _Static_assert(GM_ADVICE_EVENTS == 1000000, "a reason below names the number");
-enum { LEAST_SHARE = 100, LEAST_MIB = 64, LEAST_EXACT = 999 /* of 1,000 */ };
+enum { LEAST_SHARE = 100, LEAST_MIB = 64, LEAST_EXACT = 999 /* of 1,000 */, DEVICES_MOST = 256 };
 
 /* ---- before any replay ------------------------------------------------------------------------------------------- */
 
@@ -130,7 +132,7 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
     struct gm_advice_device *devices = gm_arena_calloc(&report->arena, report->device_count, sizeof *devices);
     if (advice == NULL || devices == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    *advice = (struct gm_settings_advice){.devices = devices, .before = GM_REPORT_NONE, .recorded = NULL};
+    *advice = (struct gm_settings_advice){.devices = devices};
     for (size_t i = 0; i < report->device_count; i++) {
         const struct gm_device_report *from = &report->devices[i];
         if (from->trace.events > 0)
@@ -141,8 +143,8 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
                                           .exact = GM_REPORT_NONE,
                                           .peak_requested = is_partial ? GM_REPORT_NONE : report->peaks[i].requested,
                                           .recorded = from->trace.peak_reserved,
-                                          .before = GM_REPORT_NONE,
-                                          .start_at_peak = GM_REPORT_NONE};
+                                          .start_at_peak = GM_REPORT_NONE,
+                                          .limit = GM_REPORT_NONE};
     }
     advice->threshold = threshold_of(sums.recorded);
     if (!judge_without_replay(report, advice, is_partial, &sums, needs_replay))
@@ -156,8 +158,9 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
 struct advising {
     struct gm_report *report;
     struct gm_settings_advice *advice;
-    struct gm_advice_device *devices; /* advice->devices */
-    struct gm_history *history[256];  /* of each of them */
+    struct gm_advice_device *devices;         /* advice->devices */
+    struct gm_history *history[DEVICES_MOST]; /* of each of them */
+    struct gm_refused refused[DEVICES_MOST];  /* likewise, if it was */
     struct gm_conf recorded;
     const char *reason; /* why nothing can be judged; NULL: so far it can */
     bool has_no_memory;
@@ -248,45 +251,99 @@ static void follow(struct advising *a, size_t d)
     }
 }
 
-/* Peak reserved of device `d` under `conf`; GM_REPORT_NONE if it cannot be told. */
-static uint64_t replay(struct advising *a, size_t d, const struct gm_conf *conf, uint64_t *start_at_peak)
+/* What the recording shows of its devices. */
+static void find_limits(struct advising *a)
 {
-    const struct gm_whatif_options options = {.conf = *conf, .capacity = UINT64_MAX};
-    struct gm_whatif_result result;
-    if (!is_on_with(a, gm_whatif(&result, a->history[d], &options, &a->err)))
-        return GM_REPORT_NONE;
-    if (start_at_peak != NULL)
-        *start_at_peak = result.start_bytes_at_peak;
-    if (result.has_failed)
-        a->reason = "a replay on a device without limit ran out of memory";
-    return result.has_failed ? GM_REPORT_NONE : (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
+    for (size_t d = 0; d < a->advice->device_count; d++) {
+        struct gm_advice_device *device = &a->devices[d];
+        struct gm_recorded_limit limit;
+        device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
+        if (!gm_bound_limit(&limit, a->history[d], &a->recorded)) {
+            a->has_no_memory = true;
+            return;
+        }
+        if (limit.bytes == GM_ABSENT)
+            continue;
+        device->limit = limit.bytes;
+        device->is_limit_exact = limit.is_exact;
+        device->limit_event = limit.event;
+        device->limit_reserved = limit.reserved;
+        device->limit_left = limit.left;
+        a->advice->is_limited = true;
+    }
 }
 
-static void try_settings(struct advising *a, struct gm_advice_trial *trial, const struct gm_conf *conf)
+static struct gm_advice_replay replay_of(struct advising *a, const struct gm_trial *trial)
 {
     size_t n = a->advice->device_count;
     uint64_t *peaks = gm_arena_calloc(&a->report->arena, n, sizeof *peaks);
+    struct gm_advice_replay replay = {.runs = trial->runs, .peaks = peaks, .retries = trial->retries};
     a->has_no_memory |= peaks == NULL;
-    for (size_t d = 0; d < n && goes_on(a); d++) {
-        peaks[d] = replay(a, d, conf, NULL);
-        trial->peak += peaks[d];
+    if (trial->is_given_up)
+        a->reason = "the trace keeps the model busy far beyond its length";
+    else if (!trial->is_of_device && !trial->runs)
+        a->reason = "a replay on a device without limit ran out of memory";
+    for (size_t d = 0; d < n && peaks != NULL; d++) {
+        peaks[d] = trial->devices[d].peak_reserved;
+        replay.peak += peaks[d];
     }
-    trial->settings = settings_text(a, conf);
-    trial->peaks = peaks;
+    return replay;
 }
 
-/* What each of the settings saves, and which of them most; the baseline may not be known yet. */
+/* All of them with unlimited memory, then, if there is any, with the devices' limits. trials[0] is the baseline. */
+static void replay_all(struct advising *a, struct gm_advice_trial *trials, const struct gm_conf *conf, size_t count)
+{
+    enum { MOST = 2 * (1 + GM_FEW_MOST) };
+    size_t n = a->advice->device_count, all = a->advice->is_limited ? 2 * count : count;
+    struct gm_trial run[MOST];
+    struct gm_search_device devices[DEVICES_MOST];
+    struct gm_trial_device *results = gm_arena_calloc(&a->report->arena, all * n, sizeof *results);
+    const struct gm_search search = {.devices = devices, .device_count = n, .threads = 1};
+    a->has_no_memory |= results == NULL;
+    if (!goes_on(a))
+        return;
+    for (size_t d = 0; d < n; d++)
+        devices[d] = (struct gm_search_device){.history = a->history[d],
+                                               .capacity = a->devices[d].limit == GM_REPORT_NONE ? UINT64_MAX
+                                                                                                 : a->devices[d].limit,
+                                               .refused = a->devices[d].was_refused ? &a->refused[d] : NULL};
+    for (size_t i = 0; i < all; i++)
+        run[i] = (struct gm_trial){
+            .conf = conf[i % count], .capacity = UINT64_MAX, .is_of_device = i >= count, .devices = results + i * n};
+    if (!is_on_with(a, gm_trials_run(&search, run, all, &a->err)))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        trials[i].settings = settings_text(a, &conf[i]);
+        trials[i].roomy = replay_of(a, &run[i]);
+        if (all > count)
+            trials[i].limited = replay_of(a, &run[count + i]);
+    }
+    for (size_t d = 0; d < n; d++)
+        a->devices[d].start_at_peak = results[d].start_at_peak;
+}
+
+/* Whether what was there was enough, as far as that is known: where the recording ran into its limit, it must not be
+ * worse there than the baseline; elsewhere it needs no more than was reserved. */
+static bool has_room(const struct gm_settings_advice *advice, const struct gm_advice_trial *trial)
+{
+    const struct gm_advice_replay *now = &trial->limited, *base = &advice->baseline->limited;
+    for (size_t d = 0; d < advice->device_count; d++)
+        if (advice->devices[d].limit == GM_REPORT_NONE && trial->roomy.peaks[d] > advice->devices[d].recorded)
+            return false;
+    return !advice->is_limited || (now->runs && (!base->runs || now->retries <= base->retries));
+}
+
+/* What each of the settings saves, and which of them most. */
 static void compare(struct gm_settings_advice *advice, struct gm_advice_trial *tried, size_t n)
 {
+    const uint64_t *base = advice->baseline->roomy.peaks;
     advice->best = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t saved = 0;
-        bool is_worse = false;
+        bool is_worse = !has_room(advice, &tried[i]);
         for (size_t d = 0; d < advice->device_count; d++) {
-            const struct gm_advice_device *device = &advice->devices[d];
-            uint64_t least = device->recorded < device->before ? device->recorded : device->before;
-            is_worse |= tried[i].peaks[d] > least;
-            saved += less(least, tried[i].peaks[d]);
+            is_worse |= tried[i].roomy.peaks[d] > base[d];
+            saved += less(base[d], tried[i].roomy.peaks[d]);
         }
         tried[i].saved = is_worse ? 0 : saved;
         advice->best = tried[i].saved > tried[advice->best].saved ? i : advice->best;
@@ -295,57 +352,43 @@ static void compare(struct gm_settings_advice *advice, struct gm_advice_trial *t
 
 /* What was cached when the trace began is not replayed. If the peak was made of that, the trace does not tell what
  * another setting would have kept. */
-static const char *not_from_the_trace(struct advising *a, uint64_t recorded)
+static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
 {
-    char replayed[GM_SIZE_TEXT], then[GM_SIZE_TEXT];
+    uint64_t recorded = sum(a->report).recorded;
+    char now[GM_SIZE_TEXT], then[GM_SIZE_TEXT];
     struct gm_text text = {0};
+    if (recorded <= replayed || recorded - replayed <= a->advice->threshold)
+        return NULL;
     gm_text_printf(&text,
                    "replayed with the recorded settings from an empty allocator, it reserves %s, not %s as recorded: "
                    "the rest was cached before the trace began",
-                   gm_size_format(replayed, a->advice->before), gm_size_format(then, recorded));
+                   gm_size_format(now, replayed), gm_size_format(then, recorded));
     return take(a, &text);
 }
 
-static void replay_as_recorded(struct advising *a)
-{
-    struct gm_settings_advice *advice = a->advice;
-    uint64_t before = 0, recorded = 0;
-    for (size_t d = 0; d < advice->device_count && goes_on(a); d++) {
-        a->devices[d].before = replay(a, d, &a->recorded, &a->devices[d].start_at_peak);
-        before += a->devices[d].before;
-        recorded += a->devices[d].recorded;
-    }
-    if (!goes_on(a))
-        return;
-    advice->before = before;
-    if (recorded > before && recorded - before > advice->threshold)
-        a->reason = not_from_the_trace(a, recorded);
-}
-
-/* The least that can be done: whether a setting saves anything is known before the baseline is. */
 static void advise(struct advising *a)
 {
     struct gm_settings_advice *advice = a->advice;
-    struct gm_conf conf[GM_CANDIDATES_MOST];
-    size_t n = gm_advice_candidates(conf, &a->recorded);
-    struct gm_advice_trial *tried = gm_arena_calloc(&a->report->arena, n, sizeof *tried);
-    a->has_no_memory |= tried == NULL;
+    struct gm_conf conf[1 + GM_FEW_MOST] = {a->recorded};
+    size_t n = gm_few_settings(conf + 1, &a->recorded);
+    struct gm_advice_trial *trials = gm_arena_calloc(&a->report->arena, 1 + n, sizeof *trials);
+    a->has_no_memory |= trials == NULL;
     for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
         follow(a, d);
-    for (size_t i = 0; i < n && goes_on(a); i++)
-        try_settings(a, &tried[i], &conf[i]);
+    if (goes_on(a))
+        find_limits(a);
+    if (goes_on(a))
+        replay_all(a, trials, conf, 1 + n);
     if (!goes_on(a))
         return;
-    compare(advice, tried, n);
-    if (tried[advice->best].saved >= advice->threshold) {
-        replay_as_recorded(a);
-        if (!goes_on(a))
-            return;
-        compare(advice, tried, n);
-    }
-    advice->tried = tried;
+    advice->baseline = trials;
+    a->reason = not_from_the_trace(a, trials->roomy.peak);
+    if (!goes_on(a))
+        return;
+    compare(advice, trials + 1, n);
+    advice->tried = trials + 1;
     advice->tried_count = n;
-    advice->verdict = tried[advice->best].saved >= advice->threshold ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
+    advice->verdict = trials[1 + advice->best].saved >= advice->threshold ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
 }
 
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Advice about allocator settings that a replay has proven. The model follows the recorded trace first, to show that it
- * chooses the recorded addresses; then the same requests run again under the recorded settings and under a few others,
- * all from an empty allocator and on a device without limit, so that they compare. A setting is advised only if
+ * chooses the recorded addresses; then the same requests run again under the recorded settings, the baseline, and under
+ * a few others, all from an empty allocator: on a device without limit, and, if the trace shows that the recording ran
+ * into a limit, with that one as well. Each is compared with the baseline of the same memory. A setting is advised only
+ * if
  *   - the model chose at least 999 of 1,000 recorded addresses, on every device;
- *   - it lowers peak reserved memory by at least 1 % and 64 MiB, all devices together, against the recorded peak or the
- *     replayed one, whichever is lower;
- *   - it raises it on no device: what the device held when it was recorded is then enough, without retries or errors.
+ *   - without limit it lowers peak reserved memory by at least 1 % and 64 MiB, all devices together, and raises it on
+ *     none;
+ *   - what the device had when it was recorded is enough: with the recorded limit it runs, with no more retries than
+ *     the baseline; without one it stays at or below the recorded peak of each device.
  */
 #ifndef GM_REPLAY_ADVICE_H
 #define GM_REPLAY_ADVICE_H

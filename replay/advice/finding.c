@@ -18,6 +18,17 @@ static void put_fidelity(struct gm_text *out, uint64_t exact, uint64_t allocs)
         gm_text_printf(out, "%" PRIu64 ".%02" PRIu64 " %%", hundredths / 100, hundredths % 100);
 }
 
+/* As it was recorded, with too little memory. */
+static void put_limited(struct gm_text *out, const struct gm_advice_replay *before, const struct gm_advice_replay *now)
+{
+    if (!before->runs)
+        gm_text_add(out,
+                    "and with the memory that the recording had it runs, where the recorded settings run out of it, ");
+    else
+        gm_text_printf(out, "and with the memory that the recording had %" PRIu64 " retries instead of %" PRIu64 ", ",
+                       now->retries, before->retries);
+}
+
 static void put_detail(struct gm_text *out, const struct gm_settings_advice *advice)
 {
     const struct gm_advice_trial *best = &advice->tried[advice->best];
@@ -29,16 +40,19 @@ static void put_detail(struct gm_text *out, const struct gm_settings_advice *adv
         gm_text_add(out, "PyTorch's default settings");
     if (advice->recorded[0] != '\0')
         gm_text_printf(out, " instead of %s", advice->recorded);
-    gm_text_add(out, " - replayed: ");
+    gm_text_add(out, advice->is_limited ? " - replayed with unlimited memory: " : " - replayed: ");
     for (size_t d = 0; d < advice->device_count && d < SHOWN_DEVICES; d++) {
         const struct gm_advice_device *device = &advice->devices[d];
-        gm_text_printf(out, "%s reserved", gm_size_format_change(change, device->before, best->peaks[d]));
-        if (device->recorded != device->before)
+        const uint64_t before = advice->baseline->roomy.peaks[d];
+        gm_text_printf(out, "%s reserved", gm_size_format_change(change, before, best->roomy.peaks[d]));
+        if (device->recorded != before && !advice->is_limited)
             gm_text_printf(out, " (recorded: %s)", gm_size_format(change, device->recorded));
         if (advice->device_count > 1)
             gm_text_printf(out, " on device %" PRId64, device->device);
         gm_text_add(out, ", ");
     }
+    if (advice->is_limited)
+        put_limited(out, &advice->baseline->limited, &best->limited);
     for (size_t d = 0; d < advice->device_count; d++) {
         exact += advice->devices[d].exact;
         allocs += advice->devices[d].allocs;
@@ -70,7 +84,7 @@ bool gm_advice_finding_add(struct gm_report *report)
     for (size_t i = 0; i < report->finding_count; i++) /* that one is said only where nothing else is */
         if (strcmp(report->findings[i].id, "nothing-to-reclaim") != 0)
             rows[n++] = report->findings[i];
-    bool is_much = best->saved >= GM_GIB && best->saved >= advice->before / 20;
+    bool is_much = best->saved >= GM_GIB && best->saved >= advice->baseline->roomy.peak / 20;
     rows[n++] = (struct gm_finding){"replayed-settings", is_much ? GM_WARNING : GM_INFO,
                                     "Another allocator setting lowers peak reserved memory", copy, best->saved};
     qsort(rows, n, sizeof *rows, gm_finding_order);

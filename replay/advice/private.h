@@ -9,10 +9,6 @@
 #include "analyze/report/report.h"
 #include "replay/settings/conf.h"
 
-/* candidates.c: the settings to try instead of `recorded`. */
-enum { GM_CANDIDATES_MOST = 4 };
-size_t gm_advice_candidates(struct gm_conf *out, const struct gm_conf *recorded);
-
 /* finding.c: report->advice, which advises something, as one more finding. false: no memory. */
 bool gm_advice_finding_add(struct gm_report *report);
 

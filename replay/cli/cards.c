@@ -6,6 +6,7 @@
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
 #include "replay/cli/judged.h"
+#include "replay/cli/searched.h"
 
 #include <stdlib.h>
 
@@ -37,20 +38,15 @@ static bool minds_memory(const struct gm_replay_run *run)
 }
 
 /* On all devices. *peak: of the one with the highest. */
-static enum gm_status replay(bool *runs, uint64_t *peak, struct gm_replay_run *run, uint64_t capacity, uint64_t taken,
-                             struct gm_error *err)
+static enum gm_status replay(bool *runs, uint64_t *peak, const struct gm_replay_run *run, uint64_t capacity,
+                             uint64_t taken, struct gm_error *err)
 {
-    enum gm_status status = GM_OK;
-    *peak = gm_replay_most_untraced(run);
-    *runs = true;
-    for (size_t i = 0; status == GM_OK && *runs && i < run->device_count; i++) {
-        struct gm_whatif_result result;
-        status = gm_replay_again(&result, run, i, &run->devices[i].conf, capacity, taken, err);
-        *runs = status == GM_OK && !result.has_failed;
-        const uint64_t reserved = status == GM_OK ? (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak : 0;
-        *peak = reserved > *peak ? reserved : *peak;
-    }
-    return status == GM_E_LIMIT ? GM_OK : status;
+    struct gm_trial trial = {.is_baseline = true, .capacity = capacity, .taken = taken};
+    const uint64_t untraced = gm_replay_most_untraced(run);
+    enum gm_status status = gm_replay_try(run, &trial, 1, err);
+    *runs = status == GM_OK && trial.runs;
+    *peak = trial.peak_reserved > untraced ? trial.peak_reserved : untraced;
+    return status;
 }
 
 static enum gm_status try_card(struct gm_replay_run *run, size_t i, struct gm_error *err)

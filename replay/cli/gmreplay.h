@@ -169,12 +169,13 @@ bool gm_value_drop(const char *text, void *value);  /* CLASS */
 /* parts.c: the parts of device `index` into *options, if --csv, --members or --steps wants them. */
 enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options,
                                struct gm_error *err);
-/* Device `index` once more, with its sizes, parts and repetitions, from an empty allocator. GM_E_LIMIT: the trace keeps
- * the model busy for too long. */
-enum gm_status gm_replay_again(struct gm_whatif_result *result, struct gm_replay_run *run, size_t index,
-                               const struct gm_conf *conf, uint64_t capacity, uint64_t taken, struct gm_error *err);
 /* When a part ends, in microseconds; GM_REPORT_NONE without times. */
 uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct gm_history *h, size_t part);
+/* The recording goes on after the last step that is played. */
+static inline bool gm_replay_stops_early(const struct gm_replay_device *device)
+{
+    return device->repetition.is_used && device->repetition.recorded < device->repetition.step + 1;
+}
 bool gm_replay_has_steps(const struct gm_replay_run *run); /* complete ones, on some device */
 
 /* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */

@@ -32,8 +32,6 @@ void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, 
 void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run);
 
 /* limit.c: replays what may be recommended, after the replay itself; then tells it. */
-enum { GM_OTHER_SETTINGS = 4 };
-struct gm_conf gm_replay_other_settings(struct gm_conf conf, size_t which); /* of GM_OTHER_SETTINGS; may be the same */
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err);
 void gm_replay_free_judgement(struct gm_replay_run *run);
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
@@ -49,6 +47,7 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
 void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_card_json(struct gm_json *json, const struct gm_replay_run *run); /* empty arrays if not known */
 
+void gm_replay_json_conf(struct gm_json *json, const char *key, const struct gm_conf *conf);
 /* notes.c */
 void gm_replay_note_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_note_json(struct gm_json *json, const struct gm_replay_run *run);

@@ -6,27 +6,21 @@
 #include "analyze/words/columns.h"
 #include "analyze/words/numbers.h"
 #include "replay/cli/judged.h"
-#include "replay/settings/recorded.h"
+#include "replay/cli/searched.h"
+#include "replay/search/few.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_EVENTS (UINT64_C(1) << 26) /* of all devices: longer runs are not replayed again */
-#define MIBS(n) ((uint64_t)(n) << 20)
 
-/* One more replay of all devices. */
-struct trial {
-    bool is_bounded; /* the settings in force, with a memory fraction of the limit's size; else other settings */
-    bool is_given_up, has_failed;
-    struct gm_text settings;
-    uint64_t peak, retries;
-};
-enum { BASE, BOUNDED, FIRST_SETTING, TRIALS_MOST = 8 };
+enum { BASE, BOUNDED, FIRST_SETTING, TRIALS_MOST = FIRST_SETTING + GM_FEW_MOST };
 struct gm_replay_judgement {
-    struct trial trials[TRIALS_MOST];   /* BASE: the settings in force; BOUNDED; other settings */
-    size_t count;                       /* 0: nothing was replayed */
-    size_t order[TRIALS_MOST], ordered; /* other settings that lower the peak, the lowest first */
+    struct gm_trial trials[TRIALS_MOST]; /* BASE: the settings in force; BOUNDED: they, in a memory fraction of the
+                                          * limit's size; other settings */
+    size_t count;                        /* 0: nothing was replayed */
+    size_t order[TRIALS_MOST], ordered;  /* other settings that lower the peak, the lowest first */
     bool is_too_long;
 };
 
@@ -73,75 +67,30 @@ bool gm_replay_is_tight(uint64_t peak, uint64_t whole)
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
 
-struct gm_conf gm_replay_other_settings(struct gm_conf conf, size_t which)
-{
-    bool is_split = conf.rules.max_split != UINT64_MAX;
-    switch (which) {
-    case 0: /* with max_split_size, large blocks of expandable segments stay whole for no use */
-        conf.rules.max_split = conf.expandable_segments ? conf.rules.max_split : UINT64_MAX;
-        conf.expandable_segments = !conf.expandable_segments;
-        break;
-    case 1:
-        conf.rules.max_split = is_split ? UINT64_MAX : MIBS(128);
-        break;
-    case 2:
-        conf.rules.max_split = is_split ? conf.rules.max_split : MIBS(512);
-        break;
-    default:
-        for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
-            conf.rules.roundup[slot] = conf.rules.roundup[slot] > 1 ? 0 : 8;
-        break;
-    }
-    return conf;
-}
-
-/* From an empty allocator, so that all trials compare. */
-static enum gm_status replay_device(struct trial *trial, struct gm_replay_run *run, size_t index,
-                                    const struct gm_conf *conf, struct gm_error *err)
-{
-    struct gm_whatif_result result;
-    struct gm_conf own = *conf;
-    if (trial->is_bounded) /* half of a device that is twice as large */
-        own.memory_fraction = 0.5;
-    enum gm_status status =
-        gm_replay_again(&result, run, index, &own, trial->is_bounded ? 2 * run->options->limit : UINT64_MAX, 0, err);
-    if (status == GM_E_LIMIT) {
-        trial->is_given_up = true;
-        return GM_OK;
-    }
-    uint64_t peak = (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
-    trial->peak = peak > trial->peak ? peak : trial->peak;
-    trial->retries += (uint64_t)result.stats.num_alloc_retries;
-    trial->has_failed |= result.has_failed;
-    return status;
-}
-
+/* From an empty allocator, and with the memory that there is, so that all trials compare. */
 static enum gm_status replay_all(struct gm_replay_run *run, struct gm_error *err)
 {
     struct gm_replay_judgement *j = run->judgement;
-    enum gm_status status = GM_OK;
-    for (size_t t = 0; status == GM_OK && t < FIRST_SETTING + 4; t++) {
-        struct gm_conf all = t < FIRST_SETTING ? run->conf : gm_replay_other_settings(run->conf, t - FIRST_SETTING);
-        if (t >= FIRST_SETTING && gm_settings_equal(&all, &run->conf))
-            continue;
-        struct trial *trial = &j->trials[j->count++];
-        trial->is_bounded = t == BOUNDED;
-        gm_conf_text(&trial->settings, &all);
-        for (size_t i = 0; status == GM_OK && !trial->is_given_up && i < run->device_count; i++)
-            status = replay_device(trial, run, i, t < FIRST_SETTING ? &run->devices[i].conf : &all, err);
-    }
-    return status;
+    struct gm_conf few[GM_FEW_MOST];
+    j->count = FIRST_SETTING + gm_few_settings(few, &run->conf);
+    for (size_t t = 0; t < j->count; t++)
+        j->trials[t] = (struct gm_trial){.is_baseline = t < FIRST_SETTING,
+                                         .conf = t < FIRST_SETTING ? run->conf : few[t - FIRST_SETTING],
+                                         .capacity = t == BOUNDED ? run->options->limit : gm_replay_capacity(run),
+                                         .is_fraction = t == BOUNDED,
+                                         .taken = t == BOUNDED ? 0 : gm_replay_taken(run)};
+    return gm_replay_try(run, j->trials, j->count, err);
 }
 
 /* Other settings with a lower peak than the base and than the run itself. */
 static void rank(struct gm_replay_judgement *j, uint64_t peak)
 {
-    uint64_t base = j->trials[BASE].peak < peak ? j->trials[BASE].peak : peak;
+    uint64_t base = j->trials[BASE].peak_reserved < peak ? j->trials[BASE].peak_reserved : peak;
     for (size_t t = FIRST_SETTING; t < j->count; t++) {
-        if (j->trials[t].is_given_up || j->trials[t].has_failed || j->trials[t].peak >= base)
+        if (!j->trials[t].runs || j->trials[t].peak_reserved >= base)
             continue;
         size_t at = j->ordered++;
-        for (; at > 0 && j->trials[j->order[at - 1]].peak > j->trials[t].peak; at--)
+        for (; at > 0 && j->trials[j->order[at - 1]].peak_reserved > j->trials[t].peak_reserved; at--)
             j->order[at] = j->order[at - 1];
         j->order[at] = t;
     }
@@ -175,8 +124,6 @@ enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err)
 
 void gm_replay_free_judgement(struct gm_replay_run *run)
 {
-    for (size_t t = 0; run->judgement != NULL && t < TRIALS_MOST; t++)
-        gm_text_free(&run->judgement->trials[t].settings);
     free(run->judgement);
 }
 
@@ -198,14 +145,15 @@ static void add_settings(struct gm_text *out, const struct gm_replay_run *run, i
 {
     const struct gm_replay_judgement *j = run->judgement;
     for (size_t i = 0; i < j->ordered; i++) {
-        const struct trial *t = &j->trials[j->order[i]];
+        const struct gm_trial *t = &j->trials[j->order[i]];
         char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-        gm_text_printf(out, "  %d. " GM_CONF_VARIABLE "=%s\n     replayed: peak reserved %s instead of %s, %s\n", ++*n,
-                       t->settings.length == 0 ? "" : t->settings.data, gm_bytes_format(a, t->peak),
-                       gm_bytes_format(b, j->trials[BASE].peak),
-                       t->peak > run->options->limit ? "still over the limit"
-                       : gm_replay_is_open(run)      ? "within the limit up to where the recording ended"
-                                                     : "within the limit");
+        gm_text_printf(out, "  %d. " GM_CONF_VARIABLE "=", ++*n);
+        gm_conf_text(out, &t->conf);
+        gm_text_printf(out, "\n     replayed: peak reserved %s instead of %s, %s\n",
+                       gm_bytes_format(a, t->peak_reserved), gm_bytes_format(b, j->trials[BASE].peak_reserved),
+                       t->peak_reserved > run->options->limit ? "still over the limit"
+                       : gm_replay_is_open(run)               ? "within the limit up to where the recording ended"
+                                                              : "within the limit");
     }
     if (j->ordered > 0)
         gm_text_add(out, "     (" GM_CONF_OLD_VARIABLE ")\n");
@@ -213,19 +161,20 @@ static void add_settings(struct gm_text *out, const struct gm_replay_run *run, i
 
 static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, int *n)
 {
-    const struct trial *t = &run->judgement->trials[BOUNDED];
+    const struct gm_trial *t = &run->judgement->trials[BOUNDED];
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (t->is_given_up)
         return;
-    if (t->has_failed)
+    if (!t->runs)
         gm_text_printf(out, "     with a memory fraction of %s and these settings it runs out of memory\n",
                        gm_bytes_format(a, run->options->limit));
     else
         gm_text_printf(out,
                        "  %d. torch.cuda.set_per_process_memory_fraction(limit / memory of the device)\n"
-                       "     replayed: with a fraction of %s it runs, with %s retr%s that give%s cached memory back\n",
-                       ++*n, gm_bytes_format(a, run->options->limit), gm_count_format(b, t->retries),
-                       t->retries == 1 ? "y" : "ies", t->retries == 1 ? "s" : "");
+                       "     replayed: with a fraction of %s it %s, with %s retr%s that give%s cached memory back\n",
+                       ++*n, gm_bytes_format(a, run->options->limit),
+                       gm_replay_is_open(run) ? "gets to where the recording ended" : "runs",
+                       gm_count_format(b, t->retries), t->retries == 1 ? "y" : "ies", t->retries == 1 ? "s" : "");
 }
 
 static void add_recommendations(struct gm_text *out, const struct gm_replay_run *run)
@@ -294,20 +243,28 @@ void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
         add_recommendations(out, run);
 }
 
+void gm_replay_json_conf(struct gm_json *json, const char *key, const struct gm_conf *conf)
+{
+    struct gm_text text = {0};
+    gm_conf_text(&text, conf);
+    gm_json_string(json, key, text.length == 0 ? "" : text.data);
+    json->out->failed |= text.failed;
+    gm_text_free(&text);
+}
+
 static void add_trials(struct gm_json *json, const struct gm_replay_judgement *j)
 {
     gm_json_open(json, "replayed", '[');
     for (size_t t = 0; j != NULL && t < j->count; t++) {
-        const struct trial *trial = &j->trials[t];
+        const struct gm_trial *trial = &j->trials[t];
         gm_json_open_flat(json, NULL, '{');
-        gm_json_string(json, "alloc_conf", trial->settings.length == 0 ? "" : trial->settings.data);
-        gm_json_bool(json, "is_bounded", trial->is_bounded);
+        gm_replay_json_conf(json, "alloc_conf", &trial->conf);
+        gm_json_bool(json, "is_bounded", t == BOUNDED);
         if (trial->is_given_up)
             gm_json_null(json, "runs");
         else
-            gm_json_bool(json, "runs", !trial->has_failed);
-        gm_json_number(json, "peak_reserved_bytes",
-                       trial->is_given_up || trial->has_failed ? GM_REPORT_NONE : trial->peak);
+            gm_json_bool(json, "runs", trial->runs);
+        gm_json_number(json, "peak_reserved_bytes", trial->runs ? trial->peak_reserved : GM_REPORT_NONE);
         gm_json_number(json, "num_alloc_retries", trial->is_given_up ? GM_REPORT_NONE : trial->retries);
         gm_json_close(json, '}');
     }

@@ -57,28 +57,6 @@ uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct
     return us + turns * r->duration_us;
 }
 
-enum gm_status gm_replay_again(struct gm_whatif_result *result, struct gm_replay_run *run, size_t index,
-                               const struct gm_conf *conf, uint64_t capacity, uint64_t taken, struct gm_error *err)
-{
-    const struct gm_replay_device *device = &run->devices[index];
-    const struct gm_replay_repetition *r = &device->repetition;
-    struct gm_whatif_options options = {.conf = *conf,
-                                        .capacity = capacity,
-                                        .taken = taken,
-                                        .requested = device->requested,
-                                        .part_count = device->part_count,
-                                        .repeat = r->turns > 0 ? &r->plan : NULL,
-                                        .stops_after_parts = r->is_used && r->recorded < r->step + 1};
-    options.parts = malloc((device->part_count + 1) * sizeof *options.parts);
-    if (options.parts == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    if (device->part_count > 0)
-        memcpy(options.parts, device->parts, device->part_count * sizeof *options.parts);
-    enum gm_status status = gm_whatif(result, &run->kept.v[run->device_of[index]].history, &options, err);
-    free(options.parts);
-    return status;
-}
-
 /* ---- --members and --steps --------------------------------------------------------------------------------------- */
 
 static enum gm_status check_size(const struct gm_replay_repetition *r, uint64_t events, struct gm_error *err)
@@ -188,7 +166,7 @@ enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct g
     options->parts = device->parts;
     options->part_count = device->part_count;
     options->repeat = r->turns > 0 ? &r->plan : NULL;
-    options->stops_after_parts = r->is_used && r->recorded < r->step + 1;
+    options->stops_after_parts = gm_replay_stops_early(device);
     return GM_OK;
 }
 

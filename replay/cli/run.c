@@ -285,9 +285,7 @@ bool gm_replay_is_open(const struct gm_replay_run *run)
     bool is_open = false;
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_replay_device *d = &run->devices[i];
-        const struct gm_replay_repetition *r = &d->repetition;
-        bool ends_before = r->is_used && r->recorded < r->step + 1;
-        is_open |= d->was_refused && !d->whatif.has_failed && !ends_before;
+        is_open |= d->was_refused && !d->whatif.has_failed && !gm_replay_stops_early(d);
     }
     return is_open;
 }

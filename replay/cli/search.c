@@ -21,9 +21,9 @@ enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24 };
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static unsigned thread_count(const struct gm_replay_options *options)
+unsigned gm_replay_threads(const struct gm_replay_run *run)
 {
-    long n = options->jobs > 0 ? (long)options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+    long n = run->options->jobs > 0 ? (long)run->options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
 }
 
@@ -69,6 +69,35 @@ static void set_budget(struct gm_replay_search *s, const struct gm_replay_run *r
     s->budget = run->options->budget >= 0 ? (double)run->options->budget : BUDGET + BUDGET_PER_MILLION * 1e-6 * events;
 }
 
+struct gm_search_device gm_replay_search_device(const struct gm_replay_run *run, size_t index)
+{
+    const struct gm_replay_device *device = &run->devices[index];
+    const struct gm_replay_repetition *r = &device->repetition;
+    return (struct gm_search_device){.history = &run->kept.v[run->device_of[index]].history,
+                                     .requested = device->requested,
+                                     .baseline = device->conf,
+                                     .refused = gm_replay_refused(run, index) == NULL ? NULL : &device->refused,
+                                     .parts = device->parts,
+                                     .part_count = r->is_used ? device->part_count : 0,
+                                     .repeat = r->turns > 0 ? &r->plan : NULL,
+                                     .stops_after_parts = gm_replay_stops_early(device)};
+}
+
+enum gm_status gm_replay_try(const struct gm_replay_run *run, struct gm_trial *trials, size_t count,
+                             struct gm_error *err)
+{
+    struct gm_search_device *devices = calloc(run->device_count + 1, sizeof *devices);
+    const struct gm_search search = {
+        .devices = devices, .device_count = run->device_count, .threads = gm_replay_threads(run)};
+    if (devices == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < run->device_count; i++)
+        devices[i] = gm_replay_search_device(run, i);
+    enum gm_status status = gm_trials_run(&search, trials, count, err);
+    free(devices);
+    return status;
+}
+
 static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_run *run, struct gm_error *err)
 {
     s->devices = calloc(run->device_count + 1, sizeof *s->devices);
@@ -77,19 +106,14 @@ static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     bool is_open = false;
     for (size_t i = 0; i < run->device_count; i++) {
-        const struct gm_replay_device *device = &run->devices[i];
-        s->devices[i] =
-            (struct gm_search_device){.history = &run->kept.v[run->device_of[i]].history,
-                                      .requested = device->requested,
-                                      .baseline = device->conf,
-                                      .refused = gm_replay_refused(run, i) == NULL ? NULL : &device->refused};
-        is_open |= device->was_refused;
+        s->devices[i] = gm_replay_search_device(run, i);
+        is_open |= run->devices[i].was_refused;
     }
     s->search = (struct gm_search){.devices = s->devices,
                                    .device_count = run->device_count,
                                    .floor = gm_replay_most_untraced(run),
                                    .is_open = is_open,
-                                   .threads = thread_count(run->options),
+                                   .threads = gm_replay_threads(run),
                                    .progress = &run->progress.searched,
                                    .is_over = is_over,
                                    .asked = s};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/search/bound.h"
 
+#include "analyze/base/size.h"
 #include "replay/search/plan.h"
+#include "replay/verify/releases.h"
 
 #include <stdlib.h>
 
@@ -92,27 +94,94 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     return true;
 }
 
-uint64_t gm_bound_recorded(const struct gm_history *h)
+/* Sums of a lying file's sizes may wrap. */
+static uint64_t after_event(const struct gm_history *h, size_t event, uint64_t reserved)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint8_t action = e->action[h->first + event];
+    uint64_t size = e->size[h->first + event] == GM_ABSENT ? 0 : e->size[h->first + event];
+    return gm_action_is_growth(action) ? reserved + size : gm_action_is_release(action) ? reserved - size : reserved;
+}
+
+static uint64_t reserved_at_start(const struct gm_history *h)
 {
     const struct gm_segments *segments = &h->snapshot->segments;
-    const struct gm_events *e = &h->snapshot->events;
-    uint64_t end = 0, net = 0, now, peak; /* sums of a lying file's sizes may wrap */
+    uint64_t end = 0, net = 0;
     for (size_t i = 0; i < segments->count; i++)
         end += segments->device[i] == h->device ? segments->total_size[i] : 0;
-    for (int pass = 0; pass < 2; pass++) {
-        now = peak = pass == 0 || (int64_t)(end - net) < 0 ? 0 : end - net;
-        for (size_t row = h->first; row < h->first + h->count; row++) {
-            uint8_t action = e->action[row];
-            uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row];
-            if (gm_action_is_growth(action))
-                now += size;
-            else if (gm_action_is_release(action))
-                now -= size;
-            peak = (int64_t)now > (int64_t)peak ? now : peak;
-        }
-        net = now;
+    for (size_t i = 0; i < h->count; i++)
+        net = after_event(h, i, net);
+    return (int64_t)(end - net) < 0 ? 0 : end - net;
+}
+
+uint64_t gm_bound_recorded(const struct gm_history *h)
+{
+    uint64_t now = reserved_at_start(h), peak = now;
+    for (size_t i = 0; i < h->count; i++) {
+        now = after_event(h, i, now);
+        peak = (int64_t)now > (int64_t)peak ? now : peak;
     }
     return peak;
+}
+
+static void note_limit(struct gm_recorded_limit *limit, struct gm_recorded_limit found)
+{
+    found.bytes = gm_sat_add(found.reserved, found.left) - !found.is_exact;
+    if (limit->bytes == GM_ABSENT || found.bytes < limit->bytes)
+        *limit = found;
+}
+
+/* A memory fraction refuses what the device has. */
+static void note_oom(struct gm_recorded_limit *limit, const struct gm_history *h, size_t event, uint64_t reserved,
+                     const struct gm_rules *rules)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    const uint64_t left = e->addr[h->first + event], size = e->size[h->first + event];
+    if (size > MOST)
+        return;
+    const uint64_t segment = size <= GM_SMALL_SIZE ? 2 * GM_MIB
+                                                   : size / rules->large_segment * rules->large_segment +
+                                                         (size % rules->large_segment > 0 ? rules->large_segment : 0);
+    const bool is_exact = left < segment;
+    note_limit(limit, (struct gm_recorded_limit){.is_exact = is_exact,
+                                                 .event = (uint32_t)event,
+                                                 .reserved = reserved,
+                                                 .left = is_exact ? left : segment});
+}
+
+/* Memory went back for a request: what had been reserved, and the growth after it. */
+static void note_release(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_release_run *run,
+                         uint64_t reserved)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint64_t growth = 0;
+    for (size_t i = (size_t)run->last + 1; i < h->count && gm_action_is_growth(e->action[h->first + i]); i++)
+        growth = gm_sat_add(growth, e->size[h->first + i]);
+    if (growth > 0 && growth <= MOST)
+        note_limit(limit, (struct gm_recorded_limit){.event = run->first, .reserved = reserved, .left = growth});
+}
+
+bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_conf *recorded)
+{
+    struct gm_releases releases;
+    bool ok = gm_releases_find(&releases, h);
+    const bool collects = recorded->gc_threshold > 0; /* then memory goes back before the device is asked */
+    uint64_t now = reserved_at_start(h), peak = gm_bound_recorded(h);
+    *limit = (struct gm_recorded_limit){.bytes = GM_ABSENT};
+    for (size_t i = 0, next = 0; ok && i < h->count; i++) {
+        if (next < releases.count && releases.v[next].first == i) {
+            const struct gm_release_run *run = &releases.v[next++];
+            if (run->cause == GM_RELEASE_REQUEST && !collects && (int64_t)now >= 0)
+                note_release(limit, h, run, now);
+        }
+        if (h->snapshot->events.action[h->first + i] == GM_ACTION_OOM && (int64_t)now >= 0)
+            note_oom(limit, h, i, now, &recorded->rules);
+        now = after_event(h, i, now);
+    }
+    gm_releases_free(&releases);
+    if (limit->bytes != GM_ABSENT && limit->bytes < peak)
+        limit->bytes = peak;
+    return ok;
 }
 
 /* ---- plans ------------------------------------------------------------------------------------------------------- */

@@ -52,4 +52,16 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
 /* Peak of segment bytes as the contract defines it: segments and pages of the trace on top of those before it. */
 uint64_t gm_bound_recorded(const struct gm_history *h);
 
+/* What the recording's allocator could have of its device, as far as the trace shows that it was too little: an oom
+ * says what the device had left; and what was reserved, with a growth that memory went back for, was too much. */
+struct gm_recorded_limit {
+    uint64_t bytes;    /* never below the recorded peak; GM_ABSENT: nothing was refused */
+    bool is_exact;     /* else it had less than a byte more than this, */
+    uint32_t event;    /* by this one, */
+    uint64_t reserved; /* when so much was reserved ... */
+    uint64_t left;     /* ... and so much left (exact), or so much more was too much */
+};
+/* `recorded`: the settings. false: no memory. */
+bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h, const struct gm_conf *recorded);
+
 #endif

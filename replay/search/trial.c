@@ -3,8 +3,11 @@
 
 #include "replay/search/bound.h"
 
+#include "analyze/base/size.h"
+
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A trial on one device: what the threads share out among themselves. */
 struct unit {
@@ -12,7 +15,7 @@ struct unit {
     struct gm_error error;
     bool is_left_out, has_failed;
     struct gm_whatif_failure failure;
-    uint64_t peak_reserved, device_allocs, retries;
+    uint64_t peak_reserved, start_at_peak, device_allocs, retries;
 };
 
 struct work {
@@ -26,16 +29,34 @@ struct work {
 static void run_unit(const struct gm_search *search, const struct gm_trial *trial, size_t device, struct unit *unit)
 {
     const struct gm_search_device *d = &search->devices[device];
-    const struct gm_whatif_options options = {.conf = trial->is_baseline ? d->baseline : trial->conf,
-                                              .capacity = trial->capacity,
-                                              .taken = trial->taken,
-                                              .requested = d->requested,
-                                              .refused = d->refused == NULL ? NULL : &d->refused->request};
+    struct gm_whatif_options options = {.conf = trial->is_baseline ? d->baseline : trial->conf,
+                                        .capacity = trial->capacity,
+                                        .taken = trial->taken,
+                                        .requested = d->requested,
+                                        .refused = d->refused == NULL ? NULL : &d->refused->request};
+    if (trial->is_of_device)
+        options.capacity = d->capacity;
+    if (trial->is_fraction || (trial->is_of_device && options.conf.memory_fraction < 1)) {
+        options.capacity = gm_sat_add(options.capacity, options.capacity);
+        options.conf.memory_fraction = 0.5;
+    }
+    options.repeat = d->repeat;
+    options.stops_after_parts = d->stops_after_parts;
+    options.part_count = d->part_count;
+    options.parts = malloc((d->part_count + 1) * sizeof *options.parts);
+    if (options.parts == NULL) {
+        unit->status = gm_fail(&unit->error, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return;
+    }
+    if (d->part_count > 0)
+        memcpy(options.parts, d->parts, d->part_count * sizeof *options.parts);
     struct gm_whatif_result result = {0};
     unit->status = gm_whatif(&result, d->history, &options, &unit->error);
+    free(options.parts);
     unit->has_failed = result.has_failed;
     unit->failure = result.failure;
     unit->peak_reserved = (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
+    unit->start_at_peak = result.start_bytes_at_peak;
     unit->device_allocs = (uint64_t)result.stats.num_device_alloc;
     unit->retries = (uint64_t)result.stats.num_alloc_retries;
 }
@@ -81,6 +102,9 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
     trial->runs = trial->runs && !unit->has_failed;
     if (unit->peak_reserved > trial->peak_reserved)
         trial->peak_reserved = unit->peak_reserved;
+    if (trial->devices != NULL)
+        trial->devices[device] =
+            (struct gm_trial_device){unit->has_failed, unit->peak_reserved, unit->start_at_peak, unit->retries};
     trial->device_allocs += unit->device_allocs;
     trial->retries += unit->retries;
 }
@@ -112,7 +136,8 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
                     *err = unit->error;
             }
         }
-        trial->runs = trial->runs && !trial->is_given_up && !trial->is_left_out && trial->capacity >= search->floor;
+        trial->runs = trial->runs && !trial->is_given_up && !trial->is_left_out &&
+                      (trial->is_of_device || trial->capacity >= search->floor);
     }
     free(w.units);
     return status;

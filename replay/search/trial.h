@@ -17,8 +17,14 @@ struct gm_refused;
 
 struct gm_search_device {
     struct gm_history *history;
-    const uint64_t *requested;        /* [allocation], as in gm_whatif_options */
-    struct gm_conf baseline;          /* the settings to compare with */
+    const uint64_t *requested; /* [allocation], as in gm_whatif_options */
+    struct gm_conf baseline;   /* the settings to compare with */
+    uint64_t capacity;         /* bytes, of gm_trial.is_of_device */
+    /* The steps that are repeated, as in gm_whatif_options; `parts` are copied. May be NULL, 0, false. */
+    const struct gm_whatif_part *parts;
+    size_t part_count;
+    const struct gm_repeat *repeat;
+    bool stops_after_parts;
     const struct gm_refused *refused; /* the end of its recording is asked for, too; may be NULL */
 };
 /* For whoever watches from another thread: replays that ended, and that were asked for so far. */
@@ -36,13 +42,20 @@ struct gm_search {
     void *asked;
 };
 
+struct gm_trial_device {
+    bool has_failed;
+    uint64_t peak_reserved, start_at_peak, retries;
+};
 /* One choice of settings and memory, replayed on every device. */
 struct gm_trial {
     bool is_baseline; /* the devices' baseline settings instead of `conf` */
     struct gm_conf conf;
-    uint64_t capacity; /* of each device; UINT64_MAX: unlimited */
-    uint64_t taken;    /* as in gm_whatif_options */
-    bool is_needed;    /* replayed even if the search is over */
+    uint64_t capacity;               /* of each device; UINT64_MAX: unlimited */
+    bool is_of_device;               /* gm_search_device.capacity instead */
+    bool is_fraction;                /* that is a memory fraction, of a device with twice as much */
+    uint64_t taken;                  /* as in gm_whatif_options */
+    struct gm_trial_device *devices; /* [device_count], filled; may be NULL */
+    bool is_needed;                  /* replayed even if the search is over */
 
     /* filled */
     bool is_left_out;     /* the search was over before it could be replayed: nothing of the rest is known */

@@ -35,6 +35,27 @@ def analyse(path, *options):
                 (run / "README.md").read_text())
 
 
+def check_replay(row, peaks, base):
+    """A row against the peaks of each device; the baseline has no change."""
+    where = row.get("settings", "with the limit")
+    assert row["devices"] == peaks, f"{where}: {row['devices']}, not {peaks}"
+    assert not row["runs"] or row["peak_reserved_bytes"] == sum(peaks), f"{where}: {row}"
+    change = sum(peaks) - base if base and row["runs"] else None
+    assert row["change_bytes"] == change, f"{where}: {row['change_bytes']}, not {change}"
+
+
+def check_limited(path, trial, limits, base):
+    """The same with the recording's limit. One device: on the command line there is one memory for all."""
+    if trial["limited"] is None or len(limits) > 1:
+        assert (trial["limited"] is None) == all(limit is None for limit in limits.values())
+        return
+    (device, limit), row = *limits.items(), trial["limited"]
+    options = ["--memory", str(limit)] + (["--alloc-conf", trial["settings"]] if base else [])
+    found = replay(path, *options)[device]
+    assert (row["runs"], row["num_alloc_retries"]) == (found["oom"] is None, found["num_alloc_retries"]), f"{row}"
+    check_replay(row, [found["peak_reserved_bytes"]], base["peak_reserved_bytes"] if base and base["runs"] else 0)
+
+
 def expected(path, found):
     """The verdict and the winner, from what gmreplay says."""
     advice = found["settings_advice"]
@@ -57,7 +78,7 @@ def expected(path, found):
         want = {"allocs": d["allocs"], "events": d["events"], "recorded_peak_reserved_bytes": d["peak_reserved_bytes"],
                 "peak_requested_bytes": d["peak_requested_bytes"],
                 "exact_addresses": verified[device]["exact_addresses"]}
-        if advice["before_bytes"] is not None:
+        if advice["baseline"] is not None:
             want["replayed_peak_reserved_bytes"] = before[device]["peak_reserved_bytes"]
         for key, value in want.items():
             assert row[key] == value, f"device {device}: {key} {row[key]}, not {value}"
@@ -65,23 +86,28 @@ def expected(path, found):
         difference = total - sum(before[device]["peak_reserved_bytes"] for device in recorded)
         assert difference > threshold, f"only {difference} are from before the trace"
         return "not-judged", None
-    least = {device: min(d["peak_reserved_bytes"], before[device]["peak_reserved_bytes"])
-             for device, d in recorded.items()}
-    best, most = None, -1
+    base, best, most = advice["baseline"], None, -1
+    least = {device: before[device]["peak_reserved_bytes"] for device in recorded}
+    limits = {d["device"]: d["limit_bytes"] for d in advice["devices"]}
+    check_replay(base, [least[d] for d in limits], 0)
+    check_limited(path, base, limits, None)
     for trial in advice["tried"]:
         peaks = {device: d["peak_reserved_bytes"]
                  for device, d in replay(path, "--alloc-conf", trial["settings"]).items()}
-        assert trial["devices"] == [peaks[d["device"]] for d in advice["devices"]], f"{trial['settings']}: {peaks}"
-        assert trial["peak_reserved_bytes"] == sum(peaks.values())
-        if advice["before_bytes"] is None:  # then nothing was saved even against the recorded peak
-            least = {device: d["peak_reserved_bytes"] for device, d in recorded.items()}
-        is_worse = any(peaks[device] > least[device] for device in peaks)
+        check_replay(trial, [peaks[d] for d in limits], base["peak_reserved_bytes"])
+        check_limited(path, trial, limits, base["limited"])
+        is_worse = any(peaks[device] > least[device] or
+                       limits[device] is None and peaks[device] > recorded[device]["peak_reserved_bytes"]
+                       for device in peaks)
+        now, then = trial["limited"], base["limited"]
+        if now is not None:
+            is_worse |= not now["runs"] or then["runs"] and now["num_alloc_retries"] > then["num_alloc_retries"]
         saved = 0 if is_worse else sum(least[device] - peaks[device] for device in peaks)
         assert trial["saved_bytes"] == saved, f"{trial['settings']}: saves {trial['saved_bytes']}, not {saved}"
         if saved > most:
             best, most = trial, saved
     assert advice["tried"], "nothing was tried"
-    assert (advice["before_bytes"] is None) == (advice["verdict"] == "no-gain") or advice["before_bytes"] is not None
+    assert advice["before_bytes"] == base["peak_reserved_bytes"]
     return ("advised", best) if most >= threshold else ("no-gain", None)
 
 

@@ -63,12 +63,13 @@ static void assert_tried(const struct gm_settings_advice *a, size_t i, const cha
 {
     assert_true(i < a->tried_count);
     assert_string_equal(a->tried[i].settings, settings);
-    assert_int_equal(a->tried[i].peak, peak);
-    assert_int_equal(a->tried[i].peaks[0], peak);
+    assert_int_equal(a->tried[i].roomy.peak, peak);
+    assert_int_equal(a->tried[i].roomy.peaks[0], peak);
+    assert_true(a->tried[i].roomy.runs);
 }
 
 /* As recorded 300 + 300 + 600. Expandable: 15 pages of 20 MiB, 15 more behind them, and the 600 are there. Not
- * to split blocks from 128 MiB on changes nothing. */
+ * to split blocks from 128 MiB on changes nothing. In eighths of a power of two: 320 + 320 + 640. */
 static void expandable_segments_save_half(void **state)
 {
     (void)state;
@@ -83,13 +84,17 @@ static void expandable_segments_save_half(void **state)
     assert_int_equal(a->devices[0].exact, 3);
     assert_int_equal(a->devices[0].peak_requested, MIB(600));
     assert_int_equal(a->devices[0].recorded, MIB(1200));
-    assert_int_equal(a->devices[0].before, MIB(1200));
     assert_int_equal(a->devices[0].start_at_peak, 0);
-    assert_int_equal(a->before, MIB(1200));
+    assert_string_equal(a->baseline->settings, "");
+    assert_int_equal(a->baseline->roomy.peak, MIB(1200));
+    assert_false(a->is_limited);
+    assert_int_equal(a->devices[0].limit, GM_REPORT_NONE);
     assert_int_equal(a->threshold, MIB(64));
-    assert_int_equal(a->tried_count, 2);
+    assert_int_equal(a->tried_count, 4);
     assert_tried(a, 0, "expandable_segments:True", MIB(600));
     assert_tried(a, 1, "max_split_size_mb:128", MIB(1200));
+    assert_tried(a, 2, "max_split_size_mb:512", MIB(1200));
+    assert_tried(a, 3, "roundup_power2_divisions:8", MIB(1280));
     assert_int_equal(a->best, 0);
     assert_int_equal(a->tried[0].saved, MIB(600));
     assert_int_equal(a->tried[1].saved, 0);
@@ -135,7 +140,7 @@ static void small_savings_are_no_advice(void **state)
     assert_int_equal(a->verdict, GM_ADVICE_NO_GAIN);
     assert_tried(a, 0, "expandable_segments:True", MIB(80));
     assert_int_equal(a->tried[0].saved, MIB(48));
-    assert_int_equal(a->before, GM_REPORT_NONE); /* nobody needs it then */
+    assert_int_equal(a->baseline->roomy.peak, MIB(128));
     assert_null(finding(&t));
     gm_traced_end(&t);
 }
@@ -148,7 +153,7 @@ static void no_room(void **state)
     two_then_one(&t, MIB(31));
     begin(&t, false, false);
     assert_int_equal(t.report.advice->verdict, GM_ADVICE_NO_ROOM);
-    assert_int_equal(t.report.advice->before, GM_REPORT_NONE);
+    assert_null(t.report.advice->baseline);
     assert_int_equal(t.report.advice->tried_count, 0);
     gm_traced_end(&t);
 }
@@ -170,7 +175,7 @@ static void cached_before_the_trace(void **state)
                         "not 220.0 MiB as recorded: the rest was cached before the trace began");
     assert_int_equal(a->tried_count, 0);
     assert_int_equal(a->devices[0].recorded, MIB(220));
-    assert_int_equal(a->before, MIB(20));
+    assert_int_equal(a->baseline->roomy.peak, MIB(20));
     assert_int_equal(a->devices[0].exact, 1);
     assert_null(finding(&t));
     gm_traced_end(&t);
@@ -221,7 +226,7 @@ static void recorded_settings_are_taken_back(void **state)
     gm_traced_block(&t, MIB(640), MIB(600), "feed");
     const struct gm_settings_advice *a = judge(&t);
     assert_string_equal(a->recorded, "max_split_size_mb:600,roundup_power2_divisions:4");
-    assert_int_equal(a->before, MIB(960));
+    assert_int_equal(a->baseline->roomy.peak, MIB(960));
     assert_int_equal(a->tried_count, 3);
     assert_tried(a, 0, "expandable_segments:True,roundup_power2_divisions:4",
                  MIB(640)); /* 32 pages, 16 of them first */
@@ -231,6 +236,108 @@ static void recorded_settings_are_taken_back(void **state)
     assert_non_null(strstr(finding(&t)->detail, "=expandable_segments:True,roundup_power2_divisions:4 instead of "
                                                 "max_split_size_mb:600,roundup_power2_divisions:4 - replayed: 960.0 -> "
                                                 "640.0 MiB reserved"));
+    gm_traced_end(&t);
+}
+
+/* 400 MiB, of which 100 are used again and stay; 350 that come and go, then 500: 400 + 350 + 500 with unlimited memory.
+ * As recorded the 350 went back before the 500 were there, or refused. */
+static void short_of_memory(struct traced *t)
+{
+    gm_traced_event(t, "segment_alloc", A, MIB(400), "attend");
+    gm_traced_event(t, "alloc", A, MIB(400), "attend");
+    gm_traced_free(t, A, MIB(400));
+    gm_traced_event(t, "alloc", A, MIB(100), "attend");
+    gm_traced_event(t, "segment_alloc", FAR, MIB(350), "feed");
+    gm_traced_event(t, "alloc", FAR, MIB(350), "feed");
+    gm_traced_free(t, FAR, MIB(350));
+    gm_traced_event(t, "segment_free", FAR, MIB(350), "make");
+}
+
+static void end_short_of_memory(struct traced *t)
+{
+    gm_traced_segment(t, A, MIB(400), "large");
+    gm_traced_block(t, MIB(100), MIB(100), "attend");
+    gm_traced_block(t, MIB(300), 0, NULL);
+}
+
+static void assert_limited(const struct gm_advice_trial *trial, uint64_t peak, uint64_t retries)
+{
+    assert_true(trial->limited.runs);
+    assert_int_equal(trial->limited.peak, peak);
+    assert_int_equal(trial->limited.peaks[0], peak);
+    assert_int_equal(trial->limited.retries, retries);
+}
+
+/* It had less than 750 + 500. The recording's 900 are no baseline for replays that give nothing back; with as much as
+ * it had the baseline gives them again. Expandable: the 350 lie in the hole of 300 and three pages more, the 500 there
+ * and in seven more: 400 + 60 + 140. Blocks from 128 MiB on that stay whole: the 100 have a segment of their own, 400 +
+ * 100 + 350 + 500; with the limit the 400 and the 350 are reclaimed, which is no retry. In eighths: 416 + 352 + 512.
+ * From 512 MiB on: nothing is as large. */
+static void a_limit_holds_for_both_sides(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    short_of_memory(&t);
+    gm_traced_event(&t, "segment_alloc", 2 * FAR, MIB(500), "make");
+    gm_traced_event(&t, "alloc", 2 * FAR, MIB(500), "make");
+    end_short_of_memory(&t);
+    gm_traced_segment(&t, 2 * FAR, MIB(500), "large");
+    gm_traced_block(&t, MIB(500), MIB(500), "make");
+    const struct gm_settings_advice *a = judge(&t);
+    const struct gm_advice_device *d = a->devices;
+    assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
+    assert_true(a->is_limited);
+    assert_int_equal(d->recorded, MIB(900));
+    assert_int_equal(d->limit, MIB(1250) - 1);
+    assert_false(d->is_limit_exact);
+    assert_false(d->was_refused);
+    assert_int_equal(d->limit_reserved, MIB(750));
+    assert_int_equal(d->limit_left, MIB(500));
+    assert_int_equal(a->baseline->roomy.peak, MIB(1250));
+    assert_limited(a->baseline, MIB(900), 1);
+    assert_tried(a, 0, "expandable_segments:True", MIB(600));
+    assert_limited(&a->tried[0], MIB(600), 0);
+    assert_tried(a, 1, "max_split_size_mb:128", MIB(1350));
+    assert_limited(&a->tried[1], MIB(850), 0);
+    assert_tried(a, 2, "max_split_size_mb:512", MIB(1250));
+    assert_limited(&a->tried[2], MIB(900), 1);
+    assert_tried(a, 3, "roundup_power2_divisions:8", MIB(1280));
+    assert_limited(&a->tried[3], MIB(928), 1);
+    assert_int_equal(a->tried[0].saved, MIB(650));
+    for (size_t i = 1; i < 4; i++)
+        assert_int_equal(a->tried[i].saved, 0);
+    assert_non_null(strstr(finding(&t)->detail,
+                           "expandable_segments:True - replayed with unlimited memory: 1.22 GiB -> "
+                           "600.0 MiB reserved, and with the memory that the recording had 0 "
+                           "retries instead of 1, address fidelity 100 %. "));
+    gm_traced_end(&t);
+}
+
+/* 360 were left when the 500 were refused, and that was the end: with 400 reserved it had 760. The baseline is refused
+ * them again; expandable segments find them. */
+static void an_oom_tells_the_limit(void **state)
+{
+    (void)state;
+    struct traced t = {0};
+    short_of_memory(&t);
+    gm_traced_oom(&t, MIB(360), MIB(500), "make");
+    end_short_of_memory(&t);
+    const struct gm_settings_advice *a = judge(&t);
+    const struct gm_advice_device *d = a->devices;
+    assert_int_equal(d->limit, MIB(760));
+    assert_true(d->is_limit_exact);
+    assert_true(d->was_refused);
+    assert_int_equal(d->limit_reserved, MIB(400));
+    assert_int_equal(d->limit_left, MIB(360));
+    assert_int_equal(a->baseline->roomy.peak, MIB(750));
+    assert_false(a->baseline->limited.runs);
+    assert_tried(a, 0, "expandable_segments:True", MIB(460));
+    assert_limited(&a->tried[0], MIB(460), 0);
+    assert_false(a->tried[2].limited.runs);
+    assert_int_equal(a->verdict, GM_ADVICE_GIVEN);
+    assert_non_null(strstr(finding(&t)->detail,
+                           "750.0 -> 460.0 MiB reserved, and with the memory that the recording had "
+                           "it runs, where the recorded settings run out of it, "));
     gm_traced_end(&t);
 }
 
@@ -310,6 +417,8 @@ int main(void)
         cmocka_unit_test(cached_before_the_trace),
         cmocka_unit_test(other_addresses_are_not_judged),
         cmocka_unit_test(recorded_settings_are_taken_back),
+        cmocka_unit_test(a_limit_holds_for_both_sides),
+        cmocka_unit_test(an_oom_tells_the_limit),
         cmocka_unit_test(not_of_a_part),
         cmocka_unit_test(no_trace_no_advice),
         cmocka_unit_test(long_traces_name_the_command),

@@ -351,6 +351,23 @@ class WhatIf(Replay):
                       "limit)", self.replay("--limit", "144MiB", self.snapshot).stdout.decode())
         self.assertIn("TEST FAILED", self.replay("--limit", "50MiB", self.snapshot, code=1).stdout.decode())
 
+    def test_limit_with_memory(self):
+        """Other settings are compared with these in the same memory: 300 + 300 MiB go back before the 600 come, in both."""
+        def event(action, address, size):
+            return {"action": action, "addr": address, "size": size * MIB, "stream": 0, "frames": []}
+
+        trace = [event(a, at, 300) for at in (1 << 45, 1 << 46) for a in ("segment_alloc", "alloc")]
+        trace += [event(a, at, 300) for at in (1 << 45, 1 << 46) for a in ("free_requested", "free_completed")]
+        trace += [event(a, 1 << 47, 600) for a in ("segment_alloc", "alloc")]
+        path = write(self.at("room.pickle"), {"segments": [], "device_traces": [trace]})
+        found = self.numbers("--memory", "1000MiB", "--limit", "650MiB", path)
+        self.assertEqual((found["verdict"], found["devices"][0]["peak_reserved_bytes"]), ("PASS", 600 * MIB))
+        self.assertEqual([(t["is_bounded"], t["peak_reserved_bytes"]) for t in found["limit"]["replayed"][:3]],
+                         [(False, 600 * MIB), (True, 600 * MIB), (False, 600 * MIB)])
+        found = self.numbers("--limit", "650MiB", path, code=1)
+        self.assertEqual([t["peak_reserved_bytes"] for t in found["limit"]["replayed"][:3]],
+                         [1200 * MIB, 600 * MIB, 600 * MIB])
+
     def test_classes(self):
         """The block of mlp.py has 40 of the 70 MiB."""
         found = self.numbers("--drop", "category:MLP", self.snapshot)

@@ -293,12 +293,14 @@ void sample_set_trace(struct gm_device_report *d)
                                         .peak_reserved = M(1210)};
 }
 
-static const uint64_t tried_peaks[][1] = {{M(1030)}, {M(1210)}, {M(1342)}};
-static const struct gm_advice_trial tried[] = {{"expandable_segments:True", M(1030), tried_peaks[0], M(176)},
-                                               {"", M(1210), tried_peaks[1], 0},
-                                               {"roundup_power2_divisions:8", M(1342), tried_peaks[2], 0}};
+static const uint64_t tried_peaks[][1] = {{M(1206)}, {M(1030)}, {M(1210)}, {M(1342)}, {M(1100)}};
+static const struct gm_advice_trial tried[] = {
+    {"max_split_size_mb:128", {true, M(1206), tried_peaks[0], 0}, {true, M(1100), tried_peaks[4], 1234}, 0},
+    {"expandable_segments:True", {true, M(1030), tried_peaks[1], 0}, {true, M(1030), tried_peaks[1], 0}, M(176)},
+    {"", {true, M(1210), tried_peaks[2], 0}, {false, M(1100), tried_peaks[4], 1}, 0},
+    {"roundup_power2_divisions:8", {true, M(1342), tried_peaks[3], 0}, {true, M(1100), tried_peaks[4], 2}, 0}};
 
-/* Recorded: 1210 MiB. Replayed from an empty allocator: 1206; then 176 less. */
+/* Recorded: 1210 MiB. Replayed from an empty allocator: 1206; then 176 less. With a limit there are retries. */
 static bool set_advice(struct gm_report *r)
 {
     struct gm_settings_advice *advice = gm_arena_calloc(&r->arena, 1, sizeof *advice);
@@ -311,16 +313,16 @@ static bool set_advice(struct gm_report *r)
                                         .exact = 1799,
                                         .peak_requested = M(1000),
                                         .recorded = M(1210),
-                                        .before = M(1206),
-                                        .start_at_peak = M(120)};
+                                        .start_at_peak = M(120),
+                                        .limit = GM_REPORT_NONE};
     *advice = (struct gm_settings_advice){.verdict = GM_ADVICE_GIVEN,
                                           .recorded = "max_split_size_mb:128",
                                           .devices = device,
                                           .device_count = 1,
-                                          .before = M(1206),
                                           .threshold = M(64),
-                                          .tried = tried,
-                                          .tried_count = COUNT(tried),
+                                          .baseline = tried,
+                                          .tried = tried + 1,
+                                          .tried_count = COUNT(tried) - 1,
                                           .best = 0};
     r->advice = advice;
     return true;
@@ -425,8 +427,8 @@ bool sample_oom(struct gm_report *r)
     r->advice->reason = "the trace has more than 1,000,000 events";
     r->advice->command = "gmreplay --sweep 'runs/out of memory.pickle'";
     r->advice->recorded = NULL;
-    r->advice->before = r->advice->devices[0].exact = r->advice->devices[0].before =
-        r->advice->devices[0].start_at_peak = GM_REPORT_NONE;
+    r->advice->devices[0].exact = r->advice->devices[0].start_at_peak = GM_REPORT_NONE;
+    r->advice->baseline = NULL;
     r->advice->tried_count = 0;
     d[1].trace.ooms = 5;
     t[1].ooms = ooms;
@@ -495,6 +497,18 @@ bool sample_opaque(struct gm_report *r)
     t->oom_count = 1;
     r->peaks = peak;
     r->timelines = t;
+    /* the recording ran into a limit, and nothing is worth a change */
+    if (!set_advice(r))
+        return false;
+    r->advice->verdict = GM_ADVICE_NO_GAIN;
+    r->advice->threshold = M(200);
+    r->advice->is_limited = true;
+    r->advice->devices[0].limit = M(1220);
+    r->advice->devices[0].is_limit_exact = true;
+    r->advice->devices[0].was_refused = true;
+    r->advice->devices[0].limit_event = 4321;
+    r->advice->devices[0].limit_reserved = M(1180);
+    r->advice->devices[0].limit_left = M(40);
     return true;
 }
 
