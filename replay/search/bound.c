@@ -131,18 +131,17 @@ static void note_limit(struct gm_recorded_limit *limit, struct gm_recorded_limit
         *limit = found;
 }
 
-/* A memory fraction refuses what the device has. */
+/* A memory fraction refuses what the device has. Nobody knows how much that is. */
 static void note_oom(struct gm_recorded_limit *limit, const struct gm_history *h, size_t event, uint64_t reserved,
-                     const struct gm_rules *rules)
+                     const struct gm_conf *recorded)
 {
     const struct gm_events *e = &h->snapshot->events;
     const uint64_t left = e->addr[h->first + event], size = e->size[h->first + event];
     if (size > MOST)
         return;
-    const uint64_t segment = size <= GM_SMALL_SIZE ? 2 * GM_MIB
-                                                   : size / rules->large_segment * rules->large_segment +
-                                                         (size % rules->large_segment > 0 ? rules->large_segment : 0);
-    const bool is_exact = left < segment;
+    const uint64_t page = size <= GM_SMALL_SIZE ? 2 * GM_MIB : recorded->rules.large_segment;
+    const uint64_t segment = (size + page - 1) / page * page;
+    const bool is_exact = left < segment && recorded->memory_fraction >= 1;
     note_limit(limit, (struct gm_recorded_limit){.is_exact = is_exact,
                                                  .event = (uint32_t)event,
                                                  .reserved = reserved,
@@ -175,7 +174,7 @@ bool gm_bound_limit(struct gm_recorded_limit *limit, const struct gm_history *h,
                 note_release(limit, h, run, now);
         }
         if (h->snapshot->events.action[h->first + i] == GM_ACTION_OOM && (int64_t)now >= 0)
-            note_oom(limit, h, i, now, &recorded->rules);
+            note_oom(limit, h, i, now, recorded);
         now = after_event(h, i, now);
     }
     gm_releases_free(&releases);

@@ -341,6 +341,23 @@ static void an_oom_tells_the_limit(void **state)
     gm_traced_end(&t);
 }
 
+/* A memory fraction may have refused them: then it had less than 400 + 500, and what the device had left tells nothing.
+ */
+static void a_fraction_is_no_device(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"per_process_memory_fraction:0.5\""};
+    short_of_memory(&t);
+    gm_traced_oom(&t, MIB(360), MIB(500), "make");
+    end_short_of_memory(&t);
+    const struct gm_settings_advice *a = judge(&t);
+    assert_int_equal(a->devices[0].limit, MIB(900) - 1);
+    assert_false(a->devices[0].is_limit_exact);
+    assert_false(a->baseline->limited.runs);
+    assert_limited(&a->tried[0], MIB(460), 0);
+    gm_traced_end(&t);
+}
+
 static void not_of_a_part(void **state)
 {
     (void)state;
@@ -419,6 +436,7 @@ int main(void)
         cmocka_unit_test(recorded_settings_are_taken_back),
         cmocka_unit_test(a_limit_holds_for_both_sides),
         cmocka_unit_test(an_oom_tells_the_limit),
+        cmocka_unit_test(a_fraction_is_no_device),
         cmocka_unit_test(not_of_a_part),
         cmocka_unit_test(no_trace_no_advice),
         cmocka_unit_test(long_traces_name_the_command),
