@@ -201,6 +201,8 @@ struct gm_advice_replay {
     uint64_t peak;         /* sum over the devices; of those that fail, until then */
     const uint64_t *peaks; /* [device_count] */
     uint64_t retries;      /* sum */
+    /* The peak by where the driver puts segments: from the lowest to the highest that was seen; 0: nobody looked */
+    uint64_t low, high;
 };
 struct gm_advice_trial {
     const char *settings;                   /* as in PYTORCH_CUDA_ALLOC_CONF; "": PyTorch's defaults */
@@ -219,6 +221,7 @@ struct gm_settings_advice {
     const struct gm_advice_trial *baseline; /* the recorded settings; NULL: nothing was replayed */
     const struct gm_advice_trial *tried;    /* others, each compared with the baseline of the same memory */
     size_t tried_count, best;
+    bool is_by_chance; /* the best one saves enough, but not wherever the driver puts segments: not advised */
 };
 
 struct gm_report {

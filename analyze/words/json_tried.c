@@ -39,6 +39,14 @@ static void add_replay(struct gm_json *json, const struct gm_settings_advice *ad
         gm_json_signed(json, "change_bytes", row->change);
     else
         gm_json_null(json, "change_bytes");
+    if (row->replay->high > 0) {
+        gm_json_open_flat(json, "peak_reserved_range_bytes", '[');
+        gm_json_number(json, NULL, row->replay->low);
+        gm_json_number(json, NULL, row->replay->high);
+        gm_json_close(json, ']');
+    } else {
+        gm_json_null(json, "peak_reserved_range_bytes");
+    }
     gm_json_number(json, "num_alloc_retries", row->replay->retries);
     gm_json_open_flat(json, "devices", '[');
     for (size_t d = 0; d < advice->device_count; d++)
@@ -93,6 +101,7 @@ void gm_json_tried(struct gm_json *json, const struct gm_report *report)
     gm_json_number(json, "after_bytes", is_given ? advice->tried[advice->best].roomy.peak : GM_REPORT_NONE);
     gm_json_number(json, "saved_bytes", is_given ? advice->tried[advice->best].saved : GM_REPORT_NONE);
     gm_json_number(json, "threshold_bytes", advice->threshold);
+    gm_json_bool(json, "is_by_chance", advice->is_by_chance);
     gm_json_string(json, "recorded_settings", advice->recorded);
     add_devices(json, advice);
     add_tried(json, advice);

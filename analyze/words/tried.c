@@ -132,6 +132,22 @@ static void put_no_room(struct gm_text *out, const struct gm_settings_advice *ad
         advice->device_count > 1 ? " (sums over the devices)" : "", gm_bytes_format(c, advice->threshold));
 }
 
+static void put_range(struct gm_text *out, const char *what, const struct gm_advice_replay *replay)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    if (replay->low < replay->high)
+        gm_text_printf(
+            out, " %s needs %s to %s, by where the driver puts segments; the table has it with the lowest places.",
+            what, gm_bytes_format(a, replay->low), gm_bytes_format(b, replay->high));
+}
+
+/* Of equal free blocks the lowest is taken, and nobody knows which one that will be. */
+static void put_ranges(struct gm_text *out, const struct gm_settings_advice *advice)
+{
+    put_range(out, "The baseline", &advice->baseline->roomy);
+    put_range(out, gm_tried_settings(advice->tried[advice->best].settings), &advice->tried[advice->best].roomy);
+}
+
 void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advice)
 {
     char a[GM_NUMBER_TEXT];
@@ -144,14 +160,22 @@ void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advi
         break;
     case GM_ADVICE_NO_GAIN:
         put_method(out, advice);
-        gm_text_printf(out,
-                       " None of the settings below lowers peak reserved memory by %s (1 %%, at least 64 MiB)%s, so "
-                       "none is advised.",
-                       gm_bytes_format(a, advice->threshold),
-                       advice->is_limited ? " without costing retries with the limit" : "");
+        if (advice->is_by_chance)
+            gm_text_printf(out,
+                           " %s saves enough here, but not wherever the driver may put segments, so it is not advised.",
+                           gm_tried_settings(advice->tried[advice->best].settings));
+        else
+            gm_text_printf(
+                out,
+                " None of the settings below lowers peak reserved memory by %s (1 %%, at least 64 MiB)%s, so "
+                "none is advised.",
+                gm_bytes_format(a, advice->threshold),
+                advice->is_limited ? " without costing retries with the limit" : "");
+        put_ranges(out, advice);
         break;
     case GM_ADVICE_GIVEN:
         put_method(out, advice);
+        put_ranges(out, advice);
         break;
     }
 }

@@ -3,6 +3,7 @@
 
 #include "analyze/base/size.h"
 #include "replay/advice/private.h"
+#include "replay/allocator/sim.h"
 #include "replay/search/bound.h"
 #include "replay/search/few.h"
 #include "replay/search/trial.h"
@@ -161,6 +162,7 @@ struct advising {
     struct gm_advice_device *devices;         /* advice->devices */
     struct gm_history *history[DEVICES_MOST]; /* of each of them */
     struct gm_refused refused[DEVICES_MOST];  /* likewise, if it was */
+    struct gm_search_device searched[DEVICES_MOST];
     struct gm_conf recorded;
     const char *reason; /* why nothing can be judged; NULL: so far it can */
     bool has_no_memory;
@@ -273,16 +275,39 @@ static void find_limits(struct advising *a)
     }
 }
 
+static void list_devices(struct advising *a)
+{
+    for (size_t d = 0; d < a->advice->device_count; d++)
+        a->searched[d] = (struct gm_search_device){
+            .history = a->history[d],
+            .capacity = a->devices[d].limit == GM_REPORT_NONE ? UINT64_MAX : a->devices[d].limit,
+            .refused = a->devices[d].was_refused ? &a->refused[d] : NULL};
+}
+
+static void run_trials(struct advising *a, struct gm_trial *trials, size_t count)
+{
+    size_t n = a->advice->device_count;
+    struct gm_trial_device *results = gm_arena_calloc(&a->report->arena, count * n, sizeof *results);
+    const struct gm_search search = {.devices = a->searched, .device_count = n, .threads = 1};
+    a->has_no_memory |= results == NULL;
+    for (size_t i = 0; i < count; i++)
+        trials[i].devices = results + i * n;
+    if (!goes_on(a) || !is_on_with(a, gm_trials_run(&search, trials, count, &a->err)))
+        return;
+    for (size_t i = 0; i < count && a->reason == NULL; i++) {
+        if (trials[i].is_given_up)
+            a->reason = "the trace keeps the model busy far beyond its length";
+        else if (!trials[i].is_of_device && !trials[i].runs)
+            a->reason = "a replay on a device without limit ran out of memory";
+    }
+}
+
 static struct gm_advice_replay replay_of(struct advising *a, const struct gm_trial *trial)
 {
     size_t n = a->advice->device_count;
     uint64_t *peaks = gm_arena_calloc(&a->report->arena, n, sizeof *peaks);
     struct gm_advice_replay replay = {.runs = trial->runs, .peaks = peaks, .retries = trial->retries};
     a->has_no_memory |= peaks == NULL;
-    if (trial->is_given_up)
-        a->reason = "the trace keeps the model busy far beyond its length";
-    else if (!trial->is_of_device && !trial->runs)
-        a->reason = "a replay on a device without limit ran out of memory";
     for (size_t d = 0; d < n && peaks != NULL; d++) {
         peaks[d] = trial->devices[d].peak_reserved;
         replay.peak += peaks[d];
@@ -290,36 +315,51 @@ static struct gm_advice_replay replay_of(struct advising *a, const struct gm_tri
     return replay;
 }
 
+enum { SETTINGS_MOST = 1 + GM_FEW_MOST };
+
 /* All of them with unlimited memory, then, if there is any, with the devices' limits. trials[0] is the baseline. */
-static void replay_all(struct advising *a, struct gm_advice_trial *trials, const struct gm_conf *conf, size_t count)
+static void replay_all(struct advising *a, struct gm_advice_trial *trials, const struct gm_conf *conf, size_t count,
+                       bool hangs[SETTINGS_MOST])
 {
-    enum { MOST = 2 * (1 + GM_FEW_MOST) };
-    size_t n = a->advice->device_count, all = a->advice->is_limited ? 2 * count : count;
-    struct gm_trial run[MOST];
-    struct gm_search_device devices[DEVICES_MOST];
-    struct gm_trial_device *results = gm_arena_calloc(&a->report->arena, all * n, sizeof *results);
-    const struct gm_search search = {.devices = devices, .device_count = n, .threads = 1};
-    a->has_no_memory |= results == NULL;
-    if (!goes_on(a))
-        return;
-    for (size_t d = 0; d < n; d++)
-        devices[d] = (struct gm_search_device){.history = a->history[d],
-                                               .capacity = a->devices[d].limit == GM_REPORT_NONE ? UINT64_MAX
-                                                                                                 : a->devices[d].limit,
-                                               .refused = a->devices[d].was_refused ? &a->refused[d] : NULL};
+    size_t all = a->advice->is_limited ? 2 * count : count;
+    struct gm_trial run[2 * SETTINGS_MOST];
+    list_devices(a);
     for (size_t i = 0; i < all; i++)
-        run[i] = (struct gm_trial){
-            .conf = conf[i % count], .capacity = UINT64_MAX, .is_of_device = i >= count, .devices = results + i * n};
-    if (!is_on_with(a, gm_trials_run(&search, run, all, &a->err)))
-        return;
-    for (size_t i = 0; i < count; i++) {
+        run[i] = (struct gm_trial){.conf = conf[i % count], .capacity = UINT64_MAX, .is_of_device = i >= count};
+    run_trials(a, run, all);
+    for (size_t i = 0; i < count && goes_on(a); i++) {
         trials[i].settings = settings_text(a, &conf[i]);
         trials[i].roomy = replay_of(a, &run[i]);
+        hangs[i] = run[i].hangs_on_placement;
         if (all > count)
             trials[i].limited = replay_of(a, &run[count + i]);
     }
-    for (size_t d = 0; d < n; d++)
-        a->devices[d].start_at_peak = results[d].start_at_peak;
+    for (size_t d = 0; d < a->advice->device_count && goes_on(a); d++)
+        a->devices[d].start_at_peak = run[0].devices[d].start_at_peak;
+}
+
+/* The baseline and the best, with segments in other places. Whether it saves as much there, too. */
+static bool saves_everywhere(struct advising *a, struct gm_advice_trial *trials[2], const struct gm_conf *conf[2])
+{
+    struct gm_trial run[2 * GM_OTHER_PLACEMENTS];
+    bool saves = true;
+    for (size_t i = 0; i < 2 * GM_OTHER_PLACEMENTS; i++)
+        run[i] = (struct gm_trial){
+            .conf = *conf[i % 2], .capacity = UINT64_MAX, .placement = GM_PLACE_LOW + 1 + (uint32_t)(i / 2)};
+    for (size_t i = 0; i < 2; i++)
+        trials[i]->roomy.low = trials[i]->roomy.high = trials[i]->roomy.peak;
+    run_trials(a, run, 2 * GM_OTHER_PLACEMENTS);
+    for (size_t i = 0; i < 2 * GM_OTHER_PLACEMENTS && goes_on(a); i += 2) {
+        uint64_t peaks[2];
+        for (size_t k = 0; k < 2; k++) {
+            struct gm_advice_replay *roomy = &trials[k]->roomy;
+            peaks[k] = replay_of(a, &run[i + k]).peak;
+            roomy->low = peaks[k] < roomy->low ? peaks[k] : roomy->low;
+            roomy->high = peaks[k] > roomy->high ? peaks[k] : roomy->high;
+        }
+        saves = saves && less(peaks[0], peaks[1]) >= a->advice->threshold;
+    }
+    return saves;
 }
 
 /* Whether what was there was enough, as far as that is known: where the recording ran into its limit, it must not be
@@ -369,7 +409,8 @@ static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
 static void advise(struct advising *a)
 {
     struct gm_settings_advice *advice = a->advice;
-    struct gm_conf conf[1 + GM_FEW_MOST] = {a->recorded};
+    struct gm_conf conf[SETTINGS_MOST] = {a->recorded};
+    bool hangs[SETTINGS_MOST];
     size_t n = gm_few_settings(conf + 1, &a->recorded);
     struct gm_advice_trial *trials = gm_arena_calloc(&a->report->arena, 1 + n, sizeof *trials);
     a->has_no_memory |= trials == NULL;
@@ -378,7 +419,7 @@ static void advise(struct advising *a)
     if (goes_on(a))
         find_limits(a);
     if (goes_on(a))
-        replay_all(a, trials, conf, 1 + n);
+        replay_all(a, trials, conf, 1 + n, hangs);
     if (!goes_on(a))
         return;
     advice->baseline = trials;
@@ -388,7 +429,13 @@ static void advise(struct advising *a)
     compare(advice, trials + 1, n);
     advice->tried = trials + 1;
     advice->tried_count = n;
-    advice->verdict = trials[1 + advice->best].saved >= advice->threshold ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
+    const size_t best = 1 + advice->best;
+    bool is_enough = trials[best].saved >= advice->threshold;
+    if (is_enough && (hangs[0] || hangs[best]))
+        advice->is_by_chance = !saves_everywhere(a, (struct gm_advice_trial *[2]){&trials[0], &trials[best]},
+                                                 (const struct gm_conf *[2]){&conf[0], &conf[best]});
+    if (goes_on(a))
+        advice->verdict = is_enough && !advice->is_by_chance ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
 }
 
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,

@@ -8,6 +8,7 @@
  *   - the model chose at least 999 of 1,000 recorded addresses, on every device;
  *   - without limit it lowers peak reserved memory by at least 1 % and 64 MiB, all devices together, and raises it on
  *     none;
+ *   - it does so wherever the driver puts segments, as far as the model's placements (replay/allocator/sim.h) show;
  *   - what the device had when it was recorded is enough: with the recorded limit it runs, with no more retries than
  *     the baseline; without one it stays at or below the recorded peak of each device.
  */

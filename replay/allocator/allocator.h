@@ -115,6 +115,7 @@ struct gm_allocator {
     struct gm_stats stats;
     bool has_no_memory;     /* of this machine: the allocator is not to be used any further */
     bool has_failed;        /* the device failed */
+    bool has_tied;          /* it took the lowest of equal free blocks of several segments: where these lie decided */
     uint64_t base_of_taken; /* gc_base of the free block that the last malloc took */
     bool skips_search;      /* the next malloc asks the device at once, as a retry does */
     bool polls;             /* there are uses: the next malloc looks for those that are done */

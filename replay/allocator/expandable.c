@@ -278,6 +278,8 @@ uint32_t gm_expandable_grow(struct gm_allocator *a, uint32_t pool, uint32_t stre
         if (!gm_device_gave(
                 a, a->device->reserve(a->device->self, gm_page_of(a, pool), reserve_most(a), &row.address, &row.size)))
             return GM_SPACE_NONE;
+        for (size_t i = 0; i < a->reservations.n && a->conf.ties == GM_TIES_LOWEST; i++)
+            a->has_tied |= a->reservations.v[i].stream == stream && a->reservations.v[i].pool == pool;
         if (!gm_reservations_insert(a, row)) {
             a->has_no_memory = true;
             return GM_SPACE_NONE;

@@ -12,6 +12,34 @@ struct request {
     bool is_expandable;
 };
 
+static bool is_whole(const struct gm_space_block *b)
+{
+    return b->prev == GM_SPACE_NONE && b->next == GM_SPACE_NONE;
+}
+
+/* Whether another block is as good, and only their addresses tell which is taken. Whole segments are all the same, but
+ * for garbage collection, which knows their ages; blocks of one segment have an order; one reservation is one segment.
+ */
+static bool is_tied(struct gm_allocator *a, const struct gm_free_set *set, struct gm_free_place at)
+{
+    enum { LOOKED_AT = 64 };
+    const struct gm_free_entry first = *at.entry;
+    const struct gm_space_block *b = gm_block(a, first.block);
+    const bool is_alike = is_whole(b) && a->conf.gc_threshold <= 0;
+    for (int i = 0; i < LOOKED_AT; i++) {
+        gm_free_set_next(set, &at);
+        if (at.entry == NULL || at.entry->size != first.size)
+            return false;
+        const struct gm_space_block *other = gm_block(a, at.entry->block);
+        a->space.work++;
+        if ((is_alike && is_whole(other)) || (b->is_expandable && other->is_expandable))
+            continue;
+        if (gm_space_range_of(&a->space, first.address) != gm_space_range_of(&a->space, at.entry->address))
+            return true;
+    }
+    return true;
+}
+
 /* get_free_block: the best fit, taken out of its set; GM_SPACE_NONE if there is none or a rule refuses it. */
 static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
 {
@@ -44,6 +72,8 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
     if (r->rounded >= a->conf.rules.max_split && size - r->rounded >= a->conf.max_non_split_rounding)
         return GM_SPACE_NONE;
     const struct gm_free_entry taken = *at.entry;
+    if (a->conf.ties == GM_TIES_LOWEST && !a->has_tied)
+        a->has_tied = is_tied(a, set, at);
     GM_DOING(GM_DOING_SPLIT_MERGE);
     gm_free_set_remove(set, &taken);
     a->base_of_taken = a->gc_base.v[taken.block];

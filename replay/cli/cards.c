@@ -37,22 +37,23 @@ static bool minds_memory(const struct gm_replay_run *run)
     return false;
 }
 
-/* On all devices. *peak: of the one with the highest. */
-static enum gm_status replay(bool *runs, uint64_t *peak, const struct gm_replay_run *run, uint64_t capacity,
-                             uint64_t taken, struct gm_error *err)
+/* On all devices, wherever segments lie. *peak: the highest. */
+static enum gm_status replay(bool *runs, uint64_t *peak, struct gm_replay_run *run, uint64_t capacity, uint64_t taken,
+                             struct gm_error *err)
 {
     struct gm_trial trial = {.is_baseline = true, .capacity = capacity, .taken = taken};
     const uint64_t untraced = gm_replay_most_untraced(run);
-    enum gm_status status = gm_replay_try(run, &trial, 1, err);
-    *runs = status == GM_OK && trial.runs;
-    *peak = trial.peak_reserved > untraced ? trial.peak_reserved : untraced;
+    enum gm_status status = gm_replay_try(run, &trial, 1, true, err);
+    run->cards->played += events_of(run) * (1 + trial.range.replays);
+    *runs = status == GM_OK && trial.runs && trial.range.runs == trial.range.replays;
+    *peak = trial.range.high > untraced ? trial.range.high : untraced;
     return status;
 }
 
 static enum gm_status try_card(struct gm_replay_run *run, size_t i, struct gm_error *err)
 {
     struct gm_replay_cards *cards = run->cards;
-    const uint64_t usable = gm_gpu_usable(gm_gpu_at(i)), events = events_of(run);
+    const uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
     bool runs = cards->roomy <= usable;
     uint64_t peak = cards->roomy;
     enum gm_status status = GM_OK;
@@ -61,9 +62,8 @@ static enum gm_status try_card(struct gm_replay_run *run, size_t i, struct gm_er
         return GM_OK;
     }
     if (!runs) {
-        if (events > MOST_EVENTS - cards->played)
+        if (events_of(run) + cards->played > MOST_EVENTS)
             return GM_OK;
-        cards->played += events;
         status = replay(&runs, &peak, run, usable, GM_GPU_CONTEXT, err);
     }
     cards->fate[i] = !runs ? FAILS : gm_replay_is_tight(peak, usable) ? TIGHT : SAFE;
@@ -82,7 +82,6 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
     enum gm_status status = GM_OK;
     run->cards->roomy = UINT64_MAX;
     if (!minds_memory(run) && events_of(run) <= MOST_EVENTS) {
-        run->cards->played = events_of(run);
         status = replay(&runs, &run->cards->roomy, run, UINT64_MAX, 0, err);
         run->cards->roomy = runs ? run->cards->roomy : UINT64_MAX;
     }

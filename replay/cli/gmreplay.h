@@ -15,6 +15,7 @@
 #include "replay/compute/run.h"
 #include "replay/regenerate/recorder.h"
 #include "replay/search/bound.h"
+#include "replay/search/trial.h"
 #include "replay/settings/conf.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
@@ -90,6 +91,8 @@ struct gm_replay_device {
     bool was_refused;                  /* the recording ended in an out-of-memory: */
     struct gm_refused refused;
     struct gm_compute_result *gpu; /* NULL: it was simulated */
+    bool from_layout;              /* was asked for */
+    struct gm_trial_range range;   /* of the what-if */
 };
 
 /* Has segments and no events. */
@@ -149,6 +152,8 @@ enum gm_replay_verdict {
     GM_VERDICT_UNKNOWN
 };
 enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run);
+/* Why it is GM_VERDICT_UNKNOWN; a clause. */
+const char *gm_replay_unknown_words(const struct gm_replay_run *run);
 /* "PASS", "FAIL", "OOM"; NULL of the others. */
 const char *gm_replay_verdict(const struct gm_replay_run *run);
 double gm_replay_speed(const struct gm_replay_run *run); /* events per second; 0 if it took no time */

@@ -163,6 +163,7 @@ static void add_replayed(struct gm_json *json, struct gm_replay_run *run, size_t
         gm_json_null(json, only_verify[i]);
     add_peaks(json, &r->stats, r->stats.num_alloc_retries, r->stats.num_ooms);
     gm_json_null(json, "first_mismatch");
+    gm_replay_range_json(json, &run->devices[index].range);
     add_other_allocator(json, &run->devices[index].verify);
     gm_json_open(json, "start", '{');
     gm_json_string(json, "from", r->from_layout ? "recorded layout" : "requests");

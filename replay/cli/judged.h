@@ -31,6 +31,14 @@ void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, 
 void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
 void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run);
 
+/* placements.c: the what-if of each device once more, with segments in other places, where that can matter. */
+enum gm_status gm_replay_spread(struct gm_replay_run *run, struct gm_error *err);
+/* How device `index` comes out in the limit and the memory that were given, and whether otherwise in another place. */
+enum gm_replay_verdict gm_replay_placed(const struct gm_replay_run *run, size_t index);
+/* A line that begins with `before`, or nothing. */
+void gm_replay_range_words(struct gm_text *out, const char *before, const struct gm_trial_range *range);
+void gm_replay_range_json(struct gm_json *json, const struct gm_trial_range *range);
+
 /* limit.c: replays what may be recommended, after the replay itself; then tells it. */
 enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err);
 void gm_replay_free_judgement(struct gm_replay_run *run);

@@ -79,7 +79,7 @@ static enum gm_status replay_all(struct gm_replay_run *run, struct gm_error *err
                                          .capacity = t == BOUNDED ? run->options->limit : gm_replay_capacity(run),
                                          .is_fraction = t == BOUNDED,
                                          .taken = t == BOUNDED ? 0 : gm_replay_taken(run)};
-    return gm_replay_try(run, j->trials, j->count, err);
+    return gm_replay_try(run, j->trials, j->count, false, err);
 }
 
 /* Other settings with a lower peak than the base and than the run itself. */

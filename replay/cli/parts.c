@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* So that a repeated run stays within hours and a common machine's memory. */
 #define MOST_STEPS (UINT64_C(1) << 20)

@@ -146,6 +146,7 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
     options.from_layout = !has_other_sizes(device, &kept->history) && options.capacity == UINT64_MAX &&
                           gm_settings_equal(&options.conf, &recorded);
     device->conf = options.conf;
+    device->from_layout = options.from_layout;
     gm_verify_other_allocator(device->verify.other_allocator, &kept->history);
     options.recorder = run->options->output != NULL ? &run->recorder : NULL;
     options.refused = gm_replay_refused(run, index);
@@ -215,6 +216,8 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     atomic_store(&run->progress.stage, GM_REPLAY_REPLAYING);
     if (status == GM_OK)
         status = replay(run, err);
+    if (status == GM_OK)
+        status = gm_replay_spread(run, err);
     if (status == GM_OK)
         status = gm_replay_close_gpu(run, err);
     if (status == GM_OK)
@@ -295,22 +298,44 @@ uint64_t gm_replay_taken(const struct gm_replay_run *run)
     return run->gpu != NULL ? GM_GPU_CONTEXT : 0;
 }
 
+/* Of all devices, in the limit and the memory that were given, if there are any. */
+static enum gm_replay_verdict judge_devices(const struct gm_replay_run *run)
+{
+    enum gm_replay_verdict verdict = GM_VERDICT_PASS;
+    for (size_t i = 0; i < run->device_count; i++) {
+        enum gm_replay_verdict here = run->options->verify ? GM_VERDICT_PASS : gm_replay_placed(run, i);
+        if (run->options->verify && !gm_verify_passed(&run->devices[i].verify))
+            here = GM_VERDICT_FAIL;
+        if (here == GM_VERDICT_OOM)
+            return here;
+        if (here == GM_VERDICT_FAIL || (here == GM_VERDICT_UNKNOWN && verdict == GM_VERDICT_PASS))
+            verdict = here;
+    }
+    return verdict;
+}
+
 enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run)
 {
     const struct gm_replay_options *o = run->options;
-    bool passes = gm_replay_need(run) <= o->limit && gm_replay_most_untraced(run) <= gm_replay_capacity(run) &&
-                  !gm_replay_has_mismatches(run);
-    bool is_of_memory = o->limit != UINT64_MAX || (!o->verify && (gm_replay_is_bounded(run) || o->fit));
-    for (size_t i = 0; i < run->device_count; i++) {
-        if (!o->verify && run->devices[i].whatif.has_failed)
-            return GM_VERDICT_OOM;
-        passes = passes && (!o->verify || gm_verify_passed(&run->devices[i].verify));
-    }
-    if (!passes && (o->verify || is_of_memory || gm_replay_has_mismatches(run)))
+    const bool is_of_memory = o->limit != UINT64_MAX || (!o->verify && (gm_replay_is_bounded(run) || o->fit));
+    const bool is_asked = o->verify || o->limit != UINT64_MAX || gm_replay_is_bounded(run);
+    const uint64_t untraced = gm_replay_most_untraced(run);
+    enum gm_replay_verdict verdict = judge_devices(run);
+    if (verdict == GM_VERDICT_OOM)
+        return verdict;
+    if (verdict == GM_VERDICT_FAIL || gm_replay_has_mismatches(run) || untraced > gm_replay_capacity(run) ||
+        untraced > o->limit || gm_replay_refused_need(run) > o->limit ||
+        (o->verify && gm_replay_peak_reserved(run) > o->limit))
         return GM_VERDICT_FAIL;
-    if (is_of_memory && gm_replay_is_open(run))
+    if (verdict == GM_VERDICT_UNKNOWN || (is_of_memory && gm_replay_is_open(run)))
         return GM_VERDICT_UNKNOWN;
-    return o->verify || o->limit != UINT64_MAX || gm_replay_is_bounded(run) ? GM_VERDICT_PASS : GM_VERDICT_NONE;
+    return is_asked ? GM_VERDICT_PASS : GM_VERDICT_NONE;
+}
+
+const char *gm_replay_unknown_words(const struct gm_replay_run *run)
+{
+    return judge_devices(run) == GM_VERDICT_UNKNOWN ? "because it hangs on where the driver puts segments"
+                                                    : "because the recording itself ended out of memory";
 }
 
 const char *gm_replay_verdict(const struct gm_replay_run *run)

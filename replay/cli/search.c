@@ -7,6 +7,7 @@
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/words/numbers.h"
+#include "replay/cli/judged.h"
 #include "replay/search/least.h"
 #include "replay/settings/recorded.h"
 
@@ -83,7 +84,7 @@ struct gm_search_device gm_replay_search_device(const struct gm_replay_run *run,
                                      .stops_after_parts = gm_replay_stops_early(device)};
 }
 
-enum gm_status gm_replay_try(const struct gm_replay_run *run, struct gm_trial *trials, size_t count,
+enum gm_status gm_replay_try(const struct gm_replay_run *run, struct gm_trial *trials, size_t count, bool spreads,
                              struct gm_error *err)
 {
     struct gm_search_device *devices = calloc(run->device_count + 1, sizeof *devices);
@@ -94,6 +95,8 @@ enum gm_status gm_replay_try(const struct gm_replay_run *run, struct gm_trial *t
     for (size_t i = 0; i < run->device_count; i++)
         devices[i] = gm_replay_search_device(run, i);
     enum gm_status status = gm_trials_run(&search, trials, count, err);
+    if (status == GM_OK && spreads)
+        status = gm_trials_spread(&search, trials, count, err);
     free(devices);
     return status;
 }
@@ -270,6 +273,8 @@ static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run,
     gm_text_printf(out, "  replayed: %s reserved, saves %s (%s %%)\n",
                    gm_size_format_change(b, baseline->peak_reserved, row->trial.peak_reserved),
                    gm_bytes_format(a, saved), gm_percent_format(c, saved, baseline->peak_reserved, 1));
+    gm_replay_range_words(out, "  the baseline: ", &baseline->range);
+    gm_replay_range_words(out, "  these: ", &row->trial.range);
 }
 
 static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
@@ -393,6 +398,11 @@ static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
                    is_open ? "gets to where the recording ended with" : "runs with", gm_bytes_format(a, fit->capacity),
                    fit->capacity >> 20, retries_of(c, fit->retries), gm_bytes_format(b, fit->lower_bound),
                    fit->replays);
+    if (fit->everywhere == UINT64_MAX && !fit->is_cut)
+        gm_text_add(out, "    elsewhere the driver may put segments so that nothing that was tried is enough\n");
+    else if (fit->everywhere > fit->capacity && fit->everywhere != UINT64_MAX)
+        gm_text_printf(out, "    wherever the driver puts segments, as far as was tried: with %s\n",
+                       gm_bytes_format(a, fit->everywhere));
     add_failing(out, run, fit);
     if (is_open)
         gm_text_add(out, "    at least as much is needed; what is enough, and the smallest card, is not known\n");

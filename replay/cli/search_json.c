@@ -5,6 +5,7 @@
 #include "replay/cli/searched.h"
 
 #include "analyze/words/json_out.h"
+#include "replay/cli/judged.h"
 
 static const char *const fit_names[] = {"baseline", "winner", "least"}; /* what a fit is of, as in JSON */
 
@@ -53,6 +54,7 @@ static void add_json_row(struct gm_json *json, struct gm_replay_run *run, const 
     gm_json_bool(json, "runs", t->runs);
     gm_json_bool(json, "is_given_up", t->is_given_up);
     gm_json_number(json, "peak_reserved_bytes", t->peak_reserved);
+    gm_replay_range_json(json, &t->range);
     if (can_compare)
         gm_json_signed(json, "saved_bytes", gm_sweep_saved(sweep, row));
     else
@@ -134,6 +136,8 @@ static void add_json_fit(struct gm_json *json, struct gm_replay_run *run, size_t
     gm_json_number(json, "lower_bound_bytes", fit->lower_bound == 0 ? GM_REPORT_NONE : fit->lower_bound);
     const bool is_open = run->search->search.is_open;
     gm_json_number(json, "capacity_bytes", fit->is_found && !is_open ? fit->capacity : GM_REPORT_NONE);
+    gm_json_number(json, "capacity_everywhere_bytes",
+                   fit->is_found && !is_open && fit->everywhere != UINT64_MAX ? fit->everywhere : GM_REPORT_NONE);
     gm_json_number(json, "at_least_bytes", fit->is_found ? fit->capacity : GM_REPORT_NONE);
     gm_json_number(json, "peak_reserved_unlimited_bytes", run->search->fitted[i]->trial.peak_reserved);
     gm_json_number(json, "num_alloc_retries", fit->is_found ? fit->retries : GM_REPORT_NONE);

@@ -191,6 +191,7 @@ static void add_replayed(struct gm_text *out, struct gm_replay_run *run, size_t 
                    gm_plural(r->start_blocks), gm_bytes_format(b, r->start_bytes),
                    r->from_layout ? "at the recorded addresses" : "requested again from an empty allocator");
     add_peaks(out, &r->stats);
+    gm_replay_range_words(out, "               ", &run->devices[index].range);
     uint64_t peak = (uint64_t)r->stats.active_bytes[GM_STAT_ALL].peak;
     if (r->start_blocks > 0)
         gm_text_printf(out, "               %s (%s %%) of the active peak were live at the start\n",
@@ -271,7 +272,7 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
         run->options->steps == 0)
         gm_text_add(out, "--fit tells how much memory is enough, --sweep which allocator settings need least\n");
     if (verdict == GM_VERDICT_UNKNOWN)
-        gm_text_add(out, "verdict: not known, because the recording itself ended out of memory\n");
+        gm_text_printf(out, "verdict: not known, %s\n", gm_replay_unknown_words(run));
     else if (verdict != GM_VERDICT_NONE)
         gm_text_printf(out, "verdict: %s\n", gm_replay_verdict(run));
 }

@@ -138,16 +138,56 @@ static enum gm_status look_below(struct fitting *f)
     return GM_OK;
 }
 
+/* *trial with the lowest placement, and, where that can matter, with the others. */
+static enum gm_status try_everywhere(struct fitting *f, struct gm_trial *trial, bool *runs)
+{
+    enum gm_status status = try(f, trial, 1);
+    if (status == GM_OK && trial->runs)
+        status = gm_trials_spread(f->search, trial, 1, f->err);
+    *runs = trial->runs && trial->range.runs == trial->range.replays;
+    f->fit->replays += trial->range.replays;
+    f->fit->is_cut |= trial->range.is_left_out;
+    return status;
+}
+
+/* What was found may be too little elsewhere; with unlimited memory each placement has a peak. Between the two it is
+ * halved. */
+static enum gm_status find_everywhere(struct fitting *f)
+{
+    struct gm_trial trial = {.capacity = f->fit->capacity}, roomy = {.capacity = UINT64_MAX};
+    bool runs;
+    enum gm_status status = try_everywhere(f, &trial, &runs);
+    f->fit->everywhere = runs && !f->fit->is_cut ? f->fit->capacity : UINT64_MAX;
+    if (status != GM_OK || runs || f->fit->is_cut)
+        return status;
+    status = try_everywhere(f, &roomy, &runs);
+    uint64_t bad = f->fit->capacity, good = up(roomy.range.high);
+    trial = (struct gm_trial){.capacity = good};
+    if (status == GM_OK && runs)
+        status = try_everywhere(f, &trial, &runs);
+    if (status != GM_OK || !runs || f->fit->is_cut)
+        return status;
+    while (status == GM_OK && !f->fit->is_cut && good - bad > GM_FIT_GRANULE) {
+        trial = (struct gm_trial){.capacity = bad + (good - bad) / GM_FIT_GRANULE / 2 * GM_FIT_GRANULE};
+        status = try_everywhere(f, &trial, &runs);
+        good = runs && !f->fit->is_cut ? trial.capacity : good;
+        bad = runs ? bad : trial.capacity;
+    }
+    f->fit->everywhere = good;
+    return status;
+}
+
 static enum gm_status find_card(struct fitting *f)
 {
     for (size_t i = 0; i < gm_gpu_count(); i++) {
         struct gm_trial trial = {.capacity = gm_gpu_usable(gm_gpu_at(i)), .taken = GM_GPU_CONTEXT};
-        if (trial.capacity < f->fit->capacity)
+        bool runs;
+        if (trial.capacity < f->fit->everywhere)
             continue;
-        enum gm_status status = try(f, &trial, 1);
+        enum gm_status status = try_everywhere(f, &trial, &runs);
         if (status != GM_OK || f->fit->is_cut)
             return status;
-        if (trial.runs) {
+        if (runs) {
             f->fit->gpu = gm_gpu_at(i);
             f->fit->gpu_retries = trial.retries;
             break;
@@ -172,5 +212,7 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
         status = bisect(&f, bad);
     if (status == GM_OK && !fit->is_cut)
         status = look_below(&f);
+    if (status == GM_OK && fit->is_found && !fit->is_cut && !search->is_open)
+        status = find_everywhere(&f);
     return status == GM_OK && fit->is_found && !fit->is_cut && !search->is_open ? find_card(&f) : status;
 }

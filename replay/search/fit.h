@@ -4,7 +4,8 @@
  *
  * A trace that runs with some memory need not run with a little more: retries and garbage collection come elsewhere
  * then. So the search says what it has seen, not more: the capacity it found runs, the one a granule below it does not,
- * nor do those a few granules farther below; and nothing below the lower bound can.
+ * nor do those a few granules farther below; and nothing below the lower bound can. It is the one of the lowest
+ * placement of segments (replay/allocator/sim.h); `everywhere` is one that was seen to run with others, too.
  */
 #ifndef GM_REPLAY_FIT_H
 #define GM_REPLAY_FIT_H
@@ -21,6 +22,8 @@ struct gm_fit {
                                        * end needs; 0: not known */
     uint64_t capacity;                /* the smallest one that runs, as far as was searched, */
     uint64_t retries;                 /* with so many retries on all devices */
+    uint64_t everywhere;              /* that, or more: enough wherever the driver puts segments, as far as was
+                                       * tried; UINT64_MAX: none was found, 0: not looked for (is_open) */
     uint64_t failing;                 /* capacity - GM_FIT_GRANULE; nothing if `capacity` is 0 */
     bool is_given_up;                 /* `failing` kept the model busy far beyond the trace's length */
     size_t failed_device;             /* else: index in gm_search.devices (device_count: it is less than the floor), */

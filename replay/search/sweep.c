@@ -126,6 +126,28 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
     return status;
 }
 
+/* One more look at those that matter, with segments in other places. */
+static enum gm_status spread(struct gm_sweep *sweep, const struct gm_search *search, struct gm_error *err)
+{
+    const size_t named[] = {sweep->baseline, sweep->winner, sweep->usual_winner, sweep->simple_winner};
+    enum { NAMED = sizeof named / sizeof named[0] };
+    struct gm_trial trials[GM_SWEEP_RANGED + NAMED];
+    size_t rows[GM_SWEEP_RANGED + NAMED], n = 0;
+    for (size_t i = 0; i < sweep->count; i++) {
+        bool is_named = i < GM_SWEEP_RANGED;
+        for (size_t k = 0; k < NAMED; k++)
+            is_named |= named[k] == i;
+        if (!is_named)
+            continue;
+        trials[n] = sweep->rows[i].trial;
+        rows[n++] = i;
+    }
+    enum gm_status status = gm_trials_spread(search, trials, n, err);
+    for (size_t i = 0; i < n; i++)
+        sweep->rows[rows[i]].trial.range = trials[i].range;
+    return status;
+}
+
 enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *search, const struct gm_conf *baseline,
                             uint64_t capacity, uint64_t taken, struct gm_error *err)
 {
@@ -144,7 +166,10 @@ enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *sear
     }
     qsort(sweep->rows, sweep->count, sizeof *sweep->rows, by_merit);
     choose_winners(sweep);
-    return GM_OK;
+    status = spread(sweep, search, err);
+    if (status != GM_OK)
+        gm_sweep_free(sweep);
+    return status;
 }
 
 void gm_sweep_free(struct gm_sweep *sweep)

@@ -15,9 +15,10 @@ struct gm_sweep_row {
     const char *since; /* as in gm_grid_row */
     struct gm_trial trial;
 };
+enum { GM_SWEEP_RANGED = 3 }; /* rows that have a range: so many of the best, the baseline and the winners */
 struct gm_sweep {
     struct gm_grid *grid;
-    struct gm_sweep_row *rows; /* best first */
+    struct gm_sweep_row *rows; /* best first, by the lowest placement of segments */
     size_t count;
     size_t left_out;     /* settings that are not among the rows, because the search was over */
     size_t baseline;     /* its row */

@@ -4,6 +4,7 @@
 #include "replay/search/bound.h"
 
 #include "analyze/base/size.h"
+#include "replay/allocator/sim.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 struct unit {
     enum gm_status status;
     struct gm_error error;
-    bool is_left_out, has_failed;
+    bool is_left_out, has_failed, hangs_on_placement;
     struct gm_whatif_failure failure;
     uint64_t peak_reserved, start_at_peak, device_allocs, retries;
 };
@@ -32,6 +33,8 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     struct gm_whatif_options options = {.conf = trial->is_baseline ? d->baseline : trial->conf,
                                         .capacity = trial->capacity,
                                         .taken = trial->taken,
+                                        .from_layout = trial->from_layout,
+                                        .placement = trial->placement,
                                         .requested = d->requested,
                                         .refused = d->refused == NULL ? NULL : &d->refused->request};
     if (trial->is_of_device)
@@ -54,6 +57,7 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     unit->status = gm_whatif(&result, d->history, &options, &unit->error);
     free(options.parts);
     unit->has_failed = result.has_failed;
+    unit->hangs_on_placement = result.hangs_on_placement;
     unit->failure = result.failure;
     unit->peak_reserved = (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
     unit->start_at_peak = result.start_bytes_at_peak;
@@ -98,6 +102,7 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
         trial->failure = unit->failure;
     }
     trial->is_left_out |= unit->is_left_out;
+    trial->hangs_on_placement |= unit->hangs_on_placement;
     trial->is_given_up |= unit->status == GM_E_LIMIT;
     trial->runs = trial->runs && !unit->has_failed;
     if (unit->peak_reserved > trial->peak_reserved)
@@ -125,7 +130,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
         struct gm_trial *trial = &trials[i];
         trial->runs = true;
         trial->failed_device = devices;
-        trial->is_given_up = trial->is_left_out = false;
+        trial->is_given_up = trial->is_left_out = trial->hangs_on_placement = false;
         trial->peak_reserved = trial->device_allocs = trial->retries = 0;
         for (size_t d = 0; status == GM_OK && d < devices; d++) {
             const struct unit *unit = &w.units[i * devices + d];
@@ -140,5 +145,48 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
                       (trial->is_of_device || trial->capacity >= search->floor);
     }
     free(w.units);
+    return status;
+}
+
+/* One more placement's outcome. */
+static void widen(struct gm_trial_range *range, const struct gm_trial *trial)
+{
+    range->is_left_out |= trial->is_left_out;
+    range->peaks[range->replays++] = trial->runs ? trial->peak_reserved : UINT64_MAX;
+    if (!trial->runs)
+        return;
+    range->runs++;
+    range->low = trial->peak_reserved < range->low ? trial->peak_reserved : range->low;
+    range->high = trial->peak_reserved > range->high ? trial->peak_reserved : range->high;
+}
+
+enum gm_status gm_trials_spread(const struct gm_search *search, struct gm_trial *trials, size_t count,
+                                struct gm_error *err)
+{
+    struct gm_trial *others = malloc((count * GM_OTHER_PLACEMENTS + 1) * sizeof *others);
+    size_t n = 0;
+    if (others == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t p = 0; trials[i].hangs_on_placement && p < GM_OTHER_PLACEMENTS; p++) {
+            others[n] = trials[i];
+            others[n].devices = NULL;
+            others[n].is_needed = false;
+            others[n++].placement = GM_PLACE_LOW + 1 + p;
+        }
+    enum gm_status status = gm_trials_run(search, others, n, err);
+    for (size_t i = 0, at = 0; status == GM_OK && i < count; i++) {
+        const uint64_t peak = trials[i].peak_reserved;
+        struct gm_trial_range *range = &trials[i].range;
+        *range = (struct gm_trial_range){.low = peak, .high = peak};
+        for (uint32_t p = 0; trials[i].hangs_on_placement && p < GM_OTHER_PLACEMENTS; p++) {
+            if (!trials[i].runs && range->runs == 0 && others[at].runs)
+                range->low = range->high = others[at].peak_reserved;
+            widen(range, &others[at++]);
+        }
+        if (range->is_left_out)
+            *range = (struct gm_trial_range){.is_left_out = true, .low = peak, .high = peak};
+    }
+    free(others);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Many what-if replays of the same trace, in several threads. Each one starts from an empty allocator, whatever its
- * settings are, so that their results can be compared; and nothing depends on the number of threads.
+ * settings are (but with from_layout), so that their results can be compared; and nothing depends on the number of
+ * threads.
  */
 #ifndef GM_REPLAY_TRIAL_H
 #define GM_REPLAY_TRIAL_H
@@ -42,6 +43,16 @@ struct gm_search {
     void *asked;
 };
 
+/* The same under other placements than the lowest one (replay/allocator/sim.h): where a driver puts segments is not
+ * known, and equal free blocks are taken by their addresses. */
+enum { GM_OTHER_PLACEMENTS = 4 }; /* the highest, three random ones */
+struct gm_trial_range {
+    unsigned replays;   /* GM_OTHER_PLACEMENTS; 0: it cannot come out otherwise, or nobody tried */
+    bool is_left_out;   /* the search was over before all were replayed: nothing of the rest is known */
+    unsigned runs;      /* of them */
+    uint64_t low, high; /* peak reserved, of those and the trial itself, if they run; else of the trial */
+    uint64_t peaks[GM_OTHER_PLACEMENTS]; /* UINT64_MAX: it does not run */
+};
 struct gm_trial_device {
     bool has_failed;
     uint64_t peak_reserved, start_at_peak, retries;
@@ -50,10 +61,12 @@ struct gm_trial_device {
 struct gm_trial {
     bool is_baseline; /* the devices' baseline settings instead of `conf` */
     struct gm_conf conf;
-    uint64_t capacity;               /* of each device; UINT64_MAX: unlimited */
-    bool is_of_device;               /* gm_search_device.capacity instead */
-    bool is_fraction;                /* that is a memory fraction, of a device with twice as much */
-    uint64_t taken;                  /* as in gm_whatif_options */
+    uint64_t capacity; /* of each device; UINT64_MAX: unlimited */
+    bool is_of_device; /* gm_search_device.capacity instead */
+    bool is_fraction;  /* that is a memory fraction, of a device with twice as much */
+    uint64_t taken;    /* this one and the next two as in gm_whatif_options */
+    bool from_layout;
+    uint32_t placement;
     struct gm_trial_device *devices; /* [device_count], filled; may be NULL */
     bool is_needed;                  /* replayed even if the search is over */
 
@@ -65,10 +78,15 @@ struct gm_trial {
     struct gm_whatif_failure failure; /* there, if it was not given up */
     uint64_t peak_reserved;           /* of the device with the highest */
     uint64_t device_allocs, retries;  /* sums over the devices: num_device_alloc, num_alloc_retries */
+    bool hangs_on_placement;
+    struct gm_trial_range range; /* gm_trials_spread */
 };
 
 /* GM_E_NOMEM, or an internal error. */
 enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,
                              struct gm_error *err);
+/* Of trials that were run: fills `range`, with further replays of those that hang on the placement. */
+enum gm_status gm_trials_spread(const struct gm_search *search, struct gm_trial *trials, size_t count,
+                                struct gm_error *err);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * A replay that begins in the recorded layout and asks for the same memory gets it where the recording did: the order
  * of segments decides between equal free blocks, so nothing else repeats the recording. What is asked for otherwise
- * lies above all recorded addresses.
+ * lies above all recorded addresses, or where another placement has it.
  */
 #include "analyze/base/size.h"
 #include "replay/whatif/private.h"
@@ -110,18 +110,33 @@ static uint64_t free_bytes(void *self)
     return w->elsewhere.free_bytes(w->elsewhere.self);
 }
 
-uint64_t gm_playing_recorded_end(const struct gm_history *h)
+/* The addresses that the model has, and those that the recording got later. */
+static void begin_around(struct gm_playing *w)
 {
-    const struct gm_events *e = &h->snapshot->events;
-    uint64_t end = 0;
-    for (size_t row = h->first; row < h->first + h->count; row++)
-        if (gm_action_is_growth(e->action[row]) && e->addr[row] + e->size[row] > end)
-            end = e->addr[row] + e->size[row];
-    return end;
+    const struct gm_events *e = &w->h->snapshot->events;
+    const struct gm_space *space = &w->model.space;
+    uint64_t from = UINT64_MAX, to = 0;
+    for (size_t i = 0; i < space->ranges.n; i++) {
+        from = space->ranges.v[i].address < from ? space->ranges.v[i].address : from;
+        to = space->ranges.v[i].address + space->ranges.v[i].size;
+    }
+    for (size_t i = 0; i < w->model.reservations.n; i++) {
+        const struct gm_reservation_row *r = &w->model.reservations.v[i];
+        from = r->address < from ? r->address : from;
+        to = r->address + r->size > to ? r->address + r->size : to;
+    }
+    for (size_t row = w->h->first; row < w->h->first + w->h->count; row++) {
+        if (!gm_action_is_growth(e->action[row]))
+            continue;
+        from = e->addr[row] < from ? e->addr[row] : from;
+        to = e->addr[row] + e->size[row] > to ? e->addr[row] + e->size[row] : to;
+    }
+    gm_sim_begin_around(&w->sim, from, to, w->model.total);
 }
 
 void gm_playing_repeat_places(struct gm_playing *w)
 {
+    begin_around(w);
     w->elsewhere = w->device;
     w->grown_for = GM_ORIGIN_UNKNOWN;
     w->device =

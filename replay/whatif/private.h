@@ -125,9 +125,8 @@ void gm_playing_ask_refused(struct gm_playing *w);
 bool gm_playing_start(struct gm_playing *w);
 
 /* places.c: puts the memory that is asked for where the recording had it, as long as it asked alike. Everything else
- * lies above gm_playing_recorded_end. */
+ * lies around the recorded addresses. */
 void gm_playing_repeat_places(struct gm_playing *w);
-uint64_t gm_playing_recorded_end(const struct gm_history *h);
 
 /* give_back.c: everything that the allocator has of a device that is not simulated. */
 void gm_playing_give_back(struct gm_playing *w);

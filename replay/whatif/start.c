@@ -32,15 +32,6 @@ static bool start_from_layout(struct gm_playing *w)
     free(ages);
     if (!ok || w->model.has_no_memory)
         return false;
-    const struct gm_space *space = &w->model.space;
-    const struct gm_space_range *last = space->ranges.n == 0 ? NULL : &space->ranges.v[space->ranges.n - 1];
-    size_t n = w->model.reservations.n;
-    const struct gm_reservation_row *reservation = n == 0 ? NULL : &w->model.reservations.v[n - 1];
-    uint64_t end = last == NULL ? 0 : last->address + last->size;
-    if (reservation != NULL && reservation->address + reservation->size > end)
-        end = reservation->address + reservation->size;
-    uint64_t recorded = gm_playing_recorded_end(w->h);
-    gm_sim_begin_above(&w->sim, recorded > end ? recorded : end, w->model.total);
     gm_playing_repeat_places(w);
     return true;
 }

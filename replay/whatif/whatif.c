@@ -225,7 +225,8 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     struct gm_playing *w = malloc(sizeof *w);
     if (w == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    *w = (struct gm_playing){.result = result, .options = options, .h = h, .sim = gm_sim_init(options->capacity)};
+    *w = (struct gm_playing){
+        .result = result, .options = options, .h = h, .sim = gm_sim_init(options->capacity, options->placement)};
     w->sim.taken = options->taken;
     w->refused = refused;
     *result = (struct gm_whatif_result){.device = h->device, .events = h->count, .stopped_at = GM_NEVER};
@@ -251,6 +252,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     for (size_t i = 0; i < h->count; i++)
         result->recorded_ooms += action[i] == GM_ACTION_OOM;
     result->stats = w->model.stats;
+    result->hangs_on_placement = w->model.has_tied && w->sim.given > 0;
     enum gm_status status = status_of(w, ok, err);
     if (status == GM_OK && options->recorder != NULL)
         gm_recorder_end(options->recorder, &w->model, w->follow.stream_of);

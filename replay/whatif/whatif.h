@@ -59,6 +59,7 @@ struct gm_whatif_options {
     uint64_t capacity;            /* bytes of the device; UINT64_MAX: unlimited */
     uint64_t taken;               /* bytes of it beyond those, of which others have all: a CUDA context */
     bool from_layout;             /* start from the recorded layout */
+    uint32_t placement;           /* of the simulated device: sim.h */
     const uint64_t *requested;    /* [allocation]: bytes, 0: left out; NULL: as recorded */
     struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
     size_t part_count;
@@ -98,6 +99,7 @@ struct gm_whatif_result {
     uint64_t empty_caches;
     uint64_t recorded_ooms;
     uint64_t recorded_releases; /* how often memory went back in the recording because of a request */
+    bool hangs_on_placement;    /* with another one it may come out otherwise; else it cannot */
     bool has_failed;
     struct gm_whatif_failure failure; /* the first request that fails: the replay ends there */
     uint32_t stopped_at;              /* with GM_E_INTERNAL: the event; GM_NEVER: none of them */

@@ -351,6 +351,68 @@ class WhatIf(Replay):
                       "limit)", self.replay("--limit", "144MiB", self.snapshot).stdout.decode())
         self.assertIn("TEST FAILED", self.replay("--limit", "50MiB", self.snapshot, code=1).stdout.decode())
 
+    def test_places_of_segments(self):
+        """Two segments of 20 MiB, in each 8 MiB in use and 12 free. 12 are asked for, then the 8 of one are freed, and 20
+        are asked for: those are there if the 12 lie in the other segment, which is so if that one lies lower. Else there
+        is a third segment."""
+        def event(action, address, mib):
+            return {"action": action, "addr": address, "size": mib * MIB, "stream": 0, "frames": []}
+
+        def free(address, mib):
+            return [event(action, address, mib) for action in ("free_requested", "free_completed")]
+
+        def trace(of_first):
+            first, second, third = 1 << 45, 1 << 46, 1 << 47
+            events = [event("segment_alloc", first, 20), event("alloc", first, 8), event("alloc", first + 8 * MIB, 12),
+                      event("segment_alloc", second, 20), event("alloc", second, 8),
+                      event("alloc", second + 8 * MIB, 12), *free(first + 8 * MIB, 12), *free(second + 8 * MIB, 12),
+                      event("alloc", first + 8 * MIB, 12), *free(first if of_first else second, 8)]
+            events += [event("segment_alloc", third, 20), event("alloc", third, 20)] if of_first else [
+                event("alloc", second, 20)]
+            return write(self.at("places.pickle"), {"segments": [], "device_traces": [events]})
+
+        def peaks(*options, **more):
+            found = self.numbers(*options, **more)
+            device = found["devices"][0]
+            range_ = device["peak_reserved_range_bytes"]
+            return found["verdict"], device["peak_reserved_bytes"] // MIB, range_ and [b // MIB for b in range_]
+
+        path = trace(True)  # the lowest place is the bad one
+        self.assertEqual(peaks("--memory", "60MiB", path), ("PASS", 60, [40, 60]))
+        self.assertEqual(peaks("--memory", "50MiB", path, code=1), (None, 40, [40, 40]))
+        self.assertEqual(peaks("--memory", "38MiB", path, code=1)[0], "OOM")
+        self.assertEqual(peaks("--memory", "1GiB", "--limit", "60MiB", path), ("PASS", 60, [40, 60]))
+        self.assertEqual(peaks("--memory", "1GiB", "--limit", "50MiB", path, code=1), (None, 60, [40, 60]))
+        self.assertEqual(peaks("--memory", "1GiB", "--limit", "39MiB", path, code=1), ("FAIL", 60, [40, 60]))
+        text = self.replay("--memory", "1GiB", "--limit", "50MiB", path, code=1).stdout.decode()
+        self.assertIn("               40.00 MiB to 60.00 MiB reserved, by where the driver puts segments\n", text)
+        self.assertIn("TEST NOT DECIDED: peak reserved 60.00 MiB, limit 50.00 MiB, over by 10.00 MiB", text)
+        self.assertTrue(text.endswith("verdict: not known, because it hangs on where the driver puts segments\n"), text)
+        fit = self.numbers("--fit", path)["fit"]["settings"][0]
+        self.assertEqual((fit["capacity_bytes"], fit["capacity_everywhere_bytes"]), (60 * MIB, 60 * MIB))
+        rows = self.numbers("--sweep", path)["sweep"]["rows"]
+        row = next(r for r in rows if r["is_baseline"])
+        self.assertEqual((row["peak_reserved_bytes"], row["peak_reserved_range_bytes"]), (60 * MIB, [40 * MIB, 60 * MIB]))
+
+        path = trace(False)  # it is the good one
+        self.assertEqual(peaks("--memory", "60MiB", path), ("PASS", 40, [40, 60]))
+        self.assertEqual(peaks("--memory", "50MiB", path, code=1), (None, 40, [40, 40]))
+        text = self.replay("--memory", "50MiB", path, code=1).stdout.decode()
+        self.assertIn("               40.00 MiB reserved where the driver puts segments so that it runs; out of memory in ", text)
+        fit = self.numbers("--fit", path)["fit"]["settings"][0]
+        self.assertEqual((fit["capacity_bytes"], fit["capacity_everywhere_bytes"]), (40 * MIB, 60 * MIB))
+        self.assertIn("wherever the driver puts segments, as far as was tried: with 60.00 MiB\n",
+                      self.replay("--fit", path).stdout.decode())
+
+        # What repeats the recording has its addresses; later versions go by the age of segments.
+        self.assertEqual(peaks(path), (None, 40, None))
+        self.assertEqual(peaks("--torch", "2.13", "--memory", "50MiB", path), ("PASS", 40, None))
+        # Segments that are free as a whole are all alike.
+        same = [event(a, 1 << at, 20) for at in (45, 46) for a in ("segment_alloc", "alloc")]
+        same += free(1 << 45, 20) + free(1 << 46, 20) + [event("alloc", 1 << 45, 20)]
+        path = write(self.at("same.pickle"), {"segments": [], "device_traces": [same]})
+        self.assertEqual(peaks("--memory", "50MiB", path), ("PASS", 40, None))
+
     def test_limit_with_memory(self):
         """Other settings are compared with these in the same memory: 300 + 300 MiB go back before the 600 come, in both."""
         def event(action, address, size):

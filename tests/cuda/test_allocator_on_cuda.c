@@ -126,7 +126,7 @@ static void run(const char *settings, uint64_t seed)
 {
     struct fake_cuda options = {.memory = 256 * GM_MIB, .has_driver = true, .devices = 1};
     static struct side on_cuda, on_sim;
-    struct gm_sim sim = gm_sim_init(MEMORY);
+    struct gm_sim sim = gm_sim_init(MEMORY, GM_PLACE_LOW);
     struct gm_cuda *cuda;
     struct gm_cuda_left left;
     struct gm_kernel_result result = {0, GM_KERNEL_NOWHERE};

@@ -115,12 +115,17 @@ class Device:
 
     def malloc(self, size):
         self.take(size)
-        length, at = up(size, 2 * MIB), FIRST_SEGMENT
+        length = up(size, 2 * MIB)
+        at = self.place(length)
+        self.segments.append((at, length))
+        return at
+
+    def place(self, length):
+        at = FIRST_SEGMENT
         for address, other in sorted(self.segments):
             if address - at >= length:
                 break
             at = address + other
-        self.segments.append((at, length))
         return at
 
     def free(self, address, size):

@@ -135,7 +135,7 @@ int main(void)
     }
     ok = ok && fgets(line, sizeof line, stdin) != NULL && sscanf(line, "capacity %" SCNu64, &capacity) == 1;
     if (ok) {
-        sim = gm_sim_init(capacity);
+        sim = gm_sim_init(capacity, GM_PLACE_LOW);
         device = gm_sim_device(&sim);
         gm_allocator_init(&w->a, &conf, &device, &sink);
         for (size_t i = 0; i < IDS; i++)

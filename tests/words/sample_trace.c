@@ -294,11 +294,18 @@ void sample_set_trace(struct gm_device_report *d)
 }
 
 static const uint64_t tried_peaks[][1] = {{M(1206)}, {M(1030)}, {M(1210)}, {M(1342)}, {M(1100)}};
+#define PLAYED(runs, mib, peaks, retries)                                                                              \
+    {                                                                                                                  \
+        runs, M(mib), tried_peaks[peaks], retries, 0, 0                                                                \
+    }
 static const struct gm_advice_trial tried[] = {
-    {"max_split_size_mb:128", {true, M(1206), tried_peaks[0], 0}, {true, M(1100), tried_peaks[4], 1234}, 0},
-    {"expandable_segments:True", {true, M(1030), tried_peaks[1], 0}, {true, M(1030), tried_peaks[1], 0}, M(176)},
-    {"", {true, M(1210), tried_peaks[2], 0}, {false, M(1100), tried_peaks[4], 1}, 0},
-    {"roundup_power2_divisions:8", {true, M(1342), tried_peaks[3], 0}, {true, M(1100), tried_peaks[4], 2}, 0}};
+    {"max_split_size_mb:128", {true, M(1206), tried_peaks[0], 0, M(1198), M(1210)}, PLAYED(true, 1100, 4, 1234), 0},
+    {"expandable_segments:True",
+     {true, M(1030), tried_peaks[1], 0, M(1030), M(1030)},
+     PLAYED(true, 1030, 1, 0),
+     M(176)},
+    {"", PLAYED(true, 1210, 2, 0), PLAYED(false, 1100, 4, 1), 0},
+    {"roundup_power2_divisions:8", PLAYED(true, 1342, 3, 0), PLAYED(true, 1100, 4, 2), 0}};
 
 /* Recorded: 1210 MiB. Replayed from an empty allocator: 1206; then 176 less. With a limit there are retries. */
 static bool set_advice(struct gm_report *r)
