@@ -716,9 +716,9 @@ def large_snapshot(unit):
 
 
 class Cards(Replay):
-    def check(self, path, *settings, every=1):
+    def check(self, path, *settings, every=1, code=0):
         """Listed are the cards on which --gpu passes, and no others."""
-        limit = self.numbers("--limit", "1TiB", *settings, path)["limit"]
+        limit = self.numbers("--limit", "1TiB", *settings, path, code=code)["limit"]
         self.assertEqual(limit["untried_gpus"], [])
         listed = limit["safe_gpus"] + limit["tight_gpus"]
         names = [row.split()[0] for row in self.replay("--gpu", "list").stdout.decode().split("\n\n")[0].splitlines()[1:]]
@@ -746,7 +746,7 @@ class Cards(Replay):
             self.check(path, *settings, every=4)
 
     def test_other_needs(self):
-        """A repeated step; a device without events; an end out of memory."""
+        """A repeated step; a device without events; an end out of memory, after which no card is known to be enough."""
         write(self.at("steps.pickle"), steps_snapshot())
         self.check(self.at("steps.pickle"), "--steps", "50", every=15)
         snapshot = large_snapshot(1 << 30)
@@ -758,7 +758,8 @@ class Cards(Replay):
         snapshot = large_snapshot(1 << 30)
         event = dict(snapshot["device_traces"][0][-1], action="oom", size=20 << 30, device_free=1 << 30)
         snapshot["device_traces"][0].append(event)
-        self.check(write(self.at("oom.pickle"), snapshot), every=4)
+        limit = self.check(write(self.at("oom.pickle"), snapshot), every=4, code=1)
+        self.assertEqual((limit["safe_gpus"], limit["tight_gpus"]), ([], []))
 
 
 class Searches(Replay):
