@@ -45,12 +45,14 @@ class Run:
         return {k: v for k, v in (self.left or {}).items() if k not in ("calls", "failed") and v != 0}
 
 
+ONLY_SIMULATED = ("peak_reserved_range_bytes", "other_placements", "other_placements_run")
 ONLY_ON_GPU = ("gpu",)
 
 
 def decisions(device):
-    """A device's results, without those that hang on the GPU."""
-    return {k: v for k, v in device.items() if k not in ONLY_ON_GPU}
+    """A device's results, without those that hang on the GPU, and what other places of segments would lead to: a GPU has
+    its own."""
+    return {k: v for k, v in device.items() if k not in ONLY_ON_GPU and k not in ONLY_SIMULATED}
 
 
 def compare(ours, theirs):

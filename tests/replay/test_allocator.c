@@ -92,7 +92,8 @@ static void set(struct gm_conf *conf, const char *text, size_t length)
 static void start(struct world *w, const struct test *t)
 {
     struct gm_conf conf = gm_conf_default();
-    *w = (struct world){.sim = gm_sim_init(t->mib == 0 ? UINT64_MAX : t->mib * GM_MIB, GM_PLACE_LOW), .spare = GM_SPACE_NONE};
+    *w = (struct world){.sim = gm_sim_init(t->mib == 0 ? UINT64_MAX : t->mib * GM_MIB, GM_PLACE_LOW),
+                        .spare = GM_SPACE_NONE};
     set(&conf, t->settings, strlen(t->settings));
     w->device = gm_sim_device(&w->sim);
     w->sink = (struct gm_allocator_sink){w, put};
