@@ -291,6 +291,8 @@ static bool entry_matches(const struct string_match *match, const struct gm_patt
     case GM_PATTERN_BOTH:
         break;
     }
+    if (glob == NULL)
+        return false; /* never: only those that have one are entered */
     if (match->side == GM_MATCH_FILE && strchr(glob, '/') == NULL)
         from = match->first;
     return gm_glob_match(glob, lower + from, match->length - from);

@@ -325,7 +325,7 @@ static void replay_all(struct advising *a, struct gm_advice_trial *trials, const
     struct gm_trial run[2 * SETTINGS_MOST];
     list_devices(a);
     for (size_t i = 0; i < all; i++)
-        run[i] = (struct gm_trial){.conf = conf[i % count], .capacity = UINT64_MAX, .is_of_device = i >= count};
+        run[i] = (struct gm_trial){.conf = conf[i < count ? i : i - count], .capacity = UINT64_MAX, .is_of_device = i >= count};
     run_trials(a, run, all);
     for (size_t i = 0; i < count && goes_on(a); i++) {
         trials[i].settings = settings_text(a, &conf[i]);
@@ -410,7 +410,7 @@ static void advise(struct advising *a)
 {
     struct gm_settings_advice *advice = a->advice;
     struct gm_conf conf[SETTINGS_MOST] = {a->recorded};
-    bool hangs[SETTINGS_MOST];
+    bool hangs[SETTINGS_MOST] = {false};
     size_t n = gm_few_settings(conf + 1, &a->recorded);
     struct gm_advice_trial *trials = gm_arena_calloc(&a->report->arena, 1 + n, sizeof *trials);
     a->has_no_memory |= trials == NULL;

@@ -43,11 +43,11 @@ struct gm_free_place {
     const struct gm_free_entry *entry;
 };
 
-bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *entry); /* false: no memory */
+bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key); /* false: no memory */
 /* The entry of that size, age and address; false: it is not there. */
-bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *entry);
-/* The first entry that is not before `entry`. */
-struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *entry);
+bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key);
+/* The first entry that is not before `key`. */
+struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *key);
 /* The first of at least `size` bytes: the best fit. */
 struct gm_free_place gm_free_set_fit(const struct gm_free_set *set, uint64_t size);
 struct gm_free_place gm_free_set_first(const struct gm_free_set *set);
