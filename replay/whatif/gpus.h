@@ -12,6 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a stand-in for the card answers besides (docs/dry.md). */
+struct gm_gpu_chip {
+    int major, minor; /* compute capability; 0: not a card of CUDA's */
+    int sms;
+    uint64_t l2; /* bytes */
+};
+
 struct gm_gpu {
     const char *name; /* as on the command line: "h100-80" */
     const char *also; /* other names of it, with commas; NULL: none */
@@ -19,6 +26,7 @@ struct gm_gpu {
     unsigned gigabytes; /* as it is sold */
     uint64_t total;     /* bytes that CUDA reports as the device's memory: the "total capacity" of PyTorch's messages */
     const char *source;
+    struct gm_gpu_chip chip;
 };
 
 enum { GM_GPU_NAME = 32, GM_GPU_NOTE = 160 };

@@ -26,8 +26,15 @@ static void table(void **state)
         assert_true(gpu->total <= (uint64_t)gpu->gigabytes << 30);
         assert_true(gpu->total >= ((uint64_t)gpu->gigabytes << 30) / 10 * 9);
         assert_true(strlen(gpu->source) > 0 && strlen(gpu->name) < GM_GPU_NAME);
+        /* a card of CUDA's has all of its chip's figures, the others none */
+        const bool is_cuda = gpu->chip.major > 0;
+        assert_true((gpu->chip.sms > 0) == is_cuda && (gpu->chip.l2 > 0) == is_cuda);
+        assert_true(is_cuda == (strncmp(gpu->name, "mi", 2) != 0 && strncmp(gpu->name, "rx-", 3) != 0));
         before = gpu->total;
     }
+    /* As torch.cuda.get_device_properties() shows an H100 SXM: 9.0, 132 SMs, 50 MB of L2. */
+    const struct gm_gpu_chip *chip = &gm_gpu_find("h100-80")->chip;
+    assert_true(chip->major == 9 && chip->minor == 0 && chip->sms == 132 && chip->l2 == 50 << 20);
     /* 23.64 GiB less half a GiB. */
     assert_int_equal(gm_gpu_usable(gm_gpu_find("rtx-4090")), UINT64_C(2364) * (1 << 30) / 100 - (1 << 29));
 }

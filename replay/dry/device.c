@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The devices as the card says they are: properties, attributes, occupancy. What the card's row does not say follows
+ * from its compute capability, or is what such cards have.
+ */
+#include "replay/dry/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RUNTIME_12 = 12080, RUNTIME_13 = 13000, DRIVER = 13020 };
+
+/* ---- what follows from the compute capability -------------------------------------------------------------------- */
+
+struct limits {
+    int capability;                               /* 10 * major + minor */
+    int threads, blocks, shared, shared_of_block; /* of one SM; KiB */
+};
+
+/* From the table of technical specifications in the CUDA programming guide; that of the next lower one counts. */
+static const struct limits limits[] = {
+    {60, 2048, 32, 64, 48},   {70, 2048, 32, 96, 96},    {75, 1024, 16, 64, 64},
+    {80, 2048, 32, 164, 163}, {86, 1536, 16, 100, 99},   {89, 1536, 24, 100, 99},
+    {90, 2048, 32, 228, 227}, {100, 2048, 32, 228, 227}, {120, 1536, 24, 100, 99},
+};
+
+static const struct limits *find_limits(void)
+{
+    const int capability = 10 * dry_card()->major + dry_card()->minor;
+    size_t i = sizeof limits / sizeof *limits - 1;
+    while (i > 0 && limits[i].capability > capability)
+        i--;
+    return &limits[i];
+}
+
+/* ---- properties -------------------------------------------------------------------------------------------------- */
+
+/* The fields of cudaDeviceProp, in order: OLD(...) are those that CUDA 13 has dropped. What lies behind is 0. */
+#define FIELDS(NOW, OLD)                                                                                               \
+    NOW(char, name, [256])                                                                                             \
+    NOW(char, uuid, [16])                                                                                              \
+    NOW(char, luid, [8])                                                                                               \
+    NOW(unsigned, luid_node_mask, )                                                                                    \
+    NOW(size_t, total_memory, )                                                                                        \
+    NOW(size_t, shared_of_block, )                                                                                     \
+    NOW(int, registers_of_block, )                                                                                     \
+    NOW(int, warp, )                                                                                                   \
+    NOW(size_t, pitch, )                                                                                               \
+    NOW(int, threads_of_block, )                                                                                       \
+    NOW(int, threads_dim, [3])                                                                                         \
+    NOW(int, grid, [3])                                                                                                \
+    OLD(int, clock_rate, )                                                                                             \
+    NOW(size_t, constant_memory, )                                                                                     \
+    NOW(int, major, )                                                                                                  \
+    NOW(int, minor, )                                                                                                  \
+    NOW(size_t, texture_alignment, )                                                                                   \
+    NOW(size_t, texture_pitch, )                                                                                       \
+    OLD(int, overlaps, )                                                                                               \
+    NOW(int, sms, )                                                                                                    \
+    OLD(int, has_timeout, )                                                                                            \
+    NOW(int, is_integrated, )                                                                                          \
+    NOW(int, maps_host, )                                                                                              \
+    OLD(int, compute_mode, )                                                                                           \
+    NOW(int, texture_1d, [2])                                                                                          \
+    OLD(int, texture_1d_linear, )                                                                                      \
+    NOW(int, textures_and_surfaces, [37])                                                                              \
+    NOW(size_t, surface_alignment, )                                                                                   \
+    NOW(int, concurrent_kernels, )                                                                                     \
+    NOW(int, ecc, )                                                                                                    \
+    NOW(int, pci_bus, )                                                                                                \
+    NOW(int, pci_device, )                                                                                             \
+    NOW(int, pci_domain, )                                                                                             \
+    NOW(int, tcc, )                                                                                                    \
+    NOW(int, engines, )                                                                                                \
+    NOW(int, unified, )                                                                                                \
+    OLD(int, memory_clock, )                                                                                           \
+    NOW(int, bus_width, )                                                                                              \
+    NOW(int, l2, )                                                                                                     \
+    NOW(int, l2_persisting, )                                                                                          \
+    NOW(int, threads_of_sm, )                                                                                          \
+    NOW(int, priorities, )                                                                                             \
+    NOW(int, l1, [2])                                                                                                  \
+    NOW(size_t, shared_of_sm, )                                                                                        \
+    NOW(int, registers_of_sm, )                                                                                        \
+    NOW(int, managed, )                                                                                                \
+    NOW(int, multi_gpu_board, )                                                                                        \
+    NOW(int, board_group, )                                                                                            \
+    NOW(int, host_atomics, )                                                                                           \
+    OLD(int, double_ratio, )                                                                                           \
+    NOW(int, pageable, )                                                                                               \
+    NOW(int, concurrent_managed, )                                                                                     \
+    NOW(int, preempts, )                                                                                               \
+    NOW(int, host_pointers, )                                                                                          \
+    NOW(int, cooperative, )                                                                                            \
+    OLD(int, cooperative_devices, )                                                                                    \
+    NOW(size_t, shared_opt_in, )                                                                                       \
+    NOW(int, host_page_tables, )                                                                                       \
+    NOW(int, direct_managed, )                                                                                         \
+    NOW(int, blocks_of_sm, )                                                                                           \
+    NOW(int, policy_window, )                                                                                          \
+    NOW(size_t, reserved_shared, )                                                                                     \
+    NOW(int, behind, [10])
+
+#define FIELD(type, name, count) type name count;
+#define NO_FIELD(type, name, count)
+struct properties_12 {
+    FIELDS(FIELD, FIELD)
+};
+struct properties_13 {
+    FIELDS(FIELD, NO_FIELD)
+};
+
+static struct properties_12 properties(int device)
+{
+    const struct dry_card *card = dry_card();
+    const struct limits *of = find_limits();
+    struct properties_12 p = {
+        .uuid = {'g', 'm', 'd', 'r', 'y', (char)(device + 1)},
+        .total_memory = card->total,
+        .shared_of_block = 48 << 10,
+        .registers_of_block = 65536,
+        .warp = 32,
+        .pitch = INT32_MAX,
+        .threads_of_block = 1024,
+        .threads_dim = {1024, 1024, 64},
+        .grid = {INT32_MAX, 65535, 65535},
+        .clock_rate = 1500000,
+        .constant_memory = 65536,
+        .major = card->major,
+        .minor = card->minor,
+        .texture_alignment = 512,
+        .texture_pitch = 32,
+        .overlaps = 1,
+        .sms = card->sms,
+        .maps_host = 1,
+        .texture_1d = {131072, 32768},
+        .surface_alignment = 512,
+        .concurrent_kernels = 1,
+        .pci_bus = device + 1,
+        .engines = 3,
+        .unified = 1,
+        .memory_clock = 2600000,
+        .bus_width = 5120,
+        .l2 = (int)card->l2,
+        .threads_of_sm = of->threads,
+        .priorities = 1,
+        .l1 = {1, 1},
+        .shared_of_sm = (size_t)of->shared << 10,
+        .registers_of_sm = 65536,
+        .managed = 1,
+        .concurrent_managed = 1,
+        .preempts = 1,
+        .host_pointers = 1,
+        .cooperative = 1,
+        .shared_opt_in = (size_t)of->shared_of_block << 10,
+        .blocks_of_sm = of->blocks,
+        .reserved_shared = card->major >= 8 ? 1024 : 0,
+    };
+    memcpy(p.name, card->name, sizeof card->name);
+    return p;
+}
+
+static int check_device(int device)
+{
+    return device >= 0 && device < dry_devices() ? DRY_OK : dry_result(DRY_BAD_DEVICE);
+}
+
+/* That of CUDA 12; that of 13 has the plain name. */
+API(int, cudaGetDeviceProperties_v2, struct properties_12 *p, int device)
+{
+    if (check_device(device) != DRY_OK)
+        return DRY_BAD_DEVICE;
+    *p = properties(device);
+    return DRY_OK;
+}
+
+API(int, cudaGetDeviceProperties, struct properties_13 *p, int device)
+{
+    if (check_device(device) != DRY_OK)
+        return DRY_BAD_DEVICE;
+    const struct properties_12 all = properties(device);
+#define COPY(type, name, count) memcpy(&p->name, &all.name, sizeof p->name);
+    FIELDS(COPY, NO_FIELD)
+    return DRY_OK;
+}
+
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
+
+/* By the numbers that the runtime and the driver share. */
+static int attribute(int number, int device)
+{
+    const struct properties_12 p = properties(device);
+    switch (number) {
+    case 1: /* threads of a block, and its dimensions */
+    case 2:
+    case 3:
+        return p.threads_of_block;
+    case 4:
+        return p.threads_dim[2];
+    case 5:
+        return p.grid[0];
+    case 6:
+    case 7:
+        return p.grid[1];
+    case 8:
+        return (int)p.shared_of_block;
+    case 9: /* constant memory */
+        return 65536;
+    case 10:
+        return p.warp;
+    case 11:
+        return INT32_MAX;
+    case 12: /* registers of a block, of an SM */
+    case 82:
+        return p.registers_of_block;
+    case 13:
+        return p.clock_rate;
+    case 14:
+        return (int)p.texture_alignment;
+    case 16:
+        return p.sms;
+    case 33:
+        return p.pci_bus;
+    case 36:
+        return p.memory_clock;
+    case 37:
+        return p.bus_width;
+    case 38:
+        return p.l2;
+    case 39:
+        return p.threads_of_sm;
+    case 40:
+        return p.engines;
+    case 75:
+        return p.major;
+    case 76:
+        return p.minor;
+    case 81:
+        return (int)p.shared_of_sm;
+    case 97:
+        return (int)p.shared_opt_in;
+    case 106:
+        return p.blocks_of_sm;
+    case 111:
+        return (int)p.reserved_shared;
+    case 120: /* thread block clusters */
+        return p.major >= 9;
+    case 15: /* what every card of the table can: overlap, mapping, concurrent kernels, unified addresses, */
+    case 19:
+    case 31:
+    case 41:
+    case 78: /* priorities, caches, managed memory, preemption, cooperative launches, */
+    case 79:
+    case 80:
+    case 83:
+    case 89:
+    case 90:
+    case 91:
+    case 95:
+    case 99:
+    case 102: /* virtual memory with handles of files, memory pools */
+    case 103:
+    case 115:
+        return 1;
+    default: /* integrated, compute mode, pageable memory, textures, multicast, fabric: no */
+        return 0;
+    }
+}
+
+API(int, cudaDeviceGetAttribute, int *value, int number, int device)
+{
+    if (check_device(device) != DRY_OK)
+        return DRY_BAD_DEVICE;
+    *value = attribute(number, device);
+    return DRY_OK;
+}
+
+API(int, cuDeviceGetAttribute, int *value, int number, int device)
+{
+    return cudaDeviceGetAttribute(value, number, device);
+}
+
+API(int, cuDeviceComputeCapability, int *major, int *minor, int device)
+{
+    *major = dry_card()->major;
+    *minor = dry_card()->minor;
+    return check_device(device);
+}
+
+API(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
+{
+    *bytes = dry_card()->total;
+    return check_device(device);
+}
+
+API(int, cuDeviceGetName, char *name, int length, int device)
+{
+    snprintf(name, (size_t)length, "%s", dry_card()->name);
+    return check_device(device);
+}
+
+API(int, cuDeviceGetUuid_v2, char *uuid, int device)
+{
+    memcpy(uuid, properties(device).uuid, 16);
+    return check_device(device);
+}
+
+API(int, cuDeviceGetUuid, char *uuid, int device)
+{
+    return cuDeviceGetUuid_v2(uuid, device);
+}
+
+static int tell_bus(char *text, int length, int device)
+{
+    snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned)device + 1);
+    return check_device(device);
+}
+
+API(int, cudaDeviceGetPCIBusId, char *text, int length, int device)
+{
+    return tell_bus(text, length, device);
+}
+
+API(int, cuDeviceGetPCIBusId, char *text, int length, int device)
+{
+    return tell_bus(text, length, device);
+}
+
+/* ---- how many, which versions ------------------------------------------------------------------------------------ */
+
+static int count_devices(int *count)
+{
+    *count = dry_devices();
+    return *count > 0 ? DRY_OK : dry_result(DRY_NO_DEVICE);
+}
+
+API(int, cudaGetDeviceCount, int *count)
+{
+    return count_devices(count);
+}
+
+API(int, cuDeviceGetCount, int *count)
+{
+    return count_devices(count);
+}
+
+API(int, cuDeviceGet, int *device, int ordinal)
+{
+    *device = ordinal;
+    return check_device(ordinal);
+}
+
+static int tell_driver(int *version)
+{
+    *version = DRIVER;
+    return DRY_OK;
+}
+
+API(int, cudaDriverGetVersion, int *version)
+{
+    return tell_driver(version);
+}
+
+API(int, cuDriverGetVersion, int *version)
+{
+    return tell_driver(version);
+}
+
+API(int, nvmlSystemGetCudaDriverVersion_v2, int *version)
+{
+    return tell_driver(version);
+}
+
+API(int, nvmlSystemGetCudaDriverVersion, int *version)
+{
+    return tell_driver(version);
+}
+
+API_OF("libcudart.so.12", int, dry_runtime_version_12, cudaRuntimeGetVersion, int *version)
+{
+    *version = RUNTIME_12;
+    return DRY_OK;
+}
+
+API_OF("libcudart.so.13", int, dry_runtime_version_13, cudaRuntimeGetVersion, int *version)
+{
+    *version = RUNTIME_13;
+    return DRY_OK;
+}
+
+API(int, cudaDeviceCanAccessPeer, int *can, int device, int peer)
+{
+    *can = device != peer;
+    return check_device(device) != DRY_OK ? DRY_BAD_DEVICE : check_device(peer);
+}
+
+API(int, cudaDeviceGetP2PAttribute, int *value, int attribute_number, int device, int peer)
+{
+    *value = attribute_number == 2; /* access */
+    return check_device(device);
+}
+
+API(int, cudaDeviceGetLimit, size_t *value, int limit)
+{
+    *value = limit == 0 ? 1024 : limit == 2 ? 8 << 20 : 0; /* stack, heap */
+    return DRY_OK;
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+
+API(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *is_active)
+{
+    *flags = 0;
+    *is_active = 1;
+    return check_device(device);
+}
+
+API(int, cuDevicePrimaryCtxRetain, void **context, int device)
+{
+    *context = dry_handle();
+    return check_device(device);
+}
+
+API(int, cuCtxGetCurrent, void **context)
+{
+    *context = dry_handle();
+    return DRY_OK;
+}
+
+API(int, cuCtxPushCurrent_v2, void *context)
+{
+    return DRY_OK;
+}
+
+API(int, cuCtxPopCurrent_v2, void **context)
+{
+    if (context != NULL)
+        *context = dry_handle();
+    return DRY_OK;
+}
+
+API(int, cuCtxGetDevice, int *device)
+{
+    *device = dry_current();
+    return DRY_OK;
+}
+
+API(int, cuCtxGetLimit, size_t *value, int limit)
+{
+    return cudaDeviceGetLimit(value, limit);
+}
+
+/* ---- kernels' needs: as those of one with 32 registers and no memory of its own ---------------------------------- */
+
+static int active_blocks(int *blocks, int threads)
+{
+    const struct limits *of = find_limits();
+    *blocks = threads <= 0 ? 1 : of->threads / threads < of->blocks ? of->threads / threads : of->blocks;
+    return DRY_OK;
+}
+
+API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const void *kernel, int threads, size_t shared)
+{
+    return active_blocks(blocks, threads);
+}
+
+API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks, const void *kernel, int threads,
+    size_t shared, unsigned flags)
+{
+    return active_blocks(blocks, threads);
+}
+
+API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, void *kernel, int threads, size_t shared)
+{
+    return active_blocks(blocks, threads);
+}
+
+API(int, cuOccupancyMaxActiveClusters, int *clusters, void *kernel, const void *launch)
+{
+    *clusters = dry_card()->major >= 9 ? dry_card()->sms / 2 : 0;
+    return DRY_OK;
+}
+
+struct function_attributes {
+    size_t shared, constant, local;
+    int threads, registers, ptx, binary, cache_mode, dynamic_shared, carveout;
+};
+
+API(int, cudaFuncGetAttributes, struct function_attributes *attributes, const void *kernel)
+{
+    const int capability = 10 * dry_card()->major + dry_card()->minor;
+    *attributes = (struct function_attributes){.threads = 1024,
+                                               .registers = 32,
+                                               .ptx = capability,
+                                               .binary = capability,
+                                               .dynamic_shared = find_limits()->shared_of_block << 10,
+                                               .carveout = -1};
+    return DRY_OK;
+}
+
+API(int, cuFuncGetAttribute, int *value, int number, void *kernel)
+{
+    enum { THREADS = 0, REGISTERS = 4, PTX = 5, BINARY = 6, DYNAMIC_SHARED = 8 };
+    struct function_attributes a;
+    cudaFuncGetAttributes(&a, kernel);
+    *value = number == THREADS                   ? a.threads
+             : number == REGISTERS               ? a.registers
+             : number == PTX || number == BINARY ? a.ptx
+             : number == DYNAMIC_SHARED          ? a.dynamic_shared
+                                                 : 0;
+    return DRY_OK;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels and what they come in: images are accepted without a look, launches are counted. And the ways to functions by
+ * their names: the runtime's to the driver's, dlsym's to ours.
+ */
+#include "replay/dry/private.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct size3 {
+    unsigned x, y, z;
+};
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static int launch(void)
+{
+    dry_count_launch();
+    return DRY_OK;
+}
+
+/* What stands between <<< and >>> is pushed, and popped by the function that then launches. */
+static _Thread_local struct {
+    struct size3 grid, block;
+    size_t shared;
+    void *stream;
+} pushed;
+
+API(unsigned, __cudaPushCallConfiguration, struct size3 grid, struct size3 block, size_t shared, void *stream)
+{
+    pushed.grid = grid;
+    pushed.block = block;
+    pushed.shared = shared;
+    pushed.stream = stream;
+    return 0;
+}
+
+API(int, __cudaPopCallConfiguration, struct size3 *grid, struct size3 *block, size_t *shared, void **stream)
+{
+    *grid = pushed.grid;
+    *block = pushed.block;
+    *shared = pushed.shared;
+    *stream = pushed.stream;
+    return DRY_OK;
+}
+
+API(int, cudaLaunchKernel, void)
+{
+    return launch();
+}
+
+API(int, cudaLaunchKernelExC, void)
+{
+    return launch();
+}
+
+API(int, cudaLaunchCooperativeKernel, void)
+{
+    return launch();
+}
+
+API(int, __cudaLaunchKernel, void)
+{
+    return launch();
+}
+
+API(int, cuLaunchKernel, void)
+{
+    return launch();
+}
+
+API(int, cuLaunchKernelEx, void)
+{
+    return launch();
+}
+
+API(int, cuLaunchCooperativeKernel, void)
+{
+    return launch();
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+
+API(void **, __cudaRegisterFatBinary, const void *image)
+{
+    static void *handle[1];
+    return handle;
+}
+
+static int tell_kernel(const void **kernel, const void *function)
+{
+    *kernel = function;
+    return DRY_OK;
+}
+
+API(int, __cudaGetKernel, const void **kernel, const void *function)
+{
+    return tell_kernel(kernel, function);
+}
+
+API(int, cudaGetKernel, const void **kernel, const void *function)
+{
+    return tell_kernel(kernel, function);
+}
+
+API(int, cudaGetFuncBySymbol, const void **kernel, const void *function)
+{
+    return tell_kernel(kernel, function);
+}
+
+API(int, cudaGetSymbolAddress, void **address, const void *symbol)
+{
+    *address = dry_symbol();
+    return *address == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+}
+
+static int give_handle(void **handle)
+{
+    *handle = dry_handle();
+    return DRY_OK;
+}
+
+API(int, cuModuleLoad, void **module, const char *path)
+{
+    return give_handle(module);
+}
+
+API(int, cuModuleLoadData, void **module, const void *image)
+{
+    return give_handle(module);
+}
+
+API(int, cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *options, void **values)
+{
+    return give_handle(module);
+}
+
+API(int, cuModuleLoadFatBinary, void **module, const void *image)
+{
+    return give_handle(module);
+}
+
+API(int, cuModuleGetFunction, void **function, void *module, const char *name)
+{
+    return give_handle(function);
+}
+
+API(int, cuModuleGetGlobal_v2, void **address, size_t *bytes, void *module, const char *name)
+{
+    if (address != NULL)
+        *address = dry_symbol();
+    if (bytes != NULL)
+        *bytes = 8;
+    return DRY_OK;
+}
+
+API(int, cuLibraryLoadData, void **library, const void *image)
+{
+    return give_handle(library);
+}
+
+API(int, cudaLibraryLoadData, void **library, const void *image)
+{
+    return give_handle(library);
+}
+
+API(int, cuLibraryGetKernel, void **kernel, void *library, const char *name)
+{
+    return give_handle(kernel);
+}
+
+API(int, cudaLibraryGetKernel, void **kernel, void *library, const char *name)
+{
+    return give_handle(kernel);
+}
+
+API(int, cuKernelGetFunction, void **function, void *kernel)
+{
+    return give_handle(function);
+}
+
+API(int, cuFuncGetModule, void **module, void *function)
+{
+    return give_handle(module);
+}
+
+API(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **link)
+{
+    return give_handle(link);
+}
+
+API(int, cuLinkComplete, void *link, void **image, size_t *bytes)
+{
+    *bytes = 64;
+    return give_handle(image);
+}
+
+/* A description of a tensor for kernels: it lies on the host and goes to them by value. */
+API(int, cuTensorMapEncodeTiled, void *map)
+{
+    memset(map, 0, 128);
+    return DRY_OK;
+}
+
+API(int, cuTensorMapEncodeIm2col, void *map)
+{
+    memset(map, 0, 128);
+    return DRY_OK;
+}
+
+/* ---- functions by name ------------------------------------------------------------------------------------------- */
+
+/* For names that are not here: functions that say which one was called. There are some, one for each name. */
+enum { SLOTS = 64 };
+static struct {
+    char name[64];
+    bool is_said;
+} slots[SLOTS];
+static size_t slot_count;
+
+static int unknown(size_t slot)
+{
+    return dry_unknown(DRY_LIBRARY_cuda, slots[slot].name, &slots[slot].is_said);
+}
+
+#define SLOT(n)                                                                                                        \
+    static int slot_##n(void)                                                                                          \
+    {                                                                                                                  \
+        return unknown(n);                                                                                             \
+    }
+#define EIGHT(M, t) M(t##0) M(t##1) M(t##2) M(t##3) M(t##4) M(t##5) M(t##6) M(t##7)
+#define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
+ALL(SLOT)
+#define ADDRESS(n) slot_##n,
+static int (*const functions[SLOTS])(void) = {ALL(ADDRESS)};
+
+static void *slot_for(const char *name)
+{
+    void *function = NULL;
+    size_t i = 0;
+    dry_lock();
+    while (i < slot_count && strcmp(slots[i].name, name) != 0)
+        i++;
+    if (i == slot_count && slot_count < SLOTS)
+        snprintf(slots[slot_count++].name, sizeof slots[i].name, "%.63s", name);
+    if (i < slot_count)
+        memcpy(&function, &functions[i], sizeof function);
+    dry_unlock();
+    return function;
+}
+
+/* This library, by whatever name it was loaded. */
+static void *own(void)
+{
+    static void *handle;
+    Dl_info info;
+    if (handle == NULL && dladdr((void *)&handle, &info) != 0)
+        handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    return handle;
+}
+
+/* The driver's functions have numbers at their names' ends where they were changed; without one the newest is meant. */
+static void *find(const char *name)
+{
+    char newer[80];
+    snprintf(newer, sizeof newer, "%.70s_v2", name);
+    void *function = own() == NULL ? NULL : dlsym(own(), newer);
+    if (function == NULL && own() != NULL)
+        function = dlsym(own(), name);
+    return function != NULL ? function : slot_for(name);
+}
+
+static int tell_function(const char *name, void **function, int *status)
+{
+    *function = find(name);
+    if (status != NULL)
+        *status = *function == NULL; /* not found */
+    return DRY_OK;
+}
+
+API(int, cudaGetDriverEntryPoint, const char *name, void **function, unsigned long long flags, int *status)
+{
+    return tell_function(name, function, status);
+}
+
+API(int, cudaGetDriverEntryPointByVersion, const char *name, void **function, unsigned version,
+    unsigned long long flags, int *status)
+{
+    return tell_function(name, function, status);
+}
+
+API(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status)
+{
+    return tell_function(name, function, status);
+}
+
+API(int, cuGetProcAddress, const char *name, void **function, int version, uint64_t flags)
+{
+    return tell_function(name, function, NULL);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+static const struct {
+    int error;
+    const char *name, *words;
+} errors[] = {
+    {DRY_OK, "cudaSuccess", "no error"},
+    {DRY_INVALID, "cudaErrorInvalidValue", "invalid argument"},
+    {DRY_NO_MEMORY, "cudaErrorMemoryAllocation", "out of memory"},
+    {DRY_NO_DEVICE, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {DRY_BAD_DEVICE, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {DRY_NOT_FOUND, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {DRY_NOT_READY, "cudaErrorNotReady", "device not ready"},
+    {DRY_NOT_SUPPORTED, "cudaErrorNotSupported", "operation not supported (by gmdry's stand-in)"},
+    {DRY_CAPTURE, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
+};
+
+static size_t row_of(int error)
+{
+    size_t i = sizeof errors / sizeof *errors - 1;
+    while (i > 0 && errors[i].error != error)
+        i--;
+    return errors[i].error == error ? i : 1;
+}
+
+API(const char *, cudaGetErrorString, int error)
+{
+    return errors[row_of(error)].words;
+}
+
+API(const char *, cudaGetErrorName, int error)
+{
+    return errors[row_of(error)].name;
+}
+
+API(int, cuGetErrorString, int error, const char **words)
+{
+    *words = cudaGetErrorString(error);
+    return DRY_OK;
+}
+
+API(int, cuGetErrorName, int error, const char **name)
+{
+    *name = cudaGetErrorName(error);
+    return DRY_OK;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuBLAS, cuBLASLt, cuDNN, cuFFT, NVRTC and others that compute: most of it is in names.def, as it only computes. Here
+ * is what the host sees of them.
+ */
+#include "replay/dry/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CUBLAS_VERSION = 130000, CUDNN_VERSION = 91002, CUFFT_VERSION = 12000, RUNTIME = 13000 };
+
+/* ---- cuBLAS, cuBLASLt -------------------------------------------------------------------------------------------- */
+
+API(int, cublasGetVersion_v2, void *handle, int *version)
+{
+    *version = CUBLAS_VERSION;
+    return 0;
+}
+
+API(size_t, cublasGetCudartVersion, void)
+{
+    return RUNTIME;
+}
+
+static _Thread_local int math_mode, pointer_mode;
+
+API(int, cublasSetMathMode, void *handle, int mode)
+{
+    math_mode = mode;
+    return 0;
+}
+
+API(int, cublasGetMathMode, void *handle, int *mode)
+{
+    *mode = math_mode;
+    return 0;
+}
+
+API(int, cublasSetPointerMode_v2, void *handle, int mode)
+{
+    pointer_mode = mode;
+    return 0;
+}
+
+API(int, cublasGetPointerMode_v2, void *handle, int *mode)
+{
+    *mode = pointer_mode;
+    return 0;
+}
+
+API(int, cublasGetStream_v2, void *handle, void **stream)
+{
+    *stream = NULL;
+    return 0;
+}
+
+static const char *words(int status)
+{
+    return status == 0 ? "success" : "not supported (by gmdry's stand-in)";
+}
+
+API(const char *, cublasGetStatusString, int status)
+{
+    return words(status);
+}
+
+API(const char *, cublasGetStatusName, int status)
+{
+    return words(status);
+}
+
+API(const char *, cublasLtGetStatusString, int status)
+{
+    return words(status);
+}
+
+API(const char *, cusparseGetErrorString, int status)
+{
+    return words(status);
+}
+
+API(const char *, cusparseGetErrorName, int status)
+{
+    return words(status);
+}
+
+API(size_t, cublasLtGetVersion, void)
+{
+    return CUBLAS_VERSION;
+}
+
+/* One algorithm, that needs no workspace: PyTorch allocates what it is ready to give, whatever is taken of it. */
+struct heuristic {
+    uint64_t algorithm[8];
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+};
+
+API(int, cublasLtMatmulAlgoGetHeuristic, void *handle, void *operation, void *a, void *b, void *c, void *d,
+    void *preference, int wanted, struct heuristic *results, int *found)
+{
+    if (wanted < 1)
+        return 7; /* invalid value */
+    *results = (struct heuristic){.waves = 1};
+    *found = 1;
+    return 0;
+}
+
+API(int, cublasLtMatmulAlgoCheck, void *handle, void *operation, void *a, void *b, void *c, void *d,
+    const void *algorithm, struct heuristic *result)
+{
+    *result = (struct heuristic){.waves = 1};
+    return 0;
+}
+
+API(int, cublasLtMatmulAlgoInit, void *handle, int compute, int scale, int a, int b, int c, int d, int id,
+    uint64_t *algorithm)
+{
+    memset(algorithm, 0, 64);
+    return 0;
+}
+
+/* ---- cuDNN ------------------------------------------------------------------------------------------------------- */
+
+API(size_t, cudnnGetVersion, void)
+{
+    return CUDNN_VERSION;
+}
+
+API(size_t, cudnnGetCudartVersion, void)
+{
+    return RUNTIME;
+}
+
+API(int, cudnnGetProperty, int which, int *value)
+{
+    *value = which == 0 ? CUDNN_VERSION / 10000 : which == 1 ? CUDNN_VERSION / 100 % 100 : CUDNN_VERSION % 100;
+    return 0;
+}
+
+API(const char *, cudnnGetErrorString, int status)
+{
+    return words(status);
+}
+
+API(void, cudnnGetLastErrorString, char *message, size_t room)
+{
+    snprintf(message, room, "not supported (by gmdry's stand-in)");
+}
+
+API(int, cudnnGetStream, void *handle, void **stream)
+{
+    *stream = NULL;
+    return 0;
+}
+
+static int estimate(size_t *bytes, size_t value, const char *name, bool *is_said)
+{
+    *bytes = value;
+    dry_estimated(name, is_said);
+    return 0;
+}
+
+/* One generator of 48 bytes for each thread of the card. */
+API(int, cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
+{
+    static bool is_said;
+    return estimate(bytes, (size_t)dry_card()->sms * 2048 * 48, "cudnnDropoutGetStatesSize", &is_said);
+}
+
+/* Batch normalisation keeps and needs nothing more, unless an activation is fused into it. */
+API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *handle, int mode, int operations, void *x,
+    void *z, void *y, void *parameters, void *activation, size_t *bytes)
+{
+    static bool is_said;
+    return estimate(bytes, 0, "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", &is_said);
+}
+
+API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *handle, int mode, int operations, void *x, void *y,
+    void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *bytes)
+{
+    static bool is_said;
+    return estimate(bytes, 0, "cudnnGetBatchNormalizationBackwardExWorkspaceSize", &is_said);
+}
+
+API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *handle, int mode, int operations, void *activation,
+    void *x, size_t *bytes)
+{
+    static bool is_said;
+    return estimate(bytes, 0, "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", &is_said);
+}
+
+/* ---- cuFFT: plans are numbers ------------------------------------------------------------------------------------ */
+
+API(int, cufftCreate, int *plan)
+{
+    static int count;
+    dry_lock();
+    *plan = ++count;
+    dry_unlock();
+    return 0;
+}
+
+API(int, cufftGetVersion, int *version)
+{
+    *version = CUFFT_VERSION;
+    return 0;
+}
+
+/* As much as the larger of input and output; with complex numbers of double precision if any side has them. */
+API(int, cufftXtMakePlanMany, int plan, int rank, const long long *n, const long long *in_embed, long long in_stride,
+    long long in_distance, int in_type, const long long *out_embed, long long out_stride, long long out_distance,
+    int out_type, long long batch, size_t *bytes, int type)
+{
+    enum { REAL_64 = 1, COMPLEX_64 = 5 };
+    static bool is_said;
+    const bool is_double = in_type == REAL_64 || in_type == COMPLEX_64 || out_type == REAL_64 || out_type == COMPLEX_64;
+    size_t size = (size_t)batch * (is_double ? 16 : 8);
+    for (int i = 0; i < rank; i++)
+        size *= (size_t)n[i];
+    return estimate(bytes, size, "cufftXtMakePlanMany", &is_said);
+}
+
+/* ---- NVRTC: any source compiles to an image that is not looked at ------------------------------------------------ */
+
+enum { IMAGE = 64 };
+
+API(int, nvrtcVersion, int *major, int *minor)
+{
+    *major = RUNTIME / 1000;
+    *minor = RUNTIME % 1000 / 10;
+    return 0;
+}
+
+API(const char *, nvrtcGetErrorString, int status)
+{
+    return words(status);
+}
+
+API(int, nvrtcDestroyProgram, void **program)
+{
+    *program = NULL;
+    return 0;
+}
+
+API(int, nvrtcGetLoweredName, void *program, const char *name, const char **lowered)
+{
+    *lowered = name;
+    return 0;
+}
+
+static int tell_image_size(size_t *bytes)
+{
+    *bytes = IMAGE;
+    return 0;
+}
+
+static int give_image(char *image)
+{
+    memset(image, 0, IMAGE);
+    return 0;
+}
+
+API(int, nvrtcGetCUBINSize, void *program, size_t *bytes)
+{
+    return tell_image_size(bytes);
+}
+
+API(int, nvrtcGetPTXSize, void *program, size_t *bytes)
+{
+    return tell_image_size(bytes);
+}
+
+API(int, nvrtcGetCUBIN, void *program, char *image)
+{
+    return give_image(image);
+}
+
+API(int, nvrtcGetPTX, void *program, char *image)
+{
+    return give_image(image);
+}
+
+API(int, nvrtcGetProgramLogSize, void *program, size_t *bytes)
+{
+    *bytes = 1;
+    return 0;
+}
+
+API(int, nvrtcGetProgramLog, void *program, char *log)
+{
+    *log = '\0';
+    return 0;
+}

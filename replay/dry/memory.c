@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory: cudaMalloc and its kin, the driver's virtual memory, and copies. Memory of the host is real, managed memory,
+ * too; memory of the device is addresses. What a copy brings to the host is made up (--data).
+ */
+#include "replay/dry/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE UINT64_C(4096)
+#define GRANULARITY (UINT64_C(2) << 20)
+
+/* ---- allocations ------------------------------------------------------------------------------------------------- */
+
+static int allocate(void **pointer, uint64_t bytes)
+{
+    *pointer = NULL;
+    if (dry_devices() == 0)
+        return dry_result(DRY_NO_DEVICE);
+    if (bytes == 0)
+        return DRY_OK;
+    const int device = dry_current();
+    dry_lock();
+    uint64_t address = 0;
+    if (dry_charge(device, bytes)) {
+        address = dry_take(bytes, device, false);
+        if (address == 0)
+            dry_discharge(device, bytes);
+    }
+    dry_unlock();
+    *pointer = (void *)(uintptr_t)address;
+    return address == 0 ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+}
+
+static int release(void *pointer)
+{
+    struct dry_range range;
+    if (pointer == NULL)
+        return DRY_OK;
+    dry_lock();
+    const bool is_ours = dry_give((uint64_t)(uintptr_t)pointer, false, &range);
+    if (is_ours)
+        dry_discharge(range.device, range.bytes);
+    dry_unlock();
+    return is_ours ? DRY_OK : dry_result(DRY_INVALID);
+}
+
+static int allocate_host(void **pointer, uint64_t bytes)
+{
+    *pointer = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    return *pointer == NULL && bytes > 0 ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+}
+
+static int free_host(void *pointer)
+{
+    free(pointer);
+    return DRY_OK;
+}
+
+static int tell_free(size_t *free_bytes, size_t *total)
+{
+    if (dry_devices() == 0)
+        return dry_result(DRY_NO_DEVICE);
+    dry_lock();
+    *free_bytes = dry_free_bytes(dry_current());
+    dry_unlock();
+    *total = dry_card()->total;
+    return DRY_OK;
+}
+
+API(int, cudaMalloc, void **pointer, size_t bytes)
+{
+    return allocate(pointer, bytes);
+}
+
+API(int, cudaFree, void *pointer)
+{
+    return release(pointer);
+}
+
+API(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
+{
+    return allocate(pointer, bytes);
+}
+
+API(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
+{
+    return allocate(pointer, bytes);
+}
+
+API(int, cudaFreeAsync, void *pointer, void *stream)
+{
+    return release(pointer);
+}
+
+API(int, cuMemAlloc_v2, void **pointer, size_t bytes)
+{
+    return allocate(pointer, bytes);
+}
+
+API(int, cuMemFree_v2, void *pointer)
+{
+    return release(pointer);
+}
+
+API(int, ncclMemAlloc, void **pointer, size_t bytes)
+{
+    return allocate(pointer, bytes) == DRY_OK ? 0 : 1;
+}
+
+API(int, ncclMemFree, void *pointer)
+{
+    return release(pointer) == DRY_OK ? 0 : 4;
+}
+
+API(int, cudaMemGetInfo, size_t *free_bytes, size_t *total)
+{
+    return tell_free(free_bytes, total);
+}
+
+API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
+{
+    return tell_free(free_bytes, total);
+}
+
+API(int, cudaHostAlloc, void **pointer, size_t bytes, unsigned flags)
+{
+    return allocate_host(pointer, bytes);
+}
+
+API(int, cudaMallocHost, void **pointer, size_t bytes)
+{
+    return allocate_host(pointer, bytes);
+}
+
+API(int, cuMemAllocHost_v2, void **pointer, size_t bytes)
+{
+    return allocate_host(pointer, bytes);
+}
+
+API(int, cudaFreeHost, void *pointer)
+{
+    return free_host(pointer);
+}
+
+API(int, cuMemFreeHost, void *pointer)
+{
+    return free_host(pointer);
+}
+
+/* Real memory, which kernels would fault in: not counted as the device's. It is freed by cudaFree, so never. */
+API(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
+{
+    return allocate_host(pointer, bytes);
+}
+
+API(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
+{
+    *device = host;
+    return DRY_OK;
+}
+
+API(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
+{
+    *pool = dry_handle();
+    return DRY_OK;
+}
+
+API(int, cudaMemPoolGetAttribute, void *pool, int attribute, uint64_t *value)
+{
+    *value = 0;
+    return DRY_OK;
+}
+
+/* Sharing with another process: that process would see other addresses. */
+API(int, cudaIpcGetMemHandle, void *handle, void *pointer)
+{
+    return dry_result(DRY_NOT_SUPPORTED);
+}
+
+API(int, cudaIpcOpenMemHandle, void **pointer, const char *handle, unsigned flags)
+{
+    return dry_result(DRY_NOT_SUPPORTED);
+}
+
+API(int, cudaIpcCloseMemHandle, void *pointer)
+{
+    return dry_result(DRY_NOT_SUPPORTED);
+}
+
+/* ---- what a pointer is ------------------------------------------------------------------------------------------- */
+
+struct pointer_attributes {
+    int type, device; /* cudaMemoryType */
+    void *device_pointer, *host_pointer;
+    long reserved[8]; /* since CUDA 13 */
+};
+
+static int device_of(const void *pointer)
+{
+    struct dry_range range = {.device = 0};
+    dry_lock();
+    dry_find((uint64_t)(uintptr_t)pointer, &range);
+    dry_unlock();
+    return range.device;
+}
+
+API(int, cudaPointerGetAttributes, struct pointer_attributes *attributes, const void *pointer)
+{
+    const bool is_device = dry_is_device(pointer);
+    void *same;
+    memcpy(&same, &pointer, sizeof same);
+    attributes->type = is_device ? 2 : 0;
+    attributes->device = is_device ? device_of(pointer) : -2;
+    attributes->device_pointer = is_device ? same : NULL;
+    attributes->host_pointer = is_device ? NULL : same;
+    return DRY_OK;
+}
+
+API(int, cuPointerGetAttribute, void *value, int attribute, const void *pointer)
+{
+    enum { CONTEXT = 1, MEMORY_TYPE = 2, DEVICE_POINTER = 3, HOST_POINTER = 4, BUFFER_ID = 7, ORDINAL = 9, START = 11 };
+    struct dry_range range;
+    dry_lock();
+    const bool is_device = dry_find((uint64_t)(uintptr_t)pointer, &range);
+    dry_unlock();
+    if (!is_device)
+        return DRY_INVALID;
+    const uint64_t address = attribute == START     ? range.begin
+                             : attribute == CONTEXT ? (uint64_t)(uintptr_t)dry_handle()
+                                                    : (uint64_t)(uintptr_t)pointer;
+    const int number = attribute == MEMORY_TYPE ? 2 : attribute == ORDINAL ? range.device : 0;
+    if (attribute == CONTEXT || attribute == DEVICE_POINTER || attribute == START || attribute == BUFFER_ID)
+        memcpy(value, &address, sizeof address);
+    else
+        memcpy(value, &number, sizeof number);
+    return attribute == HOST_POINTER ? DRY_INVALID : DRY_OK;
+}
+
+static int tell_range(uint64_t *begin, size_t *bytes, uint64_t address)
+{
+    struct dry_range range;
+    dry_lock();
+    const bool is_found = dry_find(address, &range);
+    dry_unlock();
+    if (!is_found)
+        return DRY_NOT_FOUND;
+    if (begin != NULL)
+        *begin = range.begin;
+    if (bytes != NULL)
+        *bytes = range.bytes;
+    return DRY_OK;
+}
+
+API(int, cuMemGetAddressRange_v2, uint64_t *begin, size_t *bytes, uint64_t address)
+{
+    return tell_range(begin, bytes, address);
+}
+
+API(int, cuMemGetAddressRange, uint64_t *begin, size_t *bytes, uint64_t address)
+{
+    return tell_range(begin, bytes, address);
+}
+
+/* ---- virtual memory ---------------------------------------------------------------------------------------------- */
+
+struct location {
+    int type, id;
+};
+
+struct physical_properties {
+    int type, handle_types;
+    struct location location;
+};
+
+/* Physical memory: held by who made it and by every mapping of it. */
+struct physical {
+    uint64_t bytes;
+    unsigned holders;
+    int device;
+};
+
+struct mapping {
+    uint64_t begin, bytes;
+    struct physical *physical;
+};
+
+static struct mapping *mappings; /* in no order */
+static size_t mapping_count, mapping_room;
+
+static void let_go(struct physical *physical)
+{
+    if (--physical->holders > 0)
+        return;
+    dry_discharge(physical->device, physical->bytes);
+    free(physical);
+}
+
+API(int, cuMemGetAllocationGranularity, size_t *granularity, const struct physical_properties *properties, int option)
+{
+    *granularity = GRANULARITY;
+    return DRY_OK;
+}
+
+API(int, cuMemAddressReserve, uint64_t *address, size_t bytes, size_t alignment, uint64_t wish,
+    unsigned long long flags)
+{
+    dry_lock();
+    *address = dry_take(bytes, dry_current(), true);
+    dry_unlock();
+    return *address == 0 ? DRY_NO_MEMORY : DRY_OK;
+}
+
+API(int, cuMemAddressFree, uint64_t address, size_t bytes)
+{
+    struct dry_range range;
+    dry_lock();
+    const bool is_ours = dry_give(address, true, &range);
+    dry_unlock();
+    return is_ours ? DRY_OK : DRY_INVALID;
+}
+
+API(int, cuMemCreate, struct physical **handle, size_t bytes, const struct physical_properties *properties,
+    unsigned long long flags)
+{
+    const int device = properties->location.id;
+    if (device < 0 || device >= dry_devices() || bytes == 0 || bytes % GRANULARITY != 0)
+        return DRY_INVALID;
+    struct physical *physical = malloc(sizeof *physical);
+    dry_lock();
+    const bool fits = physical != NULL && dry_charge(device, bytes);
+    dry_unlock();
+    if (!fits) {
+        free(physical);
+        return DRY_NO_MEMORY;
+    }
+    *physical = (struct physical){.bytes = bytes, .holders = 1, .device = device};
+    *handle = physical;
+    return DRY_OK;
+}
+
+API(int, cuMemRelease, struct physical *handle)
+{
+    dry_lock();
+    let_go(handle);
+    dry_unlock();
+    return DRY_OK;
+}
+
+static int map(uint64_t begin, uint64_t bytes, struct physical *physical)
+{
+    if (bytes > physical->bytes)
+        return DRY_INVALID;
+    for (size_t i = 0; i < mapping_count; i++)
+        if (mappings[i].begin < begin + bytes && begin < mappings[i].begin + mappings[i].bytes)
+            return DRY_INVALID;
+    if (mapping_count == mapping_room) {
+        const size_t room = mapping_room == 0 ? 64 : 2 * mapping_room;
+        struct mapping *larger = realloc(mappings, room * sizeof *larger);
+        if (larger == NULL)
+            return DRY_NO_MEMORY;
+        mappings = larger;
+        mapping_room = room;
+    }
+    mappings[mapping_count++] = (struct mapping){begin, bytes, physical};
+    physical->holders++;
+    return DRY_OK;
+}
+
+API(int, cuMemMap, uint64_t begin, size_t bytes, size_t offset, struct physical *handle, unsigned long long flags)
+{
+    dry_lock();
+    const int error = map(begin, bytes, handle);
+    dry_unlock();
+    return error;
+}
+
+/* Whole mappings only, as on a card. */
+static int unmap(uint64_t begin, uint64_t bytes)
+{
+    uint64_t whole = 0;
+    for (size_t i = 0; i < mapping_count; i++)
+        if (mappings[i].begin >= begin && mappings[i].begin + mappings[i].bytes <= begin + bytes)
+            whole += mappings[i].bytes;
+    if (whole != bytes)
+        return DRY_INVALID;
+    for (size_t i = mapping_count; i-- > 0;)
+        if (mappings[i].begin >= begin && mappings[i].begin + mappings[i].bytes <= begin + bytes) {
+            let_go(mappings[i].physical);
+            mappings[i] = mappings[--mapping_count];
+        }
+    return DRY_OK;
+}
+
+API(int, cuMemUnmap, uint64_t begin, size_t bytes)
+{
+    dry_lock();
+    const int error = unmap(begin, bytes);
+    dry_unlock();
+    return error;
+}
+
+API(int, cuMemExportToShareableHandle, void *shared, struct physical *handle, int type, unsigned long long flags)
+{
+    return DRY_NOT_SUPPORTED;
+}
+
+API(int, cuMemImportFromShareableHandle, struct physical **handle, void *shared, int type)
+{
+    return DRY_NOT_SUPPORTED;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+/* With --data ones a number of 4 or 8 bytes is the integer 1, and of other copies each byte is 1. */
+static void make_up(void *to, uint64_t bytes)
+{
+    const bool ones = dry_data() == DRY_ONES;
+    memset(to, ones && bytes != 4 && bytes != 8 ? 1 : 0, bytes);
+    if (ones && (bytes == 4 || bytes == 8))
+        *(unsigned char *)to = 1;
+}
+
+/* Between two places of the host a copy is a copy. */
+static int copy(void *to, const void *from, uint64_t bytes)
+{
+    if (bytes == 0 || dry_is_device(to))
+        return DRY_OK;
+    if (dry_is_device(from)) {
+        make_up(to, bytes);
+        dry_count_to_host(bytes);
+    } else {
+        memmove(to, from, bytes);
+    }
+    return DRY_OK;
+}
+
+static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
+{
+    for (size_t i = 0; i < height; i++)
+        copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
+    return DRY_OK;
+}
+
+API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
+{
+    return copy(to, from, bytes);
+}
+
+API(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, void *stream)
+{
+    return copy(to, from, bytes);
+}
+
+API(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+    int kind)
+{
+    return copy_rows(to, to_pitch, from, from_pitch, width, height);
+}
+
+API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+    int kind, void *stream)
+{
+    return copy_rows(to, to_pitch, from, from_pitch, width, height);
+}
+
+static int copy_symbol(void *to, size_t bytes)
+{
+    if (!dry_is_device(to)) {
+        make_up(to, bytes);
+        dry_count_to_host(bytes);
+    }
+    return DRY_OK;
+}
+
+API(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t bytes, size_t offset, int kind)
+{
+    return copy_symbol(to, bytes);
+}
+
+API(int, cudaMemcpyFromSymbolAsync, void *to, const void *symbol, size_t bytes, size_t offset, int kind, void *stream)
+{
+    return copy_symbol(to, bytes);
+}
+
+API(int, cuMemcpyDtoH_v2, void *to, const void *from, size_t bytes)
+{
+    return copy(to, from, bytes);
+}
+
+API(int, cuMemcpyDtoHAsync_v2, void *to, const void *from, size_t bytes, void *stream)
+{
+    return copy(to, from, bytes);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The card that gmdry chose (GMDRY_CARD, GMDRY_DEVICES, GMDRY_DATA), and the log in which it reads what happened
+ * (GMDRY_LOG): one line for each thing, written at once, so that a killed process has told it, too.
+ */
+#include "replay/dry/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct dry_card card;
+static int devices;
+static enum dry_data data;
+static _Thread_local int last_error;
+static _Thread_local int current_device;
+static atomic_uint_fast64_t launches, copies_to_host, bytes_to_host;
+
+static void read_card(const char *text)
+{
+    int used = 0;
+    if (text == NULL ||
+        sscanf(text, "%d.%d,%d,%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%n", &card.major, &card.minor, &card.sms, &card.l2,
+               &card.total, &card.context, &used) != 6 ||
+        used == 0 || card.context > card.total)
+        return;
+    snprintf(card.name, sizeof card.name, "%s", text + used);
+    const char *wanted = getenv("GMDRY_DEVICES");
+    devices = wanted == NULL ? 1 : atoi(wanted);
+    devices = devices < 0 ? 0 : devices > DRY_DEVICES ? DRY_DEVICES : devices;
+}
+
+/* As many as the program lets itself see. */
+static void hide_devices(const char *visible)
+{
+    int listed = visible != NULL && *visible != '\0' && *visible != '-';
+    for (const char *at = visible; listed > 0 && *at != '\0'; at++)
+        listed += *at == ',';
+    if (visible != NULL && listed < devices)
+        devices = listed;
+}
+
+static void start(void)
+{
+    read_card(getenv("GMDRY_CARD"));
+    hide_devices(getenv("CUDA_VISIBLE_DEVICES"));
+    const char *wanted = getenv("GMDRY_DATA");
+    data = wanted != NULL && strcmp(wanted, "ones") == 0 ? DRY_ONES : DRY_ZEROS;
+    pthread_atfork(dry_lock, dry_unlock, dry_unlock);
+}
+
+const struct dry_card *dry_card(void)
+{
+    pthread_once(&once, start);
+    return &card;
+}
+
+int dry_devices(void)
+{
+    dry_card();
+    return devices;
+}
+
+enum dry_data dry_data(void)
+{
+    dry_card();
+    return data;
+}
+
+void dry_lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+void dry_unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+int dry_result(int error)
+{
+    if (error != DRY_OK)
+        last_error = error;
+    return error;
+}
+
+void *dry_handle(void)
+{
+    static char handle[64];
+    return handle;
+}
+
+/* ---- the current device and the last error ----------------------------------------------------------------------- */
+
+int dry_current(void)
+{
+    return current_device;
+}
+
+API(int, cudaGetDevice, int *device)
+{
+    *device = current_device;
+    return dry_devices() > 0 ? DRY_OK : dry_result(DRY_NO_DEVICE);
+}
+
+API(int, cudaSetDevice, int device)
+{
+    if (device < 0 || device >= dry_devices())
+        return dry_result(DRY_BAD_DEVICE);
+    current_device = device;
+    return DRY_OK;
+}
+
+API(int, cudaGetLastError, void)
+{
+    const int error = last_error;
+    last_error = DRY_OK;
+    return error;
+}
+
+API(int, cudaPeekAtLastError, void)
+{
+    return last_error;
+}
+
+/* ---- the log ----------------------------------------------------------------------------------------------------- */
+
+static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void tell(const char *format, ...)
+{
+    const char *path = getenv("GMDRY_LOG");
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    const int file = path != NULL && n > 0 && n < (int)sizeof line ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    if (file < 0)
+        return;
+    if (write(file, line, (size_t)n) != n)
+        fprintf(stderr, "gmdry: the log could not be written\n");
+    close(file);
+}
+
+/* The name in messages, and what the library calls "not supported". NVSHMEM has no such number, cuFile's results are
+ * structs whose first word is the error. */
+static const struct {
+    const char *name;
+    int not_supported;
+} libraries[DRY_LIBRARIES] = {
+    [DRY_LIBRARY_cudart] = {"CUDA runtime", DRY_NOT_SUPPORTED},
+    [DRY_LIBRARY_cuda] = {"CUDA driver", DRY_NOT_SUPPORTED},
+    [DRY_LIBRARY_cublas] = {"cuBLAS", 15},
+    [DRY_LIBRARY_cublaslt] = {"cuBLASLt", 15},
+    [DRY_LIBRARY_cudnn] = {"cuDNN", 3000},
+    [DRY_LIBRARY_cusolver] = {"cuSOLVER", 9},
+    [DRY_LIBRARY_cusparse] = {"cuSPARSE", 10},
+    [DRY_LIBRARY_cusparselt] = {"cuSPARSELt", 10},
+    [DRY_LIBRARY_cufft] = {"cuFFT", 16},
+    [DRY_LIBRARY_curand] = {"cuRAND", 999},
+    [DRY_LIBRARY_nvrtc] = {"NVRTC", 11},
+    [DRY_LIBRARY_nvml] = {"NVML", 3},
+    [DRY_LIBRARY_cupti] = {"CUPTI", 27},
+    [DRY_LIBRARY_nccl] = {"NCCL", 3},
+    [DRY_LIBRARY_nvshmem] = {"NVSHMEM", -1},
+    [DRY_LIBRARY_cufile] = {"cuFile", 5001},
+};
+
+int dry_unknown(enum dry_library library, const char *name, bool *is_said)
+{
+    dry_lock();
+    const bool is_new = !*is_said;
+    *is_said = true;
+    dry_unlock();
+    if (is_new) {
+        fprintf(stderr, "gmdry: %s of %s is not known to the stand-in: it fails\n", name, libraries[library].name);
+        tell("unknown %s\n", name);
+    }
+    return library <= DRY_LIBRARY_cuda ? dry_result(libraries[library].not_supported)
+                                       : libraries[library].not_supported;
+}
+
+void dry_estimated(const char *name, bool *is_said)
+{
+    dry_lock();
+    const bool is_new = !*is_said;
+    *is_said = true;
+    dry_unlock();
+    if (is_new)
+        tell("estimated %s\n", name);
+}
+
+void dry_count_launch(void)
+{
+    atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
+}
+
+void dry_count_to_host(uint64_t bytes)
+{
+    if (atomic_fetch_add(&copies_to_host, 1) == 0)
+        tell("reads\n"); /* at once: a process that ends by a signal does not reach the end below */
+    atomic_fetch_add(&bytes_to_host, bytes);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (launches + copies_to_host > 0)
+        tell("counts %" PRIuFAST64 " %" PRIuFAST64 " %" PRIuFAST64 "\n", launches, copies_to_host, bytes_to_host);
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams, events, captures and graphs. Work is done as soon as it is asked for: every event is complete at once.
+ */
+#include "replay/dry/private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { STREAMS = 8192, LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+
+struct capture {
+    bool is_active;
+    unsigned long long id;
+};
+
+struct stream {
+    struct capture *capture;
+    int priority, device;
+    unsigned flags;
+};
+
+struct event {
+    struct capture *capture;
+};
+
+/* At a fixed address, so that two runs give the same handles: programs keep them in hash tables. */
+static struct stream *streams;
+static size_t stream_count = 1; /* the first is the default stream, by whatever handle */
+static unsigned long long capture_count;
+
+static bool make_streams(void)
+{
+    if (streams != NULL)
+        return true;
+    const uintptr_t address = 0x3f0000000000;
+    void *wish = NULL;
+    memcpy(&wish, &address, sizeof wish);
+    void *got = mmap(wish, STREAMS * sizeof *streams, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    streams = got == MAP_FAILED ? NULL : got;
+    return streams != NULL;
+}
+
+/* Handles 0, 1 and 2 are the default stream: the legacy one and that of the thread. */
+static struct stream *stream_of(void *handle)
+{
+    static struct stream none;
+    dry_lock();
+    const bool is_there = make_streams();
+    dry_unlock();
+    return (uintptr_t)handle > 2 ? handle : is_there ? &streams[0] : &none;
+}
+
+static struct capture *capture_of(const struct stream *stream)
+{
+    return stream->capture != NULL && stream->capture->is_active ? stream->capture : NULL;
+}
+
+static int create(void **handle, unsigned flags, int priority)
+{
+    int error = DRY_NO_MEMORY;
+    dry_lock();
+    if (make_streams() && stream_count < STREAMS) {
+        struct stream *stream = &streams[stream_count++];
+        *stream = (struct stream){.priority = priority, .device = dry_current(), .flags = flags};
+        *handle = stream;
+        error = DRY_OK;
+    }
+    dry_unlock();
+    return dry_result(error);
+}
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+API(int, cudaStreamCreate, void **stream)
+{
+    return create(stream, 0, 0);
+}
+
+API(int, cudaStreamCreateWithFlags, void **stream, unsigned flags)
+{
+    return create(stream, flags, 0);
+}
+
+API(int, cudaStreamCreateWithPriority, void **stream, unsigned flags, int priority)
+{
+    return create(stream, flags,
+                  priority > LEAST_PRIORITY      ? LEAST_PRIORITY
+                  : priority < GREATEST_PRIORITY ? GREATEST_PRIORITY
+                                                 : priority);
+}
+
+API(int, cuStreamCreate, void **stream, unsigned flags)
+{
+    return create(stream, flags, 0);
+}
+
+/* Its handle is not used again. */
+API(int, cudaStreamDestroy, void *stream)
+{
+    return DRY_OK;
+}
+
+API(int, cuStreamDestroy_v2, void *stream)
+{
+    return DRY_OK;
+}
+
+API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
+{
+    if (least != NULL)
+        *least = LEAST_PRIORITY;
+    if (greatest != NULL)
+        *greatest = GREATEST_PRIORITY;
+    return DRY_OK;
+}
+
+API(int, cuCtxGetStreamPriorityRange, int *least, int *greatest)
+{
+    return cudaDeviceGetStreamPriorityRange(least, greatest);
+}
+
+API(int, cudaStreamGetPriority, void *stream, int *priority)
+{
+    *priority = stream_of(stream)->priority;
+    return DRY_OK;
+}
+
+API(int, cudaStreamGetFlags, void *stream, unsigned *flags)
+{
+    *flags = stream_of(stream)->flags;
+    return DRY_OK;
+}
+
+API(int, cudaStreamGetDevice, void *stream, int *device)
+{
+    *device = (uintptr_t)stream > 2 ? stream_of(stream)->device : dry_current();
+    return DRY_OK;
+}
+
+API(int, cudaStreamGetId, void *stream, unsigned long long *id)
+{
+    *id = (uintptr_t)stream > 2 ? (unsigned long long)(stream_of(stream) - streams) : 0;
+    return DRY_OK;
+}
+
+/* Waiting while the stream is captured breaks the capture; asking does, too. */
+static int wait_for(void *stream)
+{
+    return dry_result(capture_of(stream_of(stream)) != NULL ? DRY_CAPTURE : DRY_OK);
+}
+
+API(int, cudaStreamQuery, void *stream)
+{
+    return wait_for(stream);
+}
+
+API(int, cudaStreamSynchronize, void *stream)
+{
+    return wait_for(stream);
+}
+
+API(int, cuStreamQuery, void *stream)
+{
+    return wait_for(stream);
+}
+
+API(int, cuStreamSynchronize, void *stream)
+{
+    return wait_for(stream);
+}
+
+API(int, cudaDeviceSynchronize, void)
+{
+    return DRY_OK;
+}
+
+API(int, cudaDeviceReset, void)
+{
+    return DRY_OK;
+}
+
+API(int, cudaLaunchHostFunc, void *stream, void (*function)(void *), void *data)
+{
+    if (capture_of(stream_of(stream)) == NULL)
+        function(data);
+    return DRY_OK;
+}
+
+API(int, cudaStreamAddCallback, void *stream, void (*function)(void *, int, void *), void *data, unsigned flags)
+{
+    function(stream, DRY_OK, data);
+    return DRY_OK;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+static int create_event(void **event)
+{
+    *event = calloc(1, sizeof(struct event));
+    return *event == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+}
+
+static int destroy_event(void *event)
+{
+    free(event);
+    return DRY_OK;
+}
+
+/* A stream that waits for an event of a captured stream is captured with it. */
+static int record(struct event *event, void *stream)
+{
+    event->capture = capture_of(stream_of(stream));
+    return DRY_OK;
+}
+
+API(int, cudaEventCreate, void **event)
+{
+    return create_event(event);
+}
+
+API(int, cudaEventCreateWithFlags, void **event, unsigned flags)
+{
+    return create_event(event);
+}
+
+API(int, cuEventCreate, void **event, unsigned flags)
+{
+    return create_event(event);
+}
+
+API(int, cudaEventDestroy, void *event)
+{
+    return destroy_event(event);
+}
+
+API(int, cuEventDestroy_v2, void *event)
+{
+    return destroy_event(event);
+}
+
+API(int, cudaEventRecord, void *event, void *stream)
+{
+    return record(event, stream);
+}
+
+API(int, cudaEventRecordWithFlags, void *event, void *stream, unsigned flags)
+{
+    return record(event, stream);
+}
+
+API(int, cuEventRecord, void *event, void *stream)
+{
+    return record(event, stream);
+}
+
+API(int, cudaEventQuery, void *event)
+{
+    return DRY_OK;
+}
+
+API(int, cudaEventSynchronize, void *event)
+{
+    return DRY_OK;
+}
+
+API(int, cuEventQuery, void *event)
+{
+    return DRY_OK;
+}
+
+API(int, cuEventSynchronize, void *event)
+{
+    return DRY_OK;
+}
+
+static int elapsed(float *milliseconds)
+{
+    *milliseconds = 1;
+    return DRY_OK;
+}
+
+API(int, cudaEventElapsedTime, float *milliseconds, void *from, void *to)
+{
+    return elapsed(milliseconds);
+}
+
+API(int, cudaEventElapsedTime_v2, float *milliseconds, void *from, void *to)
+{
+    return elapsed(milliseconds);
+}
+
+API(int, cuEventElapsedTime, float *milliseconds, void *from, void *to)
+{
+    return elapsed(milliseconds);
+}
+
+API(int, cudaIpcGetEventHandle, void *handle, void *event)
+{
+    return dry_result(DRY_NOT_SUPPORTED);
+}
+
+API(int, cudaIpcOpenEventHandle, void **event, const char *handle)
+{
+    return dry_result(DRY_NOT_SUPPORTED);
+}
+
+API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
+{
+    if (event->capture != NULL && event->capture->is_active)
+        stream_of(stream)->capture = event->capture;
+    return DRY_OK;
+}
+
+/* ---- captures ---------------------------------------------------------------------------------------------------- */
+
+static int begin(void *stream)
+{
+    struct stream *s = stream_of(stream);
+    struct capture *capture = capture_of(s) == NULL ? calloc(1, sizeof *capture) : NULL;
+    if (capture == NULL)
+        return dry_result(DRY_CAPTURE);
+    dry_lock();
+    *capture = (struct capture){true, ++capture_count};
+    dry_unlock();
+    s->capture = capture;
+    return DRY_OK;
+}
+
+API(int, cudaStreamBeginCapture, void *stream, int mode)
+{
+    return begin(stream);
+}
+
+API(int, cudaStreamBeginCaptureToGraph, void *stream, void *graph, const void *dependencies, const void *data,
+    size_t count, int mode)
+{
+    return begin(stream);
+}
+
+/* The capture is the graph; it stays, for streams and events that still know it. */
+API(int, cudaStreamEndCapture, void *stream, void **graph)
+{
+    struct stream *s = stream_of(stream);
+    struct capture *capture = capture_of(s);
+    if (capture == NULL)
+        return dry_result(DRY_CAPTURE);
+    capture->is_active = false;
+    s->capture = NULL;
+    *graph = capture;
+    return DRY_OK;
+}
+
+API(int, cudaStreamIsCapturing, void *stream, int *status)
+{
+    *status = capture_of(stream_of(stream)) != NULL;
+    return DRY_OK;
+}
+
+struct capture_info {
+    int *status;
+    unsigned long long *id;
+    void **graph;
+    const void **dependencies, **edges;
+    size_t *count;
+};
+
+static int tell_capture(void *stream, struct capture_info info)
+{
+    struct capture *capture = capture_of(stream_of(stream));
+    *info.status = capture != NULL;
+    if (info.id != NULL)
+        *info.id = capture != NULL ? capture->id : 0;
+    if (info.graph != NULL)
+        *info.graph = capture;
+    if (info.dependencies != NULL)
+        *info.dependencies = NULL;
+    if (info.edges != NULL)
+        *info.edges = NULL;
+    if (info.count != NULL)
+        *info.count = 0;
+    return DRY_OK;
+}
+
+API_OF("libcudart.so.12", int, dry_capture_info_12, cudaStreamGetCaptureInfo, void *stream, int *status,
+       unsigned long long *id)
+{
+    return tell_capture(stream, (struct capture_info){.status = status, .id = id});
+}
+
+API(int, cudaStreamGetCaptureInfo_v2, void *stream, int *status, unsigned long long *id, void **graph,
+    const void **dependencies, size_t *count)
+{
+    return tell_capture(stream, (struct capture_info){status, id, graph, dependencies, NULL, count});
+}
+
+API(int, cudaStreamGetCaptureInfo_v3, void *stream, int *status, unsigned long long *id, void **graph,
+    const void **dependencies, const void **edges, size_t *count)
+{
+    return tell_capture(stream, (struct capture_info){status, id, graph, dependencies, edges, count});
+}
+
+API_OF("libcudart.so.13", int, dry_capture_info_13, cudaStreamGetCaptureInfo, void *stream, int *status,
+       unsigned long long *id, void **graph, const void **dependencies, const void **edges, size_t *count)
+{
+    return tell_capture(stream, (struct capture_info){status, id, graph, dependencies, edges, count});
+}
+
+API(int, cudaThreadExchangeStreamCaptureMode, int *mode)
+{
+    static _Thread_local int current; /* cudaStreamCaptureModeGlobal */
+    const int before = current;
+    current = *mode;
+    *mode = before;
+    return DRY_OK;
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+
+API(int, cudaGraphCreate, void **graph, unsigned flags)
+{
+    *graph = calloc(1, sizeof(struct capture));
+    return *graph == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+}
+
+API(int, cudaGraphInstantiate, void **executable, void *graph, unsigned long long flags)
+{
+    *executable = graph;
+    return DRY_OK;
+}
+
+API(int, cudaGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags)
+{
+    return cudaGraphInstantiate(executable, graph, flags);
+}
+
+API(int, cudaGraphLaunch, void *executable, void *stream)
+{
+    dry_count_launch();
+    return DRY_OK;
+}
+
+API(int, cudaGraphDestroy, void *graph)
+{
+    return DRY_OK;
+}
+
+API(int, cudaGraphExecDestroy, void *executable)
+{
+    return DRY_OK;
+}
+
+/* One node, so that nobody takes it for an empty graph. */
+API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
+{
+    if (nodes != NULL)
+        nodes[0] = graph;
+    *count = 1;
+    return DRY_OK;
+}
+
+API(int, cudaGraphNodeGetType, void *node, int *type)
+{
+    *type = 0; /* a kernel */
+    return DRY_OK;
+}
+
+/* That of CUDA 13 has one more parameter in between. */
+API_OF("libcudart.so.12", int, dry_dependencies_12, cudaGraphNodeGetDependencies, void *node, void **others,
+       size_t *count)
+{
+    *count = 0;
+    return DRY_OK;
+}
+
+API_OF("libcudart.so.13", int, dry_dependencies_13, cudaGraphNodeGetDependencies, void *node, void **others,
+       void *edges, size_t *count)
+{
+    *count = 0;
+    return DRY_OK;
+}
+
+API(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, uint64_t *value)
+{
+    *value = 0;
+    return DRY_OK;
+}
+
+API(int, cudaUserObjectCreate, void **object, void *data, void (*destroy)(void *), unsigned references, unsigned flags)
+{
+    *object = dry_handle(); /* it lives as long as the process */
+    return DRY_OK;
+}
