@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * COMMAND, with the stand-in around it: the environment says all. Keys that end a program go to it, as it is in our
+ * process group; signals that are sent to us alone are handed on, so that the folder is removed after it.
+ */
+#include "replay/dry/cli/gmdry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile pid_t child;
+
+static void hand_on(int signal)
+{
+    if (child > 0)
+        kill(child, signal);
+}
+
+uint64_t gm_dry_total(const struct gm_dry_options *options, const struct gm_gpu *gpu)
+{
+    return options->memory > 0 ? options->memory : gpu->total;
+}
+
+uint64_t gm_dry_usable(const struct gm_dry_options *options, const struct gm_gpu *gpu)
+{
+    const uint64_t total = gm_dry_total(options, gpu);
+    return total > GM_GPU_CONTEXT ? total - GM_GPU_CONTEXT : 0;
+}
+
+static void put_before(const char *variable, const char *value, char separator)
+{
+    struct gm_text text = {0};
+    const char *old = getenv(variable);
+    gm_text_add(&text, value);
+    if (old != NULL && *old != '\0')
+        gm_text_printf(&text, "%c%s", separator, old);
+    if (!text.failed)
+        setenv(variable, text.data, 1);
+    gm_text_free(&text);
+}
+
+/* The card's title up to its size, as CUDA would print it. */
+static void set_card(const struct gm_dry_options *options, const struct gm_gpu *gpu)
+{
+    struct gm_text text = {0};
+    gm_text_printf(&text, "%d.%d,%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",NVIDIA %.*s", gpu->chip.major, gpu->chip.minor,
+                   gpu->chip.sms, gpu->chip.l2, gm_dry_total(options, gpu),
+                   gm_dry_total(options, gpu) - gm_dry_usable(options, gpu), (int)strcspn(gpu->title, ",:"),
+                   gpu->title);
+    if (!text.failed)
+        setenv("GMDRY_CARD", text.data, 1);
+    gm_text_free(&text);
+}
+
+static void set_number(const char *variable, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    setenv(variable, text, 1);
+}
+
+static void set_environment(const struct gm_dry_folder *folder, const struct gm_dry_options *options,
+                            const struct gm_gpu *gpu)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/lib", folder->path);
+    put_before("LD_LIBRARY_PATH", path, ':');
+    put_before("LD_PRELOAD", folder->library, ':');
+    snprintf(path, sizeof path, "%s/python", folder->path);
+    put_before("PYTHONPATH", path, ':');
+    snprintf(path, sizeof path, "%s/log", folder->path);
+    setenv("GMDRY_LOG", path, 1);
+    setenv("GMDRY_FOLDER", folder->path, 1);
+    setenv("GMDRY_DATA", options->data == GM_DRY_ONES ? "ones" : "zeros", 1);
+    set_number("GMDRY_DEVICES", options->devices);
+    set_number("GMDRY_STEPS", options->steps);
+    set_card(options, gpu);
+}
+
+static int code_of(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+enum gm_status gm_dry_run(int *exit_code, char **command, const struct gm_dry_folder *folder,
+                          const struct gm_dry_options *options, const struct gm_gpu *gpu, struct gm_error *err)
+{
+    int status = 0;
+    struct sigaction old[5], pass = {.sa_handler = hand_on, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+    static const int signals[5] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
+    fflush(NULL);
+    for (int i = 0; i < 5; i++)
+        sigaction(signals[i], i < 2 ? &ignore : i < 4 ? &pass : NULL, &old[i]);
+    child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 4; i++)
+            sigaction(signals[i], &old[i], NULL);
+        signal(SIGPIPE, SIG_DFL); /* ours is ignored */
+        set_environment(folder, options, gpu);
+        execvp(command[0], command);
+        fprintf(stderr, "gmdry: %s: %s\n", command[0], strerror(errno));
+        _exit(127);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    const bool is_made = child > 0;
+    child = 0;
+    for (int i = 0; i < 4; i++)
+        sigaction(signals[i], &old[i], NULL);
+    if (!is_made)
+        return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "no process can be made: %s", strerror(errno));
+    *exit_code = code_of(status);
+    return GM_OK;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The temporary folder of one run:
+ *     lib/        the libraries' names, links to libgmdry.so
+ *     python/     the hook, as sitecustomize
+ *     processes/  what the hook tells, a folder for each process
+ *     log         what the stand-in tells
+ */
+#include "analyze/cli/terminal.h"
+#include "replay/dry/cli/gmdry.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of CUDA 12 and 13. */
+static const char *const names[] = {
+    "libcuda.so.1",      "libnvidia-ml.so.1", "libcudart.so.12",   "libcudart.so.13",      "libcublas.so.12",
+    "libcublas.so.13",   "libcublasLt.so.12", "libcublasLt.so.13", "libcudnn.so.9",        "libcufft.so.11",
+    "libcufft.so.12",    "libcurand.so.10",   "libcupti.so.12",    "libcupti.so.13",       "libcusolver.so.11",
+    "libcusolver.so.12", "libcusparse.so.12", "libcusparse.so.13", "libcusparseLt.so.0",   "libnvrtc.so.12",
+    "libnvrtc.so.13",    "libnccl.so.2",      "libcufile.so.0",    "libnvshmem_host.so.3",
+};
+
+static const char hook[] = {
+#include "dry/hook.inc"
+};
+
+/* Beside the program as it was built, or as it is installed. */
+static enum gm_status find_library(char path[PATH_MAX], struct gm_error *err)
+{
+    static const char *const places[] = {"../lib", "../" GM_LIBDIR};
+    char program[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(program, '/');
+    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof *places; i++) {
+        const int length = snprintf(path, PATH_MAX, "%.*s/%s/libgmdry.so", (int)(slash - program), program, places[i]);
+        if (length < PATH_MAX && access(path, R_OK) == 0)
+            return GM_OK;
+    }
+    return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "libgmdry.so is not where gmdry looks for it: ../lib beside it");
+}
+
+static enum gm_status cannot(const char *path, struct gm_error *err)
+{
+    return gm_fail(err, GM_E_WRITE, GM_NO_OFFSET, "%.200s: %s", path, strerror(errno));
+}
+
+static enum gm_status make_links(const struct gm_dry_folder *folder, struct gm_error *err)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/lib/%s", folder->path, names[i]);
+        if (symlink(folder->library, path) != 0)
+            return cannot(path, err);
+    }
+    return GM_OK;
+}
+
+static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *err)
+{
+    static const char *const folders[] = {"lib", "python", "processes"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder->path, folders[i]);
+        if (mkdir(path, 0700) != 0)
+            return cannot(path, err);
+    }
+    enum gm_status status = make_links(folder, err);
+    snprintf(path, sizeof path, "%s/python/sitecustomize.py", folder->path);
+    if (status == GM_OK)
+        status = gm_write_file(path, hook, sizeof hook, err);
+    snprintf(path, sizeof path, "%s/log", folder->path);
+    if (status == GM_OK)
+        status = gm_write_file(path, "", 0, err);
+    return status;
+}
+
+enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error *err)
+{
+    const char *where = getenv("TMPDIR");
+    folder->path[0] = '\0';
+    enum gm_status status = find_library(folder->library, err);
+    if (status != GM_OK)
+        return status;
+    const int n = snprintf(folder->path, sizeof folder->path, "%s/gmdry.XXXXXX",
+                           where != NULL && where[0] == '/' ? where : "/tmp");
+    if (n >= (int)sizeof folder->path || mkdtemp(folder->path) == NULL) {
+        status = cannot(folder->path, err);
+        folder->path[0] = '\0';
+        return status;
+    }
+    status = fill(folder, err);
+    if (status != GM_OK)
+        gm_dry_folder_remove(folder);
+    return status;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+    (void)status;
+    (void)type;
+    (void)where;
+    remove(path);
+    return 0;
+}
+
+void gm_dry_folder_remove(const struct gm_dry_folder *folder)
+{
+    if (folder->path[0] != '\0')
+        nftw(folder->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}

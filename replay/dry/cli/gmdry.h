@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of gmdry share: its options, the folder that a run has for itself, and what its processes said.
+ */
+#ifndef GM_DRY_GMDRY_H
+#define GM_DRY_GMDRY_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/text.h"
+#include "replay/whatif/gpus.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gm_dry_data { GM_DRY_ZEROS, GM_DRY_ONES, GM_DRY_RANDOM, GM_DRY_HALF };
+
+struct gm_dry_options {
+    const char *gpu, *snapshot, *results, *name, *json, *find; /* NULL if not given, but for gpu and results */
+    uint64_t memory, limit;                                    /* bytes; 0: not given */
+    int64_t devices, steps, world_size, rank;                  /* steps 0: all; world_size 0, rank -1: not given */
+    enum gm_dry_data data;
+    bool no_charts, quiet, verbose;
+};
+
+/* ---- folder.c: a temporary folder with the libraries' names, the hook, and what processes say ---------------------
+ */
+
+struct gm_dry_folder {
+    char path[PATH_MAX / 2];
+    char library[PATH_MAX]; /* libgmdry.so */
+};
+
+/* GM_E_MISSING if libgmdry.so is not beside the program; GM_E_WRITE. */
+enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error *err);
+void gm_dry_folder_remove(const struct gm_dry_folder *folder);
+
+/* ---- child.c ------------------------------------------------------------------------------------------------------
+ */
+
+/* Runs `command` (up to a NULL) to its end. *exit_code as a shell tells it: 128 and the signal's number for one that
+ * was killed, 127 for one that is not there. GM_E_INTERNAL if no process can be made. */
+enum gm_status gm_dry_run(int *exit_code, char **command, const struct gm_dry_folder *folder,
+                          const struct gm_dry_options *options, const struct gm_gpu *gpu, struct gm_error *err);
+/* What the card's memory is, and what of it the context has. */
+uint64_t gm_dry_total(const struct gm_dry_options *options, const struct gm_gpu *gpu);
+uint64_t gm_dry_usable(const struct gm_dry_options *options, const struct gm_gpu *gpu);
+
+/* ---- told.c -------------------------------------------------------------------------------------------------------
+ */
+
+enum { GM_DRY_DEVICES = 64 };
+
+struct gm_dry_device {
+    uint64_t peak_allocated, peak_reserved, ooms, retries;
+    unsigned processes; /* that used it; the peaks are those of the one that needs most */
+};
+
+struct gm_dry_process {
+    char *snapshot;
+    int rank;     /* -1: none */
+    bool is_late; /* recorded only from where the program began to */
+    uint64_t steps;
+    uint64_t wanted; /* bytes, when it was out of memory; 0: it never was */
+};
+
+struct gm_dry_told {
+    struct gm_dry_process *processes; /* by rank, then as they were found */
+    size_t process_count;
+    struct gm_dry_device devices[GM_DRY_DEVICES];
+    size_t device_count;         /* the largest number in use, plus one */
+    char **unknown, **estimated; /* functions' names */
+    size_t unknown_count, estimated_count;
+    uint64_t launches, copies_to_host, bytes_to_host;
+    bool reads; /* something was copied to the host */
+};
+
+enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err);
+void gm_dry_told_free(struct gm_dry_told *told);
+
+/* ---- words.c ------------------------------------------------------------------------------------------------------
+ */
+
+enum gm_dry_verdict { GM_DRY_NONE, GM_DRY_FITS, GM_DRY_OOM, GM_DRY_FAIL };
+
+struct gm_dry_result {
+    const struct gm_dry_options *options;
+    const struct gm_gpu *gpu;
+    char *const *command;
+    const struct gm_dry_told *told;
+    int exit_code;
+    enum gm_dry_verdict verdict;
+};
+
+void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result);
+void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result);
+
+#endif

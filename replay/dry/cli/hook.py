@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python loads this at its start as sitecustomize, from a folder that gmdry puts before the others. It waits for torch,
+records its memory from the first allocation, and says what came of it in GMDRY_FOLDER: a snapshot, and a line for each
+device. A failure in here is told and leaves the program alone."""
+import atexit
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+FOLDER = os.environ.get("GMDRY_FOLDER")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Recording:
+    """Of one process; a forked child is not that process."""
+
+    def __init__(self, torch):
+        self.torch, self.pid = torch, os.getpid()
+        self.steps, self.wanted = 0, int(os.environ.get("GMDRY_STEPS", "0"))
+        self.peaks = {}  # device -> [allocated, reserved]: the largest, whatever the program has reset
+        self.begun = False
+        self.since = "start"
+        self.is_final = False
+        self.oom = None  # what the allocator wanted when it gave up
+
+    def is_ours(self):
+        return self.begun and self.pid == os.getpid()
+
+    def begin(self):
+        """Called by torch when it has opened the devices, before anything is allocated."""
+        if self.begun or self.pid != os.getpid():
+            return
+        self.begun = True
+        self.record(stacks="python", max_entries=sys.maxsize)
+        self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
+
+    def note_peaks(self):
+        for device in range(self.torch.cuda.device_count()):
+            stats = self.torch.cuda.memory_stats(device)
+            peaks = self.peaks.setdefault(device, [0, 0])
+            for i, kind in enumerate(("allocated", "reserved")):
+                peaks[i] = max(peaks[i], stats.get(f"{kind}_bytes.all.peak", 0))
+            peaks[2:] = [stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)]
+
+    def write(self, why):
+        if self.is_final or not self.is_ours():
+            return
+        import pickle
+
+        self.note_peaks()
+        rank = os.environ.get("RANK", "")
+        folder = os.path.join(FOLDER, "processes", str(self.pid))
+        under = os.path.join(folder, "rank" + rank if rank.isdigit() else "run")
+        os.makedirs(under, exist_ok=True)
+        stem = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
+        path = os.path.join(under, (stem if stem not in ("", "-c", "-m", "__main__") else "python") + ".pickle")
+        with open(path + ".part", "wb") as file:
+            pickle.dump(self.torch.cuda.memory._snapshot(), file)
+        os.replace(path + ".part", path)
+        lines = [f"why {why}", f"since {self.since}", f"rank {rank or -1}", f"steps {self.steps}", f"snapshot {path}"]
+        lines += [f"device {device} " + " ".join(map(str, peaks)) for device, peaks in self.peaks.items()]
+        if self.oom:
+            lines.append("wanted %d %d" % self.oom)
+        with open(os.path.join(folder, "part"), "w") as file:
+            file.write("\n".join(lines) + "\n")
+        os.replace(os.path.join(folder, "part"), os.path.join(folder, "told"))
+
+    def out_of_memory(self, device, wanted, total, free):
+        if self.oom is None:
+            self.oom = (device, wanted)
+            tell_failure(self.write, "oom")
+
+    def at_exit(self):
+        # What went wrong is in the snapshot of that moment; of a program that went on, the end counts.
+        if self.oom is None or not getattr(sys, "last_value", None):
+            tell_failure(self.write, "end")
+
+    def step(self, optimizer, args, kwargs):
+        if not self.is_ours():
+            return
+        self.steps += 1
+        if self.steps == self.wanted:
+            tell_failure(self.write, "steps")
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+    def watch(self):
+        """Around what a program may do that would hide something from us."""
+        torch, memory = self.torch, self.torch.cuda.memory
+        self.record = memory._record_memory_history
+        reset = torch._C._cuda_resetPeakMemoryStats
+
+        def record(*args, **kwargs):
+            enabled = args[0] if args else kwargs.get("enabled", "all")
+            if not enabled:
+                tell_failure(self.write, "end")
+                self.is_final = self.is_ours()
+            else:
+                self.since = "program"
+            return self.record(*args, **kwargs)
+
+        def reset_peaks(*args):
+            if self.is_ours():
+                tell_failure(self.note_peaks)
+            return reset(*args)
+
+        memory._record_memory_history = record
+        torch._C._cuda_resetPeakMemoryStats = reset_peaks
+        torch.cuda._lazy_call(lambda: tell_failure(self.begin))
+        atexit.register(self.at_exit)
+        importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
+
+
+def tell_failure(function, *args):
+    try:
+        function(*args)
+    except Exception as error:
+        print(f"gmdry: {getattr(function, '__name__', 'hook')}: {error!r}", file=sys.stderr)
+
+
+class Loader(importlib.abc.Loader):
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        if getattr(module.version, "cuda", None):
+            tell_failure(Recording(module).watch)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds torch as it would be found without us, once."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = Loader(spec.loader)
+        return spec
+
+
+def run_the_other():
+    """The sitecustomize that Python would have loaded."""
+    rest = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+if FOLDER and os.path.isdir(FOLDER):
+    sys.meta_path.insert(0, Finder())
+run_the_other()

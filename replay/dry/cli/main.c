@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gmdry: a thin main. A command runs with a stand-in for the CUDA libraries; the snapshots that PyTorch recorded become
+ * run directories as gmanalyze makes them.
+ */
+#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/interrupt.h"
+#include "analyze/cli/operands.h"
+#include "analyze/cli/options.h"
+#include "analyze/cli/outcome.h"
+#include "analyze/cli/paths.h"
+#include "analyze/cli/pool.h"
+#include "analyze/cli/rules_file.h"
+#include "replay/dry/cli/gmdry.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const data_names[] = {"zeros", "ones", "random", "half", NULL}; /* enum gm_dry_data */
+
+#define AT(field) .offset = offsetof(struct gm_dry_options, field)
+
+static const struct gm_option option_table[] = {
+    {0, "gpu", "NAME", "the card to answer as (default: h100-80); list shows all", GM_OPTION_TEXT, AT(gpu)},
+    {0, "memory", "SIZE", "memory of each device, in place of the card's", GM_OPTION_SIZE, AT(memory)},
+    {0, "devices", "N", "how many of it there are (default: 1)", GM_OPTION_INTEGER, AT(devices), .min = 1,
+     .max = GM_DRY_DEVICES},
+    {0, "steps", "N", "stop after N optimizer steps of a process", GM_OPTION_INTEGER, AT(steps), .min = 1,
+     .max = 1000000000},
+    {0, "data", "WHAT", "what is read back from the device: zeros (default) or ones", GM_OPTION_CHOICE, AT(data),
+     .min = GM_DRY_ZEROS, .choices = data_names},
+    {0, "limit", "SIZE", "exit code 1 if more is reserved on any device", GM_OPTION_SIZE, AT(limit)},
+    {0, "world-size", "N", "not built yet", GM_OPTION_INTEGER, AT(world_size), .min = 1, .max = 1000000000},
+    {0, "rank", "R", "not built yet", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000000},
+    {0, "find", "NAME=RANGE", "not built yet", GM_OPTION_TEXT, AT(find)},
+    {0, "snapshot", "FILE", "keep PyTorch's snapshot there (of several processes: of the first rank)", GM_OPTION_TEXT,
+     AT(snapshot)},
+    {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
+    {'n', "name", "NAME", "name of the run (default: the script's)", GM_OPTION_TEXT, AT(name)},
+    {0, "json", "FILE", "what came of it, as JSON; - is stdout, instead of the words", GM_OPTION_TEXT, AT(json)},
+    {0, "no-charts", NULL, "no PNG files", GM_OPTION_FLAG, AT(no_charts)},
+    {'q', "quiet", NULL, "the line on top only", GM_OPTION_FLAG, AT(quiet)},
+    {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},
+    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
+    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+};
+
+static const struct gm_program program = {
+    .name = "gmdry",
+    .head = "gmdry: runs a PyTorch program without a GPU, and says what memory it would need\n"
+            "\n"
+            "Examples:\n"
+            "  gmdry -- python train.py --batch 8           on an H100, a report in ./results\n"
+            "  gmdry --gpu rtx-4090 --steps 3 -- python train.py\n"
+            "  gmdry --devices 2 -- torchrun --nproc-per-node 2 train.py\n"
+            "  gmdry --limit 20GiB --json - -- python train.py     for CI\n"
+            "\n"
+            "Usage: gmdry [options] -- COMMAND...\n"
+            "  COMMAND  is run as it is, with a CUDA build of PyTorch; what it would read from\n"
+            "           the device is zeros\n"
+            "\n"
+            "Options:\n",
+    .tail = "      --                  end of options\n"
+            "\n"
+            "Exit codes: 0 done; 1 out of memory, or over --limit; 2 wrong usage; 3 COMMAND\n"
+            "failed; 4 a capability is missing here; 5 an output could not be written, or an\n"
+            "internal error.\n",
+    .options = option_table,
+    .option_count = sizeof option_table / sizeof option_table[0],
+};
+
+static enum gm_status check_options(const struct gm_dry_options *o, int operands, const struct gm_gpu *gpu,
+                                    struct gm_error *err)
+{
+    if (operands == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no command: gmdry [options] -- COMMAND...");
+    if (o->data == GM_DRY_RANDOM || o->data == GM_DRY_HALF)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--data %s is not there yet: zeros and ones are",
+                       data_names[o->data]);
+    if (o->results[0] == '\0')
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
+    if (gpu->chip.major == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: %s does not run CUDA", gpu->name);
+    return GM_OK;
+}
+
+static enum gm_status check_built(const struct gm_dry_options *o, struct gm_error *err)
+{
+    const char *name = o->find != NULL ? "--find" : o->world_size > 0 ? "--world-size" : o->rank >= 0 ? "--rank" : NULL;
+    return name == NULL ? GM_OK : gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "%s is not built yet", name);
+}
+
+/* ---- what came of it --------------------------------------------------------------------------------------------- */
+
+static enum gm_dry_verdict judge(const struct gm_dry_result *result)
+{
+    const struct gm_dry_told *told = result->told;
+    bool is_oom = false, is_over = false;
+    for (size_t i = 0; i < told->process_count; i++)
+        is_oom = is_oom || told->processes[i].wanted > 0;
+    for (size_t i = 0; i < told->device_count; i++)
+        is_over = is_over || (result->options->limit > 0 && told->devices[i].peak_reserved > result->options->limit);
+    if (result->exit_code != 0)
+        return is_oom ? GM_DRY_OOM : GM_DRY_NONE;
+    return told->process_count == 0 ? GM_DRY_NONE : is_over ? GM_DRY_FAIL : GM_DRY_FITS;
+}
+
+static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result)
+{
+    const struct gm_dry_told *told = result->told;
+    if (told->unknown_count > 0)
+        gm_call_warn(call, NULL, "functions were called that the stand-in does not know (named above, and in --json)");
+    if (told->estimated_count > 0)
+        gm_call_warn(call, NULL, "sizes of workspaces are estimates (--json names them)");
+    for (size_t i = 0; i < told->device_count; i++)
+        if (told->devices[i].processes > 1) {
+            gm_call_warn(call, NULL, "several processes used one device; what is told is the one that needs most");
+            break;
+        }
+    for (size_t i = 0; i < told->process_count; i++)
+        if (told->processes[i].is_late) {
+            gm_call_note(call, "the command records its memory itself: the trace begins where it began to");
+            break;
+        }
+}
+
+static enum gm_status keep_snapshot(const char *to, const char *from, struct gm_error *err)
+{
+    struct gm_text bytes = {0};
+    char part[1 << 16];
+    FILE *file = fopen(from, "re");
+    if (file == NULL)
+        return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%.200s cannot be opened", from);
+    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
+        gm_text_add_bytes(&bytes, part, n);
+    const bool is_read = !ferror(file);
+    fclose(file);
+    enum gm_status status = GM_OK;
+    if (!is_read || bytes.failed)
+        status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%.200s cannot be read", from);
+    else
+        status = gm_write_file(to, bytes.data, bytes.length, err);
+    gm_text_free(&bytes);
+    return status;
+}
+
+/* Run directories, one for each process, as gmanalyze makes them. */
+static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_context *context,
+                              const struct gm_dry_told *told, struct gm_error *err)
+{
+    const size_t count = told->process_count;
+    struct gm_job *jobs = calloc(count, sizeof *jobs);
+    char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
+    enum gm_status status = gm_run_check(context->options.results, err);
+    if (status == GM_OK && !context->options.no_charts && (context->fonts = gm_fonts_start(true)) == NULL)
+        status = GM_E_NOMEM;
+    if (status == GM_OK)
+        status = gm_rules_load(&context->rules, NULL, err);
+    for (size_t i = 0; status == GM_OK && jobs != NULL && names != NULL && i < count; i++)
+        gm_operands_name(names[i], told->processes[i].snapshot, context->options.name, count > 1);
+    if (jobs == NULL || names == NULL || status == GM_E_NOMEM || !gm_operands_number(names, count))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK) {
+        for (size_t i = 0; i < count; i++) {
+            jobs[i].path = told->processes[i].snapshot;
+            jobs[i].is_one_of_several = count > 1;
+            memcpy(jobs[i].name, names[i], sizeof jobs[i].name);
+        }
+        context->when = time(NULL);
+        context->draw_threads = 1;
+        gm_pool_run(jobs, count, context, gm_cpu_count() < (int)count ? gm_cpu_count() : (int)count, gm_outcome_add,
+                    outcome);
+        gm_outcome_finish(outcome);
+    }
+    free(names);
+    free(jobs);
+    return status;
+}
+
+static void report(struct gm_outcome *outcome, struct gm_analyze_context *context, const struct gm_dry_result *result)
+{
+    const struct gm_dry_options *o = result->options;
+    const struct gm_dry_told *told = result->told;
+    struct gm_call *call = &outcome->said;
+    struct gm_text line = {0}, json = {0};
+    struct gm_error err;
+    if (result->exit_code != 0 && result->verdict != GM_DRY_OOM) {
+        char text[96];
+        snprintf(text, sizeof text, "the command failed with exit code %d", result->exit_code);
+        gm_call_fail_with(call, NULL, GM_E_READ, text);
+    }
+    if (result->verdict == GM_DRY_OOM || result->verdict == GM_DRY_FAIL)
+        gm_call_raise(call, GM_E_CHECK);
+    if (!gm_path_is_standard(o->json)) {
+        gm_dry_line(&line, result);
+        gm_call_print(call, &line);
+    }
+    tell_doubts(call, result);
+    if (o->snapshot != NULL && told->process_count > 0 &&
+        keep_snapshot(o->snapshot, told->processes[0].snapshot, &err) != GM_OK)
+        gm_call_fail(call, o->snapshot, &err);
+    if (told->process_count > 0 && analyse(outcome, context, told, &err) != GM_OK)
+        gm_call_fail(call, NULL, &err);
+    if (o->json != NULL) {
+        gm_dry_json(&json, result);
+        gm_call_put(call, o->json, &json);
+    }
+    gm_call_time(call, "report");
+}
+
+static enum gm_status run(struct gm_outcome *outcome, struct gm_analyze_context *context,
+                          const struct gm_dry_options *options, const struct gm_gpu *gpu, char **command,
+                          struct gm_error *err)
+{
+    struct gm_dry_folder folder;
+    struct gm_dry_told told = {0};
+    struct gm_dry_result result = {.options = options, .gpu = gpu, .command = command, .told = &told};
+    enum gm_status status = gm_dry_folder_make(&folder, err);
+    if (status != GM_OK)
+        return status;
+    status = gm_dry_run(&result.exit_code, command, &folder, options, gpu, err);
+    gm_call_time(&outcome->said, "the command");
+    if (status == GM_OK)
+        status = gm_dry_told_read(&told, &folder, err);
+    if (status == GM_OK) {
+        result.verdict = judge(&result);
+        report(outcome, context, &result);
+    }
+    gm_dry_told_free(&told);
+    gm_dry_folder_remove(&folder);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct gm_dry_options options = {.gpu = "h100-80", .results = "results", .devices = 1, .rank = -1};
+    struct gm_analyze_context context = {
+        .options = {.device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
+        .terminal = gm_terminal_open(program.name),
+    };
+    struct gm_outcome outcome = {.context = &context, .said = {.terminal = context.terminal}};
+    const struct gm_gpu *gpu = NULL;
+    char note[GM_GPU_NOTE] = "";
+    struct gm_error err;
+    enum gm_parsed page = GM_PARSED_RUN;
+    int operands = 0;
+    gm_call_time(&outcome.said, NULL);
+    enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
+    const bool is_list = status == GM_OK && page == GM_PARSED_RUN && gm_gpu_is_list(options.gpu);
+    if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
+        status = gm_gpu_choose(&gpu, note, options.gpu, &err);
+    if (gpu != NULL && status == GM_OK)
+        status = check_options(&options, operands, gpu, &err);
+    context.options.results = options.results;
+    context.options.name = options.name;
+    context.options.no_charts = options.no_charts;
+    context.options.quiet = options.quiet || gm_path_is_standard(options.json);
+    context.options.verbose = outcome.said.is_verbose = options.verbose;
+    outcome.said.is_quiet = options.quiet;
+    if (gm_call_goes_on(&outcome.said, &program, status, page, &err)) {
+        if (is_list) {
+            struct gm_text list = {0};
+            gm_gpu_list(&list);
+            gm_call_print(&outcome.said, &list);
+        } else {
+            argv[operands] = NULL;
+            if (note[0] != '\0')
+                gm_call_note(&outcome.said, note);
+            status = check_built(&options, &err);
+            if (status == GM_OK)
+                status = run(&outcome, &context, &options, gpu, argv, &err);
+            if (status != GM_OK)
+                gm_call_fail(&outcome.said, NULL, &err);
+        }
+    }
+    gm_outcome_free(&outcome);
+    gm_category_rules_free(context.rules);
+    gm_fonts_free(context.fonts);
+    return gm_call_end(&outcome.said);
+}

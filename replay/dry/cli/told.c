@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads what the stand-in and the hook wrote: lines of a word and its values. What is not understood is passed over: a
+ * killed process may have written half a line.
+ */
+#include "replay/dry/cli/gmdry.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = PATH_MAX + 64 };
+
+/* Adds a copy unless it is there. */
+static bool add_name(char ***list, size_t *count, const char *name)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp((*list)[i], name) == 0)
+            return true;
+    char **longer = realloc(*list, (*count + 1) * sizeof *longer);
+    if (longer == NULL)
+        return false;
+    *list = longer;
+    longer[*count] = strdup(name);
+    return longer[*count] != NULL && ++*count > 0;
+}
+
+static bool read_log_line(struct gm_dry_told *told, const char *line)
+{
+    char name[128];
+    uint64_t n[3];
+    if (sscanf(line, "unknown %127s", name) == 1)
+        return add_name(&told->unknown, &told->unknown_count, name);
+    if (sscanf(line, "estimated %127s", name) == 1)
+        return add_name(&told->estimated, &told->estimated_count, name);
+    if (strcmp(line, "reads") == 0)
+        told->reads = true;
+    if (sscanf(line, "counts %" SCNu64 " %" SCNu64 " %" SCNu64, &n[0], &n[1], &n[2]) == 3) {
+        told->launches += n[0];
+        told->copies_to_host += n[1];
+        told->bytes_to_host += n[2];
+    }
+    return true;
+}
+
+static void read_device(struct gm_dry_told *told, unsigned device, const uint64_t n[4])
+{
+    struct gm_dry_device *d = &told->devices[device];
+    if (n[1] == 0 && n[2] == 0)
+        return; /* not used by this process */
+    d->peak_allocated = n[0] > d->peak_allocated ? n[0] : d->peak_allocated;
+    d->peak_reserved = n[1] > d->peak_reserved ? n[1] : d->peak_reserved;
+    d->ooms += n[2];
+    d->retries += n[3];
+    d->processes++;
+    if (told->device_count < device + 1)
+        told->device_count = device + 1;
+}
+
+static bool read_process_line(struct gm_dry_told *told, const char *line)
+{
+    struct gm_dry_process *p = &told->processes[told->process_count];
+    uint64_t n[4];
+    unsigned device = 0;
+    if (strncmp(line, "snapshot ", 9) == 0)
+        return p->snapshot == NULL && (p->snapshot = strdup(line + 9)) != NULL;
+    if (sscanf(line, "device %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &device, &n[0], &n[1], &n[2], &n[3]) ==
+            5 &&
+        device < GM_DRY_DEVICES)
+        read_device(told, device, n);
+    else if (sscanf(line, "wanted %u %" SCNu64, &device, &n[0]) == 2)
+        p->wanted = n[0];
+    else if (sscanf(line, "steps %" SCNu64, &n[0]) == 1)
+        p->steps = n[0];
+    else if (strcmp(line, "since program") == 0)
+        p->is_late = true;
+    else
+        sscanf(line, "rank %d", &p->rank);
+    return true;
+}
+
+/* false: no memory. A file that is not there has no lines. */
+static bool read_lines(struct gm_dry_told *told, const char *path, bool (*read)(struct gm_dry_told *, const char *))
+{
+    char line[LINE];
+    bool ok = true;
+    FILE *file = fopen(path, "re");
+    while (ok && file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        ok = read(told, line);
+    }
+    if (file != NULL)
+        fclose(file);
+    return ok;
+}
+
+static bool read_process(struct gm_dry_told *told, const char *path)
+{
+    struct gm_dry_process *more = realloc(told->processes, (told->process_count + 1) * sizeof *more);
+    if (more == NULL)
+        return false;
+    told->processes = more;
+    more[told->process_count] = (struct gm_dry_process){.rank = -1};
+    const bool ok = read_lines(told, path, read_process_line);
+    if (more[told->process_count].snapshot != NULL)
+        told->process_count++;
+    return ok;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct gm_dry_process *p = a, *q = b;
+    return p->rank != q->rank ? (p->rank > q->rank) - (p->rank < q->rank) : strcmp(p->snapshot, q->snapshot);
+}
+
+enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/log", folder->path);
+    bool ok = read_lines(told, path, read_log_line);
+    snprintf(path, sizeof path, "%s/processes", folder->path);
+    DIR *processes = opendir(path);
+    for (struct dirent *entry; ok && processes != NULL && (entry = readdir(processes)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/processes/%.32s/told", folder->path, entry->d_name);
+        ok = read_process(told, path);
+    }
+    if (processes != NULL)
+        closedir(processes);
+    if (told->process_count > 1)
+        qsort(told->processes, told->process_count, sizeof *told->processes, by_rank);
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+static void free_names(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
+void gm_dry_told_free(struct gm_dry_told *told)
+{
+    for (size_t i = 0; i < told->process_count; i++)
+        free(told->processes[i].snapshot);
+    free(told->processes);
+    free_names(told->unknown, told->unknown_count);
+    free_names(told->estimated, told->estimated_count);
+}
