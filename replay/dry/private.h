@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function of NVIDIA's libraries. */
+/* A function of NVIDIA's libraries; it takes more than it looks at. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #define API(type, name, ...)                                                                                           \
     __attribute__((visibility("default"))) type name(__VA_ARGS__);                                                     \
     type name(__VA_ARGS__)

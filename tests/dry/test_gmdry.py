@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gmdry as its users meet it, with commands that need no PyTorch: they write what the hook would have written."""
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GMDRY = os.environ["GMDRY"]
+MIB = 1 << 20
+
+# A segment of 20 MiB with one block of 12 MiB that lives.
+SNAPSHOT = {
+    "segments": [{"device": 0, "address": 0x1000000, "total_size": 20 * MIB, "allocated_size": 12 * MIB,
+                  "active_size": 12 * MIB, "requested_size": 12 * MIB, "stream": 0, "segment_type": "large",
+                  "blocks": [{"address": 0x1000000, "size": 12 * MIB, "requested_size": 12 * MIB,
+                              "state": "active_allocated", "frames": []},
+                             {"address": 0x1000000 + 12 * MIB, "size": 8 * MIB, "requested_size": 0,
+                              "state": "inactive", "frames": []}]}],
+    "device_traces": [[{"action": "segment_alloc", "addr": 0x1000000, "size": 20 * MIB, "stream": 0, "frames": []},
+                       {"action": "alloc", "addr": 0x1000000, "size": 12 * MIB, "stream": 0, "frames": []}]],
+}
+
+TELLS = """
+import os, pickle, sys
+folder = os.environ["GMDRY_FOLDER"] + "/processes/" + str(os.getpid())
+os.makedirs(folder + "/run")
+pickle.dump({snapshot!r}, open(folder + "/run/train.pickle", "wb"))
+open(folder + "/told", "w").write("why end\\nrank -1\\nsteps 0\\nsnapshot " + folder + "/run/train.pickle\\n" + {lines!r})
+open(os.environ["GMDRY_LOG"], "a").write({log!r})
+sys.exit({code})
+"""
+
+
+def telling(lines="device 0 12582912 20971520 0 0\n", log="", code=0):
+    return [sys.executable, "-c", TELLS.format(snapshot=SNAPSHOT, lines=lines, log=log, code=code)]
+
+
+class Gmdry(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        os.mkdir(self.folder.name + "/tmp")
+        self.environment = dict(os.environ, TMPDIR=self.folder.name + "/tmp")
+
+    def run_it(self, options, command, **more):
+        done = subprocess.run([GMDRY, "--no-charts", *options, "--", *command], cwd=self.folder.name, text=True,
+                              capture_output=True, env={**self.environment, **more}, timeout=120)
+        self.assertEqual(os.listdir(self.folder.name + "/tmp"), [])  # nothing outlives it
+        return done
+
+    def json_of(self, options, command):
+        done = self.run_it(["--json", "-", *options], command)
+        return done, json.loads(done.stdout)
+
+    def test_fits(self):
+        done = self.run_it([], telling())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("needs 20.00 MiB reserved on h100-80 (peak 12.00 MiB allocated): fits"),
+                        done.stdout)
+        runs = [name for name in os.listdir(self.folder.name + "/results") if name.endswith("_train")]
+        self.assertEqual(len(runs), 1)
+        analysis = json.load(open(f"{self.folder.name}/results/{runs[0]}/analysis.json"))
+        self.assertEqual(analysis["totals"]["reserved_bytes"], 20 * MIB)
+
+    def test_json(self):
+        done, said = self.json_of(["--gpu", "4090", "--memory", "10GiB"], telling())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((said["schema"], said["gpu"], said["exit_code"], said["verdict"]),
+                         ("gmdry.run/1", "rtx-4090", 0, "FITS"))
+        device = said["devices"][0]
+        self.assertEqual([device[key] for key in ("device", "peak_allocated_bytes", "peak_reserved_bytes",
+                                                  "context_bytes", "total_bytes")],
+                         [0, 12 * MIB, 20 * MIB, 512 * MIB, 10240 * MIB])
+        self.assertIs(said["exact"], True)
+        self.assertEqual(said["command"][0], sys.executable)
+
+    def test_what_is_exact(self):
+        said = self.json_of([], telling(log="reads\ncounts 7 3 24\n"))[1]
+        self.assertEqual((said["exact"], said["launches"], said["copies_to_host"]), (None, 7, 3))
+        said = self.json_of([], telling(log="unknown cusolverX\nunknown cusolverX\nestimated cufftY\n"))[1]
+        self.assertEqual((said["exact"], said["unknown_functions"], said["estimated"]),
+                         (False, ["cusolverX"], ["cufftY"]))
+
+    def test_limit(self):
+        done, said = self.json_of(["--limit", "19MiB"], telling())
+        self.assertEqual((done.returncode, said["verdict"]), (1, "FAIL"))
+        done, said = self.json_of(["--limit", "20MiB"], telling())
+        self.assertEqual((done.returncode, said["verdict"]), (0, "FITS"))
+
+    def test_out_of_memory(self):
+        told = "device 0 12582912 20971520 1 1\nwanted 0 104857600\n"
+        done = self.run_it([], telling(lines=told, code=1))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does not fit on h100-80: out of memory at 20.00 MiB reserved", done.stdout)
+        self.assertIn("100.0 MiB more wanted", done.stdout)
+        done, said = self.json_of([], telling(lines=told))  # it went on without
+        self.assertEqual((done.returncode, said["verdict"]), (0, "FITS"))
+
+    def test_command_fails(self):
+        done, said = self.json_of([], telling(code=7))
+        self.assertEqual((done.returncode, said["exit_code"], said["verdict"]), (3, 7, None))
+        self.assertIn("exit code 7", done.stderr)
+        done = self.run_it([], ["/nowhere/at/all"])
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("exit code 127", done.stderr)
+        done = self.run_it([], ["sh", "-c", "kill -9 $$"])
+        self.assertIn("exit code 137", done.stderr)
+
+    def test_no_gpu_was_used(self):
+        done, said = self.json_of([], ["true"])
+        self.assertEqual((done.returncode, said["devices"], said["verdict"], said["exact"]), (0, [], None, None))
+
+    def test_usage(self):
+        for options, command, code in [([], [], 2), (["--gpu", "h1000"], ["true"], 2), (["--data", "half"], ["true"], 2),
+                                       (["--gpu", "mi300x"], ["true"], 2), (["--find", "batch=1..8"], ["true"], 4),
+                                       (["--world-size", "8"], ["true"], 4), (["--rank", "0"], ["true"], 4)]:
+            done = self.run_it(options, command)
+            self.assertEqual(done.returncode, code, (options, done.stderr))
+            self.assertEqual(done.stdout, "")
+
+    def test_environment(self):
+        """The stand-in is found by every name, and the user's own settings stay behind it."""
+        code = ("import ctypes, os\n"
+                "n = ctypes.c_int()\n"
+                "for name in ('libcuda.so.1', 'libcudart.so.12', 'libcudart.so.13', 'libnccl.so.2'):\n"
+                "    ctypes.CDLL(name).cudaGetDeviceCount(ctypes.byref(n))\n"
+                "    print(n.value, end=' ')\n"
+                "print(os.environ['LD_LIBRARY_PATH'].split(':')[-1], os.environ['CUDA_VISIBLE_DEVICES'])\n")
+        done = self.run_it(["-q", "--devices", "3"], [sys.executable, "-c", code], LD_LIBRARY_PATH="/users/own",
+                           CUDA_VISIBLE_DEVICES="0,2")
+        self.assertEqual(done.stdout.splitlines()[0], "2 2 2 2 /users/own 0,2", done.stderr)
+
+    def test_the_users_sitecustomize(self):
+        with open(self.folder.name + "/sitecustomize.py", "w") as file:
+            file.write("print('mine')\n")
+        done = self.run_it(["-q"], [sys.executable, "-c", "print('main')"], PYTHONPATH=self.folder.name)
+        self.assertEqual(done.stdout.splitlines()[:2], ["mine", "main"], done.stderr)
+
+    def test_snapshot(self):
+        done = self.run_it(["-q", "--snapshot", "kept.pickle"], telling())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.folder.name + "/kept.pickle", "rb") as file:
+            self.assertEqual(pickle.load(file), SNAPSHOT)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libgmdry.so as a program meets it: functions by their names, two cards of 1 GiB of which contexts take a quarter.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20, OK = 0, NO_MEMORY = 2 };
+
+static void *library;
+
+/* Functions have other types than dlsym says. */
+#define FIND(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(library, #name)
+typedef int (*malloc_fn)(void **, size_t);
+typedef int (*free_fn)(void *);
+typedef int (*info_fn)(size_t *, size_t *);
+typedef int (*set_fn)(int);
+typedef int (*copy_fn)(void *, const void *, size_t, int);
+
+static int open_library(void **state)
+{
+    (void)state;
+    library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
+    if (library == NULL)
+        fprintf(stderr, "%s\n", dlerror());
+    return library == NULL;
+}
+
+static void capacity(void **state)
+{
+    (void)state;
+    FIND(malloc_fn, cudaMalloc);
+    FIND(free_fn, cudaFree);
+    FIND(info_fn, cudaMemGetInfo);
+    FIND(set_fn, cudaSetDevice);
+    FIND(int (*)(void), cudaGetLastError);
+    size_t left = 0, total = 0;
+    void *a = NULL, *b = NULL, *c = NULL;
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(total, 1024 * MIB);
+    assert_int_equal(left, 768 * MIB);
+    assert_int_equal(cudaMalloc(&a, 700 * MIB), OK);
+    assert_int_equal(cudaMalloc(&b, 69 * MIB), NO_MEMORY);
+    assert_null(b);
+    assert_int_equal(cudaGetLastError(), NO_MEMORY);
+    assert_int_equal(cudaGetLastError(), OK);
+    assert_int_equal(cudaMalloc(&b, 68 * MIB), OK);
+    assert_int_equal(cudaSetDevice(1), OK); /* the other card has its own */
+    assert_int_equal(cudaMalloc(&c, 768 * MIB), OK);
+    assert_int_not_equal(cudaSetDevice(2), OK);
+    assert_int_equal(cudaSetDevice(0), OK);
+    assert_true(a != b && b != c && a != c);
+    assert_int_equal(cudaFree(a), OK);
+    assert_int_not_equal(cudaFree(a), OK);
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 700 * MIB);
+    void *again = NULL;
+    assert_int_equal(cudaMalloc(&again, MIB), OK);
+    assert_ptr_equal(again, a); /* the lowest place */
+    assert_int_equal(cudaFree(again) | cudaFree(b) | cudaFree(c), OK);
+}
+
+struct location {
+    int type, id;
+};
+struct properties {
+    int type, handles;
+    struct location location;
+    char rest[64];
+};
+
+static void virtual_memory(void **state)
+{
+    (void)state;
+    FIND(int (*)(uint64_t *, size_t, size_t, uint64_t, unsigned long long), cuMemAddressReserve);
+    FIND(int (*)(uint64_t, size_t), cuMemAddressFree);
+    FIND(int (*)(void **, size_t, const struct properties *, unsigned long long), cuMemCreate);
+    FIND(int (*)(void *), cuMemRelease);
+    FIND(int (*)(uint64_t, size_t, size_t, void *, unsigned long long), cuMemMap);
+    FIND(int (*)(uint64_t, size_t), cuMemUnmap);
+    FIND(info_fn, cudaMemGetInfo);
+    const struct properties on_0 = {.type = 1, .location = {1, 0}};
+    uint64_t range = 0;
+    void *pages[2] = {NULL, NULL}, *none = NULL;
+    size_t left = 0, total = 0;
+    assert_int_equal(cuMemAddressReserve(&range, (size_t)4096 * MIB, 0, 0, 0), OK); /* more than there is: addresses */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cuMemCreate(&pages[i], 300 * MIB, &on_0, 0), OK);
+        assert_int_equal(cuMemMap(range + (uint64_t)i * 300 * MIB, 300 * MIB, 0, pages[i], 0), OK);
+        assert_int_equal(cuMemRelease(pages[i]), OK); /* the mapping holds it */
+    }
+    assert_int_equal(cuMemCreate(&none, 170 * MIB, &on_0, 0), NO_MEMORY);
+    assert_int_not_equal(cuMemUnmap(range, 100 * MIB), OK); /* not a whole mapping */
+    assert_int_equal(cuMemUnmap(range, 300 * MIB), OK);
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 468 * MIB);
+    assert_int_equal(cuMemUnmap(range + 300 * MIB, 300 * MIB), OK);
+    assert_int_equal(cuMemAddressFree(range, (size_t)4096 * MIB), OK);
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 768 * MIB);
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    FIND(malloc_fn, cudaMalloc);
+    FIND(free_fn, cudaFree);
+    FIND(copy_fn, cudaMemcpy);
+    FIND(int (*)(void **, size_t, unsigned), cudaHostAlloc);
+    FIND(free_fn, cudaFreeHost);
+    void *device = NULL, *pinned = NULL;
+    char host[16] = "something", other[16] = "";
+    assert_int_equal(cudaMalloc(&device, MIB), OK);
+    assert_int_equal(cudaMemcpy(device, host, sizeof host, 1), OK);
+    assert_int_equal(cudaMemcpy(host, device, sizeof host, 2), OK);
+    assert_memory_equal(host, (char[16]){0}, sizeof host);
+    assert_int_equal(cudaHostAlloc(&pinned, 100, 0), OK);
+    memcpy(pinned, "pinned", 7); /* there are pages */
+    assert_int_equal(cudaMemcpy(other, pinned, 7, 0), OK);
+    assert_string_equal(other, "pinned");
+    assert_int_equal(cudaFreeHost(pinned) | cudaFree(device), OK);
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
+    FIND(int (*)(void *, int *), cudaStreamGetPriority);
+    FIND(int (*)(void *, int), cudaStreamBeginCapture);
+    FIND(int (*)(void *, void **), cudaStreamEndCapture);
+    FIND(int (*)(void *, int *), cudaStreamIsCapturing);
+    FIND(malloc_fn, cudaEventCreateWithFlags);
+    FIND(int (*)(void *, void *), cudaEventRecord);
+    FIND(free_fn, cudaEventQuery);
+    FIND(int (*)(void *, void *, unsigned), cudaStreamWaitEvent);
+    void *a = NULL, *b = NULL, *event = NULL, *graph = NULL;
+    int n = 1;
+    assert_int_equal(cudaStreamCreateWithPriority(&a, 1, -9) | cudaStreamCreateWithPriority(&b, 1, 0), OK);
+    assert_true(a != NULL && b != NULL && a != b);
+    assert_int_equal(cudaStreamGetPriority(a, &n), OK);
+    assert_int_equal(n, -5);
+    assert_int_equal(cudaEventCreateWithFlags(&event, 2), OK);
+    assert_int_equal(cudaEventQuery(event), OK);
+    assert_int_equal(cudaStreamBeginCapture(a, 0), OK);
+    assert_int_not_equal(cudaStreamBeginCapture(a, 0), OK);
+    assert_int_equal(cudaStreamIsCapturing(b, &n) | n, 0);
+    assert_int_equal(cudaEventRecord(event, a) | cudaStreamWaitEvent(b, event, 0), OK); /* b joins */
+    assert_int_equal(cudaStreamIsCapturing(b, &n), OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(cudaStreamEndCapture(a, &graph), OK);
+    assert_non_null(graph);
+    assert_int_equal(cudaStreamIsCapturing(b, &n) | n, 0);
+    assert_int_not_equal(cudaStreamEndCapture(a, &graph), OK);
+}
+
+/* Offsets as in the toolkits' driver_types.h: 12.8 has 1032 bytes, in 13.0 clockRate and others are gone. */
+static void properties(void **state)
+{
+    (void)state;
+    FIND(int (*)(void *, int), cudaGetDeviceProperties_v2);
+    FIND(int (*)(void *, int), cudaGetDeviceProperties);
+    unsigned char p[2048];
+    int n = 0;
+    size_t total = 0;
+    memset(p, 0xab, sizeof p);
+    assert_int_equal(cudaGetDeviceProperties_v2(p, 0), OK);
+    assert_string_equal((char *)p, "NVIDIA Test 1GB");
+    memcpy(&total, p + 288, sizeof total);
+    assert_int_equal(total, 1024 * MIB);
+    memcpy(&n, p + 360, sizeof n); /* major */
+    assert_int_equal(n, 9);
+    memcpy(&n, p + 388, sizeof n); /* multiProcessorCount */
+    assert_int_equal(n, 132);
+    memcpy(&n, p + 624, sizeof n); /* maxThreadsPerMultiProcessor */
+    assert_int_equal(n, 2048);
+    assert_int_equal(p[1032], 0xab);
+    memset(p, 0xab, sizeof p);
+    assert_int_equal(cudaGetDeviceProperties(p, 1), OK);
+    memcpy(&n, p + 360, sizeof n); /* major: where clockRate was is a gap */
+    assert_int_equal(n, 9);
+    memcpy(&n, p + 384, sizeof n); /* deviceOverlap is gone */
+    assert_int_equal(n, 132);
+    assert_int_not_equal(cudaGetDeviceProperties(p, 2), OK);
+}
+
+static void entry_points(void **state)
+{
+    (void)state;
+    typedef int (*entry_fn)(const char *, void **, unsigned long long, int *);
+    FIND(entry_fn, cudaGetDriverEntryPoint);
+    void *function = NULL;
+    int status = 1;
+    assert_int_equal(cudaGetDriverEntryPoint("cuMemAddressReserve", &function, 0, &status), OK);
+    assert_ptr_equal(function, dlsym(library, "cuMemAddressReserve"));
+    assert_int_equal(status, 0);
+    assert_int_equal(cudaGetDriverEntryPoint("cuMemAlloc", &function, 0, &status), OK);
+    assert_ptr_equal(function, dlsym(library, "cuMemAlloc_v2"));
+}
+
+/* Said once, by name, to a person and to gmdry; the library's own "not supported". */
+static void unknown_functions(void **state)
+{
+    (void)state;
+    typedef int (*entry_fn)(const char *, void **, unsigned long long, int *);
+    FIND(entry_fn, cudaGetDriverEntryPoint);
+    FIND(int (*)(void), cusolverDnSgetrf_bufferSize);
+    char path[] = "/tmp/test_stand_in.XXXXXX", text[512] = "";
+    const int log = mkstemp(path);
+    assert_true(log >= 0);
+    setenv("GMDRY_LOG", path, 1);
+    assert_int_equal(cusolverDnSgetrf_bufferSize(), 9);
+    assert_int_equal(cusolverDnSgetrf_bufferSize(), 9);
+    void *function = NULL;
+    assert_int_equal(cudaGetDriverEntryPoint("cuOfTomorrow", &function, 0, NULL), OK);
+    assert_int_equal(((int (*)(void))(uintptr_t)function)(), 801);
+    const ssize_t n = read(log, text, sizeof text - 1);
+    assert_true(n > 0);
+    assert_string_equal(text, "unknown cusolverDnSgetrf_bufferSize\nunknown cuOfTomorrow\n");
+    close(log);
+    unlink(path);
+    unsetenv("GMDRY_LOG");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(capacity),          cmocka_unit_test(virtual_memory), cmocka_unit_test(copies),
+        cmocka_unit_test(streams),           cmocka_unit_test(properties),     cmocka_unit_test(entry_points),
+        cmocka_unit_test(unknown_functions),
+    };
+    return cmocka_run_group_tests(tests, open_library, NULL);
+}

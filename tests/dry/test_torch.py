@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real PyTorch on the stand-in: what it recorded is what its own allocator's model in gmreplay chooses, and what it
+counts itself is what gmdry says. Needs GM_TORCH_PYTHON, a Python with a CUDA build of torch; no GPU."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PYTHON = os.environ.get("GM_TORCH_PYTHON")
+GMDRY, GMREPLAY = os.environ["GMDRY"], os.environ["GMREPLAY"]
+
+COUNTS = """
+print("STATS", json.dumps([[torch.cuda.max_memory_allocated(d), torch.cuda.max_memory_reserved(d)]
+                           for d in range(torch.cuda.device_count()) if torch.cuda.max_memory_reserved(d) > 0]))
+"""
+
+TRAINS = """
+import json, torch
+from torch import nn
+model = nn.Sequential(nn.Embedding(1000, 128), nn.TransformerEncoderLayer(128, 4, batch_first=True), nn.Linear(128, 1000))
+model.cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(5):
+    ids = torch.randint(0, 1000, (4, 64), device="cuda")
+    loss = nn.functional.cross_entropy(model(ids).flatten(0, 1), ids.flatten())
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("step", step)
+"""
+
+GROWS = """
+import json, torch
+cache = torch.empty(2, 8, 0, 64, device="cuda", dtype=torch.float16)
+with torch.no_grad():
+    for i in range(64):
+        new = torch.randn(2, 8, 4, 64, device="cuda", dtype=torch.float16)
+        cache = torch.cat([cache, new], 2)
+        out = nn = torch.nn.functional.scaled_dot_product_attention(new, cache, cache)
+"""
+
+FAILS = """
+import torch
+held = []
+while True:
+    held.append(torch.empty(100 << 20, dtype=torch.uint8, device="cuda"))
+"""
+
+TWO = """
+import json, torch
+x = torch.randn(64, 1024, device="cuda:0")
+layers = [torch.nn.Linear(1024, 1024, device=f"cuda:{d}") for d in (0, 1)]
+layers[1](layers[0](x).to("cuda:1")).sum().backward()
+"""
+
+STREAMS = """
+import json, torch
+side = torch.cuda.Stream()
+with torch.cuda.stream(side):
+    a = torch.randn(1000, 1000, device="cuda")
+a.record_stream(torch.cuda.current_stream())
+b = a @ a
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    c = b * 2 + b
+graph.replay()
+del a, b, c, graph
+torch.cuda.empty_cache()
+"""
+
+
+class Torch(unittest.TestCase):
+    def run_it(self, text, *options, more=COUNTS, environment=()):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/program.py", "w") as file:
+                file.write(text + more)
+            done = subprocess.run([GMDRY, "-q", "--no-charts", "--json", "said.json", "--snapshot", "kept.pickle", *options,
+                                   "--", PYTHON, "program.py"], cwd=folder, text=True, capture_output=True, timeout=300,
+                                  env={**os.environ, **dict(environment), "OMP_NUM_THREADS": "1"})
+            with open(folder + "/said.json") as file:
+                said = json.load(file)
+            verify = subprocess.run([GMREPLAY, "--verify", folder + "/kept.pickle"], text=True, capture_output=True)
+            self.assertEqual(verify.returncode, 0, verify.stdout + verify.stderr + done.stderr)
+        self.assertNotIn("gmdry: ", done.stderr.replace("gmdry: the command failed", ""))
+        return done, said
+
+    def check(self, text, *options, **more):
+        done, said = self.run_it(text, *options, **more)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        counted = json.loads(done.stdout.split("STATS ")[1].splitlines()[0])
+        self.assertEqual([[d["peak_allocated_bytes"], d["peak_reserved_bytes"]] for d in said["devices"]], counted)
+        self.assertEqual(said["verdict"], "FITS")
+        return done, said
+
+    def test_training(self):
+        self.check(TRAINS)
+
+    def test_expandable_segments(self):
+        self.check(TRAINS, environment={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
+
+    def test_steps(self):
+        done, _ = self.run_it(TRAINS, "--steps", "2")
+        self.assertEqual((done.returncode, done.stdout.count("step ")), (0, 1), done.stderr)  # it ends inside the second
+
+    def test_growing_cache(self):
+        self.assertIs(self.check(GROWS)[1]["exact"], True)
+
+    def test_two_devices(self):
+        self.assertEqual(len(self.check(TWO, "--devices", "2")[1]["devices"]), 2)
+
+    def test_streams_and_graphs(self):
+        self.check(STREAMS)
+
+    def test_peaks_that_the_program_resets(self):
+        text = GROWS.replace("import json, torch\n", "import json, torch\nbig = torch.empty(1 << 30, dtype=torch.uint8, "
+                             "device='cuda')\ndel big\ntorch.cuda.empty_cache()\ntorch.cuda.reset_peak_memory_stats()\n")
+        said = self.run_it(text)[1]
+        self.assertEqual(said["devices"][0]["peak_allocated_bytes"], 1 << 30)
+
+    def test_out_of_memory(self):
+        done, said = self.run_it(FAILS, "--memory", "2GiB", more="")
+        self.assertEqual((done.returncode, said["verdict"]), (1, "OOM"))
+        # 1.5 GiB behind the context hold 15 segments of 100 MiB.
+        self.assertEqual(said["devices"][0]["peak_reserved_bytes"], 1500 << 20)
+
+
+if __name__ == "__main__":
+    if not PYTHON:
+        print("GM_TORCH_PYTHON is not set")
+        sys.exit(77)
+    unittest.main()
