@@ -58,7 +58,8 @@ def main():
             includes = INCLUDE.findall(file.read())
         for include in includes:
             edges += 1
-            if include.endswith(".inc") and not os.path.exists(os.path.join(SOURCE, include)):
+            if include.endswith(".inc") and not include.startswith("replay/") and \
+                    not os.path.exists(os.path.join(SOURCE, include)):
                 include = "analyze/" + include  # made by the build, for the folder that it is named after
             other = folder_of(include, table)
             if include.startswith(".") or other is None:

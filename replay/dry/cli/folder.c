@@ -27,7 +27,7 @@ static const char *const names[] = {
 };
 
 static const char hook[] = {
-#include "dry/hook.inc"
+#include "replay/dry/cli/hook.inc"
 };
 
 /* Beside the program as it was built, or as it is installed. */
