@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* With this cuDNN PyTorch takes flash attention; with newer ones cuDNN's, whose graphs are not known here. */
 enum { CUBLAS_VERSION = 130000, CUDNN_VERSION = 91002, CUFFT_VERSION = 12000, RUNTIME = 13000 };
 
 /* ---- cuBLAS, cuBLASLt -------------------------------------------------------------------------------------------- */

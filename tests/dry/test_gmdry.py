@@ -109,6 +109,10 @@ class Gmdry(unittest.TestCase):
         done = self.run_it([], ["sh", "-c", "kill -9 $$"])
         self.assertIn("exit code 137", done.stderr)
 
+    def test_json_on_stdout_is_alone(self):
+        done, said = self.json_of([], ["echo", "of the command"])
+        self.assertEqual((said["exit_code"], done.stderr), (0, "of the command\n"))
+
     def test_no_gpu_was_used(self):
         done, said = self.json_of([], ["true"])
         self.assertEqual((done.returncode, said["devices"], said["verdict"], said["exact"]), (0, [], None, None))

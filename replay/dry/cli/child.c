@@ -3,6 +3,7 @@
  * COMMAND, with the stand-in around it: the environment says all. Keys that end a program go to it, as it is in our
  * process group; signals that are sent to us alone are handed on, so that the folder is removed after it.
  */
+#include "analyze/cli/paths.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <errno.h>
@@ -92,17 +93,19 @@ enum gm_status gm_dry_run(int *exit_code, char **command, const struct gm_dry_fo
                           const struct gm_dry_options *options, const struct gm_gpu *gpu, struct gm_error *err)
 {
     int status = 0;
-    struct sigaction old[5], pass = {.sa_handler = hand_on, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
-    static const int signals[5] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
+    struct sigaction old[4], pass = {.sa_handler = hand_on, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+    static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
     fflush(NULL);
-    for (int i = 0; i < 5; i++)
-        sigaction(signals[i], i < 2 ? &ignore : i < 4 ? &pass : NULL, &old[i]);
+    for (int i = 0; i < 4; i++)
+        sigaction(signals[i], i < 2 ? &ignore : &pass, &old[i]);
     child = fork();
     if (child == 0) {
         for (int i = 0; i < 4; i++)
             sigaction(signals[i], &old[i], NULL);
         signal(SIGPIPE, SIG_DFL); /* ours is ignored */
         set_environment(folder, options, gpu);
+        if (gm_path_is_standard(options->json))
+            dup2(STDERR_FILENO, STDOUT_FILENO); /* which is for the JSON alone */
         execvp(command[0], command);
         fprintf(stderr, "gmdry: %s: %s\n", command[0], strerror(errno));
         _exit(127);
