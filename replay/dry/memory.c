@@ -422,17 +422,25 @@ static void make_up(void *to, uint64_t bytes)
         *(unsigned char *)to = 1;
 }
 
-/* Between two places of the host a copy is a copy. */
+/* What was written there is read there, as far as it is known; between two places of the host a copy is a copy. */
 static int copy(void *to, const void *from, uint64_t bytes)
 {
-    if (bytes == 0 || dry_is_device(to))
+    const bool to_device = dry_is_device(to), from_device = dry_is_device(from);
+    bool is_guess = false;
+    if (bytes == 0)
         return DRY_OK;
-    if (dry_is_device(from)) {
+    char *known = from_device ? dry_kept(from, bytes, &is_guess) : NULL;
+    if (to_device)
+        dry_keep(to, from_device ? known : from, bytes, is_guess);
+    else if (known != NULL)
+        memcpy(to, known, bytes);
+    else if (from_device)
         make_up(to, bytes);
-        dry_count_to_host(bytes);
-    } else {
+    else
         memmove(to, from, bytes);
-    }
+    if (from_device && !to_device && (known == NULL || is_guess))
+        dry_count_to_host(bytes);
+    free(known);
     return DRY_OK;
 }
 
@@ -482,6 +490,21 @@ API(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t bytes, size_
 API(int, cudaMemcpyFromSymbolAsync, void *to, const void *symbol, size_t bytes, size_t offset, int kind, void *stream)
 {
     return copy_symbol(to, bytes);
+}
+
+API(int, cuMemcpyHtoD_v2, void *to, const void *from, size_t bytes)
+{
+    return copy(to, from, bytes);
+}
+
+API(int, cuMemcpyHtoDAsync_v2, void *to, const void *from, size_t bytes, void *stream)
+{
+    return copy(to, from, bytes);
+}
+
+API(int, cuMemcpyDtoDAsync_v2, void *to, const void *from, size_t bytes, void *stream)
+{
+    return copy(to, from, bytes);
 }
 
 API(int, cuMemcpyDtoH_v2, void *to, const void *from, size_t bytes)

@@ -82,6 +82,15 @@ void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
 void *dry_handle(void);
 
+/* ---- values.c: what the host wrote to a device, until a kernel runs ------------------------------------------------
+ */
+
+void dry_forget(void);
+/* `data` NULL: what was there is gone. A guess is what other ranks may have written. */
+void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess);
+/* A copy, which the caller frees; NULL: not known. */
+char *dry_kept(const void *from, uint64_t bytes, bool *is_guess);
+
 /* ---- space.c: addresses and capacity; the caller holds the lock -------------------------------------------------- */
 
 struct dry_range {

@@ -201,6 +201,7 @@ void dry_estimated(const char *name, bool *is_said)
 
 void dry_count_launch(void)
 {
+    dry_forget();
     atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed);
 }
 

@@ -14,6 +14,7 @@ enum { STREAMS = 8192, LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
 struct capture {
     bool is_active;
     unsigned long long id;
+    struct capture *before; /* all stay: streams, events and graphs know them */
 };
 
 struct stream {
@@ -29,7 +30,7 @@ struct event {
 /* At a fixed address, so that two runs give the same handles: programs keep them in hash tables. */
 static struct stream *streams;
 static size_t stream_count = 1; /* the first is the default stream, by whatever handle */
-static unsigned long long capture_count;
+static struct capture *last_capture;
 
 static bool make_streams(void)
 {
@@ -316,15 +317,24 @@ API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
 
 /* ---- captures ---------------------------------------------------------------------------------------------------- */
 
+static struct capture *new_capture(bool is_active)
+{
+    struct capture *capture = malloc(sizeof *capture);
+    if (capture == NULL)
+        return NULL;
+    dry_lock();
+    *capture = (struct capture){is_active, last_capture == NULL ? 1 : last_capture->id + 1, last_capture};
+    last_capture = capture;
+    dry_unlock();
+    return capture;
+}
+
 static int begin(void *stream)
 {
     struct stream *s = stream_of(stream);
-    struct capture *capture = capture_of(s) == NULL ? calloc(1, sizeof *capture) : NULL;
+    struct capture *capture = capture_of(s) == NULL ? new_capture(true) : NULL;
     if (capture == NULL)
         return dry_result(DRY_CAPTURE);
-    dry_lock();
-    *capture = (struct capture){true, ++capture_count};
-    dry_unlock();
     s->capture = capture;
     return DRY_OK;
 }
@@ -340,7 +350,7 @@ API(int, cudaStreamBeginCaptureToGraph, void *stream, void *graph, const void *d
     return begin(stream);
 }
 
-/* The capture is the graph; it stays, for streams and events that still know it. */
+/* The capture is the graph. */
 API(int, cudaStreamEndCapture, void *stream, void **graph)
 {
     struct stream *s = stream_of(stream);
@@ -421,7 +431,7 @@ API(int, cudaThreadExchangeStreamCaptureMode, int *mode)
 
 API(int, cudaGraphCreate, void **graph, unsigned flags)
 {
-    *graph = calloc(1, sizeof(struct capture));
+    *graph = new_capture(false);
     return *graph == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
 }
 

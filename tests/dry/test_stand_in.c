@@ -123,6 +123,10 @@ static void copies(void **state)
     char host[16] = "something", other[16] = "";
     assert_int_equal(cudaMalloc(&device, MIB), OK);
     assert_int_equal(cudaMemcpy(device, host, sizeof host, 1), OK);
+    assert_int_equal(cudaMemcpy(other, (char *)device + 4, 6, 2), OK);
+    assert_string_equal(other, "thing"); /* known until a kernel runs */
+    FIND(int (*)(void), cudaLaunchKernel);
+    assert_int_equal(cudaLaunchKernel(), OK);
     assert_int_equal(cudaMemcpy(host, device, sizeof host, 2), OK);
     assert_memory_equal(host, (char[16]){0}, sizeof host);
     assert_int_equal(cudaHostAlloc(&pinned, 100, 0), OK);
@@ -162,6 +166,8 @@ static void streams(void **state)
     assert_non_null(graph);
     assert_int_equal(cudaStreamIsCapturing(b, &n) | n, 0);
     assert_int_not_equal(cudaStreamEndCapture(a, &graph), OK);
+    FIND(free_fn, cudaEventDestroy);
+    assert_int_equal(cudaEventDestroy(event), OK);
 }
 
 /* Offsets as in the toolkits' driver_types.h: 12.8 has 1032 bytes, in 13.0 clockRate and others are gone. */
