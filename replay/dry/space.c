@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #define GRAIN (UINT64_C(2) << 20)
-#define SPAN (UINT64_C(16) << 40) /* for each of the two lists: more than DRY_DEVICES cards have */
+#define SPAN (UINT64_C(8) << 40) /* for each of the two lists; both lie below where programs are loaded */
 #define WISH UINT64_C(0x400000000000)
 
 struct list {
