@@ -17,7 +17,7 @@ struct limits {
     int threads, blocks, shared, shared_of_block; /* of one SM; KiB */
 };
 
-/* From the table of technical specifications in the CUDA programming guide; that of the next lower one counts. */
+/* Written from memory of the CUDA programming guide, not checked; that of the next lower one counts. */
 static const struct limits limits[] = {
     {60, 2048, 32, 64, 48},   {70, 2048, 32, 96, 96},    {75, 1024, 16, 64, 64},
     {80, 2048, 32, 164, 163}, {86, 1536, 16, 100, 99},   {89, 1536, 24, 100, 99},

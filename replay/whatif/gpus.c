@@ -15,7 +15,8 @@
 #define MESSAGES "messages in public logs"
 #define PROPERTIES "properties in public logs"
 #define LOGS "memory in public logs"
-/* What tells how the libraries behave on it: compute capability, SMs, L2 in MiB. From the makers' data sheets. */
+/* What tells how the libraries behave on it: compute capability, SMs, L2 in MiB. Written from
+ * memory of the makers' data sheets, not checked card by card. */
 #define CHIP(major, minor, sms, l2) CHIP_OF(major, minor, sms, MIB(l2))
 /* clang-format off */
 #define CHIP_OF(major, minor, sms, bytes) {major, minor, sms, bytes}

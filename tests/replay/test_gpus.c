@@ -32,7 +32,7 @@ static void table(void **state)
         assert_true(is_cuda == (strncmp(gpu->name, "mi", 2) != 0 && strncmp(gpu->name, "rx-", 3) != 0));
         before = gpu->total;
     }
-    /* As torch.cuda.get_device_properties() shows an H100 SXM: 9.0, 132 SMs, 50 MB of L2. */
+    /* An H100 SXM: 9.0, 132 SMs, 50 MiB of L2. */
     const struct gm_gpu_chip *chip = &gm_gpu_find("h100-80")->chip;
     assert_true(chip->major == 9 && chip->minor == 0 && chip->sms == 132 && chip->l2 == 50 << 20);
     /* 23.64 GiB less half a GiB. */
