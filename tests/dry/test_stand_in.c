@@ -170,7 +170,8 @@ static void streams(void **state)
     assert_int_equal(cudaEventDestroy(event), OK);
 }
 
-/* Offsets by hand arithmetic over the fields of cudaDeviceProp: 1032 bytes in 12; in 13 clockRate and others are gone. */
+/* Offsets by hand arithmetic over the fields of cudaDeviceProp: 1032 bytes in 12; in 13 clockRate and others are gone.
+ */
 static void properties(void **state)
 {
     (void)state;
