@@ -461,10 +461,10 @@ static void test_source_info(void **state)
 /* Events of 19 bytes, of which gzip makes a thousand times less. */
 static struct bytes many_events(size_t count)
 {
+    static const char event[] = ",{\"action\":\"alloc\"}";
     struct bytes text = {0};
     ADD(&text, "{\"segments\":[],\"device_traces\":[[{\"action\":\"alloc\"}");
-    for (size_t i = 1; i < count; i++)
-        ADD(&text, ",{\"action\":\"alloc\"}");
+    add_many(&text, event, sizeof event - 1, count - 1);
     ADD(&text, "]]}");
     struct bytes packed = gzip_bytes(text.p, text.n);
     free(text.p);
@@ -499,7 +499,6 @@ static void test_memory(void **state)
     assert_true(b.n < 1 << 20);
     assert_int_equal(load_within(b, 0, &err), GM_E_LIMIT);
     assert_non_null(strstr(err.message, "far more than a snapshot of its size"));
-    assert_int_equal(load_within(b, UINT64_C(3) * 80 * 30 * EVENTS, &err), GM_OK);
     free(b.p);
 }
 
