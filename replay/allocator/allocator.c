@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/allocator/allocator.h"
 
+#include "analyze/base/hash.h"
 #include "replay/allocator/private.h"
 
 #include <stdlib.h>
@@ -62,8 +63,8 @@ uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle)
 /* Where pools of that id are found in `pool_of_id`. Those of others may be there, too: `next` leads on. */
 static uint64_t key_of(uint64_t id_first, uint64_t id_second)
 {
-    uint64_t key = (id_first ^ id_second * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-    return key ^ key >> 29;
+    const uint64_t id[2] = {id_first, id_second};
+    return id_first == 0 && id_second == 0 ? 0 : gm_hash_bytes(id, sizeof id); /* nearly all are the default one */
 }
 
 uint32_t gm_allocator_find_pool(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small)

@@ -312,16 +312,21 @@ static enum gm_status key_threads(struct parser *p, const char *key)
     return status;
 }
 
-static enum gm_status key_positive(struct parser *p, const char *key)
+static enum gm_status read_positive(struct parser *p, const char *key, uint64_t *n)
 {
-    uint64_t n = 0;
     size_t at = p->at;
-    enum gm_status status = read_integer(p, key, &n);
-    if (status == GM_OK && n == 0) {
+    enum gm_status status = read_integer(p, key, n);
+    if (status == GM_OK && *n == 0) {
         p->at = at;
         return complain(p, key, "must be more than 0");
     }
     return status;
+}
+
+static enum gm_status key_positive(struct parser *p, const char *key)
+{
+    uint64_t unused = 0;
+    return read_positive(p, key, &unused);
 }
 
 static enum gm_status key_lock(struct parser *p, const char *key)
@@ -332,12 +337,7 @@ static enum gm_status key_lock(struct parser *p, const char *key)
 static enum gm_status key_bypass(struct parser *p, const char *key)
 {
     uint64_t mib = 0;
-    size_t at = p->at;
-    enum gm_status status = read_integer(p, key, &mib);
-    if (status == GM_OK && mib == 0) {
-        p->at = at;
-        return complain(p, key, "must be more than 0");
-    }
+    enum gm_status status = read_positive(p, key, &mib);
     const uint64_t most = UINT64_MAX / GM_MIB;
     if (status == GM_OK)
         p->conf.rules.roundup_bypass = (mib < most ? mib : most) * GM_MIB;

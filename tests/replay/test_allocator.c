@@ -377,9 +377,31 @@ static void stepping_over_is_work(void **state)
     free(w);
 }
 
+/* Ids that would all be found in one place if a file could know where: no chain of pools is longer than an id's two. */
+static void ids_cannot_be_chosen_to_collide(void **state)
+{
+    (void)state;
+    struct gm_sim sim = gm_sim_init(UINT64_MAX, GM_PLACE_LOW);
+    struct gm_device device = gm_sim_device(&sim);
+    const struct gm_conf conf = gm_conf_default();
+    struct gm_allocator a;
+    gm_allocator_init(&a, &conf, &device, NULL);
+    for (uint64_t i = 1; i <= 1000; i++)
+        for (int is_small = 0; is_small < 2; is_small++) {
+            uint32_t p = gm_allocator_pool_of(&a, 77 ^ i * UINT64_C(0x9e3779b97f4a7c15), i, is_small != 0);
+            unsigned length = 0;
+            for (; p != GM_MAP_NONE; p = a.pools.v[p].next)
+                length++;
+            assert_in_range(length, 1, 2);
+        }
+    gm_allocator_free(&a);
+    gm_sim_free(&sim);
+}
+
 int main(void)
 {
-    const struct CMUnitTest all[] = {cmocka_unit_test(every_rule), cmocka_unit_test(adopted),
-                                     cmocka_unit_test(bytes_of_pools), cmocka_unit_test(stepping_over_is_work)};
+    const struct CMUnitTest all[] = {
+        cmocka_unit_test(every_rule), cmocka_unit_test(adopted), cmocka_unit_test(bytes_of_pools),
+        cmocka_unit_test(ids_cannot_be_chosen_to_collide), cmocka_unit_test(stepping_over_is_work)};
     return cmocka_run_group_tests(all, NULL, NULL);
 }
