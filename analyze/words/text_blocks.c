@@ -45,7 +45,7 @@ static void add_frames(struct gm_text *out, const struct gm_block_row *block)
     }
 }
 
-/* "  15-50  16.00 MiB x 36  Optimizer State  device 0 stream 0 0x713e00000" */
+/* "  15-50  16.00 MiB x 36  Optimizer step  device 0 stream 0 0x713e00000" */
 static void add_entry(struct gm_text *out, const struct gm_block_row *block, size_t first,
                       const struct gm_block_run *run)
 {

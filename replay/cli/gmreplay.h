@@ -27,7 +27,7 @@ const char *gm_replay_backend_name(enum gm_replay_backend backend);
 /* --scale and --drop, as given. */
 enum { GM_CHANGES_MOST = 64, GM_CHANGE_NAME = 96 };
 struct gm_class_change {
-    char name[GM_CHANGE_NAME]; /* "role:activation", "Optimizer State" */
+    char name[GM_CHANGE_NAME]; /* "role:activation", "Optimizer step" */
     double factor;             /* 0: dropped */
 };
 struct gm_class_changes {

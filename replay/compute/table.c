@@ -16,15 +16,15 @@ static const struct row first_roles[] = {
 };
 
 static const struct row categories[] = {
-    {"Parameters/loading", GM_KERNEL_COPY},
-    {"Data loading/input", GM_KERNEL_COPY},
+    {"Model loading", GM_KERNEL_COPY},
+    {"Data loading", GM_KERNEL_COPY},
     {"cuBLAS/cuDNN workspace", GM_KERNEL_ELEMENTWISE},
     {"FSDP", GM_KERNEL_COPY},
-    {"Optimizer State", GM_KERNEL_ADAMW},
+    {"Optimizer step", GM_KERNEL_ADAMW},
     {"Activation checkpointing", GM_KERNEL_COPY},
     {"Communication", GM_KERNEL_COPY},
-    {"KV cache", GM_KERNEL_COPY},
-    {"Gradient/backward", GM_KERNEL_ELEMENTWISE},
+    {"KV cache code", GM_KERNEL_COPY},
+    {"Backward pass", GM_KERNEL_ELEMENTWISE},
     {"Expert/MoE", GM_KERNEL_MLP},
     {"Attention", GM_KERNEL_ATTENTION},
     {"MLP", GM_KERNEL_MLP},

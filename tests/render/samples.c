@@ -30,7 +30,7 @@ static void *need(void *p)
 
 const struct sample_category sample_categories[] = {{"Attention", 0x3366aa},
                                                     {"MLP", 0xdd7733},
-                                                    {"Optimizer State", 0x228866},
+                                                    {"Optimizer step", 0x228866},
                                                     {"Gradient", 0xaa4499},
                                                     {"Embedding", 0xddcc66},
                                                     {"Communication", 0x66ccee},

@@ -240,7 +240,7 @@ static void test_estimates(void **state)
         "1014.2 MiB",
         "99.9%",
         "4,611,686",
-        "Optimizer State",
+        "Optimizer step",
         "cuBLAS/cuDNN workspace",
         "forward  torchtitan/models/llama3/model/attention.py:188",
         "_init_group  torch/optim/adamw.py:160",

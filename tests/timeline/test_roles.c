@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -548,9 +549,22 @@ static void nothing_at_all(void **state)
     gm_report_free(&result.report);
 }
 
+/* A category says which code made a block, a role what it is for: a name that is both would say two things. */
+static void no_name_is_a_category_and_a_role(void **state)
+{
+    (void)state;
+    struct gm_category_rules *rules = NULL;
+    assert_int_equal(gm_category_rules_default(&rules, NULL), GM_OK);
+    for (uint32_t category = 0; category < gm_category_count(rules); category++)
+        for (size_t role = 0; role < gm_timeline_role_count(); role++)
+            assert_int_not_equal(strcasecmp(gm_category_name(rules, category), gm_timeline_role_name(role)), 0);
+    gm_category_rules_free(rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_name_is_a_category_and_a_role),
         cmocka_unit_test(adamw_from_its_first_step),
         cmocka_unit_test(adamw_in_the_middle),
         cmocka_unit_test(gradients_kept),

@@ -244,8 +244,8 @@ static bool set_device(struct gm_report *r, struct gm_device_report *d, int64_t 
     streams[1] = (struct gm_stream_row){-81985529216486896, 1, {0}};
     pools[0] = (struct gm_pool_row){"large", "large", 0, 0, false, true, d->totals};
     pools[1] = (struct gm_pool_row){"private (0,2) small", "small", 0, 2, true, false, {0}};
-    slices[0] = (struct gm_slice){"Optimizer State", 0x009e73, half / 2, 10};
-    slices[1] = (struct gm_slice){"Gradient/backward", 0xd55e00, half / 2, 10};
+    slices[0] = (struct gm_slice){"Optimizer step", 0x009e73, half / 2, 10};
+    slices[1] = (struct gm_slice){"Backward pass", 0xd55e00, half / 2, 10};
     d->streams = streams;
     d->pools = pools;
     d->categories = slices;
@@ -261,7 +261,7 @@ static bool set_device(struct gm_report *r, struct gm_device_report *d, int64_t 
     }
 #define LONG_ROW(bytes, address, frames)                                                                               \
     {                                                                                                                  \
-        bytes, bytes, address, 3, 0, 0, "large", "Optimizer State", 0x009e73, NULL,                                    \
+        bytes, bytes, address, 3, 0, 0, "large", "Optimizer step", 0x009e73, NULL,                                     \
             "zeropower_via_newtonschulz5  optim/orthogonal_momentum.py:176", frames, COUNT(frames)                     \
     }
 #define STACKLESS_ROW(bytes, address, device)                                                                          \
@@ -302,7 +302,7 @@ static const struct gm_frame_row noisy_frames[] = {
 
 /* Runs of equal blocks: 2-6, 9-11, 13-15, 16-18, 20-22 and 23-25; the others only look like it. */
 static const struct gm_block_row eight_blocks[] = {
-    OPTIMIZER_ROW(64 * GM_MIB, 0x1000000000, 0, "Optimizer State", first_step_frames),
+    OPTIMIZER_ROW(64 * GM_MIB, 0x1000000000, 0, "Optimizer step", first_step_frames),
     STACKLESS_ROW(32 * GM_MIB, 0x1100000000, 0),
     STACKLESS_ROW(32 * GM_MIB, 0x1200000000, 0),
     STACKLESS_ROW(32 * GM_MIB, 0x1300000000, 0),
@@ -310,10 +310,10 @@ static const struct gm_block_row eight_blocks[] = {
     STACKLESS_ROW(32 * GM_MIB, 0x1500000000, 0),
     STACKLESS_ROW(32 * GM_MIB, 0x1100000000, 1),
     STACKLESS_ROW(32 * GM_MIB, 0x1200000000, 1),
-    OPTIMIZER_ROW(16 * GM_MIB, 0x1100000000, 2, "Optimizer State", first_step_frames),
-    OPTIMIZER_ROW(16 * GM_MIB, 0x1200000000, 2, "Optimizer State", first_step_frames),
-    OPTIMIZER_ROW(16 * GM_MIB, 0x1300000000, 2, "Optimizer State", first_step_frames),
-    OPTIMIZER_ROW(16 * GM_MIB, 0x1000000000, 3, "Optimizer State", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1100000000, 2, "Optimizer step", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1200000000, 2, "Optimizer step", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1300000000, 2, "Optimizer step", first_step_frames),
+    OPTIMIZER_ROW(16 * GM_MIB, 0x1000000000, 3, "Optimizer step", first_step_frames),
     OPTIMIZER_ROW(16 * GM_MIB, 0x1100000000, 3, "Training step", other_step_frames),
     OPTIMIZER_ROW(16 * GM_MIB, 0x1200000000, 3, "Training step", first_step_frames),
     OPTIMIZER_ROW(16 * GM_MIB, 0x1300000000, 3, "Training step", first_step_frames),
@@ -331,7 +331,7 @@ static const struct gm_block_row eight_blocks[] = {
 /* Three equal pins of one page range, one of the next range, one of a segment. */
 #define EIGHT_PIN(site, bytes, address, pinned, sharers, range, range_bytes)                                           \
     {                                                                                                                  \
-        {bytes, bytes, address, 3, 0, 0, "large", "Optimizer State", 0x009e73, NULL, site, NULL, 0}, pinned, sharers,  \
+        {bytes, bytes, address, 3, 0, 0, "large", "Optimizer step", 0x009e73, NULL, site, NULL, 0}, pinned, sharers,   \
             range, range_bytes                                                                                         \
     }
 static const struct gm_pin_row eight_pins[] = {
@@ -350,7 +350,7 @@ static bool set_sites(struct gm_report *r)
         return false;
     for (size_t i = 0; i < LISTED; i++) {
         const char *site = gm_arena_printf(&r->arena, "step_%zu  train/file.py:%zu", i, i + 1);
-        rows[i] = (struct gm_site_row){site, "Optimizer State", 0x009e73, (LISTED - i) * 8 * GM_MIB, 1 + i % 3};
+        rows[i] = (struct gm_site_row){site, "Optimizer step", 0x009e73, (LISTED - i) * 8 * GM_MIB, 1 + i % 3};
     }
     rows[2].site = "no stack recorded";
     rows[2].category = "No stack recorded";
@@ -377,8 +377,8 @@ static bool make_eight(struct gm_report *r)
     struct gm_slice *slices = gm_arena_calloc(&r->arena, 2, sizeof *slices);
     if (d == NULL || slices == NULL)
         return false;
-    slices[0] = (struct gm_slice){"Gradient/backward", 0xd55e00, 0, 0};
-    slices[1] = (struct gm_slice){"Optimizer State", 0x009e73, 0, 0};
+    slices[0] = (struct gm_slice){"Backward pass", 0xd55e00, 0, 0};
+    slices[1] = (struct gm_slice){"Optimizer step", 0x009e73, 0, 0};
     for (int i = 0; i < 8; i++) {
         if (!set_device(r, &d[i], i))
             return false;

@@ -31,7 +31,7 @@ struct gm_device_report *sample_own_devices(struct gm_report *r, size_t n)
 /* ---- train ------------------------------------------------------------------------------------------------------ */
 
 static const struct gm_slice peak_categories[] = {
-    {"Attention", 0x0072b2, M(500), 10}, {"MLP", 0xe69f00, M(300), 20}, {"Optimizer State", 0x009e73, M(100), 9},
+    {"Attention", 0x0072b2, M(500), 10}, {"MLP", 0xe69f00, M(300), 20}, {"Optimizer step", 0x009e73, M(100), 9},
     {"Embedding", 0, M(10), 1},          {"Loss", 0, M(10), 1},         {"Norm", 0, M(10), 1},
     {"Convolution", 0, M(10), 1},        {"Dropout", 0, M(10), 1},      {"Communication", 0, M(10), 1},
     {"Autocast", 0, M(10), 1},           {"Checkpoint", 0, M(10), 1},   {"Data", 0, M(10), 2},
@@ -52,7 +52,7 @@ static const struct gm_frame_row site_frames[] = {
     {"train_step", "/home/user/project/train.py", 120}};
 static const struct gm_group_row peak_groups[] = {
     {"forward", "Attention", "Activation", 0, M(700), 31, M(420), NULL, 0},
-    {"step", "Optimizer State", "Optimizer state", 0, M(300), 20, M(800), NULL, 0}};
+    {"step", "Optimizer step", "Optimizer state", 0, M(300), 20, M(800), NULL, 0}};
 static const struct gm_next_peak next_peaks[] = {
     {{3000, START + 1500000, {M(950), M(955), M(960), M(1100)}}, "forward  model/attention.py:88", M(150), 14, 3},
     {{1000, START + 500000, {M(700), M(705), M(710), M(900)}}, "no stack recorded", M(400), GM_REPORT_NONE, 1}};
@@ -386,7 +386,7 @@ static const struct gm_hole holes[] = {{M(90), M(2), "forward  model/mlp.py:17",
                                        {M(60), 0, NULL, GM_REPORT_NONE}};
 static const struct gm_group_row grew[] = {
     {"forward  model/attention.py:88", "Attention", "Activation", 0, M(150), 12, GM_REPORT_NONE, NULL, 0},
-    {"step  optim/adam.py:76", "Optimizer State", "Optimizer state", 0, M(20), 1, GM_REPORT_NONE, NULL, 0}};
+    {"step  optim/adam.py:76", "Optimizer step", "Optimizer state", 0, M(20), 1, GM_REPORT_NONE, NULL, 0}};
 static const struct gm_oom_row ooms[] = {
     {.event = 5000,
      .time_us = START + 2500000,
