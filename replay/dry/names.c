@@ -8,9 +8,11 @@
 
 #define WEAK __attribute__((weak, visibility("default")))
 
-/* Of NCCL those that bracket collectives do not, of CUDA itself only those that fill or copy. */
+/* Of NCCL those that bracket collectives do not, of CUDA itself only those that fill or copy; who looks on does not. */
 static bool may_write(enum dry_library library, const char *name)
 {
+    if (library == DRY_LIBRARY_nvml || library == DRY_LIBRARY_cupti || library == DRY_LIBRARY_nvtx)
+        return false;
     if (library == DRY_LIBRARY_nccl)
         return strncmp(name, "ncclGroup", 9) != 0 && strncmp(name, "ncclComm", 8) != 0;
     return library > DRY_LIBRARY_cuda || strstr(name, "Mem") != NULL || strstr(name, "WriteValue") != NULL;

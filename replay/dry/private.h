@@ -68,6 +68,7 @@ enum dry_library {
     DRY_LIBRARY_nvrtc,
     DRY_LIBRARY_nvml,
     DRY_LIBRARY_cupti,
+    DRY_LIBRARY_nvtx,
     DRY_LIBRARY_nccl,
     DRY_LIBRARY_nvshmem,
     DRY_LIBRARY_cufile,

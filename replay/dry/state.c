@@ -151,8 +151,8 @@ static void tell(const char *format, ...)
     close(file);
 }
 
-/* The name in messages, and what the library calls "not supported". NVSHMEM has no such number, cuFile's results are
- * structs whose first word is the error. */
+/* The name in messages, and what the library calls "not supported". NVTX and NVSHMEM have no such number,
+ * cuFile's results are structs whose first word is the error. */
 static const struct {
     const char *name;
     int not_supported;
@@ -170,6 +170,7 @@ static const struct {
     [DRY_LIBRARY_nvrtc] = {"NVRTC", 11},
     [DRY_LIBRARY_nvml] = {"NVML", 3},
     [DRY_LIBRARY_cupti] = {"CUPTI", 27},
+    [DRY_LIBRARY_nvtx] = {"NVTX", -1},
     [DRY_LIBRARY_nccl] = {"NCCL", 3},
     [DRY_LIBRARY_nvshmem] = {"NVSHMEM", -1},
     [DRY_LIBRARY_cufile] = {"cuFile", 5001},

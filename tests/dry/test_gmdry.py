@@ -129,7 +129,7 @@ class Gmdry(unittest.TestCase):
         """The stand-in is found by every name, and the user's own settings stay behind it."""
         code = ("import ctypes, os\n"
                 "n = ctypes.c_int()\n"
-                "for name in ('libcuda.so.1', 'libcudart.so.12', 'libcudart.so.13', 'libnccl.so.2'):\n"
+                "for name in ('libcuda.so.1', 'libcudart.so.12', 'libnccl.so.2', 'libnvToolsExt.so.1'):\n"
                 "    ctypes.CDLL(name).cudaGetDeviceCount(ctypes.byref(n))\n"
                 "    print(n.value, end=' ')\n"
                 "print(os.environ['LD_LIBRARY_PATH'].split(':')[-1], os.environ['CUDA_VISIBLE_DEVICES'])\n")

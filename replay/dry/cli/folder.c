@@ -23,7 +23,7 @@ static const char *const names[] = {
     "libcublas.so.13",   "libcublasLt.so.12", "libcublasLt.so.13", "libcudnn.so.9",        "libcufft.so.11",
     "libcufft.so.12",    "libcurand.so.10",   "libcupti.so.12",    "libcupti.so.13",       "libcusolver.so.11",
     "libcusolver.so.12", "libcusparse.so.12", "libcusparse.so.13", "libcusparseLt.so.0",   "libnvrtc.so.12",
-    "libnvrtc.so.13",    "libnccl.so.2",      "libcufile.so.0",    "libnvshmem_host.so.3",
+    "libnvrtc.so.13",    "libnccl.so.2",      "libcufile.so.0",    "libnvshmem_host.so.3", "libnvToolsExt.so.1",
 };
 
 static const char hook[] = {
