@@ -450,7 +450,7 @@ API(int, cuCtxGetLimit, size_t *value, int limit)
     return cudaDeviceGetLimit(value, limit);
 }
 
-/* ---- kernels' needs: as those of one with 32 registers and no memory of its own ---------------------------------- */
+/* ---- kernels' needs; occupancy is that of one with 32 registers and no memory of its own ------------------------- */
 
 static int active_blocks(int *blocks, int threads)
 {
@@ -489,8 +489,11 @@ struct function_attributes {
 API(int, cudaFuncGetAttributes, struct function_attributes *attributes, const void *kernel)
 {
     const int capability = 10 * dry_card()->major + dry_card()->minor;
-    *attributes = (struct function_attributes){.threads = 1024,
-                                               .registers = 32,
+    const struct dry_needs needs = dry_kernel_needs(kernel);
+    *attributes = (struct function_attributes){.shared = (size_t)needs.shared,
+                                               .local = (size_t)needs.local,
+                                               .threads = needs.threads,
+                                               .registers = needs.registers,
                                                .ptx = capability,
                                                .binary = capability,
                                                .dynamic_shared = find_limits()->shared_of_block << 10,
@@ -500,13 +503,10 @@ API(int, cudaFuncGetAttributes, struct function_attributes *attributes, const vo
 
 API(int, cuFuncGetAttribute, int *value, int number, void *kernel)
 {
-    enum { THREADS = 0, REGISTERS = 4, PTX = 5, BINARY = 6, DYNAMIC_SHARED = 8 };
     struct function_attributes a;
     cudaFuncGetAttributes(&a, kernel);
-    *value = number == THREADS                   ? a.threads
-             : number == REGISTERS               ? a.registers
-             : number == PTX || number == BINARY ? a.ptx
-             : number == DYNAMIC_SHARED          ? a.dynamic_shared
-                                                 : 0;
+    const int values[] = {a.threads, (int)a.shared, (int)a.constant, (int)a.local,     a.registers,
+                          a.ptx,     a.binary,      a.cache_mode,    a.dynamic_shared, a.carveout};
+    *value = number >= 0 && number < (int)(sizeof values / sizeof *values) ? values[number] : 0;
     return DRY_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels and what they come in: images are accepted without a look, launches are counted. And the ways to functions by
- * their names: the runtime's to the driver's, dlsym's to ours.
+ * What stands between <<< and >>>, and the ways to functions by their names: the runtime's to the driver's, dlsym's to
+ * ours.
  */
 #include "replay/dry/private.h"
 
@@ -15,12 +15,6 @@ struct size3 {
 };
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
-
-static int launch(void)
-{
-    dry_count_launch();
-    return DRY_OK;
-}
 
 /* What stands between <<< and >>> is pushed, and popped by the function that then launches. */
 static _Thread_local struct {
@@ -47,174 +41,10 @@ API(int, __cudaPopCallConfiguration, struct size3 *grid, struct size3 *block, si
     return DRY_OK;
 }
 
-API(int, cudaLaunchKernel, void)
-{
-    return launch();
-}
-
-API(int, cudaLaunchKernelExC, void)
-{
-    return launch();
-}
-
-API(int, cudaLaunchCooperativeKernel, void)
-{
-    return launch();
-}
-
-API(int, __cudaLaunchKernel, void)
-{
-    return launch();
-}
-
-API(int, cuLaunchKernel, void)
-{
-    return launch();
-}
-
-API(int, cuLaunchKernelEx, void)
-{
-    return launch();
-}
-
-API(int, cuLaunchCooperativeKernel, void)
-{
-    return launch();
-}
-
-/* ---- images ------------------------------------------------------------------------------------------------------ */
-
-API(void **, __cudaRegisterFatBinary, const void *image)
-{
-    static void *handle[1];
-    return handle;
-}
-
-static int tell_kernel(const void **kernel, const void *function)
-{
-    *kernel = function;
-    return DRY_OK;
-}
-
-API(int, __cudaGetKernel, const void **kernel, const void *function)
-{
-    return tell_kernel(kernel, function);
-}
-
-API(int, cudaGetKernel, const void **kernel, const void *function)
-{
-    return tell_kernel(kernel, function);
-}
-
-API(int, cudaGetFuncBySymbol, const void **kernel, const void *function)
-{
-    return tell_kernel(kernel, function);
-}
-
-API(int, cudaGetSymbolAddress, void **address, const void *symbol)
-{
-    *address = dry_symbol();
-    return *address == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
-}
-
-static int give_handle(void **handle)
-{
-    *handle = dry_handle();
-    return DRY_OK;
-}
-
-API(int, cuModuleLoad, void **module, const char *path)
-{
-    return give_handle(module);
-}
-
-API(int, cuModuleLoadData, void **module, const void *image)
-{
-    return give_handle(module);
-}
-
-API(int, cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *options, void **values)
-{
-    return give_handle(module);
-}
-
-API(int, cuModuleLoadFatBinary, void **module, const void *image)
-{
-    return give_handle(module);
-}
-
-API(int, cuModuleGetFunction, void **function, void *module, const char *name)
-{
-    return give_handle(function);
-}
-
-API(int, cuModuleGetGlobal_v2, void **address, size_t *bytes, void *module, const char *name)
-{
-    if (address != NULL)
-        *address = dry_symbol();
-    if (bytes != NULL)
-        *bytes = 8;
-    return DRY_OK;
-}
-
-API(int, cuLibraryLoadData, void **library, const void *image)
-{
-    return give_handle(library);
-}
-
-API(int, cudaLibraryLoadData, void **library, const void *image)
-{
-    return give_handle(library);
-}
-
-API(int, cuLibraryGetKernel, void **kernel, void *library, const char *name)
-{
-    return give_handle(kernel);
-}
-
-API(int, cudaLibraryGetKernel, void **kernel, void *library, const char *name)
-{
-    return give_handle(kernel);
-}
-
-API(int, cuKernelGetFunction, void **function, void *kernel)
-{
-    return give_handle(function);
-}
-
-API(int, cuFuncGetModule, void **module, void *function)
-{
-    return give_handle(module);
-}
-
-API(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **link)
-{
-    return give_handle(link);
-}
-
-API(int, cuLinkComplete, void *link, void **image, size_t *bytes)
-{
-    *bytes = 64;
-    return give_handle(image);
-}
-
-/* A description of a tensor for kernels: it lies on the host and goes to them by value. */
-API(int, cuTensorMapEncodeTiled, void *map)
-{
-    memset(map, 0, 128);
-    return DRY_OK;
-}
-
-API(int, cuTensorMapEncodeIm2col, void *map)
-{
-    memset(map, 0, 128);
-    return DRY_OK;
-}
-
 /* ---- functions by name ------------------------------------------------------------------------------------------- */
 
 /* For names that are not here: functions that say which one was called. There are some, one for each name. */
-enum { SLOTS = 64 };
+enum { SLOTS = 512 };
 static struct {
     char name[64];
     bool is_said;
@@ -232,7 +62,10 @@ static int unknown(size_t slot)
         return unknown(n);                                                                                             \
     }
 #define EIGHT(M, t) M(t##0) M(t##1) M(t##2) M(t##3) M(t##4) M(t##5) M(t##6) M(t##7)
-#define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
+#define MANY(M, t)                                                                                                     \
+    EIGHT(M, t##0)                                                                                                     \
+    EIGHT(M, t##1) EIGHT(M, t##2) EIGHT(M, t##3) EIGHT(M, t##4) EIGHT(M, t##5) EIGHT(M, t##6) EIGHT(M, t##7)
+#define ALL(M) MANY(M, 00) MANY(M, 01) MANY(M, 02) MANY(M, 03) MANY(M, 04) MANY(M, 05) MANY(M, 06) MANY(M, 07)
 ALL(SLOT)
 #define ADDRESS(n) slot_##n,
 static int (*const functions[SLOTS])(void) = {ALL(ADDRESS)};

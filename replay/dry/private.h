@@ -83,6 +83,24 @@ void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
 void *dry_handle(void);
 
+/* ---- cubin.c, module.c: kernels ---------------------------------------------------------------------------------- */
+
+/* What an SM gives to a block of the kernel, or to a thread of it. */
+struct dry_needs {
+    int registers;     /* of a thread */
+    int shared, local; /* bytes: static, of a block; of a thread's stack */
+    int threads;       /* the most that a block may have */
+};
+/* Of a kernel whose image is not read. */
+struct dry_needs dry_usual_needs(void);
+/* Calls `each` for every kernel of an ELF image; false: it is none, or `each` said so. The image is believed. */
+bool dry_cubin_kernels(const void *image, bool (*each)(void *context, const char *name, struct dry_needs needs),
+                       void *context);
+/* By a driver's handle, or by the address that is launched with <<<>>>. */
+struct dry_needs dry_kernel_needs(const void *handle);
+/* At the end: of every kernel that was launched, its (mangled) name. */
+void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches));
+
 /* ---- values.c: what the host wrote to a device, until a kernel runs ------------------------------------------------
  */
 

@@ -138,7 +138,7 @@ static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void tell(const char *format, ...)
 {
     const char *path = getenv("GMDRY_LOG");
-    char line[256];
+    char line[1024];
     va_list arguments;
     va_start(arguments, format);
     const int n = vsnprintf(line, sizeof line, format, arguments);
@@ -213,8 +213,15 @@ void dry_count_to_host(uint64_t bytes)
     atomic_fetch_add(&bytes_to_host, bytes);
 }
 
+/* Mangled names can be longer than is worth it. */
+static void tell_kernel(const char *name, uint64_t count)
+{
+    tell("kernel %" PRIu64 " %.900s\n", count, name);
+}
+
 __attribute__((destructor)) static void end(void)
 {
+    dry_tell_kernels(tell_kernel);
     if (launches + copies_to_host > 0)
         tell("counts %" PRIuFAST64 " %" PRIuFAST64 " %" PRIuFAST64 "\n", launches, copies_to_host, bytes_to_host);
 }

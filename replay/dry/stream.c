@@ -369,6 +369,11 @@ API(int, cudaStreamIsCapturing, void *stream, int *status)
     return DRY_OK;
 }
 
+API(int, cuStreamIsCapturing, void *stream, int *status)
+{
+    return cudaStreamIsCapturing(stream, status);
+}
+
 struct capture_info {
     int *status;
     unsigned long long *id;

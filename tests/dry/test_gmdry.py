@@ -77,6 +77,19 @@ class Gmdry(unittest.TestCase):
         self.assertIs(said["exact"], True)
         self.assertEqual(said["command"][0], sys.executable)
 
+    def test_kernels_by_name(self):
+        log = "kernel 2 _Z3addPf\nkernel 5 triton_poi_fused_0\nkernel 9 _Z3addPf\nkernel 5 a b\n"
+        self.assertEqual([(k["name"], k["launches"]) for k in self.json_of([], telling(log=log))[1]["kernels"]],
+                         [("_Z3addPf", 11), ("a b", 5), ("triton_poi_fused_0", 5)])
+
+    def test_caches_of_compilers_are_not_kept(self):
+        """What they would keep, made with the stand-in, is wrong on a card."""
+        done = self.run_it([], ["sh", "-c", "mkdir -p $TRITON_CACHE_DIR/a $TORCHINDUCTOR_CACHE_DIR/b && echo "
+                                "$GMDRY_FOLDER $TRITON_CACHE_DIR $TORCHINDUCTOR_CACHE_DIR $USE_PYTORCH_KERNEL_CACHE"],
+                           TRITON_CACHE_DIR=self.folder.name, TORCHINDUCTOR_CACHE_DIR=self.folder.name)
+        folder, triton, inductor, kernels = done.stdout.splitlines()[0].split()
+        self.assertEqual([os.path.dirname(triton), os.path.dirname(inductor), kernels], [folder, folder, "0"])
+
     def test_what_is_exact(self):
         said = self.json_of([], telling(log="reads\ncounts 7 3 24\n"))[1]
         self.assertEqual((said["exact"], said["launches"], said["copies_to_host"]), (None, 7, 3))

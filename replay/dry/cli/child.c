@@ -66,6 +66,18 @@ static void set_number(const char *variable, int64_t value)
     setenv(variable, text, 1);
 }
 
+/* What compilers keep for other runs would be wrong on a card: helpers that are linked with the stand-in, images of
+ * its NVRTC, choices by its clock. So they have the run's folder, which is removed. */
+static void set_caches(const struct gm_dry_folder *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/inductor", folder->path);
+    setenv("TORCHINDUCTOR_CACHE_DIR", path, 1);
+    snprintf(path, sizeof path, "%s/triton", folder->path);
+    setenv("TRITON_CACHE_DIR", path, 1);
+    setenv("USE_PYTORCH_KERNEL_CACHE", "0", 1);
+}
+
 static void set_environment(const struct gm_dry_folder *folder, const struct gm_dry_options *options,
                             const struct gm_gpu *gpu)
 {
@@ -82,6 +94,7 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     set_number("GMDRY_DEVICES", options->devices);
     set_number("GMDRY_STEPS", options->steps);
     set_card(options, gpu);
+    set_caches(folder);
 }
 
 static int code_of(int status)

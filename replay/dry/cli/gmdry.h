@@ -65,6 +65,11 @@ struct gm_dry_process {
     uint64_t wanted; /* bytes, when it was out of memory; 0: it never was */
 };
 
+struct gm_dry_kernel {
+    char *name; /* as its image has it, mangled */
+    uint64_t launches;
+};
+
 struct gm_dry_told {
     struct gm_dry_process *processes; /* by rank, then as they were found */
     size_t process_count;
@@ -72,6 +77,8 @@ struct gm_dry_told {
     size_t device_count;         /* the largest number in use, plus one */
     char **unknown, **estimated; /* functions' names */
     size_t unknown_count, estimated_count;
+    struct gm_dry_kernel *kernels; /* the most launched first */
+    size_t kernel_count;
     uint64_t launches, copies_to_host, bytes_to_host;
     bool reads; /* something was copied to the host */
 };

@@ -27,6 +27,36 @@ static bool add_name(char ***list, size_t *count, const char *name)
     return longer[*count] != NULL && ++*count > 0;
 }
 
+/* "kernel COUNT NAME"; of several processes the sum. */
+static bool add_kernel(struct gm_dry_told *told, const char *line)
+{
+    char *name = NULL;
+    const uint64_t launches = strtoull(line, &name, 10);
+    size_t i = 0;
+    name += *name == ' ';
+    while (i < told->kernel_count && strcmp(told->kernels[i].name, name) != 0)
+        i++;
+    if (i == told->kernel_count) {
+        struct gm_dry_kernel *longer = realloc(told->kernels, (i + 1) * sizeof *longer);
+        char *copy = strdup(name);
+        told->kernels = longer != NULL ? longer : told->kernels;
+        if (longer == NULL || copy == NULL) {
+            free(copy);
+            return false;
+        }
+        longer[told->kernel_count++] = (struct gm_dry_kernel){.name = copy};
+    }
+    told->kernels[i].launches += launches;
+    return true;
+}
+
+static int by_launches(const void *a, const void *b)
+{
+    const struct gm_dry_kernel *p = a, *q = b;
+    return p->launches != q->launches ? (p->launches < q->launches) - (p->launches > q->launches)
+                                      : strcmp(p->name, q->name);
+}
+
 static bool read_log_line(struct gm_dry_told *told, const char *line)
 {
     char name[128];
@@ -35,6 +65,8 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
         return add_name(&told->unknown, &told->unknown_count, name);
     if (sscanf(line, "estimated %127s", name) == 1)
         return add_name(&told->estimated, &told->estimated_count, name);
+    if (strncmp(line, "kernel ", 7) == 0)
+        return add_kernel(told, line + 7);
     if (strcmp(line, "reads") == 0)
         told->reads = true;
     if (sscanf(line, "counts %" SCNu64 " %" SCNu64 " %" SCNu64, &n[0], &n[1], &n[2]) == 3) {
@@ -132,6 +164,8 @@ enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_fo
         closedir(processes);
     if (told->process_count > 1)
         qsort(told->processes, told->process_count, sizeof *told->processes, by_rank);
+    if (told->kernel_count > 1)
+        qsort(told->kernels, told->kernel_count, sizeof *told->kernels, by_launches);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
@@ -147,6 +181,9 @@ void gm_dry_told_free(struct gm_dry_told *told)
     for (size_t i = 0; i < told->process_count; i++)
         free(told->processes[i].snapshot);
     free(told->processes);
+    for (size_t i = 0; i < told->kernel_count; i++)
+        free(told->kernels[i].name);
+    free(told->kernels);
     free_names(told->unknown, told->unknown_count);
     free_names(told->estimated, told->estimated_count);
 }

@@ -106,6 +106,18 @@ static void add_devices(struct gm_json *json, const struct gm_dry_result *result
     gm_json_close(json, ']');
 }
 
+static void add_kernels(struct gm_json *json, const struct gm_dry_told *told)
+{
+    gm_json_open(json, "kernels", '[');
+    for (size_t i = 0; i < told->kernel_count; i++) {
+        gm_json_open(json, NULL, '{');
+        gm_json_string(json, "name", told->kernels[i].name);
+        gm_json_number(json, "launches", told->kernels[i].launches);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
+
 /* It is known to be exact only if nothing came from the device that the program could have looked at, no size was made
  * up, and no function is missing; it is known not to be if one of the latter. */
 static void add_exact(struct gm_json *json, const struct gm_dry_told *told)
@@ -138,6 +150,7 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     add_names(&json, "estimated", told->estimated, told->estimated_count);
     add_names(&json, "unknown_functions", told->unknown, told->unknown_count);
     gm_json_number(&json, "launches", told->launches);
+    add_kernels(&json, told);
     gm_json_number(&json, "copies_to_host", told->copies_to_host);
     if (result->verdict == GM_DRY_NONE)
         gm_json_null(&json, "verdict");

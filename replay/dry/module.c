@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels and what they come in. Images are accepted; of cubins (as Triton makes them) it is read which kernels they
+ * have and what these need. Launches are counted for each kernel and do nothing.
+ */
+#include "replay/dry/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct kernel {
+    const char *name;
+    void *module; /* NULL: of the program itself, found by the address of its stub */
+    const void *stub;
+    struct dry_needs needs;
+    uint32_t next; /* of the module, or of the same hash; 0: none */
+    uint64_t launches;
+};
+
+struct module {
+    uint32_t first; /* kernel */
+    bool is_read;   /* false: it may have any kernel */
+};
+
+/* Kernels stay where they are: their addresses are handles. The first is not used. */
+enum { KERNELS = 1 << 20, HEADS = 1 << 16 };
+static struct kernel *kernels;
+static uint32_t kernel_count = 1, heads[HEADS];
+
+/* ---- kernels; the caller holds the lock -------------------------------------------------------------------------- */
+
+/* Address space: pages come as they are used. 0: no room. */
+static uint32_t add_kernel(const char *name, void *module)
+{
+    if (kernels == NULL) {
+        void *got = mmap(NULL, KERNELS * sizeof *kernels, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        kernels = got == MAP_FAILED ? NULL : got;
+    }
+    if (kernels == NULL || kernel_count == KERNELS)
+        return 0;
+    struct kernel *kernel = &kernels[kernel_count];
+    kernel->name = name;
+    kernel->module = module;
+    kernel->needs = dry_usual_needs();
+    return kernel_count++;
+}
+
+static uint32_t *head_of(const void *stub)
+{
+    return &heads[((uintptr_t)stub >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 48];
+}
+
+static struct kernel *of_stub(const void *stub)
+{
+    uint32_t i = kernels == NULL ? 0 : *head_of(stub);
+    while (i != 0 && kernels[i].stub != stub)
+        i = kernels[i].next;
+    return i == 0 ? NULL : &kernels[i];
+}
+
+/* By a driver's handle or a stub's address; NULL: it is neither. */
+static struct kernel *kernel_of(const void *handle)
+{
+    const uintptr_t offset = (uintptr_t)handle - (uintptr_t)kernels;
+    if (kernels != NULL && offset < kernel_count * sizeof *kernels)
+        return &kernels[offset / sizeof *kernels];
+    return of_stub(handle);
+}
+
+struct dry_needs dry_kernel_needs(const void *handle)
+{
+    dry_lock();
+    const struct kernel *kernel = kernel_of(handle);
+    const struct dry_needs needs = kernel != NULL ? kernel->needs : dry_usual_needs();
+    dry_unlock();
+    return needs;
+}
+
+void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches))
+{
+    for (uint32_t i = 1; i < kernel_count; i++)
+        if (kernels[i].launches > 0)
+            tell(kernels[i].name, kernels[i].launches);
+}
+
+/* ---- the program's own kernels ----------------------------------------------------------------------------------- */
+
+API(void **, __cudaRegisterFatBinary, const void *image)
+{
+    static void *handle[1];
+    return handle;
+}
+
+API(void, __cudaRegisterFunction, void **image, const void *stub, char *device_stub, const char *name)
+{
+    dry_lock();
+    const uint32_t i = of_stub(stub) == NULL ? add_kernel(name, NULL) : 0;
+    if (i != 0) {
+        kernels[i].stub = stub;
+        kernels[i].next = *head_of(stub);
+        *head_of(stub) = i;
+    }
+    dry_unlock();
+}
+
+static int tell_kernel(const void **kernel, const void *stub)
+{
+    *kernel = stub;
+    return DRY_OK;
+}
+
+API(int, __cudaGetKernel, const void **kernel, const void *stub)
+{
+    return tell_kernel(kernel, stub);
+}
+
+API(int, cudaGetKernel, const void **kernel, const void *stub)
+{
+    return tell_kernel(kernel, stub);
+}
+
+API(int, cudaGetFuncBySymbol, const void **kernel, const void *stub)
+{
+    return tell_kernel(kernel, stub);
+}
+
+API(int, cudaGetSymbolAddress, void **address, const void *symbol)
+{
+    *address = dry_symbol();
+    return *address == NULL ? dry_result(DRY_NO_MEMORY) : DRY_OK;
+}
+
+static int tell_name(const char **name, const void *handle)
+{
+    dry_lock();
+    const struct kernel *kernel = kernel_of(handle);
+    dry_unlock();
+    *name = kernel != NULL ? kernel->name : "";
+    return kernel != NULL ? DRY_OK : DRY_INVALID;
+}
+
+API(int, cudaFuncGetName, const char **name, const void *kernel)
+{
+    return dry_result(tell_name(name, kernel));
+}
+
+API(int, cuFuncGetName, const char **name, const void *kernel)
+{
+    return tell_name(name, kernel);
+}
+
+API(int, cuKernelGetName, const char **name, const void *kernel)
+{
+    return tell_name(name, kernel);
+}
+
+/* ---- modules and libraries: the same here ------------------------------------------------------------------------ */
+
+static bool add_to_module(void *context, const char *name, struct dry_needs needs)
+{
+    struct module *module = context;
+    char *copy = strdup(name);
+    dry_lock();
+    const uint32_t i = copy == NULL ? 0 : add_kernel(copy, module);
+    if (i != 0) {
+        kernels[i].needs = needs;
+        kernels[i].next = module->first;
+        module->first = i;
+    }
+    dry_unlock();
+    if (i == 0)
+        free(copy);
+    return i != 0;
+}
+
+static int load(void **handle, const void *image)
+{
+    struct module *module = calloc(1, sizeof *module);
+    if (module == NULL)
+        return DRY_NO_MEMORY;
+    module->is_read = image != NULL && dry_cubin_kernels(image, add_to_module, module);
+    *handle = module;
+    return DRY_OK;
+}
+
+/* A kernel that an image lacks is an error, as on a card; of an image that is not read it is taken to be there. */
+static int get_kernel(void **handle, struct module *module, const char *name)
+{
+    dry_lock();
+    uint32_t i = module->first;
+    while (i != 0 && strcmp(kernels[i].name, name) != 0)
+        i = kernels[i].next;
+    dry_unlock();
+    if (i == 0 && (module->is_read || !add_to_module(module, name, dry_usual_needs())))
+        return DRY_NOT_FOUND;
+    *handle = &kernels[i != 0 ? i : module->first];
+    return DRY_OK;
+}
+
+API(int, cuModuleLoad, void **module, const char *path)
+{
+    return load(module, NULL);
+}
+
+API(int, cuModuleLoadData, void **module, const void *image)
+{
+    return load(module, image);
+}
+
+API(int, cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *options, void **values)
+{
+    return load(module, image);
+}
+
+API(int, cuModuleLoadFatBinary, void **module, const void *image)
+{
+    return load(module, image);
+}
+
+API(int, cuLibraryLoadData, void **library, const void *image)
+{
+    return load(library, image);
+}
+
+API(int, cudaLibraryLoadData, void **library, const void *image)
+{
+    return load(library, image);
+}
+
+API(int, cuModuleGetFunction, void **function, struct module *module, const char *name)
+{
+    return get_kernel(function, module, name);
+}
+
+API(int, cuLibraryGetKernel, void **kernel, struct module *library, const char *name)
+{
+    return get_kernel(kernel, library, name);
+}
+
+API(int, cudaLibraryGetKernel, void **kernel, struct module *library, const char *name)
+{
+    return dry_result(get_kernel(kernel, library, name));
+}
+
+API(int, cuModuleGetGlobal_v2, void **address, size_t *bytes, void *module, const char *name)
+{
+    if (address != NULL)
+        *address = dry_symbol();
+    if (bytes != NULL)
+        *bytes = 8;
+    return DRY_OK;
+}
+
+API(int, cuKernelGetFunction, const void **function, const void *kernel)
+{
+    return tell_kernel(function, kernel);
+}
+
+API(int, cuFuncGetModule, void **module, const void *function)
+{
+    dry_lock();
+    const struct kernel *kernel = kernel_of(function);
+    *module = kernel != NULL && kernel->module != NULL ? kernel->module : dry_handle();
+    dry_unlock();
+    return DRY_OK;
+}
+
+API(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **link)
+{
+    *link = dry_handle();
+    return DRY_OK;
+}
+
+API(int, cuLinkComplete, void *link, void **image, size_t *bytes)
+{
+    *bytes = 64;
+    *image = dry_handle();
+    return DRY_OK;
+}
+
+/* A description of a tensor for kernels: it lies on the host and goes to them by value. */
+API(int, cuTensorMapEncodeTiled, void *map)
+{
+    memset(map, 0, 128);
+    return DRY_OK;
+}
+
+API(int, cuTensorMapEncodeIm2col, void *map)
+{
+    memset(map, 0, 128);
+    return DRY_OK;
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static int launch(const void *handle)
+{
+    dry_lock();
+    struct kernel *kernel = kernel_of(handle);
+    if (kernel != NULL)
+        kernel->launches++;
+    dry_unlock();
+    dry_count_launch();
+    return DRY_OK;
+}
+
+API(int, cudaLaunchKernel, const void *kernel)
+{
+    return launch(kernel);
+}
+
+API(int, cudaLaunchKernelExC, const void *configuration, const void *kernel)
+{
+    return launch(kernel);
+}
+
+API(int, cudaLaunchCooperativeKernel, const void *kernel)
+{
+    return launch(kernel);
+}
+
+API(int, __cudaLaunchKernel, const void *kernel)
+{
+    return launch(kernel);
+}
+
+API(int, cuLaunchKernel, const void *kernel)
+{
+    return launch(kernel);
+}
+
+API(int, cuLaunchKernelEx, const void *configuration, const void *kernel)
+{
+    return launch(kernel);
+}
+
+API(int, cuLaunchCooperativeKernel, const void *kernel)
+{
+    return launch(kernel);
+}
