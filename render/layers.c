@@ -9,11 +9,10 @@
 #include "render/numbers.h"
 #include "render/theme.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A category over all devices. */
+/* A role or category over all devices. */
 struct entry {
     const char *name;
     uint32_t color;
@@ -37,8 +36,8 @@ static void measure(const struct gm_curve *curve, size_t layer, struct entry *en
 /* What goes up once, or hardly moves, is steady. */
 static int is_restless(const struct entry *entry)
 {
-    const double often = 3;
-    return entry->change > often * entry->most;
+    const double once = 1.5; /* up and never quite down again */
+    return entry->change > once * entry->most;
 }
 
 static int by_size(const void *left, const void *right)
@@ -55,7 +54,7 @@ static int by_place(const void *left, const void *right)
     return a != b ? a - b : by_size(left, right);
 }
 
-/* Every category of any device once; returns how many. */
+/* Every layer of any device once; returns how many. */
 static size_t collect(struct entry *entries, const struct gm_traced_devices *devices)
 {
     size_t n = 0;
@@ -87,33 +86,6 @@ static const char *names_of(struct gm_display *display, const struct entry *entr
     return names;
 }
 
-static uint32_t another(uint32_t color)
-{
-    const uint32_t red = color >> 16 & 0xff, green = color >> 8 & 0xff, blue = color & 0xff;
-    const double is_dark = 4;
-    if (gm_contrast(color, GM_PAPER) > is_dark)
-        return gm_paler(color, 0.45);
-    return red * 3 / 5 << 16 | green * 3 / 5 << 8 | blue * 3 / 5;
-}
-
-static bool is_used_by_another(const struct entry *entries, size_t count, size_t n)
-{
-    for (size_t i = 0; i < count; i++)
-        if (i != n && entries[i].color == entries[n].color)
-            return true;
-    return false;
-}
-
-/* Roles, which stand for categories where there is no stack, have a palette of their own that shares a few colours with
- * that of the categories. Categories keep theirs: they are the same in all charts. */
-static void tell_apart(struct entry *entries, size_t count)
-{
-    static const char role[] = "No stack: ";
-    for (size_t n = 0; n < count; n++)
-        if (strncmp(entries[n].name, role, sizeof role - 1) == 0 && is_used_by_another(entries, count, n))
-            entries[n].color = another(entries[n].color);
-}
-
 struct gm_layers gm_layers_of(struct gm_display *display, const struct gm_traced_devices *devices)
 {
     struct gm_layers layers = {.n = 0};
@@ -134,7 +106,6 @@ struct gm_layers gm_layers_of(struct gm_display *display, const struct gm_traced
     if (layers.folded > 0)
         layers.folded_names = names_of(display, entries + named, layers.folded);
     qsort(entries, named, sizeof *entries, by_place);
-    tell_apart(entries, named);
     for (; layers.n < named; layers.n++)
         layers.parts[layers.n] = (struct gm_piece){entries[layers.n].name, 0, gm_solid(entries[layers.n].color)};
     if (layers.folded > 0)
@@ -156,7 +127,7 @@ const unsigned char *gm_layers_slots(struct gm_display *display, const struct gm
         size_t k = 0;
         while (k < named && strcmp(layers->parts[k].name, gm_name(curve->layers[i].name)) != 0)
             k++;
-        /* the layer of the rest; if there is none, the category has no bytes and any layer will do */
+        /* the layer of the rest; if there is none, this one has no bytes and any layer will do */
         slots[i] = (unsigned char)(k < layers->n || k == 0 ? k : layers->n - 1);
     }
     return slots;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory_timeline: each device's memory over time, stacked by category, with the peaks and the steps marked.
+ * memory_timeline: each device's memory over time, stacked by role (or category), with the peaks and the steps marked.
  */
 #include "render/layout.h"
 
@@ -25,10 +25,13 @@ static const char *remark_for(struct gm_display *d, const struct gm_traced *trac
     char events[GM_NUMBER_TEXT], span[GM_NUMBER_TEXT];
     gm_exact_text(events, traced->device->trace.events);
     const char *plural = traced->device->trace.events == 1 ? "" : "s";
-    if (!t->curve.is_by_time || traced->device->trace.span_us == GM_REPORT_NONE)
+    if (!t->curve.has_times || traced->device->trace.span_us == GM_REPORT_NONE)
         return gm_display_printf(d, "%s event%s, without times", events, plural);
-    return gm_display_printf(d, "%s event%s in %s", events, plural,
-                             gm_duration_text(span, traced->device->trace.span_us));
+    gm_duration_text(span, traced->device->trace.span_us);
+    if (t->curve.axis_note == NULL)
+        return gm_display_printf(d, "%s event%s in %s", events, plural, span);
+    return gm_display_printf(d, "%s event%s in %s; %s, so the axis is events", events, plural, span,
+                             t->curve.axis_note);
 }
 
 static void draw_device(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced,
@@ -37,7 +40,9 @@ static void draw_device(struct gm_page *page, const struct gm_report *report, co
     gm_page_section(page,
                     report->device_count > 1
                         ? gm_display_printf(page->display, "Device %" PRId64, traced->device->device)
-                        : "Memory over time, by category",
+                        : gm_display_printf(page->display, "Memory over %s, by %s",
+                                            traced->timeline->curve.is_by_time ? "time" : "events",
+                                            gm_name(traced->timeline->curve.layers_by)),
                     remark_for(page->display, traced));
     const struct gm_curve *curve = &traced->timeline->curve;
     if (curve->column_count == 0) {
@@ -62,7 +67,7 @@ static size_t highest(const struct gm_curve *curve)
     return best;
 }
 
-/* With one device also how much each category has at the peak; the top of the stack first. */
+/* With one device also how much each layer has at the peak; the top of the stack first. */
 static void draw_legend(struct gm_page *page, const struct gm_layers *layers, const struct gm_traced_devices *devices)
 {
     struct gm_piece parts[GM_LAYERS];

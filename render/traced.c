@@ -72,7 +72,7 @@ const char *gm_moment_text(struct gm_display *display, const struct gm_traced *t
     char number[GM_NUMBER_TEXT], time[GM_NUMBER_TEXT];
     gm_exact_text(number, event);
     const struct gm_device_timeline *timeline = traced->timeline;
-    const uint64_t start = timeline->curve.is_by_time ? timeline->curve.start_us : timeline->books.first_time_us;
+    const uint64_t start = timeline->curve.has_times ? timeline->curve.start_us : timeline->books.first_time_us;
     if (time_us == GM_REPORT_NONE || start == GM_REPORT_NONE || time_us < start)
         return gm_display_printf(display, "event %s", number);
     return gm_display_printf(display, "event %s, %s", number, gm_duration_text(time, time_us - start));

@@ -20,6 +20,8 @@
 
 #define PLACES "as in 12345, event:12345, 3.5s, 120ms, step:12"
 static const char *const groups[] = {"stack", "function", "file", "category", "role", NULL}; /* GM_GROUP_STACK .. */
+static const char *const axes[] = {"time", "event", NULL};                                   /* GM_AXIS_TIME .. */
+static const char *const layers[] = {"role", "category", NULL};                              /* GM_LAYERS_BY_ROLE .. */
 
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
 
@@ -44,6 +46,10 @@ static const struct gm_option option_table[] = {
      AT(group), .min = GM_GROUP_STACK, .choices = groups},
     {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
      GM_OPTION_INTEGER, AT(depth), .min = 1, .max = 1000000},
+    {0, "axis", "AXIS", "of the timeline: time or event (default: event if nearly all events crowd in little time)",
+     GM_OPTION_CHOICE, AT(axis), .min = GM_AXIS_TIME, .choices = axes},
+    {0, "layers", "BY", "of the timeline: role (what memory is for) or category (what code made it; default: role)",
+     GM_OPTION_CHOICE, AT(layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
     {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG, AT(cpp)},
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
     {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",

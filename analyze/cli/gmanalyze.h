@@ -23,6 +23,8 @@ struct gm_analyze_options {
     struct gm_place from, to;
     struct gm_wanted_stream stream;
     uint64_t min_size, max_memory;
+    enum gm_axis axis;
+    enum gm_layers_by layers_by;
     enum gm_group_by group;
     int64_t depth;                /* 0: all */
     unsigned exports;             /* bit i: enum gm_export i */

@@ -73,6 +73,8 @@ static struct gm_timeline_options timeline_options(const struct gm_analyze_optio
                                         .stream = options->stream.handle,
                                         .has_stream = options->stream.is_given,
                                         .min_size = options->min_size,
+                                        .axis = options->axis,
+                                        .layers_by = options->layers_by,
                                         .group = options->group,
                                         .depth = (size_t)options->depth,
                                         .has_native = options->cpp};

@@ -290,7 +290,7 @@ static bool find_axis(const struct gm_report *report, uint64_t *start_us)
         const struct gm_device_timeline *timeline = gm_export_timeline(report, i);
         if (timeline == NULL)
             continue;
-        if (!timeline->curve.is_by_time)
+        if (!timeline->curve.has_times)
             return false;
         if (timeline->curve.start_us < *start_us)
             *start_us = timeline->curve.start_us;

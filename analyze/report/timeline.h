@@ -78,17 +78,20 @@ struct gm_curve_column {
     uint64_t high_event;              /* the event after which `active` is highest in the column */
     uint64_t pending;                 /* active - allocated there */
 };
-struct gm_layer { /* of the stacked picture: a category, or what has no stack by role */
+struct gm_layer { /* of the stacked picture: a role or a category */
     const char *name;
     uint32_t color;
 };
 struct gm_curve {
-    bool is_by_time;   /* the axis is microseconds; else event numbers */
-    uint64_t start_us; /* of the axis */
-    double x_end;      /* the axis runs from 0 to this */
+    bool has_times;        /* every event has one, and they differ */
+    bool is_by_time;       /* the axis is microseconds; else event numbers */
+    uint64_t start_us;     /* the earliest time; GM_REPORT_NONE without times */
+    const char *axis_note; /* why the axis is events though there are times, one clause; NULL */
+    double x_end;          /* the axis runs from 0 to this */
     const struct gm_curve_column *columns;
     size_t column_count;
-    const struct gm_layer *layers; /* bottom first */
+    const char *layers_by;         /* "role" or "category" */
+    const struct gm_layer *layers; /* most bytes first */
     size_t layer_count;
     const uint64_t
         *layer_bytes; /* [column * layer_count + layer]: block bytes at high_event; they sum to high.active */

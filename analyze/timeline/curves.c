@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The four curves, their peaks, and the run cut into columns. One walk over the changes; the events of a column are
- * walked a second time, while they are in the cache, for the layers at its highest moment. A layer is a category; what
- * has no stack, which would be one grey mass, is told apart by role instead.
+ * walked a second time, while they are in the cache, for the layers at its highest moment. A layer is a role or a
+ * category.
  */
 #include "analyze/timeline/levels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 1500, KINDS = 4, EXTREMES = 2 * KINDS };
+enum { COLUMNS = 1500, KINDS = 4, EXTREMES = 2 * KINDS, CROWDED_PERCENT = 10 };
 
 /* The extremes of one column: of each kind the lowest and the highest moment. */
 struct extreme {
@@ -29,10 +29,11 @@ struct curves {
     size_t sample_count;
     gm_i128 *layer_sums; /* [layer], at the end of the column before */
     gm_i128 *layer_high; /* [column * layers + layer] */
-    uint32_t layers;     /* the categories, then the roles of what has no stack */
+    uint32_t layers;
     uint64_t start_us;
     double x_end, per_column;
-    bool is_by_time;
+    bool has_times, is_by_time, is_by_role;
+    const char *axis_note;
 };
 
 static gm_i128 kind_of(const struct gm_sums *s, int kind)
@@ -40,27 +41,74 @@ static gm_i128 kind_of(const struct gm_sums *s, int kind)
     return kind == 0 ? s->requested : kind == 1 ? s->allocated : kind == 2 ? s->active : s->reserved;
 }
 
-/* The axis: time if the events have times that go forward, else event numbers. */
-static void choose_axis(struct curves *c)
+/* ---- the axis ---------------------------------------------------------------------------------------------------- */
+
+/* Whether every event has a time, and where time begins and ends. */
+static bool find_times(struct curves *c, uint64_t *end_us)
 {
     const struct gm_history *h = &c->pass->history;
     uint64_t low = GM_REPORT_NONE, high = 0;
-    size_t with_time = 0;
     for (size_t i = 0; i < h->count; i++) {
         uint64_t t = gm_history_time(h, i);
         if (t == GM_REPORT_NONE)
-            continue;
+            return false;
         low = t < low ? t : low;
         high = t > high ? t : high;
-        with_time++;
     }
-    c->is_by_time = h->count > 0 && with_time == h->count && high > low;
-    c->start_us = c->is_by_time ? low : 0;
+    c->start_us = low;
+    *end_us = high;
+    return h->count > 0 && high > low;
+}
+
+static int more_first(const void *left, const void *right)
+{
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a == b ? 0 : a > b ? -1 : 1;
+}
+
+/* In how many of the COLUMNS equal parts of the time nine of ten events are, at least. */
+static size_t crowded_columns(const struct curves *c, uint64_t end_us)
+{
+    const struct gm_history *h = &c->pass->history;
+    const double span = (double)(end_us - c->start_us);
+    uint32_t counts[COLUMNS] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        const double share = (double)(gm_history_time(h, i) - c->start_us) / span;
+        counts[share < 1 ? (size_t)(share * COLUMNS) : COLUMNS - 1]++;
+    }
+    qsort(counts, COLUMNS, sizeof *counts, more_first);
+    for (uint64_t sum = 0; n < COLUMNS && sum * 10 < h->count * UINT64_C(9); n++)
+        sum += counts[n];
+    return n;
+}
+
+/* Time, if the events have times; but bursts between which nothing happens are lines of a pixel on such an axis. */
+static bool choose_axis(struct curves *c)
+{
+    const struct gm_history *h = &c->pass->history;
+    const enum gm_axis wanted = c->pass->options->axis;
+    uint64_t end_us = 0;
+    c->has_times = find_times(c, &end_us);
+    c->is_by_time = c->has_times && wanted != GM_AXIS_EVENT;
+    if (c->is_by_time && wanted == GM_AXIS_CHOSEN && h->count >= COLUMNS) {
+        const size_t crowded = crowded_columns(c, end_us);
+        if (crowded * 100 < (size_t)COLUMNS * CROWDED_PERCENT) {
+            c->is_by_time = false;
+            c->axis_note = gm_arena_printf(&c->pass->report->arena, "90 %% of the events are in %.1f %% of the time",
+                                           100. * (double)crowded / COLUMNS);
+            if (c->axis_note == NULL)
+                return false;
+        }
+    }
     c->column_count = h->count < COLUMNS ? h->count : COLUMNS;
-    c->x_end = c->is_by_time ? (double)(high - low) : (double)h->count;
+    c->x_end = c->is_by_time ? (double)(end_us - c->start_us) : (double)h->count;
     if (c->column_count > 0)
         c->per_column = c->x_end / (double)c->column_count;
+    return true;
 }
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 /* The first event after column k: the columns before it take all events up to there. Time that runs backwards does not
  * take an event back to an earlier column. */
@@ -191,11 +239,9 @@ static bool walk_levels(struct curves *c, uint32_t end)
     return true;
 }
 
-static uint32_t layer_of(const struct gm_trace_pass *pass, size_t a)
+static uint32_t layer_of(const struct curves *c, size_t a)
 {
-    uint32_t categories = gm_category_count(pass->options->rules);
-    bool has_stack = pass->category[a] + 1U != categories;
-    return has_stack || pass->role == NULL ? pass->category[a] : categories + pass->role[a];
+    return c->is_by_role ? c->pass->role[a] : c->pass->category[a];
 }
 
 static void apply_layer(struct curves *c, const struct gm_change *change)
@@ -204,7 +250,7 @@ static void apply_layer(struct curves *c, const struct gm_change *change)
     if ((change->kind != GM_CHANGE_ALLOC && change->kind != GM_CHANGE_FREE) || gm_is_hidden(pass, change->allocation))
         return;
     gm_i128 bytes = pass->history.block[change->allocation];
-    c->layer_sums[layer_of(pass, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
+    c->layer_sums[layer_of(c, change->allocation)] += change->kind == GM_CHANGE_ALLOC ? bytes : -bytes;
 }
 
 /* The same events again, for the layers after event `high` (GM_NEVER: before them). */
@@ -278,17 +324,14 @@ static int by_most(const void *left, const void *right)
     return a->layer < b->layer ? -1 : a->layer > b->layer;
 }
 
-static struct gm_layer describe(const struct gm_trace_pass *pass, uint32_t layer)
+static struct gm_layer describe(const struct curves *c, uint32_t layer)
 {
-    struct gm_arena *arena = &pass->report->arena;
-    const struct gm_category_rules *rules = pass->options->rules;
-    uint32_t categories = gm_category_count(rules);
-    if (layer >= categories) {
-        enum gm_role role = (enum gm_role)(layer - categories);
-        return (struct gm_layer){gm_arena_printf(arena, "No stack: %s", gm_role_name(role)), gm_role_color(role)};
-    }
+    const struct gm_category_rules *rules = c->pass->options->rules;
+    if (c->is_by_role)
+        return (struct gm_layer){gm_role_name((enum gm_role)layer), gm_role_color((enum gm_role)layer)};
     const char *name = gm_category_name(rules, layer);
-    return (struct gm_layer){gm_arena_copy(arena, name, strlen(name)), gm_category_color(rules, layer)};
+    return (struct gm_layer){gm_arena_copy(&c->pass->report->arena, name, strlen(name)),
+                             gm_category_color(rules, layer)};
 }
 
 /* Layers that ever hold anything, that with the highest column first. */
@@ -312,7 +355,7 @@ static bool publish_layers(struct curves *c, struct gm_curve *curve)
     uint64_t *bytes = gm_arena_calloc(arena, n * c->column_count, sizeof *bytes);
     bool ok = layers != NULL && bytes != NULL;
     for (size_t i = 0; ok && i < n; i++) {
-        layers[i] = describe(c->pass, order[i].layer);
+        layers[i] = describe(c, order[i].layer);
         ok = layers[i].name != NULL;
     }
     for (size_t column = 0; ok && column < c->column_count; column++)
@@ -348,8 +391,11 @@ static bool publish(struct curves *c)
     out->peak_allocated = moment(c, 1);
     out->peak_active = moment(c, 2);
     out->peak_reserved = moment(c, 3);
-    out->curve = (struct gm_curve){.is_by_time = c->is_by_time,
-                                   .start_us = c->is_by_time ? c->start_us : GM_REPORT_NONE,
+    out->curve = (struct gm_curve){.has_times = c->has_times,
+                                   .is_by_time = c->is_by_time,
+                                   .axis_note = c->axis_note,
+                                   .layers_by = c->is_by_role ? "role" : "category",
+                                   .start_us = c->has_times ? c->start_us : GM_REPORT_NONE,
                                    .x_end = c->x_end,
                                    .columns = c->columns,
                                    .column_count = c->column_count};
@@ -360,8 +406,10 @@ static bool start(struct curves *c)
 {
     struct gm_trace_pass *pass = c->pass;
     const struct gm_history *h = &pass->history;
-    choose_axis(c);
-    c->layers = gm_category_count(pass->options->rules) + GM_ROLE_COUNT;
+    if (!choose_axis(c))
+        return false;
+    c->is_by_role = pass->role != NULL && pass->options->layers_by == GM_LAYERS_BY_ROLE;
+    c->layers = c->is_by_role ? GM_ROLE_COUNT : gm_category_count(pass->options->rules);
     c->columns = gm_arena_calloc(&pass->report->arena, c->column_count, sizeof *c->columns);
     c->samples = calloc(c->column_count * (EXTREMES + 1) + 1, sizeof *c->samples);
     c->layer_sums = calloc(c->layers, sizeof *c->layer_sums);
@@ -372,7 +420,7 @@ static bool start(struct curves *c)
     c->sums = gm_sums_start(pass);
     for (size_t a = 0; a < h->allocation_count; a++)
         if (h->born[a] == 0 && h->freed[a] != 0 && !gm_is_hidden(pass, a))
-            c->layer_sums[layer_of(pass, a)] += h->block[a];
+            c->layer_sums[layer_of(c, a)] += h->block[a];
     begin_window(c, 0); /* with --from, begun anew there */
     return true;
 }

@@ -19,6 +19,8 @@ struct gm_place {
     enum gm_place_kind kind;
     uint64_t value; /* an event number, microseconds since the first event with a time, or a step's number */
 };
+enum gm_axis { GM_AXIS_CHOSEN, GM_AXIS_TIME, GM_AXIS_EVENT };
+enum gm_layers_by { GM_LAYERS_BY_ROLE, GM_LAYERS_BY_CATEGORY };
 enum gm_group_by { GM_GROUP_NONE, GM_GROUP_STACK, GM_GROUP_FUNCTION, GM_GROUP_FILE, GM_GROUP_CATEGORY, GM_GROUP_ROLE };
 
 /* Called with the books after every event of a device, in order. false stops the calls (the receiver has failed). */
@@ -57,6 +59,8 @@ struct gm_timeline_options {
     int64_t stream;                   /* allocations of this stream only (the file's handle) ... */
     bool has_stream;                  /* ... if this is set */
     uint64_t min_size;                /* allocations of at least so many requested bytes only */
+    enum gm_axis axis;                /* of the curves; CHOSEN: time, unless nearly all events crowd in little of it */
+    enum gm_layers_by layers_by;      /* what the curves' layers are; without roles, categories */
     enum gm_group_by group;
     size_t depth;    /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
     bool has_native; /* the flame graph has C++ frames below Python's too */

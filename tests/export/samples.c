@@ -145,7 +145,7 @@ static void fill_one(struct gm_report *r)
     d.report->trace.events = 10;
     set_tree(r, &d.timeline->flame, rows, sizeof rows / sizeof *rows);
     *d.peak = (struct gm_peak){.requested = 1024, .event = 3, .time_us = T + 90, .levels = samples[1].levels};
-    d.timeline->curve = (struct gm_curve){.is_by_time = true, .start_us = T + 5, .x_end = 295};
+    d.timeline->curve = (struct gm_curve){.has_times = true, .is_by_time = true, .start_us = T + 5, .x_end = 295};
     d.timeline->samples = copy(r, samples, 3);
     d.timeline->sample_count = 3;
     d.timeline->peak_allocated = d.timeline->peak_active = (struct gm_moment){3, T + 90, samples[1].levels};
@@ -204,7 +204,7 @@ static void fill_hostile(struct gm_report *r)
     add_devices(r, &d, 1);
     d.report->trace.events = 3;
     set_tree(r, &d.timeline->flame, rows, sizeof rows / sizeof *rows);
-    d.timeline->curve = (struct gm_curve){.is_by_time = true, .start_us = 85, .x_end = 20};
+    d.timeline->curve = (struct gm_curve){.has_times = true, .is_by_time = true, .start_us = 85, .x_end = 20};
     d.timeline->samples = copy(r, samples, 3);
     d.timeline->sample_count = 3;
     *d.peak = (struct gm_peak){UINT64_MAX - 1, 2, 100, NULL, 0, samples[2].levels};

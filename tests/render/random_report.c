@@ -98,7 +98,8 @@ static void random_curve(struct gm_report *r, struct gm_curve *curve, uint64_t *
     struct gm_curve_column *columns = get(r, n, sizeof *columns);
     struct gm_layer *names = get(r, layers, sizeof *names);
     uint64_t *bytes = get(r, n * layers, sizeof *bytes);
-    curve->is_by_time = next_random(seed) % 2 == 0;
+    curve->has_times = next_random(seed) % 3 != 0;
+    curve->is_by_time = curve->has_times && next_random(seed) % 3 != 0;
     curve->start_us = random_bytes(seed);
     curve->x_end = n == 0 ? 0 : (double)(random_bytes(seed) >> (next_random(seed) % 60));
     for (size_t i = 0; i < layers; i++)

@@ -93,7 +93,9 @@ static void make_curve(struct maker *m, struct gm_device_timeline *t)
         c->high = (struct gm_levels){active - active / 200, active - c->pending, active, reserved};
         c->low = (struct gm_levels){active / 2, active / 2, active / 2, reserved};
     }
-    t->curve = (struct gm_curve){.is_by_time = m->plan->is_by_time,
+    t->curve = (struct gm_curve){.has_times = m->plan->is_by_time,
+                                 .is_by_time = m->plan->is_by_time,
+                                 .layers_by = "category",
                                  .start_us = m->plan->is_by_time ? UINT64_C(1700000000000000) : GM_REPORT_NONE,
                                  .x_end = n > 0 ? columns[n - 1].x1 : 0,
                                  .columns = columns,

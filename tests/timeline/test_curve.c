@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The picture of a run: which axis it is given, and what its layers are.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/base/text.h"
+#include "tests/timeline/small_report.h"
+
+static const char rules_text[] = "tier only\n"
+                                 "category Attention #112233\n"
+                                 "  name attend\n";
+
+enum { EVENTS = 3000 };
+
+/* Blocks come and go, one after the other; event i is at times_us(i), which runs to a million. */
+static void make(struct small_report *r, uint64_t (*time_us)(unsigned i), struct gm_timeline_options options)
+{
+    struct gm_text json = {0};
+    gm_text_add(&json, "{\"segments\":[],\"device_traces\":[[");
+    for (unsigned i = 0; i < EVENTS; i++)
+        gm_text_printf(&json,
+                       "%s{\"action\":\"%s\",\"addr\":%u,\"size\":512,\"time_us\":%llu,"
+                       "\"frames\":[{\"name\":\"attend\",\"filename\":\"a.py\",\"line\":1}]}",
+                       i > 0 ? "," : "", i % 2 == 0 ? "alloc" : "free_completed", 1024 * (i / 2),
+                       (unsigned long long)time_us(i));
+    gm_text_add(&json, "]]}");
+    assert_false(json.failed);
+    small_report_make(r, json.data, rules_text, options);
+    gm_text_free(&json);
+}
+
+static const struct gm_curve *curve_of(const struct small_report *r)
+{
+    return &r->report.timelines[0].curve;
+}
+
+static uint64_t steadily(unsigned i)
+{
+    return UINT64_C(5000000) + UINT64_C(1000000) * i / (EVENTS - 1);
+}
+
+/* All but 99 events at the beginning: 2,700 of the 3,000 are in the first of 1,500 parts. */
+static uint64_t in_a_burst(unsigned i)
+{
+    return UINT64_C(5000000) + (i < EVENTS - 99 ? i / 10 : UINT64_C(1000000) - 1000 * (EVENTS - 1 - i));
+}
+
+static uint64_t at_one_moment(unsigned i)
+{
+    (void)i;
+    return 77;
+}
+
+static void expect_axis(uint64_t (*time_us)(unsigned), enum gm_axis wanted, bool is_by_time, const char *note)
+{
+    struct small_report r = {0};
+    make(&r, time_us, (struct gm_timeline_options){.top = 5, .axis = wanted});
+    const struct gm_curve *curve = curve_of(&r);
+    assert_int_equal(curve->is_by_time, is_by_time);
+    assert_int_equal(curve->has_times, time_us != at_one_moment);
+    assert_int_equal(curve->start_us, time_us == at_one_moment ? GM_REPORT_NONE : 5000000);
+    assert_true(curve->x_end > (is_by_time ? 999999 : EVENTS - 1) &&
+                curve->x_end < (is_by_time ? 1000001 : EVENTS + 1));
+    if (note == NULL)
+        assert_null(curve->axis_note);
+    else
+        assert_string_equal(curve->axis_note, note);
+    assert_int_equal(curve->columns[curve->column_count - 1].last_event, EVENTS - 1);
+    small_report_free(&r);
+}
+
+static void the_axis(void **state)
+{
+    (void)state;
+    expect_axis(steadily, GM_AXIS_CHOSEN, true, NULL);
+    expect_axis(steadily, GM_AXIS_EVENT, false, NULL);
+    expect_axis(in_a_burst, GM_AXIS_CHOSEN, false, "90 % of the events are in 0.1 % of the time");
+    expect_axis(in_a_burst, GM_AXIS_TIME, true, NULL);
+    expect_axis(at_one_moment, GM_AXIS_TIME, false, NULL);
+}
+
+static void the_layers(void **state)
+{
+    (void)state;
+    static const char *const names[] = {[GM_LAYERS_BY_ROLE] = "role", [GM_LAYERS_BY_CATEGORY] = "category"};
+    for (enum gm_layers_by by = GM_LAYERS_BY_ROLE; by <= GM_LAYERS_BY_CATEGORY; by++) {
+        struct small_report r = {0};
+        make(&r, steadily, (struct gm_timeline_options){.top = 5, .layers_by = by});
+        const struct gm_curve *curve = curve_of(&r);
+        assert_string_equal(curve->layers_by, names[by]);
+        assert_int_equal(curve->layer_count, 1);
+        assert_int_equal(strcmp(curve->layers[0].name, "Attention") == 0, by == GM_LAYERS_BY_CATEGORY);
+        assert_int_equal(curve->layer_bytes[0], 512);
+        small_report_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_axis),
+        cmocka_unit_test(the_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
