@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define WEAK __attribute__((weak, visibility("default")))
+#define WEAK __attribute__((weak, DRY_PUBLIC))
 
 /* Of NCCL those that bracket collectives do not, of CUDA itself only those that fill or copy; who looks on does not. */
 static bool may_write(enum dry_library library, const char *name)

@@ -10,14 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function of NVIDIA's libraries; it takes more than it looks at. */
+/* A function of NVIDIA's libraries; it takes more than it looks at. They lie together (crash.c). */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#define DRY_PUBLIC visibility("default"), section("dry_api")
 #define API(type, name, ...)                                                                                           \
-    __attribute__((visibility("default"))) type name(__VA_ARGS__);                                                     \
+    __attribute__((DRY_PUBLIC)) type name(__VA_ARGS__);                                                                \
     type name(__VA_ARGS__)
 /* ... which versions of a library take differently: `local` is what those call that are linked with `version`. */
 #define API_OF(version, type, local, name, ...)                                                                        \
-    __attribute__((visibility("default"), used)) type local(__VA_ARGS__);                                              \
+    __attribute__((DRY_PUBLIC, used)) type local(__VA_ARGS__);                                                         \
     __asm__(".symver " #local "," #name "@" version);                                                                  \
     type local(__VA_ARGS__)
 
@@ -78,6 +79,8 @@ enum dry_library {
 int dry_unknown(enum dry_library library, const char *name, bool *is_said);
 /* In the log, the first time: a size that the function gave was not the real library's but a rule's. */
 void dry_estimated(const char *name, bool *is_said);
+/* In the log: the signal, and the last function that was called (NULL: none). Of a signal's handler. */
+void dry_tell_crash(int signal, const char *function, bool is_device_address);
 void dry_count_launch(void);
 void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */

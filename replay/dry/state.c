@@ -154,26 +154,26 @@ static void tell(const char *format, ...)
 /* The name in messages, and what the library calls "not supported". NVTX and NVSHMEM have no such number,
  * cuFile's results are structs whose first word is the error. */
 static const struct {
-    const char *name;
+    const char *name, *prefix; /* of its functions */
     int not_supported;
 } libraries[DRY_LIBRARIES] = {
-    [DRY_LIBRARY_cudart] = {"CUDA runtime", DRY_NOT_SUPPORTED},
-    [DRY_LIBRARY_cuda] = {"CUDA driver", DRY_NOT_SUPPORTED},
-    [DRY_LIBRARY_cublas] = {"cuBLAS", 15},
-    [DRY_LIBRARY_cublaslt] = {"cuBLASLt", 15},
-    [DRY_LIBRARY_cudnn] = {"cuDNN", 3000},
-    [DRY_LIBRARY_cusolver] = {"cuSOLVER", 9},
-    [DRY_LIBRARY_cusparse] = {"cuSPARSE", 10},
-    [DRY_LIBRARY_cusparselt] = {"cuSPARSELt", 10},
-    [DRY_LIBRARY_cufft] = {"cuFFT", 16},
-    [DRY_LIBRARY_curand] = {"cuRAND", 999},
-    [DRY_LIBRARY_nvrtc] = {"NVRTC", 11},
-    [DRY_LIBRARY_nvml] = {"NVML", 3},
-    [DRY_LIBRARY_cupti] = {"CUPTI", 27},
-    [DRY_LIBRARY_nvtx] = {"NVTX", -1},
-    [DRY_LIBRARY_nccl] = {"NCCL", 3},
-    [DRY_LIBRARY_nvshmem] = {"NVSHMEM", -1},
-    [DRY_LIBRARY_cufile] = {"cuFile", 5001},
+    [DRY_LIBRARY_cudart] = {"CUDA runtime", "cuda", DRY_NOT_SUPPORTED},
+    [DRY_LIBRARY_cuda] = {"CUDA driver", "cu", DRY_NOT_SUPPORTED},
+    [DRY_LIBRARY_cublas] = {"cuBLAS", "cublas", 15},
+    [DRY_LIBRARY_cublaslt] = {"cuBLASLt", "cublasLt", 15},
+    [DRY_LIBRARY_cudnn] = {"cuDNN", "cudnn", 3000},
+    [DRY_LIBRARY_cusolver] = {"cuSOLVER", "cusolver", 9},
+    [DRY_LIBRARY_cusparse] = {"cuSPARSE", "cusparse", 10},
+    [DRY_LIBRARY_cusparselt] = {"cuSPARSELt", "cusparseLt", 10},
+    [DRY_LIBRARY_cufft] = {"cuFFT", "cufft", 16},
+    [DRY_LIBRARY_curand] = {"cuRAND", "curand", 999},
+    [DRY_LIBRARY_nvrtc] = {"NVRTC", "nvrtc", 11},
+    [DRY_LIBRARY_nvml] = {"NVML", "nvml", 3},
+    [DRY_LIBRARY_cupti] = {"CUPTI", "cupti", 27},
+    [DRY_LIBRARY_nvtx] = {"NVTX", "nvtx", -1},
+    [DRY_LIBRARY_nccl] = {"NCCL", "nccl", 3},
+    [DRY_LIBRARY_nvshmem] = {"NVSHMEM", "nvshmem", -1},
+    [DRY_LIBRARY_cufile] = {"cuFile", "cuFile", 5001},
 };
 
 int dry_unknown(enum dry_library library, const char *name, bool *is_said)
@@ -188,6 +188,28 @@ int dry_unknown(enum dry_library library, const char *name, bool *is_said)
     }
     return library <= DRY_LIBRARY_cuda ? dry_result(libraries[library].not_supported)
                                        : libraries[library].not_supported;
+}
+
+/* By the longest prefix that fits; "" if none does. */
+static const char *library_of(const char *function)
+{
+    const char *found = "";
+    size_t longest = 0;
+    function += strspn(function, "_");
+    for (size_t i = 0; i < DRY_LIBRARIES; i++) {
+        const size_t n = strlen(libraries[i].prefix);
+        if (n > longest && strncmp(function, libraries[i].prefix, n) == 0) {
+            longest = n;
+            found = libraries[i].name;
+        }
+    }
+    return found;
+}
+
+void dry_tell_crash(int signal, const char *function, bool is_device_address)
+{
+    tell("crash %d %d %s %s\n", signal, is_device_address, function == NULL ? "-" : function,
+         function == NULL ? "" : library_of(function));
 }
 
 void dry_estimated(const char *name, bool *is_said)

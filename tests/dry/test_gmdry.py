@@ -82,6 +82,32 @@ class Gmdry(unittest.TestCase):
         self.assertEqual([(k["name"], k["launches"]) for k in self.json_of([], telling(log=log))[1]["kernels"]],
                          [("_Z3addPf", 11), ("a b", 5), ("triton_poi_fused_0", 5)])
 
+    def crash(self, what):
+        """Of a process that the stand-in is in, with ctypes instead of PyTorch."""
+        command = [sys.executable, "-c", "import ctypes, os\ncuda = ctypes.CDLL('libcudart.so.12')\n"
+                   "pointer = ctypes.c_void_p()\ncuda.cudaMalloc(ctypes.byref(pointer), 1000)\n" + what]
+        done, said = self.json_of([], command)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(said["crash"], done.stderr)
+        return said["crash"]
+
+    def test_crash(self):
+        self.assertEqual(self.crash("os.abort()"), "SIGABRT; the last function of the stand-in: cudaMalloc of CUDA runtime")
+        self.assertEqual(self.crash("cuda.cublasSetStream_v2(None, None)\nctypes.string_at(0)"),
+                         "SIGSEGV; the last function of the stand-in: cublasSetStream_v2 of cuBLAS")
+        self.assertEqual(self.crash("ctypes.string_at(pointer.value)"), "SIGSEGV, at an address of device memory; the "
+                         "last function of the stand-in: cudaMalloc of CUDA runtime")
+
+    def test_crash_with_a_handler(self):
+        """What was there before has its turn."""
+        command = [sys.executable, "-X", "faulthandler", "-c", "import ctypes\n"
+                   "ctypes.CDLL('libcudart.so.12').cudaFree(None)\nctypes.string_at(0)"]
+        done, said = self.json_of([], command)
+        self.assertIn("Fatal Python error", done.stderr)
+        self.assertIn("cudaFree", said["crash"])
+        self.assertEqual(said["exit_code"], 139)
+
     def test_caches_of_compilers_are_not_kept(self):
         """What they would keep, made with the stand-in, is wrong on a card."""
         done = self.run_it([], ["sh", "-c", "mkdir -p $TRITON_CACHE_DIR/a $TORCHINDUCTOR_CACHE_DIR/b && echo "

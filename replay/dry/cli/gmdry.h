@@ -80,7 +80,8 @@ struct gm_dry_told {
     struct gm_dry_kernel *kernels; /* the most launched first */
     size_t kernel_count;
     uint64_t launches, copies_to_host, bytes_to_host;
-    bool reads; /* something was copied to the host */
+    char crash[160]; /* how a process of the command crashed, in words; "": none did */
+    bool reads;      /* something was copied to the host */
 };
 
 enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err);

@@ -187,8 +187,9 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     struct gm_text line = {0}, json = {0};
     struct gm_error err;
     if (result->exit_code != 0 && result->verdict != GM_DRY_OOM) {
-        char text[96];
-        snprintf(text, sizeof text, "the command failed with exit code %d", result->exit_code);
+        char text[256];
+        snprintf(text, sizeof text, "the command failed with exit code %d%s%s%s", result->exit_code,
+                 told->crash[0] != '\0' ? " (" : "", told->crash, told->crash[0] != '\0' ? ")" : "");
         gm_call_fail_with(call, NULL, GM_E_READ, text);
     }
     if (result->verdict == GM_DRY_OOM || result->verdict == GM_DRY_FAIL)

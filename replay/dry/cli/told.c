@@ -57,6 +57,21 @@ static int by_launches(const void *a, const void *b)
                                       : strcmp(p->name, q->name);
 }
 
+/* "crash SIGNAL IS_DEVICE_ADDRESS FUNCTION LIBRARY"; the first is told. */
+static void read_crash(struct gm_dry_told *told, const char *line)
+{
+    char function[96], library[32] = "";
+    int number = 0, is_device = 0;
+    if (told->crash[0] != '\0' || sscanf(line, "%d %d %95s %31[^\n]", &number, &is_device, function, library) < 3)
+        return;
+    const char *name = sigabbrev_np(number);
+    const int n = snprintf(told->crash, sizeof told->crash, "SIG%s%s", name == NULL ? "?" : name,
+                           is_device ? ", at an address of device memory" : "");
+    if (strcmp(function, "-") != 0)
+        snprintf(told->crash + n, sizeof told->crash - (size_t)n, "; the last function of the stand-in: %s of %s",
+                 function, library);
+}
+
 static bool read_log_line(struct gm_dry_told *told, const char *line)
 {
     char name[128];
@@ -65,6 +80,8 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
         return add_name(&told->unknown, &told->unknown_count, name);
     if (sscanf(line, "estimated %127s", name) == 1)
         return add_name(&told->estimated, &told->estimated_count, name);
+    if (strncmp(line, "crash ", 6) == 0)
+        read_crash(told, line + 6);
     if (strncmp(line, "kernel ", 7) == 0)
         return add_kernel(told, line + 7);
     if (strcmp(line, "reads") == 0)

@@ -150,6 +150,8 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     add_names(&json, "estimated", told->estimated, told->estimated_count);
     add_names(&json, "unknown_functions", told->unknown, told->unknown_count);
     gm_json_number(&json, "launches", told->launches);
+    if (told->crash[0] != '\0')
+        gm_json_string(&json, "crash", told->crash);
     add_kernels(&json, told);
     gm_json_number(&json, "copies_to_host", told->copies_to_host);
     if (result->verdict == GM_DRY_NONE)
