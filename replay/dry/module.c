@@ -90,6 +90,7 @@ void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches))
 API(void **, __cudaRegisterFatBinary, const void *image)
 {
     static void *handle[1];
+    dry_watch_python(); /* of a program that has loaded Python late */
     return handle;
 }
 

@@ -81,6 +81,8 @@ int dry_unknown(enum dry_library library, const char *name, bool *is_said);
 void dry_estimated(const char *name, bool *is_said);
 /* In the log: the signal, and the last function that was called (NULL: none). Of a signal's handler. */
 void dry_tell_crash(int signal, const char *function, bool is_device_address);
+/* A line of the log. */
+void dry_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void dry_count_launch(void);
 void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
@@ -103,6 +105,12 @@ bool dry_cubin_kernels(const void *image, bool (*each)(void *context, const char
 struct dry_needs dry_kernel_needs(const void *handle);
 /* At the end: of every kernel that was launched, its (mangled) name. */
 void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches));
+
+/* ---- python.c ----------------------------------------------------------------------------------------------------
+ */
+
+/* The hook will run before Python loads torch's memory, if there is a Python in this process. */
+void dry_watch_python(void);
 
 /* ---- values.c: what the host wrote to a device, until a kernel runs ------------------------------------------------
  */

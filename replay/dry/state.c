@@ -134,8 +134,7 @@ API(int, cudaPeekAtLastError, void)
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void tell(const char *format, ...)
+void dry_tell(const char *format, ...)
 {
     const char *path = getenv("GMDRY_LOG");
     char line[1024];
@@ -184,7 +183,7 @@ int dry_unknown(enum dry_library library, const char *name, bool *is_said)
     dry_unlock();
     if (is_new) {
         fprintf(stderr, "gmdry: %s of %s is not known to the stand-in: it fails\n", name, libraries[library].name);
-        tell("unknown %s\n", name);
+        dry_tell("unknown %s\n", name);
     }
     return library <= DRY_LIBRARY_cuda ? dry_result(libraries[library].not_supported)
                                        : libraries[library].not_supported;
@@ -208,8 +207,8 @@ static const char *library_of(const char *function)
 
 void dry_tell_crash(int signal, const char *function, bool is_device_address)
 {
-    tell("crash %d %d %s %s\n", signal, is_device_address, function == NULL ? "-" : function,
-         function == NULL ? "" : library_of(function));
+    dry_tell("crash %d %d %s %s\n", signal, is_device_address, function == NULL ? "-" : function,
+             function == NULL ? "" : library_of(function));
 }
 
 void dry_estimated(const char *name, bool *is_said)
@@ -219,7 +218,7 @@ void dry_estimated(const char *name, bool *is_said)
     *is_said = true;
     dry_unlock();
     if (is_new)
-        tell("estimated %s\n", name);
+        dry_tell("estimated %s\n", name);
 }
 
 void dry_count_launch(void)
@@ -231,19 +230,19 @@ void dry_count_launch(void)
 void dry_count_to_host(uint64_t bytes)
 {
     if (atomic_fetch_add(&copies_to_host, 1) == 0)
-        tell("reads\n"); /* at once: a process that ends by a signal does not reach the end below */
+        dry_tell("reads\n"); /* at once: a process that ends by a signal does not reach the end below */
     atomic_fetch_add(&bytes_to_host, bytes);
 }
 
 /* Mangled names can be longer than is worth it. */
 static void tell_kernel(const char *name, uint64_t count)
 {
-    tell("kernel %" PRIu64 " %.900s\n", count, name);
+    dry_tell("kernel %" PRIu64 " %.900s\n", count, name);
 }
 
 __attribute__((destructor)) static void end(void)
 {
     dry_tell_kernels(tell_kernel);
     if (launches + copies_to_host > 0)
-        tell("counts %" PRIuFAST64 " %" PRIuFAST64 " %" PRIuFAST64 "\n", launches, copies_to_host, bytes_to_host);
+        dry_tell("counts %" PRIuFAST64 " %" PRIuFAST64 " %" PRIuFAST64 "\n", launches, copies_to_host, bytes_to_host);
 }

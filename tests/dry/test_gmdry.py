@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -176,11 +177,61 @@ class Gmdry(unittest.TestCase):
                            CUDA_VISIBLE_DEVICES="0,2")
         self.assertEqual(done.stdout.splitlines()[0], "2 2 2 2 /users/own 0,2", done.stderr)
 
-    def test_the_users_sitecustomize(self):
-        with open(self.folder.name + "/sitecustomize.py", "w") as file:
-            file.write("print('mine')\n")
-        done = self.run_it(["-q"], [sys.executable, "-c", "print('main')"], PYTHONPATH=self.folder.name)
-        self.assertEqual(done.stdout.splitlines()[:2], ["mine", "main"], done.stderr)
+    def make_torch(self, cuda):
+        """A package that is to the hook what torch is, with one device of which 2 MiB are in use."""
+        torch = self.folder.name + "/packages/torch"
+        for path, text in {
+            "__init__.py": "from . import version, _C, cuda\n",
+            "version.py": f"cuda = {cuda!r}\n",
+            "_C.py": "def _cuda_resetPeakMemoryStats(*device): pass\n"
+                     "def _cuda_attach_out_of_memory_observer(observer): pass\n",
+            "cuda/__init__.py": "queued = []\ndef _lazy_call(call): queued.append(call)\n"
+                                "def device_count(): return 1\n"
+                                "def memory_stats(device):\n"
+                                "    return {'allocated_bytes.all.peak': 1 << 20, 'reserved_bytes.all.peak': 2 << 20}\n"
+                                "def init():\n    for call in queued: call()\n"
+                                "from .memory import *\n",
+            "cuda/memory.py": "from . import device_count\n"
+                              "def _record_memory_history(*args, **kwargs): print('records', kwargs['stacks'])\n"
+                              f"def _snapshot(): return {SNAPSHOT!r}\n",
+            "optim/__init__.py": "",
+            "optim/optimizer.py": "def register_optimizer_step_post_hook(hook): pass\n",
+        }.items():
+            os.makedirs(os.path.dirname(f"{torch}/{path}"), exist_ok=True)
+            with open(f"{torch}/{path}", "w") as file:
+                file.write(text)
+        return f"import sys; sys.path.insert(0, {self.folder.name + '/packages'!r}); import torch; "
+
+    def test_whatever_pythons_options_are(self):
+        program = self.make_torch("12.4") + "torch.cuda.init()"
+        for options in ([], ["-I"], ["-E"], ["-S"], ["-I", "-S", "-X", "importtime"]):
+            done = self.run_it(["-q"], [sys.executable, *options, "-c", program])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.splitlines()[0], "records python", (options, done.stderr))
+            self.assertIn("needs 2.00 MiB reserved", done.stdout)
+
+    def test_nothing_of_the_program_is_changed(self):
+        """But what is watched: no name, no path, no option of Python."""
+        look = ("print(sorted(vars()), sys.path[1:], sys.meta_path[-3:], sys.flags, 'PYTHONPATH' in os.environ, "
+                "torch.cuda.memory.__spec__.loader, sys.modules.get('sitecustomize'))")
+        program = self.make_torch("12.4") + "import os; torch.cuda.init(); " + look
+        command = [sys.executable, "-I", "-S", "-c", program]
+        alone = subprocess.run(command, cwd=self.folder.name, text=True, capture_output=True).stdout
+        done = self.run_it(["-q"], command)
+        at = r" at 0x[0-9a-f]+"
+        self.assertEqual(re.sub(at, "", done.stdout.splitlines()[1]), re.sub(at, "", alone.strip()), done.stderr)
+
+    def test_no_cuda(self):
+        program = self.make_torch(None) + "print('on the CPU')"
+        done = self.run_it([], [sys.executable, "-c", program])
+        self.assertEqual((done.returncode, done.stdout), (4, "on the CPU\n"), done.stderr)
+        self.assertEqual(done.stderr, "gmdry: the command's PyTorch is one without CUDA: gmdry needs a CUDA build of it\n")
+
+    def test_no_torch(self):
+        done, said = self.json_of([], [sys.executable, "-I", "-S", "-c", "import torch"])
+        self.assertEqual((done.returncode, said["exit_code"], said["verdict"]), (4, 1, None))
+        self.assertTrue(done.stderr.endswith("gmdry: the command's Python has no PyTorch, or cannot load it\n"), done.stderr)
+        self.assertEqual(done.stderr.count("gmdry: "), 1)
 
     def test_snapshot(self):
         done = self.run_it(["-q", "--snapshot", "kept.pickle"], telling())

@@ -72,12 +72,12 @@ torch.cuda.empty_cache()
 
 
 class Torch(unittest.TestCase):
-    def run_it(self, text, *options, more=COUNTS, environment=()):
+    def run_it(self, text, *options, more=COUNTS, environment=(), flags=()):
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/program.py", "w") as file:
                 file.write(text + more)
             done = subprocess.run([GMDRY, "-q", "--no-charts", "--json", "said.json", "--snapshot", "kept.pickle", *options,
-                                   "--", PYTHON, "program.py"], cwd=folder, text=True, capture_output=True, timeout=300,
+                                   "--", PYTHON, *flags, "program.py"], cwd=folder, text=True, capture_output=True, timeout=300,
                                   env={**os.environ, **dict(environment), "OMP_NUM_THREADS": "1"})
             with open(folder + "/said.json") as file:
                 said = json.load(file)
@@ -106,6 +106,9 @@ class Torch(unittest.TestCase):
 
     def test_growing_cache(self):
         self.assertIs(self.check(GROWS)[1]["exact"], True)
+
+    def test_isolated(self):
+        self.check(TRAINS, flags=["-I"])
 
     def test_two_devices(self):
         self.assertEqual(len(self.check(TWO, "--devices", "2")[1]["devices"]), 2)

@@ -85,8 +85,6 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     snprintf(path, sizeof path, "%s/lib", folder->path);
     put_before("LD_LIBRARY_PATH", path, ':');
     put_before("LD_PRELOAD", folder->library, ':');
-    snprintf(path, sizeof path, "%s/python", folder->path);
-    put_before("PYTHONPATH", path, ':');
     snprintf(path, sizeof path, "%s/log", folder->path);
     setenv("GMDRY_LOG", path, 1);
     setenv("GMDRY_FOLDER", folder->path, 1);

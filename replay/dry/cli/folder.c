@@ -2,7 +2,7 @@
  *
  * The temporary folder of one run:
  *     lib/        the libraries' names, links to libgmdry.so
- *     python/     the hook, as sitecustomize
+ *     hook.py     what the stand-in runs in Python
  *     processes/  what the hook tells, a folder for each process
  *     log         what the stand-in tells
  */
@@ -64,7 +64,7 @@ static enum gm_status make_links(const struct gm_dry_folder *folder, struct gm_e
 
 static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *err)
 {
-    static const char *const folders[] = {"lib", "python", "processes"};
+    static const char *const folders[] = {"lib", "processes"};
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(path, sizeof path, "%s/%s", folder->path, folders[i]);
@@ -72,7 +72,7 @@ static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *
             return cannot(path, err);
     }
     enum gm_status status = make_links(folder, err);
-    snprintf(path, sizeof path, "%s/python/sitecustomize.py", folder->path);
+    snprintf(path, sizeof path, "%s/hook.py", folder->path);
     if (status == GM_OK)
         status = gm_write_file(path, hook, sizeof hook, err);
     snprintf(path, sizeof path, "%s/log", folder->path);

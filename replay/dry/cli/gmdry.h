@@ -70,7 +70,11 @@ struct gm_dry_kernel {
     uint64_t launches;
 };
 
+/* What PyTorch the command's processes have met, the best of them. */
+enum gm_dry_torch { GM_DRY_TORCH_NONE, GM_DRY_TORCH_WANTED, GM_DRY_TORCH_CPU, GM_DRY_TORCH_CUDA };
+
 struct gm_dry_told {
+    enum gm_dry_torch torch;
     struct gm_dry_process *processes; /* by rank, then as they were found */
     size_t process_count;
     struct gm_dry_device devices[GM_DRY_DEVICES];

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python loads this at its start as sitecustomize, from a folder that gmdry puts before the others. It waits for torch,
-records its memory from the first allocation, and says what came of it in GMDRY_FOLDER: a snapshot, and a line for each
+"""The stand-in runs this in a program that is about to import torch.cuda.memory, in a namespace of its own. It records
+torch's memory from the first allocation, and says what came of it in GMDRY_FOLDER: a snapshot, and a line for each
 device. A failure in here is told and leaves the program alone."""
 import atexit
 import importlib
 import importlib.abc
-import importlib.machinery
-import importlib.util
 import os
 import sys
 
 FOLDER = os.environ.get("GMDRY_FOLDER")
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Recording:
@@ -34,6 +31,7 @@ class Recording:
         if self.begun or self.pid != os.getpid():
             return
         self.begun = True
+        importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
         self.record(stacks="python", max_entries=sys.maxsize)
         self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
 
@@ -88,9 +86,9 @@ class Recording:
             sys.stderr.flush()
             os._exit(0)
 
-    def watch(self):
+    def watch(self, memory):
         """Around what a program may do that would hide something from us."""
-        torch, memory = self.torch, self.torch.cuda.memory
+        torch = self.torch
         self.record = memory._record_memory_history
         reset = torch._C._cuda_resetPeakMemoryStats
 
@@ -110,9 +108,8 @@ class Recording:
 
         memory._record_memory_history = record
         torch._C._cuda_resetPeakMemoryStats = reset_peaks
-        torch.cuda._lazy_call(lambda: tell_failure(self.begin))
+        sys.modules["torch.cuda"]._lazy_call(lambda: tell_failure(self.begin))
         atexit.register(self.at_exit)
-        importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
 
 
 def tell_failure(function, *args):
@@ -135,33 +132,37 @@ class Loader(importlib.abc.Loader):
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        if getattr(module.version, "cuda", None):
-            tell_failure(Recording(module).watch)
+        tell_failure(start, module)
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds torch as it would be found without us, once."""
+    """Finds torch.cuda.memory as it would be found without us, once."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch.cuda.memory":
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            spec.loader = Loader(spec.loader)
-        return spec
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            if spec is not None:
+                spec.loader = Loader(spec.loader) if spec.loader is not None else None
+                return spec
+        return None
 
 
-def run_the_other():
-    """The sitecustomize that Python would have loaded."""
-    rest = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", rest)
-    if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
+def start(memory):
+    """When torch.cuda.memory is there; the rest of torch is still on its way."""
+    torch = sys.modules["torch"]
+    has_cuda = getattr(torch.version, "cuda", None) is not None
+    tell("torch cuda" if has_cuda else "torch cpu")
+    if has_cuda:
+        Recording(torch).watch(memory)
+
+
+def tell(line):
+    with open(os.path.join(FOLDER, "log"), "a") as file:
+        file.write(line + "\n")
 
 
 if FOLDER and os.path.isdir(FOLDER):
     sys.meta_path.insert(0, Finder())
-run_the_other()

@@ -107,6 +107,17 @@ static enum gm_dry_verdict judge(const struct gm_dry_result *result)
     return told->process_count == 0 ? GM_DRY_NONE : is_over ? GM_DRY_FAIL : GM_DRY_FITS;
 }
 
+/* Why nothing could be recorded, whatever the command did. NULL: it could. A command that a signal has ended may have
+ * been about to load PyTorch. */
+static const char *missing_here(const struct gm_dry_result *result)
+{
+    if (result->told->torch == GM_DRY_TORCH_WANTED && result->exit_code < 128)
+        return "the command's Python has no PyTorch, or cannot load it";
+    if (result->told->torch == GM_DRY_TORCH_CPU)
+        return "the command's PyTorch is one without CUDA: gmdry needs a CUDA build of it";
+    return NULL;
+}
+
 static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result)
 {
     const struct gm_dry_told *told = result->told;
@@ -186,7 +197,10 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     struct gm_call *call = &outcome->said;
     struct gm_text line = {0}, json = {0};
     struct gm_error err;
-    if (result->exit_code != 0 && result->verdict != GM_DRY_OOM) {
+    const char *missing = missing_here(result);
+    if (missing != NULL)
+        gm_call_fail_with(call, NULL, GM_E_MISSING, missing);
+    else if (result->exit_code != 0 && result->verdict != GM_DRY_OOM) {
         char text[256];
         snprintf(text, sizeof text, "the command failed with exit code %d%s%s%s", result->exit_code,
                  told->crash[0] != '\0' ? " (" : "", told->crash, told->crash[0] != '\0' ? ")" : "");
@@ -194,7 +208,7 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     }
     if (result->verdict == GM_DRY_OOM || result->verdict == GM_DRY_FAIL)
         gm_call_raise(call, GM_E_CHECK);
-    if (!gm_path_is_standard(o->json)) {
+    if (!gm_path_is_standard(o->json) && missing == NULL) {
         gm_dry_line(&line, result);
         gm_call_print(call, &line);
     }

@@ -72,6 +72,14 @@ static void read_crash(struct gm_dry_told *told, const char *line)
                  function, library);
 }
 
+static void read_torch(struct gm_dry_told *told, const char *word)
+{
+    static const char *const words[] = {"", "wanted", "cpu", "cuda"}; /* enum gm_dry_torch */
+    for (int i = GM_DRY_TORCH_CUDA; i > (int)told->torch; i--)
+        if (strcmp(words[i], word) == 0)
+            told->torch = (enum gm_dry_torch)i;
+}
+
 static bool read_log_line(struct gm_dry_told *told, const char *line)
 {
     char name[128];
@@ -84,6 +92,8 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
         read_crash(told, line + 6);
     if (strncmp(line, "kernel ", 7) == 0)
         return add_kernel(told, line + 7);
+    if (strncmp(line, "torch ", 6) == 0)
+        read_torch(told, line + 6);
     if (strcmp(line, "reads") == 0)
         told->reads = true;
     if (sscanf(line, "counts %" SCNu64 " %" SCNu64 " %" SCNu64, &n[0], &n[1], &n[2]) == 3) {
