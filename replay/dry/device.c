@@ -17,7 +17,8 @@ struct limits {
     int threads, blocks, shared, shared_of_block; /* of one SM; KiB */
 };
 
-/* Written from memory of the CUDA programming guide, not checked; that of the next lower one counts. */
+/* As in the CUDA programming guide's table of technical specifications, checked against NVIDIA's own arch_traits.h (in
+ * cccl), which has 32 blocks for 12.0. That of the next lower capability counts. */
 static const struct limits limits[] = {
     {60, 2048, 32, 64, 48},   {70, 2048, 32, 96, 96},    {75, 1024, 16, 64, 64},
     {80, 2048, 32, 164, 163}, {86, 1536, 16, 100, 99},   {89, 1536, 24, 100, 99},
@@ -124,7 +125,7 @@ static struct properties_12 properties(int device)
         .threads_of_block = 1024,
         .threads_dim = {1024, 1024, 64},
         .grid = {INT32_MAX, 65535, 65535},
-        .clock_rate = 1500000,
+        .clock_rate = 1000 * card->megahertz,
         .constant_memory = 65536,
         .major = card->major,
         .minor = card->minor,
@@ -139,8 +140,8 @@ static struct properties_12 properties(int device)
         .pci_bus = device + 1,
         .engines = 3,
         .unified = 1,
-        .memory_clock = 2600000,
-        .bus_width = 5120,
+        .memory_clock = 1000 * card->memory_megahertz,
+        .bus_width = card->bus_bits,
         .l2 = (int)card->l2,
         .threads_of_sm = of->threads,
         .priorities = 1,

@@ -16,7 +16,11 @@
 struct gm_gpu_chip {
     int major, minor; /* compute capability; 0: not a card of CUDA's */
     int sms;
-    uint64_t l2; /* bytes */
+    uint64_t l2;          /* bytes */
+    int bus_bits;         /* of the memory */
+    int memory_megahertz; /* as CUDA tells it */
+    int megahertz;        /* of the SMs, the most */
+    const char *source;   /* of all this; NULL: not a card of CUDA's */
 };
 
 struct gm_gpu {

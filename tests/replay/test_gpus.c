@@ -29,6 +29,10 @@ static void table(void **state)
         /* a card of CUDA's has all of its chip's figures, the others none */
         const bool is_cuda = gpu->chip.major > 0;
         assert_true((gpu->chip.sms > 0) == is_cuda && (gpu->chip.l2 > 0) == is_cuda);
+        assert_true((gpu->chip.source != NULL) == is_cuda && (gpu->chip.bus_bits > 0) == is_cuda);
+        /* clocks in megahertz: nobody's memory is slower than 500, no SM faster than 4,000 */
+        assert_true(!is_cuda || (gpu->chip.memory_megahertz > 500 && gpu->chip.megahertz > 1000));
+        assert_true(gpu->chip.memory_megahertz < 20000 && gpu->chip.megahertz < 4000);
         assert_true(is_cuda == (strncmp(gpu->name, "mi", 2) != 0 && strncmp(gpu->name, "rx-", 3) != 0));
         before = gpu->total;
     }

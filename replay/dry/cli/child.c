@@ -57,6 +57,9 @@ static void set_card(const struct gm_dry_options *options, const struct gm_gpu *
     if (!text.failed)
         setenv("GMDRY_CARD", text.data, 1);
     gm_text_free(&text);
+    char clocks[64];
+    snprintf(clocks, sizeof clocks, "%d,%d,%d", gpu->chip.bus_bits, gpu->chip.memory_megahertz, gpu->chip.megahertz);
+    setenv("GMDRY_CLOCKS", clocks, 1);
 }
 
 static void set_number(const char *variable, int64_t value)
@@ -88,12 +91,7 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     snprintf(path, sizeof path, "%s/log", folder->path);
     setenv("GMDRY_LOG", path, 1);
     setenv("GMDRY_FOLDER", folder->path, 1);
-    setenv("GMDRY_LIBRARY", folder->library, 1);
-    setenv("GMDRY_DATA", gm_dry_data_names[options->data], 1);
-    if (options->events == GM_DRY_EVENTS_SYNC)
-        setenv("GMDRY_EVENTS", "sync", 1);
-    else
-        set_number("GMDRY_EVENTS", options->events);
+    setenv("GMDRY_DATA", options->data == GM_DRY_ONES ? "ones" : "zeros", 1);
     set_number("GMDRY_DEVICES", options->devices);
     set_number("GMDRY_STEPS", options->steps);
     set_card(options, gpu);
