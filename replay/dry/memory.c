@@ -74,8 +74,10 @@ API(int, cudaMalloc, void **pointer, size_t bytes)
     return allocate(pointer, bytes);
 }
 
+/* It waits for the device. */
 API(int, cudaFree, void *pointer)
 {
+    dry_wait_all();
     return release(pointer);
 }
 
@@ -413,13 +415,10 @@ API(int, cuMemImportFromShareableHandle, struct physical **handle, void *shared,
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
-/* With --data ones a number of 4 or 8 bytes is the integer 1, and of other copies each byte is 1. */
-static void make_up(void *to, uint64_t bytes)
+static void make_up(void *to, const void *from, uint64_t bytes)
 {
-    const bool ones = dry_data() == DRY_ONES;
-    memset(to, ones && bytes != 4 && bytes != 8 ? 1 : 0, bytes);
-    if (ones && (bytes == 4 || bytes == 8))
-        *(unsigned char *)to = 1;
+    const enum dry_reading reading = dry_read(bytes);
+    dry_make_up(to, bytes, reading, reading == DRY_READS_VALUE ? dry_type_at(from) : DRY_TYPE_UNKNOWN);
 }
 
 /* What was written there is read there, as far as it is known; between two places of the host a copy is a copy. */
@@ -435,11 +434,11 @@ static int copy(void *to, const void *from, uint64_t bytes)
     else if (known != NULL)
         memcpy(to, known, bytes);
     else if (from_device)
-        make_up(to, bytes);
+        make_up(to, from, bytes);
     else
         memmove(to, from, bytes);
-    if (from_device && !to_device && (known == NULL || is_guess))
-        dry_count_to_host(bytes);
+    if (known != NULL && !to_device && is_guess)
+        dry_read(bytes);
     free(known);
     return DRY_OK;
 }
@@ -453,6 +452,7 @@ static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pi
 
 API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 {
+    dry_wait(0, UINT64_MAX);
     return copy(to, from, bytes);
 }
 
@@ -475,10 +475,8 @@ API(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t 
 
 static int copy_symbol(void *to, size_t bytes)
 {
-    if (!dry_is_device(to)) {
-        make_up(to, bytes);
-        dry_count_to_host(bytes);
-    }
+    if (!dry_is_device(to))
+        make_up(to, NULL, bytes);
     return DRY_OK;
 }
 

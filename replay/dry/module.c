@@ -15,6 +15,7 @@ struct kernel {
     const void *stub;
     struct dry_needs needs;
     uint32_t next; /* of the module, or of the same hash; 0: none */
+    const struct dry_counted *counted;
     uint64_t launches;
 };
 
@@ -44,6 +45,7 @@ static uint32_t add_kernel(const char *name, void *module)
     kernel->name = name;
     kernel->module = module;
     kernel->needs = dry_usual_needs();
+    kernel->counted = dry_counted_kernel(name);
     return kernel_count++;
 }
 
@@ -296,48 +298,54 @@ API(int, cuTensorMapEncodeIm2col, void *map)
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static int launch(const void *handle)
+struct size3 {
+    unsigned x, y, z;
+};
+
+static int launch(const void *handle, void *const *parameters)
 {
     dry_lock();
     struct kernel *kernel = kernel_of(handle);
+    const struct dry_counted *counted = kernel != NULL && parameters != NULL ? kernel->counted : NULL;
     if (kernel != NULL)
         kernel->launches++;
     dry_unlock();
+    dry_note_kernel(counted, parameters);
     dry_count_launch();
     return DRY_OK;
 }
 
-API(int, cudaLaunchKernel, const void *kernel)
+API(int, cudaLaunchKernel, const void *kernel, struct size3 grid, struct size3 block, void **parameters)
 {
-    return launch(kernel);
+    return launch(kernel, parameters);
 }
 
-API(int, cudaLaunchKernelExC, const void *configuration, const void *kernel)
+API(int, cudaLaunchKernelExC, const void *configuration, const void *kernel, void **parameters)
 {
-    return launch(kernel);
+    return launch(kernel, parameters);
 }
 
 API(int, cudaLaunchCooperativeKernel, const void *kernel)
 {
-    return launch(kernel);
+    return launch(kernel, NULL);
 }
 
-API(int, __cudaLaunchKernel, const void *kernel)
+API(int, __cudaLaunchKernel, const void *kernel, struct size3 grid, struct size3 block, void **parameters)
 {
-    return launch(kernel);
+    return launch(kernel, parameters);
 }
 
 API(int, cuLaunchKernel, const void *kernel)
 {
-    return launch(kernel);
+    return launch(kernel, NULL);
 }
 
 API(int, cuLaunchKernelEx, const void *configuration, const void *kernel)
 {
-    return launch(kernel);
+    return launch(kernel, NULL);
 }
 
 API(int, cuLaunchCooperativeKernel, const void *kernel)
 {
-    return launch(kernel);
+    return launch(kernel, NULL);
 }

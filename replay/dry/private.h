@@ -36,7 +36,7 @@ enum dry_error {
 };
 
 enum { DRY_DEVICES = 64, DRY_NAME = 96 };
-enum dry_data { DRY_ZEROS, DRY_ONES };
+enum dry_data { DRY_ZEROS, DRY_ONES, DRY_RANDOM, DRY_HALF };
 
 struct dry_card {
     int major, minor, sms;
@@ -50,6 +50,7 @@ struct dry_card {
 const struct dry_card *dry_card(void);
 int dry_devices(void); /* 0: not started by gmdry, or no device is visible */
 enum dry_data dry_data(void);
+const char *dry_data_name(void); /* as --data has it */
 void dry_lock(void);
 void dry_unlock(void);
 int dry_current(void); /* the calling thread's device */
@@ -121,6 +122,81 @@ void dry_forget(void);
 void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess);
 /* A copy, which the caller frees; NULL: not known. */
 char *dry_kept(const void *from, uint64_t bytes, bool *is_guess);
+
+/* ---- progress.c: how far the device is -------------------------------------------------------------------------- */
+
+enum { DRY_STREAMS = 8192, DRY_EVENTS_NOW = 0, DRY_EVENTS_SYNC = -1 };
+
+int64_t dry_polls(void); /* or one of these (state.c) */
+/* The next mark of a stream, which stands for all that it was given so far. */
+uint64_t dry_mark(size_t stream);
+uint64_t dry_last_mark(size_t stream);
+/* The host waits until the mark is reached; UINT64_MAX: the last one. */
+void dry_wait(size_t stream, uint64_t mark);
+void dry_wait_all(void); /* for all devices */
+/* What `waiter` is given from now on is done after the other's mark. */
+void dry_depend(size_t waiter, size_t other, uint64_t mark);
+/* The host asks; *polls counts how often. */
+bool dry_is_reached(size_t stream, uint64_t mark, unsigned *polls);
+
+/* ---- frames.c: which line of the user's program is running ------------------------------------------------------- */
+
+enum { DRY_FILE = 144 };
+
+struct dry_line {
+    char file[DRY_FILE]; /* of a long path the end */
+    int line;
+};
+
+/* The innermost line that is neither PyTorch's nor the standard library's; of one of these if there are no others.
+ * `inner`: the file of the innermost line of all. Not to be called with the lock. false: no Python runs. */
+bool dry_python_line(struct dry_line *user, char inner[DRY_FILE]);
+
+/* ---- reads.c: reads of what is made up ------------------------------------------------------------------------------
+ */
+
+enum { DRY_OPERATOR = 48 };
+
+/* What the number is that is read. */
+enum dry_reading {
+    DRY_READS_VALUE,   /* the program's, as far as one can see */
+    DRY_READS_CHECK,   /* whether all is well: it is */
+    DRY_READS_TROUBLE, /* whether anything is wrong: it is not */
+    /* From here on a size depends on it. */
+    DRY_READS_COUNT,    /* how many elements are not zero */
+    DRY_READS_SUM,      /* of all elements */
+    DRY_READS_DISTINCT, /* how many elements differ */
+    DRY_READS_MOST      /* the largest element */
+};
+
+/* Counts a read of made-up bytes, and tells the user of the first one at its place. */
+enum dry_reading dry_read(uint64_t bytes);
+void dry_reads_forget(void); /* in a child process */
+void dry_reads_end(void);
+
+/* ---- made_up.c ------------------------------------------------------------------------------------------------------
+ */
+
+enum dry_type {
+    DRY_TYPE_UNKNOWN, /* a number of 4 or 8 bytes is an integer, all else are bytes */
+    DRY_TYPE_BYTE,    /* bool, too */
+    DRY_TYPE_SHORT,
+    DRY_TYPE_INT,
+    DRY_TYPE_LONG,
+    DRY_TYPE_HALF,
+    DRY_TYPE_BFLOAT16,
+    DRY_TYPE_FLOAT,
+    DRY_TYPE_DOUBLE
+};
+
+void dry_make_up(void *to, uint64_t bytes, enum dry_reading reading, enum dry_type type);
+/* Of the tensor at a device's address, if the hook knows one. Python may run; not to be called with the lock. */
+enum dry_type dry_type_at(const void *address);
+/* A kernel whose parameters tell of how many elements a size is made; NULL: it is none. */
+struct dry_counted;
+const struct dry_counted *dry_counted_kernel(const char *name);
+/* It is launched; also if it is none. */
+void dry_note_kernel(const struct dry_counted *kernel, void *const *parameters);
 
 /* ---- space.c: addresses and capacity; the caller holds the lock -------------------------------------------------- */
 

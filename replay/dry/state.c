@@ -21,6 +21,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct dry_card card;
 static int devices;
 static enum dry_data data;
+static int64_t polls; /* of an event, or DRY_EVENTS_... */
 static _Thread_local int last_error;
 static _Thread_local int current_device;
 static atomic_uint_fast64_t launches, copies_to_host, bytes_to_host;
@@ -56,14 +57,28 @@ static void hide_devices(const char *visible)
         devices = listed;
 }
 
+static const char *const data_names[] = {"zeros", "ones", "random", "half"}; /* enum dry_data */
+
+/* It has counted nothing yet. */
+static void begin_child(void)
+{
+    launches = copies_to_host = bytes_to_host = 0;
+    dry_reads_forget();
+    dry_unlock();
+}
+
 static void start(void)
 {
     read_card(getenv("GMDRY_CARD"));
     read_clocks(getenv("GMDRY_CLOCKS"));
     hide_devices(getenv("CUDA_VISIBLE_DEVICES"));
     const char *wanted = getenv("GMDRY_DATA");
-    data = wanted != NULL && strcmp(wanted, "ones") == 0 ? DRY_ONES : DRY_ZEROS;
-    pthread_atfork(dry_lock, dry_unlock, dry_unlock);
+    for (size_t i = 0; wanted != NULL && i < sizeof data_names / sizeof *data_names; i++)
+        if (strcmp(wanted, data_names[i]) == 0)
+            data = (enum dry_data)i;
+    wanted = getenv("GMDRY_EVENTS");
+    polls = wanted != NULL && strcmp(wanted, "sync") == 0 ? DRY_EVENTS_SYNC : wanted != NULL ? atoll(wanted) : 0;
+    pthread_atfork(dry_lock, dry_unlock, begin_child);
 }
 
 const struct dry_card *dry_card(void)
@@ -82,6 +97,17 @@ enum dry_data dry_data(void)
 {
     dry_card();
     return data;
+}
+
+int64_t dry_polls(void)
+{
+    dry_card();
+    return polls;
+}
+
+const char *dry_data_name(void)
+{
+    return data_names[dry_data()];
 }
 
 void dry_lock(void)
@@ -251,6 +277,7 @@ static void tell_kernel(const char *name, uint64_t count)
 __attribute__((destructor)) static void end(void)
 {
     dry_tell_kernels(tell_kernel);
+    dry_reads_end();
     if (launches + copies_to_host > 0)
         dry_tell("counts %" PRIuFAST64 " %" PRIuFAST64 " %" PRIuFAST64 "\n", launches, copies_to_host, bytes_to_host);
 }

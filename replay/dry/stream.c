@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams, events, captures and graphs. Work is done as soon as it is asked for: every event is complete at once.
+ * Streams, events, captures and graphs. Work is done as soon as it is asked for; when that is seen: progress.c.
  */
 #include "replay/dry/private.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STREAMS = 8192, LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
 
 struct capture {
     bool is_active;
@@ -21,10 +21,14 @@ struct stream {
     struct capture *capture;
     int priority, device;
     unsigned flags;
+    unsigned polls; /* since it had nothing to do */
 };
 
 struct event {
     struct capture *capture;
+    size_t stream;
+    uint64_t mark; /* 0: not recorded */
+    unsigned polls;
 };
 
 /* At a fixed address, so that two runs give the same handles: programs keep them in hash tables. */
@@ -39,7 +43,7 @@ static bool make_streams(void)
     const uintptr_t address = 0x3f0000000000;
     void *wish = NULL;
     memcpy(&wish, &address, sizeof wish);
-    void *got = mmap(wish, STREAMS * sizeof *streams, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *got = mmap(wish, DRY_STREAMS * sizeof *streams, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     streams = got == MAP_FAILED ? NULL : got;
     return streams != NULL;
 }
@@ -63,7 +67,7 @@ static int create(void **handle, unsigned flags, int priority)
 {
     int error = DRY_NO_MEMORY;
     dry_lock();
-    if (make_streams() && stream_count < STREAMS) {
+    if (make_streams() && stream_count < DRY_STREAMS) {
         struct stream *stream = &streams[stream_count++];
         *stream = (struct stream){.priority = priority, .device = dry_current(), .flags = flags};
         *handle = stream;
@@ -147,15 +151,36 @@ API(int, cudaStreamGetId, void *stream, unsigned long long *id)
     return DRY_OK;
 }
 
+static size_t line_of(const struct stream *stream)
+{
+    return streams != NULL && stream >= streams && stream < streams + DRY_STREAMS ? (size_t)(stream - streams) : 0;
+}
+
 /* Waiting while the stream is captured breaks the capture; asking does, too. */
 static int wait_for(void *stream)
 {
-    return dry_result(capture_of(stream_of(stream)) != NULL ? DRY_CAPTURE : DRY_OK);
+    const struct stream *s = stream_of(stream);
+    if (capture_of(s) != NULL)
+        return dry_result(DRY_CAPTURE);
+    dry_wait(line_of(s), UINT64_MAX);
+    return DRY_OK;
+}
+
+/* Not ready is no error that stays. */
+static int ask_for(void *stream)
+{
+    struct stream *s = stream_of(stream);
+    if (capture_of(s) != NULL)
+        return dry_result(DRY_CAPTURE);
+    if (!dry_is_reached(line_of(s), dry_last_mark(line_of(s)), &s->polls))
+        return DRY_NOT_READY;
+    s->polls = 0;
+    return DRY_OK;
 }
 
 API(int, cudaStreamQuery, void *stream)
 {
-    return wait_for(stream);
+    return ask_for(stream);
 }
 
 API(int, cudaStreamSynchronize, void *stream)
@@ -165,7 +190,7 @@ API(int, cudaStreamSynchronize, void *stream)
 
 API(int, cuStreamQuery, void *stream)
 {
-    return wait_for(stream);
+    return ask_for(stream);
 }
 
 API(int, cuStreamSynchronize, void *stream)
@@ -175,6 +200,7 @@ API(int, cuStreamSynchronize, void *stream)
 
 API(int, cudaDeviceSynchronize, void)
 {
+    dry_wait_all();
     return DRY_OK;
 }
 
@@ -213,7 +239,11 @@ static int destroy_event(void *event)
 /* A stream that waits for an event of a captured stream is captured with it. */
 static int record(struct event *event, void *stream)
 {
-    event->capture = capture_of(stream_of(stream));
+    const struct stream *s = stream_of(stream);
+    event->capture = capture_of(s);
+    event->stream = line_of(s);
+    event->mark = event->capture == NULL ? dry_mark(event->stream) : 0;
+    event->polls = 0;
     return DRY_OK;
 }
 
@@ -257,24 +287,35 @@ API(int, cuEventRecord, void *event, void *stream)
     return record(event, stream);
 }
 
+static int ask_event(struct event *event)
+{
+    return dry_is_reached(event->stream, event->mark, &event->polls) ? DRY_OK : DRY_NOT_READY;
+}
+
+static int wait_event(const struct event *event)
+{
+    dry_wait(event->stream, event->mark);
+    return DRY_OK;
+}
+
 API(int, cudaEventQuery, void *event)
 {
-    return DRY_OK;
+    return ask_event(event);
 }
 
 API(int, cudaEventSynchronize, void *event)
 {
-    return DRY_OK;
+    return wait_event(event);
 }
 
 API(int, cuEventQuery, void *event)
 {
-    return DRY_OK;
+    return ask_event(event);
 }
 
 API(int, cuEventSynchronize, void *event)
 {
-    return DRY_OK;
+    return wait_event(event);
 }
 
 static int elapsed(float *milliseconds)
@@ -310,8 +351,11 @@ API(int, cudaIpcOpenEventHandle, void **event, const char *handle)
 
 API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
 {
+    struct stream *s = stream_of(stream);
     if (event->capture != NULL && event->capture->is_active)
-        stream_of(stream)->capture = event->capture;
+        s->capture = event->capture;
+    else
+        dry_depend(line_of(s), event->stream, event->mark);
     return DRY_OK;
 }
 

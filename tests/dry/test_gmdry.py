@@ -124,6 +124,24 @@ class Gmdry(unittest.TestCase):
         self.assertEqual((said["exact"], said["unknown_functions"], said["estimated"]),
                          (False, ["cusolverX"], ["cufftY"]))
 
+    def test_data_dependent(self):
+        log = ("read value 1 item - train.py:50\nread size 1 nonzero - train.py:41\nread size 1 index nonzero a b.py:7\n"
+               "reads\nread value 4 item - train.py:50\ncounts 7 8 24\nread size 2\n")
+        done = self.run_it([], telling(log=log))
+        self.assertIn("; depends on data at 2 places\n", done.stdout)
+        self.assertIn("  nonzero at train.py:41\n  index (nonzero) at a b.py:7\n", done.stdout)
+        self.assertIn("  item at train.py:50, 5 times\n", done.stdout)
+        said = self.json_of([], telling(log=log))[1]
+        self.assertEqual([[entry.get(key) for key in ("operator", "through", "site", "count", "decides")]
+                          for entry in said["data_dependent"]],
+                         [["item", None, "train.py:50", 5, "unknown"], ["nonzero", None, "train.py:41", 1, "size"],
+                          ["index", "nonzero", "a b.py:7", 1, "size"]])
+        self.assertIs(said["exact"], False)
+        done = self.run_it(["-q"], telling(log="reads\nread value 1 item - train.py:50\n"))
+        self.assertTrue(done.stdout.endswith("; may depend on data at 1 place\n"), done.stdout)
+        done = self.run_it(["-q"], telling())
+        self.assertTrue(done.stdout.endswith("; exact\n"), done.stdout)
+
     def test_limit(self):
         done, said = self.json_of(["--limit", "19MiB"], telling())
         self.assertEqual((done.returncode, said["verdict"]), (1, "FAIL"))
@@ -158,7 +176,8 @@ class Gmdry(unittest.TestCase):
         self.assertEqual((done.returncode, said["devices"], said["verdict"], said["exact"]), (0, [], None, None))
 
     def test_usage(self):
-        for options, command, code in [([], [], 2), (["--gpu", "h1000"], ["true"], 2), (["--data", "half"], ["true"], 2),
+        for options, command, code in [([], [], 2), (["--gpu", "h1000"], ["true"], 2), (["--data", "both"], ["true"], 2),
+                                       (["--events", "later"], ["true"], 2),
                                        (["--gpu", "mi300x"], ["true"], 2), (["--find", "batch=1..8"], ["true"], 4),
                                        (["--world-size", "8"], ["true"], 4), (["--rank", "0"], ["true"], 4)]:
             done = self.run_it(options, command)

@@ -170,6 +170,45 @@ static void streams(void **state)
     assert_int_equal(cudaEventDestroy(event), OK);
 }
 
+/* GMDRY_EVENTS=2: an event is complete when it was asked for twice in vain, or somebody waited for it, or for what
+ * waits for it. */
+static void events(void **state)
+{
+    (void)state;
+    enum { NOT_READY = 600 };
+    FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
+    FIND(malloc_fn, cudaEventCreateWithFlags);
+    FIND(int (*)(void *, void *), cudaEventRecord);
+    FIND(free_fn, cudaEventQuery);
+    FIND(free_fn, cudaEventSynchronize);
+    FIND(free_fn, cudaStreamSynchronize);
+    FIND(free_fn, cudaStreamQuery);
+    FIND(int (*)(void *, void *, unsigned), cudaStreamWaitEvent);
+    FIND(int (*)(void), cudaDeviceSynchronize);
+    void *a = NULL, *b = NULL, *first = NULL, *second = NULL;
+    assert_int_equal(cudaStreamCreateWithPriority(&a, 1, 0) | cudaStreamCreateWithPriority(&b, 1, 0), OK);
+    assert_int_equal(cudaEventCreateWithFlags(&first, 2) | cudaEventCreateWithFlags(&second, 2), OK);
+    assert_int_equal(cudaEventQuery(first), OK); /* not recorded */
+    assert_int_equal(cudaEventRecord(first, a), OK);
+    assert_int_equal(cudaEventQuery(first), NOT_READY);
+    assert_int_equal(cudaEventQuery(first), NOT_READY);
+    assert_int_equal(cudaEventQuery(first), OK);
+    assert_int_equal(cudaEventRecord(first, a) | cudaEventRecord(second, a), OK);
+    assert_int_equal(cudaEventSynchronize(second), OK);
+    assert_int_equal(cudaEventQuery(first), OK); /* it came before */
+    assert_int_equal(cudaEventRecord(first, a) | cudaStreamWaitEvent(b, first, 0), OK);
+    assert_int_equal(cudaStreamSynchronize(b), OK);
+    assert_int_equal(cudaEventQuery(first), OK);
+    assert_int_equal(cudaEventRecord(first, a) | cudaEventRecord(second, b), OK);
+    assert_int_equal(cudaStreamSynchronize(b), OK);
+    assert_int_equal(cudaEventQuery(first), NOT_READY); /* the other stream's */
+    assert_int_equal(cudaStreamQuery(a), NOT_READY);
+    assert_int_equal(cudaDeviceSynchronize(), OK);
+    assert_int_equal(cudaEventQuery(first) | cudaStreamQuery(a), OK);
+    FIND(free_fn, cudaEventDestroy);
+    assert_int_equal(cudaEventDestroy(first) | cudaEventDestroy(second), OK);
+}
+
 /* Offsets by hand arithmetic over the fields of cudaDeviceProp: 1032 bytes in 12; in 13 clockRate and others are gone.
  */
 static void properties(void **state)
@@ -248,7 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capacity),          cmocka_unit_test(virtual_memory), cmocka_unit_test(copies),
         cmocka_unit_test(streams),           cmocka_unit_test(properties),     cmocka_unit_test(entry_points),
-        cmocka_unit_test(unknown_functions),
+        cmocka_unit_test(unknown_functions), cmocka_unit_test(events),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }

@@ -71,8 +71,42 @@ torch.cuda.empty_cache()
 """
 
 
+READS = '''
+import json, torch
+x = torch.randn(30000, device="cuda", requires_grad=True)
+mask = x > 0
+sizes = [x.nonzero().shape[0], x[mask].shape[0], torch.masked_select(x, mask).shape[0], torch.where(mask)[0].shape[0]]
+x[mask].sum().backward()
+sizes.append(torch.repeat_interleave(torch.ones(10, dtype=torch.long, device="cuda")).shape[0])
+sizes.append(torch.unique(x.detach()).shape[0])
+values = [x.sum().item(), mask.sum().item(), mask.any().item(), x.detach()[:2].tolist(), x.long()[:2].tolist()]
+print("SIZES", sizes)
+print("VALUES", values)
+torch.nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True)
+torch.distributions.Categorical(logits=x.detach()[:4])
+if x.sum() > 2:
+    print("more")
+for i in range(3):
+    x.sum().item()
+'''
+
+LAGS = '''
+import json, torch
+side = torch.cuda.Stream()
+for i in range(4):
+    a = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+    with torch.cuda.stream(side):
+        b = a + 1
+    a.record_stream(side)
+    del a, b
+    print("ACTIVE", torch.cuda.memory_stats()["active_bytes.all.current"] >> 20)
+torch.cuda.synchronize()
+torch.empty(1, device="cuda")
+print("ACTIVE", torch.cuda.memory_stats()["active_bytes.all.current"] >> 20)
+'''
+
 class Torch(unittest.TestCase):
-    def run_it(self, text, *options, more=COUNTS, environment=(), flags=()):
+    def run_it(self, text, *options, more=COUNTS, environment=(), flags=(), reads=False):
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/program.py", "w") as file:
                 file.write(text + more)
@@ -83,7 +117,8 @@ class Torch(unittest.TestCase):
                 said = json.load(file)
             verify = subprocess.run([GMREPLAY, "--verify", folder + "/kept.pickle"], text=True, capture_output=True)
             self.assertEqual(verify.returncode, 0, verify.stdout + verify.stderr + done.stderr)
-        self.assertNotIn("gmdry: ", done.stderr.replace("gmdry: the command failed", ""))
+        if not reads:
+            self.assertNotIn("gmdry: ", done.stderr.replace("gmdry: the command failed", ""))
         return done, said
 
     def check(self, text, *options, **more):
@@ -109,6 +144,43 @@ class Torch(unittest.TestCase):
 
     def test_isolated(self):
         self.check(TRAINS, flags=["-I"])
+
+    def test_what_depends_on_data(self):
+        done, said = self.check(READS, reads=True)
+        sites = {(entry["operator"], entry["site"]): (entry["count"], entry["decides"]) for entry in said["data_dependent"]}
+        for operator, line in [("nonzero", 5), ("index", 5), ("masked_select", 5), ("where", 5), ("index", 6),
+                               ("repeat_interleave", 7), ("_unique2", 8)]:
+            self.assertEqual(sites[operator, f"program.py:{line}"][1], "size")
+        self.assertEqual(sites["item", "program.py:9"], (3, "unknown"))
+        self.assertEqual(sites["is_nonzero", "program.py:14"], (1, "unknown"))
+        self.assertEqual(sites["item", "program.py:17"], (3, "unknown"))
+        self.assertIs(said["exact"], False)
+        self.assertEqual(done.stderr.count("gmdry: nonzero at program.py:5: a size depends on data"), 1)
+        self.assertEqual(done.stderr.count("gmdry: item at program.py:17: the program reads a value"), 1)
+
+    def test_data(self):
+        expected = {
+            "zeros": ([0, 0, 0, 0, 0, 1], [0.0, 0, False, [0.0, 0.0], [0, 0]]),
+            "ones": ([30000] * 4 + [10, 1], [1.0, 1, True, [1.0, 1.0], [1, 1]]),
+            "half": ([15000] * 4 + [5, 15000], None),
+            "random": (None, None),
+        }
+        for data, (sizes, values) in expected.items():
+            said = [self.check(READS, "--data", data, reads=True)[0].stdout for _ in range(2 if data == "random" else 1)]
+            self.assertEqual(len(set(said)), 1)  # the same in every run
+            lines = dict(line.split(" ", 1) for line in said[0].splitlines() if line[:5] in ("SIZES", "VALUE"))
+            counts = json.loads(lines["SIZES"])
+            self.assertEqual(counts, sizes or counts)
+            self.assertTrue(all(0 <= n <= 30000 for n in counts))
+            self.assertEqual(len(set(counts[:4])), 1)  # one mask has one number
+            if values:
+                self.assertEqual(lines["VALUES"], str(values))
+
+    def test_events(self):
+        for when, active in [("now", [64, 64, 64, 64, 0]), ("sync", [64, 128, 192, 256, 0]), ("3", [64, 128, 128, 192, 0])]:
+            done = self.check(LAGS, "--events", when)[0]
+            self.assertEqual([int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("ACTIVE")],
+                             active, when)
 
     def test_two_devices(self):
         self.assertEqual(len(self.check(TWO, "--devices", "2")[1]["devices"]), 2)

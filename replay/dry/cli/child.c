@@ -91,7 +91,12 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     snprintf(path, sizeof path, "%s/log", folder->path);
     setenv("GMDRY_LOG", path, 1);
     setenv("GMDRY_FOLDER", folder->path, 1);
-    setenv("GMDRY_DATA", options->data == GM_DRY_ONES ? "ones" : "zeros", 1);
+    setenv("GMDRY_LIBRARY", folder->library, 1);
+    setenv("GMDRY_DATA", gm_dry_data_names[options->data], 1);
+    if (options->events == GM_DRY_EVENTS_SYNC)
+        setenv("GMDRY_EVENTS", "sync", 1);
+    else
+        set_number("GMDRY_EVENTS", options->events);
     set_number("GMDRY_DEVICES", options->devices);
     set_number("GMDRY_STEPS", options->steps);
     set_card(options, gpu);

@@ -15,11 +15,15 @@
 #include <stdint.h>
 
 enum gm_dry_data { GM_DRY_ZEROS, GM_DRY_ONES, GM_DRY_RANDOM, GM_DRY_HALF };
+extern const char *const gm_dry_data_names[]; /* up to a NULL */
+
+enum { GM_DRY_EVENTS_SYNC = -1 };
 
 struct gm_dry_options {
     const char *gpu, *snapshot, *results, *name, *json, *find; /* NULL if not given, but for gpu and results */
     uint64_t memory, limit;                                    /* bytes; 0: not given */
     int64_t devices, steps, world_size, rank;                  /* steps 0: all; world_size 0, rank -1: not given */
+    int64_t events; /* polls until one is complete; GM_DRY_EVENTS_SYNC: the host waits */
     enum gm_dry_data data;
     bool no_charts, quiet, verbose;
 };
@@ -73,6 +77,13 @@ struct gm_dry_kernel {
 /* What PyTorch the command's processes have met, the best of them. */
 enum gm_dry_torch { GM_DRY_TORCH_NONE, GM_DRY_TORCH_WANTED, GM_DRY_TORCH_CPU, GM_DRY_TORCH_CUDA };
 
+/* Where made-up data were read. */
+struct gm_dry_read {
+    char *called, *inner, *site; /* operators: the one called, and what it read by ("": itself); file:line */
+    uint64_t count;
+    bool is_size; /* else a value, of which nobody knows what the program does with it */
+};
+
 struct gm_dry_told {
     enum gm_dry_torch torch;
     struct gm_dry_process *processes; /* by rank, then as they were found */
@@ -84,8 +95,10 @@ struct gm_dry_told {
     struct gm_dry_kernel *kernels; /* the most launched first */
     size_t kernel_count;
     uint64_t launches, copies_to_host, bytes_to_host;
-    char crash[160]; /* how a process of the command crashed, in words; "": none did */
-    bool reads;      /* something was copied to the host */
+    char crash[160];           /* how a process of the command crashed, in words; "": none did */
+    bool reads;                /* something made up was copied to the host: */
+    struct gm_dry_read *sites; /* in the order of their first reads; there may be none, without Python */
+    size_t site_count;
 };
 
 enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err);
@@ -106,6 +119,8 @@ struct gm_dry_result {
 };
 
 void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result);
+/* The places where made-up data were read, under it. */
+void gm_dry_sites(struct gm_text *out, const struct gm_dry_result *result);
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result);
 
 #endif

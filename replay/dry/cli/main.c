@@ -18,7 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const data_names[] = {"zeros", "ones", "random", "half", NULL}; /* enum gm_dry_data */
+const char *const gm_dry_data_names[] = {"zeros", "ones", "random", "half", NULL}; /* enum gm_dry_data */
+
+static bool parse_events(const char *text, void *value)
+{
+    int64_t *events = value;
+    char *end = NULL;
+    *events = strcmp(text, "sync") == 0 ? GM_DRY_EVENTS_SYNC : 0;
+    if (strcmp(text, "sync") == 0 || strcmp(text, "now") == 0)
+        return true;
+    *events = strtol(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *events <= 1000000000;
+}
 
 #define AT(field) .offset = offsetof(struct gm_dry_options, field)
 
@@ -29,8 +40,10 @@ static const struct gm_option option_table[] = {
      .max = GM_DRY_DEVICES},
     {0, "steps", "N", "stop after N optimizer steps of a process", GM_OPTION_INTEGER, AT(steps), .min = 1,
      .max = 1000000000},
-    {0, "data", "WHAT", "what is read back from the device: zeros (default) or ones", GM_OPTION_CHOICE, AT(data),
-     .min = GM_DRY_ZEROS, .choices = data_names},
+    {0, "data", "WHAT", "what is read back from the device: zeros (default), ones, random, half", GM_OPTION_CHOICE,
+     AT(data), .min = GM_DRY_ZEROS, .choices = gm_dry_data_names},
+    {0, "events", "WHEN", "the device lags: events are complete now (default), at a sync, or after N polls",
+     GM_OPTION_PARSED, AT(events), .parse = parse_events, .wants = "now, sync, or a number of polls"},
     {0, "limit", "SIZE", "exit code 1 if more is reserved on any device", GM_OPTION_SIZE, AT(limit)},
     {0, "world-size", "N", "not built yet", GM_OPTION_INTEGER, AT(world_size), .min = 1, .max = 1000000000},
     {0, "rank", "R", "not built yet", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000000},
@@ -76,9 +89,6 @@ static enum gm_status check_options(const struct gm_dry_options *o, int operands
 {
     if (operands == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no command: gmdry [options] -- COMMAND...");
-    if (o->data == GM_DRY_RANDOM || o->data == GM_DRY_HALF)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--data %s is not there yet: zeros and ones are",
-                       data_names[o->data]);
     if (o->results[0] == '\0')
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
     if (gpu->chip.major == 0)
@@ -210,6 +220,8 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
         gm_call_raise(call, GM_E_CHECK);
     if (!gm_path_is_standard(o->json) && missing == NULL) {
         gm_dry_line(&line, result);
+        if (!o->quiet)
+            gm_dry_sites(&line, result);
         gm_call_print(call, &line);
     }
     tell_doubts(call, result);

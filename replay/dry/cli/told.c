@@ -80,6 +80,55 @@ static void read_torch(struct gm_dry_told *told, const char *word)
             told->torch = (enum gm_dry_torch)i;
 }
 
+static bool is_same(const struct gm_dry_read *a, const struct gm_dry_read *b)
+{
+    return a->is_size == b->is_size && strcmp(a->site, b->site) == 0 && strcmp(a->called, b->called) == 0;
+}
+
+static void free_site(struct gm_dry_read *site)
+{
+    free(site->called);
+    free(site->inner);
+    free(site->site);
+}
+
+/* Takes what it owns. */
+static bool add_site(struct gm_dry_told *told, struct gm_dry_read *site)
+{
+    for (size_t i = 0; i < told->site_count; i++)
+        if (is_same(&told->sites[i], site)) {
+            told->sites[i].count += site->count;
+            free_site(site);
+            return true;
+        }
+    struct gm_dry_read *more = realloc(told->sites, (told->site_count + 1) * sizeof *more);
+    if (more == NULL) {
+        free_site(site);
+        return false;
+    }
+    told->sites = more;
+    more[told->site_count++] = *site;
+    return true;
+}
+
+/* "size 3 index nonzero train.py:41"; "-" is no name. */
+static bool read_site(struct gm_dry_told *told, const char *text)
+{
+    char kind[8], called[64], inner[64];
+    struct gm_dry_read site;
+    int at = 0;
+    if (sscanf(text, "%7s %" SCNu64 " %63s %63s %n", kind, &site.count, called, inner, &at) != 4 || at == 0)
+        return true;
+    site.is_size = strcmp(kind, "size") == 0;
+    site.called = strdup(strcmp(called, "-") == 0 ? "" : called);
+    site.inner = strdup(strcmp(inner, "-") == 0 ? "" : inner);
+    site.site = strdup(text + at);
+    if (site.called != NULL && site.inner != NULL && site.site != NULL)
+        return add_site(told, &site);
+    free_site(&site);
+    return false;
+}
+
 static bool read_log_line(struct gm_dry_told *told, const char *line)
 {
     char name[128];
@@ -94,6 +143,8 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
         return add_kernel(told, line + 7);
     if (strncmp(line, "torch ", 6) == 0)
         read_torch(told, line + 6);
+    if (strncmp(line, "read ", 5) == 0)
+        return read_site(told, line + 5);
     if (strcmp(line, "reads") == 0)
         told->reads = true;
     if (sscanf(line, "counts %" SCNu64 " %" SCNu64 " %" SCNu64, &n[0], &n[1], &n[2]) == 3) {
@@ -211,6 +262,9 @@ void gm_dry_told_free(struct gm_dry_told *told)
     for (size_t i = 0; i < told->kernel_count; i++)
         free(told->kernels[i].name);
     free(told->kernels);
+    for (size_t i = 0; i < told->site_count; i++)
+        free_site(&told->sites[i]);
+    free(told->sites);
     free_names(told->unknown, told->unknown_count);
     free_names(told->estimated, told->estimated_count);
 }

@@ -6,9 +6,10 @@
 #include "analyze/words/json_out.h"
 #include "replay/dry/cli/gmdry.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum { TIGHT_PERCENT = 10 }; /* as gmreplay's */
+enum { TIGHT_PERCENT = 10 /* as gmreplay's */, SITES_SHOWN = 8 };
 
 static const struct gm_dry_device *largest(const struct gm_dry_told *told)
 {
@@ -42,6 +43,87 @@ static const struct gm_dry_process *out_of_memory(const struct gm_dry_told *told
     return NULL;
 }
 
+static size_t count_sites(const struct gm_dry_told *told, bool is_size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < told->site_count; i++)
+        n += told->sites[i].is_size == is_size;
+    return n;
+}
+
+static const char *name_of(const struct gm_dry_read *site)
+{
+    return site->called[0] == '\0' ? "copy" : site->called;
+}
+
+enum exactness { EXACT, ESTIMATED, DEPENDS, MAY_DEPEND };
+
+/* It is known to be exact only if nothing came from the device that the program could have looked at, no size was made
+ * up, and no function is missing; it is known not to be if one of the latter. */
+static enum exactness exactness_of(const struct gm_dry_told *told)
+{
+    if (count_sites(told, true) > 0)
+        return DEPENDS;
+    if (told->unknown_count + told->estimated_count > 0)
+        return ESTIMATED;
+    return told->reads || told->process_count == 0 ? MAY_DEPEND : EXACT;
+}
+
+static const char *places(size_t n)
+{
+    return n == 1 ? "place" : "places";
+}
+
+static void add_exactness(struct gm_text *out, const struct gm_dry_told *told)
+{
+    const size_t sizes = count_sites(told, true), values = count_sites(told, false);
+    const enum exactness exactness = exactness_of(told);
+    if (exactness == EXACT)
+        gm_text_add(out, "; exact");
+    if (told->unknown_count + told->estimated_count > 0)
+        gm_text_add(out, "; partly estimated");
+    if (exactness == DEPENDS)
+        gm_text_printf(out, "; depends on data at %zu %s", sizes, places(sizes));
+    else if (values > 0)
+        gm_text_printf(out, "; may depend on data at %zu %s", values, places(values));
+    else if (told->reads)
+        gm_text_add(out, "; may depend on data");
+}
+
+static void add_site(struct gm_text *out, const struct gm_dry_read *site)
+{
+    gm_text_printf(out, "  %s%s%s%s at %s", name_of(site), site->inner[0] == '\0' ? "" : " (", site->inner,
+                   site->inner[0] == '\0' ? "" : ")", site->site);
+    if (site->count > 1)
+        gm_text_printf(out, ", %" PRIu64 " times", site->count);
+    gm_text_add_char(out, '\n');
+}
+
+static void add_kind(struct gm_text *out, const struct gm_dry_result *result, bool is_size)
+{
+    const struct gm_dry_told *told = result->told;
+    const size_t count = count_sites(told, is_size);
+    size_t shown = 0;
+    if (count > 0)
+        gm_text_printf(out,
+                       is_size ? "Sizes that depend on data (taken as with --data %s):\n"
+                               : "Values that the program read (--data %s), which may decide sizes:\n",
+                       gm_dry_data_names[result->options->data]);
+    for (size_t i = 0; i < told->site_count && shown < SITES_SHOWN; i++)
+        if (told->sites[i].is_size == is_size) {
+            add_site(out, &told->sites[i]);
+            shown++;
+        }
+    if (count > shown)
+        gm_text_printf(out, "  and at %zu more (--json lists them)\n", count - shown);
+}
+
+void gm_dry_sites(struct gm_text *out, const struct gm_dry_result *result)
+{
+    add_kind(out, result, true);
+    add_kind(out, result, false);
+}
+
 void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
 {
     char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], other[GM_SIZE_TEXT], more[GM_SIZE_TEXT];
@@ -70,6 +152,7 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     else
         gm_text_printf(out, "fits with %s left", gm_size_format(other, usable - most->peak_reserved));
     add_smallest(out, most->peak_reserved);
+    add_exactness(out, told);
     gm_text_add(out, "\n");
 }
 
@@ -118,16 +201,30 @@ static void add_kernels(struct gm_json *json, const struct gm_dry_told *told)
     gm_json_close(json, ']');
 }
 
-/* It is known to be exact only if nothing came from the device that the program could have looked at, no size was made
- * up, and no function is missing; it is known not to be if one of the latter. */
 static void add_exact(struct gm_json *json, const struct gm_dry_told *told)
 {
-    if (told->unknown_count + told->estimated_count > 0)
-        gm_json_bool(json, "exact", false);
-    else if (told->reads || told->process_count == 0)
+    const enum exactness exactness = exactness_of(told);
+    if (exactness == MAY_DEPEND)
         gm_json_null(json, "exact");
     else
-        gm_json_bool(json, "exact", true);
+        gm_json_bool(json, "exact", exactness == EXACT);
+}
+
+static void put_sites(struct gm_json *json, const struct gm_dry_told *told)
+{
+    gm_json_open(json, "data_dependent", '[');
+    for (size_t i = 0; i < told->site_count; i++) {
+        const struct gm_dry_read *site = &told->sites[i];
+        gm_json_open(json, NULL, '{');
+        gm_json_string(json, "operator", name_of(site));
+        if (site->inner[0] != '\0')
+            gm_json_string(json, "through", site->inner);
+        gm_json_string(json, "site", site->site);
+        gm_json_number(json, "count", site->count);
+        gm_json_string(json, "decides", site->is_size ? "size" : "unknown");
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
 }
 
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
@@ -145,8 +242,8 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     gm_json_number(&json, "exit_code", (uint64_t)result->exit_code);
     add_devices(&json, result);
     add_exact(&json, told);
-    gm_json_open(&json, "data_dependent", '[');
-    gm_json_close(&json, ']');
+    put_sites(&json, told);
+    gm_json_string(&json, "data", gm_dry_data_names[result->options->data]);
     add_names(&json, "estimated", told->estimated, told->estimated_count);
     add_names(&json, "unknown_functions", told->unknown, told->unknown_count);
     gm_json_number(&json, "launches", told->launches);
