@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/advice.h"
 
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 
 #include <string.h>
 

@@ -5,23 +5,6 @@
 #include "analyze/words/diff_parts.h"
 #include "analyze/words/json_parts.h"
 
-#include <math.h>
-#include <stdio.h>
-
-void gm_json_real(struct gm_json *json, const char *key, double value)
-{
-    char text[40];
-    gm_json_null(json, key);
-    if (!isfinite(value) || json->out->failed)
-        return;
-    snprintf(text, sizeof text, "%.17g", value);
-    for (char *c = text; *c != '\0'; c++) /* whatever the locale */
-        if (*c == ',')
-            *c = '.';
-    json->out->length -= sizeof "null" - 1;
-    gm_text_add(json->out, text);
-}
-
 static const char *const peak_keys[GM_LEVEL_COUNT] = {"peak_requested_bytes", "peak_allocated_bytes",
                                                       "peak_active_bytes", "peak_reserved_bytes"};
 

@@ -3,12 +3,12 @@
  * README.md of a comparison and pr_comment.md. They tell the same; the comment has no pictures (they do not travel) and
  * shows less at first. Both stop their tables before GitHub's limit of a comment.
  */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/diff_markdown_parts.h"
 #include "analyze/words/diff_parts.h"
-#include "analyze/words/escape.h"
+#include "analyze/document/escape.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "analyze/words/diff_parts.h"
 
 #include "analyze/base/size.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -179,22 +179,6 @@ void gm_diff_site_name(struct gm_text *out, const struct gm_diff_site *row)
     gm_text_add(out, row->row.name);
     if (gm_site_has_stack(row->row.name))
         gm_diff_lines(out, row);
-}
-
-char *gm_real_format(char out[GM_NUMBER_TEXT], double value)
-{
-    if (!isfinite(value) || fabs(value) > 9e14) {
-        memcpy(out, "n/a", sizeof "n/a");
-        return out;
-    }
-    const int64_t thousandths = (int64_t)(fabs(value) * 1000 + 0.5);
-    int n = snprintf(out, GM_NUMBER_TEXT, "%s%" PRId64 ".%03d", value < 0 && thousandths > 0 ? "-" : "",
-                     thousandths / 1000, (int)(thousandths % 1000));
-    while (n > 0 && out[n - 1] == '0')
-        out[--n] = '\0';
-    if (n > 0 && out[n - 1] == '.')
-        out[--n] = '\0';
-    return out;
 }
 
 /* A coefficient in bytes; less than a KiB with decimals. */

@@ -7,8 +7,8 @@
 
 #include "analyze/report/comparison.h"
 #include "analyze/words/diff.h"
-#include "analyze/words/json_out.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/json_out.h"
+#include "analyze/document/numbers.h"
 
 /* The numbers that every table of runs begins with. */
 enum gm_headline {
@@ -52,13 +52,9 @@ void gm_diff_lines(struct gm_text *out, const struct gm_diff_site *row);
 void gm_diff_site_name(struct gm_text *out, const struct gm_diff_site *row);
 /* "bytes = 1.2 GiB + 5.40 MiB * n", as far as there is a law. */
 void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const struct gm_fit *fit);
-/* A number with up to three decimals, without a locale. */
-char *gm_real_format(char out[GM_NUMBER_TEXT], double value);
 
 void gm_json_diff_pair(struct gm_json *json, const struct gm_comparison *c, const struct gm_diff_pair *pair);
 void gm_json_diff_timeline(struct gm_json *json, const struct gm_comparison *c);
 void gm_json_diff_series(struct gm_json *json, const struct gm_comparison *c);
-/* A finite number with up to 17 significant digits. */
-void gm_json_real(struct gm_json *json, const char *key, double value);
 
 #endif

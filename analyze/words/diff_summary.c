@@ -2,9 +2,9 @@
  *
  * What gmdiff says on a terminal: the verdict, what changed most, where it was written.
  */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/diff_parts.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 
 enum { LABEL = 9, SITES = 3 };
 

@@ -2,10 +2,10 @@
  *
  * diff_report.txt: two or more runs compared, for a terminal of 80 columns.
  */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/diff_parts.h"
 #include "analyze/words/diff_text_parts.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

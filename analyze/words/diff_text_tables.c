@@ -2,9 +2,9 @@
  *
  * The longer tables of diff_report.txt: call sites, all runs, laws.
  */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/diff_text_parts.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

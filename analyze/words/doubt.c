@@ -5,7 +5,7 @@
  */
 #include "analyze/words/doubt.h"
 
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 
 #include <inttypes.h>
 

@@ -3,8 +3,8 @@
  * --explain: which evidence gave which role to how many blocks. The rows of a device add up to its peak, and to what is
  * allocated at its end.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/words.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/finding.h"
 
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 
 #include <stdio.h>
 #include <string.h>

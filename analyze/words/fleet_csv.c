@@ -3,7 +3,7 @@
  * fleet.csv: one row for each snapshot, in the order of fleet.json. Sizes are bytes; what is not known is an empty
  * cell.
  */
-#include "analyze/words/fleet_parts.h"
+#include "analyze/words/fleet_sections.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/fleet_parts.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names and sentences of a fleet.
+ */
+#include "analyze/words/fleet_sections.h"
 
 #include "analyze/base/size.h"
 
@@ -7,29 +10,34 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-void gm_fleet_add_column(struct gm_text *out, const struct gm_fleet_column *column)
+const char *gm_fleet_iteration(struct gm_doc *d, int64_t iteration)
 {
-    if (column->iteration == GM_FLEET_NONE)
-        gm_text_add(out, "no iteration");
-    else
-        gm_text_printf(out, "iteration %" PRId64, column->iteration);
+    return iteration == GM_FLEET_NONE ? "no iteration" : gm_doc_printf(d, "%" PRId64, iteration);
 }
 
-bool gm_fleet_has_iterations(const struct gm_fleet *fleet)
+const char *gm_fleet_column_name(struct gm_doc *d, const struct gm_fleet_column *column)
 {
-    return fleet->column_count > 1 || (fleet->column_count == 1 && fleet->columns[0].iteration != GM_FLEET_NONE);
+    return column->iteration == GM_FLEET_NONE ? "no iteration"
+                                              : gm_doc_printf(d, "iteration %" PRId64, column->iteration);
 }
 
-void gm_fleet_add_item(struct gm_text *out, const struct gm_fleet *fleet, const struct gm_fleet_item *item)
+bool gm_fleet_has_iterations(const struct gm_fleet *f)
 {
-    gm_text_add(out, fleet->rows[item->row].label);
-    if (item->iteration != GM_FLEET_NONE && item->rank != GM_FLEET_NONE)
-        gm_text_printf(out, ", iteration %" PRId64, item->iteration);
+    return f->column_count > 1 || (f->column_count == 1 && f->columns[0].iteration != GM_FLEET_NONE);
 }
 
-void gm_fleet_add_numbers(struct gm_text *out, const int64_t *numbers, size_t count, size_t most)
+const char *gm_fleet_item_name(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item)
+{
+    const char *label = f->rows[item->row].label;
+    if (item->rank == GM_FLEET_NONE)
+        return gm_doc_printf(d, GM_QUOTED, label);
+    return item->iteration == GM_FLEET_NONE ? label
+                                            : gm_doc_printf(d, "%s, iteration %" PRId64, label, item->iteration);
+}
+
+/* As ranges, of which `most` are told. */
+static void add_numbers(struct gm_text *out, const int64_t *numbers, size_t count, size_t most)
 {
     size_t ranges = 0, end;
     for (size_t i = 0; i < count; i = end, ranges++) {
@@ -45,54 +53,54 @@ void gm_fleet_add_numbers(struct gm_text *out, const int64_t *numbers, size_t co
     }
 }
 
-void gm_fleet_add_members(struct gm_text *out, const struct gm_fleet *fleet, const struct gm_fleet_group *group,
-                          size_t most)
+const char *gm_fleet_numbers(struct gm_doc *d, const int64_t *numbers, size_t count)
 {
-    int64_t *ranks = calloc(group->count + 1, sizeof *ranks);
-    size_t n = 0, unnamed = 0;
-    if (ranks == NULL) {
-        out->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < group->count; i++)
-        if (fleet->items[group->items[i]].rank != GM_FLEET_NONE)
-            ranks[n++] = fleet->items[group->items[i]].rank;
-    if (n > 0) {
-        gm_text_add(out, n == 1 ? "rank " : "ranks ");
-        gm_fleet_add_numbers(out, ranks, n, most);
-    }
+    struct gm_text text = {0};
+    add_numbers(&text, numbers, count, 12);
+    return gm_doc_take(d, &text);
+}
+
+/* Those that have no rank, by their names. */
+static void add_unnamed(struct gm_text *out, const struct gm_fleet *f, const struct gm_fleet_group *group, size_t most)
+{
+    size_t unnamed = 0;
     for (size_t i = 0; i < group->count; i++) {
-        const struct gm_fleet_item *item = &fleet->items[group->items[i]];
-        if (item->rank != GM_FLEET_NONE)
-            continue;
-        if (unnamed < most)
-            gm_text_printf(out, "%s%s", n + unnamed > 0 ? ", " : "", fleet->rows[item->row].label);
-        unnamed++;
+        const struct gm_fleet_item *item = &f->items[group->items[i]];
+        if (item->rank == GM_FLEET_NONE && unnamed++ < most)
+            gm_text_printf(out, "%s%s", out->length > 0 ? ", " : "", f->rows[item->row].label);
     }
     if (unnamed > most)
         gm_text_printf(out, " and %zu more", unnamed - most);
-    free(ranks);
 }
 
-void gm_fleet_add_site(struct gm_text *out, const struct gm_fleet_site *site)
+const char *gm_fleet_members(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_group *group,
+                             size_t most)
 {
-    gm_text_add(out, site->label);
-    if (site->via != NULL)
-        gm_text_printf(out, " (%s)", site->via);
+    int64_t *ranks = gm_doc_rows(d, group->count, sizeof *ranks);
+    struct gm_text text = {0};
+    size_t n = 0;
+    for (size_t i = 0; ranks != NULL && i < group->count; i++)
+        if (f->items[group->items[i]].rank != GM_FLEET_NONE)
+            ranks[n++] = f->items[group->items[i]].rank;
+    if (n > 0) {
+        gm_text_add(&text, n == 1 ? "rank " : "ranks ");
+        add_numbers(&text, ranks, n, most);
+    }
+    add_unnamed(&text, f, group, most);
+    return gm_doc_take(d, &text);
 }
 
-char *gm_fleet_ratio(char out[GM_NUMBER_TEXT], double value)
+const char *gm_fleet_line_text(struct gm_doc *d, const struct gm_fleet_line *line)
 {
-    const uint64_t thousandths = (uint64_t)(fmin(fmax(value, 0), 1e15) * 1000 + 0.5);
-    snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%03u", thousandths / 1000, (unsigned)(thousandths % 1000));
-    return out;
-}
-
-char *gm_fleet_delta_text(char out[GM_NUMBER_TEXT], int64_t delta)
-{
-    char text[GM_SIZE_TEXT];
-    snprintf(out, GM_NUMBER_TEXT, "%s", gm_size_format_delta(text, delta));
-    return out;
+    char slope[GM_NUMBER_TEXT], error[GM_NUMBER_TEXT];
+    const char *growing = line->is_growing ? " (growing)" : "";
+    if (!isfinite(line->slope))
+        return "n/a";
+    gm_delta_bytes_format(slope, (int64_t)fmin(fmax(round(line->slope), -9e18), 9e18));
+    if (!isfinite(line->error))
+        return gm_doc_printf(d, "%s%s", slope, growing);
+    gm_bytes_format(error, (uint64_t)fmin(fmax(round(line->error), 0), 9e18));
+    return gm_doc_printf(d, "%s +- %s%s", slope, error, growing);
 }
 
 char *gm_fleet_iterations(char out[GM_NUMBER_TEXT], double value)
@@ -102,118 +110,105 @@ char *gm_fleet_iterations(char out[GM_NUMBER_TEXT], double value)
     return out;
 }
 
-static int64_t to_bytes(double value)
+uint64_t gm_fleet_mean(const struct gm_fleet_spread *s)
 {
-    return (int64_t)fmin(fmax(round(value), -9e18), 9e18);
+    return s->mean < 0x1p64 ? (uint64_t)s->mean : UINT64_MAX - 1;
 }
 
-char *gm_fleet_slope(char out[GM_NUMBER_TEXT], double bytes)
+const char *gm_fleet_oom_text(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item)
 {
-    if (!isfinite(bytes)) {
-        snprintf(out, GM_NUMBER_TEXT, "n/a");
-        return out;
-    }
-    return gm_fleet_delta_text(out, to_bytes(bytes));
+    char event[GM_NUMBER_TEXT], asked[GM_NUMBER_TEXT], bytes[GM_NUMBER_TEXT];
+    const struct gm_fleet_oom *oom = &item->oom;
+    const char *free = "", *reserved = "";
+    if (oom->device_free != GM_REPORT_NONE)
+        free = gm_doc_printf(d, ", %s free on the device", gm_bytes_format(bytes, oom->device_free));
+    if (oom->reserved != GM_REPORT_NONE)
+        reserved = gm_doc_printf(d, ", %s reserved by PyTorch", gm_bytes_format(bytes, oom->reserved));
+    return gm_doc_printf(d, "%s ran out of memory at event %s of device %" PRId64 ": %s asked by " GM_QUOTED "%s%s",
+                         gm_fleet_item_name(d, f, item), gm_count_format(event, oom->event), oom->device,
+                         gm_bytes_format(asked, oom->asked), oom->site, free, reserved);
 }
 
-void gm_fleet_add_line(struct gm_text *out, const struct gm_fleet_line *line)
+const char *gm_fleet_read_text(struct gm_doc *d, const struct gm_fleet *f)
 {
-    char slope[GM_NUMBER_TEXT], error[GM_SIZE_TEXT];
-    gm_text_add(out, gm_fleet_slope(slope, line->slope));
-    if (isfinite(line->error))
-        gm_text_printf(out, " +- %s", gm_size_format(error, (uint64_t)to_bytes(fmax(line->error, 0))));
+    const char *iterations = !gm_fleet_has_iterations(f)
+                                 ? ""
+                                 : gm_doc_printf(d, ", %zu iteration%s", f->column_count, gm_plural(f->column_count));
+    return gm_doc_printf(d, "%zu of %zu snapshots, %zu rank%s%s", f->read_count, f->item_count, f->row_count,
+                         gm_plural(f->row_count), iterations);
 }
 
-size_t gm_fleet_growing(const struct gm_fleet *fleet)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < fleet->growth_count; i++)
-        n += fleet->growths[i].reserved.is_growing || fleet->growths[i].allocated_end.is_growing;
-    return n;
-}
-
-/* ---- sentences -----------------------------------------------------------------------------------------------------
+/* ---- the verdict ---------------------------------------------------------------------------------------------------
  */
 
-void gm_fleet_add_oom(struct gm_text *out, const struct gm_fleet *fleet, const struct gm_fleet_item *item)
+static void add_imbalance(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {
-    char text[GM_NUMBER_TEXT];
-    const struct gm_fleet_oom *oom = &item->oom;
-    gm_fleet_add_item(out, fleet, item);
-    gm_text_printf(out, " ran out of memory at event %s", gm_count_format(text, oom->event));
-    gm_text_printf(out, " of device %" PRId64 ": ", oom->device);
-    gm_text_printf(out, "%s asked by %s", gm_bytes_format(text, oom->asked), oom->site);
-    if (oom->device_free != GM_REPORT_NONE)
-        gm_text_printf(out, ", %s free on the device", gm_bytes_format(text, oom->device_free));
-    if (oom->reserved != GM_REPORT_NONE)
-        gm_text_printf(out, ", %s reserved by PyTorch", gm_bytes_format(text, oom->reserved));
-}
-
-static void add_imbalance(struct gm_text *out, const struct gm_fleet *fleet)
-{
-    char text[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT];
-    const struct gm_fleet_column *c = &fleet->columns[fleet->reference];
+    char ratio[GM_NUMBER_TEXT], mean[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT];
+    const struct gm_fleet_column *c = &f->columns[f->reference];
     if (c->ranks < 2 || c->reserved.most_item == SIZE_MAX)
         return;
-    gm_text_printf(out, " The highest rank reserves %s times the mean",
-                   gm_fleet_ratio(text, gm_fleet_imbalance(&c->reserved)));
-    gm_text_printf(out, " (%s, mean %s)", gm_bytes_format(most, c->reserved.most),
-                   gm_bytes_format(text, c->reserved.mean < 0x1p64 ? (uint64_t)c->reserved.mean : UINT64_MAX - 1));
-    if (gm_fleet_has_iterations(fleet)) {
-        gm_text_add(out, " at ");
-        gm_fleet_add_column(out, c);
-    }
-    gm_text_add_char(out, '.');
+    gm_text_printf(out, " The highest rank reserves %s times the mean (%s, mean %s)%s%s.",
+                   gm_ratio_format(ratio, gm_fleet_imbalance(&c->reserved)), gm_bytes_format(most, c->reserved.most),
+                   gm_bytes_format(mean, gm_fleet_mean(&c->reserved)), gm_fleet_has_iterations(f) ? " at " : "",
+                   gm_fleet_has_iterations(f) ? gm_fleet_column_name(d, c) : "");
 }
 
 /* How many, and the farthest by name. */
-static void add_odd(struct gm_text *out, const struct gm_fleet *fleet)
+static void add_odd(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {
     enum { NAMED = 3 };
     char text[GM_NUMBER_TEXT];
-    if (fleet->odd_total == 0)
+    if (f->odd_total == 0)
         return;
-    gm_text_printf(out, " %zu rank%s unlike the others: ", fleet->odd_total, fleet->odd_total == 1 ? " is" : "s are");
-    for (size_t i = 0; i < fleet->odd_count && i < NAMED; i++) {
-        const struct gm_fleet_odd *odd = &fleet->odds[i];
-        gm_text_add(out, i > 0 ? "; " : "");
-        gm_fleet_add_item(out, fleet, &fleet->items[odd->item]);
+    gm_text_printf(out, " %zu rank%s unlike the others: ", f->odd_total, f->odd_total == 1 ? " is" : "s are");
+    for (size_t i = 0; i < f->odd_count && i < NAMED; i++) {
+        const struct gm_fleet_odd *odd = &f->odds[i];
         const bool is_held = llabs(odd->held_delta) > llabs(odd->reserved_delta);
-        gm_text_printf(out, " (%s %s)", gm_fleet_delta_text(text, is_held ? odd->held_delta : odd->reserved_delta),
+        gm_text_printf(out, "%s%s (%s %s)", i > 0 ? "; " : "", gm_fleet_item_name(d, f, &f->items[odd->item]),
+                       gm_delta_bytes_format(text, is_held ? odd->held_delta : odd->reserved_delta),
                        is_held ? "held" : "reserved");
     }
-    gm_text_add(out, fleet->odd_total > NAMED ? "; ..." : ".");
+    gm_text_add(out, f->odd_total > NAMED ? "; ..." : ".");
 }
 
-void gm_fleet_add_verdict(struct gm_text *out, const struct gm_fleet *fleet)
+static void add_oom(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {
-    char text[GM_NUMBER_TEXT];
-    size_t top = SIZE_MAX;
-    for (size_t i = 0; i < fleet->item_count; i++)
-        if (fleet->items[i].status == GM_OK &&
-            (top == SIZE_MAX || gm_fleet_reserved(&fleet->items[i]) > gm_fleet_reserved(&fleet->items[top])))
-            top = i;
-    if (top == SIZE_MAX) {
-        gm_text_add(out, "No snapshot could be read.");
+    if (f->oom_count == 0)
         return;
-    }
-    gm_text_printf(out, "Peak reserved %s on ", gm_bytes_format(text, gm_fleet_reserved(&fleet->items[top])));
-    gm_fleet_add_item(out, fleet, &fleet->items[top]);
+    gm_text_printf(out, " Out of memory: %s", gm_fleet_oom_text(d, f, &f->items[f->ooms[0]]));
+    if (f->oom_count > 1)
+        gm_text_printf(out, "; it was the first of %zu", f->oom_count);
     gm_text_add_char(out, '.');
-    if (fleet->oom_count > 0) {
-        gm_text_add(out, " Out of memory: ");
-        gm_fleet_add_oom(out, fleet, &fleet->items[fleet->ooms[0]]);
-        gm_text_add(out, fleet->oom_count > 1 ? "; it was the first of " : ".");
-        if (fleet->oom_count > 1)
-            gm_text_printf(out, "%zu.", fleet->oom_count);
-    }
-    add_imbalance(out, fleet);
-    add_odd(out, fleet);
-    if (fleet->read_count < fleet->item_count)
-        gm_text_printf(out, " %zu snapshot%s could not be read and %s left out.", fleet->item_count - fleet->read_count,
-                       gm_plural(fleet->item_count - fleet->read_count),
-                       fleet->item_count - fleet->read_count == 1 ? "is" : "are");
-    if (gm_fleet_growing(fleet) > 0)
-        gm_text_printf(out, " %zu rank%s from iteration to iteration.", gm_fleet_growing(fleet),
-                       gm_fleet_growing(fleet) == 1 ? " grows" : "s grow");
+}
+
+static size_t growing_of(const struct gm_fleet *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->growth_count; i++)
+        n += f->growths[i].reserved.is_growing || f->growths[i].allocated_end.is_growing;
+    return n;
+}
+
+const char *gm_fleet_verdict(struct gm_doc *d, const struct gm_fleet *f)
+{
+    char bytes[GM_NUMBER_TEXT];
+    const struct gm_fleet_item *top = NULL;
+    struct gm_text text = {0};
+    const size_t unread = f->item_count - f->read_count, growing = growing_of(f);
+    for (size_t i = 0; i < f->item_count; i++)
+        if (f->items[i].status == GM_OK && (top == NULL || gm_fleet_reserved(&f->items[i]) > gm_fleet_reserved(top)))
+            top = &f->items[i];
+    if (top == NULL)
+        return "No snapshot could be read.";
+    gm_text_printf(&text, "Peak reserved %s on %s.", gm_bytes_format(bytes, gm_fleet_reserved(top)),
+                   gm_fleet_item_name(d, f, top));
+    add_oom(&text, d, f);
+    add_imbalance(&text, d, f);
+    add_odd(&text, d, f);
+    if (unread > 0)
+        gm_text_printf(&text, " %zu snapshot%s could not be read and %s left out.", unread, gm_plural(unread),
+                       unread == 1 ? "is" : "are");
+    if (growing > 0)
+        gm_text_printf(&text, " %zu rank%s from iteration to iteration.", growing, growing == 1 ? " grows" : "s grow");
+    return gm_doc_take(d, &text);
 }

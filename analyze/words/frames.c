@@ -2,8 +2,8 @@
 #include "analyze/words/frames.h"
 
 #include "analyze/report/frame_kind.h"
-#include "analyze/words/columns.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/sites.h"
 
 #include <inttypes.h>
 #include <stdint.h>

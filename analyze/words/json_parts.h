@@ -6,7 +6,8 @@
 #define GM_WORDS_JSON_PARTS_H
 
 #include "analyze/report/report.h"
-#include "analyze/words/json_out.h"
+#include "analyze/report/summary.h"
+#include "analyze/document/json_out.h"
 #include "analyze/words/view.h"
 
 #include <stdbool.h>
@@ -14,6 +15,8 @@
 
 /* The keys of totals into the object that is open. */
 void gm_json_totals(struct gm_json *json, const struct gm_totals *totals);
+/* The peaks of the four levels as `key`; null for NULL. */
+void gm_json_peaks(struct gm_json *json, const char *key, const uint64_t peaks[GM_LEVEL_COUNT]);
 void gm_json_slices(struct gm_json *json, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole);
 /* "frames": a stack, innermost first. */
 void gm_json_frames(struct gm_json *json, const struct gm_frame_row *frames, size_t count);

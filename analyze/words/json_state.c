@@ -21,6 +21,20 @@ void gm_json_totals(struct gm_json *json, const struct gm_totals *t)
     gm_json_number(json, "inactive_blocks", t->inactive_blocks);
 }
 
+void gm_json_peaks(struct gm_json *json, const char *key, const uint64_t peaks[GM_LEVEL_COUNT])
+{
+    static const char *const keys[GM_LEVEL_COUNT] = {"peak_requested_bytes", "peak_allocated_bytes",
+                                                     "peak_active_bytes", "peak_reserved_bytes"};
+    if (peaks == NULL) {
+        gm_json_null(json, key);
+        return;
+    }
+    gm_json_open(json, key, '{');
+    for (int i = 0; i < GM_LEVEL_COUNT; i++)
+        gm_json_number(json, keys[i], peaks[i]);
+    gm_json_close(json, '}');
+}
+
 void gm_json_slices(struct gm_json *json, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole)
 {
     gm_json_open(json, key, '[');

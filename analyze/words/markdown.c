@@ -4,12 +4,12 @@
  * top and open, the rest is folded.
  */
 #include "analyze/words/block_runs.h"
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/doubt.h"
-#include "analyze/words/escape.h"
+#include "analyze/document/escape.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"

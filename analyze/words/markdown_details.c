@@ -3,11 +3,11 @@
  * README.md: the folded parts.
  */
 #include "analyze/words/block_runs.h"
-#include "analyze/words/columns.h"
-#include "analyze/words/escape.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/escape.h"
 #include "analyze/words/frames.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/settings.h"
 
 #include <inttypes.h>

@@ -2,10 +2,10 @@
  *
  * README.md: the peak. Of several devices one table compares all; the rest is of the one with the highest peak.
  */
-#include "analyze/words/escape.h"
+#include "analyze/document/escape.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 
 #include <inttypes.h>
 

@@ -3,9 +3,9 @@
  * README.md: running out of memory, and folded the books of the trace, steps, and fragmentation over time.
  */
 #include "analyze/base/size.h"
-#include "analyze/words/escape.h"
+#include "analyze/document/escape.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/oom.h"
 
 #include <inttypes.h>

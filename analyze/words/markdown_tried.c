@@ -4,7 +4,7 @@
  */
 #include "analyze/base/size.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/tried.h"
 
 enum { SUMMARY = 1200, SETTINGS = 200, COMMAND = 400 };

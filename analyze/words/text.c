@@ -3,9 +3,9 @@
  * analysis_report.txt: the five lines that matter, then sections: the trace first, then the state at the end. 80
  * columns.
  */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/doubt.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/verdict.h"

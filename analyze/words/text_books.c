@@ -2,8 +2,8 @@
  *
  * analysis_report.txt: the ledger, whose rows sum to reserved, and the allocator's settings.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/settings.h"
 #include "analyze/words/text_parts.h"
 

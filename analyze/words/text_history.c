@@ -2,10 +2,10 @@
  *
  * analysis_report.txt: fragmentation over time. How much was cached and stuck, why the pool grew, what pinned it.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/oom.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

@@ -2,10 +2,10 @@
  *
  * analysis_report.txt: running out of memory. What was asked for, where every byte was, and why no cached one would do.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/oom.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

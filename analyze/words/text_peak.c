@@ -2,9 +2,9 @@
  *
  * analysis_report.txt: the peak. How high and when, what it was made of, what was fragmentation.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

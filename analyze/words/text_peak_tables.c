@@ -3,10 +3,10 @@
  * analysis_report.txt: the live set at the peak of requested bytes in full, the peaks next to it, and what would lower
  * it. The rows of each table add up to the peak.
  */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/frames.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

@@ -3,9 +3,9 @@
  * analysis_report.txt: steps, the pattern that they follow, and what survives them.
  */
 #include "analyze/base/size.h"
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * analysis_report.txt: tables by device, pool and stream, and what the trace counts.
  */
 #include "analyze/base/size.h"
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
  *
  * analysis_report.txt: the books of the trace, and how far they can be trusted.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

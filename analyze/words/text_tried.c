@@ -2,8 +2,8 @@
  *
  * analysis_report.txt: what other allocator settings would do.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/tried.h"
 

@@ -2,7 +2,7 @@
 #include "analyze/words/to_do.h"
 
 #include "analyze/words/finding.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "analyze/words/tried.h"
 
 #include "analyze/base/size.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/view.h"
 
 #include <inttypes.h>

@@ -2,11 +2,11 @@
 #include "analyze/words/verdict.h"
 
 #include "analyze/base/size.h"
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 #include "analyze/words/doubt.h"
 #include "analyze/words/finding.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/words.h"
 

@@ -82,25 +82,9 @@ uint64_t gm_plus(uint64_t a, uint64_t b)
     return b > GM_REPORT_NONE - 1 - a ? GM_REPORT_NONE - 1 : a + b;
 }
 
-char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event)
-{
-    return event == GM_REPORT_NONE ? memcpy(out, "start", sizeof "start") : gm_count_format(out, event);
-}
-
 char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us)
 {
-    uint64_t first = view->timeline->books.first_time_us;
-    if (time_us == GM_REPORT_NONE || first == GM_REPORT_NONE)
-        return gm_duration_format(out, GM_REPORT_NONE);
-    if (time_us >= first)
-        return gm_duration_format(out, time_us - first);
-    out[0] = '-';
-    char rest[GM_NUMBER_TEXT];
-    gm_duration_format(rest, first - time_us);
-    size_t n = strnlen(rest, GM_NUMBER_TEXT - 2);
-    memcpy(out + 1, rest, n);
-    out[n + 1] = '\0';
-    return out;
+    return gm_since_us_format(out, view->timeline->books.first_time_us, time_us);
 }
 
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event)

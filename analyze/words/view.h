@@ -7,7 +7,7 @@
 #define GM_WORDS_VIEW_H
 
 #include "analyze/report/report.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,8 +43,6 @@ uint64_t gm_less(uint64_t a, uint64_t b);
 /* a + b, at most UINT64_MAX - 1; GM_REPORT_NONE if either is not known. */
 uint64_t gm_plus(uint64_t a, uint64_t b);
 
-/* "12,345", or "start" for the state before event 0. Returns out. */
-char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event);
 /* The time since the first event, "1.234 s"; "-2.000 s" if it is before it; "n/a" if it is not known. Returns out. */
 char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us);
 /* The step that an event is in; NULL between steps and without them. */

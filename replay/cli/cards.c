@@ -3,8 +3,8 @@
  * Which cards of the table run it: what --gpu would say of each. Short of memory the allocator gives back what it has
  * cached, so a card may run it that has less than the peak; only a replay tells.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/searched.h"
 

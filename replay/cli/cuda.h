@@ -5,7 +5,7 @@
 #ifndef GM_REPLAY_CLI_CUDA_H
 #define GM_REPLAY_CLI_CUDA_H
 
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 #include "replay/cli/gmreplay.h"
 
 bool gm_replay_on_gpu(const struct gm_replay_options *options);

@@ -4,7 +4,7 @@
  * pool, and the kernels by category.
  */
 #include "analyze/state/categories.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/cuda.h"
 #include "replay/compute/run.h"
 

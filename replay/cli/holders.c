@@ -3,7 +3,7 @@
  * Who holds the memory: live requested bytes by role and by category at the peak of requested bytes.
  */
 #include "analyze/state/categories.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 

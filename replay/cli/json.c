@@ -2,7 +2,7 @@
  *
  * --json: gmreplay.replay/1.
  */
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 #include "analyze/words/view.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"

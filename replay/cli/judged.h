@@ -5,7 +5,7 @@
 #ifndef GM_REPLAY_CLI_JUDGED_H
 #define GM_REPLAY_CLI_JUDGED_H
 
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 #include "replay/cli/gmreplay.h"
 
 /* holders.c: live requested bytes by role and by category, for --summary and --limit. Before a replay of device

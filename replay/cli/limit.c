@@ -3,8 +3,8 @@
  * --limit: the verdict and recommendations. Settings are recommended only if a replay
  * has shown what they give; nothing is replayed while the limit leaves room.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/searched.h"
 #include "replay/search/few.h"

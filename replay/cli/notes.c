@@ -3,9 +3,9 @@
  * What a reader of a what-if might take for granted, and is not so here: settings that do nothing, and what of the
  * recording is decided anew.
  */
-#include "analyze/words/columns.h"
-#include "analyze/words/json_out.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/json_out.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 #include "replay/search/bound.h"

@@ -3,7 +3,7 @@
  * A GPU had no memory: is there an allocator setting with which the trace runs in what there was? Tried on the
  * simulated device, so that only what helps is recommended.
  */
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/searched.h"

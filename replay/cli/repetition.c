@@ -2,7 +2,7 @@
  *
  * What --members and --steps came to, in words and in JSON.
  */
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
 
 #include <inttypes.h>

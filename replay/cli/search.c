@@ -6,7 +6,7 @@
 
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/search/least.h"
 #include "replay/settings/recorded.h"

@@ -7,7 +7,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  */
 #include "replay/cli/searched.h"
 
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 #include "replay/cli/judged.h"
 
 static const char *const fit_names[] = {"baseline", "winner", "least"}; /* what a fit is of, as in JSON */

@@ -2,8 +2,8 @@
  *
  * Devices that have segments and no events: nothing can be replayed there, and what they have reserved stays so.
  */
-#include "analyze/words/json_out.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/json_out.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/view.h"
 #include "replay/cli/judged.h"
 

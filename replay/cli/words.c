@@ -4,8 +4,8 @@
  */
 #include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/view.h"
 #include "replay/cli/cuda.h"
 #include "replay/cli/judged.h"

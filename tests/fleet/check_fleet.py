@@ -145,7 +145,7 @@ def check_odd_beside_damaged(folder):
                     truncate(path)
         bad = any(None in ranks.values() for ranks in iterations.values())
         done = run(PROGRAM, "--no-charts", f"{folder}/damaged_{name}", code=3 if bad else 0)
-        report = done.files["fleet_report.txt"].decode()
+        report = " ".join(done.files["fleet_report.txt"].decode().split())
         assert ("could not be read and" in " ".join(done.out.decode().split())) == bad, done.out
         odd = {o["rank"]: (o["iteration"], o["odd_iterations"], o["reserved_delta_bytes"] // MIB)
                for o in done.fleet["odd_ranks"]}
@@ -167,7 +167,7 @@ def check_odd_beside_damaged(folder):
     assert odd == {1: (1, 1, 500), 3: (2, 1, -600)}, odd
     odd, report, fleet = job("two", {1: {0: 1000, 1: 2000, 2: None}, 2: {0: None, 1: 1000, 2: 2000}})
     assert odd == {} and fleet["iterations_compared"] == 0 and fleet["compared"]["typical"] is None
-    assert "Fewer than three ranks were read at iteration 1, iteration 2: which one is odd\nthere" in report, report
+    assert "Fewer than three ranks were read at iteration 1, iteration 2: which one is odd there" in report, report
     odd, report, _ = job("some", {1: alike, 2: {0: 1000, 1: None, 2: 2000}})
     assert odd == {} and "Fewer than three ranks were read at iteration 2: which" in report
 
@@ -250,7 +250,7 @@ def check_oom(folder):
     done = run(PROGRAM, "--no-charts", f"{folder}/oom")
     fleet = done.fleet
     readme = done.files["README.md"].decode()
-    assert ", 3 ranks. " in readme and "\n1. rank 1 ran out" in readme and "\n2. rank 0 ran out" in readme, readme
+    assert ", 3 ranks.\n" in readme and readme.index("\n- rank 1 ran out") < readme.index("\n- rank 0 ran out"), readme
     assert [os.path.basename(p) for p in fleet["out_of_memory"]] == ["rank1.pickle", "rank0.pickle"]
     first = next(s for s in fleet["snapshots"] if s["rank"] == 1)
     assert first["ooms"] == 1

@@ -3,7 +3,7 @@
  * The line on top, and --json: gmdry.run/1.
  */
 #include "analyze/base/size.h"
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
  *
  * Call sites as people read them.
  */
-#ifndef GM_WORDS_SITES_H
-#define GM_WORDS_SITES_H
+#ifndef GM_DOCUMENT_SITES_H
+#define GM_DOCUMENT_SITES_H
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"

@@ -6,8 +6,8 @@
  * after rendering @user, #123, owner/repo#1, commit hashes, :emoji: and $math$ become links and pictures everywhere but
  * in code. So a name is shown as a code span, and in prose each word that could mean anything becomes one.
  */
-#ifndef GM_WORDS_ESCAPE_H
-#define GM_WORDS_ESCAPE_H
+#ifndef GM_DOCUMENT_ESCAPE_H
+#define GM_DOCUMENT_ESCAPE_H
 
 #include "analyze/base/text.h"
 

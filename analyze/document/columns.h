@@ -3,8 +3,8 @@
  * Text in columns of a terminal: how wide a string is, cutting it to fit, cells of a table, paragraphs. Every function
  * takes any bytes: what is not printable is shown as U+FFFD, so that no name can break a line.
  */
-#ifndef GM_WORDS_COLUMNS_H
-#define GM_WORDS_COLUMNS_H
+#ifndef GM_DOCUMENT_COLUMNS_H
+#define GM_DOCUMENT_COLUMNS_H
 
 #include "analyze/base/text.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/json_out.h"
+#include "analyze/document/json_out.h"
 
+#include "analyze/document/escape.h"
+#include "analyze/document/numbers.h"
 #include "analyze/report/report.h"
-#include "analyze/words/escape.h"
-#include "analyze/words/numbers.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 
 static void begin(struct gm_json *json, const char *key)
 {
@@ -73,6 +75,14 @@ void gm_json_signed(struct gm_json *json, const char *key, int64_t value)
     gm_text_printf(json->out, "%" PRId64, value);
 }
 
+void gm_json_id(struct gm_json *json, const char *key, int64_t id)
+{
+    if (id < 0)
+        gm_json_null(json, key);
+    else
+        gm_json_signed(json, key, id);
+}
+
 void gm_json_bool(struct gm_json *json, const char *key, bool value)
 {
     begin(json, key);
@@ -91,4 +101,15 @@ void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint6
     begin(json, key);
     bool is_known = whole != 0 && part != GM_REPORT_NONE && whole != GM_REPORT_NONE;
     gm_text_add(json->out, is_known ? gm_percent_format(percent, part, whole, 4) : "null");
+}
+
+void gm_json_real(struct gm_json *json, const char *key, double value)
+{
+    char text[40];
+    begin(json, key);
+    snprintf(text, sizeof text, "%.17g", value);
+    for (char *c = text; *c != '\0'; c++) /* whatever the locale */
+        if (*c == ',')
+            *c = '.';
+    gm_text_add(json->out, isfinite(value) ? text : "null");
 }

@@ -2,8 +2,8 @@
  *
  * Numbers as every writer shows them, made with integers only: no locale, no floating point, the same on every machine.
  */
-#ifndef GM_WORDS_NUMBERS_H
-#define GM_WORDS_NUMBERS_H
+#ifndef GM_DOCUMENT_NUMBERS_H
+#define GM_DOCUMENT_NUMBERS_H
 
 #include <stdint.h>
 
@@ -26,5 +26,16 @@ char *gm_signed_share_format(char out[GM_NUMBER_TEXT], int64_t value, uint64_t w
 const char *gm_plural(uint64_t count);
 /* Microseconds as "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min"; "n/a" for GM_REPORT_NONE. */
 char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us);
+/* The time between two moments, of which `from` is the origin: "-2.000 s" if `us` is before it; "n/a" if one is not
+ * known. Returns out. */
+char *gm_since_us_format(char out[GM_NUMBER_TEXT], uint64_t from, uint64_t us);
+/* "12,345", or "start" for the state before event 0. Returns out. */
+char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event);
+/* A number with up to three decimals, without a locale; "n/a" for what is not finite. Returns out. */
+char *gm_real_format(char out[GM_NUMBER_TEXT], double value);
+/* "1.034": always three decimals, never negative. Returns out. */
+char *gm_ratio_format(char out[GM_NUMBER_TEXT], double value);
+/* gm_size_format_delta. Returns out. */
+char *gm_delta_bytes_format(char out[GM_NUMBER_TEXT], int64_t delta);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 
 #include "analyze/base/utf8.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/sites.h"
+#include "analyze/document/sites.h"
 
-#include "analyze/words/columns.h"
-#include "analyze/words/numbers.h"
+#include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 
 #include <stdint.h>
 #include <string.h>

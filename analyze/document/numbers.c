@@ -2,12 +2,14 @@
  *
  * Percent by hand: printf would take the decimal point from the locale and round as the binary fraction happens to lie.
  */
-#include "analyze/words/numbers.h"
+#include "analyze/document/numbers.h"
 
 #include "analyze/base/size.h"
 #include "analyze/report/report.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,4 +108,47 @@ const char *gm_plural(uint64_t count)
 char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us)
 {
     return us == GM_REPORT_NONE ? not_available(out) : gm_microseconds_format(out, us);
+}
+
+char *gm_since_us_format(char out[GM_NUMBER_TEXT], uint64_t from, uint64_t us)
+{
+    if (us == GM_REPORT_NONE || from == GM_REPORT_NONE)
+        return not_available(out);
+    char text[GM_NUMBER_TEXT];
+    gm_duration_format(text, us < from ? from - us : us - from);
+    return put_sign(out, us < from ? -1 : 1, text);
+}
+
+char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event)
+{
+    return event == GM_REPORT_NONE ? memcpy(out, "start", sizeof "start") : gm_count_format(out, event);
+}
+
+char *gm_real_format(char out[GM_NUMBER_TEXT], double value)
+{
+    if (!isfinite(value) || fabs(value) > 9e14) {
+        memcpy(out, "n/a", sizeof "n/a");
+        return out;
+    }
+    const int64_t thousandths = (int64_t)(fabs(value) * 1000 + 0.5);
+    int n = snprintf(out, GM_NUMBER_TEXT, "%s%" PRId64 ".%03d", value < 0 && thousandths > 0 ? "-" : "",
+                     thousandths / 1000, (int)(thousandths % 1000));
+    while (n > 0 && out[n - 1] == '0')
+        out[--n] = '\0';
+    if (n > 0 && out[n - 1] == '.')
+        out[--n] = '\0';
+    return out;
+}
+
+char *gm_ratio_format(char out[GM_NUMBER_TEXT], double value)
+{
+    const uint64_t thousandths = (uint64_t)(fmin(fmax(value, 0), 1e15) * 1000 + 0.5);
+    snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%03u", thousandths / 1000, (unsigned)(thousandths % 1000));
+    return out;
+}
+
+char *gm_delta_bytes_format(char out[GM_NUMBER_TEXT], int64_t delta)
+{
+    static_assert((int)GM_NUMBER_TEXT >= (int)GM_SIZE_TEXT, "a size has room");
+    return gm_size_format_delta(out, delta);
 }

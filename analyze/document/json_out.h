@@ -3,8 +3,8 @@
  * Writes JSON: commas, indentation, escapes. Absent (GM_REPORT_NONE, NULL) is null. Keys are ours and are not escaped;
  * NULL inside an array.
  */
-#ifndef GM_WORDS_JSON_OUT_H
-#define GM_WORDS_JSON_OUT_H
+#ifndef GM_DOCUMENT_JSON_OUT_H
+#define GM_DOCUMENT_JSON_OUT_H
 
 #include "analyze/base/text.h"
 
@@ -24,9 +24,12 @@ void gm_json_close(struct gm_json *json, char bracket); /* '}' or ']' */
 void gm_json_string(struct gm_json *json, const char *key, const char *value);
 void gm_json_number(struct gm_json *json, const char *key, uint64_t value);
 void gm_json_signed(struct gm_json *json, const char *key, int64_t value);
+void gm_json_id(struct gm_json *json, const char *key, int64_t id); /* null for a negative one */
 void gm_json_bool(struct gm_json *json, const char *key, bool value);
 void gm_json_null(struct gm_json *json, const char *key);
 /* 100 * part / whole with four decimals; null if whole is 0 or one of them is not known. */
 void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint64_t whole);
+/* A finite number with up to 17 significant digits; null for any other. */
+void gm_json_real(struct gm_json *json, const char *key, double value);
 
 #endif

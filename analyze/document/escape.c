@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/escape.h"
+#include "analyze/document/escape.h"
 
 #include "analyze/base/ascii.h"
 #include "analyze/base/utf8.h"
-#include "analyze/words/columns.h"
+#include "analyze/document/columns.h"
 
 #include <stdint.h>
 #include <string.h>

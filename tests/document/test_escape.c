@@ -2,12 +2,12 @@
  *
  * Escapes, columns and numbers. What a Markdown renderer makes of the escapes is checked in check_markdown.py.
  */
+#include "analyze/document/columns.h"
+#include "analyze/document/escape.h"
+#include "analyze/document/numbers.h"
+#include "analyze/document/sites.h"
 #include "analyze/report/report.h"
-#include "analyze/words/columns.h"
-#include "analyze/words/escape.h"
 #include "analyze/words/frames.h"
-#include "analyze/words/numbers.h"
-#include "analyze/words/sites.h"
 
 #include <locale.h>
 #include <setjmp.h>

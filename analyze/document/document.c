@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/document/document.h"
+
+#include "analyze/document/writer.h"
+#include "analyze/report/report.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+void gm_doc_begin(struct gm_doc *doc, enum gm_form form, struct gm_text *out)
+{
+    *doc = (struct gm_doc){.out = out, .json = {.out = out}, .origin_us = GM_REPORT_NONE};
+    doc->writer = form == GM_JSON ? &gm_json_writer : form == GM_MD ? &gm_markdown_writer : &gm_text_writer;
+    if (form == GM_JSON)
+        gm_json_open(&doc->json, NULL, '{');
+}
+
+void gm_doc_end(struct gm_doc *doc)
+{
+    assert(doc->depth == 0);
+    if (gm_doc_is(doc, GM_JSON)) {
+        gm_json_close(&doc->json, '}');
+        gm_text_add_char(doc->out, '\n');
+    }
+    gm_arena_free(&doc->arena);
+}
+
+bool gm_doc_is(const struct gm_doc *doc, unsigned forms)
+{
+    return (doc->writer->form & forms) != 0;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------------
+ */
+
+/* Takes the marks around names out of a sentence, but for Markdown, which needs them. */
+static const char *finish(struct gm_doc *doc, char *text)
+{
+    char *to = text;
+    doc->out->failed = doc->out->failed || text == NULL;
+    if (text == NULL)
+        return "";
+    for (const char *from = text; *from != '\0'; from++)
+        if (gm_doc_is(doc, GM_MD) || (*from != GM_QUOTED[0] && *from != GM_QUOTED[sizeof GM_QUOTED - 2]))
+            *to++ = *from;
+    *to = '\0';
+    return text;
+}
+
+const char *gm_doc_printf(struct gm_doc *doc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = gm_arena_vprintf(&doc->arena, format, args);
+    va_end(args);
+    return finish(doc, text);
+}
+
+const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text)
+{
+    const char *from = text->data == NULL ? "" : text->data;
+    char *copy = text->failed ? NULL : gm_arena_copy(&doc->arena, from, text->length);
+    gm_text_free(text);
+    return finish(doc, copy);
+}
+
+void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size)
+{
+    void *rows = gm_arena_calloc(&doc->arena, count > 0 ? count : 1, size);
+    doc->out->failed = doc->out->failed || rows == NULL;
+    return rows;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_hidden(const struct gm_doc *doc)
+{
+    return doc->depth > 0 && doc->sections[doc->depth - 1].is_hidden;
+}
+
+void gm_doc_title(struct gm_doc *doc, const char *title, const char *name)
+{
+    if (doc->writer->title != NULL)
+        doc->writer->title(doc, title, name == NULL ? "" : name);
+}
+
+static void open_section(struct gm_doc *doc, const char *key, const char *title, bool is_folded)
+{
+    assert(doc->depth < GM_DOC_DEPTH);
+    const bool hidden = is_hidden(doc);
+    doc->sections[doc->depth++] = (struct gm_doc_section){key != NULL, title != NULL, is_folded, hidden};
+    if (!hidden)
+        doc->writer->open(doc, key, title);
+}
+
+void gm_doc_open(struct gm_doc *doc, const char *key, const char *title)
+{
+    open_section(doc, key, title, false);
+}
+
+void gm_doc_fold(struct gm_doc *doc, const char *key, const char *title)
+{
+    open_section(doc, key, title, true);
+}
+
+void gm_doc_close(struct gm_doc *doc)
+{
+    assert(doc->depth > 0);
+    if (!is_hidden(doc))
+        doc->writer->close(doc);
+    doc->depth--;
+}
+
+void gm_doc_say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, ...)
+{
+    if (!gm_doc_is(doc, forms) || is_hidden(doc))
+        return;
+    va_list args;
+    va_start(args, format);
+    char *sentence = gm_arena_vprintf(&doc->arena, format, args);
+    va_end(args);
+    doc->writer->say(doc, how, key, finish(doc, sentence));
+}
+
+void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const void *row, const void *of)
+{
+    const struct gm_cell_of cell = {doc, row, of, NULL};
+    if (!is_hidden(doc))
+        doc->writer->fields(doc, columns, count, &cell);
+}
+
+void gm_doc_table(struct gm_doc *doc, const struct gm_table *table)
+{
+    const bool is_empty = table->count == 0 && table->foot_count == 0;
+    if ((table->in != 0 && !gm_doc_is(doc, table->in)) || is_hidden(doc) || (is_empty && !gm_doc_is(doc, GM_JSON)))
+        return;
+    doc->writer->table(doc, table);
+}
+
+size_t gm_doc_shown(const struct gm_doc *doc, const struct gm_table *table)
+{
+    const size_t most = gm_doc_is(doc, GM_TXT) ? table->txt_max : gm_doc_is(doc, GM_MD) ? table->md_max : 0;
+    return most > 0 && most < table->count ? most : table->count;
+}
+
+const void *gm_table_row(const struct gm_doc *doc, const struct gm_table *table, size_t i)
+{
+    const size_t shown = gm_doc_shown(doc, table), skipped = table->count - shown;
+    if (i >= shown)
+        return (const char *)table->feet + (i - shown) * table->size;
+    if (table->cut == GM_CUT_HEAD || (table->cut == GM_CUT_MIDDLE && i >= shown / 2))
+        i += skipped;
+    return (const char *)table->rows + i * table->size;
+}
+
+/* ---- values --------------------------------------------------------------------------------------------------------
+ */
+
+/* Integers may be narrower than 64 bits in a row. */
+static uint64_t unsigned_at(const void *field, size_t size)
+{
+    uint8_t u8 = 0;
+    uint32_t u32 = 0;
+    uint64_t u64 = 0;
+    if (size == sizeof u8) {
+        memcpy(&u8, field, sizeof u8);
+        return u8;
+    }
+    if (size == sizeof u32) {
+        memcpy(&u32, field, sizeof u32);
+        return u32;
+    }
+    assert(size == sizeof u64);
+    memcpy(&u64, field, sizeof u64);
+    return u64;
+}
+
+union gm_value gm_doc_value(const struct gm_cell_of *cell)
+{
+    const struct gm_column *column = cell->column;
+    union gm_value value = {.u = 0};
+    if (column->size == 0)
+        return column->get(cell);
+    const char *field = (const char *)cell->row + column->offset;
+    switch (column->unit) {
+    case GM_BOOL:
+        memcpy(&value.b, field, sizeof value.b);
+        break;
+    case GM_DELTA:
+    case GM_SIGNED:
+    case GM_ID:
+        assert(column->size == sizeof value.i);
+        memcpy(&value.i, field, sizeof value.i);
+        break;
+    case GM_REAL:
+    case GM_RATIO:
+        memcpy(&value.real, field, sizeof value.real);
+        break;
+    case GM_FIGURE:
+    case GM_TEXT:
+    case GM_NAME:
+    case GM_PATH:
+    case GM_SITE:
+        memcpy(&value.s, field, sizeof value.s);
+        break;
+    default:
+        value.u = unsigned_at(field, column->size);
+    }
+    return value;
+}
+
+bool gm_value_is_known(enum gm_unit unit, union gm_value value)
+{
+    switch (unit) {
+    case GM_DELTA:
+    case GM_SIGNED:
+        return value.i != GM_SIGNED_NONE;
+    case GM_ID:
+        return value.i >= 0;
+    case GM_REAL:
+    case GM_RATIO:
+        return isfinite(value.real);
+    case GM_SHARE:
+        return value.share.whole != 0 && value.share.part != GM_REPORT_NONE && value.share.whole != GM_REPORT_NONE;
+    case GM_FIGURE:
+    case GM_TEXT:
+    case GM_NAME:
+    case GM_PATH:
+    case GM_SITE:
+        return value.s != NULL;
+    case GM_BOOL:
+        return true;
+    default:
+        return value.u != GM_REPORT_NONE;
+    }
+}
+
+bool gm_unit_is_figure(enum gm_unit unit)
+{
+    return unit <= GM_FIGURE && unit != GM_BOOL;
+}
+
+static char *share_text(char small[GM_NUMBER_TEXT], uint64_t part, uint64_t whole)
+{
+    gm_share_format(small, part, whole);
+    const size_t n = strlen(small);
+    memcpy(small + n, " %", sizeof " %");
+    return small;
+}
+
+const char *gm_value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, enum gm_unit unit, union gm_value value)
+{
+    const bool is_known = gm_value_is_known(unit, value);
+    if (!is_known && unit != GM_EVENT)
+        return gm_unit_is_figure(unit) && unit != GM_ID ? "n/a" : "-";
+    switch (unit) {
+    case GM_BYTES:
+        return gm_bytes_format(small, value.u);
+    case GM_COUNT:
+        return gm_count_format(small, value.u);
+    case GM_EVENT:
+        return gm_event_format(small, value.u);
+    case GM_TIME:
+        return gm_since_us_format(small, doc->origin_us, value.u);
+    case GM_DURATION:
+        return gm_duration_format(small, value.u);
+    case GM_DELTA:
+        return gm_delta_bytes_format(small, value.i);
+    case GM_SIGNED:
+    case GM_ID:
+        return gm_signed_count_format(small, value.i);
+    case GM_REAL:
+        return gm_real_format(small, value.real);
+    case GM_RATIO:
+        return gm_ratio_format(small, value.real);
+    case GM_SHARE:
+        return share_text(small, value.share.part, value.share.whole);
+    case GM_BOOL:
+        return value.b ? "yes" : "no";
+    default:
+        return value.s;
+    }
+}
+
+const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *cell, bool is_foot)
+{
+    const union gm_value value = gm_doc_value(cell);
+    const enum gm_unit unit = cell->column->unit;
+    return is_foot && !gm_value_is_known(unit, value) ? "" : gm_value_text(small, cell->doc, unit, value);
+}

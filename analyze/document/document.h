@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One document, three ways to write it. Who has something to say says it once, as sections of sentences, key-values and
+ * tables of typed columns over plain rows; text for a terminal, Markdown for GitHub and JSON for programs are three
+ * walks over that. What is told to the walk of one form only is marked with it.
+ *
+ * An absent value is never 0: GM_REPORT_NONE of unsigned numbers, GM_SIGNED_NONE of signed ones, NULL of strings. JSON
+ * has null for it, people read "n/a" or "-".
+ */
+#ifndef GM_DOCUMENT_DOCUMENT_H
+#define GM_DOCUMENT_DOCUMENT_H
+
+#include "analyze/base/arena.h"
+#include "analyze/base/text.h"
+#include "analyze/document/json_out.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Who is told. Bits. */
+enum gm_form {
+    GM_TXT = 1,
+    GM_MD = 2,
+    GM_READ = GM_TXT | GM_MD,
+    GM_JSON = 4,
+    GM_ALL = GM_READ | GM_JSON,
+    GM_UNDER = 8 /* of a column: in text it stands on lines of its own below the row, where it says something */
+};
+
+#define GM_SIGNED_NONE INT64_MIN
+
+enum gm_unit {
+    GM_BYTES,    /* u */
+    GM_COUNT,    /* u */
+    GM_EVENT,    /* u; absent: "start", the state before event 0 */
+    GM_TIME,     /* u: microseconds, told since origin_us */
+    GM_DURATION, /* u: microseconds */
+    GM_DELTA,    /* i: bytes that are told with their sign */
+    GM_SIGNED,   /* i */
+    GM_ID,       /* i: negative is none */
+    GM_REAL,     /* real; NaN is none */
+    GM_RATIO,    /* real; told with three decimals */
+    GM_SHARE,    /* share: 100 * part / whole */
+    GM_BOOL,     /* b */
+    GM_FIGURE,   /* s: our own, stands where a number would */
+    GM_TEXT,     /* s: our own words */
+    GM_NAME,     /* s: out of a file: its beginning says most */
+    GM_PATH,     /* s: out of a file: its end says most */
+    GM_SITE,     /* s: a call site */
+    GM_NEST      /* nothing: gm_column.nest writes what is below the key, JSON only */
+};
+
+union gm_value {
+    uint64_t u;
+    int64_t i;
+    double real;
+    bool b;
+    const char *s;
+    struct {
+        uint64_t part, whole;
+    } share;
+};
+
+struct gm_doc;
+struct gm_column;
+
+/* What a column's function is told: the row, what the table or the fields are `of`, the column itself. */
+struct gm_cell_of {
+    struct gm_doc *doc;
+    const void *row, *of;
+    const struct gm_column *column;
+};
+
+struct gm_column {
+    const char *key;   /* in JSON */
+    const char *title; /* for people; NULL: none */
+    unsigned in;       /* enum gm_form */
+    enum gm_unit unit;
+    size_t offset, size;                               /* of the field in the row; `size` 0: there is none, but ... */
+    union gm_value (*get)(const struct gm_cell_of *c); /* ... this */
+    void (*nest)(const struct gm_cell_of *c);          /* GM_NEST */
+};
+#define GM_FIELD(unit, in, key, title, type, field)                                                                    \
+    {                                                                                                                  \
+        key, title, in, unit, offsetof(type, field), sizeof(((type *)0)->field), NULL, NULL                            \
+    }
+#define GM_GET(unit, in, key, title, get)                                                                              \
+    {                                                                                                                  \
+        key, title, in, unit, 0, 0, get, NULL                                                                          \
+    }
+#define GM_NESTED(key, nest)                                                                                           \
+    {                                                                                                                  \
+        key, NULL, GM_JSON, GM_NEST, 0, 0, NULL, nest                                                                  \
+    }
+
+/* Which rows are left out where there are too many. */
+enum gm_cut { GM_CUT_TAIL, GM_CUT_HEAD, GM_CUT_MIDDLE };
+
+struct gm_table {
+    const char *key;   /* in JSON, where all rows stand; NULL inside an array */
+    const char *title; /* a line above it; NULL: none */
+    unsigned in;       /* enum gm_form; 0: all */
+    const struct gm_column *columns;
+    size_t column_count;
+    const void *rows;
+    size_t count, size;     /* bytes of a row */
+    size_t txt_max, md_max; /* rows of them that people are shown; 0: all */
+    enum gm_cut cut;
+    const void *feet;  /* rows for people below them, such as a sum: what is absent in them is left empty */
+    size_t foot_count; /* those are shown even where there is no other row */
+    const void *of;    /* for the columns' functions */
+};
+#define GM_COLUMNS(c) .columns = (c), .column_count = sizeof(c) / sizeof *(c)
+#define GM_ROWS(r, n) .rows = (r), .count = (n), .size = sizeof *(r)
+#define GM_FEET(r, n) .feet = (r), .foot_count = (n)
+
+/* How a sentence stands. */
+enum gm_say {
+    GM_SAY,         /* a paragraph */
+    GM_SAY_ITEM,    /* of a list */
+    GM_SAY_STRONG,  /* the paragraph that is read first */
+    GM_SAY_WARNING /* a paragraph that nobody may miss */
+};
+
+/* A name out of a file, in the format of a sentence: a code span in Markdown. */
+#define GM_QUOTED "\x0e%s\x0f"
+
+enum { GM_DOC_DEPTH = 16 }; /* of sections in sections */
+
+struct gm_writer;
+struct gm_doc {
+    const struct gm_writer *writer;
+    struct gm_text *out;               /* its `failed` is the document's, too */
+    const char *text_name, *json_name; /* where what is left out can be found: "fleet_report.txt", "fleet.json" */
+    uint64_t origin_us;                /* of GM_TIME */
+    struct gm_arena arena;             /* of gm_doc_printf */
+    struct gm_json json;
+    bool is_full; /* Markdown: no room for more, and that is said */
+    bool in_list; /* Markdown: an item was told last */
+    size_t depth; /* of open sections */
+    struct gm_doc_section {
+        bool has_key, has_title, is_folded, is_hidden;
+    } sections[GM_DOC_DEPTH];
+};
+
+void gm_doc_begin(struct gm_doc *doc, enum gm_form form, struct gm_text *out);
+void gm_doc_end(struct gm_doc *doc);
+/* Whether the walk writes one of these forms. */
+bool gm_doc_is(const struct gm_doc *doc, unsigned forms);
+
+/* A string that lives as long as the document. Never NULL. */
+const char *gm_doc_printf(struct gm_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same of what was written into `text`, which is freed. */
+const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text);
+/* Zeroed rows that live as long; NULL if there is no memory (the document has failed then). */
+void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size);
+
+/* The document's title, and the name of what it is about; for people only. */
+void gm_doc_title(struct gm_doc *doc, const char *title, const char *name);
+/* A section, which sections may be in. key: the object in JSON; NULL: its keys stand in the one around it. title: NULL
+ * where people see none. Folded: Markdown shows its title first and the rest on a click. */
+void gm_doc_open(struct gm_doc *doc, const char *key, const char *title);
+void gm_doc_fold(struct gm_doc *doc, const char *key, const char *title);
+void gm_doc_close(struct gm_doc *doc);
+
+/* A sentence. key: a string in JSON; NULL: not in JSON. `forms` are the forms that are told; a key counts where GM_JSON
+ * is among them. */
+void gm_doc_say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* A picture of the run directory; Markdown only. */
+void gm_doc_picture(struct gm_doc *doc, const char *file, const char *caption);
+/* Columns over one row: key-values. */
+void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const void *row, const void *of);
+void gm_doc_table(struct gm_doc *doc, const struct gm_table *table);
+/* An array of numbers or strings; JSON only. */
+void gm_doc_list(struct gm_doc *doc, const char *key, enum gm_unit unit, const void *values, size_t count, size_t size);
+#define GM_LIST(doc, key, unit, values, count) gm_doc_list(doc, key, unit, values, count, sizeof *(values))
+/* An array of objects whose keys people do not read as a table: `add` writes those of one row. JSON only. */
+void gm_doc_nested(struct gm_doc *doc, const char *key, void (*add)(const struct gm_cell_of *c), const void *rows,
+                   size_t count, size_t size, const void *of);
+#define GM_NESTED_ROWS(r, n) (r), (n), sizeof *(r)
+/* How many of `count` rows a table shows in this form. */
+size_t gm_doc_shown(const struct gm_doc *doc, const struct gm_table *table);
+
+#endif

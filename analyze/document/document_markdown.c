@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Documents as GitHub's Markdown. GitHub refuses comments of more than 65,536 characters, and README.md is there to be
+ * pasted into one: tables and sections stop when BUDGET is used up and say that they do.
+ */
+#include "analyze/document/columns.h"
+#include "analyze/document/escape.h"
+#include "analyze/document/sites.h"
+#include "analyze/document/writer.h"
+
+#include <string.h>
+
+enum { BUDGET = 56000, NAME = 60, PATH = 100 };
+
+static void add_more(struct gm_doc *doc, const char *what)
+{
+    gm_text_printf(doc->out, "\n%s: see `%s` and `%s`.\n", what, doc->text_name, doc->json_name);
+}
+
+/* Whether there is room for one more row or section, each a few KB at the very most. */
+static bool has_room(struct gm_doc *doc)
+{
+    if (!doc->is_full && doc->out->length >= BUDGET) {
+        doc->is_full = true;
+        add_more(doc, "More than fits here");
+    }
+    return !doc->is_full;
+}
+
+/* Appends s cut to `columns` and escaped. */
+static void add_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
+                    void (*escape)(struct gm_text *, const char *))
+{
+    struct gm_text cut = {0};
+    gm_columns_cut(&cut, s, columns, keep_tail);
+    out->failed = out->failed || cut.failed;
+    escape(out, cut.data != NULL ? cut.data : "");
+    gm_text_free(&cut);
+}
+
+static void add_title(struct gm_doc *doc, const char *title, const char *name)
+{
+    gm_text_printf(doc->out, "# %s: ", title);
+    add_cut(doc->out, name, PATH, false, gm_escape_code);
+    gm_text_add_char(doc->out, '\n');
+}
+
+/* s[0..n) of a sentence: a name, or the prose between two names with the blanks at its ends. */
+static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name)
+{
+    struct gm_text piece = {0};
+    gm_text_add_bytes(&piece, s, n);
+    const char *text = gm_doc_take(doc, &piece);
+    if (is_name) {
+        add_cut(doc->out, text, PATH, true, gm_escape_code);
+        return;
+    }
+    gm_text_add(doc->out, n > 0 && s[0] == ' ' ? " " : "");
+    gm_escape_prose(doc->out, text);
+    gm_text_add(doc->out, n > 1 && s[n - 1] == ' ' ? " " : "");
+}
+
+static void add_sentence(struct gm_doc *doc, const char *sentence)
+{
+    bool is_name = false;
+    for (const char *from = sentence;; is_name = !is_name) {
+        const char *to = strchr(from, is_name ? GM_QUOTED[sizeof GM_QUOTED - 2] : GM_QUOTED[0]);
+        const size_t n = to == NULL ? strlen(from) : (size_t)(to - from);
+        if (n > 0 || is_name)
+            add_piece(doc, from, n, is_name);
+        if (to == NULL)
+            return;
+        from = to + 1;
+    }
+}
+
+static void open_section(struct gm_doc *doc, const char *key, const char *title)
+{
+    struct gm_doc_section *section = &doc->sections[doc->depth - 1];
+    (void)key;
+    if (title == NULL)
+        return;
+    section->is_hidden = !has_room(doc);
+    doc->in_list = false;
+    if (section->is_hidden)
+        return;
+    gm_text_add(doc->out, section->is_folded ? "\n<details>\n<summary>" : doc->depth > 1 ? "\n#### " : "\n## ");
+    add_sentence(doc, title);
+    gm_text_add(doc->out, section->is_folded ? "</summary>\n" : "\n");
+}
+
+static void close_section(struct gm_doc *doc)
+{
+    const struct gm_doc_section *section = &doc->sections[doc->depth - 1];
+    if (section->has_title && section->is_folded)
+        gm_text_add(doc->out, "\n</details>\n");
+    doc->in_list = false;
+}
+
+static void add_site(struct gm_text *out, const char *site)
+{
+    struct gm_text shown = {0};
+    gm_site_add(&shown, site, PATH);
+    out->failed = out->failed || shown.failed;
+    (gm_site_has_stack(site) ? gm_escape_code : gm_escape_prose)(out, shown.data != NULL ? shown.data : "");
+    gm_text_free(&shown);
+}
+
+static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
+{
+    static const char *const before[] = {[GM_SAY] = "",
+                                         [GM_SAY_ITEM] = "- ",
+                                         [GM_SAY_STRONG] = "**",
+                                         [GM_SAY_WARNING] = "> [!WARNING]\n> "};
+    (void)key;
+    if (!has_room(doc))
+        return;
+    const bool goes_on = how == GM_SAY_ITEM && doc->in_list;
+    if (doc->out->length > 0 && !goes_on)
+        gm_text_add_char(doc->out, '\n');
+    gm_text_add(doc->out, before[how]);
+    add_sentence(doc, sentence);
+    gm_text_add(doc->out, how == GM_SAY_STRONG ? "**\n" : "\n");
+    doc->in_list = how == GM_SAY_ITEM;
+}
+
+/* What is ours, with numbers in it. */
+static void add_figure(struct gm_text *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '<')
+            gm_text_add(out, "&lt;");
+        else
+            gm_text_add_char(out, *text);
+}
+
+static void add_text(struct gm_doc *doc, enum gm_unit unit, const char *text)
+{
+    struct gm_text *out = doc->out;
+    if (gm_unit_is_figure(unit)) {
+        add_figure(out, text);
+        return;
+    }
+    if (unit == GM_NAME || unit == GM_PATH)
+        add_cut(out, text, unit == GM_NAME ? NAME : PATH, unit == GM_PATH, gm_escape_code);
+    else if (unit == GM_SITE)
+        add_site(out, text);
+    else
+        add_sentence(doc, text);
+}
+
+static void add_cell(const struct gm_cell_of *cell, bool is_foot)
+{
+    struct gm_text *out = cell->doc->out;
+    char small[GM_NUMBER_TEXT];
+    const union gm_value value = gm_doc_value(cell);
+    const enum gm_unit unit = cell->column->unit;
+    const char *text = gm_cell_text(small, cell, is_foot);
+    gm_text_add_char(out, ' ');
+    add_text(cell->doc, !gm_unit_is_figure(unit) && (is_foot || !gm_value_is_known(unit, value)) ? GM_TEXT : unit,
+             text);
+    gm_text_add(out, text[0] == '\0' ? "|" : " |");
+}
+
+static bool is_shown(const struct gm_column *column)
+{
+    return (column->in & GM_MD) != 0;
+}
+
+static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const struct gm_cell_of *row)
+{
+    char small[GM_NUMBER_TEXT];
+    struct gm_cell_of cell = *row;
+    for (size_t i = 0; i < count && has_room(doc); i++) {
+        cell.column = &columns[i];
+        if (!is_shown(cell.column))
+            continue;
+        gm_text_add(doc->out, doc->in_list ? "- " : "\n- ");
+        gm_text_printf(doc->out, "%s: ", cell.column->title);
+        add_text(doc, cell.column->unit, gm_cell_text(small, &cell, false));
+        gm_text_add_char(doc->out, '\n');
+        doc->in_list = true;
+    }
+}
+
+static void add_head(struct gm_text *out, const struct gm_table *table)
+{
+    gm_text_add(out, "\n|");
+    for (size_t i = 0; i < table->column_count; i++) {
+        if (!is_shown(&table->columns[i]))
+            continue;
+        gm_text_add_char(out, ' ');
+        gm_escape_prose(out, table->columns[i].title == NULL ? "" : table->columns[i].title);
+        gm_text_add(out, table->columns[i].title == NULL ? "|" : " |");
+    }
+    gm_text_add(out, "\n|");
+    for (size_t i = 0; i < table->column_count; i++)
+        if (is_shown(&table->columns[i]))
+            gm_text_add(out, gm_unit_is_figure(table->columns[i].unit) ? "--:|" : ":--|");
+    gm_text_add_char(out, '\n');
+}
+
+static void add_row(struct gm_doc *doc, const struct gm_table *table, const void *row, bool is_foot)
+{
+    struct gm_cell_of cell = {doc, row, table->of, NULL};
+    gm_text_add_char(doc->out, '|');
+    for (size_t i = 0; i < table->column_count; i++) {
+        cell.column = &table->columns[i];
+        if (is_shown(cell.column))
+            add_cell(&cell, is_foot);
+    }
+    gm_text_add_char(doc->out, '\n');
+}
+
+static void add_table(struct gm_doc *doc, const struct gm_table *table)
+{
+    const size_t shown = gm_doc_shown(doc, table);
+    size_t n = 0;
+    if (!has_room(doc))
+        return;
+    doc->in_list = false;
+    if (table->title != NULL) {
+        gm_text_add_char(doc->out, '\n');
+        add_sentence(doc, table->title);
+        gm_text_add_char(doc->out, '\n');
+    }
+    add_head(doc->out, table);
+    for (; n < shown + table->foot_count && doc->out->length < BUDGET; n++)
+        add_row(doc, table, gm_table_row(doc, table, n), n >= shown);
+    n = n < shown ? n : shown;
+    if (n < table->count)
+        add_more(doc, gm_doc_printf(doc, "%zu %s", table->count - n, table->cut == GM_CUT_HEAD ? "earlier" : "more"));
+    doc->is_full = doc->is_full || doc->out->length >= BUDGET;
+}
+
+const struct gm_writer gm_markdown_writer = {GM_MD, add_title, open_section, close_section, say, add_fields, add_table};
+
+void gm_doc_picture(struct gm_doc *doc, const char *file, const char *caption)
+{
+    if (!gm_doc_is(doc, GM_MD))
+        return;
+    gm_text_add(doc->out, "\n![");
+    gm_escape_alt(doc->out, caption);
+    gm_text_add(doc->out, "](");
+    gm_escape_url(doc->out, file);
+    gm_text_add(doc->out, ")\n");
+}
