@@ -428,9 +428,11 @@ static int copy(void *to, const void *from, uint64_t bytes)
     bool is_guess = false;
     if (bytes == 0)
         return DRY_OK;
-    char *known = from_device ? dry_kept(from, bytes, &is_guess) : NULL;
-    if (to_device)
-        dry_keep(to, from_device ? known : from, bytes, is_guess);
+    char *known = from_device && !to_device ? dry_kept(from, bytes, &is_guess) : NULL;
+    if (to_device && from_device)
+        dry_move(to, from, bytes);
+    else if (to_device)
+        dry_keep(to, from, bytes, false);
     else if (known != NULL)
         memcpy(to, known, bytes);
     else if (from_device)
@@ -453,6 +455,7 @@ static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pi
 API(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
 {
     dry_wait(0, UINT64_MAX);
+    dry_order_reach(NULL);
     return copy(to, from, bytes);
 }
 

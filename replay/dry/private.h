@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the files of libgmdry.so share: a card that has addresses and an account of its memory, but neither pages nor
- * kernels. All of it answers as one process sees it; nothing is shared between processes but the log.
+ * kernels. All of it answers as one process sees it; processes share the log, the account of
+ * each device's memory and what ranks say to each other.
  */
 #ifndef GM_DRY_PRIVATE_H
 #define GM_DRY_PRIVATE_H
+
+#include "replay/dry/account.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +38,7 @@ enum dry_error {
     DRY_CAPTURE = 900
 };
 
-enum { DRY_DEVICES = 64, DRY_NAME = 96 };
+enum { DRY_NAME = 96, DRY_PATH = 4096 };
 enum dry_data { DRY_ZEROS, DRY_ONES, DRY_RANDOM, DRY_HALF };
 
 struct dry_card {
@@ -53,7 +56,8 @@ enum dry_data dry_data(void);
 const char *dry_data_name(void); /* as --data has it */
 void dry_lock(void);
 void dry_unlock(void);
-int dry_current(void); /* the calling thread's device */
+int dry_current(void);        /* the calling thread's device */
+int dry_physical(int device); /* its number in the machine, of which CUDA_VISIBLE_DEVICES shows a part */
 /* Remembers it as the calling thread's last error, and gives it back. */
 int dry_result(int error);
 
@@ -89,29 +93,20 @@ void dry_count_launch(void);
 void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
 void *dry_handle(void);
-/* ... and no other one's that was given lately: PyTorch keeps workspaces by handle. */
-void *dry_new_handle(void);
 
-/* ---- cubin.c, fatbin.c, module.c: kernels
- * ---------------------------------------------------------------------------------- */
+/* ---- cubin.c, module.c: kernels ---------------------------------------------------------------------------------- */
 
 /* What an SM gives to a block of the kernel, or to a thread of it. */
 struct dry_needs {
     int registers;     /* of a thread */
     int shared, local; /* bytes: static, of a block; of a thread's stack */
     int threads;       /* the most that a block may have */
-    int code, ptx;     /* capabilities that the image is for and was made of; 0: the card's */
 };
 /* Of a kernel whose image is not read. */
 struct dry_needs dry_usual_needs(void);
 /* Calls `each` for every kernel of an ELF image; false: it is none, or `each` said so. The image is believed. */
 bool dry_cubin_kernels(const void *image, bool (*each)(void *context, const char *name, struct dry_needs needs),
                        void *context);
-/* Of the kernel of that name; the usual ones if there is none. */
-struct dry_needs dry_cubin_needs(const void *image, const char *name);
-/* A fat binary, in which a kernel is looked for when its needs are asked for. NULL: no memory. */
-struct dry_fatbin *dry_open_fatbin(const void *wrapper);
-struct dry_needs dry_fatbin_needs(struct dry_fatbin *fatbin, const char *name); /* not with the lock */
 /* By a driver's handle, or by the address that is launched with <<<>>>. */
 struct dry_needs dry_kernel_needs(const void *handle);
 /* At the end: of every kernel that was launched, its (mangled) name. */
@@ -126,10 +121,24 @@ void dry_watch_python(void);
 /* ---- values.c: what the host wrote to a device, until a kernel runs ------------------------------------------------
  */
 
+enum dry_fold { DRY_SUM, DRY_PRODUCT, DRY_MAX, DRY_MIN, DRY_MEAN }; /* as NCCL numbers them */
+
+/* What other ranks are to bring: known only when they have come so far. */
+struct dry_promise {
+    struct dry_communicator *communicator;
+    struct dry_way *way;   /* of the one that brings it; NULL: all do, folded */
+    uint64_t turn, offset; /* bytes, in what was said then */
+    int type;              /* ncclDataType_t */
+    enum dry_fold fold;
+};
+
 void dry_forget(void);
 /* `data` NULL: what was there is gone. A guess is what other ranks may have written. */
 void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess);
-/* A copy, which the caller frees; NULL: not known. */
+void dry_keep_promise(void *to, uint64_t bytes, const struct dry_promise *promise);
+/* From a place of a device to another: what is known of it goes with it, promises, too. */
+void dry_move(void *to, const void *from, uint64_t bytes);
+/* A copy, which the caller frees; NULL: not all of it is known. May wait for other ranks. */
 char *dry_kept(const void *from, uint64_t bytes, bool *is_guess);
 
 /* ---- progress.c: how far the device is -------------------------------------------------------------------------- */
@@ -207,26 +216,53 @@ const struct dry_counted *dry_counted_kernel(const char *name);
 /* It is launched; also if it is none. */
 void dry_note_kernel(const struct dry_counted *kernel, void *const *parameters);
 
-/* ---- device.c: what follows from the compute capability ---------------------------------------------------------- */
+/* ---- exchange.c: what processes of one run say to each other: each way has one writer, who says a thing in each turn
+ */
 
-struct dry_limits {
-    int capability;                               /* 10 * major + minor */
-    int threads, blocks, shared, shared_of_block; /* of one SM; KiB */
-};
+struct dry_way;
+/* NULL: this process was not started by gmdry. */
+struct dry_way *dry_way_open(const char *name, bool is_ours);
+/* The turn's number, from 1 on. `data` NULL: it is not known. */
+uint64_t dry_say(struct dry_way *way, const void *data, uint64_t bytes);
+/* Waits until it was said; false: its writer has gone, or is not heard of for ten minutes. */
+bool dry_await(struct dry_way *way, uint64_t turn);
+/* What was said in a turn that has come, the caller frees it; NULL: it is not known. */
+char *dry_said(struct dry_way *way, uint64_t turn, uint64_t *bytes);
 
-const struct dry_limits *dry_limits(void);
+/* ---- nccl.c ------------------------------------------------------------------------------------------------------ */
 
-/* ---- space.c: addresses and capacity; the caller holds the lock -------------------------------------------------- */
+/* What a promise brings; the caller frees it. NULL: it is not known. Waits; the caller holds no lock. */
+char *dry_fulfil(const struct dry_promise *promise, uint64_t bytes);
+/* Waits until all ranks have come to that collective of a communicator, which is called by its place. */
+void dry_meet(size_t communicator, uint64_t turn);
+bool dry_is_alone(void); /* one rank of a job whose others are not there (--world-size) */
+
+/* ---- order.c: which collectives streams and events wait for ------------------------------------------------------ */
+
+enum { DRY_COMMUNICATORS = 64 };
+void dry_order_issue(const void *stream, size_t communicator, uint64_t turn);
+void dry_order_record(const void *event, const void *stream);
+void dry_order_wait(const void *stream, const void *event);
+/* The host waits, for a stream or an event, or for all (NULL). */
+void dry_order_reach(const void *stream_or_event);
+void dry_order_reach_all(void);
+
+/* ---- account.c: capacity; the caller holds the lock -------------------------------------------------------------- */
+
+bool dry_charge(int device, uint64_t bytes); /* false: the device has not that much left */
+void dry_discharge(int device, uint64_t bytes);
+uint64_t dry_free_bytes(int device);
+/* Of a size that is a rule's: marked as estimated once it has mattered, as memory ran short or the program asked. */
+bool dry_charge_estimate(int device, uint64_t bytes);
+void dry_discharge_estimate(int device, uint64_t bytes);
+
+/* ---- space.c: addresses; the caller holds the lock --------------------------------------------------------------- */
 
 struct dry_range {
     uint64_t begin, bytes;
     int device;
 };
 
-bool dry_charge(int device, uint64_t bytes); /* false: the device has not that much left */
-void dry_discharge(int device, uint64_t bytes);
-uint64_t dry_free_bytes(int device);
-uint64_t dry_peak_bytes(int device);
 /* Addresses for `bytes` at the lowest place; 0: there are none. Reservations of virtual memory have their own part. */
 uint64_t dry_take(uint64_t bytes, int device, bool is_reservation);
 bool dry_give(uint64_t begin, bool is_reservation, struct dry_range *range);

@@ -22,7 +22,6 @@ struct list {
 
 static uint64_t base;
 static struct list lists[2]; /* allocations, reservations */
-static uint64_t used[DRY_DEVICES], peak[DRY_DEVICES];
 
 /* 0 if the process may not have so much address space. */
 static uint64_t find_base(void)
@@ -49,38 +48,6 @@ static uint64_t find_base(void)
 static uint64_t rounded(uint64_t bytes)
 {
     return (bytes + GRAIN - 1) / GRAIN * GRAIN;
-}
-
-/* ---- capacity ---------------------------------------------------------------------------------------------------- */
-
-static uint64_t capacity(void)
-{
-    return dry_card()->total - dry_card()->context;
-}
-
-bool dry_charge(int device, uint64_t bytes)
-{
-    if (bytes > capacity() - used[device])
-        return false;
-    used[device] += bytes;
-    if (used[device] > peak[device])
-        peak[device] = used[device];
-    return true;
-}
-
-void dry_discharge(int device, uint64_t bytes)
-{
-    used[device] -= bytes;
-}
-
-uint64_t dry_free_bytes(int device)
-{
-    return capacity() - used[device];
-}
-
-uint64_t dry_peak_bytes(int device)
-{
-    return peak[device];
 }
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */

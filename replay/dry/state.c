@@ -47,14 +47,41 @@ static void read_clocks(const char *text)
         sscanf(text, "%d,%d,%d", &card.bus_bits, &card.memory_megahertz, &card.megahertz);
 }
 
-/* As many as the program lets itself see. */
+/* The devices that the program lets itself see, in its order: numbers, or UUIDs as NVML tells them. As CUDA does, up to
+ * the first that is not there. */
+static int physical[DRY_DEVICES];
+
+static int device_named(const char *text, int count)
+{
+    char *end = NULL;
+    unsigned number = 0;
+    if (sscanf(text, "GPU-676d6472-79%2x-", &number) == 1)
+        return (int)number - 1 < count ? (int)number - 1 : -1;
+    const long listed = strtol(text, &end, 10);
+    return end != text && listed >= 0 && listed < count ? (int)listed : -1;
+}
+
 static void hide_devices(const char *visible)
 {
-    int listed = visible != NULL && *visible != '\0' && *visible != '-';
-    for (const char *at = visible; listed > 0 && *at != '\0'; at++)
-        listed += *at == ',';
-    if (visible != NULL && listed < devices)
-        devices = listed;
+    const int count = devices;
+    for (int i = 0; i < DRY_DEVICES; i++)
+        physical[i] = i;
+    if (visible == NULL)
+        return;
+    devices = 0;
+    for (const char *at = visible; at != NULL && devices < count; at = strchr(at, ',')) {
+        at += *at == ',';
+        const int device = device_named(at, count);
+        if (device < 0)
+            return;
+        physical[devices++] = device;
+    }
+}
+
+int dry_physical(int device)
+{
+    dry_card();
+    return device >= 0 && device < DRY_DEVICES ? physical[device] : 0;
 }
 
 static const char *const data_names[] = {"zeros", "ones", "random", "half"}; /* enum dry_data */
@@ -131,14 +158,6 @@ void *dry_handle(void)
 {
     static char handle[64];
     return handle;
-}
-
-void *dry_new_handle(void)
-{
-    enum { HANDLES = 1 << 18, BYTES = 64 };
-    static char handles[HANDLES][BYTES]; /* no pages, as nobody looks at them */
-    static atomic_uint next;
-    return handles[atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % HANDLES];
 }
 
 /* ---- the current device and the last error ----------------------------------------------------------------------- */

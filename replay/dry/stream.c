@@ -163,6 +163,7 @@ static int wait_for(void *stream)
     if (capture_of(s) != NULL)
         return dry_result(DRY_CAPTURE);
     dry_wait(line_of(s), UINT64_MAX);
+    dry_order_reach(stream);
     return DRY_OK;
 }
 
@@ -201,6 +202,7 @@ API(int, cuStreamSynchronize, void *stream)
 API(int, cudaDeviceSynchronize, void)
 {
     dry_wait_all();
+    dry_order_reach_all();
     return DRY_OK;
 }
 
@@ -244,6 +246,7 @@ static int record(struct event *event, void *stream)
     event->stream = line_of(s);
     event->mark = event->capture == NULL ? dry_mark(event->stream) : 0;
     event->polls = 0;
+    dry_order_record(event, stream);
     return DRY_OK;
 }
 
@@ -295,6 +298,7 @@ static int ask_event(struct event *event)
 static int wait_event(const struct event *event)
 {
     dry_wait(event->stream, event->mark);
+    dry_order_reach(event);
     return DRY_OK;
 }
 
@@ -356,6 +360,7 @@ API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
         s->capture = event->capture;
     else
         dry_depend(line_of(s), event->stream, event->mark);
+    dry_order_wait(stream, event);
     return DRY_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the host wrote to a device, as long as it is known to be there still: until the next kernel, which may have
- * changed anything.
+ * changed anything. Of what other ranks send there is a promise, kept when somebody looks at it.
  */
 #include "replay/dry/private.h"
 
@@ -9,14 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 256, LARGEST = 1 << 20 }; /* pieces, bytes of one */
+enum { MOST = 4096, LARGEST = 1 << 20 }; /* pieces, bytes of one */
 
-static struct {
+/* Pieces do not overlap. */
+struct piece {
     uint64_t begin, bytes;
-    char *data;
+    char *data; /* NULL: a promise */
+    struct dry_promise promise;
     bool is_guess;
-} kept[MOST];
+};
+
+static struct piece *kept;
 static atomic_size_t count;
+static _Thread_local int held;
 
 static void drop(size_t i)
 {
@@ -24,9 +29,16 @@ static void drop(size_t i)
     kept[i] = kept[--count];
 }
 
+static void drop_range(uint64_t begin, uint64_t bytes)
+{
+    for (size_t i = count; i-- > 0;)
+        if (kept[i].begin < begin + bytes && begin < kept[i].begin + kept[i].bytes)
+            drop(i);
+}
+
 void dry_forget(void)
 {
-    if (count == 0)
+    if (count == 0 || held > 0)
         return;
     dry_lock();
     while (count > 0)
@@ -34,35 +46,158 @@ void dry_forget(void)
     dry_unlock();
 }
 
+/* The piece's data become ours. */
+static void add(const struct piece *piece)
+{
+    if (kept == NULL)
+        kept = malloc(MOST * sizeof *kept);
+    if (kept == NULL || count == MOST)
+        free(piece->data);
+    else
+        kept[count++] = *piece;
+}
+
 void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess)
 {
-    const uint64_t begin = (uint64_t)(uintptr_t)to;
+    struct piece piece = {.begin = (uint64_t)(uintptr_t)to, .bytes = bytes, .is_guess = is_guess};
     dry_lock();
-    for (size_t i = count; i-- > 0;)
-        if (kept[i].begin < begin + bytes && begin < kept[i].begin + kept[i].bytes)
-            drop(i);
-    char *copy = data != NULL && bytes <= LARGEST && count < MOST ? malloc(bytes) : NULL;
-    if (copy != NULL) {
-        memcpy(copy, data, bytes);
-        kept[count].begin = begin;
-        kept[count].bytes = bytes;
-        kept[count].data = copy;
-        kept[count++].is_guess = is_guess;
+    drop_range(piece.begin, bytes);
+    piece.data = data != NULL && bytes > 0 && bytes <= LARGEST ? malloc(bytes) : NULL;
+    if (piece.data != NULL) {
+        memcpy(piece.data, data, bytes);
+        add(&piece);
     }
     dry_unlock();
+}
+
+void dry_keep_promise(void *to, uint64_t bytes, const struct dry_promise *promise)
+{
+    const struct piece piece = {.begin = (uint64_t)(uintptr_t)to, .bytes = bytes, .promise = *promise};
+    dry_lock();
+    drop_range(piece.begin, bytes);
+    if (bytes > 0 && bytes <= LARGEST)
+        add(&piece);
+    dry_unlock();
+}
+
+/* What of a piece lies in a range, as a piece of its own. false: nothing, or no memory. */
+static bool cut(struct piece *part, const struct piece *piece, uint64_t begin, uint64_t bytes)
+{
+    const uint64_t from = piece->begin > begin ? piece->begin : begin;
+    const uint64_t end = begin + bytes, own_end = piece->begin + piece->bytes;
+    const uint64_t to = own_end < end ? own_end : end;
+    if (from >= to)
+        return false;
+    *part = *piece;
+    part->begin = from;
+    part->bytes = to - from;
+    part->promise.offset += from - piece->begin;
+    if (piece->data == NULL)
+        return true;
+    part->data = malloc(part->bytes);
+    if (part->data != NULL)
+        memcpy(part->data, piece->data + (from - piece->begin), part->bytes);
+    return part->data != NULL;
+}
+
+/* Copies of all that is known of a range, which the caller frees; in no order. */
+static struct piece *find(size_t *found, uint64_t begin, uint64_t bytes)
+{
+    struct piece *parts = NULL;
+    *found = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct piece part;
+        if (!cut(&part, &kept[i], begin, bytes))
+            continue;
+        struct piece *more = realloc(parts, (*found + 1) * sizeof *more);
+        if (more == NULL) {
+            free(part.data);
+            break;
+        }
+        parts = more;
+        parts[(*found)++] = part;
+    }
+    return parts;
+}
+
+void dry_move(void *to, const void *from, uint64_t bytes)
+{
+    const uint64_t begin = (uint64_t)(uintptr_t)from, target = (uint64_t)(uintptr_t)to;
+    size_t found = 0;
+    dry_lock();
+    struct piece *parts = find(&found, begin, bytes);
+    drop_range(target, bytes);
+    for (size_t i = 0; i < found; i++) {
+        parts[i].begin = target + (parts[i].begin - begin);
+        add(&parts[i]);
+    }
+    dry_unlock();
+    free(parts);
+}
+
+/* Into its place of what is made up; how many bytes it brought. */
+static uint64_t settle(char *whole, uint64_t begin, struct piece *part, bool *is_guess)
+{
+    uint64_t bytes = 0;
+    if (part->data == NULL)
+        part->data = dry_fulfil(&part->promise, part->bytes);
+    if (part->data != NULL) {
+        memcpy(whole + (part->begin - begin), part->data, part->bytes);
+        *is_guess = *is_guess || part->is_guess;
+        bytes = part->bytes;
+    }
+    free(part->data);
+    return bytes;
 }
 
 char *dry_kept(const void *from, uint64_t bytes, bool *is_guess)
 {
     const uint64_t begin = (uint64_t)(uintptr_t)from;
-    char *copy = NULL;
+    size_t found = 0;
+    uint64_t known = 0;
+    *is_guess = false;
+    if (count == 0 || bytes == 0)
+        return NULL;
     dry_lock();
-    for (size_t i = 0; copy == NULL && i < count; i++)
-        if (kept[i].begin <= begin && begin + bytes <= kept[i].begin + kept[i].bytes &&
-            (copy = malloc(bytes)) != NULL) {
-            memcpy(copy, kept[i].data + (begin - kept[i].begin), bytes);
-            *is_guess = kept[i].is_guess;
-        }
+    struct piece *parts = find(&found, begin, bytes);
     dry_unlock();
-    return copy;
+    for (size_t i = 0; i < found; i++)
+        known += parts[i].bytes;
+    char *whole = known == bytes ? malloc(bytes) : NULL;
+    known = 0;
+    for (size_t i = 0; i < found; i++)
+        if (whole != NULL)
+            known += settle(whole, begin, &parts[i], is_guess);
+        else
+            free(parts[i].data);
+    free(parts);
+    if (known == bytes)
+        return whole;
+    free(whole);
+    return NULL;
+}
+
+/* ---- for the hook, which computes small values where a kernel would ---------------------------------------------- */
+
+/* The hook says itself what this thread's kernels change, between a call with 1 and one with -1. */
+API(void, gmdryHold, int by)
+{
+    held += by;
+}
+
+API(int, gmdryKnown, const void *from, uint64_t bytes, void *to)
+{
+    bool is_guess;
+    char *known = bytes <= LARGEST ? dry_kept(from, bytes, &is_guess) : NULL;
+    if (known == NULL)
+        return 0;
+    memcpy(to, known, bytes);
+    free(known);
+    return is_guess ? 2 : 1;
+}
+
+/* `data` NULL: it is no longer known. */
+API(void, gmdryTell, void *to, uint64_t bytes, const void *data, int is_guess)
+{
+    dry_keep(to, data, bytes, is_guess != 0);
 }

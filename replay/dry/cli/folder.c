@@ -2,7 +2,7 @@
  *
  * The temporary folder of one run:
  *     lib/        the libraries' names, links to libgmdry.so
- *     hook.py     what the stand-in runs in Python
+ *     hook.py     what the stand-in runs in Python, and ranks.py, its part for several ranks
  *     processes/  what the hook tells, a folder for each process
  *     log         what the stand-in tells
  */
@@ -29,6 +29,13 @@ static const char *const names[] = {
 static const char hook[] = {
 #include "replay/dry/cli/hook.inc"
 };
+static const char ranks[] = {
+#include "replay/dry/cli/ranks.inc"
+};
+static const struct {
+    const char *name, *text;
+    size_t bytes;
+} scripts[] = {{"hook", hook, sizeof hook}, {"ranks", ranks, sizeof ranks}};
 
 /* Beside the program as it was built, or as it is installed. */
 static enum gm_status find_library(char path[PATH_MAX], struct gm_error *err)
@@ -72,9 +79,10 @@ static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *
             return cannot(path, err);
     }
     enum gm_status status = make_links(folder, err);
-    snprintf(path, sizeof path, "%s/hook.py", folder->path);
-    if (status == GM_OK)
-        status = gm_write_file(path, hook, sizeof hook, err);
+    for (size_t i = 0; status == GM_OK && i < sizeof scripts / sizeof *scripts; i++) {
+        snprintf(path, sizeof path, "%s/%s.py", folder->path, scripts[i].name);
+        status = gm_write_file(path, scripts[i].text, scripts[i].bytes, err);
+    }
     snprintf(path, sizeof path, "%s/log", folder->path);
     if (status == GM_OK)
         status = gm_write_file(path, "", 0, err);

@@ -15,22 +15,22 @@ class Recording:
     """Of one process; a forked child is not that process."""
 
     def __init__(self, torch):
-        self.torch, self.pid = torch, os.getpid()
+        self.torch, self.pid = torch, None  # the process that has begun
         self.steps, self.wanted = 0, int(os.environ.get("GMDRY_STEPS", "0"))
         self.peaks = {}  # device -> [allocated, reserved]: the largest, whatever the program has reset
-        self.begun = False
         self.since = "start"
         self.is_final = False
         self.oom = None  # what the allocator wanted when it gave up
 
     def is_ours(self):
-        return self.begun and self.pid == os.getpid()
+        return self.pid == os.getpid()
 
     def begin(self):
         """Called by torch when it has opened the devices, before anything is allocated."""
-        if self.begun or self.pid != os.getpid():
+        if self.pid is not None:
             return
-        self.begun = True
+        self.pid = os.getpid()
+        os.makedirs(self.folder(), exist_ok=True)
         importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
         self.record(stacks="python", max_entries=sys.maxsize)
         self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
@@ -64,6 +64,10 @@ class Recording:
         stand_in.gmdry_ask_types(self.answer)
         atexit.register(stand_in.gmdry_ask_types, None)
 
+    def folder(self):
+        """It is there from the beginning: one without what is told is that of a killed process."""
+        return os.path.join(FOLDER, "processes", str(self.pid))
+
     def note_peaks(self):
         for device in range(self.torch.cuda.device_count()):
             stats = self.torch.cuda.memory_stats(device)
@@ -79,7 +83,7 @@ class Recording:
 
         self.note_peaks()
         rank = os.environ.get("RANK", "")
-        folder = os.path.join(FOLDER, "processes", str(self.pid))
+        folder = self.folder()
         under = os.path.join(folder, "rank" + rank if rank.isdigit() else "run")
         os.makedirs(under, exist_ok=True)
         stem = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
@@ -115,6 +119,15 @@ class Recording:
             sys.stderr.flush()
             os._exit(0)
 
+    def ends(self, leave):
+        """multiprocessing ends its forked children so, which runs nothing else."""
+
+        def end(status):
+            self.at_exit()
+            return leave(status)
+
+        return end
+
     def watch(self, memory):
         """Around what a program may do that would hide something from us."""
         torch = self.torch
@@ -126,9 +139,8 @@ class Recording:
             if not enabled:
                 tell_failure(self.write, "end")
                 self.is_final = self.is_ours()
-            elif self.since != "program":
+            else:
                 self.since = "program"
-                self.record(None)  # what was recorded so far is not in the program's own recording
             return self.record(*args, **kwargs)
 
         def reset_peaks(*args):
@@ -140,6 +152,7 @@ class Recording:
         torch._C._cuda_resetPeakMemoryStats = reset_peaks
         sys.modules["torch.cuda"]._lazy_call(lambda: tell_failure(self.begin))
         atexit.register(self.at_exit)
+        os._exit = self.ends(os._exit)
 
 
 def tell_failure(function, *args):
@@ -150,8 +163,8 @@ def tell_failure(function, *args):
 
 
 class Loader(importlib.abc.Loader):
-    def __init__(self, loader):
-        self.loader = loader
+    def __init__(self, loader, then):
+        self.loader, self.then = loader, then
 
     def __getattr__(self, name):
         return getattr(self.loader, name)
@@ -162,20 +175,21 @@ class Loader(importlib.abc.Loader):
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
-        tell_failure(start, module)
+        tell_failure(self.then, module)
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds torch.cuda.memory as it would be found without us, once."""
+    """Finds modules as they would be found without us, each once, and does something when they are loaded."""
+
+    def __init__(self, wanted):
+        self.wanted = wanted  # name -> what is called with the module
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch.cuda.memory":
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
+        then = self.wanted.pop(name, None)
+        for finder in sys.meta_path if then is not None else ():
             spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None:
-                spec.loader = Loader(spec.loader) if spec.loader is not None else None
+                spec.loader = Loader(spec.loader, then) if spec.loader is not None else None
                 return spec
         return None
 
@@ -194,5 +208,15 @@ def tell(line):
         file.write(line + "\n")
 
 
+def load_ranks():
+    names = {"__name__": "gmdry_ranks"}
+    with open(os.path.join(FOLDER, "ranks.py")) as file:
+        exec(compile(file.read(), "ranks.py", "exec"), names)
+    return names["WATCHED"]
+
+
 if FOLDER and os.path.isdir(FOLDER):
-    sys.meta_path.insert(0, Finder())
+    wanted = {"torch.cuda.memory": start, **load_ranks()}
+    for loaded in [name for name in wanted if name in sys.modules]:
+        tell_failure(wanted.pop(loaded), sys.modules[loaded])
+    sys.meta_path.insert(0, Finder(wanted))
