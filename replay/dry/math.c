@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLAS, cuBLASLt, cuDNN, cuFFT, NVRTC and others that compute: most of it is in names.def, as it only computes. Here
+ * cuBLAS, cuBLASLt, cuFFT, NVRTC and others that compute: most of it is in names.def, as it only computes. Here
  * is what the host sees of them.
  */
 #include "replay/dry/private.h"
@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With this cuDNN PyTorch takes flash attention; with newer ones cuDNN's, whose graphs are not known here. */
-enum { CUBLAS_VERSION = 130000, CUDNN_VERSION = 91002, CUFFT_VERSION = 12000, RUNTIME = 13000 };
+enum { CUBLAS_VERSION = 130000, CUFFT_VERSION = 12000, RUNTIME = 13000 };
 
 /* ---- cuBLAS, cuBLASLt -------------------------------------------------------------------------------------------- */
 
@@ -124,76 +123,6 @@ API(int, cublasLtMatmulAlgoInit, void *handle, int compute, int scale, int a, in
     return 0;
 }
 
-/* ---- cuDNN ------------------------------------------------------------------------------------------------------- */
-
-API(size_t, cudnnGetVersion, void)
-{
-    return CUDNN_VERSION;
-}
-
-API(size_t, cudnnGetCudartVersion, void)
-{
-    return RUNTIME;
-}
-
-API(int, cudnnGetProperty, int which, int *value)
-{
-    *value = which == 0 ? CUDNN_VERSION / 10000 : which == 1 ? CUDNN_VERSION / 100 % 100 : CUDNN_VERSION % 100;
-    return 0;
-}
-
-API(const char *, cudnnGetErrorString, int status)
-{
-    return words(status);
-}
-
-API(void, cudnnGetLastErrorString, char *message, size_t room)
-{
-    snprintf(message, room, "not supported (by gmdry's stand-in)");
-}
-
-API(int, cudnnGetStream, void *handle, void **stream)
-{
-    *stream = NULL;
-    return 0;
-}
-
-static int estimate(size_t *bytes, size_t value, const char *name, bool *is_said)
-{
-    *bytes = value;
-    dry_estimated(name, is_said);
-    return 0;
-}
-
-/* One generator of 48 bytes for each thread of the card. */
-API(int, cudnnDropoutGetStatesSize, void *handle, size_t *bytes)
-{
-    static bool is_said;
-    return estimate(bytes, (size_t)dry_card()->sms * 2048 * 48, "cudnnDropoutGetStatesSize", &is_said);
-}
-
-/* Batch normalisation keeps and needs nothing more, unless an activation is fused into it. */
-API(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void *handle, int mode, int operations, void *x,
-    void *z, void *y, void *parameters, void *activation, size_t *bytes)
-{
-    static bool is_said;
-    return estimate(bytes, 0, "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", &is_said);
-}
-
-API(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void *handle, int mode, int operations, void *x, void *y,
-    void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *bytes)
-{
-    static bool is_said;
-    return estimate(bytes, 0, "cudnnGetBatchNormalizationBackwardExWorkspaceSize", &is_said);
-}
-
-API(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void *handle, int mode, int operations, void *activation,
-    void *x, size_t *bytes)
-{
-    static bool is_said;
-    return estimate(bytes, 0, "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", &is_said);
-}
-
 /* ---- cuFFT: plans are numbers ------------------------------------------------------------------------------------ */
 
 API(int, cufftCreate, int *plan)
@@ -208,6 +137,13 @@ API(int, cufftCreate, int *plan)
 API(int, cufftGetVersion, int *version)
 {
     *version = CUFFT_VERSION;
+    return 0;
+}
+
+static int estimate(size_t *bytes, size_t value, const char *name, bool *is_said)
+{
+    *bytes = value;
+    dry_estimated(name, is_said);
     return 0;
 }
 

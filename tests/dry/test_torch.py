@@ -70,6 +70,43 @@ del a, b, c, graph
 torch.cuda.empty_cache()
 """
 
+CONVOLVES = """
+import json, sys, torch
+from torch import nn
+torch.backends.cudnn.benchmark = "benchmark" in sys.argv
+net = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2, groups=4),
+                    nn.ConvTranspose2d(32, 16, 4, 2), nn.Conv2d(16, 16, 5, groups=16), nn.Flatten(2), nn.Conv1d(16, 4, 3))
+net.append(nn.Unflatten(1, (1, 4))).append(nn.Unflatten(3, (-1, 1))).append(nn.Conv3d(1, 2, (2, 3, 1))).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for layout in (torch.contiguous_format, torch.channels_last):
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
+            out = net(torch.randn(4, 3, 32, 32, device="cuda").to(memory_format=layout))
+        out.float().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+with torch.no_grad():
+    net.eval()(torch.randn(4, 3, 32, 32, device="cuda"))
+assert torch.backends.cudnn.version() == torch.backends.cudnn._cudnn.getRuntimeVersion()[0] * 10000 + \
+    torch.backends.cudnn._cudnn.getRuntimeVersion()[1] * 100 + torch.backends.cudnn._cudnn.getRuntimeVersion()[2]
+assert torch.backends.cudnn._cudnn.getCompileVersion() == torch.backends.cudnn._cudnn.getRuntimeVersion()
+"""
+
+RECURS = """
+import json, torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+x = torch.randn(10, 4, 16, device="cuda")
+for net in (nn.LSTM(16, 32, 2, dropout=0.2), nn.GRU(16, 32, bidirectional=True, bias=False),
+            nn.LSTM(16, 32, 2, proj_size=8, bidirectional=True), nn.RNN(16, 32, nonlinearity="relu")):
+    net.cuda()(x)[0].sum().backward()
+    net(pack_padded_sequence(x, [10, 7, 7, 1]))[0].data.sum().backward()
+    with torch.no_grad():
+        net.eval()(x)
+p = torch.randn(20, 4, 8, device="cuda", requires_grad=True)
+nn.functional.ctc_loss(p.log_softmax(2), torch.ones(12, dtype=torch.int32), [20] * 4, [3] * 4).backward()
+"""
+
 
 READS = '''
 import json, torch
@@ -138,6 +175,14 @@ class Torch(unittest.TestCase):
     def test_steps(self):
         done, _ = self.run_it(TRAINS, "--steps", "2")
         self.assertEqual((done.returncode, done.stdout.count("step ")), (0, 1), done.stderr)  # it ends inside the second
+
+    def test_convolutions(self):
+        said = self.check(CONVOLVES)[1]
+        self.assertIn("cudnnBackendExecute", said["estimated"])
+        self.check("import sys; sys.argv.append('benchmark')\n" + CONVOLVES)
+
+    def test_recurrent_networks(self):
+        self.assertIn("cudnnGetRNNTempSpaceSizes", self.check(RECURS)[1]["estimated"])
 
     def test_growing_cache(self):
         self.assertIs(self.check(GROWS)[1]["exact"], True)

@@ -3,6 +3,7 @@
 torch's memory from the first allocation, and says what came of it in GMDRY_FOLDER: a snapshot, and a line for each
 device. A failure in here is told and leaves the program alone."""
 import atexit
+import ctypes
 import importlib
 import importlib.abc
 import os
@@ -155,6 +156,14 @@ class Recording:
         os._exit = self.ends(os._exit)
 
 
+def tell_cudnn(torch):
+    """The cuDNN that torch was built with: it refuses older ones, and chooses kernels by it."""
+    cudnn = getattr(torch._C, "_cudnn", None)
+    if cudnn is not None:
+        major, minor, patch = cudnn.getCompileVersion()
+        ctypes.CDLL(None).gmdry_set_cudnn_version(10000 * major + 100 * minor + patch)
+
+
 def tell_failure(function, *args):
     try:
         function(*args)
@@ -200,6 +209,7 @@ def start(memory):
     has_cuda = getattr(torch.version, "cuda", None) is not None
     tell("torch cuda" if has_cuda else "torch cpu")
     if has_cuda:
+        tell_failure(tell_cudnn, torch)
         Recording(torch).watch(memory)
 
 

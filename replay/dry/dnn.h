@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of cuDNN's stand-in share. cuDNN is asked through descriptors: a tree of values that is set, finalized
+ * and then asked. What it answers is a list of engines for a graph of operations, each with a workspace.
+ */
+#ifndef GM_DRY_DNN_H
+#define GM_DRY_DNN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* cudnnStatus_t, as far as it is given. */
+enum { DNN_OK = 0, DNN_BAD_PARAM = 2000, DNN_NOT_SUPPORTED = 3000, DNN_NO_MEMORY = 4003 };
+
+/* cudnnBackendDescriptorType_t */
+enum dnn_kind {
+    DNN_ENGINE = 2,
+    DNN_CONFIG = 3,
+    DNN_HEURISTICS = 4,
+    DNN_PLAN = 5,
+    DNN_KNOB_CHOICE = 7,
+    DNN_OPERATION_FORWARD = 10,
+    DNN_OPERATION_FILTER = 11,
+    DNN_OPERATION_DATA = 12,
+    DNN_GRAPH = 15,
+    DNN_TENSOR = 17,
+    DNN_KINDS = 256 /* more than there are */
+};
+
+/* cudnnBackendAttributeName_t */
+enum dnn_name {
+    DNN_HEURISTICS_MODE = 200,
+    DNN_HEURISTICS_GRAPH = 201,
+    DNN_HEURISTICS_RESULTS = 202,
+    DNN_CONFIG_ENGINE = 300,
+    DNN_CONFIG_INTERMEDIATE = 301,
+    DNN_CONFIG_KNOBS = 302,
+    DNN_CONFIG_WORKSPACE = 303,
+    DNN_CONFIG_SHARED_MEMORY = 304,
+    DNN_PLAN_CONFIG = 401,
+    DNN_PLAN_WORKSPACE = 402,
+    DNN_PLAN_JSON = 405,
+    DNN_KNOB_TYPE = 600,
+    DNN_KNOB_VALUE = 601,
+    DNN_FORWARD_CONVOLUTION = 702,
+    DNN_DATA_CONVOLUTION = 708,
+    DNN_FILTER_CONVOLUTION = 714,
+    DNN_GRAPH_OPERATIONS = 801,
+    DNN_GRAPH_ENGINES = 802,
+    DNN_TENSOR_TYPE = 901,
+    DNN_TENSOR_DIMENSIONS = 902,
+    DNN_TENSOR_STRIDES = 903,
+    DNN_ENGINE_GRAPH = 1300,
+    DNN_ENGINE_INDEX = 1301,
+    DNN_ENGINE_KNOBS = 1302,
+    DNN_ENGINE_NOTES = 1303,
+    DNN_ENGINE_LAYOUTS = 1304,
+    DNN_ENGINE_BEHAVIOURS = 1305,
+};
+
+/* cudnnBackendAttributeType_t, as far as the width of a value follows from it. */
+enum dnn_type {
+    DNN_TYPE_HANDLE = 0,
+    DNN_TYPE_BOOLEAN = 2,
+    DNN_TYPE_INT64 = 3,
+    DNN_TYPE_DOUBLE = 5,
+    DNN_TYPE_POINTER = 6,
+    DNN_TYPE_HEURISTICS_MODE = 8,
+    DNN_TYPE_KNOB = 9,
+    DNN_TYPE_NOTE = 11,
+    DNN_TYPE_DESCRIPTOR = 15,
+    DNN_TYPE_BEHAVIOUR = 19,
+    DNN_TYPE_CHAR = 24,
+    DNN_TYPE_FRACTION = 26,
+};
+
+/* cudnnBackendHeurMode_t */
+enum { DNN_MODE_FALLBACK = 2 };
+
+/* cudnnBackendNumericalNote_t */
+enum { DNN_TENSOR_CORE = 0 };
+
+/* cudnnDataType_t */
+enum { DNN_FLOAT = 0, DNN_DOUBLE = 1, DNN_HALF = 2, DNN_INT8 = 3, DNN_INT32 = 4, DNN_BFLOAT16 = 9, DNN_INT64 = 10 };
+
+enum { DNN_DIMENSIONS = 8, DNN_KNOBS = 64, DNN_ENGINES = 16 };
+
+/* ---- dnn_graph.c: what descriptors hold -------------------------------------------------------------------------- */
+
+struct dnn_value {
+    int name, type;
+    int64_t count;
+    union {
+        void *data;
+        struct dnn_content **contents; /* of DNN_TYPE_DESCRIPTOR; each is held */
+    };
+    struct dnn_value *next;
+};
+
+struct dnn_content {
+    int references;
+    enum dnn_kind kind;
+    bool is_final;
+    struct dnn_value *values;
+};
+
+const struct dnn_value *dnn_find(const struct dnn_content *content, int name);
+/* The first of the contents that it holds under that name, or NULL. */
+const struct dnn_content *dnn_part(const struct dnn_content *content, int name);
+/* Up to `room` integers of that name; how many there are. */
+int64_t dnn_integers(const struct dnn_content *content, int name, int64_t *integers, int64_t room);
+
+/* ---- dnn_engines.c: which engines a graph has, best first -------------------------------------------------------- */
+
+struct dnn_engine {
+    int64_t index, workspace;  /* bytes */
+    uint32_t notes, behaviour; /* bits by their numbers */
+    int knob_count;
+    struct {
+        int type;
+        int64_t value;
+    } knobs[DNN_KNOBS];
+};
+
+/* A convolution: x and y are the images, w the filters, whatever the pass reads and writes. Dimensions begin with
+ * batch (of x, y) and channels. */
+struct dnn_convolution {
+    enum dnn_pass { DNN_PASS_FORWARD, DNN_PASS_DATA, DNN_PASS_FILTER } pass;
+    int type; /* of the data */
+    int dimensions;
+    bool is_channels_last;
+    int64_t x[DNN_DIMENSIONS], w[DNN_DIMENSIONS], y[DNN_DIMENSIONS];
+};
+
+/* At most DNN_ENGINES; how many. */
+size_t dnn_convolution_engines(struct dnn_engine *engines, const struct dnn_convolution *convolution, int mode);
+/* For any graph; `mode` is cuDNN's. */
+size_t dnn_engines(struct dnn_engine *engines, const struct dnn_content *graph, int mode);
+int64_t dnn_width(int type); /* bytes of one element */
+
+/* ---- dnn_legacy.c: the descriptors that are set at once ---------------------------------------------------------- */
+
+struct dnn_tensor { /* or a filter, whose strides are not told */
+    int type, dimensions;
+    int sizes[DNN_DIMENSIONS], strides[DNN_DIMENSIONS];
+    bool is_channels_last;
+};
+
+void dnn_tensor_set(struct dnn_tensor *tensor, int type, int dimensions, const int *sizes, const int *strides);
+/* A size that cuDNN gives: told as an estimate. */
+int dnn_estimate(size_t *bytes, uint64_t value, const char *name, bool *is_said);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuDNN's recurrent networks. Where a layer's matrices and biases lie in the one space of all weights is true in order
+ * and size: per layer and direction the matrices of the input, of the state, of the projection, and behind all matrices
+ * the biases in the same order. What the passes keep for each other is a rule (docs/dry.md).
+ */
+#include "replay/dry/dnn.h"
+#include "replay/dry/private.h"
+
+#include <stdlib.h>
+
+/* cudnnRNNMode_t, cudnnRNNBiasMode_t, cudnnForwardMode_t, cudnnRNNDataLayout_t */
+enum { LSTM = 2, GRU = 3, NO_BIAS = 0, DOUBLE_BIAS = 2, RECURRENT_BIAS = 3, TRAINING = 1 };
+enum { BYTES = 1 << 8 };
+
+struct rnn {
+    int mode, bias, directions, type, input, hidden, projection, layers;
+};
+
+struct sequences {
+    int type, longest, batch, vector;
+    int64_t steps; /* of all sequences together */
+};
+
+static int create(void **made, size_t bytes)
+{
+    *made = calloc(1, bytes);
+    return *made == NULL ? DNN_NO_MEMORY : DNN_OK;
+}
+
+static int destroy(void *descriptor)
+{
+    free(descriptor);
+    return DNN_OK;
+}
+
+API(int, cudnnCreateRNNDescriptor, void **made)
+{
+    return create(made, sizeof(struct rnn));
+}
+
+API(int, cudnnDestroyRNNDescriptor, void *rnn)
+{
+    return destroy(rnn);
+}
+
+API(int, cudnnCreateRNNDataDescriptor, void **made)
+{
+    return create(made, sizeof(struct sequences));
+}
+
+API(int, cudnnDestroyRNNDataDescriptor, void *sequences)
+{
+    return destroy(sequences);
+}
+
+API(int, cudnnSetRNNDescriptor_v8, struct rnn *rnn, int algorithm, int mode, int bias, int direction, int input_mode,
+    int type, int precision, int math, int32_t input, int32_t hidden, int32_t projection, int32_t layers, void *dropout,
+    uint32_t flags)
+{
+    if (rnn == NULL || input < 1 || hidden < 1 || projection < 0 || projection > hidden || layers < 1)
+        return DNN_BAD_PARAM;
+    *rnn = (struct rnn){mode, bias, direction != 0 ? 2 : 1, type, input, hidden, projection, layers};
+    return DNN_OK;
+}
+
+API(int, cudnnSetRNNDataDescriptor, struct sequences *sequences, int type, int layout, int longest, int batch,
+    int vector, const int *lengths, void *padding)
+{
+    if (sequences == NULL || longest < 1 || batch < 1 || vector < 1 || lengths == NULL)
+        return DNN_BAD_PARAM;
+    *sequences = (struct sequences){type, longest, batch, vector, 0};
+    for (int i = 0; i < batch; i++)
+        sequences->steps += lengths[i];
+    return DNN_OK;
+}
+
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
+
+static int gates(const struct rnn *rnn)
+{
+    return rnn->mode == LSTM ? 4 : rnn->mode == GRU ? 3 : 1;
+}
+
+/* What a step hands to the next, and to the layer above. */
+static int64_t state(const struct rnn *rnn)
+{
+    return rnn->projection > 0 && rnn->projection < rnn->hidden ? rnn->projection : rnn->hidden;
+}
+
+static int64_t width_of_input(const struct rnn *rnn, int layer)
+{
+    return layer < rnn->directions ? rnn->input : state(rnn) * rnn->directions;
+}
+
+/* Elements of the matrices of a layer in one direction. */
+static int64_t matrices(const struct rnn *rnn, int layer)
+{
+    const int64_t projection = state(rnn) < rnn->hidden ? state(rnn) * rnn->hidden : 0;
+    return gates(rnn) * (int64_t)rnn->hidden * (width_of_input(rnn, layer) + state(rnn)) + projection;
+}
+
+static int64_t matrices_before(const struct rnn *rnn, int layer)
+{
+    int64_t all = 0;
+    for (int i = 0; i < layer; i++)
+        all += matrices(rnn, i);
+    return all;
+}
+
+static int64_t biases(const struct rnn *rnn)
+{
+    const int sets = rnn->bias == NO_BIAS ? 0 : rnn->bias == DOUBLE_BIAS ? 2 : 1;
+    return (int64_t)sets * gates(rnn) * rnn->hidden;
+}
+
+API(int, cudnnGetRNNWeightSpaceSize, void *handle, const struct rnn *rnn, size_t *bytes)
+{
+    static bool is_said;
+    const int layers = rnn->layers * rnn->directions;
+    const int64_t all = matrices_before(rnn, layers) + layers * biases(rnn);
+    return dnn_estimate(bytes, (uint64_t)(all * dnn_width(rnn->type)), "cudnnGetRNNWeightSpaceSize", &is_said);
+}
+
+static void describe(struct dnn_tensor *tensor, const struct rnn *rnn, int64_t rows, int64_t columns)
+{
+    const int sizes[3] = {1, (int)rows, (int)columns};
+    dnn_tensor_set(tensor, rnn->type, 3, sizes, NULL);
+}
+
+/* `which` counts the input's gates, then the state's; the projection is behind them. Matrix or bias may be NULL: not
+ * asked for. */
+API(int, cudnnGetRNNWeightParams, void *handle, const struct rnn *rnn, int32_t layer, size_t bytes, const void *weights,
+    int32_t which, struct dnn_tensor *matrix, void **matrix_at, struct dnn_tensor *bias, void **bias_at)
+{
+    const int n = gates(rnn), layers = rnn->layers * rnn->directions;
+    const bool is_projection = which == 2 * n, is_input = which < n;
+    if (layer < 0 || layer >= layers || which < 0 || which > 2 * n)
+        return DNN_BAD_PARAM;
+    const int64_t hidden = rnn->hidden, input = width_of_input(rnn, layer), width = dnn_width(rnn->type);
+    const int64_t before =
+        is_input ? which * hidden * input : n * hidden * input + (is_projection ? n : which - n) * hidden * state(rnn);
+    char *begin = (char *)(uintptr_t)weights;
+    const bool has_matrix = !is_projection || state(rnn) < hidden;
+    const bool has_bias = !is_projection && rnn->bias != NO_BIAS &&
+                          (rnn->bias == DOUBLE_BIAS || (rnn->bias == RECURRENT_BIAS) != is_input);
+    const int64_t bias_before = layer * biases(rnn) + (rnn->bias == DOUBLE_BIAS ? which : which % n) * hidden;
+    if (matrix != NULL && matrix_at != NULL) {
+        *matrix_at = has_matrix ? begin + (matrices_before(rnn, layer) + before) * width : NULL;
+        describe(matrix, rnn,
+                 !has_matrix     ? 0
+                 : is_projection ? state(rnn)
+                                 : hidden,
+                 !has_matrix     ? 0
+                 : is_projection ? hidden
+                 : is_input      ? input
+                                 : state(rnn));
+    }
+    if (bias != NULL && bias_at != NULL) {
+        *bias_at = has_bias ? begin + (matrices_before(rnn, layers) + bias_before) * width : NULL;
+        describe(bias, rnn, has_bias ? hidden : 0, has_bias);
+    }
+    return DNN_OK;
+}
+
+/* ---- what the passes need ---------------------------------------------------------------------------------------- */
+
+/* The workspace has the gates of a layer before their functions, for all steps, in both directions; for the way back
+ * the gradient of its input, too. The reserve has of every layer the gates, the cell and the output of each step. */
+API(int, cudnnGetRNNTempSpaceSizes, void *handle, const struct rnn *rnn, int mode, const struct sequences *sequences,
+    size_t *workspace, size_t *reserve)
+{
+    static bool is_said;
+    const int64_t width = dnn_width(rnn->type), steps = sequences->steps * rnn->directions;
+    const int64_t of_gates = (int64_t)gates(rnn) * rnn->hidden, kept = rnn->hidden * (rnn->mode == LSTM ? 2LL : 1LL);
+    const bool trains = mode == TRAINING;
+    const int status = dnn_estimate(workspace, (uint64_t)(steps * (of_gates + (trains ? rnn->hidden : 0)) * width),
+                                    "cudnnGetRNNTempSpaceSizes", &is_said);
+    if (reserve != NULL)
+        *reserve = trains ? (size_t)(steps * rnn->layers * (of_gates + kept) * width) : 0;
+    return status;
+}
