@@ -117,9 +117,9 @@ struct gm_table {
 
 /* How a sentence stands. */
 enum gm_say {
-    GM_SAY,         /* a paragraph */
-    GM_SAY_ITEM,    /* of a list */
-    GM_SAY_STRONG,  /* the paragraph that is read first */
+    GM_SAY,        /* a paragraph */
+    GM_SAY_ITEM,   /* of a list */
+    GM_SAY_STRONG, /* the paragraph that is read first */
     GM_SAY_WARNING /* a paragraph that nobody may miss */
 };
 
@@ -182,5 +182,7 @@ void gm_doc_nested(struct gm_doc *doc, const char *key, void (*add)(const struct
 #define GM_NESTED_ROWS(r, n) (r), (n), sizeof *(r)
 /* How many of `count` rows a table shows in this form. */
 size_t gm_doc_shown(const struct gm_doc *doc, const struct gm_table *table);
+/* The i-th row that a form shows of a table: rows first, then feet. */
+const void *gm_table_row(const struct gm_doc *doc, const struct gm_table *table, size_t i);
 
 #endif

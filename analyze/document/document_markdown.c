@@ -46,7 +46,7 @@ static void add_title(struct gm_doc *doc, const char *title, const char *name)
 }
 
 /* s[0..n) of a sentence: a name, or the prose between two names with the blanks at its ends. */
-static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name)
+static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name, bool is_first)
 {
     struct gm_text piece = {0};
     gm_text_add_bytes(&piece, s, n);
@@ -56,7 +56,7 @@ static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name)
         return;
     }
     gm_text_add(doc->out, n > 0 && s[0] == ' ' ? " " : "");
-    gm_escape_prose(doc->out, text);
+    (is_first ? gm_escape_prose : gm_escape_prose_on)(doc->out, text);
     gm_text_add(doc->out, n > 1 && s[n - 1] == ' ' ? " " : "");
 }
 
@@ -67,7 +67,7 @@ static void add_sentence(struct gm_doc *doc, const char *sentence)
         const char *to = strchr(from, is_name ? GM_QUOTED[sizeof GM_QUOTED - 2] : GM_QUOTED[0]);
         const size_t n = to == NULL ? strlen(from) : (size_t)(to - from);
         if (n > 0 || is_name)
-            add_piece(doc, from, n, is_name);
+            add_piece(doc, from, n, is_name, from == sentence);
         if (to == NULL)
             return;
         from = to + 1;
@@ -108,10 +108,8 @@ static void add_site(struct gm_text *out, const char *site)
 
 static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
 {
-    static const char *const before[] = {[GM_SAY] = "",
-                                         [GM_SAY_ITEM] = "- ",
-                                         [GM_SAY_STRONG] = "**",
-                                         [GM_SAY_WARNING] = "> [!WARNING]\n> "};
+    static const char *const before[] = {
+        [GM_SAY] = "", [GM_SAY_ITEM] = "- ", [GM_SAY_STRONG] = "**", [GM_SAY_WARNING] = "> [!WARNING]\n> "};
     (void)key;
     if (!has_room(doc))
         return;
@@ -149,16 +147,21 @@ static void add_text(struct gm_doc *doc, enum gm_unit unit, const char *text)
         add_sentence(doc, text);
 }
 
+/* What is not known of a name is "-", of words nothing. */
 static void add_cell(const struct gm_cell_of *cell, bool is_foot)
 {
-    struct gm_text *out = cell->doc->out;
     char small[GM_NUMBER_TEXT];
-    const union gm_value value = gm_doc_value(cell);
+    struct gm_text *out = cell->doc->out;
     const enum gm_unit unit = cell->column->unit;
+    const bool is_known = gm_value_is_known(unit, gm_doc_value(cell));
     const char *text = gm_cell_text(small, cell, is_foot);
+    if (!is_known && !gm_unit_is_figure(unit) && (is_foot || unit == GM_TEXT))
+        text = "";
     gm_text_add_char(out, ' ');
-    add_text(cell->doc, !gm_unit_is_figure(unit) && (is_foot || !gm_value_is_known(unit, value)) ? GM_TEXT : unit,
-             text);
+    if (is_known || gm_unit_is_figure(unit))
+        add_text(cell->doc, is_foot && !gm_unit_is_figure(unit) ? GM_TEXT : unit, text);
+    else
+        add_figure(out, text);
     gm_text_add(out, text[0] == '\0' ? "|" : " |");
 }
 
@@ -183,14 +186,15 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
     }
 }
 
-static void add_head(struct gm_text *out, const struct gm_table *table)
+static void add_head(struct gm_doc *doc, const struct gm_table *table)
 {
+    struct gm_text *out = doc->out;
     gm_text_add(out, "\n|");
     for (size_t i = 0; i < table->column_count; i++) {
         if (!is_shown(&table->columns[i]))
             continue;
         gm_text_add_char(out, ' ');
-        gm_escape_prose(out, table->columns[i].title == NULL ? "" : table->columns[i].title);
+        add_sentence(doc, table->columns[i].title == NULL ? "" : table->columns[i].title);
         gm_text_add(out, table->columns[i].title == NULL ? "|" : " |");
     }
     gm_text_add(out, "\n|");
@@ -224,7 +228,7 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
         add_sentence(doc, table->title);
         gm_text_add_char(doc->out, '\n');
     }
-    add_head(doc->out, table);
+    add_head(doc, table);
     for (; n < shown + table->foot_count && doc->out->length < BUDGET; n++)
         add_row(doc, table, gm_table_row(doc, table, n), n >= shown);
     n = n < shown ? n : shown;

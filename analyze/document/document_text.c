@@ -166,8 +166,14 @@ static void add_under(struct gm_doc *doc, const struct gm_table *table, const vo
         if ((cell.column->in & GM_TXT) == 0 || is_shown(cell.column) ||
             !gm_value_is_known(cell.column->unit, gm_doc_value(&cell)))
             continue;
+        const char *text = gm_cell_text(small, &cell, true);
         gm_text_repeat(doc->out, ' ', UNDER);
-        gm_columns_wrap(doc->out, gm_cell_text(small, &cell, true), UNDER);
+        if (cell.column->unit != GM_SITE) {
+            gm_columns_wrap(doc->out, text, UNDER);
+            continue;
+        }
+        gm_site_row(doc->out, text, GM_LINE - UNDER);
+        gm_text_add_char(doc->out, '\n');
     }
 }
 
@@ -198,6 +204,8 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
         gm_text_add(doc->out, "\n  ");
         gm_columns_wrap(doc->out, table->title, INDENT);
     }
+    if (table->title == NULL && doc->depth == 0)
+        gm_text_add_char(doc->out, '\n');
     if (!fill(&g, doc, table))
         return;
     fit(&g);

@@ -181,7 +181,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-void gm_escape_prose(struct gm_text *out, const char *s)
+static void add_prose(struct gm_text *out, const char *s, bool begins_line)
 {
     bool is_first = true;
     for (size_t i = 0; s[i] != '\0';) {
@@ -194,10 +194,20 @@ void gm_escape_prose(struct gm_text *out, const char *s)
         }
         if (!is_first)
             gm_text_add_char(out, ' ');
-        add_word(out, s + i, n, is_first);
+        add_word(out, s + i, n, is_first && begins_line);
         is_first = false;
         i += n;
     }
+}
+
+void gm_escape_prose(struct gm_text *out, const char *s)
+{
+    add_prose(out, s, true);
+}
+
+void gm_escape_prose_on(struct gm_text *out, const char *s)
+{
+    add_prose(out, s, false);
 }
 
 void gm_escape_alt(struct gm_text *out, const char *s)

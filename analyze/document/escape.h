@@ -18,6 +18,8 @@ void gm_escape_json(struct gm_text *out, const char *s);
 void gm_escape_code(struct gm_text *out, const char *s);
 /* Prose: harmless words as they are, all others as code spans; blanks become single ones. Safe in a table cell. */
 void gm_escape_prose(struct gm_text *out, const char *s);
+/* The same of what does not begin a line. */
+void gm_escape_prose_on(struct gm_text *out, const char *s);
 /* For the alt text of an image: ![here](..). */
 void gm_escape_alt(struct gm_text *out, const char *s);
 /* For the destination of an image: a relative file name, percent-encoded. */

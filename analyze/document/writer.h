@@ -30,7 +30,5 @@ const char *gm_value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, 
 const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *cell, bool is_foot);
 /* Whether cells of this unit stand at the right of their column. */
 bool gm_unit_is_figure(enum gm_unit unit);
-/* The i-th row that a form shows of a table: rows first, then feet. */
-const void *gm_table_row(const struct gm_doc *doc, const struct gm_table *table, size_t i);
 
 #endif

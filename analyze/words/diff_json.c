@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diff.json, schema gmdiff.diff/1: see docs/diff.md. The order of the keys is part of it.
+ * What only programs read of a comparison: all that is known of each run, and differences key by key.
  */
-#include "analyze/words/diff_parts.h"
+#include "analyze/words/diff_sections.h"
 #include "analyze/words/json_parts.h"
-
-static const char *const peak_keys[GM_LEVEL_COUNT] = {"peak_requested_bytes", "peak_allocated_bytes",
-                                                      "peak_active_bytes", "peak_reserved_bytes"};
 
 static void add_device(struct gm_json *json, const struct gm_summary_device *d)
 {
+    uint64_t peaks[GM_LEVEL_COUNT];
+    for (int i = 0; i < GM_LEVEL_COUNT; i++)
+        peaks[i] = d->peaks[i].bytes;
     gm_json_open(json, NULL, '{');
     gm_json_signed(json, "device", d->device);
     gm_json_number(json, "events", d->events);
     gm_json_open_flat(json, "totals", '{');
     gm_json_totals(json, &d->totals);
     gm_json_close(json, '}');
-    gm_json_open_flat(json, "peaks", '{');
-    for (int i = 0; i < GM_LEVEL_COUNT; i++)
-        gm_json_number(json, peak_keys[i], d->peaks[i].bytes);
-    gm_json_close(json, '}');
+    gm_json_peaks(json, "peaks", peaks);
     gm_json_number(json, "peak_event", d->peaks[GM_LEVEL_REQUESTED].event);
     gm_json_number(json, "peak_time_us", d->peaks[GM_LEVEL_REQUESTED].time_us);
     gm_json_number(json, "peak_step", d->peak_step);
@@ -42,14 +39,7 @@ static void add_run(struct gm_json *json, const struct gm_comparison *c, size_t 
     gm_json_open(json, "totals", '{');
     gm_json_totals(json, &run->totals);
     gm_json_close(json, '}');
-    if (run->has_trace) {
-        gm_json_open(json, "peaks", '{');
-        for (int k = 0; k < GM_LEVEL_COUNT; k++)
-            gm_json_number(json, peak_keys[k], run->peaks[k]);
-        gm_json_close(json, '}');
-    } else {
-        gm_json_null(json, "peaks");
-    }
+    gm_json_peaks(json, "peaks", run->has_trace ? run->peaks : NULL);
     gm_json_string(json, "format", run->format);
     gm_json_number(json, "bytes", run->disk_bytes);
     gm_json_number(json, "events", run->events);
@@ -78,7 +68,17 @@ static void add_failure(struct gm_json *json, const struct gm_diff_failure *fail
     gm_json_close(json, '}');
 }
 
-static void add_gate(struct gm_json *json, const struct gm_comparison *c)
+void gm_json_diff_runs(struct gm_json *json, const struct gm_comparison *c)
+{
+    gm_json_open(json, "runs", '[');
+    for (size_t i = 0; i < c->run_count; i++)
+        add_run(json, c, i);
+    for (size_t i = 0; i < c->failure_count; i++)
+        add_failure(json, &c->failures[i]);
+    gm_json_close(json, ']');
+}
+
+void gm_json_diff_gate(struct gm_json *json, const struct gm_comparison *c)
 {
     if (!c->limit.is_set) {
         gm_json_null(json, "gate");
@@ -92,10 +92,7 @@ static void add_gate(struct gm_json *json, const struct gm_comparison *c)
         const struct gm_growth *g = &c->growths[i];
         gm_json_open_flat(json, NULL, '{');
         gm_json_number(json, "run", g->run);
-        if (g->device < 0)
-            gm_json_null(json, "device");
-        else
-            gm_json_signed(json, "device", g->device);
+        gm_json_id(json, "device", g->device);
         gm_json_string(json, "what", g->what);
         gm_json_number(json, "base_bytes", g->base);
         gm_json_number(json, "new_bytes", g->after);
@@ -106,31 +103,112 @@ static void add_gate(struct gm_json *json, const struct gm_comparison *c)
     gm_json_close(json, '}');
 }
 
-void gm_words_diff_json(struct gm_text *out, const struct gm_comparison *c)
+static void add_delta(struct gm_json *json, const char *key, uint64_t base, uint64_t after)
 {
-    struct gm_json json = {.out = out};
-    gm_json_open(&json, NULL, '{');
-    gm_json_string(&json, "schema", "gmdiff.diff/1");
-    gm_json_open(&json, "runs", '[');
-    for (size_t i = 0; i < c->run_count; i++)
-        add_run(&json, c, i);
-    for (size_t i = 0; i < c->failure_count; i++)
-        add_failure(&json, &c->failures[i]);
-    gm_json_close(&json, ']');
-    gm_json_diff_pair(&json, c, &c->pairs[0]);
-    gm_json_open(&json, "others", '[');
-    for (size_t i = 1; i < c->pair_count; i++) {
-        gm_json_open(&json, NULL, '{');
-        gm_json_number(&json, "run", c->pairs[i].after);
-        gm_json_diff_pair(&json, c, &c->pairs[i]);
-        gm_json_close(&json, '}');
+    if (base == GM_REPORT_NONE || after == GM_REPORT_NONE)
+        gm_json_null(json, key);
+    else
+        gm_json_signed(json, key, gm_diff_delta(base, after));
+}
+
+/* In points of percent, four decimals. */
+static void add_efficiency_delta(struct gm_json *json, const struct gm_totals *base, const struct gm_totals *after)
+{
+    const double x = gm_totals_efficiency(base), y = gm_totals_efficiency(after);
+    const char *key = "efficiency_percent";
+    if (x < 0 || y < 0) {
+        gm_json_null(json, key);
+        return;
     }
-    gm_json_close(&json, ']');
-    gm_json_diff_timeline(&json, c);
-    gm_json_diff_series(&json, c);
-    add_gate(&json, c);
-    gm_json_string(&json, "name", c->run_name);
-    gm_json_string(&json, "created", c->timestamp);
-    gm_json_close(&json, '}');
-    gm_text_add_char(out, '\n');
+    const double scaled = (y - x) * 10000;
+    const int64_t rounded = (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+    gm_json_real(json, key, (double)rounded / 10000);
+}
+
+static void add_totals_delta(struct gm_json *json, const struct gm_totals *b, const struct gm_totals *a)
+{
+    gm_json_open(json, "totals_delta", '{');
+    add_delta(json, "reserved_bytes", b->reserved, a->reserved);
+    add_delta(json, "allocated_bytes", b->allocated, a->allocated);
+    add_delta(json, "active_bytes", b->active, a->active);
+    add_delta(json, "requested_bytes", b->requested, a->requested);
+    add_delta(json, "inactive_bytes", b->inactive, a->inactive);
+    add_delta(json, "rounding_bytes", b->rounding, a->rounding);
+    add_efficiency_delta(json, b, a);
+    add_delta(json, "pending_bytes", b->pending, a->pending);
+    add_delta(json, "segments", b->segments, a->segments);
+    add_delta(json, "blocks", b->blocks, a->blocks);
+    add_delta(json, "active_blocks", b->active_blocks, a->active_blocks);
+    add_delta(json, "allocated_blocks", b->allocated_blocks, a->allocated_blocks);
+    add_delta(json, "inactive_blocks", b->inactive_blocks, a->inactive_blocks);
+    gm_json_close(json, '}');
+}
+
+static void add_peaks_delta(struct gm_json *json, const struct gm_summary *b, const struct gm_summary *a)
+{
+    gm_json_open(json, "peaks_delta", '{');
+    add_delta(json, "peak_requested_bytes", b->peaks[GM_LEVEL_REQUESTED], a->peaks[GM_LEVEL_REQUESTED]);
+    add_delta(json, "peak_allocated_bytes", b->peaks[GM_LEVEL_ALLOCATED], a->peaks[GM_LEVEL_ALLOCATED]);
+    add_delta(json, "peak_active_bytes", b->peaks[GM_LEVEL_ACTIVE], a->peaks[GM_LEVEL_ACTIVE]);
+    add_delta(json, "peak_reserved_bytes", b->peaks[GM_LEVEL_RESERVED], a->peaks[GM_LEVEL_RESERVED]);
+    gm_json_close(json, '}');
+}
+
+static void add_devices(struct gm_json *json, const struct gm_diff_pair *pair)
+{
+    gm_json_open(json, "devices", '[');
+    for (size_t i = 0; i < pair->device_count; i++) {
+        const struct gm_summary_device *b = pair->devices[i].base, *a = pair->devices[i].after;
+        gm_json_open_flat(json, NULL, '{');
+        if (b == NULL)
+            gm_json_null(json, "base_device");
+        else
+            gm_json_signed(json, "base_device", b->device);
+        if (a == NULL)
+            gm_json_null(json, "new_device");
+        else
+            gm_json_signed(json, "new_device", a->device);
+        static const char *const keys[GM_LEVEL_COUNT] = {"peak_requested_delta_bytes", "peak_allocated_delta_bytes",
+                                                         "peak_active_delta_bytes", "peak_reserved_delta_bytes"};
+        for (int k = 0; k < GM_LEVEL_COUNT; k++)
+            add_delta(json, keys[k], b == NULL ? 0 : b->peaks[k].bytes, a == NULL ? 0 : a->peaks[k].bytes);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
+
+void gm_json_diff_pair(struct gm_json *json, const struct gm_comparison *c, const struct gm_diff_pair *pair)
+{
+    const struct gm_summary *base = c->runs[0], *after = c->runs[pair->after];
+    add_totals_delta(json, &base->totals, &after->totals);
+    add_peaks_delta(json, base, after);
+    add_devices(json, pair);
+}
+
+void gm_json_diff_timeline(struct gm_json *json, const struct gm_comparison *c)
+{
+    static const char *const axes[] = {"steps", "phases", "share"};
+    const struct gm_diff_timeline *t = &c->timeline;
+    if (t->lines == NULL) {
+        gm_json_null(json, "alignment");
+        return;
+    }
+    gm_json_open(json, "alignment", '{');
+    gm_json_string(json, "axis", axes[t->axis]);
+    gm_json_real(json, "end", t->end);
+    gm_json_open(json, "runs", '[');
+    for (size_t i = 0; i < c->run_count; i++) {
+        gm_json_open_flat(json, NULL, '{');
+        gm_json_number(json, "run", i);
+        if (t->lines[i].device == NULL) {
+            gm_json_null(json, "device");
+            gm_json_null(json, "peak_at");
+        } else {
+            gm_json_signed(json, "device", t->lines[i].device->device);
+            gm_json_real(json, "peak_at", t->lines[i].peak_x);
+        }
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
 }

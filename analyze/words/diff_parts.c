@@ -3,6 +3,7 @@
  * Numbers, names and sentences that all writers of comparisons use.
  */
 #include "analyze/words/diff_parts.h"
+#include "analyze/words/diff.h"
 
 #include "analyze/base/size.h"
 #include "analyze/document/sites.h"
@@ -85,15 +86,7 @@ char *gm_delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
         memcpy(out, "n/a", sizeof "n/a");
         return out;
     }
-    return gm_signed_delta_format(out, gm_diff_delta(base, after));
-}
-
-char *gm_signed_delta_format(char out[GM_NUMBER_TEXT], int64_t delta)
-{
-    char text[GM_SIZE_TEXT];
-    gm_size_format_delta(text, delta);
-    memcpy(out, text, strlen(text) + 1);
-    return out;
+    return gm_delta_bytes_format(out, gm_diff_delta(base, after));
 }
 
 char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
@@ -127,22 +120,21 @@ char *gm_points_format(char out[GM_NUMBER_TEXT], const struct gm_totals *base, c
     return out;
 }
 
-void gm_diff_place(struct gm_text *out, const struct gm_summary_device *d)
+const char *gm_diff_place(struct gm_doc *d, const struct gm_summary_device *device)
 {
-    const struct gm_level_peak *peak = &d->peaks[GM_LEVEL_REQUESTED];
-    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
-    if (peak->event == GM_REPORT_NONE) {
-        gm_text_add(out, d->events == 0 ? "no event on this device" : "before the first event of the trace");
-        return;
-    }
-    gm_text_printf(out, "event %s", gm_count_format(event, peak->event));
-    if (peak->time_us != GM_REPORT_NONE && d->first_time_us != GM_REPORT_NONE && peak->time_us >= d->first_time_us)
-        gm_text_printf(out, " at %s", gm_duration_format(since, peak->time_us - d->first_time_us));
-    gm_text_printf(out, " (%s %% of the trace)", gm_share_format(share, peak->event + 1, d->events));
-    if (d->peak_step != GM_REPORT_NONE)
-        gm_text_printf(out, ", step %s", gm_count_format(event, d->peak_step));
-    if (d->peak_phase != NULL)
-        gm_text_printf(out, ", %s", d->peak_phase);
+    const struct gm_level_peak *peak = &device->peaks[GM_LEVEL_REQUESTED];
+    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT], step[GM_NUMBER_TEXT];
+    const bool has_time = peak->time_us != GM_REPORT_NONE && device->first_time_us != GM_REPORT_NONE &&
+                          peak->time_us >= device->first_time_us;
+    if (peak->event == GM_REPORT_NONE)
+        return device->events == 0 ? "no event on this device" : "before the first event of the trace";
+    gm_duration_format(since, has_time ? peak->time_us - device->first_time_us : GM_REPORT_NONE);
+    return gm_doc_printf(d, "event %s%s%s (%s %% of the trace)%s%s%s%s", gm_count_format(event, peak->event),
+                         has_time ? " at " : "", has_time ? since : "",
+                         gm_share_format(share, peak->event + 1, device->events),
+                         device->peak_step == GM_REPORT_NONE ? "" : ", step ",
+                         device->peak_step == GM_REPORT_NONE ? "" : gm_count_format(step, device->peak_step),
+                         device->peak_phase == NULL ? "" : ", ", device->peak_phase == NULL ? "" : device->peak_phase);
 }
 
 /* "88", "88, 90 ..." */
@@ -160,7 +152,7 @@ static bool same_lines(const struct gm_summary_site *a, const struct gm_summary_
            memcmp(a->lines, b->lines, a->line_count * sizeof *a->lines) == 0;
 }
 
-void gm_diff_lines(struct gm_text *out, const struct gm_diff_site *row)
+static void add_site_lines(struct gm_text *out, const struct gm_diff_site *row)
 {
     const struct gm_summary_site *b = row->base, *a = row->after;
     const struct gm_summary_site *first = b == NULL ? a : b;
@@ -178,7 +170,7 @@ void gm_diff_site_name(struct gm_text *out, const struct gm_diff_site *row)
 {
     gm_text_add(out, row->row.name);
     if (gm_site_has_stack(row->row.name))
-        gm_diff_lines(out, row);
+        add_site_lines(out, row);
 }
 
 /* A coefficient in bytes; less than a KiB with decimals. */
@@ -217,29 +209,32 @@ void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const s
         add_term(out, fit->c2, series->key, "^2", !has_constant && !has_linear);
 }
 
-void gm_diff_verdict(struct gm_text *out, const struct gm_comparison *c, const struct gm_diff_pair *pair)
+const char *gm_diff_run_name(struct gm_doc *d, size_t run)
+{
+    return run < 2 ? (run == 0 ? "BASE" : "NEW") : gm_doc_printf(d, "RUN %zu", run);
+}
+
+const char *gm_diff_verdict(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair)
 {
     const struct gm_summary *base = c->runs[0], *after = c->runs[pair->after];
     const bool has_peaks = base->has_trace && after->has_trace;
     const enum gm_headline heads[2] = {has_peaks ? GM_HEAD_PEAK_RESERVED : GM_HEAD_RESERVED,
                                        has_peaks ? GM_HEAD_PEAK_ALLOCATED : GM_HEAD_ALLOCATED};
-    if (pair->is_same) {
-        gm_text_add(out, "No difference");
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
+    struct gm_text text = {0};
+    for (int i = 0; i < 2 && !pair->is_same; i++) {
         char size[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], growth[GM_NUMBER_TEXT];
         const uint64_t b = gm_headline_bytes(base, heads[i]), a = gm_headline_bytes(after, heads[i]);
         if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
             continue;
         const char *name = gm_headline_name(heads[i]);
-        gm_text_printf(out, "%s%c%s %s, ", i > 0 ? "; " : "", i > 0 ? name[0] + ('a' - 'A') : name[0], name + 1,
+        gm_text_printf(&text, "%s%c%s %s, ", i > 0 ? "; " : "", i > 0 ? name[0] + ('a' - 'A') : name[0], name + 1,
                        gm_bytes_format(size, a));
         if (a == b)
-            gm_text_add(out, "unchanged");
+            gm_text_add(&text, "unchanged");
         else
-            gm_text_printf(out, "%s (%s)", gm_delta_format(delta, b, a), gm_growth_format(growth, b, a));
+            gm_text_printf(&text, "%s (%s)", gm_delta_format(delta, b, a), gm_growth_format(growth, b, a));
     }
+    return pair->is_same ? "No difference" : gm_doc_take(d, &text);
 }
 
 void gm_words_diff_growth(struct gm_text *out, const struct gm_comparison *c)

@@ -5,10 +5,9 @@
 #ifndef GM_WORDS_DIFF_PARTS_H
 #define GM_WORDS_DIFF_PARTS_H
 
-#include "analyze/report/comparison.h"
-#include "analyze/words/diff.h"
-#include "analyze/document/json_out.h"
+#include "analyze/document/document.h"
 #include "analyze/document/numbers.h"
+#include "analyze/report/comparison.h"
 
 /* The numbers that every table of runs begins with. */
 enum gm_headline {
@@ -27,7 +26,6 @@ uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headli
 
 /* "+1.20 GiB", "0 B"; "n/a" if either is not known. */
 char *gm_delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);
-char *gm_signed_delta_format(char out[GM_NUMBER_TEXT], int64_t delta);
 /* "+10.8 %", "0.0 %", "<0.1 %" for what is less than that; "n/a" if it is not known or base is 0, "new" if only after
  * is something. */
 char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);
@@ -42,19 +40,15 @@ const char *gm_diff_next_category(const struct gm_comparison *c, bool at_peak, c
 /* GM_REPORT_NONE: not known. */
 uint64_t gm_diff_category_bytes(const struct gm_summary *run, bool at_peak, const char *name);
 
-/* One sentence that says how the second run compares with BASE. */
-void gm_diff_verdict(struct gm_text *out, const struct gm_comparison *c, const struct gm_diff_pair *pair);
+/* "BASE", "NEW", "RUN 2" ... */
+const char *gm_diff_run_name(struct gm_doc *d, size_t run);
+/* One sentence, without its full stop, that says how the second run compares with BASE. */
+const char *gm_diff_verdict(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair);
 /* Where a device reached its peak of requested bytes: "event 12,345 at 1.234 s, step 3, backward". */
-void gm_diff_place(struct gm_text *out, const struct gm_summary_device *device);
-/* The lines of a site: ":88", ":88, 90", ":88 -> 90"; nothing if they are not known. */
-void gm_diff_lines(struct gm_text *out, const struct gm_diff_site *row);
+const char *gm_diff_place(struct gm_doc *d, const struct gm_summary_device *device);
 /* The site with its line and what made the block there: "forward  model/attention.py:88 (softmax)". */
 void gm_diff_site_name(struct gm_text *out, const struct gm_diff_site *row);
 /* "bytes = 1.2 GiB + 5.40 MiB * n", as far as there is a law. */
 void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const struct gm_fit *fit);
-
-void gm_json_diff_pair(struct gm_json *json, const struct gm_comparison *c, const struct gm_diff_pair *pair);
-void gm_json_diff_timeline(struct gm_json *json, const struct gm_comparison *c);
-void gm_json_diff_series(struct gm_json *json, const struct gm_comparison *c);
 
 #endif

@@ -3,8 +3,9 @@
  * What gmdiff says on a terminal: the verdict, what changed most, where it was written.
  */
 #include "analyze/document/columns.h"
-#include "analyze/words/diff_parts.h"
 #include "analyze/document/sites.h"
+#include "analyze/words/diff.h"
+#include "analyze/words/diff_parts.h"
 
 enum { LABEL = 9, SITES = 3 };
 
@@ -17,7 +18,7 @@ static void add_site(struct gm_text *out, const struct gm_diff_site *row)
 {
     struct gm_text name = {0};
     char delta[GM_NUMBER_TEXT];
-    gm_text_printf(out, "%-6s %12s  ", gm_diff_kind_name(row->row.kind), gm_signed_delta_format(delta, row->row.delta));
+    gm_text_printf(out, "%-6s %12s  ", gm_diff_kind_name(row->row.kind), gm_delta_bytes_format(delta, row->row.delta));
     gm_diff_site_name(&name, row);
     out->failed = out->failed || name.failed;
     gm_site_row(out, name.data == NULL ? "" : name.data, GM_LINE - LABEL - 21);
@@ -28,18 +29,14 @@ static void add_site(struct gm_text *out, const struct gm_diff_site *row)
 static void add_pair(struct gm_text *out, const struct gm_comparison *c, const struct gm_diff_pair *pair)
 {
     const struct gm_diff_site_table *sites = pair->sites_at_peak.sums.is_known ? &pair->sites_at_peak : &pair->sites;
-    struct gm_text verdict = {0};
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_TXT, out);
+    const char *verdict = gm_diff_verdict(&doc, c, pair);
+    if (c->pair_count > 1)
+        verdict = gm_doc_printf(&doc, "%s: %s", c->labels[pair->after], verdict);
     add_label(out, pair->after == 1 ? "New" : "More");
-    gm_diff_verdict(&verdict, c, pair);
-    if (c->pair_count > 1 && !verdict.failed) {
-        struct gm_text named = {0};
-        gm_text_printf(&named, "%s: %s", c->labels[pair->after], verdict.data == NULL ? "" : verdict.data);
-        gm_text_free(&verdict);
-        verdict = named;
-    }
-    out->failed = out->failed || verdict.failed;
-    gm_columns_wrap(out, verdict.data == NULL ? "" : verdict.data, LABEL);
-    gm_text_free(&verdict);
+    gm_columns_wrap(out, verdict, LABEL);
+    gm_doc_end(&doc);
     for (size_t i = 0; i < sites->count && i < SITES && c->pair_count == 1; i++) {
         add_label(out, i > 0 ? "" : pair->sites_at_peak.sums.is_known ? "At peak" : "At end");
         add_site(out, &sites->rows[i]);

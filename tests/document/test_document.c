@@ -150,7 +150,7 @@ static void test_markdown(void **state)
                        "|--:|--:|--:|--:|--:|--:|:--|:--|:--|\n"
                        "| 2.00 KiB | 12,345 | 7 | 500.000 ms | +1.00 KiB | 50.0 % | `a`&#124;`b` | `forward  "
                        "model/attention.py:88` | too small |\n"
-                       "| n/a | n/a | start | n/a | n/a | n/a | `-` | `-` | `-` |\n"
+                       "| n/a | n/a | start | n/a | n/a | n/a | - | - | |\n"
                        "| 2.00 KiB | | | | | 50.0 % | | in all | |\n"
                        "\n"
                        "- Size: 2.00 KiB\n"
