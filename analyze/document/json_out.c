@@ -95,6 +95,12 @@ void gm_json_null(struct gm_json *json, const char *key)
     gm_text_add(json->out, "null");
 }
 
+void gm_json_decimal(struct gm_json *json, const char *key, double value, int decimals)
+{
+    begin(json, key);
+    gm_text_printf(json->out, "%.*f", decimals, value);
+}
+
 void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint64_t whole)
 {
     char percent[GM_NUMBER_TEXT];

@@ -27,6 +27,8 @@ void gm_json_signed(struct gm_json *json, const char *key, int64_t value);
 void gm_json_id(struct gm_json *json, const char *key, int64_t id); /* null for a negative one */
 void gm_json_bool(struct gm_json *json, const char *key, bool value);
 void gm_json_null(struct gm_json *json, const char *key);
+/* A finite number, with so many decimals. */
+void gm_json_decimal(struct gm_json *json, const char *key, double value, int decimals);
 /* 100 * part / whole with four decimals; null if whole is 0 or one of them is not known. */
 void gm_json_percent(struct gm_json *json, const char *key, uint64_t part, uint64_t whole);
 /* A finite number with up to 17 significant digits; null for any other. */

@@ -106,6 +106,12 @@ struct dry_needs dry_usual_needs(void)
     return (struct dry_needs){.registers = 32, .threads = 1024};
 }
 
+struct dry_needs dry_cubin_needs(const void *data, const char *name)
+{
+    struct image image;
+    return open_image(&image, data) ? read_needs(&image, name) : dry_usual_needs();
+}
+
 bool dry_cubin_kernels(const void *data, bool (*each)(void *context, const char *name, struct dry_needs needs),
                        void *context)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices as the card says they are: properties, attributes, occupancy. What the card's row does not say follows
+ * The devices as the card says they are: properties, attributes. What the card's row does not say follows
  * from its compute capability, or is what such cards have.
  */
 #include "replay/dry/private.h"
@@ -12,20 +12,15 @@ enum { RUNTIME_12 = 12080, RUNTIME_13 = 13000, DRIVER = 13020 };
 
 /* ---- what follows from the compute capability -------------------------------------------------------------------- */
 
-struct limits {
-    int capability;                               /* 10 * major + minor */
-    int threads, blocks, shared, shared_of_block; /* of one SM; KiB */
-};
-
 /* As in the CUDA programming guide's table of technical specifications, checked against NVIDIA's own arch_traits.h (in
  * cccl), which has 32 blocks for 12.0. That of the next lower capability counts. */
-static const struct limits limits[] = {
+static const struct dry_limits limits[] = {
     {60, 2048, 32, 64, 48},   {70, 2048, 32, 96, 96},    {75, 1024, 16, 64, 64},
     {80, 2048, 32, 164, 163}, {86, 1536, 16, 100, 99},   {89, 1536, 24, 100, 99},
     {90, 2048, 32, 228, 227}, {100, 2048, 32, 228, 227}, {120, 1536, 24, 100, 99},
 };
 
-static const struct limits *find_limits(void)
+const struct dry_limits *dry_limits(void)
 {
     const int capability = 10 * dry_card()->major + dry_card()->minor;
     size_t i = sizeof limits / sizeof *limits - 1;
@@ -114,7 +109,7 @@ struct properties_13 {
 static struct properties_12 properties(int device)
 {
     const struct dry_card *card = dry_card();
-    const struct limits *of = find_limits();
+    const struct dry_limits *of = dry_limits();
     struct properties_12 p = {
         .uuid = {'g', 'm', 'd', 'r', 'y', (char)(device + 1)},
         .total_memory = card->total,
@@ -449,65 +444,4 @@ API(int, cuCtxGetDevice, int *device)
 API(int, cuCtxGetLimit, size_t *value, int limit)
 {
     return cudaDeviceGetLimit(value, limit);
-}
-
-/* ---- kernels' needs; occupancy is that of one with 32 registers and no memory of its own ------------------------- */
-
-static int active_blocks(int *blocks, int threads)
-{
-    const struct limits *of = find_limits();
-    *blocks = threads <= 0 ? 1 : of->threads / threads < of->blocks ? of->threads / threads : of->blocks;
-    return DRY_OK;
-}
-
-API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const void *kernel, int threads, size_t shared)
-{
-    return active_blocks(blocks, threads);
-}
-
-API(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks, const void *kernel, int threads,
-    size_t shared, unsigned flags)
-{
-    return active_blocks(blocks, threads);
-}
-
-API(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, void *kernel, int threads, size_t shared)
-{
-    return active_blocks(blocks, threads);
-}
-
-API(int, cuOccupancyMaxActiveClusters, int *clusters, void *kernel, const void *launch)
-{
-    *clusters = dry_card()->major >= 9 ? dry_card()->sms / 2 : 0;
-    return DRY_OK;
-}
-
-struct function_attributes {
-    size_t shared, constant, local;
-    int threads, registers, ptx, binary, cache_mode, dynamic_shared, carveout;
-};
-
-API(int, cudaFuncGetAttributes, struct function_attributes *attributes, const void *kernel)
-{
-    const int capability = 10 * dry_card()->major + dry_card()->minor;
-    const struct dry_needs needs = dry_kernel_needs(kernel);
-    *attributes = (struct function_attributes){.shared = (size_t)needs.shared,
-                                               .local = (size_t)needs.local,
-                                               .threads = needs.threads,
-                                               .registers = needs.registers,
-                                               .ptx = capability,
-                                               .binary = capability,
-                                               .dynamic_shared = find_limits()->shared_of_block << 10,
-                                               .carveout = -1};
-    return DRY_OK;
-}
-
-API(int, cuFuncGetAttribute, int *value, int number, void *kernel)
-{
-    struct function_attributes a;
-    cudaFuncGetAttributes(&a, kernel);
-    const int values[] = {a.threads, (int)a.shared, (int)a.constant, (int)a.local,     a.registers,
-                          a.ptx,     a.binary,      a.cache_mode,    a.dynamic_shared, a.carveout};
-    *value = number >= 0 && number < (int)(sizeof values / sizeof *values) ? values[number] : 0;
-    return DRY_OK;
 }

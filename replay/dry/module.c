@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kernels and what they come in. Images are accepted; of cubins (as Triton makes them) it is read which kernels they
- * have and what these need. Launches are counted for each kernel and do nothing.
+ * have and what these need; of the program's own kernels when it is asked for. Launches are counted for each kernel and
+ * do nothing.
  */
 #include "replay/dry/private.h"
 
@@ -13,6 +14,7 @@ struct kernel {
     const char *name;
     void *module; /* NULL: of the program itself, found by the address of its stub */
     const void *stub;
+    struct dry_fatbin *fatbin; /* not NULL: the needs are in there */
     struct dry_needs needs;
     uint32_t next; /* of the module, or of the same hash; 0: none */
     const struct dry_counted *counted;
@@ -75,9 +77,9 @@ struct dry_needs dry_kernel_needs(const void *handle)
 {
     dry_lock();
     const struct kernel *kernel = kernel_of(handle);
-    const struct dry_needs needs = kernel != NULL ? kernel->needs : dry_usual_needs();
+    const struct kernel found = kernel != NULL ? *kernel : (struct kernel){.needs = dry_usual_needs()};
     dry_unlock();
-    return needs;
+    return found.fatbin != NULL ? dry_fatbin_needs(found.fatbin, found.name) : found.needs;
 }
 
 void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches))
@@ -89,19 +91,24 @@ void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches))
 
 /* ---- the program's own kernels ----------------------------------------------------------------------------------- */
 
-API(void **, __cudaRegisterFatBinary, const void *image)
+API(void **, __cudaRegisterFatBinary, const void *wrapper)
 {
-    static void *handle[1];
     dry_watch_python(); /* of a program that has loaded Python late */
-    return handle;
+    return (void **)dry_open_fatbin(wrapper);
 }
 
-API(void, __cudaRegisterFunction, void **image, const void *stub, char *device_stub, const char *name)
+API(void, __cudaRegisterFunction, void **fatbin, const void *stub, char *device_stub, const char *name)
 {
     dry_lock();
-    const uint32_t i = of_stub(stub) == NULL ? add_kernel(name, NULL) : 0;
-    if (i != 0) {
+    struct kernel *known = of_stub(stub); /* of a library that is no longer there */
+    const uint32_t i = known == NULL ? add_kernel(name, NULL) : 0;
+    if (known != NULL) {
+        known->name = name;
+        known->counted = dry_counted_kernel(name);
+        known->fatbin = (struct dry_fatbin *)fatbin;
+    } else if (i != 0) {
         kernels[i].stub = stub;
+        kernels[i].fatbin = (struct dry_fatbin *)fatbin;
         kernels[i].next = *head_of(stub);
         *head_of(stub) = i;
     }

@@ -29,7 +29,7 @@ static bool may_write(enum dry_library library, const char *name)
     WEAK int name(void **handle);                                                                                      \
     int name(void **handle)                                                                                            \
     {                                                                                                                  \
-        *handle = dry_handle();                                                                                        \
+        *handle = dry_new_handle();                                                                                    \
         return 0;                                                                                                      \
     }
 #define FAILS(library, name)                                                                                           \

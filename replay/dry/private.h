@@ -93,20 +93,29 @@ void dry_count_launch(void);
 void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
 void *dry_handle(void);
+/* ... and no other one's that was given lately: PyTorch keeps workspaces by handle. */
+void *dry_new_handle(void);
 
-/* ---- cubin.c, module.c: kernels ---------------------------------------------------------------------------------- */
+/* ---- cubin.c, fatbin.c, module.c: kernels
+ * ---------------------------------------------------------------------------------- */
 
 /* What an SM gives to a block of the kernel, or to a thread of it. */
 struct dry_needs {
     int registers;     /* of a thread */
     int shared, local; /* bytes: static, of a block; of a thread's stack */
     int threads;       /* the most that a block may have */
+    int code, ptx;     /* capabilities that the image is for and was made of; 0: the card's */
 };
 /* Of a kernel whose image is not read. */
 struct dry_needs dry_usual_needs(void);
 /* Calls `each` for every kernel of an ELF image; false: it is none, or `each` said so. The image is believed. */
 bool dry_cubin_kernels(const void *image, bool (*each)(void *context, const char *name, struct dry_needs needs),
                        void *context);
+/* Of the kernel of that name; the usual ones if there is none. */
+struct dry_needs dry_cubin_needs(const void *image, const char *name);
+/* A fat binary, in which a kernel is looked for when its needs are asked for. NULL: no memory. */
+struct dry_fatbin *dry_open_fatbin(const void *wrapper);
+struct dry_needs dry_fatbin_needs(struct dry_fatbin *fatbin, const char *name); /* not with the lock */
 /* By a driver's handle, or by the address that is launched with <<<>>>. */
 struct dry_needs dry_kernel_needs(const void *handle);
 /* At the end: of every kernel that was launched, its (mangled) name. */
@@ -215,6 +224,15 @@ struct dry_counted;
 const struct dry_counted *dry_counted_kernel(const char *name);
 /* It is launched; also if it is none. */
 void dry_note_kernel(const struct dry_counted *kernel, void *const *parameters);
+
+/* ---- device.c: what follows from the compute capability ---------------------------------------------------------- */
+
+struct dry_limits {
+    int capability;                               /* 10 * major + minor */
+    int threads, blocks, shared, shared_of_block; /* of one SM; KiB */
+};
+
+const struct dry_limits *dry_limits(void);
 
 /* ---- exchange.c: what processes of one run say to each other: each way has one writer, who says a thing in each turn
  */

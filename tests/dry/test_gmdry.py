@@ -39,6 +39,25 @@ def telling(lines="device 0 12582912 20971520 0 0\n", log="", code=0):
     return [sys.executable, "-c", TELLS.format(snapshot=SNAPSHOT, lines=lines, log=log, code=code)]
 
 
+# Needs what the expression says (MiB) of the value that --find puts in; out of memory above 1,000.
+NEEDS = """
+import os, pickle, sys
+value = float(sys.argv[1])
+mib = int({needs})
+print("output of", value)
+folder = os.environ["GMDRY_FOLDER"] + "/processes/" + str(os.getpid())
+os.makedirs(folder + "/run")
+pickle.dump({snapshot!r}, open(folder + "/run/train.pickle", "wb"))
+is_oom = mib > 1000
+lines = "device 0 %d %d %d 0\\n" % (min(mib, 990) << 20, min(mib, 1000) << 20, is_oom) + "wanted 0 1048576\\n" * is_oom
+open(folder + "/told", "w").write("why end\\nrank -1\\nsteps 0\\nsnapshot " + folder + "/run/train.pickle\\n" + lines)
+if value == {breaks}:
+    print("it breaks here")
+    sys.exit(9)
+sys.exit(is_oom)
+"""
+
+
 class Gmdry(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -142,6 +161,61 @@ class Gmdry(unittest.TestCase):
         done = self.run_it(["-q"], telling())
         self.assertTrue(done.stdout.endswith("; exact\n"), done.stdout)
 
+    def find(self, what, needs, *options, breaks=None):
+        code = NEEDS.format(needs=needs, snapshot=SNAPSHOT, breaks=breaks)
+        name = what.split("=")[0]
+        return self.json_of(["--memory", "1512MiB", "--find", what, *options], [sys.executable, "-c", code, "{%s}" % name])
+
+    def test_find(self):
+        for what, needs, largest, failing, most in [
+                ("batch=1..512", "100 + 10 * value", 90, 91, 5),          # a line
+                ("batch=1..512", "100 + 10 * value + 0.05 * value ** 2", 67, 68, 9),
+                ("batch=1..512", "10 + value ** 2", 31, 32, 9),
+                ("batch=1..512", "500 if value < 77 else 2000", 76, 77, 14),  # memory tells nothing
+                ("batch=1..512", "500", 512, None, 3),                    # all fit
+                ("batch=3..512", "2000", None, 3, 1),                     # none
+                ("batch=5..5", "500", 5, None, 1),
+                ("batch=8..512:8", "100 + 10 * value", 88, 96, 5),
+                ("batch=1..512:x2", "100 + 10 * value", 64, 128, 5),
+                ("scale=0.5..4:0.25", "100 + 450 * value", 2, 2.25, 6)]:
+            done, said = self.find(what, needs)
+            found = said["find"]
+            self.assertEqual((found["largest_that_fits"], found["smallest_that_does_not"]), (largest, failing), what)
+            self.assertLessEqual(len(found["tried"]), most, found)
+            self.assertEqual(done.returncode, 0 if largest is not None else 1)
+            tried = {one["value"]: one["fits"] for one in found["tried"]}
+            self.assertEqual(len(tried), len(found["tried"]))  # nothing twice
+            self.assertTrue(all(fits == (largest is not None and value <= largest) for value, fits in tried.items()))
+            self.assertEqual(float(said["command"][-1]), largest if largest is not None else failing)
+            self.assertEqual(said["verdict"], "FITS" if largest is not None else "OOM")
+            self.assertNotIn("output of", done.stderr)
+            runs = [name for name in os.listdir(self.folder.name + "/results") if name != "latest"]
+            self.assertEqual(len(runs), 1)  # of the largest that fits
+            subprocess.run(["rm", "-r", self.folder.name + "/results"], check=True)
+
+    def test_find_under_a_limit(self):
+        self.assertEqual(self.find("batch=1..512", "100 + 10 * value", "--limit", "500MiB")[1]["find"]["largest_that_fits"], 40)
+
+    def test_find_says(self):
+        code = NEEDS.format(needs="100 + 10 * value", snapshot=SNAPSHOT, breaks=None)
+        done = self.run_it(["--memory", "1512MiB", "--find", "batch=1..512"], [sys.executable, "-c", code, "{batch}"])
+        self.assertTrue(done.stdout.startswith("the largest batch that fits on h100-80 is 90: 91 does not\n"), done.stdout)
+        self.assertIn("gmdry: batch=91: does not fit", done.stderr)
+
+    def test_find_stops_where_the_command_breaks(self):
+        code = NEEDS.format(needs="100 + 10 * value", snapshot=SNAPSHOT, breaks=1.0)
+        done = self.run_it(["--memory", "1512MiB", "--find", "n=1..9"], [sys.executable, "-c", code, "{n}"])
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("it breaks here", done.stderr)
+        self.assertIn("with n=1 the command failed with exit code 9", done.stderr)
+
+    def test_find_usage(self):
+        for what, command in [("batch", "{batch}"), ("batch=", "{batch}"), ("batch=2..1", "{batch}"), ("batch=1..8", "batch"),
+                              ("batch=1..8:0", "{batch}"), ("batch=0..8:x2", "{batch}"), ("batch=1..8:x1", "{batch}"),
+                              ("lr=0.1..1", "{lr}"), ("batch=-1..8", "{batch}"), ("batch=1..8x", "{batch}")]:
+            done = self.run_it(["--find", what], ["true", command])
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (what, done.stderr))
+
     def test_limit(self):
         done, said = self.json_of(["--limit", "19MiB"], telling())
         self.assertEqual((done.returncode, said["verdict"]), (1, "FAIL"))
@@ -178,7 +252,7 @@ class Gmdry(unittest.TestCase):
     def test_usage(self):
         for options, command, code in [([], [], 2), (["--gpu", "h1000"], ["true"], 2), (["--data", "both"], ["true"], 2),
                                        (["--events", "later"], ["true"], 2),
-                                       (["--gpu", "mi300x"], ["true"], 2), (["--find", "batch=1..8"], ["true"], 4),
+                                       (["--gpu", "mi300x"], ["true"], 2),
                                        (["--world-size", "8"], ["true"], 4), (["--rank", "0"], ["true"], 4)]:
             done = self.run_it(options, command)
             self.assertEqual(done.returncode, code, (options, done.stderr))

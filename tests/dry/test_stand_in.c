@@ -282,12 +282,25 @@ static void unknown_functions(void **state)
     unsetenv("GMDRY_LOG");
 }
 
+/* PyTorch keeps a workspace for each handle, and each thread has one. */
+static void handles(void **state)
+{
+    (void)state;
+    FIND(int (*)(void **), cublasCreate_v2);
+    FIND(free_fn, cublasDestroy_v2);
+    void *a = NULL, *b = NULL;
+    assert_int_equal(cublasCreate_v2(&a), OK);
+    assert_int_equal(cublasCreate_v2(&b), OK);
+    assert_true(a != NULL && b != NULL && a != b);
+    assert_int_equal(cublasDestroy_v2(a) | cublasDestroy_v2(b), OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capacity),          cmocka_unit_test(virtual_memory), cmocka_unit_test(copies),
         cmocka_unit_test(streams),           cmocka_unit_test(properties),     cmocka_unit_test(entry_points),
-        cmocka_unit_test(unknown_functions), cmocka_unit_test(events),
+        cmocka_unit_test(unknown_functions), cmocka_unit_test(events),         cmocka_unit_test(handles),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }

@@ -141,6 +141,25 @@ torch.cuda.synchronize()
 torch.empty(1, device="cuda")
 print("ACTIVE", torch.cuda.memory_stats()["active_bytes.all.current"] >> 20)
 '''
+SORTS = """
+import torch
+torch.randn(100000, device="cuda").sort()
+torch.randn(64, 5000, device="cuda").topk(10)
+torch.randn(100000, device="cuda").cumsum(0)
+torch.nn.Embedding(1000, 64, device="cuda")(torch.zeros(4096, dtype=torch.long, device="cuda")).sum().backward()
+"""
+
+RECORDS = """
+import torch
+before = torch.empty(1000, device="cuda")
+torch.cuda.memory._record_memory_history(max_entries=1000)
+after = torch.empty(2000, device="cuda")
+torch.cuda.memory._record_memory_history(max_entries=1000)
+last = torch.empty(3000, device="cuda")
+events = torch.cuda.memory._snapshot()["device_traces"][0]
+print("SIZES", [e["size"] for e in events if e["action"] == "alloc"])
+"""
+
 
 class Torch(unittest.TestCase):
     def run_it(self, text, *options, more=COUNTS, environment=(), flags=(), reads=False):
@@ -183,6 +202,15 @@ class Torch(unittest.TestCase):
 
     def test_recurrent_networks(self):
         self.assertIn("cudnnGetRNNTempSpaceSizes", self.check(RECURS)[1]["estimated"])
+
+    def test_cards_that_wheels_have_no_images_of_their_own_for(self):
+        for gpu in ("rtx-4090", "rtx-3090", "a100-80"):
+            with self.subTest(gpu):
+                self.check("import json\n" + SORTS, "--gpu", gpu)
+
+    def test_recording_of_the_program(self):
+        done, _ = self.run_it(RECORDS, more="")
+        self.assertIn("SIZES [8000, 12000]", done.stdout)
 
     def test_growing_cache(self):
         self.assertIs(self.check(GROWS)[1]["exact"], True)

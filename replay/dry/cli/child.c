@@ -7,6 +7,7 @@
 #include "replay/dry/cli/gmdry.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,6 +104,18 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     set_caches(folder);
 }
 
+static void hide_output(const struct gm_dry_folder *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/output", folder->path);
+    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (file < 0)
+        return;
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    close(file);
+}
+
 static int code_of(int status)
 {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -123,7 +136,9 @@ enum gm_status gm_dry_run(int *exit_code, char **command, const struct gm_dry_fo
             sigaction(signals[i], &old[i], NULL);
         signal(SIGPIPE, SIG_DFL); /* ours is ignored */
         set_environment(folder, options, gpu);
-        if (gm_path_is_standard(options->json))
+        if (options->hides_output)
+            hide_output(folder);
+        else if (gm_path_is_standard(options->json))
             dup2(STDERR_FILENO, STDOUT_FILENO); /* which is for the JSON alone */
         execvp(command[0], command);
         fprintf(stderr, "gmdry: %s: %s\n", command[0], strerror(errno));

@@ -26,6 +26,7 @@ struct gm_dry_options {
     int64_t events; /* polls until one is complete; GM_DRY_EVENTS_SYNC: the host waits */
     enum gm_dry_data data;
     bool no_charts, quiet, verbose;
+    bool hides_output; /* what COMMAND prints goes to the folder's `output` */
 };
 
 /* ---- folder.c: a temporary folder with the libraries' names, the hook, and what processes say ---------------------
@@ -104,6 +105,53 @@ struct gm_dry_told {
 enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err);
 void gm_dry_told_free(struct gm_dry_told *told);
 
+/* ---- range.c: the values of --find -------------------------------------------------------------------------------
+ */
+
+enum { GM_DRY_VALUE = 32 };
+
+struct gm_dry_range {
+    char name[64];
+    double low, step;
+    bool is_factor; /* value i is low * step^i, else low + step * i */
+    int decimals;
+    size_t count; /* of values, at least 1 */
+};
+
+/* GM_E_USAGE. */
+enum gm_status gm_dry_range_read(struct gm_dry_range *range, const char *text, struct gm_error *err);
+/* Value i, as it is put into COMMAND, and as a number. */
+double gm_dry_range_value(const struct gm_dry_range *range, size_t i, char text[GM_DRY_VALUE]);
+/* A copy of `command` (up to a NULL) with value i for {NAME}, to be freed; NULL: no memory. */
+char **gm_dry_command(char *const *command, const struct gm_dry_range *range, size_t i);
+void gm_dry_command_free(char **command);
+bool gm_dry_command_has(char *const *command, const struct gm_dry_range *range); /* {NAME} */
+
+/* ---- find.c: which value is tried next ----------------------------------------------------------------------------
+ */
+
+struct gm_dry_try {
+    size_t index;
+    double value, seconds;
+    uint64_t reserved, allocated; /* peaks of the device that needs most */
+    uint64_t bytes;               /* of them what is compared with the capacity */
+    bool fits;
+};
+
+struct gm_dry_find {
+    const struct gm_dry_range *range;
+    uint64_t capacity;
+    struct gm_dry_try *tries; /* as they were run */
+    size_t count;
+};
+
+bool gm_dry_find_add(struct gm_dry_find *find, const struct gm_dry_try *try);
+/* The index of the next value; range->count: there is nothing more to find out. */
+size_t gm_dry_find_next(const struct gm_dry_find *find);
+const struct gm_dry_try *gm_dry_find_largest(const struct gm_dry_find *find); /* that fits; NULL: none */
+const struct gm_dry_try *gm_dry_find_failing(const struct gm_dry_find *find); /* the smallest; NULL: none */
+void gm_dry_find_free(struct gm_dry_find *find);
+
 /* ---- words.c ------------------------------------------------------------------------------------------------------
  */
 
@@ -116,11 +164,37 @@ struct gm_dry_result {
     const struct gm_dry_told *told;
     int exit_code;
     enum gm_dry_verdict verdict;
+    const struct gm_dry_find *find; /* NULL: not asked for */
 };
 
+/* The device that needs most. */
+const struct gm_dry_device *gm_dry_largest(const struct gm_dry_told *told);
+/* What was tried, and what came of it. */
+void gm_dry_found(struct gm_text *out, const struct gm_dry_result *result);
 void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result);
 /* The places where made-up data were read, under it. */
 void gm_dry_sites(struct gm_text *out, const struct gm_dry_result *result);
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result);
+
+/* ---- attempt.c ------------------------------------------------------------------------------------------------------
+ */
+
+struct gm_dry_attempt {
+    struct gm_dry_folder folder;
+    struct gm_dry_told told;
+    struct gm_dry_result result; /* of told */
+    char **own;                  /* the command, if it was made for this one */
+    double seconds;
+    bool is_made; /* the folder */
+};
+
+/* Runs `command`; its failure is a result. To be freed in any case. */
+enum gm_status gm_dry_attempt(struct gm_dry_attempt *attempt, const struct gm_dry_options *options,
+                              const struct gm_gpu *gpu, char **command, struct gm_error *err);
+void gm_dry_attempt_free(struct gm_dry_attempt *attempt);
+/* find->range is given. *kept: the run with the largest value that fits, or, if none does, with the smallest; to be
+ * freed in any case, as *find. */
+enum gm_status gm_dry_seek(struct gm_dry_find *find, struct gm_dry_attempt *kept, const struct gm_dry_options *options,
+                           const struct gm_gpu *gpu, char **command, struct gm_error *err);
 
 #endif

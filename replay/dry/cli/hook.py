@@ -140,8 +140,9 @@ class Recording:
             if not enabled:
                 tell_failure(self.write, "end")
                 self.is_final = self.is_ours()
-            else:
+            elif self.since != "program":
                 self.since = "program"
+                self.record(None)  # what was recorded so far is not in the program's own recording
             return self.record(*args, **kwargs)
 
         def reset_peaks(*args):

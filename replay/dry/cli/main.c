@@ -47,7 +47,8 @@ static const struct gm_option option_table[] = {
     {0, "limit", "SIZE", "exit code 1 if more is reserved on any device", GM_OPTION_SIZE, AT(limit)},
     {0, "world-size", "N", "not built yet", GM_OPTION_INTEGER, AT(world_size), .min = 1, .max = 1000000000},
     {0, "rank", "R", "not built yet", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000000},
-    {0, "find", "NAME=RANGE", "not built yet", GM_OPTION_TEXT, AT(find)},
+    {0, "find", "NAME=RANGE", "the largest value of {NAME} in COMMAND that fits: LOW..HIGH, LOW..HIGH:STEP or :x2",
+     GM_OPTION_TEXT, AT(find)},
     {0, "snapshot", "FILE", "keep PyTorch's snapshot there (of several processes: of the first rank)", GM_OPTION_TEXT,
      AT(snapshot)},
     {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
@@ -67,6 +68,7 @@ static const struct gm_program program = {
             "Examples:\n"
             "  gmdry -- python train.py --batch 8           on an H100, a report in ./results\n"
             "  gmdry --gpu rtx-4090 --steps 3 -- python train.py\n"
+            "  gmdry --find batch=1..512 --steps 2 -- python train.py --batch {batch}\n"
             "  gmdry --devices 2 -- torchrun --nproc-per-node 2 train.py\n"
             "  gmdry --limit 20GiB --json - -- python train.py     for CI\n"
             "\n"
@@ -84,8 +86,17 @@ static const struct gm_program program = {
     .option_count = sizeof option_table / sizeof option_table[0],
 };
 
-static enum gm_status check_options(const struct gm_dry_options *o, int operands, const struct gm_gpu *gpu,
-                                    struct gm_error *err)
+static enum gm_status check_find(const struct gm_dry_options *o, char *const *command, struct gm_error *err)
+{
+    struct gm_dry_range range;
+    enum gm_status status = o->find == NULL ? GM_OK : gm_dry_range_read(&range, o->find, err);
+    if (o->find != NULL && status == GM_OK && !gm_dry_command_has(command, &range))
+        status = gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--find: {%s} is nowhere in the command", range.name);
+    return status;
+}
+
+static enum gm_status check_options(const struct gm_dry_options *o, int operands, char *const *command,
+                                    const struct gm_gpu *gpu, struct gm_error *err)
 {
     if (operands == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no command: gmdry [options] -- COMMAND...");
@@ -93,29 +104,16 @@ static enum gm_status check_options(const struct gm_dry_options *o, int operands
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
     if (gpu->chip.major == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: %s does not run CUDA", gpu->name);
-    return GM_OK;
+    return check_find(o, command, err);
 }
 
 static enum gm_status check_built(const struct gm_dry_options *o, struct gm_error *err)
 {
-    const char *name = o->find != NULL ? "--find" : o->world_size > 0 ? "--world-size" : o->rank >= 0 ? "--rank" : NULL;
+    const char *name = o->world_size > 0 ? "--world-size" : o->rank >= 0 ? "--rank" : NULL;
     return name == NULL ? GM_OK : gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "%s is not built yet", name);
 }
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
-
-static enum gm_dry_verdict judge(const struct gm_dry_result *result)
-{
-    const struct gm_dry_told *told = result->told;
-    bool is_oom = false, is_over = false;
-    for (size_t i = 0; i < told->process_count; i++)
-        is_oom = is_oom || told->processes[i].wanted > 0;
-    for (size_t i = 0; i < told->device_count; i++)
-        is_over = is_over || (result->options->limit > 0 && told->devices[i].peak_reserved > result->options->limit);
-    if (result->exit_code != 0)
-        return is_oom ? GM_DRY_OOM : GM_DRY_NONE;
-    return told->process_count == 0 ? GM_DRY_NONE : is_over ? GM_DRY_FAIL : GM_DRY_FITS;
-}
 
 /* Why nothing could be recorded, whatever the command did. NULL: it could. A command that a signal has ended may have
  * been about to load PyTorch. */
@@ -219,6 +217,8 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     if (result->verdict == GM_DRY_OOM || result->verdict == GM_DRY_FAIL)
         gm_call_raise(call, GM_E_CHECK);
     if (!gm_path_is_standard(o->json) && missing == NULL) {
+        if (result->find != NULL)
+            gm_dry_found(&line, result);
         gm_dry_line(&line, result);
         if (!o->quiet)
             gm_dry_sites(&line, result);
@@ -241,22 +241,22 @@ static enum gm_status run(struct gm_outcome *outcome, struct gm_analyze_context 
                           const struct gm_dry_options *options, const struct gm_gpu *gpu, char **command,
                           struct gm_error *err)
 {
-    struct gm_dry_folder folder;
-    struct gm_dry_told told = {0};
-    struct gm_dry_result result = {.options = options, .gpu = gpu, .command = command, .told = &told};
-    enum gm_status status = gm_dry_folder_make(&folder, err);
-    if (status != GM_OK)
-        return status;
-    status = gm_dry_run(&result.exit_code, command, &folder, options, gpu, err);
+    struct gm_dry_attempt attempt = {0};
+    struct gm_dry_range range;
+    struct gm_dry_find find = {.range = &range};
+    enum gm_status status = GM_OK;
+    if (options->find == NULL) {
+        status = gm_dry_attempt(&attempt, options, gpu, command, err);
+    } else {
+        status = gm_dry_range_read(&range, options->find, err);
+        if (status == GM_OK)
+            status = gm_dry_seek(&find, &attempt, options, gpu, command, err);
+    }
     gm_call_time(&outcome->said, "the command");
     if (status == GM_OK)
-        status = gm_dry_told_read(&told, &folder, err);
-    if (status == GM_OK) {
-        result.verdict = judge(&result);
-        report(outcome, context, &result);
-    }
-    gm_dry_told_free(&told);
-    gm_dry_folder_remove(&folder);
+        report(outcome, context, &attempt.result);
+    gm_dry_attempt_free(&attempt);
+    gm_dry_find_free(&find);
     return status;
 }
 
@@ -278,8 +278,10 @@ int main(int argc, char **argv)
     const bool is_list = status == GM_OK && page == GM_PARSED_RUN && gm_gpu_is_list(options.gpu);
     if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
         status = gm_gpu_choose(&gpu, note, options.gpu, &err);
-    if (gpu != NULL && status == GM_OK)
-        status = check_options(&options, operands, gpu, &err);
+    if (gpu != NULL && status == GM_OK) {
+        argv[operands] = NULL; /* they are moved to the front */
+        status = check_options(&options, operands, argv, gpu, &err);
+    }
     context.options.results = options.results;
     context.options.name = options.name;
     context.options.no_charts = options.no_charts;
@@ -292,7 +294,6 @@ int main(int argc, char **argv)
             gm_gpu_list(&list);
             gm_call_print(&outcome.said, &list);
         } else {
-            argv[operands] = NULL;
             if (note[0] != '\0')
                 gm_call_note(&outcome.said, note);
             status = check_built(&options, &err);

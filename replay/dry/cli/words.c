@@ -7,11 +7,12 @@
 #include "replay/dry/cli/gmdry.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TIGHT_PERCENT = 10 /* as gmreplay's */, SITES_SHOWN = 8 };
 
-static const struct gm_dry_device *largest(const struct gm_dry_told *told)
+const struct gm_dry_device *gm_dry_largest(const struct gm_dry_told *told)
 {
     const struct gm_dry_device *most = &told->devices[0];
     for (size_t i = 1; i < told->device_count; i++)
@@ -128,7 +129,7 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
 {
     char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], other[GM_SIZE_TEXT], more[GM_SIZE_TEXT];
     const struct gm_dry_told *told = result->told;
-    const struct gm_dry_device *most = largest(told);
+    const struct gm_dry_device *most = gm_dry_largest(told);
     const uint64_t usable = gm_dry_usable(result->options, result->gpu), limit = result->options->limit;
     if (told->process_count == 0) {
         gm_text_add(out, "no process of the command used the GPU through PyTorch: nothing was recorded\n");
@@ -154,6 +155,57 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     add_smallest(out, most->peak_reserved);
     add_exactness(out, told);
     gm_text_add(out, "\n");
+}
+
+/* ---- --find ------------------------------------------------------------------------------------------------------ */
+
+static const char *value_of(char text[GM_DRY_VALUE], const struct gm_dry_find *find, const struct gm_dry_try *try)
+{
+    gm_dry_range_value(find->range, try->index, text);
+    return text;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct gm_dry_try *p = a, *q = b;
+    return (p->index > q->index) - (p->index < q->index);
+}
+
+static void add_tries(struct gm_text *out, const struct gm_dry_find *find)
+{
+    char value[GM_DRY_VALUE], reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT];
+    struct gm_dry_try *sorted = calloc(find->count, sizeof *sorted);
+    if (sorted == NULL)
+        return;
+    memcpy(sorted, find->tries, find->count * sizeof *sorted);
+    qsort(sorted, find->count, sizeof *sorted, by_index);
+    gm_text_printf(out, "  %12s %12s %12s %8s\n", find->range->name, "reserved", "allocated", "seconds");
+    for (size_t i = 0; i < find->count; i++)
+        gm_text_printf(out, "  %12s %12s %12s %8.1f  %s\n", value_of(value, find, &sorted[i]),
+                       gm_size_format(reserved, sorted[i].reserved), gm_size_format(allocated, sorted[i].allocated),
+                       sorted[i].seconds, sorted[i].fits ? "fits" : "does not fit");
+    free(sorted);
+}
+
+void gm_dry_found(struct gm_text *out, const struct gm_dry_result *result)
+{
+    const struct gm_dry_find *find = result->find;
+    const struct gm_dry_try *fits = gm_dry_find_largest(find), *fails = gm_dry_find_failing(find);
+    const char *name = find->range->name;
+    char value[GM_DRY_VALUE], other[GM_DRY_VALUE];
+    if (fits == NULL)
+        gm_text_printf(out, "no %s fits on %s: not even %s\n", name, result->gpu->name, value_of(value, find, fails));
+    else if (fails == NULL)
+        gm_text_printf(out, "every %s fits on %s: %s does\n", name, result->gpu->name, value_of(value, find, fits));
+    else
+        gm_text_printf(out, "the largest %s that fits on %s is %s: %s does not\n", name, result->gpu->name,
+                       value_of(value, find, fits), value_of(other, find, fails));
+    if (result->options->quiet)
+        return;
+    add_tries(out, find);
+    gm_text_printf(out, "  (taken for granted: with a smaller %s it needs no more)\n", name);
+    if (fits != NULL)
+        gm_text_printf(out, "With %s=%s:\n", name, value_of(value, find, fits));
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
@@ -227,6 +279,38 @@ static void put_sites(struct gm_json *json, const struct gm_dry_told *told)
     gm_json_close(json, ']');
 }
 
+static void put_value(struct gm_json *json, const char *key, const struct gm_dry_find *find,
+                      const struct gm_dry_try *try)
+{
+    if (try == NULL)
+        gm_json_null(json, key);
+    else
+        gm_json_decimal(json, key, try->value, find->range->decimals);
+}
+
+static void put_find(struct gm_json *json, const struct gm_dry_find *find)
+{
+    if (find == NULL)
+        return;
+    gm_json_open(json, "find", '{');
+    gm_json_string(json, "name", find->range->name);
+    put_value(json, "largest_that_fits", find, gm_dry_find_largest(find));
+    put_value(json, "smallest_that_does_not", find, gm_dry_find_failing(find));
+    gm_json_open(json, "tried", '[');
+    for (size_t i = 0; i < find->count; i++) {
+        const struct gm_dry_try *try = &find->tries[i];
+        gm_json_open(json, NULL, '{');
+        put_value(json, "value", find, try);
+        gm_json_bool(json, "fits", try->fits);
+        gm_json_number(json, "peak_allocated_bytes", try->allocated);
+        gm_json_number(json, "peak_reserved_bytes", try->reserved);
+        gm_json_decimal(json, "seconds", try->seconds, 1);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+    gm_json_close(json, '}');
+}
+
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
 {
     static const char *const verdicts[] = {NULL, "FITS", "OOM", "FAIL"};
@@ -251,6 +335,7 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
         gm_json_string(&json, "crash", told->crash);
     add_kernels(&json, told);
     gm_json_number(&json, "copies_to_host", told->copies_to_host);
+    put_find(&json, result->find);
     if (result->verdict == GM_DRY_NONE)
         gm_json_null(&json, "verdict");
     else
