@@ -22,6 +22,7 @@
 #include "replay/whatif/whatif.h"
 
 enum gm_replay_backend { GM_REPLAY_SIM, GM_REPLAY_NULL, GM_REPLAY_CUDA, GM_REPLAY_CUDA_ASYNC };
+extern const char *const gm_replay_backend_names[]; /* enum gm_replay_backend; up to a NULL */
 const char *gm_replay_backend_name(enum gm_replay_backend backend);
 
 /* --scale and --drop, as given. */

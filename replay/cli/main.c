@@ -15,13 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const backend_names[] = {"sim", "null", "cuda", "cuda-async", NULL};
-
-const char *gm_replay_backend_name(enum gm_replay_backend backend)
-{
-    return backend_names[backend];
-}
-
 static const char *const compute_names[] = {"none", "touch", "full", NULL};
 
 /* "2.10", "2.12.1": a major and a minor number, and what may come behind. */
@@ -79,7 +72,7 @@ static const struct gm_option option_table[] = {
      AT(trace_out)},
     {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
     {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
-     GM_OPTION_CHOICE, AT(backend), .choices = backend_names},
+     GM_OPTION_CHOICE, AT(backend), .choices = gm_replay_backend_names},
     {0, "compute", "WHAT", "on a GPU: none (default); touch: fill and verify each block; full: kernels too",
      GM_OPTION_CHOICE, AT(compute), .choices = compute_names},
     {0, "pace", NULL, "on a GPU: not faster than it was recorded", GM_OPTION_FLAG, AT(pace)},

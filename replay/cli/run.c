@@ -15,6 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const gm_replay_backend_names[] = {"sim", "null", "cuda", "cuda-async", NULL};
+
+const char *gm_replay_backend_name(enum gm_replay_backend backend)
+{
+    return gm_replay_backend_names[backend];
+}
+
 /* ---- the settings and the device --------------------------------------------------------------------------------- */
 
 static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error *err)

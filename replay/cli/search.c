@@ -176,6 +176,25 @@ enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
     return status == GM_OK && o->fit ? run_fits(s, baseline, err) : status;
 }
 
+enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *run, struct gm_error *err)
+{
+    struct gm_replay_search *s = calloc(1, sizeof *s);
+    struct gm_trial trial = {.is_baseline = true, .capacity = UINT64_MAX};
+    *fit = (struct gm_fit){0};
+    if (s == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    s->is_fitting = true;
+    enum gm_status status = list_devices(s, run, err);
+    if (status == GM_OK)
+        status = gm_trials_run(&s->search, &trial, 1, err);
+    if (status == GM_OK && trial.runs)
+        status = gm_fit_run(fit, &s->search, &trial, trial.peak_reserved, err);
+    free(s->devices);
+    free(s->bounds);
+    free(s);
+    return status;
+}
+
 void gm_replay_search_free(struct gm_replay_run *run)
 {
     if (run->search == NULL)
@@ -316,7 +335,7 @@ static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool
         add_row(out, run, &sweep->rows[sweep->baseline]);
     }
     if (shown < sweep->count)
-        gm_text_printf(out, "  ... all %zu rows: --summary FILE, --json FILE\n", sweep->count);
+        gm_text_printf(out, "  ... all %zu rows: --json FILE\n", sweep->count);
     if (sweep->left_out > 0) {
         char why[GM_CUT_TEXT];
         gm_text_printf(out, "not tried: %zu more settings, because %s\n", sweep->left_out,

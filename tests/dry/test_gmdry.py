@@ -24,6 +24,23 @@ SNAPSHOT = {
                        {"action": "alloc", "addr": 0x1000000, "size": 12 * MIB, "stream": 0, "frames": []}]],
 }
 
+# 12 GiB that are cached while 20 more are asked for: 32 are reserved, 20 are enough if the 12 are given back.
+GIB = 1 << 30
+FIRST, SECOND = 1 << 40, 2 << 40
+RETRIES = {
+    "segments": [{"device": 0, "address": address, "total_size": size, "allocated_size": used, "active_size": used,
+                  "requested_size": used, "stream": 0, "segment_type": "large",
+                  "blocks": [{"address": address, "size": size, "requested_size": used, "frames": [],
+                              "state": "active_allocated" if used else "inactive"}]}
+                 for address, size, used in [(FIRST, 12 * GIB, 0), (SECOND, 20 * GIB, 20 * GIB)]],
+    "device_traces": [[{"action": action, "addr": address, "size": size, "stream": 0, "frames": []}
+                       for action, address, size in [("segment_alloc", FIRST, 12 * GIB), ("alloc", FIRST, 12 * GIB),
+                                                     ("free_requested", FIRST, 12 * GIB),
+                                                     ("free_completed", FIRST, 12 * GIB),
+                                                     ("segment_alloc", SECOND, 20 * GIB),
+                                                     ("alloc", SECOND, 20 * GIB)]]],
+}
+
 TELLS = """
 import os, pickle, sys
 folder = os.environ["GMDRY_FOLDER"] + "/processes/" + str(os.getpid())
@@ -35,8 +52,8 @@ sys.exit({code})
 """
 
 
-def telling(lines="device 0 12582912 20971520 0 0\n", log="", code=0):
-    return [sys.executable, "-c", TELLS.format(snapshot=SNAPSHOT, lines=lines, log=log, code=code)]
+def telling(lines="device 0 12582912 20971520 0 0\n", log="", code=0, snapshot=SNAPSHOT):
+    return [sys.executable, "-c", TELLS.format(snapshot=snapshot, lines=lines, log=log, code=code)]
 
 
 # Needs what the expression says (MiB) of the value that --find puts in; out of memory above 1,000.
@@ -257,6 +274,24 @@ class Gmdry(unittest.TestCase):
             done = self.run_it(options, command)
             self.assertEqual(done.returncode, code, (options, done.stderr))
             self.assertEqual(done.stdout, "")
+
+    def test_smallest_card(self):
+        lines = f"device 0 {20 * GIB} {32 * GIB} 0 0\n"
+        done = self.run_it([], telling(lines, snapshot=RETRIES))
+        self.assertIn("; smallest card: l4 (tight), with 1 retry; exact\n", done.stdout)
+        said = self.json_of([], telling(lines, snapshot=RETRIES))[1]
+        self.assertEqual((said["smallest_card"], said["smallest_memory_bytes"]), ("l4", 20 * GIB))
+        late = self.json_of([], telling(lines + "since program\n", snapshot=RETRIES))[1]  # the trace is not all
+        self.assertEqual(late["smallest_memory_bytes"], None)
+        self.assertNotEqual(late["smallest_card"], "l4")
+
+    def test_sweep(self):
+        lines = f"device 0 {20 * GIB} {32 * GIB} 0 0\n"
+        done = self.run_it(["--sweep"], telling(lines, snapshot=RETRIES))
+        self.assertIn("best settings:\n  PYTORCH_ALLOC_CONF=expandable_segments:True\n", done.stdout)
+        said = self.json_of(["--sweep", "--gpu", "a100-40"], telling(lines, snapshot=RETRIES))[1]
+        self.assertGreater(len(said["sweep"]["rows"]), 50)
+        self.assertNotIn("sweep", self.json_of([], telling())[1])
 
     def test_environment(self):
         """The stand-in is found by every name, and the user's own settings stay behind it."""

@@ -25,7 +25,7 @@ struct gm_dry_options {
     int64_t devices, steps, world_size, rank;                  /* steps 0: all; world_size 0, rank -1: not given */
     int64_t events; /* polls until one is complete; GM_DRY_EVENTS_SYNC: the host waits */
     enum gm_dry_data data;
-    bool no_charts, quiet, verbose;
+    bool no_charts, quiet, verbose, sweep;
     bool hides_output; /* what COMMAND prints goes to the folder's `output` */
 };
 
@@ -152,6 +152,28 @@ const struct gm_dry_try *gm_dry_find_largest(const struct gm_dry_find *find); /*
 const struct gm_dry_try *gm_dry_find_failing(const struct gm_dry_find *find); /* the smallest; NULL: none */
 void gm_dry_find_free(struct gm_dry_find *find);
 
+/* ---- replayed.c: what gmreplay finds in the snapshots ---------------------------------------------------------------
+ */
+
+struct gm_dry_replayed {
+    bool is_known;              /* the next three */
+    uint64_t memory;            /* bytes that are enough for each device, with retries */
+    const struct gm_gpu *card;  /* the smallest with which it runs; NULL: none of the table */
+    uint64_t retries;           /* there */
+    struct gm_dry_swept *swept; /* of the first process; NULL: it was not asked for */
+};
+
+struct gm_dry_result;
+struct gm_json;
+struct gm_terminal;
+/* To be freed in any case. What is wrong with a snapshot is an error. */
+enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_dry_result *result,
+                             const struct gm_terminal *terminal, struct gm_error *err);
+void gm_dry_replayed_free(struct gm_dry_replayed *replayed);
+/* Nothing if it was not asked for. */
+void gm_dry_sweep_words(struct gm_text *out, const struct gm_dry_result *result);
+void gm_dry_sweep_json(struct gm_json *json, const struct gm_dry_result *result);
+
 /* ---- words.c ------------------------------------------------------------------------------------------------------
  */
 
@@ -165,8 +187,11 @@ struct gm_dry_result {
     int exit_code;
     enum gm_dry_verdict verdict;
     const struct gm_dry_find *find; /* NULL: not asked for */
+    struct gm_dry_replayed replayed;
 };
 
+/* The smallest card that runs CUDA and has so many bytes for a program; NULL: none. */
+const struct gm_gpu *gm_dry_card_with(uint64_t bytes);
 /* The device that needs most. */
 const struct gm_dry_device *gm_dry_largest(const struct gm_dry_told *told);
 /* What was tried, and what came of it. */

@@ -49,6 +49,7 @@ static const struct gm_option option_table[] = {
     {0, "rank", "R", "not built yet", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000000},
     {0, "find", "NAME=RANGE", "the largest value of {NAME} in COMMAND that fits: LOW..HIGH, LOW..HIGH:STEP or :x2",
      GM_OPTION_TEXT, AT(find)},
+    {0, "sweep", NULL, "other allocator settings, replayed: the command runs once", GM_OPTION_FLAG, AT(sweep)},
     {0, "snapshot", "FILE", "keep PyTorch's snapshot there (of several processes: of the first rank)", GM_OPTION_TEXT,
      AT(snapshot)},
     {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
@@ -198,7 +199,7 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
     return status;
 }
 
-static void report(struct gm_outcome *outcome, struct gm_analyze_context *context, const struct gm_dry_result *result)
+static void report(struct gm_outcome *outcome, struct gm_analyze_context *context, struct gm_dry_result *result)
 {
     const struct gm_dry_options *o = result->options;
     const struct gm_dry_told *told = result->told;
@@ -216,12 +217,16 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     }
     if (result->verdict == GM_DRY_OOM || result->verdict == GM_DRY_FAIL)
         gm_call_raise(call, GM_E_CHECK);
+    if (gm_dry_replay(&result->replayed, result, &call->terminal, &err) != GM_OK)
+        gm_call_fail(call, NULL, &err);
+    gm_call_time(call, "replays");
     if (!gm_path_is_standard(o->json) && missing == NULL) {
         if (result->find != NULL)
             gm_dry_found(&line, result);
         gm_dry_line(&line, result);
         if (!o->quiet)
             gm_dry_sites(&line, result);
+        gm_dry_sweep_words(&line, result);
         gm_call_print(call, &line);
     }
     tell_doubts(call, result);
@@ -234,6 +239,7 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
         gm_dry_json(&json, result);
         gm_call_put(call, o->json, &json);
     }
+    gm_dry_replayed_free(&result->replayed);
     gm_call_time(call, "report");
 }
 

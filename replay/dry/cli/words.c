@@ -21,19 +21,35 @@ const struct gm_dry_device *gm_dry_largest(const struct gm_dry_told *told)
     return most;
 }
 
-/* By what the run reserved: with less memory the allocator would have given back more, so a smaller one may do. */
-static void add_smallest(struct gm_text *out, uint64_t peak)
+const struct gm_gpu *gm_dry_card_with(uint64_t peak)
 {
-    size_t i = 0;
-    while (i < gm_gpu_count() && (gm_gpu_at(i)->chip.major == 0 || gm_gpu_usable(gm_gpu_at(i)) < peak))
-        i++;
-    if (i == gm_gpu_count()) {
+    for (size_t i = 0; i < gm_gpu_count(); i++)
+        if (gm_gpu_at(i)->chip.major != 0 && gm_gpu_usable(gm_gpu_at(i)) >= peak)
+            return gm_gpu_at(i);
+    return NULL;
+}
+
+/* If it is not known better, by what the run reserved; with less memory the allocator would have given back more. */
+static const struct gm_gpu *smallest_card(const struct gm_dry_result *result)
+{
+    return result->replayed.is_known ? result->replayed.card
+                                     : gm_dry_card_with(gm_dry_largest(result->told)->peak_reserved);
+}
+
+static void add_smallest(struct gm_text *out, const struct gm_dry_result *result)
+{
+    const struct gm_dry_replayed *replayed = &result->replayed;
+    const struct gm_gpu *card = smallest_card(result);
+    const uint64_t needed = replayed->is_known ? replayed->memory : gm_dry_largest(result->told)->peak_reserved;
+    if (card == NULL) {
         gm_text_add(out, "; no card of the table has so much");
         return;
     }
-    const uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
-    gm_text_printf(out, "; smallest card: %s%s", gm_gpu_at(i)->name,
-                   peak > usable - usable / 100 * TIGHT_PERCENT ? " (tight)" : "");
+    const uint64_t usable = gm_gpu_usable(card);
+    gm_text_printf(out, "; smallest card: %s%s", card->name,
+                   needed > usable - usable / 100 * TIGHT_PERCENT ? " (tight)" : "");
+    if (replayed->is_known && replayed->retries > 0)
+        gm_text_printf(out, ", with %" PRIu64 " %s", replayed->retries, replayed->retries == 1 ? "retry" : "retries");
 }
 
 static const struct gm_dry_process *out_of_memory(const struct gm_dry_told *told)
@@ -152,7 +168,7 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
         gm_text_printf(out, "the command failed with exit code %d, so it may need more", result->exit_code);
     else
         gm_text_printf(out, "fits with %s left", gm_size_format(other, usable - most->peak_reserved));
-    add_smallest(out, most->peak_reserved);
+    add_smallest(out, result);
     add_exactness(out, told);
     gm_text_add(out, "\n");
 }
@@ -336,6 +352,18 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     add_kernels(&json, told);
     gm_json_number(&json, "copies_to_host", told->copies_to_host);
     put_find(&json, result->find);
+    gm_dry_sweep_json(&json, result);
+    if (told->process_count > 0 && result->verdict != GM_DRY_OOM) {
+        const struct gm_gpu *card = smallest_card(result);
+        if (card != NULL)
+            gm_json_string(&json, "smallest_card", card->name);
+        else
+            gm_json_null(&json, "smallest_card");
+        if (result->replayed.is_known)
+            gm_json_number(&json, "smallest_memory_bytes", result->replayed.memory);
+        else
+            gm_json_null(&json, "smallest_memory_bytes");
+    }
     if (result->verdict == GM_DRY_NONE)
         gm_json_null(&json, "verdict");
     else
