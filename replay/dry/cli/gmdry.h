@@ -190,8 +190,8 @@ struct gm_dry_result {
     struct gm_dry_replayed replayed;
 };
 
-/* The smallest card that runs CUDA and has so many bytes for a program; NULL: none. */
-const struct gm_gpu *gm_dry_card_with(uint64_t bytes);
+/* The smallest card that runs CUDA and has `peak` bytes for a program; NULL: none. */
+const struct gm_gpu *gm_dry_card_with(uint64_t peak);
 /* The device that needs most. */
 const struct gm_dry_device *gm_dry_largest(const struct gm_dry_told *told);
 /* What was tried, and what came of it. */
