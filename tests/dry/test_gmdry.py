@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """gmdry as its users meet it, with commands that need no PyTorch: they write what the hook would have written."""
+import contextlib
 import json
 import os
 import pickle
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 GMDRY = os.environ["GMDRY"]
@@ -82,8 +86,9 @@ class Gmdry(unittest.TestCase):
         os.mkdir(self.folder.name + "/tmp")
         self.environment = dict(os.environ, TMPDIR=self.folder.name + "/tmp")
 
-    def run_it(self, options, command, **more):
-        done = subprocess.run([GMDRY, "--no-charts", *options, "--", *command], cwd=self.folder.name, text=True,
+    def run_it(self, options, command, trace=None, **more):
+        before = ["strace", "-f", "-y", "-qq", "-s", "300", "-o", trace] if trace else []
+        done = subprocess.run([*before, GMDRY, "--no-charts", *options, "--", *command], cwd=self.folder.name, text=True,
                               capture_output=True, env={**self.environment, **more}, timeout=120)
         self.assertEqual(os.listdir(self.folder.name + "/tmp"), [])  # nothing outlives it
         return done
@@ -99,7 +104,8 @@ class Gmdry(unittest.TestCase):
                         done.stdout)
         runs = [name for name in os.listdir(self.folder.name + "/results") if name.endswith("_train")]
         self.assertEqual(len(runs), 1)
-        analysis = json.load(open(f"{self.folder.name}/results/{runs[0]}/analysis.json"))
+        with open(f"{self.folder.name}/results/{runs[0]}/analysis.json") as file:
+            analysis = json.load(file)
         self.assertEqual(analysis["totals"]["reserved_bytes"], 20 * MIB)
 
     def test_json(self):
@@ -366,6 +372,126 @@ class Gmdry(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.folder.name + "/kept.pickle", "rb") as file:
             self.assertEqual(pickle.load(file), SNAPSHOT)
+
+    # ---- what it leaves behind: nothing
+
+    def start(self, command, options=(), **more):
+        """A process group of its own, so that keys can be pressed; once the command has said that it runs."""
+        process = subprocess.Popen([GMDRY, "--no-charts", *options, "--", *command], cwd=self.folder.name, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**self.environment, **more},
+                                   start_new_session=True)
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), "runs\n")
+        self.assertEqual(len(os.listdir(self.folder.name + "/tmp")), 1)
+        return process
+
+    def end_of(self, process):
+        out, err = process.communicate(timeout=60)
+        for _ in range(100):  # killed, it does not wait for its folder's end
+            if process.returncode >= 0 or not os.listdir(self.folder.name + "/tmp"):
+                break
+            time.sleep(0.1)
+        self.assertEqual(os.listdir(self.folder.name + "/tmp"), [])
+        return process.returncode, out, err
+
+    def test_interrupted(self):
+        """Ctrl-C reaches the command, and what it did until then is told."""
+        text = TELLS.format(snapshot=SNAPSHOT, lines="device 0 12582912 20971520 0 0\n", log="", code=7)
+        program = ("import time\ntry:\n    print('runs', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    pass\n"
+                   + text)
+        process = self.start([sys.executable, "-c", program])
+        os.killpg(process.pid, signal.SIGINT)
+        code, out, err = self.end_of(process)
+        self.assertEqual(code, 3, err)
+        self.assertIn("exit code 7", err)
+        self.assertTrue(out.startswith("needs 20.00 MiB reserved"), out)
+        process = self.start(["sh", "-c", "echo runs; exec sleep 60"])
+        os.killpg(process.pid, signal.SIGINT)
+        code, _, err = self.end_of(process)
+        self.assertEqual((code, "exit code 130" in err), (3, True), err)
+
+    def test_terminated(self):
+        """A signal that is sent to gmdry alone reaches the command, too."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            process = self.start(["sh", "-c", "echo runs; exec sleep 60"])
+            process.send_signal(number)
+            code, _, err = self.end_of(process)
+            self.assertEqual((code, f"exit code {128 + number}" in err), (3, True), err)
+
+    def test_killed(self):
+        """Even so: the folder goes, and the command is asked to."""
+        process = self.start(["sh", "-c", "trap 'echo asked; kill $!; exit' TERM; sleep 60 & echo runs; wait $!"])
+        process.kill()
+        self.assertEqual(process.stdout.readline(), "asked\n")
+        self.end_of(process)
+
+    def test_killed_while_it_reports(self):
+        """It waits for a reader of the pipe that the JSON goes to."""
+        os.mkfifo(self.folder.name + "/pipe")
+        process = self.start(["sh", "-c", "echo runs"], ["--json", "pipe"])
+        self.assertEqual(process.stdout.readline()[:10], "no process")
+        time.sleep(0.2)
+        process.terminate()
+        with open(self.folder.name + "/pipe", "rb", buffering=0, opener=lambda p, f: os.open(p, f | os.O_NONBLOCK)):
+            self.end_of(process)
+
+    def test_no_room(self):
+        """On a file system that is full (root may make one): said, and nothing stays."""
+        small = self.folder.name + "/small"
+        os.mkdir(small)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], capture_output=True).returncode != 0:
+            self.skipTest("no file system can be made")
+        self.addCleanup(subprocess.run, ["umount", small], check=True)
+        with open(small + "/full", "wb") as file, contextlib.suppress(OSError):
+            file.write(bytes(1 << 20))
+        for options, more in ((["-o", "small/results"], {}), ([], {"TMPDIR": small})):
+            done = self.run_it(options, telling(), **more)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (5, 1), done.stderr)
+            self.assertEqual([name for name in os.listdir(small) if name != "results"], ["full"])
+        self.assertEqual(os.listdir(small + "/results"), [])
+
+    def test_another_user(self):
+        if os.getuid() != 0:
+            self.skipTest("root only can become another")
+        os.chmod(self.folder.name, 0o777)
+        os.chmod(self.folder.name + "/tmp", 0o777)
+        done = subprocess.run([GMDRY, "-q", "--no-charts", "--", "id", "-u"], cwd=self.folder.name, text=True,
+                              capture_output=True, env=self.environment, user=65534, group=65534, extra_groups=[])
+        if done.returncode != 0 and not os.access(os.path.dirname(GMDRY), os.X_OK):
+            self.skipTest("the build cannot be reached by others")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "65534"), done.stderr)
+        self.assertEqual(os.listdir(self.folder.name + "/tmp"), [])
+
+    def test_where_it_writes(self):
+        """The run directory, and the folder that is removed; no network."""
+        if shutil.which("strace") is None:
+            self.skipTest("no strace")
+        calls = self.folder.name + "/calls"
+        done = self.run_it(["-q"], telling(), trace=calls)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = re.compile(r"^\d+ +(open|openat|creat|mkdir|mkdirat|symlink|symlinkat|link|linkat|rename|renameat|renameat2|"
+                          r"mknod|mknodat)\((.*)\) = \d")
+        outside, inside = [], 0
+        with open(calls) as file:
+            for line in file:
+                self.assertNotRegex(line, r"(connect|bind)\(.*AF_INET")
+                call = made.match(line)
+                if call and ("open" not in call.group(1) or "O_CREAT" in line):
+                    # -y tells a folder's path beside its number; what a relative path is relative to
+                    folder = (re.findall(r"(?:\d+|AT_FDCWD)<(.*?)>", call.group(2)) or [self.folder.name])[-1]
+                    path = os.path.join(folder, re.findall(r'"(.*?)"', call.group(2))[-1])
+                    inside += path.startswith((self.folder.name + "/tmp/gmdry.", self.folder.name + "/results"))
+                    if not path.startswith((self.folder.name + "/tmp/gmdry.", self.folder.name + "/results", "/dev/null")):
+                        outside.append(line)
+        self.assertEqual(outside, [])
+        self.assertGreater(inside, 20)
+
+    def test_who_loads_it(self):
+        """Only what gmdry starts."""
+        folder = os.path.dirname(GMDRY)
+        for name in os.listdir(folder):
+            said = subprocess.run(["ldd", os.path.join(folder, name)], text=True, capture_output=True).stdout
+            self.assertNotIn("libgmdry", said, name)
 
 
 if __name__ == "__main__":

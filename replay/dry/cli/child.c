@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * COMMAND, with the stand-in around it: the environment says all. Keys that end a program go to it, as it is in our
- * process group; signals that are sent to us alone are handed on, so that the folder is removed after it.
+ * process group; signals that are sent to us alone are handed on, so that what it did until then is told.
  */
 #include "analyze/cli/paths.h"
 #include "replay/dry/cli/gmdry.h"
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,36 +122,63 @@ static int code_of(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+enum { SIGNALS = 4 };
+static const int signals[SIGNALS] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP}; /* the first two: keys */
+
+/* What the terminal sends reaches the command by itself. */
+static void watch_signals(struct sigaction old[SIGNALS])
+{
+    const struct sigaction pass = {.sa_handler = hand_on, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], i < 2 ? &ignore : &pass, &old[i]);
+}
+
+static void leave_signals(const struct sigaction old[SIGNALS])
+{
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &old[i], NULL);
+}
+
+/* If we are killed, it is asked to end: its libraries go with us. */
+static void become(char **command, const struct gm_dry_folder *folder, const struct gm_dry_options *options,
+                   const struct gm_gpu *gpu, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(1);
+    signal(SIGPIPE, SIG_DFL); /* ours is ignored */
+    set_environment(folder, options, gpu);
+    if (options->hides_output)
+        hide_output(folder);
+    else if (gm_path_is_standard(options->json))
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* which is for the JSON alone */
+    execvp(command[0], command);
+    fprintf(stderr, "gmdry: %s: %s\n", command[0], strerror(errno));
+    _exit(127);
+}
+
 enum gm_status gm_dry_run(int *exit_code, char **command, const struct gm_dry_folder *folder,
                           const struct gm_dry_options *options, const struct gm_gpu *gpu, struct gm_error *err)
 {
+    struct sigaction old[SIGNALS];
+    sigset_t all, before;
     int status = 0;
-    struct sigaction old[4], pass = {.sa_handler = hand_on, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
-    static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    const pid_t self = getpid();
     fflush(NULL);
-    for (int i = 0; i < 4; i++)
-        sigaction(signals[i], i < 2 ? &ignore : &pass, &old[i]);
-    child = fork();
-    if (child == 0) {
-        for (int i = 0; i < 4; i++)
-            sigaction(signals[i], &old[i], NULL);
-        signal(SIGPIPE, SIG_DFL); /* ours is ignored */
-        set_environment(folder, options, gpu);
-        if (options->hides_output)
-            hide_output(folder);
-        else if (gm_path_is_standard(options->json))
-            dup2(STDERR_FILENO, STDOUT_FILENO); /* which is for the JSON alone */
-        execvp(command[0], command);
-        fprintf(stderr, "gmdry: %s: %s\n", command[0], strerror(errno));
-        _exit(127);
-    }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before); /* until it is known whom to hand them on to */
+    watch_signals(old);
+    const pid_t made = child = fork();
+    if (made == 0)
+        leave_signals(old);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (made == 0)
+        become(command, folder, options, gpu, self);
+    while (made > 0 && waitpid(made, &status, 0) < 0 && errno == EINTR)
         ;
-    const bool is_made = child > 0;
     child = 0;
-    for (int i = 0; i < 4; i++)
-        sigaction(signals[i], &old[i], NULL);
-    if (!is_made)
+    leave_signals(old);
+    if (made < 0)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "no process can be made: %s", strerror(errno));
     *exit_code = code_of(status);
     return GM_OK;

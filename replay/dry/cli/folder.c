@@ -10,11 +10,15 @@
 #include "replay/dry/cli/gmdry.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of CUDA 12 and 13. */
@@ -89,6 +93,75 @@ static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *
     return status;
 }
 
+/* ---- its end: a process waits for ours to end in whatever way, and removes the folder -----------------------------
+ */
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+    (void)status;
+    (void)type;
+    (void)where;
+    remove(path);
+    return 0;
+}
+
+/* Processes that the command has left behind may be writing still. */
+static void remove_folder(const char *path)
+{
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    for (int tries = 20; tries > 0; tries--) {
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        if (access(path, F_OK) != 0)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* The pipe's other end is open as long as we are: nobody writes. Signals are blocked: keys are not for it. It holds
+ * nothing else open, as other folders' pipes. */
+static void keep(const char *path, int pipe)
+{
+    char byte;
+    dup2(pipe, STDIN_FILENO);
+    close_range(STDIN_FILENO + 1, UINT_MAX, 0);
+    while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
+        ;
+    remove_folder(path);
+    _exit(0);
+}
+
+void gm_dry_folder_remove(struct gm_dry_folder *folder)
+{
+    if (folder->path[0] == '\0')
+        return;
+    close(folder->pipe);
+    if (folder->keeper > 0)
+        while (waitpid(folder->keeper, NULL, 0) < 0 && errno == EINTR)
+            ;
+    else
+        remove_folder(folder->path);
+    folder->path[0] = '\0';
+}
+
+static enum gm_status start_keeper(struct gm_dry_folder *folder, struct gm_error *err)
+{
+    int ends[2] = {-1, -1};
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    folder->keeper = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    if (folder->keeper == 0)
+        keep(folder->path, ends[0]);
+    const int error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    close(ends[0]);
+    folder->pipe = ends[1];
+    if (folder->keeper > 0)
+        return GM_OK;
+    gm_dry_folder_remove(folder);
+    return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "no process can be made: %s", strerror(error));
+}
+
 enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error *err)
 {
     const char *where = getenv("TMPDIR");
@@ -103,23 +176,11 @@ enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error 
         folder->path[0] = '\0';
         return status;
     }
+    status = start_keeper(folder, err);
+    if (status != GM_OK)
+        return status;
     status = fill(folder, err);
     if (status != GM_OK)
         gm_dry_folder_remove(folder);
     return status;
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    (void)status;
-    (void)type;
-    (void)where;
-    remove(path);
-    return 0;
-}
-
-void gm_dry_folder_remove(const struct gm_dry_folder *folder)
-{
-    if (folder->path[0] != '\0')
-        nftw(folder->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

@@ -35,11 +35,13 @@ struct gm_dry_options {
 struct gm_dry_folder {
     char path[PATH_MAX / 2];
     char library[PATH_MAX]; /* libgmdry.so */
+    int keeper, pipe;       /* the process that removes it when we end, in whatever way, and how it knows */
 };
 
-/* GM_E_MISSING if libgmdry.so is not beside the program; GM_E_WRITE. */
+/* GM_E_MISSING if libgmdry.so is not beside the program; GM_E_WRITE; GM_E_INTERNAL. */
 enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error *err);
-void gm_dry_folder_remove(const struct gm_dry_folder *folder);
+/* Returns when it is gone. */
+void gm_dry_folder_remove(struct gm_dry_folder *folder);
 
 /* ---- child.c ------------------------------------------------------------------------------------------------------
  */

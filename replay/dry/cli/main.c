@@ -279,6 +279,7 @@ int main(int argc, char **argv)
     struct gm_error err;
     enum gm_parsed page = GM_PARSED_RUN;
     int operands = 0;
+    gm_interrupt_install();
     gm_call_time(&outcome.said, NULL);
     enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
     const bool is_list = status == GM_OK && page == GM_PARSED_RUN && gm_gpu_is_list(options.gpu);

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tensor of the device given to another process (CUDA IPC)."""
+import torch
+import torch.multiprocessing as mp
+
+
+def work(queue):
+    assert queue.get().is_cuda
+
+
+if __name__ == "__main__":
+    context = mp.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(queue,))
+    process.start()
+    tensor = torch.ones(1000, device="cuda")
+    queue.put(tensor)
+    process.join()
+    assert process.exitcode == 0
