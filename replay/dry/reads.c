@@ -36,6 +36,8 @@ static const struct {
     {"one_hot", DRY_READS_MOST},
     {"allclose", DRY_READS_CHECK},
     {"_is_all_true", DRY_READS_CHECK},
+    {"linalg_eig", DRY_READS_CHECK}, /* is all finite? */
+    {"_linalg_check_errors", DRY_READS_TROUBLE},
 };
 
 /* "repeat_interleave_self_Tensor": overloads' names begin with a capital but for these. */

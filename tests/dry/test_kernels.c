@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Modules of libgmdry.so: what a cubin says of its kernels is what the driver's functions answer. The cubin is made
- * here, of the sections that ptxas writes.
+ * here, of the sections that ptxas writes. And other libraries' functions that answer something.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <unistd.h>
 
 enum { OK = 0, NOT_FOUND = 500, ROOM = 4096, SECTIONS = 8 };
 enum { THREADS = 0, SHARED = 1, LOCAL = 3, REGISTERS = 4 };
@@ -191,13 +192,43 @@ static void workspaces(void **state)
     assert_int_equal(rows * 100 + columns * 10 + entries, 567);
 }
 
+/* What a file has comes back from the device, to another place of the file. */
+static void files(void **state)
+{
+    (void)state;
+    struct {
+        int64_t type, number; /* the latter in a union with a pointer */
+        void *rest;
+    } description = {1, -1, NULL};
+    FIND(int (*)(void **, size_t), cudaMalloc);
+    FIND(int (*)(void *), cudaFree);
+    FIND(uint64_t(*)(void **, const void *), cuFileHandleRegister);
+    FIND(void (*)(void *), cuFileHandleDeregister);
+    FIND(ssize_t(*)(void *, void *, size_t, off_t, off_t), cuFileRead);
+    FIND(ssize_t(*)(void *, const void *, size_t, off_t, off_t), cuFileWrite);
+    char path[] = "/tmp/test_kernels.XXXXXX", text[16] = "";
+    void *handle = NULL, *device = NULL;
+    const int file = mkstemp(path);
+    description.number = file;
+    assert_int_equal(write(file, "0123456789", 10), 10);
+    assert_int_equal(cudaMalloc(&device, 4096), OK);
+    assert_int_equal(cuFileHandleRegister(&handle, &description), 0);
+    assert_int_equal(cuFileRead(handle, device, 4096, 2, 100), 8); /* as many as there are */
+    assert_int_equal(cuFileWrite(handle, device, 8, 10, 100), 8);
+    assert_int_equal(pread(file, text, 15, 8), 10);
+    assert_string_equal(text, "8923456789");
+    cuFileHandleDeregister(handle);
+    assert_int_equal(cuFileHandleRegister(&handle, &(__typeof__(description)){.type = 2}) & 0xffffffff, 5003);
+    assert_int_equal(cudaFree(device), OK);
+    close(file);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(needs),
-        cmocka_unit_test(other_images),
-        cmocka_unit_test(own_kernels),
-        cmocka_unit_test(workspaces),
+        cmocka_unit_test(needs),      cmocka_unit_test(other_images), cmocka_unit_test(own_kernels),
+        cmocka_unit_test(workspaces), cmocka_unit_test(files),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }

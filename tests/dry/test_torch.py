@@ -161,6 +161,45 @@ print("SIZES", [e["size"] for e in events if e["action"] == "alloc"])
 """
 
 
+LIBRARIES = """
+import json, torch
+def normal(*shape, dtype=torch.float32):
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+a, batch, tall = normal(64, 64), normal(5, 16, 16), normal(64, 32)
+for driver in (None, "gesvd", "gesvdj", "gesvda"):
+    torch.linalg.svd(tall, driver=driver)
+torch.linalg.svd(batch), torch.linalg.eigh(a), torch.linalg.eigh(batch), torch.linalg.eigvals(a)
+torch.linalg.qr(tall), torch.linalg.cholesky(a), torch.linalg.cholesky(batch), torch.linalg.lu(a), torch.linalg.lu_factor(batch)
+torch.linalg.lstsq(tall, normal(64, 4)), torch.linalg.solve(batch, normal(5, 16, 2)), torch.linalg.inv(a), torch.linalg.det(batch)
+torch.linalg.ldl_factor(a), torch.linalg.pinv(tall), torch.linalg.eigh(normal(20, 20, dtype=torch.complex128))
+sparse = torch.eye(50, 60)
+for it in (sparse.to_sparse_csr().cuda(), sparse.to_sparse().cuda()):
+    torch.sparse.mm(it, normal(60, 7))
+csr = sparse.to_sparse_csr().cuda()
+csr @ normal(60), csr + csr, csr @ sparse.t().contiguous().to_sparse_csr().cuda()
+torch.sparse.sampled_addmm(csr, normal(50, 8), normal(8, 60))
+torch.triangular_solve(a, torch.eye(64).to_sparse_csr().cuda())
+torch.fft.rfft2(a), torch.special.bessel_j0(a), torch.special.zeta(a, a), torch.special.i1(a)
+torch._int_mm(torch.zeros(64, 64, device="cuda", dtype=torch.int8), torch.zeros(64, 64, device="cuda", dtype=torch.int8))
+"""
+
+COMPILED = """
+import json, torch
+from torch import nn
+model = nn.Sequential(nn.Embedding(1000, 128), nn.TransformerEncoderLayer(128, 4, batch_first=True, dropout=0.0),
+                      nn.Linear(128, 1000)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+compiled = torch.compile(model{mode})
+for step in range(3):
+    ids = torch.randint(0, 1000, (4, 64), device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        loss = nn.functional.cross_entropy(compiled(ids).flatten(0, 1), ids.flatten())
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
 class Torch(unittest.TestCase):
     def run_it(self, text, *options, more=COUNTS, environment=(), flags=(), reads=False):
         with tempfile.TemporaryDirectory() as folder:
@@ -211,6 +250,22 @@ class Torch(unittest.TestCase):
     def test_recording_of_the_program(self):
         done, _ = self.run_it(RECORDS, more="")
         self.assertIn("SIZES [8000, 12000]", done.stdout)
+    def test_libraries(self):
+        """Linear algebra, sparse products, transforms: no function of NVIDIA's that is not known."""
+        for data in ("zeros", "ones"):
+            _, said = self.check(LIBRARIES, "--data", data, reads=True)
+            self.assertEqual(said["unknown_functions"], [])
+            self.assertIn("cusolverDnXpotrf_bufferSize", said["estimated"])
+            self.assertIs(said["exact"], False)
+
+    def test_compiled(self):
+        """By inductor, with Triton's kernels; replayed as graphs."""
+        if subprocess.run([PYTHON, "-c", "import triton, setuptools"], capture_output=True).returncode != 0:
+            self.skipTest("no triton beside torch")
+        for mode in ("", ", mode='reduce-overhead'"):
+            _, said = self.check(COMPILED.replace("{mode}", mode), reads=True)
+            self.assertEqual(said["unknown_functions"], [])
+            self.assertTrue([k for k in said["kernels"] if k["name"].startswith("triton_")], said["kernels"])
 
     def test_growing_cache(self):
         self.assertIs(self.check(GROWS)[1]["exact"], True)
