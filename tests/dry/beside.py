@@ -16,6 +16,7 @@ import sys
 
 MAX_EDITS = 1500  # of one search: it goes on from the furthest place then, which may cost more edits than the fewest
 PROBE = 24  # events that must agree in a row to be where the other recording begins
+INNERMOST = 6  # of a stack; further out the ways into a program differ
 ALLOC, FREE = "alloc", "free_completed"
 
 
@@ -97,6 +98,11 @@ def stack(event):
             for f in event.get("frames", []) if f["filename"].endswith(".py")]
 
 
+def functions(event):
+    """The innermost ones, without the lines, which move with every edit."""
+    return [(file, name) for file, name, _ in stack(event)][:INNERMOST]
+
+
 # ---- alignment --------------------------------------------------------------------------------------------------------
 
 
@@ -111,10 +117,10 @@ def beginnings(a, b):
                     return max(0, i - offset)
         return None
 
-    in_b, in_a = find(a, b), find(b, a)
-    if in_b is None or in_a is None or min(in_a, in_b) == 0:
-        return in_a if in_b == 0 and in_a else 0, in_b if in_a == 0 and in_b else 0
-    return 0, 0  # each begins inside the other: a repetition
+    in_a, in_b = find(b, a), find(a, b)
+    if in_a is None or in_b is None:
+        return in_a or 0, in_b or 0
+    return 0, 0  # together, or each inside the other, which is a repetition
 
 
 def furthest(a, b):
@@ -184,18 +190,18 @@ def equal_places(real, dry, pairs):
 def compare(real, dry):
     pairs, (real_begin, dry_begin) = align(real.keys, dry.keys)
     real_end, dry_end = (pairs[-1][0] + 1, pairs[-1][1] + 1) if pairs else (0, 0)
-    if dry_end < len(dry.keys):  # the real one ended early or the other did, but not both
-        real_end = len(real.keys)
-    else:
-        dry_end = len(dry.keys)
+    goes_on = real_end < len(real.keys), dry_end < len(dry.keys)
+    if all(goes_on) or sorted(real.keys[real_begin:]) == sorted(dry.keys[dry_begin:]):  # none is the other's beginning
+        real_end, dry_end = len(real.keys), len(dry.keys)
     allocs = [[k for k in r.keys if k[0] == ALLOC] for r in (real, dry)]
     alloc_pairs = align(*allocs)[0]
     places, known = equal_places(real, dry, pairs)
-    stacks = sum(stack(real.events[i]) == stack(dry.events[j]) for i, j in pairs)
+    stacks = sum(functions(real.events[i]) == functions(dry.events[j]) for i, j in pairs)
     return {
         "events": [len(pairs), real_end - real_begin, dry_end - dry_begin],
         "allocations": [len(alloc_pairs), len(allocs[0]), len(allocs[1])],
         "places": [places, known],
+        "same_set": sorted(real.keys[real_begin:real_end]) == sorted(dry.keys[dry_begin:dry_end]),
         "stacks": [stacks, len(pairs)],
         "before": [real_begin, dry_begin],
         "after": [len(real.keys) - real_end, len(dry.keys) - dry_end],
@@ -228,7 +234,8 @@ def row(label, result):
     allocs = result["allocations"]
     cells = [
         label,
-        f"{equal:,} of {in_real:,}" + ("" if in_dry == in_real else f" ({in_dry:,})"),
+        f"{equal:,} of {in_real:,}" + (", order" if equal < in_real and result["same_set"] else "")
+        + ("" if in_dry == in_real else f" ({in_dry:,})"),
         f"{allocs[0]:,} of {allocs[1]:,}",
         f"{result['places'][0]:,} of {result['places'][1]:,}",
         f"{result['peak'][0]:,}",
