@@ -117,6 +117,8 @@ struct gm_allocator {
     bool has_failed;        /* the device failed */
     bool has_tied;          /* it took the lowest of equal free blocks of several segments: where these lie decided */
     uint64_t base_of_taken; /* gc_base of the free block that the last malloc took */
+    bool was_rejected;      /* the last malloc: with throw_on_cudamalloc_oom, and no limit that would come first, a
+                             * request beyond the device's memory is given up at once, without a resort or an event */
     bool skips_search;      /* the next malloc asks the device at once, as a retry does */
     bool polls;             /* there are uses: the next malloc looks for those that are done */
     /* What PyTorch's free-memory callbacks do when nothing fits (only CUDA IPC has one): they may free blocks; true:
@@ -150,15 +152,20 @@ uint32_t gm_allocator_find_pool(const struct gm_allocator *a, uint64_t id_first,
 
 /* torch's malloc: `requested` bytes on a stream, from the default pools or the private pool (id_first, id_second).
  * Returns the block, whose owner in the space is `owner`, or GM_SPACE_NONE: out of memory, has_no_memory or has_failed.
- * A request to a private pool does not make the default ones give memory back: a capture may be under way. Requests of
- * 2^60 bytes and more are refused at once: no event, nothing counted. */
+ * A request to a private pool does not make the default ones give memory back: a capture may be under way. (From
+ * PyTorch 2.13 on only captures have that effect. Their pools' ids have a second number of 0, MemPool's a first one;
+ * a capture into a pool of graph_pool_handle() looks like MemPool's.) Requests of 2^60 bytes and more are refused at
+ * once: no event, nothing counted. */
 uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
                              uint64_t id_second, uint32_t owner);
 /* The same for a caller that asks often: the two pools of an id, looked up once. */
 struct gm_allocator_home {
     uint32_t small, large;
     bool is_default;
+    bool retries; /* the last resort is to empty the cache */
 };
+/* Whether a request to that pool has a retry. */
+bool gm_allocator_retries(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
 struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second);
 uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested, uint32_t stream,
                                      struct gm_allocator_home home, uint32_t owner);

@@ -80,9 +80,14 @@ static uint32_t best_fit(struct gm_allocator *a, const struct request *r)
     return taken.block;
 }
 
+static bool is_more(const struct gm_allocator *a, const struct request *r, uint64_t most)
+{
+    return most != UINT64_MAX && (r->segment > most || a->total > most - r->segment);
+}
+
 static bool is_over_limit(const struct gm_allocator *a, const struct request *r)
 {
-    return a->limit != UINT64_MAX && (r->segment > a->limit || a->total > a->limit - r->segment);
+    return is_more(a, r, a->limit);
 }
 
 /* alloc_block: memory from the device, as a free block in no set. */
@@ -90,6 +95,9 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
 {
     a->stats.num_alloc_retries += is_retry;
     if (is_over_limit(a, r))
+        return GM_SPACE_NONE;
+    a->was_rejected = a->conf.rejects && is_more(a, r, a->device->total_bytes);
+    if (a->was_rejected)
         return GM_SPACE_NONE;
     if (r->is_expandable)
         return gm_expandable_grow(a, r->pool, r->stream, r->rounded);
@@ -162,18 +170,25 @@ static uint32_t hand_out(struct gm_allocator *a, const struct request *r, uint32
     return taken;
 }
 
+bool gm_allocator_retries(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+{
+    return id_first == 0 && (id_second == 0 || a->conf.ties == GM_TIES_OLDEST_SEGMENT);
+}
+
 struct gm_allocator_home gm_allocator_home_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
 {
     return (struct gm_allocator_home){.small = gm_allocator_pool_of(a, id_first, id_second, true),
                                       .large = gm_allocator_pool_of(a, id_first, id_second, false),
-                                      .is_default = id_first == 0 && id_second == 0};
+                                      .is_default = id_first == 0 && id_second == 0,
+                                      .retries = gm_allocator_retries(a, id_first, id_second)};
 }
 
 uint32_t gm_allocator_malloc(struct gm_allocator *a, uint64_t requested, uint32_t stream, uint64_t id_first,
                              uint64_t id_second, uint32_t owner)
 {
     bool is_small = gm_rules_round(&a->conf.rules, requested) <= GM_SMALL_SIZE;
-    struct gm_allocator_home home = {.is_default = id_first == 0 && id_second == 0};
+    struct gm_allocator_home home = {.is_default = id_first == 0 && id_second == 0,
+                                     .retries = gm_allocator_retries(a, id_first, id_second)};
     home.small = home.large = gm_allocator_pool_of(a, id_first, id_second, is_small);
     return gm_allocator_malloc_at_home(a, requested, stream, home, owner);
 }
@@ -198,18 +213,22 @@ static uint32_t borrow(struct gm_allocator *a, struct request *r)
     return GM_SPACE_NONE;
 }
 
-/* When nothing that is free fits: the resorts of malloc, in order. `is_default`: the request is not to a private pool.
- */
-static uint32_t find_elsewhere(struct gm_allocator *a, struct request *r, bool is_default)
+static bool goes_on(const struct gm_allocator *a, uint32_t block)
+{
+    return block == GM_SPACE_NONE && !a->has_failed && !a->was_rejected;
+}
+
+/* When nothing that is free fits: the resorts of malloc, in order. */
+static uint32_t find_elsewhere(struct gm_allocator *a, struct request *r, const struct gm_allocator_home *home)
 {
     if (a->limit != UINT64_MAX && a->conf.gc_threshold > 0)
         gm_collect_garbage(a);
     uint32_t block = obtain(a, r, false);
-    if (block == GM_SPACE_NONE && !a->has_failed && is_default)
+    if (goes_on(a, block) && home->is_default)
         block = borrow(a, r);
-    if (block == GM_SPACE_NONE && !a->has_failed && gm_release_available(a, r->pool, r->stream, r->rounded))
+    if (goes_on(a, block) && gm_release_available(a, r->pool, r->stream, r->rounded))
         block = obtain(a, r, false);
-    if (block == GM_SPACE_NONE && !a->has_failed && is_default && a->routings == 0) {
+    if (goes_on(a, block) && home->retries && a->routings == 0) {
         gm_release_cached(a);
         block = obtain(a, r, true);
     }
@@ -218,6 +237,8 @@ static uint32_t find_elsewhere(struct gm_allocator *a, struct request *r, bool i
 
 static uint32_t oom(struct gm_allocator *a, const struct request *r)
 {
+    if (a->was_rejected)
+        return GM_SPACE_NONE;
     gm_put(a, GM_EVENT_OOM, a->device->free_bytes(a->device->self), r->rounded, r->stream, r->pool, r->owner);
     a->stats.num_ooms++;
     return GM_SPACE_NONE;
@@ -238,12 +259,12 @@ uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested,
     r.is_expandable = a->conf.expandable_segments && !a->pools.v[r.pool].is_custom;
     GM_DOING(GM_DOING_SEARCH);
     uint32_t block = a->skips_search ? GM_SPACE_NONE : best_fit(a, &r);
-    a->skips_search = false;
+    a->skips_search = a->was_rejected = false;
     if (block == GM_SPACE_NONE && a->reclaim != NULL && a->reclaim(a->reclaim_self))
         block = best_fit(a, &r);
     if (block == GM_SPACE_NONE) {
         GM_DOING(GM_DOING_DEVICE);
-        block = find_elsewhere(a, &r, home.is_default);
+        block = find_elsewhere(a, &r, &home);
     }
     if (!a->has_no_memory && !a->has_failed)
         block = block == GM_SPACE_NONE ? oom(a, &r) : hand_out(a, &r, block);

@@ -294,6 +294,11 @@ static enum gm_status key_backend(struct parser *p, const char *key)
     return GM_OK;
 }
 
+static enum gm_status key_rejects(struct parser *p, const char *key)
+{
+    return read_bool(p, key, &p->conf.rejects);
+}
+
 static enum gm_status key_ignored_bool(struct parser *p, const char *key)
 {
     bool unused;
@@ -414,7 +419,7 @@ static const struct {
     {"release_lock_on_cudamalloc", key_lock},
     {"release_lock_on_hipmalloc", key_lock},
     /* On 2.12 to 2.15 the failing request retries as without it. */
-    {"throw_on_cudamalloc_oom", key_ignored_bool},
+    {"throw_on_cudamalloc_oom", key_rejects},
     {"graph_capture_record_stream_reuse", key_ignored_bool},
     {"pinned_use_cuda_host_register", key_ignored_bool},
     {"pinned_use_hip_host_register", key_ignored_bool},

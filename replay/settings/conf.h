@@ -40,6 +40,7 @@ struct gm_conf {
     double reserve_fraction;
     bool expandable_segments;
     enum gm_ties ties;  /* not in the text */
+    bool rejects;       /* throw_on_cudamalloc_oom: see gm_allocator's was_rejected */
     bool releases_lock; /* release_lock_on_cudamalloc: other threads' events may come before a growth's */
     enum gm_backend backend;
 };

@@ -25,7 +25,8 @@ bool gm_conf_equal(const struct gm_conf *a, const struct gm_conf *b)
            a->max_non_split_rounding == b->max_non_split_rounding && is_same_real(a->gc_threshold, b->gc_threshold) &&
            is_same_real(a->memory_fraction, b->memory_fraction) && a->expandable_segments == b->expandable_segments &&
            a->reserve_bytes == b->reserve_bytes && is_same_real(a->reserve_fraction, b->reserve_fraction) &&
-           a->releases_lock == b->releases_lock && a->ties == b->ties && a->backend == b->backend;
+           a->releases_lock == b->releases_lock && a->rejects == b->rejects && a->ties == b->ties &&
+           a->backend == b->backend;
 }
 
 static void begin(struct gm_text *out, size_t from, const char *key)
@@ -91,7 +92,8 @@ void gm_conf_text(struct gm_text *out, const struct gm_conf *conf)
         bool is_given;
     } words[] = {{"backend", "cudaMallocAsync", conf->backend == GM_BACKEND_ASYNC},
                  {"expandable_segments", "True", conf->expandable_segments},
-                 {"release_lock_on_cudamalloc", "True", conf->releases_lock}};
+                 {"release_lock_on_cudamalloc", "True", conf->releases_lock},
+                 {"throw_on_cudamalloc_oom", "True", conf->rejects}};
     for (size_t i = 0; i < 2; i++)
         if (words[i].is_given) {
             begin(out, from, words[i].key);

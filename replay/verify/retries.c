@@ -109,12 +109,12 @@ static bool was_affordable(const struct gm_verifying *v, const struct gm_release
     return sum <= (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].peak;
 }
 
-/* Before 2.13 no request to a private pool is tried again; its failure is then no sign of a retry. */
-static bool is_private_oom(const struct gm_verifying *v, uint32_t event)
+/* A request to a pool that is not tried again: its failure is no sign of a retry. */
+static bool is_final_oom(const struct gm_verifying *v, uint32_t event)
 {
     const uint32_t pool = gm_rare_at(&gm_events_of(v)->pool, gm_row(v, event));
     const struct gm_pool_key *ids = &v->h->snapshot->pools[pool];
-    return pool != 0 && !is_default(ids->first, ids->second);
+    return pool != 0 && !gm_allocator_retries(&v->model, ids->first, ids->second);
 }
 
 /* Whether the last run of releases before an alloc or oom at `end` was a retry's. */
@@ -155,13 +155,13 @@ bool gm_retries_count(struct gm_verifying *v)
         while (n < v->notes.n && v->notes.v[n].event < next)
             n++;
         const struct gm_release_note *note = n < v->notes.n && v->notes.v[n].event == next ? &v->notes.v[n] : NULL;
-        if (action[end] == GM_ACTION_ALLOC || (action[end] == GM_ACTION_OOM && is_private_oom(v, end)))
+        if (action[end] == GM_ACTION_ALLOC || (action[end] == GM_ACTION_OOM && is_final_oom(v, end)))
             result->retries += is_retry(v, run, note, end);
     }
     for (uint32_t i = 0; i < h->count; i++)
         if (action[i] == GM_ACTION_OOM) {
             result->ooms++;
-            result->retries += !is_private_oom(v, i);
+            result->retries += !is_final_oom(v, i);
         }
     gm_releases_free(&releases);
     return ok;

@@ -87,6 +87,8 @@
  "SafFsSa", "num_alloc_retries=1"},
 {"7: also with throw_on_cudamalloc_oom", "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", 80,
  "a=30M -a b=35M", "S36M[b36M]", "SafFsSa", "num_alloc_retries=1 num_ooms=0"},
+{"7: without a limit that rejects a request beyond the device at once", "throw_on_cudamalloc_oom:True", 40,
+ "a=30M -a b=35M", "S30M[.30M]", "SafF", "num_alloc_retries=0 num_ooms=0"},
 {"7: a reserve of pages bounds what one request can get", "expandable_segments:True,expandable_segments_reserve:0.5", 200,
  "a=100M b=101M", "E100M[a100M]", "MaO", "num_ooms=1"},
 {"7: in GiB", "expandable_segments:True,expandable_segments_reserve:0.05G", 200, "a=60M b=61M", "E60M[a60M]", "MaO",

@@ -36,6 +36,9 @@ def random_settings(rng, extras=False):
             words.append(f"garbage_collection_threshold:{given['gc']}")
         if extras and rng.random() < 0.4:
             words.append("throw_on_cudamalloc_oom:True")  # changes nothing
+    elif extras and rng.random() < 0.2:
+        given["rejects"] = True
+        words.append("throw_on_cudamalloc_oom:True")
     if extras and rng.random() < 0.2 and "divisions" in given:
         mib = rng.choice([1, 3, 16])
         given["bypass"] = mib * MIB

@@ -30,6 +30,7 @@ class Settings:
         self.expandable = given.get("expandable", False)
         self.bypass = given.get("bypass", UNLIMITED)
         self.ties = given.get("ties", "lowest")  # "block": of 2.12; "segment": of 2.13 and later
+        self.rejects = given.get("rejects", False)
         self.reserve = given.get("reserve", lambda total: None)
 
     def round(self, n):
@@ -100,6 +101,10 @@ class Pool:
 
 class Full(Exception):
     pass
+
+
+class Rejected(Exception):
+    """By throw_on_cudamalloc_oom: nothing else is tried, and nothing is told."""
 
 
 class Device:
@@ -191,6 +196,12 @@ class Allocator:
     # ---- malloc
 
     def malloc(self, requested, stream, pool_id=0):
+        try:
+            return self.search(requested, stream, pool_id)
+        except Rejected:
+            return None
+
+    def search(self, requested, stream, pool_id):
         self.queues.setdefault(stream, [])
         if self.routings == 0:
             self.process_events()
@@ -211,7 +222,7 @@ class Allocator:
                         break
         if block is None and self.release_available(pool, stream, rounded):
             block = self.obtain(pool, stream, rounded, False, expands)
-        if block is None and pool_id == 0 and self.routings == 0:
+        if block is None and (pool_id == 0 or self.s.ties == "segment") and self.routings == 0:
             self.release_cached()
             block = self.obtain(pool, stream, rounded, True, expands)
         if block is None:
@@ -265,6 +276,8 @@ class Allocator:
         self.counts["num_alloc_retries"] += is_retry
         if self.is_over(size):
             return None
+        if self.s.rejects and self.total + size > self.device.capacity:
+            raise Rejected
         if expands:
             return self.grow(pool, stream, rounded)
         try:

@@ -100,6 +100,7 @@ static void good_values(void **state)
         {"expandable_segments:True,expandable_segments:False", ""},
         {"release_lock_on_cudamalloc:True", "release_lock_on_cudamalloc:True"},
         {"release_lock_on_hipmalloc:True", "release_lock_on_cudamalloc:True"},
+        {"throw_on_cudamalloc_oom:True", "throw_on_cudamalloc_oom:True"},
         {"backend:native", ""},
         {"backend:cudaMallocAsync", "backend:cudaMallocAsync"},
         {"expandable_segments_reserve:0.5", "expandable_segments_reserve:0.5"},
@@ -108,7 +109,6 @@ static void good_values(void **state)
         {"expandable_segments_reserve:-1", ""},
         {"expandable_segments_reserve:much", ""},
         /* Checked, and without influence here. */
-        {"throw_on_cudamalloc_oom:True", ""},
         {"pinned_max_cached_size_mb:64", ""},
         {"pinned_max_round_threshold_mb:64", ""},
         {"graph_capture_record_stream_reuse:True", ""},
