@@ -17,7 +17,8 @@
 
 struct gm_analyze_options {
     const char *results, *name, *json, *categories; /* name, json, categories: NULL if not given */
-    int64_t device;                                 /* -1: all */
+    const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
+    int64_t device;      /* -1: all */
     int64_t top, threads;
     bool no_charts, salvage, quiet, verbose, explain, csv_full, cpp;
     struct gm_place from, to;

@@ -20,8 +20,13 @@ void gm_outputs_make(struct gm_outputs *outputs, const struct gm_analyze_options
                      const struct gm_report *report)
 {
     const struct gm_chart_list charts = gm_charts_list(report);
-    gm_words_text(add(outputs, "analysis_report.txt"), report);
-    gm_words_markdown(add(outputs, "README.md"), report, options->no_charts ? NULL : charts.v);
+    struct gm_text *text = add(outputs, "analysis_report.txt"), *markdown = add(outputs, "README.md");
+    if (options->preface != NULL) {
+        gm_text_printf(text, "%s\n", options->preface);
+        gm_text_printf(markdown, "```\n%s```\n\n", options->preface);
+    }
+    gm_words_text(text, report);
+    gm_words_markdown(markdown, report, options->no_charts ? NULL : charts.v);
     gm_words_json(add(outputs, json_name), report);
     if (!options->no_charts && gm_chart_applies(report, GM_CHART_FLAMEGRAPH)) {
         struct gm_text *svg = add(outputs, GM_FLAMEGRAPH_SVG);

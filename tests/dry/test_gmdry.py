@@ -107,6 +107,9 @@ class Gmdry(unittest.TestCase):
         with open(f"{self.folder.name}/results/{runs[0]}/analysis.json") as file:
             analysis = json.load(file)
         self.assertEqual(analysis["totals"]["reserved_bytes"], 20 * MIB)
+        for file, before in [("analysis_report.txt", ""), ("README.md", "```\n")]:
+            with open(f"{self.folder.name}/results/{runs[0]}/{file}") as report:
+                self.assertTrue(report.read().startswith(before + done.stdout.splitlines()[0] + "\n"))
 
     def test_json(self):
         done, said = self.json_of(["--gpu", "4090", "--memory", "10GiB"], telling())
@@ -366,6 +369,12 @@ class Gmdry(unittest.TestCase):
         self.assertEqual((done.returncode, said["exit_code"], said["verdict"]), (4, 1, None))
         self.assertTrue(done.stderr.endswith("gmdry: the command's Python has no PyTorch, or cannot load it\n"), done.stderr)
         self.assertEqual(done.stderr.count("gmdry: "), 1)
+
+    def test_what_the_hook_is_told(self):
+        show = ["sh", "-c", "echo $GMDRY_STACKS $GMDRY_STEPS $GMDRY_DATA $GMDRY_EVENTS"]
+        self.assertEqual(self.run_it(["-q"], show).stdout.splitlines()[0], "python 0 zeros 0")
+        self.assertEqual(self.run_it(["-q", "--stacks", "all", "--steps", "3", "--data", "half", "--events", "sync"],
+                                     show).stdout.splitlines()[0], "all 3 half sync")
 
     def test_snapshot(self):
         done = self.run_it(["-q", "--snapshot", "kept.pickle"], telling())

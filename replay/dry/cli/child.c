@@ -94,6 +94,7 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     setenv("GMDRY_LOG", path, 1);
     setenv("GMDRY_FOLDER", folder->path, 1);
     setenv("GMDRY_LIBRARY", folder->library, 1);
+    setenv("GMDRY_STACKS", gm_dry_stack_names[options->stacks], 1);
     setenv("GMDRY_DATA", gm_dry_data_names[options->data], 1);
     if (options->events == GM_DRY_EVENTS_SYNC)
         setenv("GMDRY_EVENTS", "sync", 1);

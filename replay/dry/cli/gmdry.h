@@ -16,6 +16,8 @@
 
 enum gm_dry_data { GM_DRY_ZEROS, GM_DRY_ONES, GM_DRY_RANDOM, GM_DRY_HALF };
 extern const char *const gm_dry_data_names[]; /* up to a NULL */
+enum gm_dry_stacks { GM_DRY_PYTHON, GM_DRY_ALL };
+extern const char *const gm_dry_stack_names[]; /* likewise */
 
 enum { GM_DRY_EVENTS_SYNC = -1 };
 
@@ -25,6 +27,7 @@ struct gm_dry_options {
     int64_t devices, steps, world_size, rank;                  /* steps 0: all; world_size 0, rank -1: not given */
     int64_t events; /* polls until one is complete; GM_DRY_EVENTS_SYNC: the host waits */
     enum gm_dry_data data;
+    enum gm_dry_stacks stacks;
     bool no_charts, quiet, verbose, sweep;
     bool hides_output; /* what COMMAND prints goes to the folder's `output` */
 };

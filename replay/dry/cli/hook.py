@@ -33,7 +33,7 @@ class Recording:
         self.pid = os.getpid()
         os.makedirs(self.folder(), exist_ok=True)
         importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
-        self.record(stacks="python", max_entries=sys.maxsize)
+        self.record(stacks=os.environ.get("GMDRY_STACKS", "python"), max_entries=sys.maxsize)
         self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
         if os.environ.get("GMDRY_DATA", "zeros") != "zeros":
             self.answer_types()

@@ -19,6 +19,7 @@
 #include <string.h>
 
 const char *const gm_dry_data_names[] = {"zeros", "ones", "random", "half", NULL}; /* enum gm_dry_data */
+const char *const gm_dry_stack_names[] = {"python", "all", NULL};                  /* enum gm_dry_stacks */
 
 static bool parse_events(const char *text, void *value)
 {
@@ -44,6 +45,8 @@ static const struct gm_option option_table[] = {
      AT(data), .min = GM_DRY_ZEROS, .choices = gm_dry_data_names},
     {0, "events", "WHEN", "the device lags: events are complete now (default), at a sync, or after N polls",
      GM_OPTION_PARSED, AT(events), .parse = parse_events, .wants = "now, sync, or a number of polls"},
+    {0, "stacks", "WHAT", "of each allocation: python (default), or all, with C++", GM_OPTION_CHOICE, AT(stacks),
+     .min = GM_DRY_PYTHON, .choices = gm_dry_stack_names},
     {0, "limit", "SIZE", "exit code 1 if more is reserved on any device", GM_OPTION_SIZE, AT(limit)},
     {0, "world-size", "N", "not built yet", GM_OPTION_INTEGER, AT(world_size), .min = 1, .max = 1000000000},
     {0, "rank", "R", "not built yet", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000000},
@@ -204,7 +207,7 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     const struct gm_dry_options *o = result->options;
     const struct gm_dry_told *told = result->told;
     struct gm_call *call = &outcome->said;
-    struct gm_text line = {0}, json = {0};
+    struct gm_text line = {0}, preface = {0}, json = {0};
     struct gm_error err;
     const char *missing = missing_here(result);
     if (missing != NULL)
@@ -220,6 +223,9 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     if (gm_dry_replay(&result->replayed, result, &call->terminal, &err) != GM_OK)
         gm_call_fail(call, NULL, &err);
     gm_call_time(call, "replays");
+    gm_dry_line(&preface, result);
+    gm_dry_sites(&preface, result);
+    context->options.preface = preface.failed ? NULL : preface.data;
     if (!gm_path_is_standard(o->json) && missing == NULL) {
         if (result->find != NULL)
             gm_dry_found(&line, result);
@@ -239,6 +245,8 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
         gm_dry_json(&json, result);
         gm_call_put(call, o->json, &json);
     }
+    context->options.preface = NULL;
+    gm_text_free(&preface);
     gm_dry_replayed_free(&result->replayed);
     gm_call_time(call, "report");
 }
