@@ -358,6 +358,31 @@ class Gmdry(unittest.TestCase):
         at = r" at 0x[0-9a-f]+"
         self.assertEqual(re.sub(at, "", done.stdout.splitlines()[1]), re.sub(at, "", alone.strip()), done.stderr)
 
+    def test_generation_ends_at_its_length(self):
+        """Whatever the device says of rows that have ended; twice, as the second must not end as the first did."""
+        program = self.make_torch("12.4")
+        folder = self.folder.name + "/packages/transformers/generation"
+        os.makedirs(folder)
+        for path in (folder + "/../__init__.py", folder + "/__init__.py"):
+            open(path, "w").close()
+        with open(folder + "/utils.py", "w") as file:
+            file.write("class Rows:\n    def __init__(self, length): self.shape = (2, length)\n"
+                       "class MaxLengthCriteria:\n    max_length = 8\n"
+                       "    def __call__(self, input_ids, scores, **kwargs): return 'on the device'\n"
+                       "class GenerationMixin:\n"
+                       "    def _has_unfinished_sequences(self, ended, synced_gpus, device): return not ended\n"
+                       "    def generate(self, says):\n"
+                       "        length, ended = 3, False\n"
+                       "        while length < 20 and self._has_unfinished_sequences(ended, False, device='cuda'):\n"
+                       "            length += 1\n"
+                       "            assert MaxLengthCriteria()(Rows(length), None) == 'on the device'\n"
+                       "            ended = says\n"
+                       "        return length\n")
+        program += ("from transformers.generation.utils import GenerationMixin as g; "
+                    "print([g().generate(says) for says in (False, True, False)])")
+        done = self.run_it(["-q"], [sys.executable, "-c", program])
+        self.assertEqual(done.stdout.splitlines()[0], "[8, 8, 8]", done.stderr)
+
     def test_no_cuda(self):
         program = self.make_torch(None) + "print('on the CPU')"
         done = self.run_it([], [sys.executable, "-c", program])

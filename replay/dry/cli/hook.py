@@ -165,6 +165,32 @@ def tell_cudnn(torch):
         ctypes.CDLL(None).gmdry_set_cudnn_version(10000 * major + 100 * minor + patch)
 
 
+def follow_generation(utils):
+    """transformers' generate() asks the device whether all rows have ended, which is made up: it would go on for ever, or
+    end at once. That the longest length is reached the host knows; until then no row ends."""
+    import functools
+    import threading
+
+    state = threading.local()
+    asks, ends = utils.MaxLengthCriteria.__call__, utils.GenerationMixin._has_unfinished_sequences
+
+    @functools.wraps(asks)
+    def ask(self, input_ids, scores, **kwargs):
+        state.is_done = input_ids.shape[1] >= self.max_length
+        return asks(self, input_ids, scores, **kwargs)
+
+    @functools.wraps(ends)
+    def goes_on(self, *args, **kwargs):
+        is_done = getattr(state, "is_done", None)
+        if is_done is None:  # it has just begun, or has no such length
+            return ends(self, *args, **kwargs)
+        if is_done:
+            state.is_done = None
+        return not is_done
+
+    utils.MaxLengthCriteria.__call__, utils.GenerationMixin._has_unfinished_sequences = ask, goes_on
+
+
 def tell_failure(function, *args):
     try:
         function(*args)
@@ -227,7 +253,7 @@ def load_ranks():
 
 
 if FOLDER and os.path.isdir(FOLDER):
-    wanted = {"torch.cuda.memory": start, **load_ranks()}
+    wanted = {"torch.cuda.memory": start, "transformers.generation.utils": follow_generation, **load_ranks()}
     for loaded in [name for name in wanted if name in sys.modules]:
         tell_failure(wanted.pop(loaded), sys.modules[loaded])
     sys.meta_path.insert(0, Finder(wanted))

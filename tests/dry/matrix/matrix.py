@@ -11,9 +11,11 @@ peaks that it counts itself are those that gmdry says. The lines at its top say 
     # gmdry: OPTIONS      # environment: NAME=VALUE     # verdict: OOM           # peak: bytes, if it cannot count itself
 Exit code 1 if one fails, 77 if there is no environment."""
 import argparse
+import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -93,7 +95,9 @@ def make_environment(version):
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         minor = int(version.split(".")[1])
         install(python, *BASE, *BESIDE)
-        install(python, "--no-deps", "torch==" + version, f"torchvision==0.{minor + 15}.*", *ON_TORCH)
+        install(python, "--no-deps", "torch==" + version, *ON_TORCH)
+        with contextlib.suppress(subprocess.CalledProcessError):  # it comes out later than torch
+            install(python, "--no-deps", f"torchvision==0.{minor + 15}.*")
         with open(os.path.join(folder, "ready"), "w"):
             pass
     return python
@@ -150,6 +154,11 @@ def judge(program, done, said, verify):
     return Result(True, "ok" if peaks else "ok (counts nothing itself)", said)
 
 
+def limit_memory():
+    """Of the host: one that runs away must not take others with it. Memory of the device is no data."""
+    resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
+
+
 def run(program, environment, verbose):
     reason = cannot(program, environment)
     if reason:
@@ -162,9 +171,10 @@ def run(program, environment, verbose):
         try:
             done = subprocess.run([gmdry(), "-q", "--no-charts", "--json", "said.json", "--snapshot", "kept.pickle",
                                    *program.get("gmdry"), "--", *command], cwd=folder, text=True, capture_output=True,
-                                  timeout=600, env=environment.environment(program.get("environment")))
+                                  timeout=300, preexec_fn=limit_memory,
+                                  env=environment.environment(program.get("environment")))
         except subprocess.TimeoutExpired:
-            return Result(False, "it did not end in 10 minutes")
+            return Result(False, "it did not end in 5 minutes")
         if verbose:
             print(done.stdout + done.stderr)
         if not os.path.exists(os.path.join(folder, "said.json")):
