@@ -86,6 +86,12 @@ def install(python, *arguments):
     subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments], check=True)
 
 
+def compiler_of(python):
+    """The Triton that this torch wants."""
+    code = "import importlib.metadata as m; print(next(r for r in m.requires('torch') if r.startswith('triton')).split(';')[0])"
+    return subprocess.run([python, "-c", code], text=True, capture_output=True, check=True).stdout.strip()
+
+
 def make_environment(version):
     """Kept for the next call; torchvision's version follows torch's."""
     folder = os.path.join(TOP, "build/matrix", "torch-" + version)
@@ -96,6 +102,7 @@ def make_environment(version):
         minor = int(version.split(".")[1])
         install(python, *BASE, *BESIDE)
         install(python, "--no-deps", "torch==" + version, *ON_TORCH)
+        install(python, "--no-deps", compiler_of(python))
         with contextlib.suppress(subprocess.CalledProcessError):  # it comes out later than torch
             install(python, "--no-deps", f"torchvision==0.{minor + 15}.*")
         with open(os.path.join(folder, "ready"), "w"):
@@ -209,10 +216,12 @@ def main():
     if unknown:
         parser.error("no such program: " + ", ".join(sorted(unknown)))
     programs = [p for p in programs if not options.only or p.name in options.only]
+    if not options.torch + options.python:
+        options.python = os.environ.get("GM_TORCH_PYTHON", "").split()
     pythons = [path.partition(":")[::2] for path in options.python] + [(make_environment(v), "") for v in options.torch]
     environments = [Environment(*python) for python in pythons]
     if not environments:
-        print("matrix: neither --torch nor --python")
+        print("matrix: neither --torch nor --python, and GM_TORCH_PYTHON is not set")
         return 77
     results = {}
     for environment in environments:
