@@ -116,6 +116,16 @@ API(int, cublasLtMatmulAlgoCheck, void *handle, void *operation, void *a, void *
     return 0;
 }
 
+/* The first tile, the first stages ...: all of them have the number 0. */
+API(int, cublasLtMatmulAlgoConfigGetAttribute, const void *algorithm, int attribute, void *value, size_t bytes,
+    size_t *written)
+{
+    memset(value, 0, bytes);
+    if (written != NULL)
+        *written = bytes;
+    return 0;
+}
+
 API(int, cublasLtMatmulAlgoInit, void *handle, int compute, int scale, int a, int b, int c, int d, int id,
     uint64_t *algorithm)
 {

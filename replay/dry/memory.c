@@ -106,6 +106,24 @@ API(int, cuMemFree_v2, void *pointer)
     return release(pointer);
 }
 
+API(int, cuMemAllocAsync, void **pointer, size_t bytes, void *stream)
+{
+    return allocate(pointer, bytes);
+}
+
+API(int, cuMemFreeAsync, void *pointer, void *stream)
+{
+    return release(pointer);
+}
+
+/* Rows at multiples of what textures want. */
+API(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    enum { ALIGNMENT = 512 };
+    *pitch = (width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return allocate(pointer, *pitch * height);
+}
+
 API(int, ncclMemAlloc, void **pointer, size_t bytes)
 {
     return allocate(pointer, bytes) == DRY_OK ? 0 : 1;

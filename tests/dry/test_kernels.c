@@ -224,11 +224,49 @@ static void files(void **state)
     unlink(path);
 }
 
+/* The machine, as NVML tells it. */
+static void machine(void **state)
+{
+    (void)state;
+    FIND(int (*)(unsigned, void **), nvmlDeviceGetHandleByIndex_v2);
+    FIND(int (*)(const char *, void **), nvmlDeviceGetHandleByUUID);
+    FIND(int (*)(void *, char *, unsigned), nvmlDeviceGetUUID);
+    FIND(int (*)(void *, void *), nvmlDeviceGetMemoryInfo_v2);
+    FIND(int (*)(void *, int, unsigned *), nvmlDeviceGetClockInfo);
+    FIND(int (*)(void *, char *), nvmlDeviceGetPciInfo_v3);
+    FIND(int (*)(void **, size_t *, size_t, size_t), cudaMallocPitch);
+    FIND(int (*)(void *), cudaFree);
+    struct {
+        unsigned version;
+        unsigned long long total, reserved, free, used;
+    } memory = {.version = 7};
+    void *second = NULL, *again = NULL, *rows = NULL;
+    char uuid[96] = "", place[128] = "";
+    unsigned clock = 0;
+    size_t pitch = 0;
+    assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &second), 0);
+    assert_int_equal(nvmlDeviceGetUUID(second, uuid, sizeof uuid), 0);
+    assert_int_equal(nvmlDeviceGetHandleByUUID(uuid, &again), 0);
+    assert_ptr_equal(second, again);
+    assert_int_not_equal(nvmlDeviceGetHandleByUUID("GPU-0", &again), 0);
+    assert_int_equal(nvmlDeviceGetPciInfo_v3(second, place), 0);
+    assert_string_equal(place + 36, "00000000:02:00.0");
+    assert_int_equal(nvmlDeviceGetClockInfo(second, 2, &clock), 0);
+    assert_int_equal(clock, 2619);
+    assert_int_equal(cudaMallocPitch(&rows, &pitch, 100, 3), OK);
+    assert_int_equal(pitch, 512);
+    assert_int_equal(nvmlDeviceGetHandleByIndex_v2(0, &again), 0);
+    assert_int_equal(nvmlDeviceGetMemoryInfo_v2(again, &memory), 0);
+    assert_true(memory.version == 7 && memory.total == 1 << 30 && memory.used + memory.free == memory.total);
+    assert_int_equal(memory.free, (768 << 20) - 3 * 512);
+    assert_int_equal(cudaFree(rows), OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(needs),      cmocka_unit_test(other_images), cmocka_unit_test(own_kernels),
-        cmocka_unit_test(workspaces), cmocka_unit_test(files),
+        cmocka_unit_test(workspaces), cmocka_unit_test(files),        cmocka_unit_test(machine),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }

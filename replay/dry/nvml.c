@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NVML: what is asked about the machine. A device's handle is its number, plus one. It idles: nothing is used, nothing
+ * is spent.
+ */
+#include "replay/dry/private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NVML_OK = 0, NVML_INVALID = 2, NVML_NOT_SUPPORTED = 3 };
+
+static int give_device(void **handle, unsigned index)
+{
+    *handle = (void *)(uintptr_t)(index + 1);
+    return index < (unsigned)dry_devices() ? NVML_OK : NVML_INVALID;
+}
+
+static int index_of(void *handle)
+{
+    return (int)(uintptr_t)handle - 1;
+}
+
+static int count_devices(unsigned *count)
+{
+    *count = (unsigned)dry_devices();
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetCount, unsigned *count)
+{
+    return count_devices(count);
+}
+
+API(int, nvmlDeviceGetCount_v2, unsigned *count)
+{
+    return count_devices(count);
+}
+
+API(int, nvmlDeviceGetHandleByIndex, unsigned index, void **handle)
+{
+    return give_device(handle, index);
+}
+
+API(int, nvmlDeviceGetHandleByIndex_v2, unsigned index, void **handle)
+{
+    return give_device(handle, index);
+}
+
+/* As cudaDeviceGetPCIBusId tells it: 0000:01:00.0 is device 0. */
+API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **handle)
+{
+    const char *colon = strchr(bus, ':');
+    return give_device(handle, colon == NULL ? UINT32_MAX - 1 : (unsigned)strtoul(colon + 1, NULL, 16) - 1);
+}
+
+API(int, nvmlDeviceGetIndex, void *handle, unsigned *index)
+{
+    *index = (unsigned)index_of(handle);
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetName, void *handle, char *name, unsigned length)
+{
+    snprintf(name, length, "%s", dry_card()->name);
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetUUID, void *handle, char *uuid, unsigned length)
+{
+    snprintf(uuid, length, "GPU-676d6472-79%02x-0000-0000-000000000000", (unsigned)index_of(handle) + 1);
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetCudaComputeCapability, void *handle, int *major, int *minor)
+{
+    *major = dry_card()->major;
+    *minor = dry_card()->minor;
+    return NVML_OK;
+}
+
+struct nvml_memory {
+    unsigned long long total, free, used;
+};
+
+API(int, nvmlDeviceGetMemoryInfo, void *handle, struct nvml_memory *memory)
+{
+    dry_lock();
+    memory->total = dry_card()->total;
+    memory->free = dry_free_bytes(index_of(handle));
+    memory->used = memory->total - memory->free;
+    dry_unlock();
+    return NVML_OK;
+}
+
+static int no_processes(unsigned *count)
+{
+    *count = 0;
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetComputeRunningProcesses, void *handle, unsigned *count, void *processes)
+{
+    return no_processes(count);
+}
+
+API(int, nvmlDeviceGetComputeRunningProcesses_v2, void *handle, unsigned *count, void *processes)
+{
+    return no_processes(count);
+}
+
+API(int, nvmlDeviceGetComputeRunningProcesses_v3, void *handle, unsigned *count, void *processes)
+{
+    return no_processes(count);
+}
+
+/* No links, no fabric. */
+API(int, nvmlDeviceGetNvLinkRemoteDeviceType, void *handle, unsigned link, unsigned *type)
+{
+    *type = 255;
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void *handle, unsigned link, void *info)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetGpuFabricInfo, void *handle, void *info)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetGpuFabricInfoV, void *handle, void *info)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlSystemGetDriverVersion, char *version, unsigned length)
+{
+    snprintf(version, length, "595.00");
+    return NVML_OK;
+}
+
+API(const char *, nvmlErrorString, int status)
+{
+    return status == NVML_OK ? "success" : "not supported (by gmdry's stand-in)";
+}
+
+/* ---- memory, as newer programs ask for it; its version is in the struct and stays -------------------------------- */
+
+struct nvml_memory_2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+};
+
+API(int, nvmlDeviceGetMemoryInfo_v2, void *handle, struct nvml_memory_2 *memory)
+{
+    struct nvml_memory now;
+    nvmlDeviceGetMemoryInfo(handle, &now);
+    memory->total = now.total;
+    memory->reserved = 0;
+    memory->free = now.free;
+    memory->used = now.used;
+    return NVML_OK;
+}
+
+/* ---- where it is ------------------------------------------------------------------------------------------------- */
+
+API(int, nvmlDeviceGetHandleByUUID, const char *uuid, void **handle)
+{
+    static const char before[] = "GPU-676d6472-79";
+    const bool is_ours = strncmp(uuid, before, sizeof before - 1) == 0;
+    return give_device(handle, is_ours ? (unsigned)strtoul(uuid + sizeof before - 1, NULL, 16) - 1 : UINT32_MAX - 1);
+}
+
+struct nvml_place {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char text[32];
+};
+
+API(int, nvmlDeviceGetPciInfo_v3, void *handle, struct nvml_place *place)
+{
+    *place = (struct nvml_place){.bus = (unsigned)index_of(handle) + 1, .id = 0x10de};
+    snprintf(place->legacy, sizeof place->legacy, "0000:%02x:00.0", place->bus);
+    snprintf(place->text, sizeof place->text, "00000000:%02X:00.0", place->bus);
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetMinorNumber, void *handle, unsigned *minor)
+{
+    *minor = (unsigned)index_of(handle);
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetTopologyCommonAncestor, void *one, void *other, int *level)
+{
+    *level = 40; /* they are of one node */
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetP2PStatus, void *one, void *other, int what, int *status)
+{
+    *status = 0;
+    return NVML_OK;
+}
+
+/* ---- how it is --------------------------------------------------------------------------------------------------- */
+
+static int give(unsigned *number, unsigned value)
+{
+    *number = value;
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetUtilizationRates, void *handle, unsigned rates[2])
+{
+    rates[0] = rates[1] = 0; /* of the device, of its memory */
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetTemperature, void *handle, int sensor, unsigned *degrees)
+{
+    return give(degrees, 30);
+}
+
+API(int, nvmlDeviceGetPowerUsage, void *handle, unsigned *milliwatts)
+{
+    return give(milliwatts, 0);
+}
+
+API(int, nvmlDeviceGetTotalEnergyConsumption, void *handle, unsigned long long *millijoules)
+{
+    *millijoules = 0;
+    return NVML_OK;
+}
+
+API(int, nvmlDeviceGetClockInfo, void *handle, int clock, unsigned *megahertz)
+{
+    enum { MEMORY = 2 };
+    return give(megahertz, (unsigned)(clock == MEMORY ? dry_card()->memory_megahertz : dry_card()->megahertz));
+}
+
+API(int, nvmlDeviceGetPersistenceMode, void *handle, unsigned *is_on)
+{
+    return give(is_on, 1);
+}
+
+API(int, nvmlDeviceGetMigMode, void *handle, unsigned *now, unsigned *then)
+{
+    return give(now, 0) | give(then, 0);
+}
+
+/* ---- what it has not ----------------------------------------------------------------------------------------------
+ */
+
+API(int, nvmlDeviceGetNvLinkState, void *handle, unsigned link, int *is_active)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetNvLinkVersion, void *handle, unsigned link, unsigned *version)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetNvLinkCapability, void *handle, unsigned link, int what, unsigned *can)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetNumaNodeId, void *handle, unsigned *node)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetEnforcedPowerLimit, void *handle, unsigned *milliwatts)
+{
+    return NVML_NOT_SUPPORTED;
+}
+
+API(int, nvmlDeviceGetPowerManagementLimit, void *handle, unsigned *milliwatts)
+{
+    return NVML_NOT_SUPPORTED;
+}
