@@ -72,8 +72,11 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
     }
 }
 
+/* Whether a row takes several lines: it has keys below keys, and is no row that people read, too. */
 static bool is_nested(const struct gm_table *table)
 {
+    if (table->in != GM_JSON)
+        return false;
     for (size_t i = 0; i < table->column_count; i++)
         if (table->columns[i].unit == GM_NEST)
             return true;
@@ -120,8 +123,14 @@ void gm_doc_nested(struct gm_doc *doc, const char *key, void (*add)(const struct
                    size_t count, size_t size, const void *of)
 {
     const struct gm_column column = GM_NESTED(NULL, add);
-    const struct gm_table table = {
-        .key = key, .columns = &column, .column_count = 1, .rows = rows, .count = count, .size = size, .of = of};
+    const struct gm_table table = {.key = key,
+                                   .in = GM_JSON,
+                                   .columns = &column,
+                                   .column_count = 1,
+                                   .rows = rows,
+                                   .count = count,
+                                   .size = size,
+                                   .of = of};
     if (gm_doc_is(doc, GM_JSON))
         add_table(doc, &table);
 }

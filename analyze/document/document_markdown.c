@@ -60,14 +60,15 @@ static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name,
     gm_text_add(doc->out, n > 1 && s[n - 1] == ' ' ? " " : "");
 }
 
-static void add_sentence(struct gm_doc *doc, const char *sentence)
+/* begins_line: its first word could begin a list or a heading. */
+static void add_sentence(struct gm_doc *doc, const char *sentence, bool begins_line)
 {
     bool is_name = false;
     for (const char *from = sentence;; is_name = !is_name) {
         const char *to = strchr(from, is_name ? GM_QUOTED[sizeof GM_QUOTED - 2] : GM_QUOTED[0]);
         const size_t n = to == NULL ? strlen(from) : (size_t)(to - from);
         if (n > 0 || is_name)
-            add_piece(doc, from, n, is_name, from == sentence);
+            add_piece(doc, from, n, is_name, begins_line && from == sentence);
         if (to == NULL)
             return;
         from = to + 1;
@@ -85,7 +86,7 @@ static void open_section(struct gm_doc *doc, const char *key, const char *title)
     if (section->is_hidden)
         return;
     gm_text_add(doc->out, section->is_folded ? "\n<details>\n<summary>" : doc->depth > 1 ? "\n#### " : "\n## ");
-    add_sentence(doc, title);
+    add_sentence(doc, title, false);
     gm_text_add(doc->out, section->is_folded ? "</summary>\n" : "\n");
 }
 
@@ -117,7 +118,7 @@ static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char
     if (doc->out->length > 0 && !goes_on)
         gm_text_add_char(doc->out, '\n');
     gm_text_add(doc->out, before[how]);
-    add_sentence(doc, sentence);
+    add_sentence(doc, sentence, how == GM_SAY);
     gm_text_add(doc->out, how == GM_SAY_STRONG ? "**\n" : "\n");
     doc->in_list = how == GM_SAY_ITEM;
 }
@@ -144,7 +145,7 @@ static void add_text(struct gm_doc *doc, enum gm_unit unit, const char *text)
     else if (unit == GM_SITE)
         add_site(out, text);
     else
-        add_sentence(doc, text);
+        add_sentence(doc, text, false);
 }
 
 /* What is not known of a name is "-", of words nothing. */
@@ -194,7 +195,7 @@ static void add_head(struct gm_doc *doc, const struct gm_table *table)
         if (!is_shown(&table->columns[i]))
             continue;
         gm_text_add_char(out, ' ');
-        add_sentence(doc, table->columns[i].title == NULL ? "" : table->columns[i].title);
+        add_sentence(doc, table->columns[i].title == NULL ? "" : table->columns[i].title, false);
         gm_text_add(out, table->columns[i].title == NULL ? "|" : " |");
     }
     gm_text_add(out, "\n|");
@@ -225,7 +226,7 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
     doc->in_list = false;
     if (table->title != NULL) {
         gm_text_add_char(doc->out, '\n');
-        add_sentence(doc, table->title);
+        add_sentence(doc, table->title, true);
         gm_text_add_char(doc->out, '\n');
     }
     add_head(doc, table);

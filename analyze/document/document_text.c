@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Documents for a terminal: no line is wider than GM_LINE. The columns of a table are as wide as what stands in them;
- * where that is too much the names give way, the widest one first.
+ * where that is too much the names give way, the widest one first, and numbers that no memory has at last.
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/sites.h"
@@ -102,15 +102,17 @@ static bool fill(struct grid *g, struct gm_doc *doc, const struct gm_table *tabl
     return g->cells != NULL;
 }
 
-/* The column of names that is widest, the last one of equals; SIZE_MAX: none that can give way. */
+/* The column that is widest, the last one of equals: of names that can give way, or if there are none, of all. */
 static size_t widest_of(const struct grid *g)
 {
-    size_t found = SIZE_MAX;
-    for (size_t k = 0; k < g->column_count; k++)
+    size_t names = SIZE_MAX, all = 0;
+    for (size_t k = 0; k < g->column_count; k++) {
+        all = g->widths[k] >= g->widths[all] ? k : all;
         if (!gm_unit_is_figure(g->columns[k]->unit) && g->widths[k] > LEAST &&
-            (found == SIZE_MAX || g->widths[k] >= g->widths[found]))
-            found = k;
-    return found;
+            (names == SIZE_MAX || g->widths[k] >= g->widths[names]))
+            names = k;
+    }
+    return names != SIZE_MAX ? names : all;
 }
 
 static void fit(struct grid *g)
@@ -118,8 +120,8 @@ static void fit(struct grid *g)
     size_t total = INDENT;
     for (size_t k = 0; k < g->column_count; k++)
         total += g->widths[k] + (k > 0 ? GAP : 0);
-    for (size_t k = 0; total > GM_LINE && (k = widest_of(g)) != SIZE_MAX; total--)
-        g->widths[k]--;
+    for (; total > GM_LINE && g->column_count > 0; total--)
+        g->widths[widest_of(g)]--;
 }
 
 static void add_cell(struct gm_text *out, const struct grid *g, size_t row, size_t k)
@@ -196,6 +198,11 @@ static void add_grid(struct gm_doc *doc, const struct gm_table *table, const str
     }
 }
 
+static bool is_below_heading(const struct gm_text *out)
+{
+    return out->failed || out->length < 2 || out->data[out->length - 2] == '-' || out->data[out->length - 2] == '\n';
+}
+
 static void add_table(struct gm_doc *doc, const struct gm_table *table)
 {
     const size_t shown = gm_doc_shown(doc, table);
@@ -204,7 +211,7 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
         gm_text_add(doc->out, "\n  ");
         gm_columns_wrap(doc->out, table->title, INDENT);
     }
-    if (table->title == NULL && doc->depth == 0)
+    if (table->title == NULL && !is_below_heading(doc->out))
         gm_text_add_char(doc->out, '\n');
     if (!fill(&g, doc, table))
         return;

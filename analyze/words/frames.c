@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/frames.h"
 
-#include "analyze/report/frame_kind.h"
 #include "analyze/document/columns.h"
 #include "analyze/document/sites.h"
+#include "analyze/report/frame_kind.h"
 
 #include <inttypes.h>
 #include <stdint.h>

@@ -129,40 +129,40 @@ static void add_host(struct gm_json *json, const struct gm_report *report)
 
 void gm_words_json(struct gm_text *out, const struct gm_report *report)
 {
-    struct gm_json json = {.out = out};
-    gm_json_open(&json, NULL, '{');
-    gm_json_string(&json, "schema", "gmanalyze.analysis/1");
-    add_snapshot(&json, report);
-    gm_json_open(&json, "totals", '{');
-    gm_json_totals(&json, &report->totals);
-    gm_json_close(&json, '}');
-    gm_json_devices(&json, report);
-    gm_json_slices(&json, "categories", report->categories, report->category_count, report->totals.allocated);
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_JSON, out);
+    struct gm_json *json = &doc.json;
+    gm_json_string(json, "schema", "gmanalyze.analysis/1");
+    add_snapshot(json, report);
+    gm_json_open(json, "totals", '{');
+    gm_json_totals(json, &report->totals);
+    gm_json_close(json, '}');
+    gm_json_devices(json, report);
+    gm_json_slices(json, "categories", report->categories, report->category_count, report->totals.allocated);
     if (report->roles == NULL) /* not inferred */
-        gm_json_null(&json, "roles");
+        gm_json_null(json, "roles");
     else
-        gm_json_slices(&json, "roles", report->roles, report->role_count, report->totals.allocated);
-    gm_json_open(&json, "top_blocks", '[');
+        gm_json_slices(json, "roles", report->roles, report->role_count, report->totals.allocated);
+    gm_json_open(json, "top_blocks", '[');
     for (size_t i = 0; i < report->top_block_count; i++)
-        add_block(&json, &report->top_blocks[i], i + 1);
-    gm_json_close(&json, ']');
-    gm_json_fragmentation(&json, &report->fragmentation, true);
-    gm_json_timeline(&json, report);
-    add_findings(&json, report);
+        add_block(json, &report->top_blocks[i], i + 1);
+    gm_json_close(json, ']');
+    gm_json_fragmentation(json, &report->fragmentation, true);
+    gm_json_timeline(&doc, report);
+    add_findings(json, report);
 
     /* What follows is more than the schema asks for. */
-    add_call_sites(&json, report);
-    gm_json_ledger(&json, &report->ledger);
-    add_histogram(&json, report);
-    add_settings(&json, report);
-    gm_json_tried(&json, report);
-    add_host(&json, report);
-    gm_json_open(&json, "warnings", '[');
+    add_call_sites(json, report);
+    gm_json_ledger(json, &report->ledger);
+    add_histogram(json, report);
+    add_settings(json, report);
+    gm_json_tried(json, report);
+    add_host(json, report);
+    gm_json_open(json, "warnings", '[');
     for (size_t i = 0; i < report->warning_count; i++)
-        gm_json_string(&json, NULL, report->warnings[i]);
-    gm_json_close(&json, ']');
-    gm_json_string(&json, "name", report->run_name);
-    gm_json_string(&json, "created", report->timestamp);
-    gm_json_close(&json, '}');
-    gm_text_add_char(out, '\n');
+        gm_json_string(json, NULL, report->warnings[i]);
+    gm_json_close(json, ']');
+    gm_json_string(json, "name", report->run_name);
+    gm_json_string(json, "created", report->timestamp);
+    gm_doc_end(&doc);
 }

@@ -5,9 +5,9 @@
 #ifndef GM_WORDS_JSON_PARTS_H
 #define GM_WORDS_JSON_PARTS_H
 
+#include "analyze/document/document.h"
 #include "analyze/report/report.h"
 #include "analyze/report/summary.h"
-#include "analyze/document/json_out.h"
 #include "analyze/words/view.h"
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ void gm_json_fragmentation(struct gm_json *json, const struct gm_fragmentation *
 void gm_json_ledger(struct gm_json *json, const struct gm_ledger *ledger);
 void gm_json_devices(struct gm_json *json, const struct gm_report *report);
 /* "timeline"; nothing if no device has an event. */
-void gm_json_timeline(struct gm_json *json, const struct gm_report *report);
+void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
 /* "settings_advice": null without a trace. */
 void gm_json_tried(struct gm_json *json, const struct gm_report *report);
 
@@ -37,11 +37,7 @@ void gm_json_moment(struct gm_json *json, const struct gm_view *view, const stru
 void gm_json_levels(struct gm_json *json, const char *key, struct gm_levels levels);
 /* "peak_times", "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak", "next_peaks", "savings", "role_reasons" */
 void gm_json_peak(struct gm_json *json, const struct gm_view *view);
-/* "steps" */
-void gm_json_steps(struct gm_json *json, const struct gm_view *view);
-/* "out_of_memory" */
-void gm_json_ooms(struct gm_json *json, const struct gm_view *view);
-/* "fragmentation_history" */
-void gm_json_history(struct gm_json *json, const struct gm_view *view);
+/* "unusable_bytes": by reason, GM_UNUSABLE_COUNT of them; null for NULL. */
+void gm_json_unusable(struct gm_json *json, const uint64_t *unusable);
 
 #endif

@@ -174,3 +174,18 @@ void gm_json_devices(struct gm_json *json, const struct gm_report *report)
         add_device(json, &report->devices[i]);
     gm_json_close(json, ']');
 }
+
+/* Keys by reason: they are the enum's, spelt once and for all. */
+void gm_json_unusable(struct gm_json *json, const uint64_t *unusable)
+{
+    static const char *const keys[GM_UNUSABLE_COUNT] = {"hole_too_small", "wrong_stream", "wrong_pool", "whole_segment",
+                                                        "fits"};
+    if (unusable == NULL) {
+        gm_json_null(json, "unusable_bytes");
+        return;
+    }
+    gm_json_open_flat(json, "unusable_bytes", '{');
+    for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
+        gm_json_number(json, keys[i], unusable[i]);
+    gm_json_close(json, '}');
+}

@@ -4,6 +4,7 @@
  * a reconstruction allocated and active bytes are null.
  */
 #include "analyze/words/json_parts.h"
+#include "analyze/words/sections.h"
 
 void gm_json_levels(struct gm_json *json, const char *key, struct gm_levels levels)
 {
@@ -151,8 +152,9 @@ static void add_contract(struct gm_json *json, const struct gm_device_report *de
         gm_json_slices(json, "roles_at_peak", t->peak.roles, t->peak.role_count, peak->requested);
 }
 
-static void add_device(struct gm_json *json, const struct gm_device_report *device, const struct gm_view *view)
+static void add_device(struct gm_doc *d, const struct gm_device_report *device, const struct gm_view *view)
 {
+    struct gm_json *json = &d->json;
     const struct gm_trace_counts *t = &device->trace;
     gm_json_open(json, NULL, '{');
     gm_json_signed(json, "device", device->device);
@@ -178,15 +180,16 @@ static void add_device(struct gm_json *json, const struct gm_device_report *devi
         add_books(json, view);
         add_parts(json, view);
         gm_json_peak(json, view);
-        gm_json_steps(json, view);
-        gm_json_ooms(json, view);
-        gm_json_history(json, view);
+        gm_section_steps(d, view);
+        gm_section_ooms(d, view);
+        gm_section_history(d, view);
     }
     gm_json_close(json, '}');
 }
 
-void gm_json_timeline(struct gm_json *json, const struct gm_report *report)
+void gm_json_timeline(struct gm_doc *d, const struct gm_report *report)
 {
+    struct gm_json *json = &d->json;
     bool any = false;
     for (size_t i = 0; i < report->device_count; i++)
         any = any || report->devices[i].trace.events > 0;
@@ -198,7 +201,7 @@ void gm_json_timeline(struct gm_json *json, const struct gm_report *report)
         struct gm_view view;
         bool has_view = gm_view_of(&view, report, i);
         if (report->devices[i].trace.events > 0)
-            add_device(json, &report->devices[i], has_view ? &view : NULL);
+            add_device(d, &report->devices[i], has_view ? &view : NULL);
     }
     gm_json_close(json, ']');
     gm_json_close(json, '}');

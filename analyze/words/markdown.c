@@ -3,13 +3,14 @@
  * README.md: what GitHub shows for a run directory, and what people paste into a pull request. What matters stands on
  * top and open, the rest is folded.
  */
-#include "analyze/words/block_runs.h"
 #include "analyze/document/columns.h"
-#include "analyze/words/doubt.h"
 #include "analyze/document/escape.h"
-#include "analyze/words/markdown_parts.h"
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
+#include "analyze/words/block_runs.h"
+#include "analyze/words/doubt.h"
+#include "analyze/words/markdown_parts.h"
+#include "analyze/words/sections.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
@@ -403,10 +404,19 @@ static void add_state(struct gm_text *out, const struct gm_report *report)
     add_top_blocks(out, report);
 }
 
+static bool is_reconstructed(const struct gm_view *v)
+{
+    return v->is_reconstructed;
+}
+
 void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
 {
     struct gm_verdict verdict;
     const char *const *first = first_chart(charts);
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_MD, out);
+    doc.text_name = "analysis_report.txt";
+    doc.json_name = "analysis.json";
     gm_verdict_make(&verdict, report);
     gm_text_add(out, "# GPU memory: ");
     gm_md_name(out, report->run_name, GM_MD_PATH, false);
@@ -421,12 +431,12 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     }
     add_source(out, report);
     gm_md_peak(out, report);
-    gm_md_ooms(out, report);
+    gm_section_of_ooms(&doc, report);
     gm_md_peak_details(out, report);
     add_to_do(out, report);
     gm_md_tried(out, report);
-    gm_md_steps(out, report);
-    gm_md_history(out, report);
+    gm_section_of_views(&doc, report, "Steps", gm_section_steps, gm_steps_were_found);
+    gm_section_of_views(&doc, report, "Fragmentation over time", gm_section_history, is_reconstructed);
     gm_md_books(out, report);
     add_state(out, report);
     add_charts(out, charts, first);
@@ -437,4 +447,5 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     gm_md_settings(out, report);
     gm_md_trace(out, report);
     gm_md_warnings(out, report);
+    gm_doc_end(&doc);
 }

@@ -2,12 +2,12 @@
  *
  * README.md: the folded parts.
  */
-#include "analyze/words/block_runs.h"
 #include "analyze/document/columns.h"
 #include "analyze/document/escape.h"
+#include "analyze/document/numbers.h"
+#include "analyze/words/block_runs.h"
 #include "analyze/words/frames.h"
 #include "analyze/words/markdown_parts.h"
-#include "analyze/document/numbers.h"
 #include "analyze/words/settings.h"
 
 #include <inttypes.h>

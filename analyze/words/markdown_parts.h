@@ -41,10 +41,7 @@ void gm_md_unfold(struct gm_text *out);
 /* Nothing without a trace. */
 void gm_md_peak(struct gm_text *out, const struct gm_report *report);
 void gm_md_peak_details(struct gm_text *out, const struct gm_report *report);
-void gm_md_ooms(struct gm_text *out, const struct gm_report *report);
 void gm_md_books(struct gm_text *out, const struct gm_report *report);
-void gm_md_steps(struct gm_text *out, const struct gm_report *report);
-void gm_md_history(struct gm_text *out, const struct gm_report *report);
 void gm_md_tried(struct gm_text *out, const struct gm_report *report);
 
 void gm_md_stacks(struct gm_text *out, const struct gm_report *report);

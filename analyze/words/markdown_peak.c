@@ -3,9 +3,9 @@
  * README.md: the peak. Of several devices one table compares all; the rest is of the one with the highest peak.
  */
 #include "analyze/document/escape.h"
-#include "analyze/words/markdown_parts.h"
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
+#include "analyze/words/markdown_parts.h"
 
 #include <inttypes.h>
 

@@ -3,8 +3,8 @@
  * README.md: what other allocator settings would do.
  */
 #include "analyze/base/size.h"
-#include "analyze/words/markdown_parts.h"
 #include "analyze/document/numbers.h"
+#include "analyze/words/markdown_parts.h"
 #include "analyze/words/tried.h"
 
 enum { SUMMARY = 1200, SETTINGS = 200, COMMAND = 400 };

@@ -35,12 +35,3 @@ uint64_t gm_oom_not_attributed(const struct gm_view *view, const struct gm_oom_r
     const uint64_t lacking = gm_less(oom->levels.reserved, sum);
     return lacking == GM_REPORT_NONE ? 0 : lacking;
 }
-
-enum gm_unusable gm_unusable_most(const uint64_t unusable[GM_UNUSABLE_COUNT])
-{
-    int most = GM_UNUSABLE_COUNT;
-    for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
-        if (unusable[i] > 0 && (most == GM_UNUSABLE_COUNT || unusable[i] > unusable[most]))
-            most = i;
-    return (enum gm_unusable)most;
-}

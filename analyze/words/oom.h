@@ -18,7 +18,5 @@ const char *gm_oom_verdict_name(enum gm_oom_verdict verdict);
 char *gm_stream_format(char out[GM_STREAM_TEXT], const struct gm_view *view, int64_t stream);
 /* Cached bytes for which no reason is known; 0 where it is not known how much was cached. */
 uint64_t gm_oom_not_attributed(const struct gm_view *view, const struct gm_oom_row *oom);
-/* The reason that made most cached bytes useless; GM_UNUSABLE_COUNT if none were. */
-enum gm_unusable gm_unusable_most(const uint64_t unusable[GM_UNUSABLE_COUNT]);
 
 #endif

@@ -4,8 +4,9 @@
  * columns.
  */
 #include "analyze/document/columns.h"
-#include "analyze/words/doubt.h"
 #include "analyze/document/numbers.h"
+#include "analyze/words/doubt.h"
+#include "analyze/words/sections.h"
 #include "analyze/words/text_parts.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/verdict.h"
@@ -269,6 +270,10 @@ static void add_warnings(struct gm_text *out, const struct gm_report *report)
 
 void gm_words_text(struct gm_text *out, const struct gm_report *report)
 {
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_TXT, out);
+    doc.text_name = "analysis_report.txt";
+    doc.json_name = "analysis.json";
     struct gm_verdict verdict;
     gm_verdict_make(&verdict, report);
     add_salvaged(out, report);
@@ -280,9 +285,9 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
         gm_text_peak(out, report);
         gm_text_timeline(out, report);
         gm_text_peak_tables(out, report);
-        gm_text_steps(out, report);
-        gm_text_ooms(out, report);
-        gm_text_history(out, report);
+        gm_section_of_views(&doc, report, "Steps", gm_section_steps, gm_steps_were_found);
+        gm_section_of_ooms(&doc, report);
+        gm_section_of_views(&doc, report, "Fragmentation over time", gm_section_history, NULL);
         add_end(out, report);
     }
     add_summary(out, report);
@@ -300,4 +305,5 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_text_settings(out, report);
     gm_text_trace(out, report);
     add_warnings(out, report);
+    gm_doc_end(&doc);
 }

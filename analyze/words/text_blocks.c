@@ -2,11 +2,11 @@
  *
  * analysis_report.txt: the largest blocks with where they were made, and fragmentation with the blocks that pin it.
  */
-#include "analyze/words/block_runs.h"
 #include "analyze/document/columns.h"
-#include "analyze/words/frames.h"
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
+#include "analyze/words/block_runs.h"
+#include "analyze/words/frames.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

@@ -36,17 +36,12 @@ void gm_text_slices(struct gm_text *out, const char *title, const struct gm_slic
  * without any. */
 void gm_text_views(struct gm_text *out, const struct gm_report *report, const char *title,
                    void (*section)(struct gm_text *out, const struct gm_report *report, const struct gm_view *view));
-/* Why block bytes are not known. */
-const char *gm_text_reason(const struct gm_view *view);
 
 /* ---- sections about the trace; nothing without one ------------------------------------------------------------- */
 
 void gm_text_peak(struct gm_text *out, const struct gm_report *report);
 void gm_text_timeline(struct gm_text *out, const struct gm_report *report);
 void gm_text_peak_tables(struct gm_text *out, const struct gm_report *report);
-void gm_text_steps(struct gm_text *out, const struct gm_report *report);
-void gm_text_ooms(struct gm_text *out, const struct gm_report *report);
-void gm_text_history(struct gm_text *out, const struct gm_report *report);
 void gm_text_tried(struct gm_text *out, const struct gm_report *report);
 
 /* ---- sections about the state at the end ------------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ static void add_moments(struct gm_text *out, const struct gm_view *v)
     else
         gm_text_paragraph(out, 2, "The peak of reserved bytes is not known.");
     if (!v->is_reconstructed)
-        gm_text_paragraph(out, 2, "Allocated and active bytes are not known (n/a): %s.", gm_text_reason(v));
+        gm_text_paragraph(out, 2, "Allocated and active bytes are not known (n/a): %s.", gm_view_reason(v));
     const struct gm_step_row *step = gm_view_step(v, peak.event);
     enum gm_phase phase = gm_view_phase(v, peak.event);
     if (step != NULL || phase != GM_PHASE_OTHER)
@@ -120,7 +120,7 @@ static void add_unused(struct gm_text *out, const struct gm_view *v)
     const struct gm_levels b = gm_view_levels(v, v->timeline->peak_reserved.levels);
     gm_text_add_char(out, '\n');
     if (!v->is_reconstructed) {
-        gm_text_paragraph(out, 2, "How much of it was fragmentation is not known: %s.", gm_text_reason(v));
+        gm_text_paragraph(out, 2, "How much of it was fragmentation is not known: %s.", gm_view_reason(v));
         return;
     }
     gm_text_printf(out, "  %-40s%16s%20s\n", "From requested to reserved", "at this peak",

@@ -4,9 +4,9 @@
  * it. The rows of each table add up to the peak.
  */
 #include "analyze/document/columns.h"
-#include "analyze/words/frames.h"
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
+#include "analyze/words/frames.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

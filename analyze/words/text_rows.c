@@ -113,9 +113,3 @@ void gm_text_views(struct gm_text *out, const struct gm_report *report, const ch
         is_first = false;
     }
 }
-
-const char *gm_text_reason(const struct gm_view *view)
-{
-    const char *reason = view->timeline->books.reason;
-    return reason != NULL ? reason : "the trace was not reconstructed";
-}

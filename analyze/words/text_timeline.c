@@ -147,7 +147,7 @@ static void add_timeline(struct gm_text *out, const struct gm_report *report, co
         gm_text_paragraph(out, 2,
                           "Only requested and reserved bytes are known: %s. The snapshot itself has %s active, "
                           "%s reserved.",
-                          gm_text_reason(v), gm_bytes_format((char[GM_NUMBER_TEXT]){0}, v->device->totals.active),
+                          gm_view_reason(v), gm_bytes_format((char[GM_NUMBER_TEXT]){0}, v->device->totals.active),
                           gm_bytes_format((char[GM_NUMBER_TEXT]){0}, v->device->totals.reserved));
     }
     if (v->is_reconstructed || b->disagreement_count > 0)

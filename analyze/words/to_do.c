@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/to_do.h"
 
-#include "analyze/words/finding.h"
 #include "analyze/document/numbers.h"
+#include "analyze/words/finding.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,10 @@
 
 #include "analyze/base/size.h"
 #include "analyze/document/columns.h"
-#include "analyze/words/doubt.h"
-#include "analyze/words/finding.h"
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
+#include "analyze/words/doubt.h"
+#include "analyze/words/finding.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/words.h"
 

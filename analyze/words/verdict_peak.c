@@ -2,8 +2,8 @@
  *
  * The five lines with a trace: of the device whose peak of requested bytes is highest.
  */
-#include "analyze/words/advice.h"
 #include "analyze/document/numbers.h"
+#include "analyze/words/advice.h"
 #include "analyze/words/to_do.h"
 #include "analyze/words/tried.h"
 #include "analyze/words/verdict.h"

@@ -106,3 +106,9 @@ enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event)
     }
     return GM_PHASE_OTHER;
 }
+
+const char *gm_view_reason(const struct gm_view *view)
+{
+    const char *reason = view->timeline->books.reason;
+    return reason != NULL ? reason : "the trace was not reconstructed";
+}

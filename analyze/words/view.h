@@ -6,8 +6,8 @@
 #ifndef GM_WORDS_VIEW_H
 #define GM_WORDS_VIEW_H
 
-#include "analyze/report/report.h"
 #include "analyze/document/numbers.h"
+#include "analyze/report/report.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +49,7 @@ char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);
 /* The phase that an event is in; GM_PHASE_OTHER if that is not known. */
 enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event);
+/* Why block bytes are not known. */
+const char *gm_view_reason(const struct gm_view *view);
 
 #endif
