@@ -459,6 +459,22 @@ class Gmdry(unittest.TestCase):
         self.assertEqual(process.stdout.readline(), "asked\n")
         self.end_of(process)
 
+    def test_outlived(self):
+        """By a process that the command has left behind: it does not bring the folder back."""
+        program = self.make_torch("12.4") + ("import os, time; os.fork() and os._exit(0); torch.cuda.init(); "
+                                             "print('child', flush=True); "
+                                             "[time.sleep(0.1) for _ in range(99) if os.path.exists(os.environ['GMDRY_FOLDER'])]")
+        read, write = os.pipe()
+        process = subprocess.Popen([GMDRY, "-q", "--no-charts", "--", sys.executable, "-c", program], cwd=self.folder.name,
+                                   stdout=write, stderr=write, env=self.environment)
+        os.close(write)
+        with os.fdopen(read) as said:  # ends when the last of them has ended
+            text = said.read()
+        self.assertEqual(process.wait(), 0, text)
+        self.assertIn("child", text)
+        self.assertNotIn("Error", text)
+        self.assertEqual(os.listdir(self.folder.name + "/tmp"), [])
+
     def test_killed_while_it_reports(self):
         """It waits for a reader of the pipe that the JSON goes to."""
         os.mkfifo(self.folder.name + "/pipe")

@@ -3,6 +3,7 @@
 torch's memory from the first allocation, and says what came of it in GMDRY_FOLDER: a snapshot, and a line for each
 device. A failure in here is told and leaves the program alone."""
 import atexit
+import contextlib
 import ctypes
 import importlib
 import importlib.abc
@@ -31,7 +32,8 @@ class Recording:
         if self.pid is not None:
             return
         self.pid = os.getpid()
-        os.makedirs(self.folder(), exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # of a process before that had the same number
+            os.mkdir(self.folder())
         importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
         self.record(stacks=os.environ.get("GMDRY_STACKS", "python"), max_entries=sys.maxsize)
         self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
@@ -78,8 +80,8 @@ class Recording:
             peaks[2:] = [stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)]
 
     def write(self, why):
-        if self.is_final or not self.is_ours():
-            return
+        if self.is_final or not self.is_ours() or not os.path.isdir(self.folder()):
+            return  # without its folder: gmdry has ended before this process, and nothing of it must stay
         import pickle
 
         self.note_peaks()
