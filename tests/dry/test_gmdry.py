@@ -261,6 +261,7 @@ class Gmdry(unittest.TestCase):
         done, said = self.json_of([], telling(code=7))
         self.assertEqual((done.returncode, said["exit_code"], said["verdict"]), (3, 7, None))
         self.assertIn("exit code 7", done.stderr)
+        self.assertNotIn("exact", self.run_it(["-q"], telling(code=7)).stdout)  # of what it might have needed nothing is known
         done = self.run_it([], ["/nowhere/at/all"])
         self.assertEqual(done.returncode, 3)
         self.assertIn("exit code 127", done.stderr)

@@ -169,7 +169,8 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
     else
         gm_text_printf(out, "fits with %s left", gm_size_format(other, usable - most->peak_reserved));
     add_smallest(out, result);
-    add_exactness(out, told);
+    if (result->verdict != GM_DRY_NONE)
+        add_exactness(out, told);
     gm_text_add(out, "\n");
 }
 
