@@ -112,7 +112,7 @@ struct dry_needs dry_usual_needs(void);
 bool dry_cubin_kernels(const void *image, bool (*each)(void *context, const char *name, struct dry_needs needs),
                        void *context);
 /* Of the kernel of that name; the usual ones if there is none. */
-struct dry_needs dry_cubin_needs(const void *image, const char *name);
+struct dry_needs dry_cubin_needs(const void *data, const char *name);
 /* A fat binary, in which a kernel is looked for when its needs are asked for. NULL: no memory. */
 struct dry_fatbin *dry_open_fatbin(const void *wrapper);
 struct dry_needs dry_fatbin_needs(struct dry_fatbin *fatbin, const char *name); /* not with the lock */

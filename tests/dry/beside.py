@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A recording made on a GPU beside one that gmdry made of the same program: event by event, place by place, peak by peak.
+"""A recording made on a GPU beside one that gmdry made of the same program: events, places, peaks.
 
     beside.py [--device N] [--first N] [--json FILE] [--label TEXT] REAL DRY
 
 REAL and DRY are PyTorch's snapshots with a trace. They are aligned by (action, size), so that each may begin and end
 elsewhere: what only one has before the first and behind the last common event is counted apart ('before', 'after'). The
-rest that does not match is a difference; the first ones are printed with their stacks. One row of a Markdown table comes
-first. Exit code 0: everything in the common part is the same; 1: something is not; 2: wrong usage; 3: not readable."""
+rest that does not match is a difference; the first ones are printed with their stacks. One row of a Markdown table
+comes first. Exit code 0: everything in the common part is the same; 1: something is not; 2: wrong usage; 3: not readable."""
 import argparse
 import bisect
 import json
@@ -40,7 +40,7 @@ def read(path, device):
     return Recording(traces[device], [s for s in snapshot["segments"] if s["device"] == device])
 
 
-# ---- one recording ----------------------------------------------------------------------------------------------------
+# ---- one recording --------------------------------------------------------------------------------------------------
 
 
 class Recording:
@@ -103,7 +103,7 @@ def functions(event):
     return [(file, name) for file, name, _ in stack(event)][:INNERMOST]
 
 
-# ---- alignment --------------------------------------------------------------------------------------------------------
+# ---- alignment ------------------------------------------------------------------------------------------------------
 
 
 def beginnings(a, b):
@@ -171,7 +171,7 @@ def align(a, b):
     return pairs, begin
 
 
-# ---- comparison -------------------------------------------------------------------------------------------------------
+# ---- comparison -----------------------------------------------------------------------------------------------------
 
 
 def equal_places(real, dry, pairs):
@@ -226,7 +226,7 @@ def is_same(result):
     return equal == in_real == in_dry and not result["differences"]
 
 
-# ---- words ------------------------------------------------------------------------------------------------------------
+# ---- words ----------------------------------------------------------------------------------------------------------
 
 
 def row(label, result):
@@ -253,8 +253,8 @@ def describe(recordings, side, number):
 
 def show(label, result, real, dry, first):
     print(row(label, result))
-    print(f"live before: {result['live_before'][0]:,} {result['live_before'][1]:,}; events only in one before the common"
-          f" part: {result['before']}, after it: {result['after']}; stacks equal: {result['stacks']};"
+    print(f"live before: {result['live_before'][0]:,} {result['live_before'][1]:,}; events only in one before the"
+          f" common part: {result['before']}, after it: {result['after']}; stacks equal: {result['stacks']};"
           f" differences: {len(result['differences']):,}")
     for side, number in result["differences"][:first]:
         print(describe({"real": real, "dry": dry}, side, number))

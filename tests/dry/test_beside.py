@@ -67,7 +67,8 @@ class Beside(unittest.TestCase):
                 with open(path, "wb") as file:
                     pickle.dump(snapshot, file)
             said = os.path.join(folder, "said.json")
-            done = subprocess.run([sys.executable, "-B", BESIDE, "--json", said, *options, *paths], text=True, capture_output=True)
+            done = subprocess.run([sys.executable, "-B", BESIDE, "--json", said, *options, *paths], text=True,
+                                  capture_output=True)
             result = None
             if os.path.exists(said):
                 with open(said) as file:

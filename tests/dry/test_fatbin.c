@@ -49,7 +49,7 @@ static void name_section(struct cubin *cubin, unsigned i, const char *name, uint
     const size_t used =
         i == 0 ? 1 : cubin->sections[i - 1].sh_name + strlen(cubin->names + cubin->sections[i - 1].sh_name) + 1;
     assert_true(used + strlen(name) + 1 <= sizeof cubin->names);
-    strcpy(cubin->names + used, name);
+    memcpy(cubin->names + used, name, strlen(name) + 1);
     cubin->sections[i].sh_name = (Elf64_Word)used;
     cubin->sections[i].sh_type = type;
     cubin->sections[i].sh_offset = offset;
