@@ -41,6 +41,7 @@ struct dry_fatbin {
     const void *cubin; /* NULL: not looked for yet, or the card would run none of its cubins */
     int code, ptx;     /* capabilities: which the image is for, which PTX it was made of */
     bool is_open;
+    struct dry_fatbin *next; /* of all that there are; they stay for good, as kernels point to them */
 };
 
 /* ---- unpacking --------------------------------------------------------------------------------------------------- */
@@ -153,6 +154,8 @@ static void choose(struct dry_fatbin *fatbin)
             best = entry;
             best_at = at;
         }
+        if (entry.head < sizeof entry || entry.bytes > (size_t)(end - at)) /* none that is known */
+            break;
         at += entry.head + entry.bytes;
     }
     if (best_at == NULL)
@@ -164,9 +167,15 @@ static void choose(struct dry_fatbin *fatbin)
 
 struct dry_fatbin *dry_open_fatbin(const void *wrapper)
 {
+    static struct dry_fatbin *all;
     struct dry_fatbin *fatbin = calloc(1, sizeof *fatbin);
-    if (fatbin != NULL)
-        fatbin->wrapper = wrapper;
+    if (fatbin == NULL)
+        return NULL;
+    fatbin->wrapper = wrapper;
+    dry_lock();
+    fatbin->next = all;
+    all = fatbin;
+    dry_unlock();
     return fatbin;
 }
 
