@@ -25,6 +25,7 @@ enum dnn_kind {
     DNN_OPERATION_DATA = 12,
     DNN_GRAPH = 15,
     DNN_TENSOR = 17,
+    DNN_DEVICE = 38,
     DNN_KINDS = 256 /* more than there are */
 };
 
@@ -33,6 +34,7 @@ enum dnn_name {
     DNN_HEURISTICS_MODE = 200,
     DNN_HEURISTICS_GRAPH = 201,
     DNN_HEURISTICS_RESULTS = 202,
+    DNN_HEURISTICS_DEVICE = 204,
     DNN_CONFIG_ENGINE = 300,
     DNN_CONFIG_INTERMEDIATE = 301,
     DNN_CONFIG_KNOBS = 302,
@@ -41,6 +43,7 @@ enum dnn_name {
     DNN_PLAN_CONFIG = 401,
     DNN_PLAN_WORKSPACE = 402,
     DNN_PLAN_JSON = 405,
+    DNN_PLAN_DEVICE = 407,
     DNN_KNOB_TYPE = 600,
     DNN_KNOB_VALUE = 601,
     DNN_FORWARD_CONVOLUTION = 702,
@@ -57,6 +60,7 @@ enum dnn_name {
     DNN_ENGINE_NOTES = 1303,
     DNN_ENGINE_LAYOUTS = 1304,
     DNN_ENGINE_BEHAVIOURS = 1305,
+    DNN_DEVICE_JSON = 2702,
 };
 
 /* cudnnBackendAttributeType_t, as far as the width of a value follows from it. */
@@ -84,7 +88,7 @@ enum { DNN_TENSOR_CORE = 0 };
 /* cudnnDataType_t */
 enum { DNN_FLOAT = 0, DNN_DOUBLE = 1, DNN_HALF = 2, DNN_INT8 = 3, DNN_INT32 = 4, DNN_BFLOAT16 = 9, DNN_INT64 = 10 };
 
-enum { DNN_DIMENSIONS = 8, DNN_KNOBS = 64, DNN_ENGINES = 16 };
+enum { DNN_DIMENSIONS = 8, DNN_KNOBS = 40, DNN_ENGINES = 128 };
 
 /* ---- dnn_graph.c: what descriptors hold -------------------------------------------------------------------------- */
 
@@ -103,8 +107,10 @@ struct dnn_content {
     enum dnn_kind kind;
     bool is_final;
     struct dnn_value *values;
+    const void *ran; /* of a graph: the configuration of the first plan that was run */
 };
 
+size_t dnn_width_of(int type); /* bytes of a value of a dnn_type */
 const struct dnn_value *dnn_find(const struct dnn_content *content, int name);
 /* The first of the contents that it holds under that name, or NULL. */
 const struct dnn_content *dnn_part(const struct dnn_content *content, int name);
@@ -121,6 +127,19 @@ struct dnn_engine {
         int type;
         int64_t value;
     } knobs[DNN_KNOBS];
+};
+
+/* ---- dnn_real.c: the program's own cuDNN, in a process of its own ------------------------------------------------ */
+
+/* -1: it is not there, or does not answer without a device; the rule has to. */
+int dnn_ask(struct dnn_engine *engines, const struct dnn_content *graph, int mode);
+
+/* To gmdry-cudnn (replay/dry/cudnn): the size of what follows, the mode, and the graph: its kind, how many values it
+ * has, and of each name, type, width of an element and count, and then the elements; for descriptors what they hold, in
+ * the same way. Back comes a number of engines, or -1, and the engines. All as they are in memory. */
+struct dnn_field {
+    int32_t name, type, width, reserved;
+    int64_t count;
 };
 
 /* A convolution: x and y are the images, w the filters, whatever the pass reads and writes. Dimensions begin with

@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { OK = 0, BAD_PARAM = 2000, NOT_SUPPORTED = 3000 };
 enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9 };
@@ -301,12 +303,44 @@ static void says_the_version_that_it_is_told(void **state)
     assert_int_equal(value, 26);
 }
 
+/* Where another cuDNN is loaded, that one is asked, in a process that has not our environment. Here it is a copy of the
+ * stand-in, which then knows no card, so no tensor cores: nothing is needed, where the rule for this card has copies.
+ */
+static void another_cudnn_is_asked(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_dnn.XXXXXX", path[64], command[4200];
+    const int64_t x = 32 * 64 * 56 * 56, w = 128 * 64 * 9;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/libcudnn.so.9", folder);
+    snprintf(command, sizeof command, "cp '%s' %s", getenv("GMDRY_LIBRARY"), path);
+    assert_int_equal(system(command), 0);
+    const pid_t child = fork(); /* which looks anew */
+    if (child == 0) {
+        const bool is_loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL;
+        const bool is_asked = is_loaded && workspace_of(DATA, HALF, false, 0) == 0 &&
+                              workspace_of(DATA, HALF, false, 2) == 2 * (3 * x + w) &&
+                              workspace_of(DATA, HALF, false, 0) == 0;
+        _exit(is_asked ? 0 : is_loaded ? 1 : 2);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(workspace_of(DATA, HALF, false, 0), 2 * (3 * x + w)); /* here there is none: the rule */
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(workspaces),        cmocka_unit_test(plans_are_run_and_read_again),
-        cmocka_unit_test(engines_by_number), cmocka_unit_test(algorithms),
-        cmocka_unit_test(weights),           cmocka_unit_test(says_the_version_that_it_is_told),
+        cmocka_unit_test(another_cudnn_is_asked),
+        cmocka_unit_test(workspaces),
+        cmocka_unit_test(plans_are_run_and_read_again),
+        cmocka_unit_test(engines_by_number),
+        cmocka_unit_test(algorithms),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(says_the_version_that_it_is_told),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }
