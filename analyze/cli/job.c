@@ -51,13 +51,20 @@ static double lap(double *since)
 }
 
 /* The report with the two strings that analysis does not know. */
+static const char *shown_path(const struct gm_job *job)
+{
+    return job->shown != NULL ? job->shown : job->path;
+}
+
 static enum gm_status name_report(struct gm_report *report, const struct gm_job *job, time_t when, struct gm_error *err)
 {
     char stamp[GM_RUN_DATE];
     gm_run_date(stamp, when);
     report->run_name = gm_arena_copy(&report->arena, job->name, strlen(job->name));
     report->timestamp = gm_arena_copy(&report->arena, stamp, strlen(stamp));
-    if (report->run_name == NULL || report->timestamp == NULL)
+    if (job->shown != NULL)
+        report->snapshot.path = gm_arena_copy(&report->arena, job->shown, strlen(job->shown));
+    if (report->run_name == NULL || report->timestamp == NULL || report->snapshot.path == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     return GM_OK;
 }
@@ -198,13 +205,13 @@ static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *c
     if (context->options.quiet)
         return;
     for (size_t i = 0; i < report->warning_count; i++)
-        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, job->path, "warning: %s",
+        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, shown_path(job), "warning: %s",
                        report->warnings[i]);
     if (context->options.exports != 0 && !gm_export_applies(report))
-        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, job->path,
+        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, shown_path(job),
                        "warning: no trace in it, so there is nothing to export");
     if (report->snapshot.is_salvaged)
-        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, job->path,
+        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, shown_path(job),
                        "warning: damaged, only what precedes byte %llu is analysed: %s",
                        (unsigned long long)report->snapshot.salvaged_offset,
                        report->snapshot.salvaged_reason == NULL ? "" : report->snapshot.salvaged_reason);
@@ -224,13 +231,13 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
         job->status = publish(&work, job, context, &err);
     }
     if (job->status == GM_OK)
-        job->status = gm_checks_run(context, &work.report, job->path, &job->messages);
+        job->status = gm_checks_run(context, &work.report, shown_path(job), &job->messages);
     else
-        gm_message_add_error(&job->messages, &context->terminal, job->path, &err);
+        gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
     gm_report_free(&work.report);
     gm_full_csv_free(csv);
     if (context->options.verbose)
-        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, job->path,
+        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, shown_path(job),
                        "read+decode %.3f ms, analyse %.3f ms, draw %.3f ms, write %.3f ms", 1e3 * work.times.load,
                        1e3 * work.times.analyse, 1e3 * work.times.draw, 1e3 * work.times.write);
     if (job->messages.failed && job->status == GM_OK)

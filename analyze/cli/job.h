@@ -19,6 +19,7 @@ enum gm_job_stage { GM_JOB_WAITS, GM_JOB_LOADS, GM_JOB_ANALYSES, GM_JOB_DRAWS, G
 
 struct gm_job {
     const char *path;
+    const char *shown;       /* what messages and reports call it; NULL: the path */
     char name[GM_NAME_SIZE]; /* of its run; of several, each has another one */
     bool is_one_of_several;  /* then its summary says which */
     atomic_int stage;        /* enum gm_job_stage; the rest is the worker's until this says done */

@@ -360,6 +360,67 @@ void dry_meet(size_t communicator, uint64_t turn)
     c->met = turn;
 }
 
+/* ---- groups of one that is alone --------------------------------------------------------------------------------- */
+
+/* What is sent and what is to come between the begin and the end of a group: who exchanges with others what it has gets
+ * the same from them, from the peer to which it sends it, or of the same size. */
+struct alone {
+    int peer;
+    uint64_t bytes;
+    char *sent; /* NULL: it is to come: */
+    void *to;
+};
+
+static _Thread_local int group_depth;
+static _Thread_local struct alone *alone;
+static _Thread_local size_t alone_count, alone_room;
+
+/* With a copy of what is sent. */
+static void note_alone(const struct alone *one)
+{
+    char *sent = one->sent == NULL ? NULL : malloc(one->bytes);
+    if (group_depth == 0 || (sent == NULL && one->to == NULL)) {
+        free(sent);
+        return;
+    }
+    if (alone_count == alone_room) {
+        const size_t room = alone_room == 0 ? 64 : 2 * alone_room;
+        struct alone *more = realloc(alone, room * sizeof *more);
+        if (more == NULL) {
+            free(sent);
+            return;
+        }
+        alone = more;
+        alone_room = room;
+    }
+    if (sent != NULL)
+        memcpy(sent, one->sent, one->bytes);
+    alone[alone_count] = *one;
+    alone[alone_count++].sent = sent;
+}
+
+static const struct alone *like(const struct alone *wanted)
+{
+    const struct alone *found = NULL;
+    for (size_t i = 0; i < alone_count; i++)
+        if (alone[i].sent != NULL && alone[i].bytes == wanted->bytes &&
+            (found == NULL || alone[i].peer == wanted->peer))
+            found = &alone[i];
+    return found;
+}
+
+static void settle_alone(void)
+{
+    for (size_t i = 0; i < alone_count; i++) {
+        const struct alone *sent = alone[i].to == NULL ? NULL : like(&alone[i]);
+        if (sent != NULL)
+            dry_keep(alone[i].to, sent->sent, sent->bytes, true);
+    }
+    for (size_t i = 0; i < alone_count; i++)
+        free(alone[i].sent);
+    alone_count = 0;
+}
+
 /* ---- collectives ------------------------------------------------------------------------------------------------- */
 
 /* One of them: its turn, and what this rank knows of what it sends. */
@@ -503,6 +564,9 @@ API(int, ncclBroadcast, const void *from, void *to, size_t count, int type, int 
         return status;
     if (to != from || !is_root)
         get_part(&call, to, 0, root, 0);
+    if (call.is_alone)
+        note_alone(&(struct alone){
+            .peer = root, .bytes = call.bytes, .sent = is_root ? call.known : NULL, .to = is_root ? NULL : to});
     return end_call(&call);
 }
 
@@ -552,13 +616,6 @@ API(int, ncclRedOpCreatePreMulSum, int *operation, void *scalar, int type, int r
 
 /* ---- send and recv ----------------------------------------------------------------------------------------------- */
 
-/* Alone: what was sent last, for those that exchange. */
-static _Thread_local struct {
-    char *data;
-    uint64_t bytes;
-} sent;
-static _Thread_local int group_depth;
-
 static struct pair *pair_with(struct dry_communicator *c, int peer, bool is_ours)
 {
     struct pair *pair = c->pairs;
@@ -573,13 +630,6 @@ static struct pair *pair_with(struct dry_communicator *c, int peer, bool is_ours
     return pair;
 }
 
-static void remember_sent(char *known, uint64_t bytes)
-{
-    free(sent.data);
-    sent.data = known;
-    sent.bytes = bytes;
-}
-
 API(int, ncclSend, const void *from, size_t count, int type, int peer, struct dry_communicator *communicator,
     void *stream)
 {
@@ -591,10 +641,8 @@ API(int, ncclSend, const void *from, size_t count, int type, int peer, struct dr
         free(known);
         return pair == NULL ? NCCL_SYSTEM_ERROR : NCCL_CUDA_ERROR;
     }
-    if (communicator->ways == NULL) {
-        remember_sent(known, bytes);
-        return NCCL_OK;
-    }
+    if (communicator->ways == NULL)
+        note_alone(&(struct alone){.peer = peer, .bytes = bytes, .sent = known});
     dry_say(pair->way, is_guess ? NULL : known, bytes);
     free(known);
     return NCCL_OK;
@@ -610,7 +658,9 @@ API(int, ncclRecv, void *to, size_t count, int type, int peer, struct dry_commun
     if (pair->way != NULL)
         dry_keep_promise(to, bytes, &promise);
     else
-        dry_keep(to, group_depth > 0 && bytes == sent.bytes ? sent.data : NULL, bytes, true);
+        dry_keep(to, NULL, bytes, true);
+    if (pair->way == NULL)
+        note_alone(&(struct alone){.peer = peer, .bytes = bytes, .to = to});
     return NCCL_OK;
 }
 
@@ -631,24 +681,57 @@ enum { SPLITS = 64 };
 static _Thread_local struct split splits[SPLITS];
 static _Thread_local size_t split_count;
 
-/* By key, then by rank. Alone: all have the same colour. */
+/* Of one that is alone: how many have chosen a colour, and which of them this rank is, as the hook knows it. */
+static struct {
+    int colour, ranks, rank;
+} coloured[1024];
+static size_t coloured_count;
+
+API(void, gmdryColour, int colour, int ranks, int rank)
+{
+    const size_t at = coloured_count++ % (sizeof coloured / sizeof *coloured);
+    coloured[at].colour = colour;
+    coloured[at].ranks = ranks;
+    coloured[at].rank = rank;
+}
+
+/* What torch is about to split off: 0 ranks when it is done. */
+static _Thread_local int next_ranks, next_rank;
+
+API(void, gmdryPart, int ranks, int rank)
+{
+    next_ranks = ranks;
+    next_rank = rank;
+}
+
+/* One that the hook does not know: as if all had chosen it. */
+static void place_alone(const struct split *split)
+{
+    struct dry_communicator *part = split->part;
+    part->ranks = next_ranks > 0 ? next_ranks : split->whole->ranks;
+    part->rank = next_ranks > 0 ? next_rank : split->whole->rank;
+    for (size_t i = 0; next_ranks == 0 && i < coloured_count && i < sizeof coloured / sizeof *coloured; i++)
+        if (coloured[i].colour == split->choice.colour) {
+            part->ranks = coloured[i].ranks;
+            part->rank = coloured[i].rank;
+        }
+}
+
+/* By key, then by rank. */
 static void place_part(const struct split *split)
 {
     struct dry_communicator *whole = split->whole, *part = split->part;
     int ranks = 0, rank = 0;
     for (int i = 0; i < whole->ranks; i++) {
         struct choice other = split->choice;
-        char *said =
-            i == whole->rank || whole->ways == NULL ? NULL : hear(way_of(whole, i), split->turn, 0, sizeof other);
+        char *said = i == whole->rank ? NULL : hear(way_of(whole, i), split->turn, 0, sizeof other);
         if (said != NULL)
             memcpy(&other, said, sizeof other);
         free(said);
         if (other.colour != split->choice.colour)
             continue;
         ranks++;
-        rank += whole->ways == NULL
-                    ? i < whole->rank
-                    : other.key < split->choice.key || (other.key == split->choice.key && i < whole->rank);
+        rank += other.key < split->choice.key || (other.key == split->choice.key && i < whole->rank);
     }
     part->ranks = ranks;
     part->rank = rank;
@@ -657,9 +740,12 @@ static void place_part(const struct split *split)
 static void finish_part(const struct split *split)
 {
     struct dry_communicator *part = split->part;
+    if (split->whole->ways == NULL) {
+        place_alone(split);
+        return;
+    }
     place_part(split);
-    if (!dry_is_alone())
-        part->ways = calloc((size_t)part->ranks, sizeof(struct dry_way *));
+    part->ways = calloc((size_t)part->ranks, sizeof(struct dry_way *));
     way_of(part, part->rank);
 }
 
@@ -727,6 +813,6 @@ API(int, ncclGroupEnd, void)
     for (size_t i = 0; i < split_count; i++)
         finish_part(&splits[i]);
     split_count = 0;
-    remember_sent(NULL, 0);
+    settle_alone();
     return NCCL_OK;
 }

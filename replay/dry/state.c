@@ -84,6 +84,11 @@ int dry_physical(int device)
     return device >= 0 && device < DRY_DEVICES ? physical[device] : 0;
 }
 
+API(int, gmdryPhysical, int device)
+{
+    return dry_physical(device);
+}
+
 static const char *const data_names[] = {"zeros", "ones", "random", "half"}; /* enum dry_data */
 
 /* It has counted nothing yet. */

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import pickle
 import re
 import shutil
@@ -280,7 +281,8 @@ class Gmdry(unittest.TestCase):
         for options, command, code in [([], [], 2), (["--gpu", "h1000"], ["true"], 2), (["--data", "both"], ["true"], 2),
                                        (["--events", "later"], ["true"], 2),
                                        (["--gpu", "mi300x"], ["true"], 2),
-                                       (["--world-size", "8"], ["true"], 4), (["--rank", "0"], ["true"], 4)]:
+                                       (["--world-size", "8", "--rank", "8"], ["true"], 2),
+                                       (["--rank", "0"], ["true"], 2)]:
             done = self.run_it(options, command)
             self.assertEqual(done.returncode, code, (options, done.stderr))
             self.assertEqual(done.stdout, "")
@@ -401,6 +403,37 @@ class Gmdry(unittest.TestCase):
         self.assertEqual(self.run_it(["-q"], show).stdout.splitlines()[0], "python 0 zeros 0")
         self.assertEqual(self.run_it(["-q", "--stacks", "all", "--steps", "3", "--data", "half", "--events", "sync"],
                                      show).stdout.splitlines()[0], "all 3 half sync")
+
+    def test_ranks(self):
+        """The first line is of the rank that needs most; one that was killed is missed."""
+        with open(self.folder.name + "/train.py", "w") as file:
+            file.write("import os, pickle, sys\nrank, size = sys.argv[1:]\n"
+                       "folder = os.environ['GMDRY_FOLDER'] + '/processes/' + rank\n"
+                       "under = folder + '/rank' + rank\n"
+                       "os.makedirs(under)\n"
+                       "if size == '0': os.kill(os.getpid(), 9)\n"
+                       f"pickle.dump({SNAPSHOT!r}, open(under + '/train.pickle', 'wb'))\n"
+                       "open(folder + '/told', 'w').write(f'why end\\nrank {rank}\\nsteps 2\\nsnapshot {under}/train.pickle\\n'"
+                       "f'device {rank} {size} {size} 0 0\\n')\n")
+        command = ["sh", "-c", f"for a in '0 {8 * MIB}' '1 {12 * MIB}' '2 0'; do {sys.executable} train.py $a; done; true"]
+        done = self.run_it(["--snapshot", "kept{rank}.pickle", "--json", "said.json"], command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("rank 1 needs 12.00 MiB reserved"), done.stdout)
+        self.assertIn("; uneven: rank 0 needs 8.00 MiB", done.stdout.splitlines()[0])
+        self.assertIn("was ended before it told", done.stderr)
+        with open(self.folder.name + "/said.json") as file:
+            said = json.load(file)
+        self.assertEqual(said["processes"], [{"rank": rank, "peak_allocated_bytes": size * MIB, "peak_reserved_bytes":
+                                              size * MIB, "steps": 2} for rank, size in ((0, 8), (1, 12))])
+        paths = sorted(json.loads(pathlib.Path(f"{self.folder.name}/results/{run}/analysis.json").read_text())["snapshot"]["path"]
+                       for run in os.listdir(self.folder.name + "/results") if run != "latest")
+        self.assertEqual(paths, ["kept0.pickle", "kept1.pickle"])
+        self.assertTrue(all(os.path.exists(self.folder.name + "/" + path) for path in paths))
+
+    def test_a_rank_alone(self):
+        code = "import os; print(*[os.environ[n] for n in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE')])"
+        done = self.run_it(["--world-size", "1024", "--rank", "515", "--devices", "8"], [sys.executable, "-c", code])
+        self.assertEqual(done.stdout.splitlines()[0], "515 1024 3 8", done.stderr)
 
     def test_snapshot(self):
         done = self.run_it(["-q", "--snapshot", "kept.pickle"], telling())

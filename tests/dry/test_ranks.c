@@ -270,7 +270,12 @@ static void alone(int rank)
     CHECK(ncclAllReduce(one, to, 1, INT64, SUM, communicator, NULL) == OK && read_back(to) == 3072);
     CHECK(ncclAllGather(one, to, 1, INT64, communicator, NULL) == OK && read_back(to + 1023) == 3);
     CHECK(cudaStreamSynchronize(NULL) == OK);
-    CHECK(ncclCommSplit(communicator, 1, 0, &part, NULL) == OK && part != NULL);
+    FIND(void (*)(int, int, int), gmdryColour);
+    FIND(int (*)(const void *, int *), ncclCommCount);
+    int n = 0;
+    gmdryColour(1, 8, 3);
+    CHECK(ncclCommSplit(communicator, 1, 0, &part, NULL) == OK && ncclCommCount(part, &n) == OK && n == 8);
+    CHECK(ncclCommSplit(communicator, 2, 0, &part, NULL) == OK && ncclCommCount(part, &n) == OK && n == 1024);
 }
 
 static void visible(int rank)

@@ -83,6 +83,25 @@ static void set_caches(const struct gm_dry_folder *folder)
     setenv("USE_PYTORCH_KERNEL_CACHE", "0", 1);
 }
 
+/* One rank of a job, as torchrun would tell it. Watchdogs of the others have nothing to watch. */
+static void set_rank(const struct gm_dry_options *options)
+{
+    const int64_t rank = options->rank < 0 ? 0 : options->rank;
+    if (options->world_size == 0)
+        return;
+    set_number("GMDRY_WORLD_SIZE", options->world_size);
+    set_number("WORLD_SIZE", options->world_size);
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank % options->devices);
+    set_number("LOCAL_WORLD_SIZE", options->devices < options->world_size ? options->devices : options->world_size);
+    set_number("GROUP_RANK", rank / options->devices);
+    set_number("GROUP_WORLD_SIZE", (options->world_size + options->devices - 1) / options->devices);
+    setenv("MASTER_ADDR", "localhost", 1);
+    setenv("MASTER_PORT", "29500", 1);
+    setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+    setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
+}
+
 static void set_environment(const struct gm_dry_folder *folder, const struct gm_dry_options *options,
                             const struct gm_gpu *gpu)
 {
@@ -103,6 +122,7 @@ static void set_environment(const struct gm_dry_folder *folder, const struct gm_
     set_number("GMDRY_DEVICES", options->devices);
     set_number("GMDRY_STEPS", options->steps);
     set_card(options, gpu);
+    set_rank(options);
     set_caches(folder);
 }
 

@@ -65,6 +65,7 @@ enum { GM_DRY_DEVICES = 64 };
 struct gm_dry_device {
     uint64_t peak_allocated, peak_reserved, ooms, retries;
     unsigned processes; /* that used it; the peaks are those of the one that needs most */
+    uint64_t used;      /* peak of all processes together, with contexts and NCCL's buffers; 0: not known */
 };
 
 struct gm_dry_process {
@@ -72,7 +73,8 @@ struct gm_dry_process {
     int rank;     /* -1: none */
     bool is_late; /* recorded only from where the program began to */
     uint64_t steps;
-    uint64_t wanted; /* bytes, when it was out of memory; 0: it never was */
+    uint64_t allocated, reserved; /* peaks of the device of which it needs most */
+    uint64_t wanted;              /* bytes, when it was out of memory; 0: it never was */
 };
 
 struct gm_dry_kernel {
@@ -94,6 +96,7 @@ struct gm_dry_told {
     enum gm_dry_torch torch;
     struct gm_dry_process *processes; /* by rank, then as they were found */
     size_t process_count;
+    size_t silent_count; /* processes that used a device and were ended, as by a signal, before they told anything */
     struct gm_dry_device devices[GM_DRY_DEVICES];
     size_t device_count;         /* the largest number in use, plus one */
     char **unknown, **estimated; /* functions' names */

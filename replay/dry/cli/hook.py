@@ -71,10 +71,17 @@ class Recording:
         """It is there from the beginning: one without what is told is that of a killed process."""
         return os.path.join(FOLDER, "processes", str(self.pid))
 
+    @staticmethod
+    def in_machine(device):
+        """Its number without CUDA_VISIBLE_DEVICES."""
+        import ctypes
+
+        return ctypes.CDLL(os.environ["GMDRY_LIBRARY"]).gmdryPhysical(device)
+
     def note_peaks(self):
         for device in range(self.torch.cuda.device_count()):
             stats = self.torch.cuda.memory_stats(device)
-            peaks = self.peaks.setdefault(device, [0, 0])
+            peaks = self.peaks.setdefault(self.in_machine(device), [0, 0])
             for i, kind in enumerate(("allocated", "reserved")):
                 peaks[i] = max(peaks[i], stats.get(f"{kind}_bytes.all.peak", 0))
             peaks[2:] = [stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)]
@@ -85,7 +92,7 @@ class Recording:
         import pickle
 
         self.note_peaks()
-        rank = os.environ.get("RANK", "")
+        rank = str(RANKS["rank_of"]())
         folder = self.folder()
         under = os.path.join(folder, "rank" + rank if rank.isdigit() else "run")
         os.makedirs(under, exist_ok=True)
@@ -251,11 +258,12 @@ def load_ranks():
     names = {"__name__": "gmdry_ranks"}
     with open(os.path.join(FOLDER, "ranks.py")) as file:
         exec(compile(file.read(), "ranks.py", "exec"), names)
-    return names["WATCHED"]
+    return names
 
 
 if FOLDER and os.path.isdir(FOLDER):
-    wanted = {"torch.cuda.memory": start, "transformers.generation.utils": follow_generation, **load_ranks()}
+    RANKS = load_ranks()
+    wanted = {"torch.cuda.memory": start, "transformers.generation.utils": follow_generation, **RANKS["WATCHED"]}
     for loaded in [name for name in wanted if name in sys.modules]:
         tell_failure(wanted.pop(loaded), sys.modules[loaded])
     sys.meta_path.insert(0, Finder(wanted))

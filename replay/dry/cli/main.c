@@ -48,13 +48,14 @@ static const struct gm_option option_table[] = {
     {0, "stacks", "WHAT", "of each allocation: python (default), or all, with C++", GM_OPTION_CHOICE, AT(stacks),
      .min = GM_DRY_PYTHON, .choices = gm_dry_stack_names},
     {0, "limit", "SIZE", "exit code 1 if more is reserved on any device", GM_OPTION_SIZE, AT(limit)},
-    {0, "world-size", "N", "not built yet", GM_OPTION_INTEGER, AT(world_size), .min = 1, .max = 1000000000},
-    {0, "rank", "R", "not built yet", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000000},
+    {0, "world-size", "N", "run one rank of a job of N, whose others are not there", GM_OPTION_INTEGER, AT(world_size),
+     .min = 1, .max = 1000000},
+    {0, "rank", "R", "which one (default: 0)", GM_OPTION_INTEGER, AT(rank), .min = 0, .max = 1000000},
     {0, "find", "NAME=RANGE", "the largest value of {NAME} in COMMAND that fits: LOW..HIGH, LOW..HIGH:STEP or :x2",
      GM_OPTION_TEXT, AT(find)},
     {0, "sweep", NULL, "other allocator settings, replayed: the command runs once", GM_OPTION_FLAG, AT(sweep)},
-    {0, "snapshot", "FILE", "keep PyTorch's snapshot there (of several processes: of the first rank)", GM_OPTION_TEXT,
-     AT(snapshot)},
+    {0, "snapshot", "FILE", "keep PyTorch's snapshot there: of the first rank, or of each with {rank} in FILE",
+     GM_OPTION_TEXT, AT(snapshot)},
     {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
     {'n', "name", "NAME", "name of the run (default: the script's)", GM_OPTION_TEXT, AT(name)},
     {0, "json", "FILE", "what came of it, as JSON; - is stdout, instead of the words", GM_OPTION_TEXT, AT(json)},
@@ -74,6 +75,7 @@ static const struct gm_program program = {
             "  gmdry --gpu rtx-4090 --steps 3 -- python train.py\n"
             "  gmdry --find batch=1..512 --steps 2 -- python train.py --batch {batch}\n"
             "  gmdry --devices 2 -- torchrun --nproc-per-node 2 train.py\n"
+            "  gmdry --world-size 1024 --rank 512 -- python train.py\n"
             "  gmdry --limit 20GiB --json - -- python train.py     for CI\n"
             "\n"
             "Usage: gmdry [options] -- COMMAND...\n"
@@ -108,13 +110,11 @@ static enum gm_status check_options(const struct gm_dry_options *o, int operands
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
     if (gpu->chip.major == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: %s does not run CUDA", gpu->name);
+    if (o->rank >= 0 && o->world_size == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank is one of --world-size, which is not given");
+    if (o->rank >= 0 && o->rank >= o->world_size)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank: ranks are 0 to %lld", (long long)o->world_size - 1);
     return check_find(o, command, err);
-}
-
-static enum gm_status check_built(const struct gm_dry_options *o, struct gm_error *err)
-{
-    const char *name = o->world_size > 0 ? "--world-size" : o->rank >= 0 ? "--rank" : NULL;
-    return name == NULL ? GM_OK : gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "%s is not built yet", name);
 }
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
@@ -137,9 +137,13 @@ static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result
         gm_call_warn(call, NULL, "functions were called that the stand-in does not know (named above, and in --json)");
     if (told->estimated_count > 0)
         gm_call_warn(call, NULL, "sizes of workspaces are estimates (--json names them)");
+    if (told->silent_count > 0)
+        gm_call_warn(call, NULL, "a process that used a device was ended before it told what it needs, as by a signal");
     for (size_t i = 0; i < told->device_count; i++)
         if (told->devices[i].processes > 1) {
-            gm_call_warn(call, NULL, "several processes used one device; what is told is the one that needs most");
+            gm_call_warn(call, NULL,
+                         "several processes used one device: what is needed is told of the one that needs "
+                         "most, what is left of all");
             break;
         }
     for (size_t i = 0; i < told->process_count; i++)
@@ -169,11 +173,48 @@ static enum gm_status keep_snapshot(const char *to, const char *from, struct gm_
     return status;
 }
 
+enum { SHOWN = PATH_MAX };
+
+/* Where the snapshot of a process is kept, or, if it is not, what its report calls it. false: it is not. With {rank} in
+ * --snapshot there is one for each rank, else the first process's is kept. */
+static bool place_snapshot(char shown[SHOWN], const struct gm_dry_result *result, size_t index)
+{
+    const struct gm_dry_told *told = result->told;
+    const struct gm_dry_process *p = &told->processes[index];
+    const char *to = result->options->snapshot, *mark = to == NULL ? NULL : strstr(to, "{rank}");
+    const bool is_same = index > 0 && told->processes[index - 1].rank == p->rank;
+    const char *slash = strrchr(p->snapshot, '/');
+    int n = 0;
+    if (mark != NULL && p->rank >= 0 && !is_same)
+        n = snprintf(shown, SHOWN, "%.*s%d%s", (int)(mark - to), to, p->rank, mark + strlen("{rank}"));
+    else if (mark == NULL && to != NULL && index == 0)
+        n = snprintf(shown, SHOWN, "%s", to);
+    if (n > 0 && n < SHOWN)
+        return true;
+    n = snprintf(shown, SHOWN, "%s", slash == NULL ? p->snapshot : slash + 1);
+    if (p->rank >= 0 && n < SHOWN)
+        snprintf(shown + n, (size_t)(SHOWN - n), " of rank %d", p->rank);
+    n = (int)strlen(shown);
+    snprintf(shown + n, (size_t)(SHOWN - n), " (not kept: --snapshot)");
+    return false;
+}
+
+static void keep_snapshots(struct gm_call *call, const struct gm_dry_result *result)
+{
+    char to[SHOWN];
+    struct gm_error err;
+    for (size_t i = 0; i < result->told->process_count; i++)
+        if (place_snapshot(to, result, i) && keep_snapshot(to, result->told->processes[i].snapshot, &err) != GM_OK)
+            gm_call_fail(call, to, &err);
+}
+
 /* Run directories, one for each process, as gmanalyze makes them. */
 static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_context *context,
-                              const struct gm_dry_told *told, struct gm_error *err)
+                              const struct gm_dry_result *result, struct gm_error *err)
 {
+    const struct gm_dry_told *told = result->told;
     const size_t count = told->process_count;
+    char(*shown)[SHOWN] = calloc(count, sizeof *shown);
     struct gm_job *jobs = calloc(count, sizeof *jobs);
     char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
     enum gm_status status = gm_run_check(context->options.results, err);
@@ -183,11 +224,13 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
         status = gm_rules_load(&context->rules, NULL, err);
     for (size_t i = 0; status == GM_OK && jobs != NULL && names != NULL && i < count; i++)
         gm_operands_name(names[i], told->processes[i].snapshot, context->options.name, count > 1);
-    if (jobs == NULL || names == NULL || status == GM_E_NOMEM || !gm_operands_number(names, count))
+    if (jobs == NULL || names == NULL || shown == NULL || status == GM_E_NOMEM || !gm_operands_number(names, count))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK) {
         for (size_t i = 0; i < count; i++) {
+            place_snapshot(shown[i], result, i);
             jobs[i].path = told->processes[i].snapshot;
+            jobs[i].shown = shown[i];
             jobs[i].is_one_of_several = count > 1;
             memcpy(jobs[i].name, names[i], sizeof jobs[i].name);
         }
@@ -197,6 +240,7 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
                     outcome);
         gm_outcome_finish(outcome);
     }
+    free(shown);
     free(names);
     free(jobs);
     return status;
@@ -236,10 +280,8 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
         gm_call_print(call, &line);
     }
     tell_doubts(call, result);
-    if (o->snapshot != NULL && told->process_count > 0 &&
-        keep_snapshot(o->snapshot, told->processes[0].snapshot, &err) != GM_OK)
-        gm_call_fail(call, o->snapshot, &err);
-    if (told->process_count > 0 && analyse(outcome, context, told, &err) != GM_OK)
+    keep_snapshots(call, result);
+    if (told->process_count > 0 && analyse(outcome, context, result, &err) != GM_OK)
         gm_call_fail(call, NULL, &err);
     if (o->json != NULL) {
         gm_dry_json(&json, result);
@@ -311,9 +353,7 @@ int main(int argc, char **argv)
         } else {
             if (note[0] != '\0')
                 gm_call_note(&outcome.said, note);
-            status = check_built(&options, &err);
-            if (status == GM_OK)
-                status = run(&outcome, &context, &options, gpu, argv, &err);
+            status = run(&outcome, &context, &options, gpu, argv, &err);
             if (status != GM_OK)
                 gm_call_fail(&outcome.said, NULL, &err);
         }

@@ -131,13 +131,221 @@ def meets(torch, barrier):
     return run
 
 
+joined = []
+
+
+def rank_of():
+    """Of this process, in its job; without one it is empty."""
+    said = os.environ.get("RANK", "")
+    return joined[0] if joined else said if said.isdigit() else ""
+
+
+def notes_rank(module, function):
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        made = function(*args, **kwargs)
+        joined[:] = [module.get_rank()]
+        return made
+
+    return run
+
+
 def watch(module):
     """torch.distributed.distributed_c10d, before others take its functions."""
     torch = sys.modules["torch"]
+    module.barrier = meets(torch, module.barrier)
+    module.init_process_group = notes_rank(module, module.init_process_group)
+    if WORLD:
+        answer_for_the_absent(module)
     for name in OBJECTS:
         if hasattr(module, name):
             setattr(module, name, computes(torch, getattr(module, name)))
-    module.barrier = meets(torch, module.barrier)
+
+
+# ---- one rank of a job whose others are not there (--world-size) ------------------------------------------------------
+
+WORLD = os.environ.get("GMDRY_WORLD_SIZE")
+
+
+stores = []
+
+
+def make_store(base):
+    class AbsentStore(base):
+        """Whatever another rank should have set is there: as many zeros as NCCL's id has bytes. Nobody waits."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__()
+            stores.append(self)  # as long as torch may ask it, which does not keep this half of it
+            self.values = {}
+            self.seconds = __import__("datetime").timedelta(seconds=300)
+
+        @staticmethod
+        def bytes_of(value):
+            return value.encode() if isinstance(value, str) else bytes(value)
+
+        def set(self, key, value):
+            self.values[key] = self.bytes_of(value)
+
+        def get(self, key):
+            return self.values.get(key, bytes(128))
+
+        def add(self, key, by):
+            self.values[key] = str(int(self.values.get(key, b"0")) + by).encode()
+            return int(self.values[key])
+
+        def check(self, keys):
+            return all(key in self.values for key in keys)
+
+        def compare_set(self, key, expected, desired):
+            if self.values.get(key, b"") == self.bytes_of(expected):
+                self.set(key, desired)
+            return self.values.get(key, self.bytes_of(expected))
+
+        def delete_key(self, key):
+            return self.values.pop(key, None) is not None
+
+        def append(self, key, value):
+            self.values[key] = self.values.get(key, b"") + self.bytes_of(value)
+
+        def multi_get(self, keys):
+            return [self.get(key) for key in keys]
+
+        def multi_set(self, keys, values):
+            for key, value in zip(keys, values):
+                self.set(key, value)
+
+        def has_extended_api(self):
+            return True
+
+        def num_keys(self):
+            return len(self.values)
+
+        def wait(self, keys, timeout=None):
+            pass
+
+        def set_timeout(self, timeout):
+            self.seconds = timeout
+
+        @property
+        def timeout(self):
+            return self.seconds
+
+        def clone(self):
+            return self
+
+    return AbsentStore
+
+
+def make_gloo(module):
+    """Gloo would look for the others: PyTorch's own fake group takes them to have what this one has."""
+    fake = sys.modules["torch"]._C._distributed_c10d.FakeProcessGroup
+
+    def make(rank, size):
+        try:
+            return fake._create_internal(rank, size)
+        except (AttributeError, TypeError):
+            pass
+        try:
+            return fake._create_internal(rank, size, fake.Options())
+        except (AttributeError, TypeError):
+            return fake(rank, size)
+
+    class ProcessGroupGloo(module.ProcessGroupGloo):
+        def __new__(cls, store, rank, size, *args, **kwargs):
+            return make(rank, size)
+
+    return ProcessGroupGloo
+
+
+def answer_for_the_absent(module):
+    store = make_store(module.Store)
+
+    def rendezvous(url, rank=-1, world_size=-1, **kwargs):
+        yield (store(), rank if rank >= 0 else int(os.environ["RANK"]),
+               world_size if world_size >= 0 else int(os.environ["WORLD_SIZE"]))
+
+    module.rendezvous = rendezvous
+    if hasattr(module, "ProcessGroupGloo"):
+        module.ProcessGroupGloo = make_gloo(module)
+    module._new_process_group_helper = tells_part(module._new_process_group_helper, lambda size, own, ranks, *_: [ranks])
+    if hasattr(module, "split_group"):
+        module.split_group = tells_part(module.split_group, lambda whole=None, parts=None, *_: parts)
+    if hasattr(module, "_process_group_color"):
+        module._process_group_color = tells_colour(module._process_group_color)
+    for name in ("broadcast_object_list", "scatter_object_list", "recv_object_list", "send_object_list"):
+        if hasattr(module, name):
+            setattr(module, name, keeps(module, name, getattr(module, name)))
+
+
+def tells_part(function, parts_of):
+    """While torch makes a group of some ranks: how many they are, and which of them this one is."""
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        own = int(os.environ["RANK"])
+        for ranks in parts_of(*args) or kwargs.get("split_ranks") or ():
+            if own in ranks:
+                library().gmdryPart(len(ranks), list(ranks).index(own))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            library().gmdryPart(0, 0)
+
+    return run
+
+
+def tells_colour(colour_of):
+    """NCCL counts the ranks that have chosen a colour; here only torch knows how many they are."""
+
+    @functools.wraps(colour_of)
+    def run(ranks):
+        colour, own = colour_of(ranks), int(os.environ["RANK"])
+        if own in ranks:
+            library().gmdryColour(colour, len(ranks), list(ranks).index(own))
+        return colour
+
+    return run
+
+
+def keeps(module, name, function):
+    """Objects of absent ranks are not known: a list stays as it is."""
+
+    @functools.wraps(function)
+    def run(objects, *args, **kwargs):
+        group = kwargs.get("group")
+        source = args[0] if args and name == "broadcast_object_list" else kwargs.get("src", 0)
+        if kwargs.get("group_src") is not None:
+            source = module.get_global_rank(group or module._get_default_group(), kwargs["group_src"])
+        if name == "broadcast_object_list" and (source is None or source == module.get_rank()):
+            return function(objects, *args, **kwargs)
+        if name == "scatter_object_list":
+            sources = args[0] if args else kwargs.get("scatter_object_input_list")
+            if sources:
+                objects[0] = sources[module.get_rank(group)]
+        print(f"gmdry: {name}: what absent ranks would send is not known", file=sys.stderr)
+        return source if name == "recv_object_list" else None
+
+    return run
+
+
+def run_one(module):
+    """A launcher starts this rank's process only, in its own place."""
+
+    def run(self, *args):
+        if isinstance(self._entrypoint, str):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.execvp(self._entrypoint, [self._entrypoint, *map(str, args)])
+        return {int(os.environ["LOCAL_RANK"]): self._entrypoint(*args)}
+
+    module.elastic_launch.__call__ = run
+
+
+def answer_tcp_stores(module):
+    module.TCPStore = make_store(module.Store)
 
 
 WATCHED = {"torch.distributed.distributed_c10d": watch}
+if WORLD:
+    WATCHED.update({"torch.distributed.launcher.api": run_one, "torch.distributed": answer_tcp_stores})

@@ -3,6 +3,7 @@
  * Reads what the stand-in and the hook wrote: lines of a word and its values. What is not understood is passed over: a
  * killed process may have written half a line.
  */
+#include "replay/dry/account.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <dirent.h>
@@ -158,8 +159,13 @@ static bool read_log_line(struct gm_dry_told *told, const char *line)
 static void read_device(struct gm_dry_told *told, unsigned device, const uint64_t n[4])
 {
     struct gm_dry_device *d = &told->devices[device];
+    struct gm_dry_process *p = &told->processes[told->process_count];
     if (n[1] == 0 && n[2] == 0)
         return; /* not used by this process */
+    if (n[1] >= p->reserved) {
+        p->allocated = n[0];
+        p->reserved = n[1];
+    }
     d->peak_allocated = n[0] > d->peak_allocated ? n[0] : d->peak_allocated;
     d->peak_reserved = n[1] > d->peak_reserved ? n[1] : d->peak_reserved;
     d->ooms += n[2];
@@ -216,6 +222,8 @@ static bool read_process(struct gm_dry_told *told, const char *path)
     const bool ok = read_lines(told, path, read_process_line);
     if (more[told->process_count].snapshot != NULL)
         told->process_count++;
+    else
+        told->silent_count++;
     return ok;
 }
 
@@ -223,6 +231,19 @@ static int by_rank(const void *a, const void *b)
 {
     const struct gm_dry_process *p = a, *q = b;
     return p->rank != q->rank ? (p->rank > q->rank) - (p->rank < q->rank) : strcmp(p->snapshot, q->snapshot);
+}
+
+/* What the processes took of the devices together. */
+static void read_account(struct gm_dry_told *told, const char *path)
+{
+    struct dry_account account = {0};
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return;
+    if (fread(account.peak, sizeof account.peak, 1, file) == 1)
+        for (size_t i = 0; i < DRY_DEVICES; i++)
+            told->devices[i].used = account.peak[i];
+    fclose(file);
 }
 
 enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err)
@@ -240,6 +261,8 @@ enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_fo
     }
     if (processes != NULL)
         closedir(processes);
+    snprintf(path, sizeof path, "%s/" DRY_ACCOUNT, folder->path);
+    read_account(told, path);
     if (told->process_count > 1)
         qsort(told->processes, told->process_count, sizeof *told->processes, by_rank);
     if (told->kernel_count > 1)

@@ -141,6 +141,43 @@ void gm_dry_sites(struct gm_text *out, const struct gm_dry_result *result)
     add_kind(out, result, false);
 }
 
+static const struct gm_dry_process *needs(const struct gm_dry_told *told, bool is_least)
+{
+    const struct gm_dry_process *found = &told->processes[0];
+    for (size_t i = 1; i < told->process_count; i++)
+        if (is_least ? told->processes[i].reserved < found->reserved : told->processes[i].reserved > found->reserved)
+            found = &told->processes[i];
+    return found;
+}
+
+/* The rank that is meant, if there is one. */
+static void add_rank(struct gm_text *out, const struct gm_dry_result *result)
+{
+    const int rank = needs(result->told, false)->rank;
+    if (result->options->world_size > 0)
+        gm_text_printf(out, "rank %" PRId64 " of %" PRId64 " ", result->options->rank < 0 ? 0 : result->options->rank,
+                       result->options->world_size);
+    else if (result->told->process_count > 1 && rank >= 0)
+        gm_text_printf(out, "rank %d ", rank);
+}
+
+/* Ranks that need a twentieth less, as in gmfleet's page. */
+static void add_uneven(struct gm_text *out, const struct gm_dry_told *told)
+{
+    char size[GM_SIZE_TEXT];
+    const struct gm_dry_process *most = needs(told, false), *least = needs(told, true);
+    if (most->rank >= 0 && least->rank >= 0 && least->reserved < most->reserved - most->reserved / 20)
+        gm_text_printf(out, "; uneven: rank %d needs %s", least->rank, gm_size_format(size, least->reserved));
+}
+
+/* Of the device that needs most: less what other processes, contexts and NCCL's buffers take. */
+static uint64_t left_of(const struct gm_dry_result *result, const struct gm_dry_device *device)
+{
+    const uint64_t total = gm_dry_total(result->options, result->gpu), used = device->used;
+    const uint64_t usable = gm_dry_usable(result->options, result->gpu);
+    return used > 0 && used <= total ? total - used : usable - device->peak_reserved;
+}
+
 void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
 {
     char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], other[GM_SIZE_TEXT], more[GM_SIZE_TEXT];
@@ -161,14 +198,16 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result)
                        process == NULL ? "some" : gm_size_format(more, process->wanted));
         return;
     }
+    add_rank(out, result);
     gm_text_printf(out, "needs %s reserved on %s (peak %s allocated): ", reserved, result->gpu->name, allocated);
     if (result->verdict == GM_DRY_FAIL)
         gm_text_printf(out, "%s over the limit", gm_size_format(other, most->peak_reserved - limit));
     else if (result->verdict == GM_DRY_NONE)
         gm_text_printf(out, "the command failed with exit code %d, so it may need more", result->exit_code);
     else
-        gm_text_printf(out, "fits with %s left", gm_size_format(other, usable - most->peak_reserved));
+        gm_text_printf(out, "fits with %s left", gm_size_format(other, left_of(result, most)));
     add_smallest(out, result);
+    add_uneven(out, told);
     if (result->verdict != GM_DRY_NONE)
         add_exactness(out, told);
     gm_text_add(out, "\n");
@@ -235,6 +274,24 @@ static void add_names(struct gm_json *json, const char *key, char *const *names,
     gm_json_close(json, ']');
 }
 
+static void add_processes(struct gm_json *json, const struct gm_dry_told *told)
+{
+    gm_json_open(json, "processes", '[');
+    for (size_t i = 0; i < told->process_count; i++) {
+        const struct gm_dry_process *p = &told->processes[i];
+        gm_json_open(json, NULL, '{');
+        if (p->rank < 0)
+            gm_json_null(json, "rank");
+        else
+            gm_json_number(json, "rank", (uint64_t)p->rank);
+        gm_json_number(json, "peak_allocated_bytes", p->allocated);
+        gm_json_number(json, "peak_reserved_bytes", p->reserved);
+        gm_json_number(json, "steps", p->steps);
+        gm_json_close(json, '}');
+    }
+    gm_json_close(json, ']');
+}
+
 static void add_devices(struct gm_json *json, const struct gm_dry_result *result)
 {
     const struct gm_dry_told *told = result->told;
@@ -253,6 +310,7 @@ static void add_devices(struct gm_json *json, const struct gm_dry_result *result
         gm_json_number(json, "num_ooms", d->ooms);
         gm_json_number(json, "num_alloc_retries", d->retries);
         gm_json_number(json, "processes", d->processes);
+        gm_json_number(json, "peak_used_bytes", d->used);
         gm_json_close(json, '}');
     }
     gm_json_close(json, ']');
@@ -342,6 +400,7 @@ void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
     gm_json_close(&json, ']');
     gm_json_number(&json, "exit_code", (uint64_t)result->exit_code);
     add_devices(&json, result);
+    add_processes(&json, told);
     add_exact(&json, told);
     put_sites(&json, told);
     gm_json_string(&json, "data", gm_dry_data_names[result->options->data]);
