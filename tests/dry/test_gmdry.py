@@ -124,6 +124,14 @@ class Gmdry(unittest.TestCase):
         self.assertIs(said["exact"], True)
         self.assertEqual(said["command"][0], sys.executable)
 
+    def test_process_without_memory(self):
+        """A worker of a compiler opens the devices and uses none of them: its snapshot is empty."""
+        worker = telling(lines="device 0 0 0 0 0\n")
+        done, said = self.json_of([], ["sh", "-c", '"$@" & wait; shift 3; exec "$@"', "sh", *worker, *telling()])
+        self.assertEqual((done.returncode, said["devices"][0]["processes"]), (0, 1), done.stderr)
+        self.assertEqual(len([name for name in os.listdir(self.folder.name + "/results") if "train" in name]), 1)
+        self.assertEqual(self.json_of([], worker)[1]["devices"], [])
+
     def test_kernels_by_name(self):
         log = "kernel 2 _Z3addPf\nkernel 5 triton_poi_fused_0\nkernel 9 _Z3addPf\nkernel 5 a b\n"
         self.assertEqual([(k["name"], k["launches"]) for k in self.json_of([], telling(log=log))[1]["kernels"]],

@@ -72,6 +72,7 @@ struct gm_dry_process {
     char *snapshot;
     int rank;     /* -1: none */
     bool is_late; /* recorded only from where the program began to */
+    bool is_user; /* of some device's memory */
     uint64_t steps;
     uint64_t allocated, reserved; /* peaks of the device of which it needs most */
     uint64_t wanted;              /* bytes, when it was out of memory; 0: it never was */

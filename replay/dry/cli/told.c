@@ -166,6 +166,7 @@ static void read_device(struct gm_dry_told *told, unsigned device, const uint64_
         p->allocated = n[0];
         p->reserved = n[1];
     }
+    p->is_user = true;
     d->peak_allocated = n[0] > d->peak_allocated ? n[0] : d->peak_allocated;
     d->peak_reserved = n[1] > d->peak_reserved ? n[1] : d->peak_reserved;
     d->ooms += n[2];
@@ -220,10 +221,13 @@ static bool read_process(struct gm_dry_told *told, const char *path)
     told->processes = more;
     more[told->process_count] = (struct gm_dry_process){.rank = -1};
     const bool ok = read_lines(told, path, read_process_line);
-    if (more[told->process_count].snapshot != NULL)
+    const struct gm_dry_process *p = &more[told->process_count];
+    if (p->snapshot == NULL)
+        told->silent_count++;
+    else if (p->is_user)
         told->process_count++;
     else
-        told->silent_count++;
+        free(p->snapshot); /* it only opened the devices, as workers of compilers do: there is nothing in it */
     return ok;
 }
 
