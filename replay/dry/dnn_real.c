@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,7 +172,8 @@ static int start(void)
     close(ends[1]);
     while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (failed == 0 && status == 0)
+    const struct timeval patience = {.tv_sec = 120}; /* it may have to compile */
+    if (failed == 0 && status == 0 && setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0)
         return ends[0];
     close(ends[0]);
     return -1;

@@ -290,6 +290,45 @@ static void weights(void **state)
     assert_int_equal(cudnnDestroyRNNDescriptor(rnn), OK);
 }
 
+/* As cuDNN gave them on a P100: 4 layers, 123 to 320; the batch follows from the sizes. */
+static void spaces_of_recurrent_networks(void **state)
+{
+    (void)state;
+    typedef int (*set_rnn_fn)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t,
+                              void *, uint32_t);
+    typedef int (*set_data_fn)(void *, int, int, int, int, int, const int *, void *);
+    typedef int (*make_fn)(void **);
+    FIND(make_fn, cudnnCreateRNNDescriptor);
+    FIND(make_fn, cudnnCreateRNNDataDescriptor);
+    FIND(set_rnn_fn, cudnnSetRNNDescriptor_v8);
+    FIND(set_data_fn, cudnnSetRNNDataDescriptor);
+    FIND(int (*)(void *, void *, int, void *, size_t *, size_t *), cudnnGetRNNTempSpaceSizes);
+    FIND(one_fn, cudnnDestroyRNNDescriptor);
+    FIND(one_fn, cudnnDestroyRNNDataDescriptor);
+    static const struct {
+        int mode;
+        size_t workspace, reserve;
+    } rows[] = {{2, 17730560, 736000000}, {3, 13169920, 864000000}};
+    void *rnn = NULL, *data = NULL;
+    int lengths[100];
+    for (int i = 0; i < 100; i++)
+        lengths[i] = 250;
+    assert_int_equal(cudnnCreateRNNDescriptor(&rnn) | cudnnCreateRNNDataDescriptor(&data), OK);
+    assert_int_equal(cudnnSetRNNDataDescriptor(data, FLOAT, 0, 250, 100, 123, lengths, NULL), OK);
+    for (int i = 0; i < 2; i++) {
+        size_t workspace = 0, reserve = 0;
+        const int mode = rows[i].mode;
+        assert_int_equal(cudnnSetRNNDescriptor_v8(rnn, 0, mode, 2, 0, 0, FLOAT, FLOAT, 0, 123, 320, 320, 4, NULL, 0),
+                         OK);
+        assert_int_equal(cudnnGetRNNTempSpaceSizes(NULL, rnn, 1, data, &workspace, &reserve), OK);
+        assert_int_equal(workspace, rows[i].workspace);
+        assert_int_equal(reserve, rows[i].reserve);
+        assert_int_equal(cudnnGetRNNTempSpaceSizes(NULL, rnn, 0, data, &workspace, &reserve), OK);
+        assert_int_equal(reserve, 0); /* nothing is kept for a way back that there is not */
+    }
+    assert_int_equal(cudnnDestroyRNNDescriptor(rnn) | cudnnDestroyRNNDataDescriptor(data), OK);
+}
+
 static void says_the_version_that_it_is_told(void **state)
 {
     (void)state;
@@ -335,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_cudnn_is_asked),
+        cmocka_unit_test(spaces_of_recurrent_networks),
         cmocka_unit_test(workspaces),
         cmocka_unit_test(plans_are_run_and_read_again),
         cmocka_unit_test(engines_by_number),

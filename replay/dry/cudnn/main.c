@@ -142,7 +142,7 @@ static void read_knobs(struct dnn_engine *engine, descriptor config)
             cudnn.destroy(knobs[i]);
 }
 
-/* Of the configuration where cuDNN tells it (from 9.2 on), else of a plan, which may have to be compiled. */
+/* Of the configuration where this cuDNN tells it, else of a plan, which may have to be compiled. */
 static bool read_workspace(struct dnn_engine *engine, descriptor config)
 {
     int64_t count = 0;
