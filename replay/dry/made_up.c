@@ -45,6 +45,45 @@ void dry_note_kernel(const struct dry_counted *kernel, void *const *parameters)
     last_kernel = kernel;
 }
 
+/* PyTorch's FillFunctor<T> over contiguous elements. Names are mangled or not. */
+uint64_t dry_filled_by(const char *name)
+{
+    static const struct {
+        const char *type;
+        uint64_t size;
+    } types[] = {
+        {"Ib", 1},
+        {"Ia", 1},
+        {"Ih", 1},
+        {"Is", 2},
+        {"Ii", 4},
+        {"If", 4},
+        {"Il", 8},
+        {"Id", 8},
+        {"IN3c104HalfE", 2},
+        {"IN3c108BFloat16E", 2},
+        {"<bool>", 1},
+        {"<signed char>", 1},
+        {"<unsigned char>", 1},
+        {"<short>", 2},
+        {"<int>", 4},
+        {"<float>", 4},
+        {"<long>", 8},
+        {"<double>", 8},
+        {"<c10::Half>", 2},
+        {"<c10::BFloat16>", 2},
+    };
+    const char *functor = strstr(name, "FillFunctor");
+    if (functor == NULL ||
+        (strstr(name, "vectorized_elementwise_kernel") == NULL && strstr(name, "unrolled_elementwise_kernel") == NULL))
+        return 0;
+    functor += strlen("FillFunctor");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strncmp(functor, types[i].type, strlen(types[i].type)) == 0)
+            return types[i].size;
+    return 0;
+}
+
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* SplitMix64. */

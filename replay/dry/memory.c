@@ -535,3 +535,45 @@ API(int, cuMemcpyDtoHAsync_v2, void *to, const void *from, size_t bytes, void *s
 {
     return copy(to, from, bytes);
 }
+
+/* ---- fills ------------------------------------------------------------------------------------------------------- */
+
+static int set(void *to, uint32_t value, uint64_t size, uint64_t elements)
+{
+    if (dry_is_device(to))
+        dry_fill(to, &value, size, elements);
+    else
+        for (uint64_t i = 0; i < elements; i++)
+            memcpy((char *)to + i * size, &value, size);
+    return DRY_OK;
+}
+
+API(int, cudaMemset, void *to, int value, size_t bytes)
+{
+    return set(to, (uint32_t)value, 1, bytes);
+}
+
+API(int, cudaMemsetAsync, void *to, int value, size_t bytes, void *stream)
+{
+    return set(to, (uint32_t)value, 1, bytes);
+}
+
+API(int, cuMemsetD8_v2, void *to, unsigned char value, size_t elements)
+{
+    return set(to, value, 1, elements);
+}
+
+API(int, cuMemsetD8Async, void *to, unsigned char value, size_t elements, void *stream)
+{
+    return set(to, value, 1, elements);
+}
+
+API(int, cuMemsetD32_v2, void *to, unsigned value, size_t elements)
+{
+    return set(to, value, 4, elements);
+}
+
+API(int, cuMemsetD32Async, void *to, unsigned value, size_t elements, void *stream)
+{
+    return set(to, value, 4, elements);
+}

@@ -18,6 +18,7 @@ struct kernel {
     struct dry_needs needs;
     uint32_t next; /* of the module, or of the same hash; 0: none */
     const struct dry_counted *counted;
+    uint64_t filled; /* bytes of each element; 0: it is no kernel that fills */
     uint64_t launches;
 };
 
@@ -48,6 +49,7 @@ static uint32_t add_kernel(const char *name, void *module)
     kernel->module = module;
     kernel->needs = dry_usual_needs();
     kernel->counted = dry_counted_kernel(name);
+    kernel->filled = dry_filled_by(name);
     return kernel_count++;
 }
 
@@ -309,16 +311,33 @@ struct size3 {
     unsigned x, y, z;
 };
 
+/* Of PyTorch's kernels: how many elements, the value, where. */
+static void fill(uint64_t size, void *const *parameters)
+{
+    int elements;
+    void *to;
+    memcpy(&elements, parameters[0], sizeof elements);
+    memcpy(&to, parameters[2], sizeof to);
+    if (elements > 0)
+        dry_fill(to, parameters[1], size, (uint64_t)elements);
+}
+
 static int launch(const void *handle, void *const *parameters)
 {
     dry_lock();
     struct kernel *kernel = kernel_of(handle);
     const struct dry_counted *counted = kernel != NULL && parameters != NULL ? kernel->counted : NULL;
+    const uint64_t filled = kernel != NULL && parameters != NULL ? kernel->filled : 0;
     if (kernel != NULL)
         kernel->launches++;
     dry_unlock();
     dry_note_kernel(counted, parameters);
-    dry_count_launch();
+    if (filled > 0) {
+        fill(filled, parameters);
+        dry_count_fill();
+    } else {
+        dry_count_launch();
+    }
     return DRY_OK;
 }
 

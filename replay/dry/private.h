@@ -90,6 +90,7 @@ void dry_tell_crash(int signal, const char *function, bool is_device_address);
 /* A line of the log. */
 void dry_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void dry_count_launch(void);
+void dry_count_fill(void); /* a launch that forgets nothing */
 void dry_count_to_host(uint64_t bytes);
 /* Something that is no null pointer and is not looked at: a library's handle or descriptor. */
 void *dry_handle(void);
@@ -144,6 +145,8 @@ struct dry_promise {
 void dry_forget(void);
 /* `data` NULL: what was there is gone. A guess is what other ranks may have written. */
 void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess);
+/* So many times the value; that is no reason to forget anything else. */
+void dry_fill(void *to, const void *value, uint64_t size, uint64_t elements);
 void dry_keep_promise(void *to, uint64_t bytes, const struct dry_promise *promise);
 /* From a place of a device to another: what is known of it goes with it, promises, too. */
 void dry_move(void *to, const void *from, uint64_t bytes);
@@ -222,6 +225,8 @@ enum dry_type dry_type_at(const void *address);
 /* A kernel whose parameters tell of how many elements a size is made; NULL: it is none. */
 struct dry_counted;
 const struct dry_counted *dry_counted_kernel(const char *name);
+/* Bytes of an element, of a kernel that fills (parameters: how many, the value, where); 0: it does not. */
+uint64_t dry_filled_by(const char *name);
 /* It is launched; also if it is none. */
 void dry_note_kernel(const struct dry_counted *kernel, void *const *parameters);
 

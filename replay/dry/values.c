@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host wrote to a device, as long as it is known to be there still: until the next kernel, which may have
- * changed anything. Of what other ranks send there is a promise, kept when somebody looks at it.
+ * What the host wrote to a device, or had it filled with, as long as it is known to be there still: until the next
+ * kernel, which may have changed anything. Of what other ranks send there is a promise, kept when somebody looks at it.
  */
 #include "replay/dry/private.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096, LARGEST = 1 << 20 }; /* pieces, bytes of one */
+enum { MOST = 4096, LARGEST = 1 << 20, LARGEST_FILL = 1 << 16 }; /* pieces, bytes of one */
 
 /* Pieces do not overlap. */
 struct piece {
@@ -27,13 +27,6 @@ static void drop(size_t i)
 {
     free(kept[i].data);
     kept[i] = kept[--count];
-}
-
-static void drop_range(uint64_t begin, uint64_t bytes)
-{
-    for (size_t i = count; i-- > 0;)
-        if (kept[i].begin < begin + bytes && begin < kept[i].begin + kept[i].bytes)
-            drop(i);
 }
 
 void dry_forget(void)
@@ -57,29 +50,6 @@ static void add(const struct piece *piece)
         kept[count++] = *piece;
 }
 
-void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess)
-{
-    struct piece piece = {.begin = (uint64_t)(uintptr_t)to, .bytes = bytes, .is_guess = is_guess};
-    dry_lock();
-    drop_range(piece.begin, bytes);
-    piece.data = data != NULL && bytes > 0 && bytes <= LARGEST ? malloc(bytes) : NULL;
-    if (piece.data != NULL) {
-        memcpy(piece.data, data, bytes);
-        add(&piece);
-    }
-    dry_unlock();
-}
-
-void dry_keep_promise(void *to, uint64_t bytes, const struct dry_promise *promise)
-{
-    const struct piece piece = {.begin = (uint64_t)(uintptr_t)to, .bytes = bytes, .promise = *promise};
-    dry_lock();
-    drop_range(piece.begin, bytes);
-    if (bytes > 0 && bytes <= LARGEST)
-        add(&piece);
-    dry_unlock();
-}
-
 /* What of a piece lies in a range, as a piece of its own. false: nothing, or no memory. */
 static bool cut(struct piece *part, const struct piece *piece, uint64_t begin, uint64_t bytes)
 {
@@ -98,6 +68,61 @@ static bool cut(struct piece *part, const struct piece *piece, uint64_t begin, u
     if (part->data != NULL)
         memcpy(part->data, piece->data + (from - piece->begin), part->bytes);
     return part->data != NULL;
+}
+
+/* What else a piece has stays. */
+static void drop_range(uint64_t begin, uint64_t bytes)
+{
+    for (size_t i = count; i-- > 0;) {
+        const struct piece old = kept[i];
+        const uint64_t end = begin + bytes, old_end = old.begin + old.bytes;
+        struct piece part;
+        if (old.begin >= end || begin >= old_end)
+            continue;
+        kept[i] = kept[--count];
+        if (old.begin < begin && cut(&part, &old, old.begin, begin - old.begin))
+            add(&part);
+        if (end < old_end && cut(&part, &old, end, old_end - end))
+            add(&part);
+        free(old.data);
+    }
+}
+
+void dry_keep(void *to, const void *data, uint64_t bytes, bool is_guess)
+{
+    struct piece piece = {.begin = (uint64_t)(uintptr_t)to, .bytes = bytes, .is_guess = is_guess};
+    dry_lock();
+    drop_range(piece.begin, bytes);
+    piece.data = data != NULL && bytes > 0 && bytes <= LARGEST ? malloc(bytes) : NULL;
+    if (piece.data != NULL) {
+        memcpy(piece.data, data, bytes);
+        add(&piece);
+    }
+    dry_unlock();
+}
+
+void dry_fill(void *to, const void *value, uint64_t size, uint64_t elements)
+{
+    const uint64_t bytes = size * elements;
+    char *data = elements > 0 && elements <= LARGEST_FILL / size ? malloc(bytes) : NULL;
+    if (data != NULL)
+        memcpy(data, value, size);
+    for (uint64_t done = size, more; data != NULL && done < bytes; done += more) { /* twice as much each time */
+        more = done < bytes - done ? done : bytes - done;
+        memcpy(data + done, data, more);
+    }
+    dry_keep(to, data, bytes, false);
+    free(data);
+}
+
+void dry_keep_promise(void *to, uint64_t bytes, const struct dry_promise *promise)
+{
+    const struct piece piece = {.begin = (uint64_t)(uintptr_t)to, .bytes = bytes, .promise = *promise};
+    dry_lock();
+    drop_range(piece.begin, bytes);
+    if (bytes > 0 && bytes <= LARGEST)
+        add(&piece);
+    dry_unlock();
 }
 
 /* Copies of all that is known of a range, which the caller frees; in no order. */

@@ -273,7 +273,9 @@ class Gmdry(unittest.TestCase):
         self.assertNotIn("exact", self.run_it(["-q"], telling(code=7)).stdout)  # of what it might have needed nothing is known
         done = self.run_it([], ["/nowhere/at/all"])
         self.assertEqual(done.returncode, 3)
-        self.assertIn("exit code 127", done.stderr)
+        self.assertIn("exit code 127 (not found)", done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("did you mean: python", self.run_it([], ["train.py"]).stderr)
         done = self.run_it([], ["sh", "-c", "kill -9 $$"])
         self.assertIn("exit code 137", done.stderr)
 
@@ -398,12 +400,13 @@ class Gmdry(unittest.TestCase):
         program = self.make_torch(None) + "print('on the CPU')"
         done = self.run_it([], [sys.executable, "-c", program])
         self.assertEqual((done.returncode, done.stdout), (4, "on the CPU\n"), done.stderr)
-        self.assertEqual(done.stderr, "gmdry: the command's PyTorch is one without CUDA: gmdry needs a CUDA build of it\n")
+        self.assertEqual(done.stderr, "gmdry: the command's PyTorch is one without CUDA: gmdry needs a CUDA build of it, as PyPI has for "
+                         "Linux\n")
 
     def test_no_torch(self):
         done, said = self.json_of([], [sys.executable, "-I", "-S", "-c", "import torch"])
         self.assertEqual((done.returncode, said["exit_code"], said["verdict"]), (4, 1, None))
-        self.assertTrue(done.stderr.endswith("gmdry: the command's Python has no PyTorch, or cannot load it\n"), done.stderr)
+        self.assertTrue(done.stderr.endswith("gmdry: the command's Python has no PyTorch, or cannot load it (pip install torch)\n"), done.stderr)
         self.assertEqual(done.stderr.count("gmdry: "), 1)
 
     def test_what_the_hook_is_told(self):

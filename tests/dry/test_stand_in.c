@@ -129,6 +129,13 @@ static void copies(void **state)
     assert_int_equal(cudaLaunchKernel(), OK);
     assert_int_equal(cudaMemcpy(host, device, sizeof host, 2), OK);
     assert_memory_equal(host, (char[16]){0}, sizeof host);
+    FIND(int (*)(void *, int, size_t), cudaMemset);
+    assert_int_equal(cudaMemset(device, 7, 40), OK);
+    assert_int_equal(cudaMemset((char *)device + 4, 1, 2), OK);
+    assert_int_equal(cudaMemcpy(host, device, 8, 2), OK);
+    assert_memory_equal(host, ((char[8]){7, 7, 7, 7, 1, 1, 7, 7}), 8);
+    assert_int_equal(cudaMemset(host, 3, 2), OK); /* the host's memory is real */
+    assert_int_equal(host[1], 3);
     assert_int_equal(cudaHostAlloc(&pinned, 100, 0), OK);
     memcpy(pinned, "pinned", 7); /* there are pages */
     assert_int_equal(cudaMemcpy(other, pinned, 7, 0), OK);

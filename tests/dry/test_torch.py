@@ -129,6 +129,14 @@ for i in range(3):
     x.sum().item()
 '''
 
+FILLS = '''
+import json, torch
+made = [torch.full((3,), 7, device="cuda"), torch.full((), 65536.0, device="cuda"), torch.zeros(2, device="cuda"),
+        torch.ones(1, dtype=torch.bool, device="cuda"), torch.ones(2, dtype=torch.bfloat16, device="cuda"),
+        torch.tensor([3, 4], device="cuda")]
+print(*(one.tolist() for one in made))
+'''
+
 LAGS = '''
 import json, torch
 side = torch.cuda.Stream()
@@ -290,6 +298,11 @@ class Torch(unittest.TestCase):
         self.assertIs(said["exact"], False)
         self.assertEqual(done.stderr.count("gmdry: nonzero at program.py:5: a size depends on data"), 1)
         self.assertEqual(done.stderr.count("gmdry: item at program.py:17: the program reads a value"), 1)
+
+    def test_what_is_filled_is_known(self):
+        done, said = self.check(FILLS)
+        self.assertIs(said["exact"], True)
+        self.assertIn("[7, 7, 7] 65536.0 [0.0, 0.0] [True] [1.0, 1.0] [3, 4]\n", done.stdout)
 
     def test_data(self):
         expected = {

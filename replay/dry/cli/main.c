@@ -124,9 +124,9 @@ static enum gm_status check_options(const struct gm_dry_options *o, int operands
 static const char *missing_here(const struct gm_dry_result *result)
 {
     if (result->told->torch == GM_DRY_TORCH_WANTED && result->exit_code < 128)
-        return "the command's Python has no PyTorch, or cannot load it";
+        return "the command's Python has no PyTorch, or cannot load it (pip install torch)";
     if (result->told->torch == GM_DRY_TORCH_CPU)
-        return "the command's PyTorch is one without CUDA: gmdry needs a CUDA build of it";
+        return "the command's PyTorch is one without CUDA: gmdry needs a CUDA build of it, as PyPI has for Linux";
     return NULL;
 }
 
@@ -258,8 +258,14 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
         gm_call_fail_with(call, NULL, GM_E_MISSING, missing);
     else if (result->exit_code != 0 && result->verdict != GM_DRY_OOM) {
         char text[256];
+        const char *script = strrchr(result->command[0], '.');
+        const char *why = told->crash[0] != '\0'     ? told->crash
+                          : result->exit_code != 127 ? NULL
+                          : script != NULL && strcmp(script, ".py") == 0
+                              ? "not found; did you mean: python, and then the script?"
+                              : "not found";
         snprintf(text, sizeof text, "the command failed with exit code %d%s%s%s", result->exit_code,
-                 told->crash[0] != '\0' ? " (" : "", told->crash, told->crash[0] != '\0' ? ")" : "");
+                 why == NULL ? "" : " (", why == NULL ? "" : why, why == NULL ? "" : ")");
         gm_call_fail_with(call, NULL, GM_E_READ, text);
     }
     if (result->verdict == GM_DRY_OOM || result->verdict == GM_DRY_FAIL)
@@ -270,7 +276,8 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     gm_dry_line(&preface, result);
     gm_dry_sites(&preface, result);
     context->options.preface = preface.failed ? NULL : preface.data;
-    if (!gm_path_is_standard(o->json) && missing == NULL) {
+    const bool is_told = told->process_count > 0 || result->exit_code == 0; /* else the message above says all */
+    if (!gm_path_is_standard(o->json) && missing == NULL && is_told) {
         if (result->find != NULL)
             gm_dry_found(&line, result);
         gm_dry_line(&line, result);
