@@ -152,6 +152,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     add_findings(json, report);
 
     /* What follows is more than the schema asks for. */
+    gm_json_verdict(&doc, report);
     add_call_sites(json, report);
     gm_json_ledger(json, &report->ledger);
     add_histogram(json, report);

@@ -26,6 +26,8 @@ void gm_json_ledger(struct gm_json *json, const struct gm_ledger *ledger);
 void gm_json_devices(struct gm_json *json, const struct gm_report *report);
 /* "timeline"; nothing if no device has an event. */
 void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
+/* "headline", "headline_at_end", "reliability", "to_do": what the report for people begins with. */
+void gm_json_verdict(struct gm_doc *d, const struct gm_report *report);
 /* "settings_advice": null without a trace. */
 void gm_json_tried(struct gm_json *json, const struct gm_report *report);
 

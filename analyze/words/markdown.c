@@ -214,30 +214,6 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     gm_text_add_char(out, '\n');
 }
 
-static void add_devices(struct gm_text *out, const struct gm_report *report)
-{
-    if (report->device_count < 2)
-        return;
-    gm_text_add(out, "\n## Devices\n\n| Device | Reserved | Allocated | Efficiency | Releasable | Stranded | Largest "
-                     "category |\n|--:|--:|--:|--:|--:|--:|:--|\n");
-    for (size_t i = 0; i < report->device_count && gm_md_room(out, report->device_count - i); i++) {
-        const struct gm_device_report *d = &report->devices[i];
-        gm_text_printf(out, "| %" PRId64 " |", d->device);
-        gm_md_size_cell(out, d->totals.reserved);
-        gm_md_size_cell(out, d->totals.allocated);
-        gm_md_percent_cell(out, d->totals.allocated, d->totals.reserved);
-        gm_md_size_cell(out, d->fragmentation.releasable);
-        gm_md_size_cell(out, d->fragmentation.stranded);
-        gm_text_add_char(out, ' ');
-        if (d->category_count > 0) {
-            gm_md_prose(out, d->categories[0].name, GM_MD_NAME);
-            char s[GM_NUMBER_TEXT];
-            gm_text_printf(out, " %s", gm_bytes_format(s, d->categories[0].bytes));
-        }
-        gm_text_add(out, " |\n");
-    }
-}
-
 static void add_slices(struct gm_text *out, const char *title, const struct gm_report *report,
                        const struct gm_slice *slices, size_t count)
 {
@@ -384,8 +360,9 @@ static void add_charts(struct gm_text *out, const char *const *charts, const cha
     }
 }
 
-static void add_state(struct gm_text *out, const struct gm_report *report)
+static void add_state(struct gm_doc *d, const struct gm_report *report)
 {
+    struct gm_text *out = d->out;
     if (gm_view_count(report) > 0) {
         struct gm_verdict verdict;
         gm_verdict_of_end(&verdict, report);
@@ -393,7 +370,7 @@ static void add_state(struct gm_text *out, const struct gm_report *report)
         add_verdict(out, &verdict);
     }
     add_summary(out, report);
-    add_devices(out, report);
+    gm_section_devices(d, report);
     gm_text_add(out, "\n## Memory by category\n\n");
     add_slices(out, "Category", report, report->categories, report->category_count);
     if (report->roles != NULL) {
@@ -434,18 +411,19 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     gm_section_of_ooms(&doc, report);
     gm_md_peak_details(out, report);
     add_to_do(out, report);
-    gm_md_tried(out, report);
+    gm_section_tried(&doc, report);
     gm_section_of_views(&doc, report, "Steps", gm_section_steps, gm_steps_were_found);
     gm_section_of_views(&doc, report, "Fragmentation over time", gm_section_history, is_reconstructed);
-    gm_md_books(out, report);
-    add_state(out, report);
+    gm_section_of_views(&doc, report, "Books of the trace: how far it can be trusted", gm_section_books, NULL);
+    add_state(&doc, report);
     add_charts(out, charts, first);
     gm_text_add(out, "\n## Details\n");
     gm_md_pins(out, report);
-    gm_md_pools(out, report);
-    gm_md_ledger(out, report);
-    gm_md_settings(out, report);
-    gm_md_trace(out, report);
-    gm_md_warnings(out, report);
+    gm_section_pools(&doc, report);
+    gm_section_streams(&doc, report);
+    gm_section_ledger(&doc, report);
+    gm_section_settings(&doc, report);
+    gm_section_trace(&doc, report);
+    gm_section_warnings(&doc, report);
     gm_doc_end(&doc);
 }

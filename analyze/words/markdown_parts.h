@@ -41,15 +41,8 @@ void gm_md_unfold(struct gm_text *out);
 /* Nothing without a trace. */
 void gm_md_peak(struct gm_text *out, const struct gm_report *report);
 void gm_md_peak_details(struct gm_text *out, const struct gm_report *report);
-void gm_md_books(struct gm_text *out, const struct gm_report *report);
-void gm_md_tried(struct gm_text *out, const struct gm_report *report);
 
 void gm_md_stacks(struct gm_text *out, const struct gm_report *report);
 void gm_md_pins(struct gm_text *out, const struct gm_report *report);
-void gm_md_pools(struct gm_text *out, const struct gm_report *report);
-void gm_md_ledger(struct gm_text *out, const struct gm_report *report);
-void gm_md_settings(struct gm_text *out, const struct gm_report *report);
-void gm_md_trace(struct gm_text *out, const struct gm_report *report);
-void gm_md_warnings(struct gm_text *out, const struct gm_report *report);
 
 #endif

@@ -24,6 +24,24 @@ void gm_section_of_ooms(struct gm_doc *d, const struct gm_report *report);
 void gm_section_history(struct gm_doc *d, const struct gm_view *v);
 /* Steps, the pattern that they follow, what survives them. JSON: "steps". */
 void gm_section_steps(struct gm_doc *d, const struct gm_view *v);
+/* How far the trace and the snapshot agree; for people. */
+void gm_section_books(struct gm_doc *d, const struct gm_view *v);
+
+/* ---- the whole report, for people ----------------------------------------------------------------------------------
+ */
+
+void gm_section_devices(struct gm_doc *d, const struct gm_report *report);
+void gm_section_pools(struct gm_doc *d, const struct gm_report *report);
+void gm_section_streams(struct gm_doc *d, const struct gm_report *report);
+/* Where every reserved byte is. */
+void gm_section_ledger(struct gm_doc *d, const struct gm_report *report);
+void gm_section_settings(struct gm_doc *d, const struct gm_report *report);
+/* What the trace counts. */
+void gm_section_trace(struct gm_doc *d, const struct gm_report *report);
+void gm_section_warnings(struct gm_doc *d, const struct gm_report *report);
+/* Other allocator settings; nothing if none were looked at. */
+void gm_section_tried(struct gm_doc *d, const struct gm_report *report);
+
 /* Each time that memory ran out. JSON: "out_of_memory". */
 void gm_section_ooms(struct gm_doc *d, const struct gm_view *v);
 /* For people: parts that add up to `whole`, of which text shows `most` (0: all) and the others as one row. */

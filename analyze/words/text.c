@@ -257,17 +257,6 @@ static void add_to_do(struct gm_text *out, const struct gm_report *report)
     }
 }
 
-static void add_warnings(struct gm_text *out, const struct gm_report *report)
-{
-    gm_text_section(out, "WARNINGS");
-    if (report->warning_count == 0)
-        gm_text_add(out, "  None.\n");
-    for (size_t i = 0; i < report->warning_count; i++) {
-        gm_text_add(out, "  - ");
-        gm_columns_wrap(out, report->warnings[i], 4);
-    }
-}
-
 void gm_words_text(struct gm_text *out, const struct gm_report *report)
 {
     struct gm_doc doc;
@@ -283,7 +272,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     add_source(out, report);
     if (gm_view_count(report) > 0) {
         gm_text_peak(out, report);
-        gm_text_timeline(out, report);
+        gm_section_of_views(&doc, report, "Timeline books", gm_section_books, NULL);
         gm_text_peak_tables(out, report);
         gm_section_of_views(&doc, report, "Steps", gm_section_steps, gm_steps_were_found);
         gm_section_of_ooms(&doc, report);
@@ -297,13 +286,13 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_text_top_blocks(out, report);
     gm_text_fragmentation(out, report);
     add_to_do(out, report);
-    gm_text_tried(out, report);
-    gm_text_devices(out, report);
-    gm_text_pools(out, report);
-    gm_text_streams(out, report);
-    gm_text_ledger(out, report);
-    gm_text_settings(out, report);
-    gm_text_trace(out, report);
-    add_warnings(out, report);
+    gm_section_tried(&doc, report);
+    gm_section_devices(&doc, report);
+    gm_section_pools(&doc, report);
+    gm_section_streams(&doc, report);
+    gm_section_ledger(&doc, report);
+    gm_section_settings(&doc, report);
+    gm_section_trace(&doc, report);
+    gm_section_warnings(&doc, report);
     gm_doc_end(&doc);
 }

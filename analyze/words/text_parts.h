@@ -27,8 +27,6 @@ void gm_text_paragraph(struct gm_text *out, size_t indent, const char *format, .
     __attribute__((format(printf, 3, 4)));
 void gm_text_event(struct gm_text *out, uint64_t event, size_t columns);
 void gm_text_since(struct gm_text *out, const struct gm_view *view, uint64_t time_us, size_t columns);
-/* A size with its sign. */
-void gm_text_delta(struct gm_text *out, int64_t bytes, size_t columns);
 /* A table whose rows add up to `whole`: the first `shown` slices, the others as one row, and what they lack as one. */
 void gm_text_slices(struct gm_text *out, const char *title, const struct gm_slice *slices, size_t count, size_t shown,
                     uint64_t whole);
@@ -40,20 +38,12 @@ void gm_text_views(struct gm_text *out, const struct gm_report *report, const ch
 /* ---- sections about the trace; nothing without one ------------------------------------------------------------- */
 
 void gm_text_peak(struct gm_text *out, const struct gm_report *report);
-void gm_text_timeline(struct gm_text *out, const struct gm_report *report);
 void gm_text_peak_tables(struct gm_text *out, const struct gm_report *report);
-void gm_text_tried(struct gm_text *out, const struct gm_report *report);
 
 /* ---- sections about the state at the end ------------------------------------------------------------------------- */
 
 void gm_text_sites(struct gm_text *out, const struct gm_report *report);
 void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report);
 void gm_text_fragmentation(struct gm_text *out, const struct gm_report *report);
-void gm_text_devices(struct gm_text *out, const struct gm_report *report);
-void gm_text_pools(struct gm_text *out, const struct gm_report *report);
-void gm_text_streams(struct gm_text *out, const struct gm_report *report);
-void gm_text_trace(struct gm_text *out, const struct gm_report *report);
-void gm_text_ledger(struct gm_text *out, const struct gm_report *report);
-void gm_text_settings(struct gm_text *out, const struct gm_report *report);
 
 #endif

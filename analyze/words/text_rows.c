@@ -45,12 +45,6 @@ void gm_text_since(struct gm_text *out, const struct gm_view *view, uint64_t tim
     gm_columns_cell(out, gm_since_format(s, view, time_us), columns - 1, GM_CELL_RIGHT);
 }
 
-void gm_text_delta(struct gm_text *out, int64_t bytes, size_t columns)
-{
-    char s[GM_SIZE_TEXT];
-    gm_columns_cell(out, gm_size_format_delta(s, bytes), columns, GM_CELL_RIGHT);
-}
-
 static void add_slice(struct gm_text *out, const char *name, uint64_t bytes, uint64_t blocks, uint64_t whole)
 {
     gm_text_add(out, "    ");

@@ -263,7 +263,8 @@ class Rules:
 
     def residuals(self, text, devices):
         section = text.split("\nTIMELINE BOOKS\n")[1].split("\nPEAK TABLES\n")[0]
-        found = re.findall(r"residual: (active|reserved) bytes, end - snapshot +(-?[\d.]+ \S*B)\n", section)
+        told = re.findall(r"Residual, end - snapshot: ([^;]*);", " ".join(section.split()))
+        found = [part.rsplit(" ", 1)[::-1] for line in told for part in line.split(", ")]
         known = [d["books"] for d in devices if d["books"]["reconstructed"]]
         wanted = [(key, b[f"residual_{key}_bytes"]) for b in known for key in ("active", "reserved")]
         self.expect([key for key, _ in found] == [key for key, _ in wanted], f"residuals {found}")

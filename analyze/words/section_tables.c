@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables by device, pool and stream, the ledger, the allocator's settings, what the trace counts. JSON has these facts
+ * where the contract wants them: json_state.c, json_timeline.c, json.c.
+ */
+#include "analyze/words/sections.h"
+#include "analyze/words/settings.h"
+
+#include <inttypes.h>
+
+/* ---- devices -------------------------------------------------------------------------------------------------------
+ */
+
+static union gm_value efficiency_of(const struct gm_cell_of *c)
+{
+    const struct gm_device_report *d = c->row;
+    return (union gm_value){.share = {d->totals.allocated, d->totals.reserved}};
+}
+
+/* "Attention 2.00 GiB, MLP 1.00 GiB, Loss 4 B" */
+static union gm_value largest_of(const struct gm_cell_of *c)
+{
+    const struct gm_device_report *d = c->row;
+    struct gm_text text = {0};
+    for (size_t i = 0; i < d->category_count && i < 3 && d->categories[i].bytes > 0; i++) {
+        char size[GM_NUMBER_TEXT];
+        gm_text_printf(&text, "%s%s %s", i > 0 ? ", " : "", d->categories[i].name,
+                       gm_bytes_format(size, d->categories[i].bytes));
+    }
+    const bool any = text.length > 0;
+    const char *taken = gm_doc_take(c->doc, &text);
+    return (union gm_value){.s = any ? taken : NULL};
+}
+
+void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct gm_device_report, device),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct gm_device_report, totals.reserved),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct gm_device_report, totals.allocated),
+        GM_GET(GM_SHARE, GM_READ, NULL, "Eff.", efficiency_of),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Pending", struct gm_device_report, totals.pending),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Releasable", struct gm_device_report, fragmentation.releasable),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Stranded", struct gm_device_report, fragmentation.stranded),
+        GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Largest categories", largest_of),
+    };
+    if (gm_doc_is(d, GM_MD) && report->device_count < 2)
+        return;
+    gm_doc_open(d, NULL, "Per device");
+    if (report->device_count == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No device holds a segment or an event.");
+    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(report->devices, report->device_count)});
+    gm_doc_close(d);
+}
+
+/* ---- pools and streams ---------------------------------------------------------------------------------------------
+ */
+
+struct part {
+    int64_t device;
+    const char *name;
+    struct gm_totals totals;
+};
+
+static union gm_value part_efficiency(const struct gm_cell_of *c)
+{
+    const struct part *part = c->row;
+    return (union gm_value){.share = {part->totals.allocated, part->totals.reserved}};
+}
+
+static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct part, device),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct part, name),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct part, totals.reserved),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct part, totals.allocated),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Cached", struct part, totals.inactive),
+        GM_GET(GM_SHARE, GM_READ, NULL, "Eff.", part_efficiency),
+    };
+    if (count == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
+    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(parts, count)});
+}
+
+void gm_section_pools(struct gm_doc *d, const struct gm_report *report)
+{
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        most += report->devices[i].pool_count;
+    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
+        for (size_t k = 0; k < report->devices[i].pool_count; k++) {
+            const struct gm_pool_row *pool = &report->devices[i].pools[k];
+            rows[n++] = (struct part){report->devices[i].device,
+                                      gm_doc_printf(d, "%s%s", pool->name, pool->has_expandable ? ", expandable" : ""),
+                                      pool->totals};
+        }
+    gm_doc_fold(d, NULL, "Per pool");
+    say_parts(d, rows, n);
+    gm_doc_close(d);
+}
+
+void gm_section_streams(struct gm_doc *d, const struct gm_report *report)
+{
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        most += report->devices[i].stream_count;
+    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
+        for (size_t k = 0; k < report->devices[i].stream_count; k++) {
+            const struct gm_stream_row *s = &report->devices[i].streams[k];
+            const char *name = s->stream == 0 ? "stream 0 (default)"
+                                              : gm_doc_printf(d, "stream %" PRIu32 " (" GM_QUOTED ")", s->number,
+                                                              gm_doc_printf(d, "0x%" PRIx64, (uint64_t)s->stream));
+            rows[n++] = (struct part){report->devices[i].device, name, s->totals};
+        }
+    gm_doc_fold(d, NULL, "Per stream");
+    say_parts(d, rows, n);
+    gm_doc_close(d);
+}
+
+/* ---- ledger --------------------------------------------------------------------------------------------------------
+ */
+
+struct entry {
+    const char *name;
+    int64_t bytes;
+    const char *note;
+};
+
+static union gm_value entry_size(const struct gm_cell_of *c)
+{
+    const struct entry *e = c->row;
+    char text[GM_NUMBER_TEXT];
+    return (union gm_value){
+        .s = e->bytes == GM_SIGNED_NONE ? NULL : gm_doc_printf(c->doc, "%s", gm_signed_bytes_format(text, e->bytes))};
+}
+
+static int64_t signed_of(uint64_t bytes)
+{
+    return bytes == GM_REPORT_NONE ? GM_SIGNED_NONE : bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
+
+static const char *agrees(uint64_t stated, uint64_t counted)
+{
+    return stated == GM_REPORT_NONE ? "not stated" : stated == counted ? "agrees" : "DIFFERS";
+}
+
+static const struct gm_column entry_columns[] = {
+    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+    GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct entry, bytes),
+    GM_GET(GM_FIGURE, GM_READ, NULL, "Size", entry_size),
+};
+static const struct gm_column stated_columns[] = {
+    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+    GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct entry, bytes),
+    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, note),
+};
+
+/* One row for each device; the same from left to right. */
+static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct gm_device_report, device),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Requested", struct gm_device_report, ledger.allocated_requested),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Rounding", struct gm_device_report, ledger.allocated_rounding),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Pending", struct gm_device_report, ledger.pending),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Releasable", struct gm_device_report, ledger.releasable),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Stranded", struct gm_device_report, ledger.stranded),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct gm_device_report, ledger.reserved),
+    };
+    char residual[GM_NUMBER_TEXT];
+    if (report->device_count < 2)
+        return;
+    gm_doc_table(d, &(struct gm_table){.title = "The same of each device",
+                                       GM_COLUMNS(columns),
+                                       GM_ROWS(report->devices, report->device_count)});
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].ledger.residual != 0)
+            gm_doc_say(d, GM_SAY, GM_READ, NULL, "Residual of device %" PRId64 ": %s bytes.", report->devices[i].device,
+                       gm_signed_count_format(residual, report->devices[i].ledger.residual));
+}
+
+void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
+{
+    const struct gm_ledger *l = &report->ledger;
+    const struct gm_totals *t = &report->totals;
+    const struct entry entries[] = {
+        {"allocated blocks: requested", signed_of(l->allocated_requested), NULL},
+        {"+ allocated blocks: rounding", signed_of(l->allocated_rounding), NULL},
+        {"+ blocks pending free", signed_of(l->pending), NULL},
+        {"+ cached, releasable", signed_of(l->releasable), NULL},
+        {"+ cached, stranded", signed_of(l->stranded), NULL},
+        {"= sum", signed_of(l->sum), NULL},
+        {"reserved (sum of the segments)", signed_of(l->reserved), NULL},
+        {"residual (reserved - sum)", l->residual, NULL},
+    };
+    const struct entry stated[] = {
+        {"allocated", signed_of(l->stated_allocated), agrees(l->stated_allocated, t->allocated)},
+        {"active", signed_of(l->stated_active), agrees(l->stated_active, t->active)},
+        {"requested", signed_of(l->stated_requested), agrees(l->stated_requested, t->requested)},
+    };
+    char count[GM_NUMBER_TEXT];
+    gm_doc_fold(d, NULL, gm_doc_is(d, GM_MD) ? "Ledger: where every reserved byte is" : "Ledger");
+    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(entry_columns), GM_ROWS(entries, sizeof entries / sizeof *entries)});
+    gm_doc_table(d, &(struct gm_table){.title = "What the file itself states per segment, against its blocks",
+                                       GM_COLUMNS(stated_columns),
+                                       GM_ROWS(stated, sizeof stated / sizeof *stated)});
+    if (l->segments_disagreeing > 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Segments that disagree with their blocks: %s.",
+                   gm_count_format(count, l->segments_disagreeing));
+    if (l->explanation != NULL)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", l->explanation);
+    say_ledgers(d, report);
+    gm_doc_close(d);
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------------------
+ */
+
+/* The settings that are at their defaults, or those that are not, as "key = value"; a paragraph or items. */
+static void say_settings(struct gm_doc *d, const struct gm_report *report, bool are_default)
+{
+    struct gm_text defaults = {0};
+    for (size_t i = 0, run = 0; i < report->setting_count; i += run) {
+        const struct gm_setting_row *row = &report->settings[i];
+        struct gm_text key = {0};
+        run = gm_settings_run(report, i);
+        gm_settings_key(&key, report, i, run);
+        const char *line = gm_doc_printf(d, GM_QUOTED " = " GM_QUOTED, gm_doc_take(d, &key),
+                                         row->value[0] != '\0' ? row->value : "(empty)");
+        if (row->is_default && are_default)
+            gm_text_printf(&defaults, "%s%s", defaults.length > 0 ? ", " : "", line);
+        else if (row->is_default == are_default)
+            gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", line);
+    }
+    const bool any = defaults.length > 0;
+    const char *text = gm_doc_take(d, &defaults);
+    if (any)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "At their defaults: %s", text);
+}
+
+void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
+{
+    if (report->settings == NULL && gm_doc_is(d, GM_MD))
+        return;
+    gm_doc_fold(d, NULL, "Allocator settings");
+    if (report->settings == NULL)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The file records none.");
+    else if (report->setting_count == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Recorded, but empty.");
+    say_settings(d, report, false);
+    say_settings(d, report, true);
+    gm_doc_close(d);
+}
+
+/* ---- trace and warnings --------------------------------------------------------------------------------------------
+ */
+
+static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i)
+{
+    const struct gm_device_report *device = &report->devices[i];
+    const struct gm_trace_counts *t = &device->trace;
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, NULL, struct entry, bytes),
+    };
+    const struct entry all[] = {
+        {"allocations", signed_of(t->allocs), NULL},
+        {"frees completed", signed_of(t->frees), NULL},
+        {"out of memory", signed_of(t->ooms), NULL},
+        {"segments from cudaMalloc", signed_of(t->segment_allocs), NULL},
+        {"segments freed", signed_of(t->segment_frees), NULL},
+        {"segment ranges mapped", signed_of(t->segment_maps), NULL},
+        {"segment ranges unmapped", signed_of(t->segment_unmaps), NULL},
+        {"other events", signed_of(t->others), NULL},
+        {"room in the recorder", t->max_entries == GM_REPORT_NONE ? 0 : signed_of(t->max_entries), NULL},
+    };
+    struct entry rows[sizeof all / sizeof *all];
+    size_t n = 0;
+    char events[GM_NUMBER_TEXT], span[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].bytes != 0)
+            rows[n++] = all[k];
+    const char *title =
+        gm_doc_printf(d, "Device %" PRId64 ": %s events in %s, peak requested %s, peak reserved %s", device->device,
+                      gm_count_format(events, t->events),
+                      t->span_us == GM_REPORT_NONE ? "unknown time" : gm_duration_format(span, t->span_us),
+                      gm_bytes_format(requested, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
+                      gm_bytes_format(reserved, t->peak_reserved));
+    gm_doc_table(d, &(struct gm_table){.title = title, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+    if (t->overflowed > 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The recorder was full: events before the first one here are lost.");
+}
+
+void gm_section_trace(struct gm_doc *d, const struct gm_report *report)
+{
+    size_t traced = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        traced += report->devices[i].trace.events > 0;
+    if (traced == 0 && gm_doc_is(d, GM_MD))
+        return;
+    gm_doc_fold(d, NULL, "Trace");
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].trace.events > 0)
+            say_trace(d, report, i);
+    if (traced == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No event recorded: the snapshot shows one moment only.");
+    gm_doc_close(d);
+}
+
+void gm_section_warnings(struct gm_doc *d, const struct gm_report *report)
+{
+    if (report->warning_count == 0 && gm_doc_is(d, GM_MD))
+        return;
+    gm_doc_fold(d, NULL, "Warnings");
+    if (report->warning_count == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
+    for (size_t i = 0; i < report->warning_count; i++)
+        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", report->warnings[i]);
+    gm_doc_close(d);
+}
