@@ -98,7 +98,7 @@ class Jobs(Case):
             lines = file.read().splitlines()
         self.assertEqual(lines[0], MARK)
         self.assertEqual(lines[1], "### GPU memory")
-        self.assertTrue(lines[3].startswith(f"**{verdict}**"), lines[3])
+        self.assertTrue(lines[3].startswith(f"**{verdict}: "), lines[3])
 
     def github(self, megabytes, code, comments=()):
         build, snap, compare, comment, verdict = scripts(block("GitHub Actions"), "run: ")
