@@ -14,8 +14,11 @@ import traceback
 import warnings
 
 import programs
-import torch
-import torch._dynamo  # memory._snapshot() and the optimizers want it: once, here, and not in each child
+import quiet
+
+quiet.begin()
+import torch  # noqa: E402
+import torch._dynamo  # noqa: E402  memory._snapshot() and the optimizers want it: once, here, and not in each child
 
 DEVICES = 2
 

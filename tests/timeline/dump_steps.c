@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dump_steps FILE [from|to event|time|step N]...: what is found about steps, as one JSON object per device. For
- * check_steps.py, and to look at by hand.
+ * dump_steps FILE [from|to event|time|step N]...: what is found about steps, as one JSON object per device; with
+ * "roles" in place of places also each allocation with its role and the number of the rule that gave it. For
+ * check_steps.py and check_truth.py, and to look at by hand.
  */
 #include "analyze/load/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/history/history.h"
 #include "analyze/timeline/pass.h"
+#include "analyze/timeline/roles/role_stacks.h"
+#include "analyze/timeline/roles/role_work.h"
 #include "analyze/timeline/timeline.h"
 
 #include <inttypes.h>
@@ -88,6 +91,22 @@ static void print_phases(const struct gm_trace_pass *pass)
     printf("],\n");
 }
 
+/* [[address, bytes, born, let go, freed, role, rule, what the stack says], ...]: moments, -1 for never. */
+static void print_roles(const struct gm_trace_pass *pass)
+{
+    const struct gm_history *h = &pass->history;
+    printf("\"allocations\":[");
+    for (size_t a = 0; pass->role != NULL && a < h->allocation_count; a++)
+        printf("%s[%" PRIu64 ",%" PRIu64 ",%u,%" PRId32 ",%" PRId32 ",\"%s\",%u,%u]", a == 0 ? "" : ",\n",
+               gm_history_address(h, a), h->requested[a], h->born[a], (int32_t)h->let_go[a], (int32_t)h->freed[a],
+               gm_role_name(pass->role[a]), pass->reason[a],
+               (unsigned)gm_stack_ask(pass->role_stacks, (struct gm_stack_id){h->stack[a]}));
+    printf("],\n\"events\":%zu,\"times\":[", h->count);
+    for (size_t i = 0; pass->role != NULL && i < h->count; i++)
+        printf("%s%" PRId64, i == 0 ? "" : ",", (int64_t)gm_history_time(h, i));
+    printf("],\n");
+}
+
 static void print_device(const struct gm_trace_pass *pass, double ms)
 {
     const struct gm_steps *steps = &pass->out->steps;
@@ -112,6 +131,7 @@ static void print_device(const struct gm_trace_pass *pass, double ms)
     printf("],\n");
     print_bands(steps);
     print_phases(pass);
+    print_roles(pass);
     print_rows(steps);
     printf("\"end\":true}\n");
 }
@@ -125,12 +145,18 @@ static struct gm_place place(const char *kind, const char *value)
 }
 
 static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_timeline_options *options,
-                           struct gm_report *report, struct gm_names *names, struct gm_error *err)
+                           struct gm_report *report, struct gm_names *names, struct gm_role_stacks *roles,
+                           struct gm_error *err)
 {
     for (size_t d = 0; d < report->device_count; d++) {
         struct gm_device_timeline out = {0};
-        struct gm_trace_pass pass = {
-            .snapshot = snapshot, .options = options, .report = report, .names = names, .index = d, .out = &out};
+        struct gm_trace_pass pass = {.snapshot = snapshot,
+                                     .options = options,
+                                     .report = report,
+                                     .names = names,
+                                     .index = d,
+                                     .out = &out,
+                                     .role_stacks = roles};
         if (report->devices[d].trace.events == 0)
             continue;
         enum gm_status status = gm_history_build(&pass.history, snapshot, (size_t)report->devices[d].device, NULL, err);
@@ -139,6 +165,8 @@ static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_t
         if (status == GM_OK && !(gm_trace_find_steps(&pass) && gm_trace_steps(&pass)))
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
         clock_gettime(CLOCK_MONOTONIC, &end);
+        if (status == GM_OK && roles != NULL && !gm_trace_roles(&pass))
+            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
         double ms = (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6;
         if (status == GM_OK && options->from.kind + options->to.kind != GM_PLACE_NONE)
             status = gm_trace_window(&pass, err);
@@ -149,6 +177,8 @@ static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_t
         gm_trace_forget_steps(&pass);
         free(pass.phase);
         free(pass.step);
+        free(pass.role);
+        free(pass.reason);
         gm_history_free(&pass.history);
         if (status != GM_OK)
             return status;
@@ -171,6 +201,7 @@ int main(int argc, char **argv)
     struct gm_timeline_options options = {.top = 20};
     for (int i = 2; i + 2 < argc; i += 3)
         *(strcmp(argv[i], "from") == 0 ? &options.from : &options.to) = place(argv[i + 1], argv[i + 2]);
+    struct gm_role_stacks *roles = argc == 3 && strcmp(argv[2], "roles") == 0 ? gm_role_stacks_new(&snapshot) : NULL;
     enum gm_status status = gm_category_rules_default(&rules, &err);
     const struct gm_state_options state = {.top = 5, .device = -1, .rules = rules};
     if (status == GM_OK)
@@ -182,7 +213,8 @@ int main(int argc, char **argv)
     if (status == GM_OK && !gm_names_init(&names, &snapshot, &report.arena))
         status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK)
-        status = dump(&snapshot, &options, &report, &names, &err);
+        status = dump(&snapshot, &options, &report, &names, roles, &err);
+    gm_role_stacks_free(roles);
     if (status != GM_OK)
         fprintf(stderr, "dump_steps: %s\n", err.message);
     gm_names_free(&names);

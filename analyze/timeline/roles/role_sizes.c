@@ -15,6 +15,7 @@ __extension__ typedef unsigned __int128 u128;
 /* cuBLAS's default workspaces: 8 MiB + 128 KiB, and 32 MiB since compute capability 9.0. */
 enum { WORKSPACE = 4096 * 1024 * 2 + 16 * 1024 * 8, WORKSPACE_90 = 32 << 20, WORKSPACES_90 = 2 };
 
+enum { MANY_TAILS = 5 }; /* blocks: more than a backward's last temporaries */
 enum { MAX_STATES = 3 /* per parameter: Adam with amsgrad */ };
 
 /* How many allocations of a kind one run has made, and the run that made most. */
@@ -24,7 +25,8 @@ struct per_run {
 
 struct size_row {
     uint64_t bytes;
-    struct per_run gradients;      /* per run of backward */
+    struct per_run gradients;      /* per run of backward; those of `tails` too, if settle_tails says so */
+    struct per_run tails;          /* likewise: given up before anything else was allocated */
     struct per_run states;         /* per run of an optimizer; those that took no parameter's place */
     uint32_t outlived;             /* gradients that outlived their backward, in all */
     uint32_t parameters;           /* with a stack that says so */
@@ -43,6 +45,7 @@ struct sizes {
     u128 old_bytes, old_blocks;        /* of `old` and `replaced` */
     u128 matched_bytes;                /* of them, as many as there are gradients of their size */
     u128 fitting_bytes;                /* of them, those of which there are gradients of their size at all */
+    bool tails_are_gradients;          /* zero_grad() comes right after the optimizer, and neither allocates */
     bool has_old_forward;              /* a block from before the trace has a stack in a model's forward */
     u128 outlived_bytes;               /* gradients that outlived backward, of sizes that parameters may have */
     u128 parameter_bytes, state_bytes; /* with a stack */
@@ -54,8 +57,10 @@ static struct size_row *row_of(struct sizes *s, uint64_t bytes)
     uint32_t i = gm_map_get(&s->index, bytes), before;
     if (i != GM_MAP_NONE)
         return &s->rows.v[i];
-    if (!GM_VEC_PUSH(&s->rows,
-                     ((struct size_row){.bytes = bytes, .gradients.run = UINT32_MAX, .states.run = UINT32_MAX})) ||
+    if (!GM_VEC_PUSH(
+            &s->rows,
+            ((struct size_row){
+                .bytes = bytes, .gradients.run = UINT32_MAX, .tails.run = UINT32_MAX, .states.run = UINT32_MAX})) ||
         !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
         return NULL;
     return &s->rows.v[s->rows.n - 1];
@@ -142,7 +147,7 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     if (is_bare_one)
         count_bare(row, life);
     else if (is_gradient) {
-        count_in_run(&row->gradients, at->backward);
+        count_in_run(life == GM_LIFE_TAIL ? &row->tails : &row->gradients, at->backward);
         row->outlived += life != GM_LIFE_TAIL;
     } else if (is_parameter)
         row->parameters++;
@@ -192,8 +197,28 @@ static bool is_parameter_size(const struct size_row *row)
     return row != NULL && (row->parameters > 0 || row->states.most > 0 || row->old + row->replaced + row->trained > 0);
 }
 
+/* What backward's tail gives up are gradients if zero_grad() comes before anything else is allocated: then most
+ * gradients are there, many blocks or a good part of what is older. Else they are the last of its own temporaries,
+ * which may have a parameter's size, too. */
+static void settle_tails(struct sizes *s)
+{
+    u128 outlived = 0, tails = 0, old = 0;
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        const struct size_row *row = &s->rows.v[i];
+        outlived += (u128)row->bytes * row->gradients.most;
+        tails += (u128)row->bytes * row->tails.most;
+        old += (u128)row->bytes * ((uint64_t)row->old + row->replaced);
+        blocks += row->tails.most;
+    }
+    s->tails_are_gradients = tails > 4 * outlived && (blocks >= MANY_TAILS || 8 * tails >= old);
+    for (size_t i = 0; s->tails_are_gradients && i < s->rows.n; i++)
+        s->rows.v[i].gradients.most += s->rows.v[i].tails.most;
+}
+
 static void sum_up(struct sizes *s)
 {
+    settle_tails(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
         settle_freed(row);
@@ -302,18 +327,29 @@ static void share_by_factor(struct sizes *s, uint32_t m, bool has_gradients)
     }
 }
 
+/* What was made before the first step to stay, by code that tells nothing: as many parameters as gradients, or, if
+ * their gradients are not made anew, half of them beside what an optimizer made of their size. */
+static void share_trainable(struct size_row *row)
+{
+    uint64_t known = (uint64_t)row->parameters + row->old + row->replaced;
+    uint32_t lacking = known < row->gradients.most ? row->gradients.most - (uint32_t)known : 0;
+    if (row->gradients.most == 0 && row->states.most > 0 && known == 0) {
+        row->give[GM_CLAIM_KEPT_GRADIENT] = row->trained / 2;
+        lacking = row->trained - row->trained / 2;
+    }
+    row->give[GM_CLAIM_TRAINED] = smaller(lacking, row->trained);
+    if (row->gradients.most > 0 && row->states.most == 0 && known == 0)
+        row->give[GM_CLAIM_OWN_STATE] = row->trained - row->give[GM_CLAIM_TRAINED];
+}
+
 static void share(struct sizes *s)
 {
-    for (size_t i = 0; i < s->rows.n; i++) {
-        struct size_row *row = &s->rows.v[i];
-        uint64_t known = (uint64_t)row->parameters + row->old + row->replaced;
-        row->give[GM_CLAIM_TRAINED] = known < row->gradients.most ? row->gradients.most - (uint32_t)known : 0;
-    }
+    for (size_t i = 0; i < s->rows.n; i++)
+        share_trainable(&s->rows.v[i]);
     bool has_backward = s->w->backwards.n > 0;
     bool has_forward = s->w->world == GM_WORLD_INFERENCE || (s->w->world == GM_WORLD_NOTHING && s->has_old_forward);
     /* Gradients that stay where they are (set_to_none=False) outlive no backward: they are older than the trace. */
-    bool has_gradients =
-        s->outlived_bytes > s->old_bytes / 2000 || (s->fitting_bytes > 0 && 2 * s->fitting_bytes >= s->old_bytes);
+    bool has_gradients = s->outlived_bytes > s->old_bytes / 2000 || (s->tails_are_gradients && s->fitting_bytes > 0);
     if (has_gradients)
         share_by_gradients(s);
     else if (comes_in(s, 4))
@@ -395,7 +431,7 @@ bool gm_role_sizes(struct gm_role_work *w)
         claim_bare(&s);
         for (size_t i = 0; i < s.trainable.n; i++)
             if (w->claim[s.trainable.v[i]] == GM_CLAIM_NONE)
-                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED, GM_CLAIM_TRAINED);
+                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED, GM_CLAIM_OWN_STATE);
     }
     gm_map_free(&s.index);
     free(s.rows.v);

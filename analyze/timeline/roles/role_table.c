@@ -71,6 +71,10 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 75, S(LOADING), L(BRIEF), ANY, ANY, ANY, "made while weights are set up, and freed at once"},
     {GM_ROLE_PARAMETER, 92, S(LOADING), ANY, ANY, ANY, ANY, "its stack makes, loads or moves weights"},
     {GM_ROLE_PARAMETER, 75, ANY, ANY, C(TRAINED), ANY, ANY, "never freed, and gradients of its size were made"},
+    {GM_ROLE_GRADIENT, 70, ANY, ANY, C(KEPT_GRADIENT), ANY, ANY,
+     "never freed, one of each parameter's size, and no gradient of that size outlived a backward: written in place"},
+    {GM_ROLE_OPTIMIZER_STATE, 60, ANY, ANY, C(OWN_STATE), ANY, ANY,
+     "never freed, of a parameter's size, and more of them than parameters"},
     {GM_ROLE_TEMPORARY, 70, S(INPUT), L(BRIEF), ANY, ANY, ANY, "made while input is moved, and freed at once"},
     {GM_ROLE_INPUT, 80, S(INPUT), ANY, ANY, ANY, ANY,
      "its stack makes a batch, or moves a tensor outside of any module"},
@@ -92,7 +96,9 @@ static const struct rule rules[] = {
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), L(LASTING), ANY, ANY, ANY, "made in forward, and never freed"},
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), OLD_ONES, ANY, ANY, ANY,
      "its stack is in a model's forward, and it is older than the trace"},
-    {GM_ROLE_ACTIVATION, 50, S(OTHER), L(OPEN), ANY, P(FORWARD), W(TRAINING),
+    {GM_ROLE_ACTIVATION, 60, S(OTHER) | S(NONE), L(LATER), ANY, P(FORWARD), W(TRAINING),
+     "made outside of backward and optimizer, freed after one of them"},
+    {GM_ROLE_ACTIVATION, 50, S(OTHER) | S(NONE), L(OPEN), ANY, P(FORWARD), W(TRAINING),
      "made after the last backward or optimizer step of the trace"},
     {GM_ROLE_TEMPORARY, 65, S(OTHER) | S(NONE), L(RUN), ANY, ANY, W(TRAINING),
      "freed before the next backward or optimizer step"},
@@ -133,7 +139,7 @@ static const struct rule rules[] = {
 };
 enum { RULES = sizeof rules / sizeof *rules };
 _Static_assert(RULES <= UINT8_MAX, "a reason is a byte");
-_Static_assert(GM_SAYS_COUNT <= 16 && GM_LIFE_COUNT <= 15 && GM_CLAIM_COUNT <= 16, "the key's bits");
+_Static_assert(GM_SAYS_COUNT <= 16 && GM_LIFE_COUNT <= 15 && GM_CLAIM_COUNT <= 32, "the key's bits");
 
 struct gm_role_rule gm_role_rule(size_t reason)
 {
@@ -163,11 +169,11 @@ static uint8_t first_fitting(enum gm_world world, enum gm_says says, enum gm_lif
 void gm_role_decide(struct gm_role_work *w)
 {
     struct gm_trace_pass *pass = w->pass;
-    uint8_t known[1 << 14]; /* a rule's number + 1 by all that rules ask for; 0: not asked yet */
+    uint8_t known[1 << 15]; /* a rule's number + 1 by all that rules ask for; 0: not asked yet */
     memset(known, 0, sizeof known);
     for (size_t a = 0; a < w->h->allocation_count; a++) {
         enum gm_says says = gm_role_says(w, a);
-        uint8_t *rule = &known[(unsigned)says << 10 | (unsigned)w->claim[a] << 6 | w->life[a]];
+        uint8_t *rule = &known[(unsigned)says << 11 | (unsigned)w->claim[a] << 6 | w->life[a]];
         if (*rule == 0)
             *rule = (uint8_t)(1 + first_fitting(w->world, says, gm_life_of(w, a), (enum gm_claim)w->claim[a],
                                                 gm_life_part(w, a)));

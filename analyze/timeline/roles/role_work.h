@@ -44,6 +44,9 @@ enum gm_claim {
     GM_CLAIM_FITS,             /* parameters of its size are known */
     GM_CLAIM_HEIR,             /* took the place of a parameter in an optimizer step */
     GM_CLAIM_TRAINED,          /* never freed, and gradients of its size were made, more than there are parameters */
+    GM_CLAIM_KEPT_GRADIENT,    /* of a parameter's size, there from before the first step on, written in place */
+    GM_CLAIM_OWN_STATE,        /* never freed, of a parameter's size, more than there are parameters, and no optimizer
+                                * of torch made states of that size */
     GM_CLAIM_WORKSPACE,        /* cuBLAS's own size */
     GM_CLAIM_WORKSPACE_MAYBE,  /* a size that cuBLAS shares with others */
     GM_CLAIM_STALE_GRADIENT,   /* of a gradient's size, older than the trace, given up in it */

@@ -127,14 +127,18 @@ static uint8_t kind_of(const struct gm_snapshot *s, uint32_t name, uint64_t *num
     return GM_RANGE_USER;
 }
 
-/* The range from one mark to another; NULL: the mark is lost. Without events in it there is nothing to show. */
+/* The range from one mark to another; NULL: the mark is lost. Without events in it there is nothing to show; but an
+ * optimizer's step ends one of the run's. */
 static bool add_range(struct gm_step_work *w, const struct mark *start, const struct mark *end)
 {
     const struct gm_history *h = &w->pass->history;
     const int64_t *times = h->snapshot->events.time_us;
     uint32_t first = start == NULL ? 0 : start->first, after = end == NULL ? (uint32_t)h->count : end->last;
+    uint64_t number;
     if (first >= after)
-        return true;
+        return start == NULL || end == NULL || first == 0 ||
+               kind_of(h->snapshot, start->name, &number) != GM_RANGE_OPTIMIZER_STEP ||
+               GM_VEC_PUSH(&w->idle, ((struct gm_idle_step){{start->name}, first}));
     struct gm_range r = {.name = {start == NULL ? end->name : start->name},
                          .has_start = start != NULL,
                          .has_end = end != NULL,

@@ -117,20 +117,45 @@ static bool has_other_work(struct gm_step_work *w, uint32_t first, uint32_t last
     return false;
 }
 
+/* Whether what comes next is more of the same backward: optimizers may step as soon as a gradient is there. */
+static bool is_in_backward(struct gm_step_work *w, uint32_t first, uint32_t last)
+{
+    const struct gm_alloc_list *allocs = &w->allocs;
+    size_t before = gm_alloc_at(allocs, first), after = gm_alloc_at(allocs, last + 1);
+    while (after < allocs->count &&
+           (gm_stack_class(&w->classes, allocs->stack[after]) & GM_STACK_KIND) == GM_STACK_OPTIMIZER)
+        after++;
+    return before > 0 && after < allocs->count &&
+           (gm_stack_class(&w->classes, allocs->stack[before - 1]) & GM_STACK_KIND) != GM_STACK_FORWARD &&
+           (gm_stack_class(&w->classes, allocs->stack[after]) & GM_STACK_KIND) == GM_STACK_BACKWARD;
+}
+
+static bool add_range_end(struct gm_step_work *w, struct ends *e, uint32_t first, uint32_t last, uint32_t kind)
+{
+    if (e->n > 0 && last <= e->end[e->n - 1])
+        return true;
+    if (is_in_backward(w, first, last))
+        return true;
+    if (e->n > 0 && (first <= e->end[e->n - 1] || !has_other_work(w, e->end[e->n - 1] + 1, first - 1)))
+        e->n--; /* the same step goes on */
+    return add_end(e, last, kind);
+}
+
 static bool ends_of_ranges(struct gm_step_work *w, struct ends *e)
 {
-    for (size_t i = 0; i < w->ranges.n; i++) {
-        const struct gm_range *r = &w->ranges.v[i];
-        if (r->kind != GM_RANGE_OPTIMIZER_STEP || !r->has_end)
+    bool ok = true;
+    for (size_t i = 0, k = 0; ok && (i < w->ranges.n || k < w->idle.n);) {
+        const struct gm_range *r = i < w->ranges.n ? &w->ranges.v[i] : NULL;
+        if (k < w->idle.n && (r == NULL || w->idle.v[k].at <= r->first)) {
+            const struct gm_idle_step *idle = &w->idle.v[k++];
+            ok = add_range_end(w, e, idle->at, idle->at - 1, idle->name.v);
             continue;
-        if (e->n > 0 && r->last <= e->end[e->n - 1])
-            continue;
-        if (e->n > 0 && (r->first <= e->end[e->n - 1] || !has_other_work(w, e->end[e->n - 1] + 1, r->first - 1)))
-            e->n--; /* the same step goes on */
-        if (!add_end(e, r->last, r->name.v))
-            return false;
+        }
+        i++;
+        if (r->kind == GM_RANGE_OPTIMIZER_STEP && r->has_end)
+            ok = add_range_end(w, e, r->first, r->last, r->name.v);
     }
-    return true;
+    return ok;
 }
 
 /* The frame that calls the optimizer, as a number. */
@@ -270,6 +295,7 @@ bool gm_step_spans(struct gm_step_work *w)
         uint8_t kind = gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
         w->is_training = kind == GM_STACK_BACKWARD || kind == GM_STACK_OPTIMIZER;
     }
+    w->is_training |= w->idle.n > 0;
     for (size_t i = 0; i < w->ranges.n; i++)
         w->is_training |= w->ranges.v[i].kind == GM_RANGE_OPTIMIZER_STEP;
     if (w->spans.n == 0 && !from_optimizer(w))

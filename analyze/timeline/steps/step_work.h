@@ -23,6 +23,12 @@ struct gm_range {
     int64_t from_us, to_us; /* GM_ABSENT_TIME without times */
 };
 
+/* An optimizer step in which nothing happened to memory: where its events would be. */
+struct gm_idle_step {
+    struct gm_string_id name;
+    uint32_t at; /* the first event after it */
+};
+
 /* A step. */
 struct gm_span {
     uint32_t first, last;
@@ -43,6 +49,7 @@ struct gm_step_work {
     struct gm_stack_classes classes;
     struct gm_alloc_list allocs;
     struct GM_VEC(struct gm_range) ranges; /* by first event, the longer first */
+    struct GM_VEC(struct gm_idle_step) idle; /* ascending */
     struct GM_VEC(struct gm_span) spans;   /* in order, disjoint */
     const char *source;
     double period_events;

@@ -15,6 +15,7 @@ void gm_trace_forget_steps(struct gm_trace_pass *pass)
     free(w->allocs.event);
     free(w->allocs.stack);
     free(w->ranges.v);
+    free(w->idle.v);
     free(w->spans.v);
     free(w->span_end);
     free(w->span_peak);
