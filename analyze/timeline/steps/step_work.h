@@ -48,9 +48,9 @@ struct gm_step_work {
     struct gm_trace_pass *pass;
     struct gm_stack_classes classes;
     struct gm_alloc_list allocs;
-    struct GM_VEC(struct gm_range) ranges; /* by first event, the longer first */
+    struct GM_VEC(struct gm_range) ranges;   /* by first event, the longer first */
     struct GM_VEC(struct gm_idle_step) idle; /* ascending */
-    struct GM_VEC(struct gm_span) spans;   /* in order, disjoint */
+    struct GM_VEC(struct gm_span) spans;     /* in order, disjoint */
     const char *source;
     double period_events;
     int certainty;
