@@ -337,6 +337,7 @@ class Gmdry(unittest.TestCase):
                      "def _cuda_attach_out_of_memory_observer(observer): pass\n",
             "cuda/__init__.py": "queued = []\ndef _lazy_call(call): queued.append(call)\n"
                                 "def device_count(): return 1\n"
+                                "def get_allocator_backend(): return backend\nbackend = 'native'\n"
                                 "def memory_stats(device):\n"
                                 "    return {'allocated_bytes.all.peak': 1 << 20, 'reserved_bytes.all.peak': 2 << 20}\n"
                                 "def init():\n    for call in queued: call()\n"
@@ -359,6 +360,12 @@ class Gmdry(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.splitlines()[0], "records python", (options, done.stderr))
             self.assertIn("needs 2.00 MiB reserved", done.stdout)
+
+    def test_another_allocator(self):
+        program = self.make_torch("12.4") + "torch.cuda.backend = 'cudaMallocAsync'; torch.cuda.init()"
+        done, said = self.json_of([], [sys.executable, "-c", program])
+        self.assertEqual((done.returncode, said["verdict"], said["devices"]), (0, None, []))
+        self.assertEqual(done.stderr, "gmdry: the program's allocator is not PyTorch's own: nothing can be recorded\n")
 
     def test_nothing_of_the_program_is_changed(self):
         """But what is watched: no name, no path, no option of Python."""

@@ -23,11 +23,12 @@
 
 /* Of CUDA 12 and 13. */
 static const char *const names[] = {
-    "libcuda.so.1",      "libnvidia-ml.so.1", "libcudart.so.12",   "libcudart.so.13",      "libcublas.so.12",
-    "libcublas.so.13",   "libcublasLt.so.12", "libcublasLt.so.13", "libcudnn.so.9",        "libcufft.so.11",
-    "libcufft.so.12",    "libcurand.so.10",   "libcupti.so.12",    "libcupti.so.13",       "libcusolver.so.11",
-    "libcusolver.so.12", "libcusparse.so.12", "libcusparse.so.13", "libcusparseLt.so.0",   "libnvrtc.so.12",
-    "libnvrtc.so.13",    "libnccl.so.2",      "libcufile.so.0",    "libnvshmem_host.so.3", "libnvToolsExt.so.1",
+    "libcuda.so.1",       "libnvidia-ml.so.1", "libcudart.so.12",   "libcudart.so.13",   "libcublas.so.12",
+    "libcublas.so.13",    "libcublasLt.so.12", "libcublasLt.so.13", "libcudnn.so.8",     "libcudnn.so.9",
+    "libcufft.so.11",     "libcufft.so.12",    "libcurand.so.10",   "libcupti.so.12",    "libcupti.so.13",
+    "libcusolver.so.11",  "libcusolver.so.12", "libcusparse.so.12", "libcusparse.so.13", "libcusparseLt.so.0",
+    "libnvrtc.so.12",     "libnvrtc.so.13",    "libnccl.so.2",      "libcufile.so.0",    "libnvshmem_host.so.3",
+    "libnvToolsExt.so.1",
 };
 
 static const char hook[] = {

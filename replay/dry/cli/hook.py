@@ -31,6 +31,9 @@ class Recording:
         """Called by torch when it has opened the devices, before anything is allocated."""
         if self.pid is not None:
             return
+        if self.torch.cuda.get_allocator_backend() != "native":
+            print("gmdry: the program's allocator is not PyTorch's own: nothing can be recorded", file=sys.stderr)
+            return
         self.pid = os.getpid()
         with contextlib.suppress(FileExistsError):  # of a process before that had the same number
             os.mkdir(self.folder())

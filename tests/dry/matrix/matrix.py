@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BASE = ["filelock", "typing_extensions", "sympy", "networkx", "jinja2", "fsspec", "numpy", "setuptools", "packaging"]
 # What needs torch is installed without what it depends on, as torch depends on gigabytes that are not used.
-BESIDE = ["safetensors", "transformers", "psutil", "pillow", "pyyaml", "tqdm"]
+BESIDE = ["nvidia-ml-py", "safetensors", "transformers", "psutil", "pillow", "pyyaml", "tqdm"]
 ON_TORCH = ["accelerate", "peft"]
 
 COUNTS = """
@@ -55,7 +55,7 @@ class Environment:
         self.python, self.extra = python, extra
         code = ("import importlib.util as u, json, platform, torch; print(json.dumps([torch.__version__, "
                 "platform.python_version(), [n for n in %r if u.find_spec(n)]]))"
-                % ["accelerate", "peft", "safetensors", "torchvision", "transformers", "triton"])
+                % ["accelerate", "peft", "pynvml", "safetensors", "torchvision", "transformers", "triton"])
         # torch without NVIDIA's libraries can be imported on the stand-in only
         said = subprocess.run([gmdry(), "-q", "--json", os.devnull, "--", python, "-c", code], text=True, capture_output=True,
                               env=self.environment())

@@ -5,7 +5,7 @@ import torch.multiprocessing as mp
 
 
 def work(queue):
-    assert queue.get().is_cuda
+    assert queue.get(timeout=60).is_cuda
 
 
 if __name__ == "__main__":
