@@ -107,6 +107,7 @@ struct gm_table {
     size_t count, size;     /* bytes of a row */
     size_t txt_max, md_max; /* rows of them that people are shown; 0: all */
     enum gm_cut cut;
+    bool is_silent;    /* nothing is said of rows that are left out: a sentence below it does */
     const void *feet;  /* rows for people below them, such as a sum: what is absent in them is left empty */
     size_t foot_count; /* those are shown even where there is no other row */
     const void *of;    /* for the columns' functions */

@@ -233,7 +233,7 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
     for (; n < shown + table->foot_count && doc->out->length < BUDGET; n++)
         add_row(doc, table, gm_table_row(doc, table, n), n >= shown);
     n = n < shown ? n : shown;
-    if (n < table->count)
+    if (n < (table->is_silent ? shown : table->count))
         add_more(doc, gm_doc_printf(doc, "%zu %s", table->count - n, table->cut == GM_CUT_HEAD ? "earlier" : "more"));
     doc->is_full = doc->is_full || doc->out->length >= BUDGET;
 }

@@ -217,7 +217,7 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
         return;
     fit(&g);
     add_grid(doc, table, &g);
-    if (shown < table->count && table->cut != GM_CUT_MIDDLE)
+    if (shown < table->count && table->cut != GM_CUT_MIDDLE && !table->is_silent)
         gm_text_printf(doc->out, "  %zu %s: see %s\n", table->count - shown,
                        table->cut == GM_CUT_HEAD ? "earlier" : "more", doc->json_name);
 }

@@ -3,6 +3,7 @@
  * analysis.json, schema gmanalyze.analysis/1: see docs/json.md. The order of the keys is part of it.
  */
 #include "analyze/words/json_parts.h"
+#include "analyze/words/sections.h"
 #include "analyze/words/words.h"
 
 static void add_snapshot(struct gm_json *json, const struct gm_report *report)
@@ -62,23 +63,6 @@ static void add_findings(struct gm_json *json, const struct gm_report *report)
         gm_json_close(json, '}');
     }
     gm_json_close(json, ']');
-}
-
-static void add_call_sites(struct gm_json *json, const struct gm_report *report)
-{
-    gm_json_open(json, "call_sites", '[');
-    for (size_t i = 0; i < report->site_count; i++) {
-        const struct gm_site_row *row = &report->sites[i];
-        gm_json_open_flat(json, NULL, '{');
-        gm_json_string(json, "site", row->site);
-        gm_json_string(json, "category", row->category);
-        gm_json_number(json, "bytes", row->bytes);
-        gm_json_number(json, "blocks", row->blocks);
-        gm_json_percent(json, "percent", row->bytes, report->totals.allocated);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
-    gm_json_number(json, "call_sites_total", report->site_total);
 }
 
 static void add_histogram(struct gm_json *json, const struct gm_report *report)
@@ -153,7 +137,8 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
 
     /* What follows is more than the schema asks for. */
     gm_json_verdict(&doc, report);
-    add_call_sites(json, report);
+    gm_section_sites(&doc, report);
+    gm_json_number(json, "call_sites_total", report->site_total);
     gm_json_ledger(json, &report->ledger);
     add_histogram(json, report);
     add_settings(json, report);

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SITES = 10, FINDING_DETAIL = 1200, FINDINGS = 24000 /* bytes of them all */, DOUBTS = 8 /* devices */ };
+enum { FINDING_DETAIL = 1200, FINDINGS = 24000 /* bytes of them all */, DOUBTS = 8 /* devices */ };
 
 /* `left` entries are to come; false, and said so, if `end` is reached. */
 static bool has_room_until(struct gm_text *out, size_t end, size_t left)
@@ -214,57 +214,6 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     gm_text_add_char(out, '\n');
 }
 
-static void add_slices(struct gm_text *out, const char *title, const struct gm_report *report,
-                       const struct gm_slice *slices, size_t count)
-{
-    if (count == 0) {
-        gm_text_add(out, "No block is allocated.\n");
-        return;
-    }
-    gm_text_printf(out, "| %s | Size | Share | Blocks |\n|:--|--:|--:|--:|\n", title);
-    for (size_t i = 0; i < count && gm_md_room(out, count - i); i++) {
-        gm_text_add(out, "| ");
-        gm_md_prose(out, slices[i].name, GM_MD_NAME);
-        gm_text_add(out, " |");
-        gm_md_size_cell(out, slices[i].bytes);
-        gm_md_percent_cell(out, slices[i].bytes, report->totals.allocated);
-        gm_md_count_cell(out, slices[i].blocks);
-        gm_text_add_char(out, '\n');
-    }
-}
-
-static void add_sites(struct gm_text *out, const struct gm_report *report)
-{
-    size_t n = report->site_count < SITES ? report->site_count : SITES;
-    gm_text_add(out, "\n## Largest call sites\n\n");
-    if (n == 0) {
-        gm_text_add(out, report->totals.allocated == 0 ? "No block is allocated.\n" : "None is listed.\n");
-        return;
-    }
-    gm_text_add(out, "| Size | Share | Blocks | Category | Made in |\n|--:|--:|--:|:--|:--|\n");
-    for (size_t i = 0; i < n; i++) {
-        if (!gm_md_room(out, n - i))
-            return;
-        const struct gm_site_row *row = &report->sites[i];
-        gm_text_add_char(out, '|');
-        gm_md_size_cell(out, row->bytes);
-        gm_md_percent_cell(out, row->bytes, report->totals.allocated);
-        gm_md_count_cell(out, row->blocks);
-        gm_text_add_char(out, ' ');
-        gm_md_prose(out, row->category, GM_MD_NAME);
-        gm_text_add(out, " | ");
-        gm_md_site(out, row->site);
-        gm_text_add(out, " |\n");
-    }
-    struct gm_text sum = {0};
-    gm_sites_add_sum(&sum, report, n);
-    out->failed = out->failed || sum.failed;
-    gm_text_add_char(out, '\n');
-    gm_md_prose(out, sum.data != NULL ? sum.data : "", 200);
-    gm_text_add_char(out, '\n');
-    gm_text_free(&sum);
-}
-
 static void add_blocks(struct gm_text *out, const struct gm_report *report)
 {
     size_t n = report->top_block_count;
@@ -371,13 +320,8 @@ static void add_state(struct gm_doc *d, const struct gm_report *report)
     }
     add_summary(out, report);
     gm_section_devices(d, report);
-    gm_text_add(out, "\n## Memory by category\n\n");
-    add_slices(out, "Category", report, report->categories, report->category_count);
-    if (report->roles != NULL) {
-        gm_text_add(out, "\n## Memory by role\n\n");
-        add_slices(out, "Role", report, report->roles, report->role_count);
-    }
-    add_sites(out, report);
+    gm_section_contents(d, report);
+    gm_section_sites(d, report);
     add_top_blocks(out, report);
 }
 

@@ -3,10 +3,71 @@
  * Tables by device, pool and stream, the ledger, the allocator's settings, what the trace counts. JSON has these facts
  * where the contract wants them: json_state.c, json_timeline.c, json.c.
  */
+#include "analyze/document/sites.h"
 #include "analyze/words/sections.h"
 #include "analyze/words/settings.h"
 
 #include <inttypes.h>
+
+/* ---- what is allocated ---------------------------------------------------------------------------------------------
+ */
+
+static union gm_value share_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.share = {((const struct gm_site_row *)c->row)->bytes, *(const uint64_t *)c->of}};
+}
+
+static const char *why_none(const struct gm_report *report)
+{
+    return report->totals.allocated == 0 ? "No block is allocated." : "None is listed.";
+}
+
+void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_site_row, bytes),
+        GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Blocks", struct gm_site_row, blocks),
+        GM_GET(GM_SHARE, GM_ALL, "percent", "Share", share_of),
+        GM_FIELD(GM_TEXT, GM_ALL, "category", "Category", struct gm_site_row, category),
+        GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_site_row, site),
+    };
+    const struct gm_table table = {.key = "call_sites",
+                                   GM_COLUMNS(columns),
+                                   GM_ROWS(report->sites, report->site_count),
+                                   .txt_max = 20,
+                                   .md_max = 10,
+                                   .of = &report->totals.allocated,
+                                   .is_silent = true};
+    struct gm_text sum = {0};
+    gm_doc_open(d, NULL, "Largest call sites");
+    gm_doc_table(d, &table);
+    if (report->site_count > 0)
+        gm_sites_add_sum(&sum, report, gm_doc_shown(d, &table));
+    else
+        gm_text_add(&sum, why_none(report));
+    gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", gm_doc_take(d, &sum));
+    gm_doc_close(d);
+}
+
+void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
+{
+    char share[GM_NUMBER_TEXT];
+    gm_doc_open(d, NULL, "Memory by category");
+    gm_section_slices(d, NULL, report->categories, report->category_count, 0, report->totals.allocated);
+    if (report->category_count == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No block is allocated.");
+    else
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Of allocated bytes, %s %% have a recorded stack.",
+                   gm_share_format(share, report->snapshot.live_bytes_with_stack, report->totals.allocated));
+    gm_doc_close(d);
+    if (report->roles == NULL) /* they are inferred from the trace, too: without one there are none */
+        return;
+    gm_doc_open(d, NULL, "Memory by role");
+    gm_section_slices(d, NULL, report->roles, report->role_count, 0, report->totals.allocated);
+    if (report->role_count == 0)
+        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No block is allocated.");
+    gm_doc_close(d);
+}
 
 /* ---- devices -------------------------------------------------------------------------------------------------------
  */

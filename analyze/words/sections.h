@@ -30,6 +30,10 @@ void gm_section_books(struct gm_doc *d, const struct gm_view *v);
 /* ---- the whole report, for people ----------------------------------------------------------------------------------
  */
 
+/* The places in the user's code that hold the most memory. JSON: "call_sites". */
+void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
+/* What is allocated at the end, by category and by role. */
+void gm_section_contents(struct gm_doc *d, const struct gm_report *report);
 void gm_section_devices(struct gm_doc *d, const struct gm_report *report);
 void gm_section_pools(struct gm_doc *d, const struct gm_report *report);
 void gm_section_streams(struct gm_doc *d, const struct gm_report *report);

@@ -189,44 +189,6 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
     gm_text_add(out, "  Grades: over 98 % excellent, 95 to 98 % good, below that poor.\n");
 }
 
-static void add_slices(struct gm_text *out, const struct gm_report *report, const struct gm_slice *slices, size_t count)
-{
-    gm_text_printf(out, "  %-36s%12s%12s%8s\n", "", "size", "blocks", "share");
-    for (size_t i = 0; i < count; i++) {
-        gm_text_add(out, "  ");
-        gm_columns_cell(out, slices[i].name, 36, GM_CELL_LEFT);
-        gm_text_size(out, slices[i].bytes, 12);
-        gm_text_count(out, slices[i].blocks, 12);
-        gm_text_percent(out, slices[i].bytes, report->totals.allocated);
-        gm_text_add_char(out, '\n');
-    }
-}
-
-static void add_categories(struct gm_text *out, const struct gm_report *report)
-{
-    gm_text_section(out, "MEMORY BY CATEGORY");
-    if (report->category_count == 0) {
-        gm_text_add(out, "  No block is allocated.\n");
-        return;
-    }
-    add_slices(out, report, report->categories, report->category_count);
-    char a[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  Of allocated bytes, %s %% have a recorded stack.\n",
-                   gm_share_format(a, report->snapshot.live_bytes_with_stack, report->totals.allocated));
-}
-
-/* Roles are inferred from the trace, too: without one there are none. */
-static void add_roles(struct gm_text *out, const struct gm_report *report)
-{
-    if (report->roles == NULL)
-        return;
-    gm_text_section(out, "MEMORY BY ROLE");
-    if (report->role_count == 0)
-        gm_text_add(out, "  No block is allocated.\n");
-    else
-        add_slices(out, report, report->roles, report->role_count);
-}
-
 static void add_end(struct gm_text *out, const struct gm_report *report)
 {
     struct gm_verdict verdict;
@@ -280,9 +242,8 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
         add_end(out, report);
     }
     add_summary(out, report);
-    add_categories(out, report);
-    add_roles(out, report);
-    gm_text_sites(out, report);
+    gm_section_contents(&doc, report);
+    gm_section_sites(&doc, report);
     gm_text_top_blocks(out, report);
     gm_text_fragmentation(out, report);
     add_to_do(out, report);
