@@ -193,20 +193,47 @@ API(int, cudaMemPoolGetAttribute, void *pool, int attribute, uint64_t *value)
     return DRY_OK;
 }
 
-/* Sharing with another process: that process would see other addresses. */
-API(int, cudaIpcGetMemHandle, void *handle, void *pointer)
+/* ---- sharing with another process -------------------------------------------------------------------------------- */
+
+/* What a handle says: the memory is its maker's, and counted there. */
+struct shared {
+    uint64_t bytes;
+    int device; /* of the machine */
+    char unused[64 - sizeof(uint64_t) - sizeof(int)];
+};
+
+API(int, cudaIpcGetMemHandle, struct shared *handle, void *pointer)
 {
-    return dry_result(DRY_NOT_SUPPORTED);
+    struct dry_range range;
+    dry_lock();
+    const bool is_found = dry_find((uint64_t)(uintptr_t)pointer, &range);
+    dry_unlock();
+    if (!is_found)
+        return dry_result(DRY_INVALID);
+    *handle = (struct shared){.bytes = range.bytes, .device = dry_physical(range.device)};
+    return DRY_OK;
 }
 
-API(int, cudaIpcOpenMemHandle, void **pointer, const char *handle, unsigned flags)
+/* Addresses of its own in this process. What lies there is not known. */
+API(int, cudaIpcOpenMemHandle, void **pointer, struct shared handle, unsigned flags)
 {
-    return dry_result(DRY_NOT_SUPPORTED);
+    int device = 0;
+    while (device < dry_devices() && dry_physical(device) != handle.device)
+        device++;
+    dry_lock();
+    const uint64_t address = device < dry_devices() ? dry_take(handle.bytes, device, false) : 0;
+    dry_unlock();
+    *pointer = (void *)(uintptr_t)address;
+    return address == 0 ? dry_result(DRY_INVALID) : DRY_OK;
 }
 
 API(int, cudaIpcCloseMemHandle, void *pointer)
 {
-    return dry_result(DRY_NOT_SUPPORTED);
+    struct dry_range range;
+    dry_lock();
+    const bool is_ours = dry_give((uint64_t)(uintptr_t)pointer, false, &range);
+    dry_unlock();
+    return is_ours ? DRY_OK : dry_result(DRY_INVALID);
 }
 
 /* ---- what a pointer is ------------------------------------------------------------------------------------------- */

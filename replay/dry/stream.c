@@ -343,14 +343,20 @@ API(int, cuEventElapsedTime, float *milliseconds, void *from, void *to)
     return elapsed(milliseconds);
 }
 
-API(int, cudaIpcGetEventHandle, void *handle, void *event)
+struct shared_event {
+    char unused[64];
+};
+
+/* Another process's event is complete. */
+API(int, cudaIpcGetEventHandle, struct shared_event *handle, void *event)
 {
-    return dry_result(DRY_NOT_SUPPORTED);
+    memset(handle, 0, sizeof *handle);
+    return DRY_OK;
 }
 
-API(int, cudaIpcOpenEventHandle, void **event, const char *handle)
+API(int, cudaIpcOpenEventHandle, void **event, struct shared_event handle)
 {
-    return dry_result(DRY_NOT_SUPPORTED);
+    return create_event(event);
 }
 
 API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)

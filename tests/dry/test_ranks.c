@@ -252,6 +252,43 @@ static void share_memory(int rank)
     CHECK(b != NULL);
 }
 
+struct handle {
+    char bytes[64];
+};
+
+/* Memory of one process at addresses of another, counted once. */
+static void share_tensor(int rank)
+{
+    FIND(malloc_fn, cudaMalloc);
+    FIND(int (*)(struct handle *, void *), cudaIpcGetMemHandle);
+    FIND(int (*)(void **, struct handle, unsigned), cudaIpcOpenMemHandle);
+    FIND(int (*)(void *), cudaIpcCloseMemHandle);
+    FIND(int (*)(size_t *, size_t *), cudaMemGetInfo);
+    struct handle handle = {""};
+    void *a = NULL;
+    size_t left = 0, total = 0;
+    char path[96], part[96];
+    snprintf(path, sizeof path, "%s/handle", folder);
+    snprintf(part, sizeof part, "%s/part", folder);
+    if (rank == 0) {
+        CHECK(cudaMalloc(&a, 100 * MIB) == OK && cudaIpcGetMemHandle(&handle, a) == OK);
+        FILE *file = fopen(part, "w");
+        CHECK(file != NULL && fwrite(&handle, sizeof handle, 1, file) == 1 && fclose(file) == 0);
+        CHECK(rename(part, path) == 0);
+        while (access(path, F_OK) == 0)
+            usleep(1000);
+        return;
+    }
+    while (access(path, F_OK) != 0)
+        usleep(1000);
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL && fread(&handle, sizeof handle, 1, file) == 1 && fclose(file) == 0);
+    CHECK(cudaIpcOpenMemHandle(&a, handle, 1) == OK && a != NULL);
+    CHECK(cudaMemGetInfo(&left, &total) == OK && left == 412 * (size_t)MIB); /* 1,024 - 2 * 256 - 100 */
+    CHECK(cudaIpcCloseMemHandle(a) == OK && cudaIpcCloseMemHandle(a) != OK);
+    CHECK(remove(path) == 0);
+}
+
 /* One rank of many that are not there: the others send what it sends itself. */
 static void alone(int rank)
 {
@@ -299,6 +336,7 @@ static void visible(int rank)
         run_ranks(name);                                                                                               \
     }
 TEST(exchange)
+TEST(share_tensor)
 TEST(send_and_receive)
 TEST(barrier)
 TEST(split)
@@ -310,7 +348,8 @@ TEST(visible)
 int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {ROW(exchange), ROW(send_and_receive), ROW(barrier), ROW(split),
-                                       ROW(ended),    ROW(share_memory),     ROW(alone),   ROW(visible)};
+    const struct CMUnitTest tests[] = {ROW(exchange),     ROW(share_tensor), ROW(send_and_receive),
+                                       ROW(barrier),      ROW(split),        ROW(ended),
+                                       ROW(share_memory), ROW(alone),        ROW(visible)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
