@@ -223,7 +223,7 @@ def score(options):
         print(f"{kind}: peak {shares[0]:.2f} %, end {shares[1]:.2f} %")
     print(f"steps: right number in {step_sum['alike']} of {files} recordings; phases: "
           f"{100 * phase_sum['right'] / max(1, phase_sum['known']):.2f} % of allocations; {weak} recordings under {options.least} %")
-    return 1 if weak > options.allowed else 0
+    return 1 if weak > options.allowed or options.steps and step_sum["alike"] < files else 0
 
 
 def main():
@@ -237,6 +237,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--least", type=float, default=99)
     parser.add_argument("--allowed", type=int, default=0, help="so many recordings may be under it")
+    parser.add_argument("--steps", action="store_true", help="all recordings must have the right number of steps")
     parser.add_argument("--held", action="store_true")
     parser.add_argument("--open", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")

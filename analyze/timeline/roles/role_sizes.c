@@ -402,6 +402,21 @@ static void claim_bare(struct sizes *s)
         }
 }
 
+static bool is_set_up(enum gm_says says)
+{
+    return says == GM_SAYS_LOADING || says == GM_SAYS_OTHER;
+}
+
+/* An optimizer's states have that size, and half of it is a parameter's and its gradient's, of which it has no states.
+ */
+static bool is_copy_size(const struct sizes *s, const struct size_row *row)
+{
+    if (row == NULL || row->bytes % 2 != 0 || row->states.most == 0)
+        return false;
+    const struct size_row *half = find(s, row->bytes / 2);
+    return half != NULL && half->gradients.most > 0 && half->states.most == 0 && half->parameters >= row->parameters;
+}
+
 /* Claims of blocks with a stack, and of what is no business of sizes. */
 static void claim_others(struct sizes *s)
 {
@@ -415,6 +430,12 @@ static void claim_others(struct sizes *s)
             w->claim[a] = GM_CLAIM_WORKSPACE;
         else if (h->born[a] == 0 && h->stack[a] <= GM_STACK_EMPTY && is_private(h, a))
             w->claim[a] = GM_CLAIM_PRIVATE;
+        else if (gm_life_of(w, a) >= GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD &&
+                 is_set_up(gm_role_says(w, a)) && is_copy_size(s, find(s, h->requested[a])))
+            w->claim[a] = GM_CLAIM_COPY;
+        else if (life == GM_LIFE_LASTING && gm_life_part(w, a) == GM_PART_FORWARD && w->backwards.n > 0 &&
+                 h->born[a] > w->backwards.v[0] && gm_role_says(w, a) <= GM_SAYS_OTHER)
+            w->claim[a] = GM_CLAIM_LEFT;
         else if (gm_life_part(w, a) != GM_PART_FORWARD && is_parameter_size(find(s, h->requested[a])))
             w->claim[a] = GM_CLAIM_FITS;
     }

@@ -68,6 +68,8 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 92, BACKWARDS, ANY, ANY, ANY, ANY, "made and freed in one backward"},
 
     /* weights, input */
+    {GM_ROLE_OPTIMIZER_STATE, 70, ANY, ANY, C(COPY), ANY, ANY,
+     "twice the size of a parameter, and an optimizer's states have that size: a copy of higher precision"},
     {GM_ROLE_TEMPORARY, 75, S(LOADING), L(BRIEF), ANY, ANY, ANY, "made while weights are set up, and freed at once"},
     {GM_ROLE_PARAMETER, 92, S(LOADING), ANY, ANY, ANY, ANY, "its stack makes, loads or moves weights"},
     {GM_ROLE_PARAMETER, 75, ANY, ANY, C(TRAINED), ANY, ANY, "never freed, and gradients of its size were made"},
@@ -78,6 +80,12 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 70, S(INPUT), L(BRIEF), ANY, ANY, ANY, "made while input is moved, and freed at once"},
     {GM_ROLE_INPUT, 80, S(INPUT), ANY, ANY, ANY, ANY,
      "its stack makes a batch, or moves a tensor outside of any module"},
+
+    /* caches of inference that no stack names */
+    {GM_ROLE_KV_CACHE, 75, ANY, ANY, C(GROWING), ANY, W(INFERENCE),
+     "its code makes longer and longer tensors, each in the place of the one before"},
+    {GM_ROLE_KV_CACHE, 55, ANY, ANY, C(SLOTS), ANY, W(INFERENCE),
+     "made to stay when the weights were there, before the first forward, by the program's own code"},
 
     /* the model, by life */
     {GM_ROLE_ACTIVATION, 93, ANY, L(BACKWARD), ANY, P(FORWARD), ANY, "made before backward, freed in it"},
@@ -96,6 +104,8 @@ static const struct rule rules[] = {
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), L(LASTING), ANY, ANY, ANY, "made in forward, and never freed"},
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), OLD_ONES, ANY, ANY, ANY,
      "its stack is in a model's forward, and it is older than the trace"},
+    {GM_ROLE_ACTIVATION, 50, S(OTHER) | S(NONE), ANY, C(LEFT), ANY, ANY,
+     "made after the first backward, outside of backward and optimizer, and never freed"},
     {GM_ROLE_ACTIVATION, 60, S(OTHER) | S(NONE), L(LATER), ANY, P(FORWARD), W(TRAINING),
      "made outside of backward and optimizer, freed after one of them"},
     {GM_ROLE_ACTIVATION, 50, S(OTHER) | S(NONE), L(OPEN), ANY, P(FORWARD), W(TRAINING),

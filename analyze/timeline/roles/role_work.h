@@ -58,6 +58,10 @@ enum gm_claim {
     GM_CLAIM_SHARED_STATE,
     GM_CLAIM_FROZEN,    /* there is a backward, and no gradient of its size */
     GM_CLAIM_INFERENCE, /* there is no backward */
+    GM_CLAIM_GROWING,   /* of a stack that makes longer and longer tensors, each in the place of the one before */
+    GM_CLAIM_SLOTS,     /* there is no backward; made between the weights and the first forward, to stay */
+    GM_CLAIM_COPY,      /* set up like a parameter, twice the size of one, and only an optimizer works with that size */
+    GM_CLAIM_LEFT,      /* made after the first backward by code that tells nothing, never freed */
     GM_CLAIM_PRIVATE,   /* in a private pool, without a stack */
     GM_CLAIM_COUNT
 };
@@ -118,8 +122,9 @@ static inline bool gm_is_of_optimizer(enum gm_says says)
     return says == GM_SAYS_OPTIMIZER || says == GM_SAYS_OPTIMIZER_SETUP;
 }
 
-bool gm_role_lives(struct gm_role_work *w); /* fills life, heirs, backwards, world. false: no memory */
-bool gm_role_sizes(struct gm_role_work *w); /* fills claim; likewise */
+bool gm_role_lives(struct gm_role_work *w);  /* fills life, heirs, backwards, world. false: no memory */
+bool gm_role_sizes(struct gm_role_work *w);  /* fills claim; likewise */
+bool gm_role_caches(struct gm_role_work *w); /* caches in inference, likewise */
 
 /* The table: the first rule that fits decides. `pass->role` and `pass->reason` (its number) are filled. */
 void gm_role_decide(struct gm_role_work *w);

@@ -66,7 +66,7 @@ bool gm_trace_roles(struct gm_trace_pass *pass)
     work.life = malloc(n + 1);
     work.claim = calloc(n + 1, 1);
     bool ok = pass->role != NULL && pass->reason != NULL && work.life != NULL && work.claim != NULL &&
-              gm_role_lives(&work) && gm_role_sizes(&work);
+              gm_role_lives(&work) && gm_role_sizes(&work) && gm_role_caches(&work);
     if (ok)
         gm_role_decide(&work);
     free(work.life);
