@@ -65,23 +65,6 @@ static void add_findings(struct gm_json *json, const struct gm_report *report)
     gm_json_close(json, ']');
 }
 
-static void add_histogram(struct gm_json *json, const struct gm_report *report)
-{
-    gm_json_open(json, "histogram", '[');
-    for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++) {
-        const struct gm_histogram_bin *bin = &report->histogram[i];
-        gm_json_open_flat(json, NULL, '{');
-        gm_json_number(json, "from_bytes", bin->from);
-        gm_json_number(json, "to_bytes", bin->to); /* null: no upper end */
-        gm_json_number(json, "active_bytes", bin->active.bytes);
-        gm_json_number(json, "active_blocks", bin->active.blocks);
-        gm_json_number(json, "inactive_bytes", bin->cached.bytes);
-        gm_json_number(json, "inactive_blocks", bin->cached.blocks);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
-}
-
 static void add_settings(struct gm_json *json, const struct gm_report *report)
 {
     if (report->settings == NULL) {
@@ -140,7 +123,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     gm_section_sites(&doc, report);
     gm_json_number(json, "call_sites_total", report->site_total);
     gm_json_ledger(json, &report->ledger);
-    add_histogram(json, report);
+    gm_section_fragmentation(&doc, report);
     add_settings(json, report);
     gm_json_tried(json, report);
     add_host(json, report);

@@ -362,7 +362,7 @@ void gm_words_markdown(struct gm_text *out, const struct gm_report *report, cons
     add_state(&doc, report);
     add_charts(out, charts, first);
     gm_text_add(out, "\n## Details\n");
-    gm_md_pins(out, report);
+    gm_section_pins(&doc, report);
     gm_section_pools(&doc, report);
     gm_section_streams(&doc, report);
     gm_section_ledger(&doc, report);

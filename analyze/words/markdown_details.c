@@ -5,7 +5,6 @@
 #include "analyze/document/columns.h"
 #include "analyze/document/escape.h"
 #include "analyze/document/numbers.h"
-#include "analyze/words/block_runs.h"
 #include "analyze/words/frames.h"
 #include "analyze/words/markdown_parts.h"
 
@@ -57,34 +56,4 @@ void gm_md_stacks(struct gm_text *out, const struct gm_report *report)
     }
     if (shown > 0)
         gm_md_unfold(out);
-}
-
-void gm_md_pins(struct gm_text *out, const struct gm_report *report)
-{
-    const struct gm_fragmentation *f = &report->fragmentation;
-    if (f->pin_count == 0)
-        return;
-    gm_md_fold(out, "Blocks that keep the most cached memory from being released");
-    gm_text_add(out, "A range is a segment, or whole pages of an expandable one. Rows are in the order of the share of "
-                     "one block.\n\n"
-                     "| Pinned | Blocks | Range | Sharers | Category | Made in |\n|--:|--:|--:|--:|:--|:--|\n");
-    size_t i = 0;
-    for (size_t shown = 0; i < f->pin_count && shown < PINS && gm_md_room(out, f->pin_count - i); shown++) {
-        const struct gm_pin_row *pin = &f->pins[i];
-        const struct gm_pin_run run = gm_pin_run(f, i);
-        gm_text_add_char(out, '|');
-        gm_md_size_cell(out, run.pinned);
-        if (run.count > 1)
-            gm_text_printf(out, " %zu x", run.count);
-        gm_md_size_cell(out, pin->block.bytes);
-        gm_md_size_cell(out, pin->segment_bytes);
-        gm_md_count_cell(out, pin->sharers);
-        gm_text_add_char(out, ' ');
-        gm_md_prose(out, pin->block.category, GM_MD_NAME);
-        gm_text_add(out, " | ");
-        gm_md_site(out, pin->block.site);
-        gm_text_add(out, " |\n");
-        i += run.count;
-    }
-    gm_md_unfold(out);
 }

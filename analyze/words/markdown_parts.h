@@ -43,6 +43,5 @@ void gm_md_peak(struct gm_text *out, const struct gm_report *report);
 void gm_md_peak_details(struct gm_text *out, const struct gm_report *report);
 
 void gm_md_stacks(struct gm_text *out, const struct gm_report *report);
-void gm_md_pins(struct gm_text *out, const struct gm_report *report);
 
 #endif

@@ -34,6 +34,10 @@ void gm_section_books(struct gm_doc *d, const struct gm_view *v);
 void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
 /* What is allocated at the end, by category and by role. */
 void gm_section_contents(struct gm_doc *d, const struct gm_report *report);
+/* Fragmentation at the end, in the text. JSON: "histogram". */
+void gm_section_fragmentation(struct gm_doc *d, const struct gm_report *report);
+/* The live blocks that keep cached memory from being released; for people, nothing if there are none. */
+void gm_section_pins(struct gm_doc *d, const struct gm_report *report);
 void gm_section_devices(struct gm_doc *d, const struct gm_report *report);
 void gm_section_pools(struct gm_doc *d, const struct gm_report *report);
 void gm_section_streams(struct gm_doc *d, const struct gm_report *report);

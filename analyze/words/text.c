@@ -245,7 +245,7 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_section_contents(&doc, report);
     gm_section_sites(&doc, report);
     gm_text_top_blocks(out, report);
-    gm_text_fragmentation(out, report);
+    gm_section_fragmentation(&doc, report);
     add_to_do(out, report);
     gm_section_tried(&doc, report);
     gm_section_devices(&doc, report);

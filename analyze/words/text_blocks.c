@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * analysis_report.txt: the largest blocks with where they were made, and fragmentation with the blocks that pin it.
+ * analysis_report.txt: the largest blocks with where they were made.
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/numbers.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { FRAMES_SHOWN = 4, PINS_SHOWN = 10, LOOK_BACK = 200 };
+enum { FRAMES_SHOWN = 4, LOOK_BACK = 200 };
 
 /* The entries of the list so far, by their first block; the last LOOK_BACK of them. */
 struct entries {
@@ -125,81 +125,4 @@ void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report)
         entries.first[entries.count++ % LOOK_BACK] = i;
         i += run.count;
     }
-}
-
-static void add_row(struct gm_text *out, const char *name, uint64_t blocks, uint64_t bytes, const char *what)
-{
-    gm_text_printf(out, "  %-22s", name);
-    if (blocks == GM_REPORT_NONE)
-        gm_text_repeat(out, ' ', 10);
-    else
-        gm_text_count(out, blocks, 10);
-    gm_text_size(out, bytes, 12);
-    gm_text_printf(out, "%s%s\n", what[0] != '\0' ? "  " : "", what);
-}
-
-static void add_pins(struct gm_text *out, const struct gm_fragmentation *f)
-{
-    if (f->pin_count == 0)
-        return;
-    gm_text_add(out, "\n  Live blocks that keep the most cached memory from being released, by the share\n"
-                     "  of one block. `pinned`: their share in what the range strands; `sharers`: all\n"
-                     "  live blocks in it. A range is a segment, or whole pages of an expandable one.\n");
-    gm_text_printf(out, "  %10s%17s%11s%9s  %s\n", "pinned", "blocks", "range", "sharers", "made in");
-    size_t i = 0;
-    for (size_t shown = 0; i < f->pin_count && shown < PINS_SHOWN; shown++) {
-        const struct gm_pin_row *pin = &f->pins[i];
-        const struct gm_pin_run run = gm_pin_run(f, i);
-        char size[GM_NUMBER_TEXT], blocks[2 * GM_NUMBER_TEXT];
-        gm_bytes_format(size, pin->block.bytes);
-        if (run.count > 1)
-            snprintf(blocks, sizeof blocks, "%zu x %s", run.count, size);
-        gm_text_add(out, "  ");
-        gm_text_size(out, run.pinned, 10);
-        gm_columns_cell(out, run.count > 1 ? blocks : size, 17, GM_CELL_RIGHT);
-        gm_text_size(out, pin->segment_bytes, 11);
-        gm_text_count(out, pin->sharers, 9);
-        gm_text_add(out, "  ");
-        gm_site_row(out, pin->block.site, GM_LINE - 51);
-        gm_text_add_char(out, '\n');
-        i += run.count;
-    }
-    if (i < f->pin_count)
-        gm_text_printf(out, "  %zu more in analysis.json\n", f->pin_count - i);
-}
-
-static void add_histogram(struct gm_text *out, const struct gm_report *report)
-{
-    gm_text_printf(out, "\n  %-24s%12s%12s%12s%12s\n", "Blocks by size", "active", "bytes", "cached", "bytes");
-    for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++) {
-        const struct gm_histogram_bin *bin = &report->histogram[i];
-        if (bin->active.blocks == 0 && bin->cached.blocks == 0)
-            continue;
-        gm_text_add(out, "  ");
-        gm_columns_cell(out, bin->label != NULL ? bin->label : "", 24, GM_CELL_LEFT);
-        gm_text_count(out, bin->active.blocks, 12);
-        gm_text_size(out, bin->active.bytes, 12);
-        gm_text_count(out, bin->cached.blocks, 12);
-        gm_text_size(out, bin->cached.bytes, 12);
-        gm_text_add_char(out, '\n');
-    }
-}
-
-void gm_text_fragmentation(struct gm_text *out, const struct gm_report *report)
-{
-    const struct gm_fragmentation *f = &report->fragmentation;
-    gm_text_section(out, "FRAGMENTATION ANALYSIS");
-    gm_text_printf(out, "  %-22s%10s%12s\n", "", "blocks", "size");
-    add_row(out, "Inactive blocks", f->inactive_blocks, report->totals.inactive, "reserved, in nobody's use");
-    add_row(out, "  largest", GM_REPORT_NONE, f->largest_inactive, "the largest hole");
-    add_row(out, "  over 100 MiB", f->unused_over_100mib.blocks, f->unused_over_100mib.bytes, "");
-    add_row(out, "Releasable", GM_REPORT_NONE, f->releasable, "segments without a live block");
-    add_row(out, "Stranded", GM_REPORT_NONE, f->stranded, "beside live blocks");
-    add_row(out, "empty_cache() returns", GM_REPORT_NONE, f->empty_cache, "");
-    const char *why = gm_report_empty_cache_differs(report);
-    if (why != NULL)
-        gm_text_paragraph(out, 2, "%s", why);
-    add_pins(out, f);
-    if (report->totals.blocks > 0)
-        add_histogram(out, report);
 }

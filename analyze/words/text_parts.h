@@ -43,6 +43,5 @@ void gm_text_peak_tables(struct gm_text *out, const struct gm_report *report);
 /* ---- sections about the state at the end ------------------------------------------------------------------------- */
 
 void gm_text_top_blocks(struct gm_text *out, const struct gm_report *report);
-void gm_text_fragmentation(struct gm_text *out, const struct gm_report *report);
 
 #endif
