@@ -30,7 +30,8 @@ API(size_t, cudnnGetVersion, void)
 
 API(size_t, cudnnGetMaxDeviceVersion, void)
 {
-    return (size_t)(dry_card()->major * 100 + dry_card()->minor * 10);
+    const int number = dry_card()->major * 100 + dry_card()->minor * 10;
+    return (size_t)number;
 }
 
 API(size_t, cudnnGetCudartVersion, void)

@@ -278,6 +278,22 @@ static const struct answer *find_answer(const struct text *question)
     return answer;
 }
 
+static void lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+/* A child that is forked while another thread asks shall be able to ask, too. */
+static void watch_forks(void)
+{
+    pthread_atfork(lock, unlock, unlock);
+}
+
 static int ask_process(struct dnn_engine *engines, const struct text *question)
 {
     const uint32_t bytes = (uint32_t)question->used;
@@ -326,7 +342,9 @@ int dnn_ask(struct dnn_engine *engines, const struct dnn_content *graph, int mod
         free(question.data);
         return -1;
     }
-    pthread_mutex_lock(&mutex);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    lock();
     const struct answer *known = find_answer(&question);
     int count = known != NULL ? known->count : ask_process(engines, &question);
     if (known != NULL && count > 0)
@@ -335,6 +353,6 @@ int dnn_ask(struct dnn_engine *engines, const struct dnn_content *graph, int mod
         keep(&question, engines, count);
     else
         free(question.data);
-    pthread_mutex_unlock(&mutex);
+    unlock();
     return count;
 }
