@@ -135,6 +135,15 @@ API(int, cuGetProcAddress, const char *name, void **function, int version, uint6
     return tell_function(name, function, NULL);
 }
 
+/* Functions without names, by whose ids NVIDIA's libraries know them: tables, as long as their first word says. NVRTC
+ * looks into one without asking whether it is there. All of ours end behind that word. */
+API(int, cuGetExportTable, const void **table, const void *id)
+{
+    static const size_t nothing[1] = {sizeof nothing};
+    *table = nothing;
+    return DRY_OK;
+}
+
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 static const struct {

@@ -261,6 +261,10 @@ static void entry_points(void **state)
     assert_int_equal(cudaGetDriverEntryPoint("cuMemAddressReserve", &function, 0, &status), OK);
     assert_ptr_equal(function, dlsym(library, "cuMemAddressReserve"));
     assert_int_equal(status, 0);
+    FIND(int (*)(const void **, const void *), cuGetExportTable);
+    const void *table = NULL;
+    assert_int_equal(cuGetExportTable(&table, "sixteen bytes id"), OK); /* NVRTC looks at its size, whatever is said */
+    assert_int_equal(*(const size_t *)table, sizeof(size_t));
     assert_int_equal(cudaGetDriverEntryPoint("cuMemAlloc", &function, 0, &status), OK);
     assert_ptr_equal(function, dlsym(library, "cuMemAlloc_v2"));
 }
