@@ -139,6 +139,7 @@ static struct dry_way *way_of(struct dry_communicator *c, int rank)
     return way;
 }
 
+/* Without ways to the others: alone until it has them. */
 static int create(struct dry_communicator **communicator, int ranks, int rank, const char *name)
 {
     struct dry_communicator *c = calloc(1, sizeof *c);
@@ -148,17 +149,29 @@ static int create(struct dry_communicator **communicator, int ranks, int rank, c
     }
     *c = (struct dry_communicator){.ranks = ranks, .rank = rank, .device = dry_current(), .place = DRY_COMMUNICATORS};
     snprintf(c->name, sizeof c->name, "%s", name);
-    if (!dry_is_alone())
-        c->ways = calloc((size_t)ranks, sizeof(struct dry_way *));
     pthread_mutex_lock(&mutex);
     if (communicator_count < DRY_COMMUNICATORS) {
         c->place = communicator_count++;
         all[c->place] = c;
     }
     pthread_mutex_unlock(&mutex);
-    way_of(c, rank); /* the others see that we are there */
     *communicator = c;
     return NCCL_OK;
+}
+
+static int connect_ranks(struct dry_communicator *c)
+{
+    if (dry_is_alone())
+        return NCCL_OK;
+    c->ways = calloc((size_t)c->ranks + 1, sizeof(struct dry_way *));
+    way_of(c, c->rank); /* the others see that we are there */
+    return c->ways != NULL ? NCCL_OK : NCCL_SYSTEM_ERROR;
+}
+
+static int create_connected(struct dry_communicator **communicator, int ranks, int rank, const char *name)
+{
+    const int status = create(communicator, ranks, rank, name);
+    return status == NCCL_OK ? connect_ranks(*communicator) : status;
 }
 
 static void name_of(char name[NAME], const struct nccl_id *id)
@@ -177,7 +190,7 @@ static int create_named(struct dry_communicator **communicator, int ranks, int r
 {
     char name[NAME];
     name_of(name, id);
-    return create(communicator, ranks, rank, name);
+    return create_connected(communicator, ranks, rank, name);
 }
 
 API(int, ncclCommInitRank, struct dry_communicator **communicator, int ranks, struct nccl_id id, int rank)
@@ -737,16 +750,15 @@ static void place_part(const struct split *split)
     part->rank = rank;
 }
 
-static void finish_part(const struct split *split)
+static int finish_part(const struct split *split)
 {
     struct dry_communicator *part = split->part;
     if (split->whole->ways == NULL) {
         place_alone(split);
-        return;
+        return NCCL_OK;
     }
     place_part(split);
-    part->ways = calloc((size_t)part->ranks, sizeof(struct dry_way *));
-    way_of(part, part->rank);
+    return connect_ranks(part);
 }
 
 /* FNV-1a of the whole's name and of what tells this part from others, twice. */
@@ -773,17 +785,15 @@ API(int, ncclCommSplit, struct dry_communicator *communicator, int colour, int k
     name_part(name, communicator, communicator->parts++, colour);
     if (colour < 0)
         return NCCL_OK; /* NCCL_SPLIT_NOCOLOR */
-    /* Its ranks are not known yet: alone until then, without a way. */
+    /* Its ranks are not known yet. */
     const int status = create(part, 1, 0, name);
     if (status != NCCL_OK)
         return status;
-    free((*part)->ways);
-    (*part)->ways = NULL;
     split.part = *part;
     if (group_depth > 0 && split_count < SPLITS)
         splits[split_count++] = split;
     else
-        finish_part(&split);
+        return finish_part(&split);
     return NCCL_OK;
 }
 
@@ -795,7 +805,7 @@ API(int, ncclCommShrink, struct dry_communicator *communicator, const int *exclu
     for (int i = 0; i < count; i++)
         rank -= excluded[i] < communicator->rank;
     name_part(name, communicator, communicator->parts++, count);
-    return create(part, communicator->ranks - count, rank, name);
+    return create_connected(part, communicator->ranks - count, rank, name);
 }
 
 API(int, ncclGroupStart, void)
@@ -810,9 +820,10 @@ API(int, ncclGroupEnd, void)
         return NCCL_INVALID;
     if (--group_depth > 0)
         return NCCL_OK;
+    int status = NCCL_OK;
     for (size_t i = 0; i < split_count; i++)
-        finish_part(&splits[i]);
+        status = finish_part(&splits[i]) == NCCL_OK ? status : NCCL_SYSTEM_ERROR;
     split_count = 0;
     settle_alone();
-    return NCCL_OK;
+    return status;
 }
