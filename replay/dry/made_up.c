@@ -181,7 +181,7 @@ API(void, gmdry_ask_types, int (*ask)(const void *))
 enum dry_type dry_type_at(const void *address)
 {
     int (*ask)(const void *) = ask_type;
-    const int type = ask == NULL || dry_data() == DRY_ZEROS ? DRY_TYPE_UNKNOWN : ask(address);
+    const int type = ask == NULL ? DRY_TYPE_UNKNOWN : ask(address);
     return type > DRY_TYPE_UNKNOWN && type <= DRY_TYPE_DOUBLE ? (enum dry_type)type : DRY_TYPE_UNKNOWN;
 }
 

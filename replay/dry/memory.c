@@ -462,8 +462,9 @@ API(int, cuMemImportFromShareableHandle, struct physical **handle, void *shared,
 
 static void make_up(void *to, const void *from, uint64_t bytes)
 {
-    const enum dry_reading reading = dry_read(bytes);
-    dry_make_up(to, bytes, reading, reading == DRY_READS_VALUE ? dry_type_at(from) : DRY_TYPE_UNKNOWN);
+    enum dry_type type;
+    const enum dry_reading reading = dry_read(from, bytes, &type);
+    dry_make_up(to, bytes, reading, type);
 }
 
 /* What was written there is read there, as far as it is known; between two places of the host a copy is a copy. */
@@ -471,6 +472,7 @@ static int copy(void *to, const void *from, uint64_t bytes)
 {
     const bool to_device = dry_is_device(to), from_device = dry_is_device(from);
     bool is_guess = false;
+    enum dry_type type;
     if (bytes == 0)
         return DRY_OK;
     char *known = from_device && !to_device ? dry_kept(from, bytes, &is_guess) : NULL;
@@ -484,8 +486,8 @@ static int copy(void *to, const void *from, uint64_t bytes)
         make_up(to, from, bytes);
     else
         memmove(to, from, bytes);
-    if (known != NULL && !to_device && is_guess)
-        dry_read(bytes);
+    if (known != NULL && is_guess)
+        dry_read(NULL, bytes, &type);
     free(known);
     return DRY_OK;
 }

@@ -199,14 +199,6 @@ enum dry_reading {
     DRY_READS_MOST      /* the largest element */
 };
 
-/* Counts a read of made-up bytes, and tells the user of the first one at its place. */
-enum dry_reading dry_read(uint64_t bytes);
-void dry_reads_forget(void); /* in a child process */
-void dry_reads_end(void);
-
-/* ---- made_up.c ------------------------------------------------------------------------------------------------------
- */
-
 enum dry_type {
     DRY_TYPE_UNKNOWN, /* a number of 4 or 8 bytes is an integer, all else are bytes */
     DRY_TYPE_BYTE,    /* bool, too */
@@ -218,6 +210,15 @@ enum dry_type {
     DRY_TYPE_FLOAT,
     DRY_TYPE_DOUBLE
 };
+
+/* Counts a read of made-up bytes, and tells the user of the first one at its place. *type: with --data, of the tensor
+ * at `from` (may be NULL), if it is known. Not to be called with the lock. */
+enum dry_reading dry_read(const void *from, uint64_t bytes, enum dry_type *type);
+void dry_reads_forget(void); /* in a child process */
+void dry_reads_end(void);
+
+/* ---- made_up.c ------------------------------------------------------------------------------------------------------
+ */
 
 void dry_make_up(void *to, uint64_t bytes, enum dry_reading reading, enum dry_type type);
 /* Of the tensor at a device's address, if the hook knows one. Python may run; not to be called with the lock. */

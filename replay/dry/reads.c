@@ -140,6 +140,8 @@ struct site {
     struct chain chain;
     struct dry_line line;
     uint64_t count, told; /* reads; of them in the log */
+    uint64_t typed;       /* bytes of the last one whose type was asked for: as many again have the same */
+    enum dry_type type;
 };
 static struct site sites[SITES]; /* the last one is for all that have no room */
 static size_t site_count;
@@ -150,18 +152,31 @@ static bool is_size(enum dry_reading reading)
     return reading >= DRY_READS_COUNT;
 }
 
+/* "train.py:41"; without a line, what there is instead. */
+enum { WHERE = DRY_FILE + 16 };
+static const char *where(char text[WHERE], const struct dry_line *line)
+{
+    if (line->line > 0)
+        snprintf(text, WHERE, "%s:%d", line->file, line->line);
+    else
+        snprintf(text, WHERE, "%s", line->file);
+    return text;
+}
+
 static void write_site(struct site *site)
 {
+    char text[WHERE];
     const uint64_t more = site->count - site->told;
     site->told = site->count;
     if (more > 0)
-        dry_tell("read %s %" PRIu64 " %s %s %s:%d\n", is_size(site->chain.reading) ? "size" : "value", more,
+        dry_tell("read %s %" PRIu64 " %s %s %s\n", is_size(site->chain.reading) ? "size" : "value", more,
                  site->chain.called[0] == '\0' ? "-" : site->chain.called,
-                 site->chain.inner[0] == '\0' ? "-" : site->chain.inner, site->line.file, site->line.line);
+                 site->chain.inner[0] == '\0' ? "-" : site->chain.inner, where(text, &site->line));
 }
 
 static void say(const struct site *site, unsigned before)
 {
+    char text[WHERE];
     const struct chain *chain = &site->chain;
     const bool size = is_size(chain->reading);
     if (before == SAID)
@@ -169,9 +184,9 @@ static void say(const struct site *site, unsigned before)
                 size ? "sizes" : "values");
     if (before >= SAID)
         return;
-    fprintf(stderr, "gmdry: %s%s%s%s at %s:%d: %s (--data %s)\n",
+    fprintf(stderr, "gmdry: %s%s%s%s at %s: %s (--data %s)\n",
             chain->called[0] == '\0' ? "a copy to the host" : chain->called, chain->inner[0] == '\0' ? "" : " (",
-            chain->inner, chain->inner[0] == '\0' ? "" : ")", site->line.file, site->line.line,
+            chain->inner, chain->inner[0] == '\0' ? "" : ")", where(text, &site->line),
             size ? "a size depends on data, which is made up" : "the program reads a value, which is made up",
             dry_data_name());
 }
@@ -215,16 +230,34 @@ static enum dry_reading check_of(enum dry_reading reading, const char *inner, ui
     return reading;
 }
 
-enum dry_reading dry_read(uint64_t bytes)
+/* Asking takes milliseconds: Python looks at all that it has. */
+static enum dry_type type_of(struct site *site, const void *from, uint64_t bytes)
+{
+    dry_lock();
+    const bool is_known = site->typed == bytes;
+    enum dry_type type = site->type;
+    dry_unlock();
+    if (is_known)
+        return type;
+    type = dry_type_at(from);
+    dry_lock();
+    site->type = type;
+    site->typed = bytes;
+    dry_unlock();
+    return type;
+}
+
+enum dry_reading dry_read(const void *from, uint64_t bytes, enum dry_type *type)
 {
     void *stack[DEPTH];
     struct dry_line line;
     char inner[DRY_FILE];
     bool is_new;
+    *type = DRY_TYPE_UNKNOWN;
     const int depth = backtrace(stack, DEPTH);
     struct chain chain = chain_of(stack, depth > 0 ? (size_t)depth : 0);
     if (!dry_python_line(&line, inner))
-        line = (struct dry_line){.file = "?"};
+        line = (struct dry_line){.file = "no line of Python"};
     dry_count_to_host(bytes);
     if (bytes == 1 && chain.reading == DRY_READS_SUM)
         return DRY_READS_CHECK; /* none of them is negative: at a place that has a line already */
@@ -243,6 +276,8 @@ enum dry_reading dry_read(uint64_t bytes)
         write_site(&copy);
         say(&copy, before);
     }
+    if (chain.reading == DRY_READS_VALUE && from != NULL && dry_data() != DRY_ZEROS)
+        *type = type_of(site, from, bytes);
     return chain.reading;
 }
 

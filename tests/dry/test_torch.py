@@ -304,6 +304,34 @@ class Torch(unittest.TestCase):
         self.assertIs(said["exact"], True)
         self.assertIn("[7, 7, 7] 65536.0 [0.0, 0.0] [True] [1.0, 1.0] [3, 4]\n", done.stdout)
 
+    def test_reads_of_other_threads_and_of_a_program_that_ends(self):
+        program = """
+import atexit, threading, torch
+x = torch.randn(100, device="cuda")
+class Late:
+    def __del__(self):
+        x.sum().item()
+late = Late()
+late.late = late
+atexit.register(lambda: x.nonzero())
+thread = threading.Thread(target=lambda: x[x > 0])
+thread.start()
+thread.join()
+class Reads(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient.sum().item()
+        return gradient
+Reads.apply(x.clone().requires_grad_()).sum().backward()
+import json
+"""
+        said = self.check(program, reads=True)[1]
+        sites = {(entry["operator"], entry["site"]) for entry in said["data_dependent"]}
+        self.assertLessEqual({("nonzero", "program.py:9"), ("index", "program.py:10"), ("item", "program.py:19")}, sites)
+
     def test_data(self):
         expected = {
             "zeros": ([0, 0, 0, 0, 0, 1], [0.0, 0, False, [0.0, 0.0], [0, 0]]),
