@@ -250,6 +250,9 @@ class Torch(unittest.TestCase):
         said = self.check("import sys; sys.argv.append('benchmark')\n" + CONVOLVES)[1]
         self.assertIn("cudnnBackendExecute:fastest", said["estimated"])
 
+    def test_kernels_that_pytorch_compiles(self):
+        self.check("import json, torch\ntorch.special.airy_ai(torch.randn(10, device='cuda'))\n")
+
     def test_recurrent_networks(self):
         done, said = self.check(RECURS, reads=True)  # PyTorch draws the seed of dropout on the card, and reads it
         self.assertEqual(done.stderr.count("gmdry: "), 1, done.stderr)
