@@ -260,7 +260,7 @@ def tell(line):
 def load_ranks():
     names = {"__name__": "gmdry_ranks"}
     with open(os.path.join(FOLDER, "ranks.py")) as file:
-        exec(compile(file.read(), "ranks.py", "exec"), names)
+        exec(compile(file.read(), "<frozen gmdry.ranks>", "exec"), names)  # no line of the program's
     return names
 
 
