@@ -26,7 +26,7 @@ import settings
 import shrink
 import torches
 
-VERSIONS = ["2.10.0", "2.12.0", "2.12.1", "2.15.0"]
+VERSIONS = ["2.4.1", "2.6.0", "2.10.0", "2.12.0", "2.12.1", "2.15.0"]
 NOT_THERE = ("Unrecognized", "unexpected keyword argument", "has no attribute 'MemPool'", "has no attribute 'use_mem_pool'")
 
 
@@ -135,7 +135,7 @@ class Oracle:
 
     def judge_what_if(self, bench, version, program, conf, memory, base, answer):
         wrong = bench.what_if(conf, memory, answer)
-        cause = causes.of(bench, program, conf, memory, base) if wrong else None
+        cause = causes.of(bench, program, conf, memory, base, answer) if wrong else None
         with self.lock:
             row = self.row(version, conf, memory)
             row["compared"] += 1
@@ -244,7 +244,7 @@ def play(bench, case):
         found = bench.what_if(conf, memory, answer)
         wrong += [": ".join(pair) for pair in found]
         if found:
-            wrong.append(f"cause: {causes.of(bench, program, conf, memory, base)}")
+            wrong.append(f"cause: {causes.of(bench, program, conf, memory, base, answer)}")
     return wrong
 
 

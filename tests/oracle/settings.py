@@ -26,7 +26,7 @@ LIMITED = [
     "per_process_memory_fraction:0.9", "expandable_segments:True,per_process_memory_fraction:0.95",
     "expandable_segments:True,garbage_collection_threshold:0.6,per_process_memory_fraction:0.99",
     "throw_on_cudamalloc_oom:True,per_process_memory_fraction:0.95", "throw_on_cudamalloc_oom:True"]
-EVENTS = [None, None, 1, 3]
+EVENTS = [None, None, 1, 3, "sync"]
 
 
 def lag(seed, family):

@@ -21,7 +21,7 @@ def fails(bench, program, conf, memory, what):
         if what == "verify":
             return bool(judge.verify(bench.gmreplay, bench.path(name), answer)[0])
         return what == "what-if" and bool(bench.what_if(conf, memory, answer)) and \
-            causes.of(bench, program, conf, memory, base) is None
+            causes.of(bench, program, conf, memory, base, answer) is None
     except RuntimeError:
         return False
 
