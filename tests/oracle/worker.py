@@ -9,6 +9,7 @@ pool} or {"error"}."""
 import json
 import os
 import pickle
+import re
 import sys
 import traceback
 import warnings
@@ -95,7 +96,8 @@ def play(job):
         kept = programs.run(torch, job["program"], player)
     except torch.OutOfMemoryError as error:  # throw_on_cudamalloc_oom does not ask the observer
         kept = error  # with the frames that hold the tensors
-        state["oom"] = [torch.cuda.current_device(), None]
+        told = re.search(r"(?:GPU|device|cuda:) ?(\d+)", str(error))
+        state["oom"] = [int(told.group(1)) if told else torch.cuda.current_device(), None]
     tell()
     del kept
 
