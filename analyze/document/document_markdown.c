@@ -55,7 +55,7 @@ static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name,
         add_cut(doc->out, text, PATH, true, gm_escape_code);
         return;
     }
-    gm_text_add(doc->out, n > 0 && s[0] == ' ' ? " " : "");
+    gm_text_add(doc->out, n > 0 && s[0] == ' ' && !is_first ? " " : "");
     (is_first ? gm_escape_prose : gm_escape_prose_on)(doc->out, text);
     gm_text_add(doc->out, n > 1 && s[n - 1] == ' ' ? " " : "");
 }
@@ -118,7 +118,7 @@ static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char
     if (doc->out->length > 0 && !goes_on)
         gm_text_add_char(doc->out, '\n');
     gm_text_add(doc->out, before[how]);
-    add_sentence(doc, sentence, how == GM_SAY);
+    add_sentence(doc, sentence, how != GM_SAY_STRONG);
     gm_text_add(doc->out, how == GM_SAY_STRONG ? "**\n" : "\n");
     doc->in_list = how == GM_SAY_ITEM;
 }

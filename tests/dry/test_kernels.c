@@ -173,6 +173,7 @@ static void workspaces(void **state)
     FIND(int (*)(void *, int, int, void *, int, int *), cusolverDnSgeqrf_bufferSize);
     FIND(int (*)(void *, int, int, int, const void *, int, const void *, int *), cusolverDnZheevd_bufferSize);
     FIND(int (*)(void **, int64_t, int64_t, int64_t, void *, void *, void *, int, int, int), cusparseCreateCoo);
+    FIND(int (*)(const void *), cusparseDestroySpMat);
     FIND(int (*)(void *, int, int, void *, void *, void *, void *, void *, int, int, size_t *),
          cusparseSpMM_bufferSize);
     FIND(int (*)(const void *, int64_t *, int64_t *, int64_t *), cusparseSpMatGetSize);
@@ -190,6 +191,7 @@ static void workspaces(void **state)
     assert_int_equal(bytes, 0);
     assert_int_equal(cusparseSpMatGetSize(matrix, &rows, &columns, &entries), 0);
     assert_int_equal(rows * 100 + columns * 10 + entries, 567);
+    assert_int_equal(cusparseDestroySpMat(matrix), 0);
 }
 
 /* What a file has comes back from the device, to another place of the file. */

@@ -27,7 +27,7 @@ except ImportError:
 
 SAMPLES = ["small", "empty", "eight", "hostile", "flood", "train", "oom", "evil", "opaque", "still"]
 VOID = {"img", "br", "hr"}
-ALLOWED = {"h1", "h2", "p", "ul", "ol", "li", "strong", "code", "pre", "table", "thead", "tbody", "tr", "th", "td",
+ALLOWED = {"h1", "h2", "h4", "p", "ul", "ol", "li", "strong", "code", "pre", "table", "thead", "tbody", "tr", "th", "td",
            "details", "summary", "img", "br", "blockquote"}
 HAZARD = re.compile(r"@\w|#\d|GH-\d|https?:|www\.|[a-f]\d[0-9a-f]{5}|:\w+:|\$|<(?!0\.1\b)|\[", re.I)
 
