@@ -7,7 +7,7 @@
 #define GM_KERNELS_DEVICE_CUH
 
 #include "kernels/launch.h"
-#include "kernels/pattern.h"
+#include "kernels/fill_pattern.h"
 #include "kernels/shape.h"
 
 #include <cuda_runtime.h>

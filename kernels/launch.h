@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The launchers that the table names. They are defined three times, and each program links one of them: on a GPU (the
- * .cu files), without a toolkit (none.c), and on the CPU for tests (tests/fake_cuda).
+ * .cu files), without a toolkit (no_kernels.c), and on the CPU for tests (tests/fake_cuda).
  */
 #ifndef GM_KERNELS_LAUNCH_H
 #define GM_KERNELS_LAUNCH_H

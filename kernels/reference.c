@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reference.h"
 
-#include "kernels/pattern.h"
+#include "kernels/fill_pattern.h"
 #include "kernels/shape.h"
 
 #include <math.h>

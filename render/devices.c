@@ -5,7 +5,7 @@
 #include "render/devices.h"
 
 #include "analyze/base/size.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * diff_flamegraph.svg: see svg.h for what is common to all flame graphs.
  */
 #include "analyze/base/size.h"
-#include "render/diff_parts.h"
+#include "render/diff_chart_parts.h"
 #include "render/flame_svg.h"
 #include "render/metric.h"
 #include "render/svg.h"

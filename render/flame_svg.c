@@ -2,7 +2,7 @@
 #include "render/flame_svg.h"
 
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/svg.h"
 #include "render/theme.h"
 

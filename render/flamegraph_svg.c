@@ -8,7 +8,7 @@
 #include "render/flame_svg.h"
 #include "render/layout.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/svg.h"
 #include "render/theme.h"
 #include "render/traced.h"

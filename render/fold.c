@@ -5,7 +5,7 @@
 #include "render/fold.h"
 
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include "render/fold.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <stdlib.h>

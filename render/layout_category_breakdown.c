@@ -8,7 +8,7 @@
 #include "render/axis.h"
 #include "render/devices.h"
 #include "render/fold.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 

@@ -3,9 +3,9 @@
  * diff_flamegraph: both runs in one tree of stacks. A box is as wide as the larger of the two; red grew, blue shrank.
  */
 #include "analyze/base/size.h"
-#include "render/diff_parts.h"
+#include "render/diff_chart_parts.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 enum { MOST_ROWS = 64, NARROWEST = 2 /* pixels */ };

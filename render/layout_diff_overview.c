@@ -3,10 +3,10 @@
  * diff_overview: peaks of the runs side by side, what they were made of, and what changed most.
  */
 #include "analyze/base/size.h"
-#include "render/diff_parts.h"
+#include "render/diff_chart_parts.h"
 #include "render/fold.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <stdlib.h>

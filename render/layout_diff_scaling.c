@@ -4,9 +4,9 @@
  */
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
-#include "render/diff_parts.h"
+#include "render/diff_chart_parts.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "analyze/base/size.h"
 #include "render/flame_boxes.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 #include "render/traced.h"

@@ -5,9 +5,9 @@
  */
 #include "analyze/base/size.h"
 #include "render/axis.h"
-#include "render/fleet.h"
+#include "render/fleet_charts.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 

@@ -4,9 +4,9 @@
  * or iterations than cells, neighbours share one: it shows the highest of them (of efficiency the lowest).
  */
 #include "analyze/base/size.h"
-#include "render/fleet.h"
+#include "render/fleet_charts.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 

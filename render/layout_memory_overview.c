@@ -6,9 +6,9 @@
 
 #include "analyze/base/size.h"
 #include "render/axis.h"
-#include "render/books.h"
 #include "render/devices.h"
 #include "render/fold.h"
+#include "render/imbalance.h"
 #include "render/page.h"
 #include "render/theme.h"
 

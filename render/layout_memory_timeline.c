@@ -6,7 +6,7 @@
 
 #include "analyze/base/size.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 #include "render/timeline_plot.h"

@@ -10,7 +10,7 @@
 #include "render/devices.h"
 #include "render/fold.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 #include "render/traced.h"

@@ -6,8 +6,8 @@
 
 #include "analyze/base/size.h"
 #include "render/axis.h"
-#include "render/books.h"
-#include "render/numbers.h"
+#include "render/imbalance.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 

@@ -4,7 +4,7 @@
  */
 #include "render/segment_rows.h"
 
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "render/timeline_plot.h"
 
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <math.h>

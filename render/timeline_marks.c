@@ -7,7 +7,7 @@
 
 #include "analyze/base/size.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "render/traced.h"
 
 #include "analyze/base/size.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

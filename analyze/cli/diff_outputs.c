@@ -3,7 +3,7 @@
 
 #include "analyze/cli/run_files.h"
 #include "analyze/words/diff.h"
-#include "render/diff.h"
+#include "render/diff_charts.h"
 
 static const char json_name[] = "diff.json";
 

@@ -8,7 +8,7 @@
 
 #include "analyze/cli/mpi_module.h"
 #include "analyze/cli/paths.h"
-#include "analyze/run/names.h"
+#include "analyze/run/run_names.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

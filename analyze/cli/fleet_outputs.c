@@ -3,7 +3,7 @@
 
 #include "analyze/cli/run_files.h"
 #include "analyze/words/fleet.h"
-#include "render/fleet.h"
+#include "render/fleet_charts.h"
 
 static const char json_name[] = "fleet.json";
 

@@ -7,7 +7,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/cli/gmfleet.h"
-#include "analyze/report/fleet.h"
+#include "analyze/report/fleet_model.h"
 #include "analyze/run/run.h"
 
 /* Draws and writes everything into a new run directory called `name`, and points `latest` at it. *json is fleet.json.

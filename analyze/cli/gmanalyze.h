@@ -5,11 +5,11 @@
 #ifndef GM_CLI_GMANALYZE_H
 #define GM_CLI_GMANALYZE_H
 
-#include "analyze/cli/fonts.h"
+#include "analyze/cli/font_thread.h"
 #include "analyze/cli/terminal.h"
 #include "analyze/cli/values.h"
 #include "analyze/state/categories.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 #include <stdbool.h>
 #include <stdint.h>

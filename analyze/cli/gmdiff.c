@@ -11,7 +11,7 @@
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
-#include "analyze/state/names.h"
+#include "analyze/state/shown_names.h"
 #include "analyze/words/diff.h"
 
 #include <stddef.h>

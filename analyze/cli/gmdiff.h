@@ -5,7 +5,7 @@
 #ifndef GM_CLI_GMDIFF_H
 #define GM_CLI_GMDIFF_H
 
-#include "analyze/cli/fonts.h"
+#include "analyze/cli/font_thread.h"
 #include "analyze/compare/compare.h"
 #include "analyze/state/categories.h"
 

@@ -16,7 +16,7 @@
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
 #include "analyze/fleet/record.h"
-#include "analyze/run/names.h"
+#include "analyze/run/run_names.h"
 #include "analyze/words/fleet.h"
 #include "replay/whatif/gpus.h"
 

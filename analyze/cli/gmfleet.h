@@ -5,7 +5,7 @@
 #ifndef GM_CLI_GMFLEET_H
 #define GM_CLI_GMFLEET_H
 
-#include "analyze/cli/fonts.h"
+#include "analyze/cli/font_thread.h"
 #include "analyze/cli/terminal.h"
 #include "analyze/fleet/kept.h"
 #include "analyze/state/categories.h"

@@ -3,7 +3,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/cli/bar.h"
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,8 +8,8 @@
 
 #include "analyze/base/error.h"
 #include "analyze/cli/terminal.h"
-#include "analyze/compare/summary.h"
-#include "analyze/run/names.h"
+#include "analyze/compare/summary_make.h"
+#include "analyze/run/run_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/job.h"
 
-#include "analyze/cli/charts.h"
+#include "analyze/cli/chart_threads.h"
 #include "analyze/cli/checks.h"
 #include "analyze/cli/full_csv.h"
 #include "analyze/cli/outputs.h"
 #include "analyze/export/export.h"
-#include "analyze/load/load.h"
-#include "analyze/model/snapshot.h"
+#include "analyze/formats/load.h"
 #include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/timeline.h"
-#include "replay/advice/advice.h"
+#include "analyze/timeline/trace_analyze.h"
+#include "replay/advice/settings_advice.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
 #include "analyze/cli/gmanalyze.h"
-#include "analyze/run/names.h"
 #include "analyze/run/run.h"
+#include "analyze/run/run_names.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #define GM_CLI_OPERANDS_H
 
 #include "analyze/base/error.h"
-#include "analyze/run/names.h"
+#include "analyze/run/run_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #ifndef GM_CLI_OUTPUTS_H
 #define GM_CLI_OUTPUTS_H
 
-#include "analyze/cli/charts.h"
+#include "analyze/cli/chart_threads.h"
 #include "analyze/cli/gmanalyze.h"
 #include "analyze/cli/job.h"
 #include "analyze/export/export.h"

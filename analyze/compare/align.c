@@ -6,7 +6,7 @@
  * A run's place on the axis is given by anchors: events and where they lie. In between it is a straight line; a gap
  * (the axis has a part that the run does not have) is skipped.
  */
-#include "analyze/compare/parts.h"
+#include "analyze/compare/comparison_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/compare/compare.h"
 
-#include "analyze/compare/parts.h"
+#include "analyze/compare/comparison_parts.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * another precision or another script makes every stack a new one, this still tells what grew.
  */
 #include "analyze/base/vec.h"
-#include "analyze/compare/parts.h"
+#include "analyze/compare/comparison_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * their files' names, else by the ends of their paths, else with a number. What all have in common at the beginning is
  * left out of long labels.
  */
-#include "analyze/compare/parts.h"
+#include "analyze/compare/comparison_parts.h"
 
 #include <string.h>
 

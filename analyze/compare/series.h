@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to analyze/compare: series of runs (series.c) and the laws that they follow (fit.c).
+ * Private to analyze/compare: series of runs (series.c) and the laws that they follow (law_fit.c).
  */
 #ifndef GM_COMPARE_SERIES_H
 #define GM_COMPARE_SERIES_H
 
-#include "analyze/compare/parts.h"
+#include "analyze/compare/comparison_parts.h"
 
 /* A claim needs three different numbers at least, one more than the law has coefficients, and may miss no value by more
  * than GM_FIT_MOST percent of the spread of the values. */

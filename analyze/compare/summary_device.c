@@ -2,7 +2,7 @@
  *
  * One device of a summary: its totals and peaks, where the program was at its peak, its steps and phases.
  */
-#include "analyze/compare/work.h"
+#include "analyze/compare/summary_work.h"
 
 static void fill_peaks(struct gm_summary_device *out, const struct gm_device_report *device, const struct gm_peak *peak,
                        const struct gm_device_timeline *t)

@@ -3,7 +3,7 @@
  * What a run was made with, as far as its snapshot tells: allocator settings, devices, features of PyTorch that were
  * seen, and what was recorded.
  */
-#include "analyze/compare/work.h"
+#include "analyze/compare/summary_work.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

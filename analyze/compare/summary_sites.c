@@ -4,7 +4,7 @@
  */
 #include "analyze/base/intern.h"
 #include "analyze/compare/normalise.h"
-#include "analyze/compare/work.h"
+#include "analyze/compare/summary_work.h"
 #include "analyze/report/frame_kind.h"
 
 #include <inttypes.h>

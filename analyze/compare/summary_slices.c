@@ -2,7 +2,7 @@
  *
  * Categories, roles and pools of a summary: the devices' lists, equal names added up.
  */
-#include "analyze/compare/work.h"
+#include "analyze/compare/summary_work.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

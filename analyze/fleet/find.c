@@ -7,8 +7,8 @@
 #include "analyze/fleet/find.h"
 
 #include "analyze/base/vec.h"
-#include "analyze/load/sniff.h"
-#include "analyze/run/names.h"
+#include "analyze/formats/sniff.h"
+#include "analyze/run/run_names.h"
 
 #include <dirent.h>
 #include <errno.h>

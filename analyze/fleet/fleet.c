@@ -5,11 +5,11 @@
 #include "analyze/fleet/fleet.h"
 
 #include "analyze/base/utf8.h"
+#include "analyze/fleet/fleet_passes.h"
 #include "analyze/fleet/place.h"
 #include "analyze/fleet/record.h"
-#include "analyze/fleet/work.h"
-#include "analyze/run/names.h"
-#include "analyze/state/names.h"
+#include "analyze/run/run_names.h"
+#include "analyze/state/shown_names.h"
 
 #include <stdlib.h>
 #include <string.h>

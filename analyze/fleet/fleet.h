@@ -7,7 +7,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/report/fleet.h"
+#include "analyze/report/fleet_model.h"
 
 struct gm_fleet_part { /* one snapshot */
     const char *path;

@@ -8,7 +8,7 @@
  * Each iteration is compared by itself: what is odd in one of them is not hidden by a rank that is missing there. A
  * rank is told once, where it is farthest.
  */
-#include "analyze/fleet/work.h"
+#include "analyze/fleet/fleet_passes.h"
 
 #include "analyze/base/size.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words are found as for the names of runs (analyze/run/names.h): "rank3", "rank_3", "global_rank=3" and "Rank-03" are
- * ranks; "ranking3", "frank3" and "rank3b" are none, and "local_rank0" says nothing about the job.
+ * Words are found as for the names of runs (analyze/run/run_names.h): "rank3", "rank_3", "global_rank=3" and "Rank-03"
+ * are ranks; "ranking3", "frank3" and "rank3b" are none, and "local_rank0" says nothing about the job.
  */
 #include "analyze/fleet/place.h"
 
 #include "analyze/base/ascii.h"
-#include "analyze/run/names.h"
+#include "analyze/run/run_names.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
 #include "analyze/fleet/record.h"
 
 #include "analyze/base/size.h"
-#include "analyze/compare/summary.h"
+#include "analyze/compare/summary_make.h"
 #include "analyze/fleet/record_parts.h"
-#include "analyze/load/load.h"
-#include "analyze/state/names.h"
+#include "analyze/formats/load.h"
+#include "analyze/state/shown_names.h"
 
 #include <stdlib.h>
 #include <string.h>

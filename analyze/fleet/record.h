@@ -10,7 +10,7 @@
 #include "analyze/base/error.h"
 #include "analyze/base/intern.h"
 #include "analyze/base/text.h"
-#include "analyze/report/fleet.h"
+#include "analyze/report/fleet_model.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */
 

@@ -6,7 +6,7 @@
 #include "analyze/fleet/record.h"
 
 #include "analyze/fleet/record_parts.h"
-#include "analyze/state/names.h"
+#include "analyze/state/shown_names.h"
 
 #include <stdlib.h>
 #include <string.h>

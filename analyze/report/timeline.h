@@ -8,7 +8,7 @@
  * before the first event of the trace. Reports show events, so `event` below is the event that led to the moment, and
  * GM_REPORT_NONE for moment 0.
  *
- * Four kinds of bytes, never added to each other (analyze/model/snapshot.h): requested, allocated, active, reserved.
+ * Four kinds of bytes, never added to each other (analyze/snapshot/snapshot.h): requested, allocated, active, reserved.
  */
 #ifndef GM_REPORT_TIMELINE_H
 #define GM_REPORT_TIMELINE_H

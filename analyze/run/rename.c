@@ -3,7 +3,7 @@
  * NFS and some FUSE file systems do not know RENAME_NOREPLACE. There, a file created with O_EXCL serves as the right to
  * give a name: it is atomic everywhere, and what a kill leaves behind is hidden and only makes the next run take _2.
  */
-#include "analyze/run/layout.h"
+#include "analyze/run/hidden_names.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "analyze/run/run.h"
 
 #include "analyze/base/hidden.h"
-#include "analyze/run/layout.h"
+#include "analyze/run/hidden_names.h"
 
 #include <errno.h>
 #include <fcntl.h>

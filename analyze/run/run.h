@@ -22,8 +22,8 @@ void gm_run_date(char out[GM_RUN_DATE], time_t when);
 /* Whether a run could be begun under `results` now: what can be told before hours of work (a full disk cannot). Nothing
  * is made. */
 enum gm_status gm_run_check(const char *results, struct gm_error *err);
-/* Starts a run, *out, under `results` (created with its parents if missing) for `name` (already cleaned, see names.h)
- * at local time `when`. Nothing visible is made. */
+/* Starts a run, *out, under `results` (created with its parents if missing) for `name` (already cleaned, see
+ * run_names.h) at local time `when`. Nothing visible is made. */
 enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char *name, time_t when,
                             struct gm_error *err);
 /* Adds one file, complete: written, flushed and closed, or an error. */

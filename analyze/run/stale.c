@@ -2,7 +2,7 @@
  *
  * Cleaning up after killed runs, by the rules of analyze/base/hidden.h.
  */
-#include "analyze/run/layout.h"
+#include "analyze/run/hidden_names.h"
 
 #include "analyze/base/hidden.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocated bytes by call site: the place in the user's code where the blocks were made (sites.c), whatever happened
- * below it. Where the list of largest blocks names forty equal blocks, this names the one line that made them.
+ * Allocated bytes by call site: the place in the user's code where the blocks were made (site_labels.c), whatever
+ * happened below it. Where the list of largest blocks names forty equal blocks, this names the one line that made them.
  */
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
 #include <string.h>

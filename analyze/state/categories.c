@@ -6,7 +6,7 @@
 #include "analyze/state/categories.h"
 #include "analyze/base/address_map.h"
 #include "analyze/base/intern.h"
-#include "analyze/state/rules.h"
+#include "analyze/state/category_rules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #define GM_STATE_CATEGORIES_H
 
 #include "analyze/base/error.h"
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 
 #include <stdint.h>
 

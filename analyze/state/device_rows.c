@@ -2,7 +2,7 @@
  *
  * Totals per stream and per pool of each device: the device's segments sorted by key, equal keys summed.
  */
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * they are in use.
  */
 #include "analyze/base/size.h"
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 
 enum { THIN_MINIMUM_MIB = 10, THIN_PERCENT = 10 };
 

@@ -3,7 +3,7 @@
  * The ledger: rows from the blocks that must sum to the reserved bytes, next to what the file itself states per
  * segment. What does not agree is counted by cause and said in words.
  */
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"

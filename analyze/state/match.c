@@ -7,7 +7,7 @@
  * name with every path: strings are matched one by one, and a frame's verdict is put together from two masks.
  */
 #include "analyze/base/ascii.h"
-#include "analyze/state/rules.h"
+#include "analyze/state/category_rules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * are one chain, and pages are counted from the chain's lowest address.
  */
 #include "analyze/base/size.h"
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * pattern goes depends on the last `noise`, `tier` or `category` line.
  */
 #include "analyze/base/utf8.h"
-#include "analyze/state/rules.h"
+#include "analyze/state/category_rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "analyze/state/slices.h"
 
 #include "analyze/base/size.h"
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
 #include <string.h>

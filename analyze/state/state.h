@@ -7,8 +7,8 @@
 #define GM_STATE_STATE_H
 
 #include "analyze/base/error.h"
-#include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
 
 struct gm_category_rules; /* analyze/state/categories.h */
 struct gm_classifier;     /* likewise */

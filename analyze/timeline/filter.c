@@ -5,7 +5,7 @@
  */
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 static void add_allocations(struct gm_text *out, const struct gm_timeline_options *options)
 {

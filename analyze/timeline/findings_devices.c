@@ -6,7 +6,7 @@
 #include "analyze/timeline/finding_list.h"
 
 #include "analyze/base/size.h"
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <inttypes.h>
 

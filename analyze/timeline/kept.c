@@ -2,7 +2,7 @@
  *
  * Hands out what the passes know of each allocation.
  */
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #define GM_TIMELINE_LEVELS_H
 
 #include "analyze/timeline/history/history.h"
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 __extension__ typedef __int128 gm_i128;
 

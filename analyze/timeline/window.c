@@ -2,7 +2,7 @@
  *
  * --from and --to: a place in the trace as the moment that its event led to.
  */
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 /* The first event with a time, or count. */
 static size_t first_with_time(const struct gm_history *h)

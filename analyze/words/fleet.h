@@ -6,7 +6,7 @@
 #define GM_WORDS_FLEET_H
 
 #include "analyze/base/text.h"
-#include "analyze/report/fleet.h"
+#include "analyze/report/fleet_model.h"
 
 /* fleet_report.txt: 80 columns. */
 void gm_words_fleet_text(struct gm_text *out, const struct gm_fleet *fleet);

@@ -3,10 +3,10 @@
  * What a replay on a GPU adds to the text, the JSON and the CSV: the GPU, cudaMemGetInfo beside our own figures, the
  * pool, and the kernels by category.
  */
-#include "analyze/state/categories.h"
 #include "analyze/document/numbers.h"
-#include "replay/cli/cuda.h"
-#include "replay/compute/run.h"
+#include "analyze/state/categories.h"
+#include "replay/cli/cuda_backend.h"
+#include "replay/compute/compute_run.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,18 +5,18 @@
 #ifndef GM_REPLAY_CLI_GMREPLAY_H
 #define GM_REPLAY_CLI_GMREPLAY_H
 
+#include "analyze/allocator/conf.h"
 #include "analyze/base/arena.h"
 #include "analyze/base/text.h"
 #include "analyze/cli/terminal.h"
-#include "analyze/model/snapshot.h"
-#include "analyze/state/names.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/snapshot/snapshot.h"
+#include "analyze/state/shown_names.h"
+#include "analyze/timeline/trace_analyze.h"
 #include "replay/cli/progress.h"
-#include "replay/compute/run.h"
-#include "replay/regenerate/recorder.h"
+#include "replay/compute/compute_run.h"
+#include "replay/regenerate/event_recorder.h"
 #include "replay/search/bound.h"
 #include "replay/search/trial.h"
-#include "replay/settings/conf.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
 #include "replay/whatif/whatif.h"
@@ -126,12 +126,12 @@ struct gm_replay_run {
     struct gm_recorder recorder;           /* for -o; zeroed without */
     struct gm_replay_search *search;       /* search.c; NULL without --sweep and --fit */
     struct gm_cuda *cuda;                  /* NULL but while a GPU is used */
-    struct gm_replay_advice *advice;       /* oom.c; NULL: there is none */
+    struct gm_replay_advice *advice;       /* oom_advice.c; NULL: there is none */
     struct gm_text messages;
     struct gm_replay_progress progress;
 };
 
-/* run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
+/* replay_run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_free(struct gm_replay_run *run);
 /* Bytes that the replay may use; UINT64_MAX: as much as it likes. */
@@ -165,14 +165,14 @@ gm_replay_peak_reserved(const struct gm_replay_run *run); /* of the device with 
 uint64_t gm_replay_refused_need(const struct gm_replay_run *run);
 uint64_t gm_replay_need(const struct gm_replay_run *run);
 
-/* changes.c: finds the classes of --scale and --drop (GM_E_USAGE if one is unknown), and the bytes that each request
- * of device `index` asks for then. */
+/* change_options.c: finds the classes of --scale and --drop (GM_E_USAGE if one is unknown), and the bytes that each
+ * request of device `index` asks for then. */
 enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err);
 bool gm_replay_change_requests(struct gm_replay_run *run, size_t index);
 bool gm_value_scale(const char *text, void *value); /* a gm_option's parse: CLASS=FACTOR */
 bool gm_value_drop(const char *text, void *value);  /* CLASS */
 
-/* parts.c: the parts of device `index` into *options, if --csv, --members or --steps wants them. */
+/* run_parts.c: the parts of device `index` into *options, if --csv, --members or --steps wants them. */
 enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options,
                                struct gm_error *err);
 /* When a part ends, in microseconds; GM_REPORT_NONE without times. */
@@ -193,7 +193,7 @@ uint64_t gm_replay_most_untraced(const struct gm_replay_run *run);   /* bytes of
 int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run); /* that one; there is one */
 void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run);
 
-/* words.c, json.c, csv.c */
+/* replay_words.c, replay_json.c, replay_csv.c */
 /* Appends `item` if the line has room for it; else on a new one, indented by `indent` and without the item's leading
  * blank. */
 void gm_replay_put_item(struct gm_text *out, const char *item, size_t indent);

@@ -2,9 +2,9 @@
  *
  * Who holds the memory: live requested bytes by role and by category at the peak of requested bytes.
  */
-#include "analyze/state/categories.h"
 #include "analyze/document/numbers.h"
-#include "replay/cli/cuda.h"
+#include "analyze/state/categories.h"
+#include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ bool gm_replay_member_of(const struct gm_replay_device *device, size_t part, uin
 /* How much later than recorded the events of a part come, because a step was repeated before them; microseconds. */
 uint64_t gm_replay_forecast_us(const struct gm_replay_device *device, size_t part);
 
-/* summary.c: what --summary has on top of the short text. */
+/* replay_summary.c: what --summary has on top of the short text. */
 void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, size_t index);
 void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, size_t index);
 void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run);
@@ -56,7 +56,7 @@ void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_card_json(struct gm_json *json, const struct gm_replay_run *run); /* empty arrays if not known */
 
 void gm_replay_json_conf(struct gm_json *json, const char *key, const struct gm_conf *conf);
-/* notes.c */
+/* whatif_notes.c */
 void gm_replay_note_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_note_json(struct gm_json *json, const struct gm_replay_run *run);
 void gm_replay_untraced_json(struct gm_json *json, const struct gm_replay_run *run); /* untraced.c */

@@ -7,9 +7,9 @@
 #include "analyze/cli/options.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
-#include "replay/cli/cuda.h"
+#include "analyze/formats/gmtrace_write.h"
+#include "replay/cli/cuda_backend.h"
 #include "replay/cli/gmreplay.h"
-#include "replay/gmtrace/gmtrace.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * range, and a verdict only if it is the same everywhere.
  */
 #include "analyze/document/numbers.h"
-#include "replay/cli/cuda.h"
+#include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/searched.h"
 

@@ -4,12 +4,12 @@
  */
 #include "replay/cli/searched.h"
 
+#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/search/least.h"
-#include "replay/settings/recorded.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * were requested. As in PyTorch a free is the stream's: it happens when the block is let go, after what the stream has
  * still to do; if other streams use the block, on a stream that waits for them.
  */
-#include "replay/compute/private.h"
+#include "replay/compute/compute_private.h"
 
 #include "analyze/base/size.h"
 

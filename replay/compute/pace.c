@@ -3,7 +3,7 @@
  * Recorded time: the replay never runs ahead of it. Time that goes backwards (a repeated step begins again, or the
  * trace is odd) counts as none.
  */
-#include "replay/compute/private.h"
+#include "replay/compute/compute_private.h"
 
 #include <errno.h>
 #include <time.h>

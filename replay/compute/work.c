@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/compute/work.h"
+#include "replay/compute/compute_work.h"
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/vec.h"

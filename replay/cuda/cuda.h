@@ -11,7 +11,7 @@
 #define GM_REPLAY_CUDA_CUDA_H
 
 #include "analyze/base/error.h"
-#include "replay/allocator/device.h"
+#include "replay/model/device.h"
 
 struct gm_cuda;
 

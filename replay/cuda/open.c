@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/cuda/private.h"
+#include "replay/cuda/cuda_private.h"
 
 #include <cuda_runtime_api.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  * A page's handle is given back as soon as the page is mapped: the mapping keeps the memory, and unmapping is then all
  * that it takes to free it.
  */
-#include "replay/cuda/private.h"
+#include "replay/cuda/cuda_private.h"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>

@@ -153,7 +153,8 @@ void dry_move(void *to, const void *from, uint64_t bytes);
 /* A copy, which the caller frees; NULL: not all of it is known. May wait for other ranks. */
 char *dry_kept(const void *from, uint64_t bytes, bool *is_guess);
 
-/* ---- progress.c: how far the device is -------------------------------------------------------------------------- */
+/* ---- event_progress.c: how far the device is
+ * -------------------------------------------------------------------------- */
 
 enum { DRY_STREAMS = 8192, DRY_EVENTS_NOW = 0, DRY_EVENTS_SYNC = -1 };
 
@@ -169,7 +170,8 @@ void dry_depend(size_t waiter, size_t other, uint64_t mark);
 /* The host asks; *polls counts how often. */
 bool dry_is_reached(size_t stream, uint64_t mark, unsigned *polls);
 
-/* ---- frames.c: which line of the user's program is running ------------------------------------------------------- */
+/* ---- python_frames.c: which line of the user's program is running
+ * ------------------------------------------------------- */
 
 enum { DRY_FILE = 144 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams, events, captures and graphs. Work is done as soon as it is asked for; when that is seen: progress.c.
+ * Streams, events, captures and graphs. Work is done as soon as it is asked for; when that is seen: event_progress.c.
  */
 #include "replay/dry/private.h"
 

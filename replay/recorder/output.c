@@ -4,7 +4,7 @@
  */
 #include "replay/recorder/output.h"
 
-#include "replay/gmtrace/gmtrace.h"
+#include "analyze/formats/gmtrace_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 
 /* The path that `pattern` means: %p is the process, %r its rank among those that work together (0 if it is alone), %%
  * a percent sign. */

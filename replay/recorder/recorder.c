@@ -2,7 +2,7 @@
  *
  * Calls in: each takes the lock, turns into events and marks in the rings, and keeps the table of live memory true.
  */
-#include "replay/recorder/private.h"
+#include "replay/recorder/recorder_private.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@
 #define GM_REPLAY_RECORDER_H
 
 #include "analyze/base/error.h"
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 
 struct gm_recorder;
 

@@ -2,7 +2,7 @@
  *
  * Stacks out of what is known: the call itself, native frames if they are asked for, the open ranges of the thread.
  */
-#include "replay/recorder/private.h"
+#include "replay/recorder/recorder_private.h"
 
 #include <string.h>
 

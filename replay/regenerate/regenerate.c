@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/regenerate/regenerate.h"
 
-#include "replay/regenerate/private.h"
+#include "replay/regenerate/regenerate_private.h"
 
 #include <stdlib.h>
 

@@ -6,10 +6,10 @@
 #ifndef GM_REPLAY_REGENERATE_H
 #define GM_REPLAY_REGENERATE_H
 
+#include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
-#include "analyze/model/snapshot.h"
-#include "replay/regenerate/recorder.h"
-#include "replay/settings/conf.h"
+#include "analyze/snapshot/snapshot.h"
+#include "replay/regenerate/event_recorder.h"
 
 enum { GM_REGENERATED_ARRAYS = 48 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/search/few.h"
 
+#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
-#include "replay/settings/recorded.h"
 
 static struct gm_conf with_split(struct gm_conf conf, uint64_t bytes)
 {

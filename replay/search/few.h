@@ -6,7 +6,7 @@
 #ifndef GM_REPLAY_FEW_H
 #define GM_REPLAY_FEW_H
 
-#include "replay/settings/conf.h"
+#include "analyze/allocator/conf.h"
 
 enum { GM_FEW_MOST = 4 };
 

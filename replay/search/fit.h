@@ -5,7 +5,7 @@
  * A trace that runs with some memory need not run with a little more: retries and garbage collection come elsewhere
  * then. So the search says what it has seen, not more: the capacity it found runs, the one a granule below it does not,
  * nor do those a few granules farther below; and nothing below the lower bound can. It is the one of the lowest
- * placement of segments (replay/allocator/sim.h); `everywhere` is one that was seen to run with others, too.
+ * placement of segments (replay/model/sim.h); `everywhere` is one that was seen to run with others, too.
  */
 #ifndef GM_REPLAY_FIT_H
 #define GM_REPLAY_FIT_H

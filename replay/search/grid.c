@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/search/grid.h"
 
-#include "replay/settings/recorded.h"
+#include "analyze/allocator/recorded_settings.h"
 
 #include <stdio.h>
 #include <string.h>

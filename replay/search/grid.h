@@ -5,8 +5,8 @@
 #ifndef GM_REPLAY_GRID_H
 #define GM_REPLAY_GRID_H
 
+#include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
-#include "replay/settings/conf.h"
 
 enum { GM_GRID_TEXT = 320, GM_GRID_MOST = 128 };
 

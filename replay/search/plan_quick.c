@@ -4,8 +4,8 @@
  */
 #include "replay/search/plan.h"
 
-#include "replay/allocator/free_set.h"
-#include "replay/space/space.h"
+#include "analyze/allocator/address_space.h"
+#include "replay/model/free_set.h"
 
 #include <stdlib.h>
 

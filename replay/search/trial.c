@@ -4,7 +4,7 @@
 #include "replay/search/bound.h"
 
 #include "analyze/base/size.h"
-#include "replay/allocator/sim.h"
+#include "replay/model/sim.h"
 
 #include <pthread.h>
 #include <stdlib.h>

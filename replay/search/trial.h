@@ -7,9 +7,9 @@
 #ifndef GM_REPLAY_TRIAL_H
 #define GM_REPLAY_TRIAL_H
 
+#include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/settings/conf.h"
 #include "replay/whatif/whatif.h"
 
 #include <stdatomic.h>
@@ -43,7 +43,7 @@ struct gm_search {
     void *asked;
 };
 
-/* The same under other placements than the lowest one (replay/allocator/sim.h): where a driver puts segments is not
+/* The same under other placements than the lowest one (replay/model/sim.h): where a driver puts segments is not
  * known, and equal free blocks are taken by their addresses. */
 enum { GM_OTHER_PLACEMENTS = 4 }; /* the highest, three random ones */
 struct gm_trial_range {

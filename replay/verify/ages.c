@@ -5,7 +5,7 @@
  * that one is moved before them, with all that are known to be older than it. What is known is never given up: a choice
  * that contradicts earlier ones stays a mismatch.
  */
-#include "replay/verify/private.h"
+#include "replay/verify/verify_private.h"
 
 #include <stdlib.h>
 #include <string.h>

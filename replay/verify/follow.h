@@ -7,7 +7,7 @@
 #define GM_REPLAY_FOLLOW_H
 
 #include "analyze/timeline/history/history.h"
-#include "replay/allocator/allocator.h"
+#include "replay/model/allocator.h"
 
 struct gm_follow {
     struct gm_history *h;

@@ -2,7 +2,7 @@
  *
  * What the trace leaves open, and what shows it.
  */
-#include "replay/verify/private.h"
+#include "replay/verify/verify_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * garbage collection, the reclaim of max_split_size, and a retry, which waits for all frees and gives all back. The
  * first two are not counted, and of one request one retry at most.
  */
-#include "replay/verify/private.h"
+#include "replay/verify/verify_private.h"
 
 #include "analyze/base/size.h"
 #include "replay/verify/releases.h"

@@ -2,7 +2,7 @@
 #include "replay/verify/verify.h"
 
 #include "analyze/base/address_map.h"
-#include "replay/verify/private.h"
+#include "replay/verify/verify_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * The end of a replay on a device that is not simulated: it gets everything back, so that what is left there is a leak.
  */
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 /* Pages of one reservation; a range may have those of several that touch. */
 static bool empty_reservation(struct gm_playing *w, const struct gm_reservation_row *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/whatif/hooks.h"
 
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 uint32_t gm_playing_tell_allocated(struct gm_playing *w, uint32_t a, uint32_t block)
 {

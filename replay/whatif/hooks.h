@@ -6,7 +6,7 @@
 #ifndef GM_REPLAY_WHATIF_HOOKS_H
 #define GM_REPLAY_WHATIF_HOOKS_H
 
-#include "replay/allocator/device.h"
+#include "replay/model/device.h"
 
 struct gm_whatif_block {
     uint32_t allocation;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 #include "analyze/base/size.h"
 

@@ -5,7 +5,7 @@
  * lies above all recorded addresses, or where another placement has it.
  */
 #include "analyze/base/size.h"
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 static uint8_t action_of(const struct gm_playing *w, uint32_t event)
 {

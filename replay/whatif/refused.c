@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 void gm_playing_ask_refused(struct gm_playing *w)
 {

@@ -19,7 +19,7 @@
 
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/history.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 /* At the end of a turn, `from` names a block; in the next turn `to` is that block. Both are allocations. */
 struct gm_repeat_carry {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/verify.h"
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/whatif/whatif.h"
 
-#include "replay/whatif/private.h"
+#include "replay/whatif/whatif_private.h"
 
 #include <stdlib.h>
 #include <string.h>

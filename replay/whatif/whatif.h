@@ -16,11 +16,11 @@
 #ifndef GM_REPLAY_WHATIF_H
 #define GM_REPLAY_WHATIF_H
 
+#include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/allocator/stats.h"
-#include "replay/regenerate/recorder.h"
-#include "replay/settings/conf.h"
+#include "replay/model/stats.h"
+#include "replay/regenerate/event_recorder.h"
 #include "replay/whatif/hooks.h"
 #include "replay/whatif/repeat.h"
 

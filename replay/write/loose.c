@@ -4,7 +4,7 @@
  * is each container among the loose values.
  */
 #include "analyze/base/vec.h"
-#include "replay/write/writer.h"
+#include "replay/write/snapshot_writer.h"
 
 #include <stdlib.h>
 

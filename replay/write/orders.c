@@ -3,7 +3,7 @@
  * In which order a row's keys are written: as the file had them, and a key that the file never had behind the one that
  * it follows in PyTorch's own order.
  */
-#include "replay/write/writer.h"
+#include "replay/write/snapshot_writer.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef GM_WRITE_ROW_H
 #define GM_WRITE_ROW_H
 
-#include "replay/write/writer.h"
+#include "replay/write/snapshot_writer.h"
 
 /* Writes key and value of a field, or nothing if the row does not have it. */
 typedef void gm_put_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row);

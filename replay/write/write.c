@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/write/write.h"
 
-#include "replay/write/writer.h"
+#include "replay/write/snapshot_writer.h"
 
 #include <stdlib.h>
 

@@ -6,10 +6,10 @@
  *
  * usage: replay_shares what-if|verify SAMPLES FILE
  */
-#include "analyze/load/load.h"
+#include "analyze/allocator/recorded_settings.h"
+#include "analyze/formats/load.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/allocator/profile.h"
-#include "replay/settings/recorded.h"
+#include "replay/model/profile.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif.h"
 

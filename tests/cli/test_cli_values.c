@@ -3,7 +3,7 @@
  * Places and streams as they are written on the command line.
  */
 #include "analyze/cli/values.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

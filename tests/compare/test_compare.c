@@ -4,7 +4,7 @@
  */
 #include "analyze/compare/compare.h"
 #include "analyze/words/diff.h"
-#include "render/diff_parts.h"
+#include "render/diff_chart_parts.h"
 #include "tests/render/page_checks.h"
 
 #include <setjmp.h>

@@ -4,11 +4,11 @@
  * and nothing is shortened.
  */
 #include "analyze/compare/compare.h"
-#include "analyze/compare/summary.h"
-#include "analyze/load/load.h"
+#include "analyze/compare/summary_make.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/words/diff.h"
-#include "render/diff_parts.h"
+#include "render/diff_chart_parts.h"
 #include "tests/nomem/nomem.h"
 
 #include <setjmp.h>

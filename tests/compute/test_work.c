@@ -3,8 +3,8 @@
  * What the fill and verify of a replay find: overlapping blocks, a write through a stale pointer, a block that is used
  * again before others are done with it; and which kernel a class gets.
  */
+#include "replay/compute/compute_work.h"
 #include "replay/compute/table.h"
-#include "replay/compute/work.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <setjmp.h>

@@ -5,9 +5,9 @@
  */
 #include "analyze/base/size.h"
 #include "kernels/kernels.h"
-#include "replay/allocator/allocator.h"
-#include "replay/allocator/sim.h"
 #include "replay/cuda/cuda.h"
+#include "replay/model/allocator.h"
+#include "replay/model/sim.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <setjmp.h>

@@ -506,7 +506,7 @@ class Gmdry(unittest.TestCase):
 
     def test_killed(self):
         """Even so: the folder goes, and the command is asked to."""
-        process = self.start(["sh", "-c", "trap 'echo asked; kill $!; exit' TERM; sleep 60 & echo runs; wait $!"])
+        process = self.start(["sh", "-c", "trap 'echo asked; exit' TERM; echo runs; for i in $(seq 600); do sleep 0.1; done"])
         process.kill()
         self.assertEqual(process.stdout.readline(), "asked\n")
         self.end_of(process)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fuzz/fuzz.h"
 
-#include "analyze/load/load.h"
-#include "tests/load/model_check.h"
-#include "tests/load/sources.h"
+#include "analyze/formats/load.h"
+#include "tests/formats/model_check.h"
+#include "tests/formats/sources.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #ifndef GM_TESTS_FUZZ_FUZZ_H
 #define GM_TESTS_FUZZ_FUZZ_H
 
-#include "analyze/load/assemble.h"
-#include "analyze/load/source.h"
+#include "analyze/formats/assemble.h"
+#include "analyze/formats/source.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * The settings parser: an error leaves the settings alone and says so in one clean line; what is accepted comes out the
  * same when it is written as text and read again.
  */
+#include "analyze/allocator/conf.h"
 #include "analyze/base/utf8.h"
-#include "replay/settings/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * .gmtrace files, as they are and with their checksums made right, so that what lies behind these is reached. What is
  * accepted must come out the same when it is written and read once more.
  */
-#include "analyze/load/load.h"
-#include "replay/gmtrace/gmtrace.h"
+#include "analyze/formats/gmtrace_write.h"
+#include "analyze/formats/load.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/seal.h"

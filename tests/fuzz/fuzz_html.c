@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/formats/sources.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/load/sources.h"
 
 #include <stdlib.h>
 

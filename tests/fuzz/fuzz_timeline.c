@@ -4,10 +4,10 @@
  * that overlaps, double frees and segments under live blocks are the rule. What comes out must add up.
  */
 #include "analyze/base/text.h"
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 #include "analyze/words/words.h"
 #include "tests/fuzz/fuzz.h"
 

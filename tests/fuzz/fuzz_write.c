@@ -3,10 +3,10 @@
  * What can be read can be written, what was written can be read, and written again it is the same file.
  */
 #include "analyze/base/utf8.h"
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "replay/write/write.h"
+#include "tests/formats/model_check.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/load/model_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

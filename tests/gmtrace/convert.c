@@ -5,11 +5,11 @@
  *
  * usage: gmtrace_convert FILE [OUT [PLAIN]]      OUT, PLAIN: where to leave the .gmtrace, and it without compression
  */
-#include "analyze/load/load.h"
-#include "replay/gmtrace/gmtrace.h"
+#include "analyze/formats/gmtrace_write.h"
+#include "analyze/formats/load.h"
+#include "tests/formats/model_check.h"
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/seal.h"
-#include "tests/load/model_check.h"
 
 #include <inttypes.h>
 #include <stdio.h>

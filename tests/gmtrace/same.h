@@ -5,7 +5,7 @@
 #ifndef GM_TESTS_GMTRACE_SAME_H
 #define GM_TESTS_GMTRACE_SAME_H
 
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 
 /* NULL if they do, else what differs (a constant string). */
 const char *gm_snapshot_difference(const struct gm_snapshot *a, const struct gm_snapshot *b);

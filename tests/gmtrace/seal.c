@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/gmtrace/seal.h"
 
-#include "analyze/load/gmtrace_format.h"
+#include "analyze/formats/gmtrace_format.h"
 
 #include <stdlib.h>
 #include <string.h>

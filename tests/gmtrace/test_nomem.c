@@ -3,11 +3,11 @@
  * Memory that runs out while a .gmtrace is written or read: the n-th allocation fails, for n = 1, 2, 3 ... until it
  * goes well; a sanitizer watches for leaks.
  */
-#include "analyze/load/load.h"
-#include "replay/gmtrace/gmtrace.h"
+#include "analyze/formats/gmtrace_write.h"
+#include "analyze/formats/load.h"
+#include "tests/formats/fixtures.h"
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/traced.h"
-#include "tests/load/fixtures.h"
 #include "tests/nomem/nomem.h"
 
 #include <setjmp.h>

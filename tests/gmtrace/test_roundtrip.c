@@ -2,14 +2,14 @@
  *
  * What is written as a .gmtrace and loaded again is the same, whatever it was.
  */
-#include "analyze/load/gmtrace_format.h"
-#include "analyze/load/load.h"
-#include "replay/gmtrace/gmtrace.h"
+#include "analyze/formats/gmtrace_format.h"
+#include "analyze/formats/gmtrace_write.h"
+#include "analyze/formats/load.h"
+#include "tests/formats/fixtures.h"
+#include "tests/formats/model_check.h"
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/seal.h"
 #include "tests/gmtrace/traced.h"
-#include "tests/load/fixtures.h"
-#include "tests/load/model_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

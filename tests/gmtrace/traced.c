@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/gmtrace/traced.h"
 
-#include "analyze/model/builder.h"
+#include "analyze/snapshot/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef GM_TESTS_GMTRACE_TRACED_H
 #define GM_TESTS_GMTRACE_TRACED_H
 
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 
 /* A snapshot with `events` events that look random (`seed`): few addresses, so that frees, double frees and allocations
  * over each other are the rule; extreme sizes and times; all rare columns. To be freed by gm_snapshot_free. */

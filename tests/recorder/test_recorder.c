@@ -2,7 +2,7 @@
  *
  * The recorder without CUDA: calls in, snapshot out, every number known beforehand; also through a file.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "replay/recorder/output.h"
 #include "replay/recorder/recorder.h"
 

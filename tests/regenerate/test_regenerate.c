@@ -4,7 +4,7 @@
  */
 #include "replay/regenerate/regenerate.h"
 
-#include "replay/settings/recorded.h"
+#include "analyze/allocator/recorded_settings.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif.h"
 #include "tests/timeline/traced.h"

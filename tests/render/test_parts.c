@@ -5,7 +5,7 @@
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/metric.h"
-#include "render/numbers.h"
+#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <math.h>

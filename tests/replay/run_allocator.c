@@ -5,9 +5,9 @@
  * "complete ID" (a free's two parts), "empty", "expandable 0|1"; and, as a program does it: "record ID STREAM", "drop
  * ID", "done STREAM", "mark POOL MARKS", "begin POOL", "end", "release POOL", "emptypool POOL".
  */
-#include "replay/allocator/allocator.h"
-#include "replay/allocator/sim.h"
-#include "replay/allocator/uses.h"
+#include "replay/model/allocator.h"
+#include "replay/model/sim.h"
+#include "replay/model/uses.h"
 
 #include <inttypes.h>
 #include <stdio.h>

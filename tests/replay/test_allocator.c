@@ -18,9 +18,9 @@
  * free_requested, free_completed), S s (segment_alloc, segment_free), M m (map, unmap), O (oom). Then counters.
  */
 #include "analyze/base/size.h"
-#include "replay/allocator/allocator.h"
-#include "replay/allocator/sim.h"
-#include "replay/allocator/uses.h"
+#include "replay/model/allocator.h"
+#include "replay/model/sim.h"
+#include "replay/model/uses.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

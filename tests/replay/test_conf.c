@@ -2,7 +2,7 @@
  *
  * PYTORCH_ALLOC_CONF: good and bad strings, and what they mean.
  */
-#include "replay/settings/conf.h"
+#include "analyze/allocator/conf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

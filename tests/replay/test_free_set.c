@@ -2,7 +2,7 @@
  *
  * The ordered set of free blocks beside an array that is searched from end to end.
  */
-#include "replay/allocator/free_set.h"
+#include "replay/model/free_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

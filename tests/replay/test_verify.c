@@ -3,7 +3,7 @@
  * Verification on small traces: that what is right passes, that each kind of wrong is found and explained, and what is
  * inferred.
  */
-#include "replay/settings/recorded.h"
+#include "analyze/allocator/recorded_settings.h"
 #include "replay/verify/verify.h"
 #include "tests/timeline/traced.h"
 

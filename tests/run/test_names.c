@@ -2,7 +2,7 @@
  *
  * Names of runs. The expectations are read off the contract by hand.
  */
-#include "analyze/run/names.h"
+#include "analyze/run/run_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

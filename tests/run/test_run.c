@@ -3,7 +3,7 @@
  * Run directories: what they look like when all is well, when many run at once, and when things go wrong.
  */
 #include "analyze/base/hidden.h"
-#include "analyze/run/layout.h"
+#include "analyze/run/hidden_names.h"
 #include "analyze/run/run.h"
 
 #include <dirent.h>

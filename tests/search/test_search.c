@@ -10,7 +10,7 @@
 #include "replay/search/sweep.h"
 #include "tests/timeline/traced.h"
 
-#include "replay/settings/recorded.h"
+#include "analyze/allocator/recorded_settings.h"
 
 #include <stdlib.h>
 

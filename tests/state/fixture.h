@@ -6,7 +6,7 @@
 #ifndef GM_TESTS_STATE_FIXTURE_H
 #define GM_TESTS_STATE_FIXTURE_H
 
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 

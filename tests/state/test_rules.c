@@ -2,7 +2,7 @@
  *
  * The rules language: what is refused and where, what each kind of pattern matches, and which category wins.
  */
-#include "analyze/state/rules.h"
+#include "analyze/state/category_rules.h"
 #include "tests/state/fixture.h"
 
 #include <setjmp.h>

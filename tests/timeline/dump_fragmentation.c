@@ -3,10 +3,10 @@
  * dump_fragmentation FILE: what analyze/timeline says about fragmentation, churn and out-of-memory events of every
  * device with a trace, one JSON object a line. For check_growth.py.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,14 +4,14 @@
  * "roles" in place of places also each allocation with its role and the number of the rule that gave it. For
  * check_steps.py and check_truth.py, and to look at by hand.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/history/history.h"
-#include "analyze/timeline/pass.h"
 #include "analyze/timeline/roles/role_stacks.h"
 #include "analyze/timeline/roles/role_work.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef GM_TESTS_TIMELINE_EACH_HISTORY_H
 #define GM_TESTS_TIMELINE_EACH_HISTORY_H
 
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/timeline/history/history.h"
 
 #include <stdio.h>

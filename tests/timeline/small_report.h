@@ -5,10 +5,10 @@
 #ifndef GM_TESTS_TIMELINE_SMALL_REPORT_H
 #define GM_TESTS_TIMELINE_SMALL_REPORT_H
 
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 /* The includer has included cmocka.h and what it needs. */
 

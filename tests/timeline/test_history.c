@@ -2,7 +2,7 @@
  *
  * Which events belong together, and the bytes of blocks, on small traces worked out by hand; and traces that lie.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/timeline/history/history.h"
 
 #include <setjmp.h>

@@ -2,10 +2,10 @@
  *
  * Peaks of requested bytes of small traces, written as JSON, computed by hand.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
  * Roles of small runs, written as JSON. A run is told event by event; what is live at its end becomes the snapshot's
  * blocks. The expected bytes follow from what the run does.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/timeline.h"
+#include "analyze/timeline/trace_analyze.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -3,10 +3,10 @@
  * Steps, phases and patterns of small runs, written as JSON; what they must come out as follows from how they are made.
  */
 #include "analyze/base/text.h"
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

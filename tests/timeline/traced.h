@@ -7,8 +7,8 @@
 #define GM_TESTS_TRACED_H
 
 #include "analyze/base/text.h"
-#include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "load"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "formats"))
 from check_equal import dump, read_real
 from make_fixtures import all_files, event, frame, segment, block
 from snapshots import snapshot_paths

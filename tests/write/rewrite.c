@@ -4,7 +4,7 @@
  *
  * usage: rewrite [--time] IN OUT
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "replay/write/write.h"
 
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * Memory that runs out while a snapshot is written: the n-th allocation fails, for n = 1, 2, 3 ... until it succeeds; a
  * sanitizer watches for leaks.
  */
-#include "analyze/load/load.h"
+#include "analyze/formats/load.h"
 #include "replay/write/sink.h"
 #include "replay/write/write.h"
-#include "tests/load/fixtures.h"
+#include "tests/formats/fixtures.h"
 #include "tests/nomem/nomem.h"
 
 #include <setjmp.h>

@@ -3,8 +3,8 @@
  * Snapshots that were not read from a file: the pickle's very bytes for small ones, worked out by hand from the opcode
  * table, and what the loader finds in larger ones. Also files: complete or not there at all.
  */
-#include "analyze/load/load.h"
-#include "analyze/model/builder.h"
+#include "analyze/formats/load.h"
+#include "analyze/snapshot/builder.h"
 #include "replay/write/write.h"
 
 #include <dirent.h>

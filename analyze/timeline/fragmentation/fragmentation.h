@@ -8,8 +8,8 @@
 
 #include "analyze/base/vec.h"
 #include "analyze/timeline/fragmentation/watch.h"
-#include "analyze/timeline/pass.h"
 #include "analyze/timeline/peaks/groups.h"
+#include "analyze/timeline/trace_pass.h"
 
 /* ---- why cached bytes did not serve a request (unusable.c) ---------------------------------------------------------
  */
@@ -62,7 +62,7 @@ bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char
  */
 
 bool gm_fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out);    /* churn.c */
-bool gm_fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out); /* rounding.c */
+bool gm_fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out); /* rounding_waste.c */
 bool gm_fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragmentation_history *out);  /* pinner_rows.c */
 
 #endif

@@ -6,8 +6,8 @@
 #ifndef GM_TIMELINE_OOM_PARTS_H
 #define GM_TIMELINE_OOM_PARTS_H
 
-#include "analyze/timeline/pass.h"
-#include "replay/space/rules.h"
+#include "analyze/allocator/rounding.h"
+#include "analyze/timeline/trace_pass.h"
 
 /* oom_grew.c: the call sites that gained most before the oom at event `event`. */
 bool gm_oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_t event);

@@ -5,8 +5,8 @@
  * live block shares in the free bytes of the pages that it touches. Seen at the samples; of each block the most it ever
  * kept is remembered, and only the blocks that kept most.
  */
+#include "analyze/allocator/address_space.h"
 #include "analyze/timeline/fragmentation/watch.h"
-#include "replay/space/space.h"
 
 /* Blocks of a range are visited from the highest down. */
 struct looking {

@@ -6,8 +6,8 @@
 #ifndef GM_TIMELINE_REQUEST_H
 #define GM_TIMELINE_REQUEST_H
 
+#include "analyze/allocator/rounding.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/space/rules.h"
 
 /* A growth: events [first, end). */
 struct gm_growth {

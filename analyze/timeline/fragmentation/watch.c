@@ -5,10 +5,10 @@
  */
 #include "analyze/timeline/fragmentation/watch.h"
 
+#include "analyze/allocator/address_space.h"
+#include "analyze/allocator/recorded_settings.h"
 #include "analyze/timeline/fragmentation/request.h"
 #include "analyze/timeline/history/reconstruct.h"
-#include "replay/settings/recorded.h"
-#include "replay/space/space.h"
 
 #include <stdlib.h>
 

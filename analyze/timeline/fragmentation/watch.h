@@ -7,9 +7,9 @@
 #ifndef GM_TIMELINE_WATCH_H
 #define GM_TIMELINE_WATCH_H
 
+#include "analyze/allocator/rounding.h"
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/space/rules.h"
 
 /* Rows that are noted at most; parts: in all rows together. */
 enum {

@@ -10,7 +10,7 @@
  * free without an alloc is of an allocation that lived before the trace, and so is an active block of the snapshot's
  * segments without one. An alloc of an address that is still open ends the open one (its free is missing).
  *
- * Block bytes come from the address space (replay/space): the segments are followed backwards from the snapshot to
+ * Block bytes come from the address space (analyze/allocator): the segments are followed backwards from the snapshot to
  * moment 0, the allocations of that time are placed, and every event is told to the space, which splits and merges by
  * the allocator's rules. The pending and free neighbours decide whether a remainder stays inside a block.
  */
@@ -18,14 +18,14 @@
 #define GM_TIMELINE_HISTORY_H
 
 #include "analyze/base/error.h"
-#include "analyze/model/snapshot.h"
 #include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct gm_space; /* replay/space/space.h */
+struct gm_space; /* analyze/allocator/address_space.h */
 
 #define GM_NEVER UINT32_MAX /* a moment after the last one; an allocation that is none */
 #define GM_NO_BLOCK UINT32_MAX

@@ -6,10 +6,10 @@
  */
 #include "analyze/timeline/history/reconstruct.h"
 
+#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/vec.h"
-#include "analyze/state/pass.h"
+#include "analyze/state/state_pass.h"
 #include "analyze/timeline/history/telling.h"
-#include "replay/settings/recorded.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #ifndef GM_TIMELINE_TELLING_H
 #define GM_TIMELINE_TELLING_H
 
+#include "analyze/allocator/address_space.h"
+#include "analyze/allocator/rounding.h"
 #include "analyze/timeline/history/reconstruct.h"
-#include "replay/space/rules.h"
-#include "replay/space/space.h"
 
 __extension__ typedef __int128 gm_telling_sum;
 

@@ -12,7 +12,7 @@
 #define GM_TIMELINE_GROUPS_H
 
 #include "analyze/base/intern.h"
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 /* ---- sums ----------------------------------------------------------------------------------------------------------
  */

@@ -6,7 +6,7 @@
 #ifndef GM_TIMELINE_LIFETIMES_H
 #define GM_TIMELINE_LIFETIMES_H
 
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 enum gm_lifetime {
     GM_LIFETIME_ALWAYS, /* before the trace, never freed */

@@ -6,8 +6,8 @@
  * pixel's worth at a time, by state and category. So the sums stay exact, and no block moves by more than about a
  * pixel.
  */
-#include "analyze/state/pass.h"
-#include "analyze/timeline/pass.h"
+#include "analyze/state/state_pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef GM_TIMELINE_NEXT_PEAKS_H
 #define GM_TIMELINE_NEXT_PEAKS_H
 
-#include "analyze/timeline/pass.h"
+#include "analyze/timeline/trace_pass.h"
 
 enum { GM_PEAKS_KEPT = 6 }; /* the peak itself and the next five */
 

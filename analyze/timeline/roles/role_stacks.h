@@ -6,7 +6,7 @@
 #ifndef GM_TIMELINE_ROLE_STACKS_H
 #define GM_TIMELINE_ROLE_STACKS_H
 
-#include "analyze/model/snapshot.h"
+#include "analyze/snapshot/snapshot.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
 #define GM_TIMELINE_ROLE_WORK_H
 
 #include "analyze/base/vec.h"
-#include "analyze/timeline/pass.h"
 #include "analyze/timeline/roles/role_stacks.h"
+#include "analyze/timeline/trace_pass.h"
 
 enum gm_role_part {
     GM_PART_FORWARD,

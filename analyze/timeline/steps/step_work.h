@@ -8,8 +8,8 @@
 
 #include "analyze/base/vec.h"
 #include "analyze/timeline/levels.h"
-#include "analyze/timeline/pass.h"
 #include "analyze/timeline/steps/step_classify.h"
+#include "analyze/timeline/trace_pass.h"
 
 /* An annotation's START and END, as the events between them. */
 enum gm_range_kind { GM_RANGE_USER, GM_RANGE_PROFILER_STEP, GM_RANGE_OPTIMIZER_STEP, GM_RANGE_ZERO_GRAD };

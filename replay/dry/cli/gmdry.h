@@ -136,7 +136,8 @@ char **gm_dry_command(char *const *command, const struct gm_dry_range *range, si
 void gm_dry_command_free(char **command);
 bool gm_dry_command_has(char *const *command, const struct gm_dry_range *range); /* {NAME} */
 
-/* ---- find.c: which value is tried next ----------------------------------------------------------------------------
+/* ---- find_largest.c: which value is tried next
+ * ----------------------------------------------------------------------------
  */
 
 struct gm_dry_try {

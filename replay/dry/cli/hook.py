@@ -207,6 +207,8 @@ def tell_failure(function, *args):
     try:
         function(*args)
     except Exception as error:
+        if not os.path.isdir(FOLDER):
+            return  # gmdry has ended before this process: there is nobody to tell it to
         print(f"gmdry: {getattr(function, '__name__', 'hook')}: {error!r}", file=sys.stderr)
 
 

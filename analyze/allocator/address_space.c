@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/allocator/address_space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gm_space_free(struct gm_space *space)
+{
+    free(space->blocks.v);
+    free(space->unused.v);
+    free(space->ranges.v);
+    gm_map_free(&space->free_starts);
+    *space = (struct gm_space){0};
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------------------------- */
+
+/* Makes sure that the next two new blocks and the next two entries of the map cannot fail. */
+static bool make_room(struct gm_space *space)
+{
+    struct gm_address_map *map = &space->free_starts;
+    uint32_t before;
+    if (space->blocks.n >= GM_SPACE_NONE - 2 || !GM_VEC_ROOM(&space->blocks, 2) ||
+        !GM_VEC_ROOM(&space->unused, space->blocks.n - space->unused.n + 2))
+        return false;
+    if (map->slots != NULL && (map->count + 2) * 2 <= map->mask)
+        return true;
+    /* Growing happens on a put: one of an address that no block can have, and back. */
+    for (uint64_t i = 0; i < 3; i++)
+        if (!gm_map_put(map, UINT64_MAX - i, 0, &before))
+            return false;
+    for (uint64_t i = 0; i < 3; i++)
+        gm_map_take(map, UINT64_MAX - i);
+    return true;
+}
+
+static uint32_t new_block(struct gm_space *space)
+{
+    if (space->unused.n > 0)
+        return space->unused.v[--space->unused.n];
+    return (uint32_t)space->blocks.n++;
+}
+
+static void drop_block(struct gm_space *space, uint32_t block)
+{
+    space->blocks.v[block].use = GM_SPACE_UNUSED_SLOT;
+    space->unused.v[space->unused.n++] = block;
+}
+
+static void set_free_start(struct gm_space *space, uint32_t block)
+{
+    uint32_t before;
+    gm_map_put(&space->free_starts, space->blocks.v[block].address, block, &before);
+}
+
+/* Puts a new free block of `size` bytes below `block`, which loses them. Room has been made. */
+static uint32_t split_low(struct gm_space *space, uint32_t block, uint64_t size)
+{
+    uint32_t low = new_block(space);
+    struct gm_space_block *b = &space->blocks.v[block], *l = &space->blocks.v[low];
+    *l = *b;
+    l->size = size;
+    l->next = block;
+    if (b->prev != GM_SPACE_NONE)
+        space->blocks.v[b->prev].next = low;
+    b->prev = low;
+    b->address += size;
+    b->size -= size;
+    return low;
+}
+
+/* `low` and the block above it become one, under the number of the upper one. Maps are the caller's. */
+static void join_up(struct gm_space *space, uint32_t low)
+{
+    struct gm_space_block *l = &space->blocks.v[low], *u = &space->blocks.v[l->next];
+    u->address = l->address;
+    u->size += l->size;
+    u->prev = l->prev;
+    if (l->prev != GM_SPACE_NONE)
+        space->blocks.v[l->prev].next = l->next;
+    drop_block(space, low);
+}
+
+uint32_t gm_space_take(struct gm_space *space, uint32_t block, uint64_t size, uint32_t owner)
+{
+    if (!make_room(space))
+        return GM_SPACE_NONE;
+    gm_map_take(&space->free_starts, space->blocks.v[block].address);
+    uint32_t taken = block;
+    if (size < space->blocks.v[block].size) {
+        taken = split_low(space, block, size);
+        set_free_start(space, block);
+    }
+    space->blocks.v[taken].use = GM_SPACE_ALLOCATED;
+    space->blocks.v[taken].owner = owner;
+    space->active += size;
+    return taken;
+}
+
+uint32_t gm_space_cut(struct gm_space *space, uint32_t block, uint64_t offset)
+{
+    if (!make_room(space))
+        return GM_SPACE_NONE;
+    uint32_t low = split_low(space, block, offset);
+    set_free_start(space, low);
+    set_free_start(space, block);
+    return block;
+}
+
+void gm_space_let_go(struct gm_space *space, uint32_t block)
+{
+    if (space->blocks.v[block].use != GM_SPACE_ALLOCATED)
+        return;
+    space->blocks.v[block].use = GM_SPACE_PENDING;
+    space->pending += space->blocks.v[block].size;
+}
+
+/* Merges a free block with free neighbours and enters it in the map. Room has been made. */
+static uint32_t settle_free(struct gm_space *space, uint32_t block)
+{
+    uint32_t prev = space->blocks.v[block].prev, next = space->blocks.v[block].next;
+    if (prev != GM_SPACE_NONE && space->blocks.v[prev].use == GM_SPACE_FREE)
+        join_up(space, prev); /* its entry in the map is replaced below */
+    if (next != GM_SPACE_NONE && space->blocks.v[next].use == GM_SPACE_FREE) {
+        gm_map_take(&space->free_starts, space->blocks.v[next].address);
+        join_up(space, block);
+        block = next;
+    }
+    set_free_start(space, block);
+    return block;
+}
+
+uint32_t gm_space_release(struct gm_space *space, uint32_t block)
+{
+    if (!make_room(space))
+        return GM_SPACE_NONE;
+    struct gm_space_block *b = &space->blocks.v[block];
+    space->active -= b->size;
+    if (b->use == GM_SPACE_PENDING)
+        space->pending -= b->size;
+    b->use = GM_SPACE_FREE;
+    return settle_free(space, block);
+}
+
+enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uint64_t size)
+{
+    if (!make_room(space))
+        return GM_SPACE_NO_MEMORY;
+    struct gm_space_block *b = &space->blocks.v[block];
+    uint32_t next = b->next;
+    bool is_pending = b->use == GM_SPACE_PENDING;
+    uint64_t old = b->size;
+    if (size > old) {
+        struct gm_space_block *above = next == GM_SPACE_NONE ? NULL : &space->blocks.v[next];
+        if (above == NULL || above->use != GM_SPACE_FREE || above->size < size - old)
+            return GM_SPACE_CONFLICT;
+        gm_map_take(&space->free_starts, above->address);
+        above->address += size - old;
+        above->size -= size - old;
+        b->size = size;
+        if (above->size > 0) {
+            set_free_start(space, next);
+        } else {
+            b->next = above->next;
+            if (above->next != GM_SPACE_NONE)
+                space->blocks.v[above->next].prev = block;
+            else
+                space->ranges.v[gm_space_range_of(space, b->address)].last = block;
+            drop_block(space, next);
+        }
+        space->active += size - old;
+        space->pending += is_pending ? size - old : 0;
+        return GM_SPACE_OK;
+    }
+    uint32_t upper = new_block(space);
+    struct gm_space_block *u = &space->blocks.v[upper];
+    b = &space->blocks.v[block];
+    *u = *b;
+    u->use = GM_SPACE_FREE;
+    u->address += size;
+    u->size -= size;
+    u->prev = block;
+    b->next = upper;
+    b->size = size;
+    if (next != GM_SPACE_NONE)
+        space->blocks.v[next].prev = upper;
+    else
+        space->ranges.v[gm_space_range_of(space, b->address)].last = upper;
+    space->active -= old - size;
+    space->pending -= is_pending ? old - size : 0;
+    settle_free(space, upper);
+    return GM_SPACE_OK;
+}
+
+/* ---- ranges ----------------------------------------------------------------------------------------------------- */
+
+/* The number of ranges that begin at or before `address`. */
+static size_t ranges_up_to(const struct gm_space *space, uint64_t address)
+{
+    size_t low = 0, high = space->ranges.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->ranges.v[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t gm_space_range_of(const struct gm_space *space, uint64_t address)
+{
+    size_t n = ranges_up_to(space, address);
+    if (n == 0 || address - space->ranges.v[n - 1].address >= space->ranges.v[n - 1].size)
+        return GM_SPACE_NONE;
+    return (uint32_t)(n - 1);
+}
+
+uint32_t gm_space_block_of(struct gm_space *space, uint64_t address)
+{
+    uint32_t range = gm_space_range_of(space, address);
+    if (range == GM_SPACE_NONE)
+        return GM_SPACE_NONE;
+    uint32_t block = space->ranges.v[range].last;
+    while (space->blocks.v[block].address > address) {
+        block = space->blocks.v[block].prev;
+        space->work++;
+    }
+    return block;
+}
+
+static bool insert_range(struct gm_space *space, size_t at, struct gm_space_range range)
+{
+    if (!GM_VEC_ROOM(&space->ranges, 1))
+        return false;
+    space->work += (space->ranges.n - at) / 16;
+    memmove(&space->ranges.v[at + 1], &space->ranges.v[at], (space->ranges.n - at) * sizeof range);
+    space->ranges.v[at] = range;
+    space->ranges.n++;
+    return true;
+}
+
+static void remove_range(struct gm_space *space, size_t at)
+{
+    space->work += (space->ranges.n - at) / 16;
+    space->ranges.n--;
+    memmove(&space->ranges.v[at], &space->ranges.v[at + 1], (space->ranges.n - at) * sizeof *space->ranges.v);
+}
+
+static bool is_alike(const struct gm_space *space, const struct gm_space_range *a, const struct gm_space_range *b)
+{
+    const struct gm_space_block *of_a = &space->blocks.v[a->last], *of_b = &space->blocks.v[b->last];
+    return a->area != 0 && a->area == b->area && of_a->stream == of_b->stream && of_a->pool == of_b->pool;
+}
+
+/* Joins range `at` with the one above it if they touch and are alike. */
+static void join_ranges(struct gm_space *space, size_t at)
+{
+    if (at + 1 >= space->ranges.n)
+        return;
+    struct gm_space_range *low = &space->ranges.v[at], *high = &space->ranges.v[at + 1];
+    if (low->address + low->size != high->address || !is_alike(space, low, high))
+        return;
+    uint32_t first = high->last;
+    while (space->blocks.v[first].prev != GM_SPACE_NONE) {
+        first = space->blocks.v[first].prev;
+        space->work++;
+    }
+    space->blocks.v[low->last].next = first;
+    space->blocks.v[first].prev = low->last;
+    uint32_t lower = low->last;
+    low->size += high->size;
+    low->last = high->last;
+    remove_range(space, at + 1);
+    if (space->blocks.v[lower].use == GM_SPACE_FREE && space->blocks.v[first].use == GM_SPACE_FREE) {
+        gm_map_take(&space->free_starts, space->blocks.v[first].address);
+        join_up(space, lower);
+        set_free_start(space, first);
+    }
+}
+
+enum gm_space_status gm_space_map(struct gm_space *space, uint64_t address, uint64_t size, uint32_t stream,
+                                  uint32_t pool, uint32_t area)
+{
+    size_t at = ranges_up_to(space, address);
+    if (size == 0 || size > UINT64_MAX - 4 || address > UINT64_MAX - 4 - size)
+        return GM_SPACE_CONFLICT;
+    if (at > 0 && address - space->ranges.v[at - 1].address < space->ranges.v[at - 1].size)
+        return GM_SPACE_CONFLICT;
+    if (at < space->ranges.n && space->ranges.v[at].address - address < size)
+        return GM_SPACE_CONFLICT;
+    if (!make_room(space))
+        return GM_SPACE_NO_MEMORY;
+    uint32_t block = new_block(space);
+    if (!insert_range(space, at, (struct gm_space_range){address, size, block, area})) {
+        drop_block(space, block);
+        return GM_SPACE_NO_MEMORY;
+    }
+    space->blocks.v[block] = (struct gm_space_block){.address = address,
+                                                     .size = size,
+                                                     .prev = GM_SPACE_NONE,
+                                                     .next = GM_SPACE_NONE,
+                                                     .owner = GM_SPACE_NONE,
+                                                     .stream = stream,
+                                                     .use = GM_SPACE_FREE,
+                                                     .pool = pool,
+                                                     .is_expandable = area != 0};
+    set_free_start(space, block);
+    space->reserved += size;
+    join_ranges(space, at);
+    if (at > 0)
+        join_ranges(space, at - 1);
+    return GM_SPACE_OK;
+}
+
+/* The free block that holds [address, address + size), or GM_SPACE_NONE. */
+static uint32_t free_block_of(struct gm_space *space, uint64_t address, uint64_t size)
+{
+    uint32_t block = gm_space_free_at(space, address);
+    if (block == GM_SPACE_NONE)
+        block = gm_space_block_of(space, address);
+    if (block == GM_SPACE_NONE)
+        return GM_SPACE_NONE;
+    const struct gm_space_block *b = &space->blocks.v[block];
+    uint64_t offset = address - b->address;
+    return b->use == GM_SPACE_FREE && offset < b->size && size <= b->size - offset ? block : GM_SPACE_NONE;
+}
+
+enum gm_space_status gm_space_unmap(struct gm_space *space, uint64_t address, uint64_t size)
+{
+    uint32_t block = size == 0 ? GM_SPACE_NONE : free_block_of(space, address, size);
+    if (block == GM_SPACE_NONE)
+        return GM_SPACE_CONFLICT;
+    uint32_t at = gm_space_range_of(space, address);
+    struct gm_space_range range = space->ranges.v[at];
+    uint64_t above = range.address + range.size - (address + size), below = address - range.address;
+    if (!make_room(space) || !GM_VEC_ROOM(&space->ranges, 1))
+        return GM_SPACE_NO_MEMORY;
+    /* The block becomes exactly what goes: what is left of it below and above stays free. */
+    struct gm_space_block *b = &space->blocks.v[block];
+    gm_map_take(&space->free_starts, b->address);
+    if (address > b->address)
+        set_free_start(space, split_low(space, block, address - b->address));
+    b = &space->blocks.v[block];
+    uint32_t gone = block;
+    if (size < b->size) {
+        gone = split_low(space, block, size);
+        set_free_start(space, block);
+    }
+    uint32_t low = space->blocks.v[gone].prev, high = space->blocks.v[gone].next;
+    if (low != GM_SPACE_NONE)
+        space->blocks.v[low].next = GM_SPACE_NONE;
+    if (high != GM_SPACE_NONE)
+        space->blocks.v[high].prev = GM_SPACE_NONE;
+    drop_block(space, gone);
+    remove_range(space, at);
+    if (above > 0)
+        insert_range(space, at, (struct gm_space_range){address + size, above, range.last, range.area});
+    if (below > 0)
+        insert_range(space, at, (struct gm_space_range){range.address, below, low, range.area});
+    space->reserved -= size;
+    return GM_SPACE_OK;
+}
+
+/* ---- invariants ------------------------------------------------------------------------------------------------- */
+
+static const char *check_range(const struct gm_space *space, const struct gm_space_range *range, size_t *blocks,
+                               size_t *free_blocks, uint64_t *active, uint64_t *pending)
+{
+    uint64_t end = range->address + range->size;
+    uint32_t above = GM_SPACE_NONE;
+    for (uint32_t i = range->last; i != GM_SPACE_NONE; i = space->blocks.v[i].prev) {
+        const struct gm_space_block *b = &space->blocks.v[i];
+        if (b->size == 0 || b->address + b->size != end || b->next != above)
+            return "the blocks of a range tile it";
+        bool is_free = b->use == GM_SPACE_FREE;
+        if (b->use == GM_SPACE_UNUSED_SLOT)
+            return "a dropped block is in no range";
+        if (is_free && above != GM_SPACE_NONE && space->blocks.v[above].use == GM_SPACE_FREE)
+            return "no two free neighbours";
+        if (gm_map_get(&space->free_starts, b->address) != (is_free ? i : GM_SPACE_NONE))
+            return "free_starts holds the free blocks";
+        end = b->address;
+        above = i;
+        ++*blocks;
+        *free_blocks += is_free;
+        *active += is_free ? 0 : b->size;
+        *pending += b->use == GM_SPACE_PENDING ? b->size : 0;
+    }
+    return end == range->address ? NULL : "the blocks of a range reach its start";
+}
+
+bool gm_space_check(const struct gm_space *space, const char **why)
+{
+    size_t blocks = 0, free_blocks = 0;
+    uint64_t active = 0, pending = 0, reserved = 0;
+    *why = NULL;
+    for (size_t i = 0; i < space->ranges.n && *why == NULL; i++) {
+        const struct gm_space_range *range = &space->ranges.v[i], *below = i > 0 ? range - 1 : NULL;
+        reserved += range->size;
+        if (below != NULL && below->address + below->size > range->address)
+            *why = "ranges ascend and do not overlap";
+        else if (below != NULL && below->address + below->size == range->address && is_alike(space, below, range))
+            *why = "touching ranges that are alike are one";
+        else
+            *why = check_range(space, range, &blocks, &free_blocks, &active, &pending);
+    }
+    if (*why == NULL && (blocks + space->unused.n != space->blocks.n || free_blocks != space->free_starts.count))
+        *why = "every block is in a range or unused";
+    if (*why == NULL && (active != space->active || pending != space->pending || reserved != space->reserved))
+        *why = "the sums are those of the blocks";
+    return *why == NULL;
+}

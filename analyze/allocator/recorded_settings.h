@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The allocator settings of the recorded run: the settings text, then the single settings that the file lists, which
+ * say what was in force.
+ */
+#ifndef GM_ALLOCATOR_RECORDED_SETTINGS_H
+#define GM_ALLOCATOR_RECORDED_SETTINGS_H
+
+#include "analyze/allocator/conf.h"
+#include "analyze/snapshot/snapshot.h"
+
+/* *odd (which may be NULL) is told what of the text is not understood, as by gm_conf_read. */
+struct gm_conf gm_settings_recorded(const struct gm_snapshot *snapshot, struct gm_text *odd);
+/* Whether two settings place blocks alike. */
+bool gm_settings_equal(const struct gm_conf *a, const struct gm_conf *b);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/compare: the parts of a comparison. Each returns false if there is no memory.
+ */
+#ifndef GM_COMPARE_COMPARISON_PARTS_H
+#define GM_COMPARE_COMPARISON_PARTS_H
+
+#include "analyze/compare/compare.h"
+
+/* A running sum of differences, exact whatever the inputs. */
+__extension__ typedef __int128 gm_wide;
+static inline int64_t gm_wide_told(gm_wide v)
+{
+    return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v;
+}
+struct gm_diff_tally {
+    gm_wide listed, deltas[GM_DIFF_KINDS];
+};
+
+/* Whether it changed; then kind and delta are set. An absent amount is {0, 0}. */
+bool gm_diff_row_changed(struct gm_diff_row *row, bool in_base, bool in_after);
+void gm_diff_count(struct gm_diff_sums *sums, struct gm_diff_tally *tally, const struct gm_diff_row *row);
+void gm_diff_finish(struct gm_diff_sums *sums, const struct gm_diff_tally *tally, uint64_t base_total,
+                    uint64_t after_total);
+/* Largest change first, then by name. */
+int gm_diff_row_order(const struct gm_diff_row *a, const struct gm_diff_row *b);
+
+/* Both lists are sorted by name and have no name twice. A list that is NULL is not known, and so is the table. */
+bool gm_compare_by_name(struct gm_comparison *c, struct gm_diff_table *out, const struct gm_slices *base,
+                        const struct gm_slices *after, uint64_t base_total, uint64_t after_total);
+bool gm_compare_tables(struct gm_comparison *c, struct gm_diff_pair *pair);
+bool gm_compare_sites(struct gm_comparison *c, struct gm_diff_pair *pair);
+bool gm_compare_functions(struct gm_comparison *c, struct gm_diff_pair *pair);
+bool gm_compare_facts(struct gm_comparison *c, struct gm_diff_pair *pair);
+bool gm_compare_devices(struct gm_comparison *c, struct gm_diff_pair *pair);
+bool gm_compare_flame(struct gm_comparison *c, struct gm_diff_pair *pair);
+bool gm_compare_timeline(struct gm_comparison *c);
+bool gm_compare_series(struct gm_comparison *c);
+bool gm_compare_growth(struct gm_comparison *c);
+bool gm_compare_labels(struct gm_comparison *c);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Call sites of two runs, matched by their whole normalised stacks.
+ */
+#include "analyze/base/intern.h"
+#include "analyze/compare/comparison_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct matching {
+    struct gm_comparison *c;
+    struct gm_intern frames, stacks;
+    struct GM_VEC(uint32_t) numbers;
+    struct GM_VEC(char) key;
+    struct matched {
+        const struct gm_summary_site *base, *after;
+    } * sites;                             /* by number in stacks */
+    const struct gm_summary *base, *after; /* for the order */
+};
+
+/* The frames of both runs under common numbers: of_frame[frame of the run]. NULL: no memory. */
+static uint32_t *number_frames(struct matching *m, const struct gm_summary *s)
+{
+    uint32_t *of_frame = malloc((s->frame_count + 1) * sizeof *of_frame);
+    for (size_t i = 0; of_frame != NULL && i < s->frame_count; i++) {
+        const struct gm_summary_frame *f = &s->frames[i];
+        const size_t name = strlen(f->name) + 1, file = strlen(f->file) + 1;
+        m->key.n = 0;
+        if (!GM_VEC_ROOM(&m->key, name + file + 1) || m->key.v == NULL) {
+            free(of_frame);
+            return NULL;
+        }
+        memcpy(m->key.v, f->name, name);
+        memcpy(m->key.v + name, f->file, file);
+        m->key.v[name + file] = f->is_python ? 'p' : 'n';
+        of_frame[i] = gm_intern_add(&m->frames, m->key.v, name + file + 1);
+        if (of_frame[i] == GM_INTERN_NONE) {
+            free(of_frame);
+            return NULL;
+        }
+    }
+    return of_frame;
+}
+
+static bool add_run(struct matching *m, const struct gm_summary *s, bool is_base)
+{
+    uint32_t *of_frame = number_frames(m, s);
+    bool ok = of_frame != NULL;
+    for (size_t i = 0; ok && i < s->site_count; i++) {
+        const struct gm_summary_site *site = &s->sites[i];
+        m->numbers.n = 0;
+        ok = GM_VEC_ROOM(&m->numbers, site->frame_count + 1) && m->numbers.v != NULL;
+        for (size_t k = 0; ok && k < site->frame_count; k++)
+            m->numbers.v[m->numbers.n++] = of_frame[site->frames[k]];
+        uint32_t number =
+            ok ? gm_intern_add(&m->stacks, m->numbers.v, m->numbers.n * sizeof *m->numbers.v) : GM_INTERN_NONE;
+        ok = number != GM_INTERN_NONE;
+        if (ok && is_base)
+            m->sites[number].base = site;
+        else if (ok)
+            m->sites[number].after = site;
+    }
+    free(of_frame);
+    return ok;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------
+ */
+
+/* The same whichever run is BASE. */
+static const char *smaller(const char *a, const char *b)
+{
+    if (a == NULL || b == NULL)
+        return a == NULL ? b : a;
+    return strcmp(a, b) <= 0 ? a : b;
+}
+
+static void describe(struct gm_diff_site *row)
+{
+    const struct gm_summary_site *b = row->base, *a = row->after;
+    const struct gm_summary_site *main = b == NULL ? a : b;
+    if (a != NULL && b != NULL) {
+        row->row.name = smaller(b->site, a->site);
+        row->via = smaller(b->via, a->via);
+        row->category = smaller(b->category, a->category);
+        row->row.color = row->category == b->category ? b->color : a->color;
+        return;
+    }
+    if (main == NULL)
+        return;
+    row->row.name = main->site;
+    row->via = main->via;
+    row->category = main->category;
+    row->row.color = main->color;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a == NULL ? "" : a, b == NULL ? "" : b);
+}
+
+static const struct gm_summary_frame *frame_of(const struct gm_diff_site *row, const struct matching *m, size_t i)
+{
+    const struct gm_summary *s = row->base != NULL ? m->base : m->after;
+    const struct gm_summary_site *site = row->base != NULL ? row->base : row->after;
+    return &s->frames[site->frames[i]];
+}
+
+static int compare_stacks(const struct gm_diff_site *a, const struct gm_diff_site *b, const struct matching *m)
+{
+    const size_t x = (a->base != NULL ? a->base : a->after)->frame_count;
+    const size_t y = (b->base != NULL ? b->base : b->after)->frame_count;
+    for (size_t i = 0; i < x && i < y; i++) {
+        const struct gm_summary_frame *f = frame_of(a, m, i), *g = frame_of(b, m, i);
+        int order = compare_text(f->name, g->name);
+        if (order == 0)
+            order = compare_text(f->file, g->file);
+        if (order != 0)
+            return order;
+    }
+    return x < y ? -1 : x > y;
+}
+
+static int by_change(const void *left, const void *right, void *matching)
+{
+    const struct gm_diff_site *a = left, *b = right;
+    int order = gm_diff_row_order(&a->row, &b->row);
+    if (order == 0)
+        order = compare_text(a->via, b->via);
+    if (order == 0)
+        order = compare_text(a->category, b->category);
+    return order != 0 ? order : compare_stacks(a, b, matching);
+}
+
+static int by_label(const void *left, const void *right)
+{
+    const struct gm_diff_site *a = *(struct gm_diff_site *const *)left, *b = *(struct gm_diff_site *const *)right;
+    int order = strcmp(a->row.name, b->row.name);
+    if (order == 0)
+        order = compare_text(a->via, b->via);
+    if (order == 0)
+        order = compare_text(a->category, b->category);
+    return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+static bool same_label(const struct gm_diff_site *a, const struct gm_diff_site *b)
+{
+    return strcmp(a->row.name, b->row.name) == 0 && compare_text(a->via, b->via) == 0 &&
+           compare_text(a->category, b->category) == 0;
+}
+
+/* Numbers rows that read alike: their stacks differ elsewhere. */
+static bool number_twins(struct gm_diff_site *rows, size_t n)
+{
+    struct gm_diff_site **order = malloc((n + 1) * sizeof *order);
+    if (order == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        order[i] = &rows[i];
+    if (n > 1)
+        qsort(order, n, sizeof *order, by_label);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && same_label(order[i - 1], order[i]))
+            order[i]->twin = order[i - 1]->twin + 1;
+        else if (i + 1 < n && same_label(order[i], order[i + 1]))
+            order[i]->twin = 1;
+    }
+    free(order);
+    return true;
+}
+
+static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool at_peak, uint64_t base_total,
+                       uint64_t after_total)
+{
+    const size_t n = m->stacks.entries.n;
+    struct gm_diff_tally tally = {0};
+    struct gm_diff_site *rows = malloc((n + 1) * sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct gm_diff_site row = {.base = m->sites[i].base, .after = m->sites[i].after};
+        if (row.base != NULL)
+            row.row.base = at_peak ? row.base->peak : row.base->end;
+        if (row.after != NULL)
+            row.row.after = at_peak ? row.after->peak : row.after->end;
+        if (row.row.base.blocks == 0 && row.row.after.blocks == 0)
+            continue; /* it holds nothing then */
+        bool changed = gm_diff_row_changed(&row.row, row.row.base.blocks > 0, row.row.after.blocks > 0);
+        gm_diff_count(&out->sums, &tally, &row.row);
+        describe(&row);
+        if (changed)
+            rows[out->count++] = row;
+    }
+    if (out->count > 1)
+        qsort_r(rows, out->count, sizeof *rows, by_change, m);
+    struct gm_diff_site *own = gm_arena_calloc(&m->c->arena, out->count, sizeof *own);
+    bool ok = own != NULL && number_twins(rows, out->count);
+    if (ok && out->count > 0)
+        memcpy(own, rows, out->count * sizeof *own);
+    free(rows);
+    out->rows = own;
+    gm_diff_finish(&out->sums, &tally, base_total, after_total);
+    return ok;
+}
+
+bool gm_compare_sites(struct gm_comparison *c, struct gm_diff_pair *pair)
+{
+    const struct gm_summary *b = c->runs[0], *a = c->runs[pair->after];
+    struct matching m = {.c = c, .base = b, .after = a};
+    m.sites = calloc(b->site_count + a->site_count + 1, sizeof *m.sites);
+    bool ok = m.sites != NULL && add_run(&m, b, true) && add_run(&m, a, false) &&
+              make_table(&m, &pair->sites, false, b->totals.allocated, a->totals.allocated) &&
+              (!b->has_trace || !a->has_trace ||
+               make_table(&m, &pair->sites_at_peak, true, b->peaks[GM_LEVEL_REQUESTED], a->peaks[GM_LEVEL_REQUESTED]));
+    gm_intern_free(&m.frames);
+    gm_intern_free(&m.stacks);
+    free(m.numbers.v);
+    free(m.key.v);
+    free(m.sites);
+    return ok;
+}

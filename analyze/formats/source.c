@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The window that slides over a stream, and the simplest source: memory.
+ */
+#include "analyze/formats/source.h"
+
+#include "analyze/formats/source_base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum gm_status gm_source_begin(struct gm_source *source, gm_source_read *read, gm_source_close *close, void *state,
+                               struct gm_error *err)
+{
+    *source = (struct gm_source){.read = read, .close = close, .state = state, .window_size = GM_SOURCE_WINDOW};
+    source->window = malloc(source->window_size);
+    if (source->window == NULL) {
+        gm_source_free(source);
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    source->p = source->end = source->window;
+    return GM_OK;
+}
+
+/* Memory is its own window: nothing is copied, and nothing comes after it. */
+enum gm_status gm_source_open_memory(struct gm_source *source, const void *data, size_t length, struct gm_error *err)
+{
+    (void)err;
+    const unsigned char *bytes = length > 0 ? data : (const unsigned char *)"";
+    *source = (struct gm_source){
+        .p = bytes, .end = bytes + length, .end_offset = length, .at_end = true, .window_size = length};
+    return GM_OK;
+}
+
+void gm_source_free(struct gm_source *source)
+{
+    if (source->close != NULL)
+        source->close(source->state);
+    free(source->window);
+    *source = (struct gm_source){0};
+}
+
+enum gm_status gm_source_more(struct gm_source *source, size_t want, struct gm_error *err)
+{
+    size_t have = (size_t)(source->end - source->p);
+    if (have >= want || source->at_end)
+        return GM_OK;
+    enum gm_status may = source->may_go_on == NULL ? GM_OK : source->may_go_on(source->asked, err);
+    if (may != GM_OK)
+        return may;
+    if (source->read == gm_source_thread_read)
+        return gm_source_thread_more(source, want, err);
+    if (want > source->window_size / 2)
+        return gm_fail(err, GM_E_INTERNAL, gm_source_offset(source), "%zu bytes wanted of a window of %zu", want,
+                       source->window_size);
+    memmove(source->window, source->p, have);
+    source->p = source->window;
+    source->end = source->window + have;
+    while (have < want) {
+        size_t got = 0;
+        enum gm_status status =
+            source->read(source->state, source->window + have, source->window_size - have, &got, err);
+        if (status != GM_OK)
+            return status;
+        if (got == 0) {
+            source->at_end = true;
+            return GM_OK;
+        }
+        have += got;
+        source->end += got;
+        source->end_offset += got;
+    }
+    return GM_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the decompressing sources share: the source that they read from, the limit that stops expansion bombs, and the
+ * error that waits until the bytes before it have been read.
+ */
+#ifndef GM_FORMATS_SOURCE_FILTER_H
+#define GM_FORMATS_SOURCE_FILTER_H
+
+#include "analyze/formats/source_base.h"
+
+/* Decompressed data may be GM_EXPANSION_FREE bytes plus a multiple of the compressed bytes read so far, counted over
+ * all layers of compression together. Large repetitive snapshots were measured at 9 (gzip -9) to 32 times (zstd -19
+ * --long) as pickles, and at 50 to 430 times as JSON, which spells every stack out again. */
+#define GM_EXPANSION_FREE (UINT64_C(64) << 20)
+#define GM_EXPANSION_PICKLE UINT64_C(250)
+#define GM_EXPANSION_OTHER UINT64_C(1000)
+
+struct gm_filter {
+    struct gm_source inner;
+    uint64_t produced;     /* decompressed bytes so far */
+    uint64_t ratio;        /* GM_EXPANSION_... */
+    struct gm_error error; /* status != GM_OK: what the next read reports */
+};
+
+gm_source_read gm_source_gzip_read, gm_source_zstd_read; /* both have a struct gm_filter at the start of their state */
+
+/* If *source decompresses: what comes out is known to be a pickle, so the stricter limit holds. */
+void gm_filter_expect_pickle(struct gm_source *source);
+
+/* Compressed bytes read so far of the outermost layer, as they are on disk; if the source does not decompress, the
+ * bytes consumed. */
+uint64_t gm_filter_source_disk_bytes(const struct gm_source *source);
+
+/* The end of a read that produced *got bytes with `status` (and err filled if it is not GM_OK): counts them, checks the
+ * limit, and keeps an error for all later reads; it is reported at once only if there are no bytes to deliver first. */
+enum gm_status gm_filter_deliver(struct gm_filter *filter, size_t got, enum gm_status status, struct gm_error *err);
+
+/* The start of a read: reports the error that was kept. */
+enum gm_status gm_filter_pending(const struct gm_filter *filter, struct gm_error *err);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/report/fleet_model.h"
+
+static uint64_t peak_or(const struct gm_fleet_item *item, enum gm_level level, uint64_t total)
+{
+    return item->has_trace && item->peaks[level] != GM_REPORT_NONE ? item->peaks[level] : total;
+}
+
+uint64_t gm_fleet_reserved(const struct gm_fleet_item *item)
+{
+    return peak_or(item, GM_LEVEL_RESERVED, item->totals.reserved);
+}
+
+uint64_t gm_fleet_allocated(const struct gm_fleet_item *item)
+{
+    return peak_or(item, GM_LEVEL_ALLOCATED, item->totals.allocated);
+}
+
+uint64_t gm_fleet_held(const struct gm_fleet_item *item)
+{
+    return item->has_trace ? peak_or(item, GM_LEVEL_REQUESTED, 0) : item->totals.allocated;
+}
+
+uint64_t gm_fleet_use_held(const struct gm_fleet_item *item, const struct gm_fleet_use *use)
+{
+    return item->has_trace ? use->peak : use->end;
+}
+
+double gm_fleet_imbalance(const struct gm_fleet_spread *spread)
+{
+    return spread->mean > 0 ? (double)spread->most / spread->mean : 0;
+}
+
+int64_t gm_fleet_delta(uint64_t from, uint64_t to)
+{
+    const uint64_t size = to > from ? to - from : from - to;
+    const int64_t clamped = size > INT64_MAX ? INT64_MAX : (int64_t)size;
+    return to > from ? clamped : -clamped;
+}
+
+static int compare_cell(const struct gm_fleet_item *item, size_t row, size_t column)
+{
+    if (item->row != row)
+        return item->row < row ? -1 : 1;
+    return item->column == column ? 0 : item->column < column ? -1 : 1;
+}
+
+size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column)
+{
+    size_t low = 0, high = fleet->item_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_cell(&fleet->items[middle], row, column) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool is_there = low < fleet->item_count && compare_cell(&fleet->items[low], row, column) == 0;
+    return is_there ? fleet->items[low].shown : SIZE_MAX;
+}
+
+void gm_fleet_free(struct gm_fleet *fleet)
+{
+    gm_arena_free(&fleet->arena);
+    *fleet = (struct gm_fleet){0};
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/snapshot/builder.h"
+
+#include "analyze/base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WARNINGS = 100, MIN_SLOTS = 1024 };
+
+/* ---- hashing -------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_bytes(const struct gm_snapshot_memory *m, const void *bytes, size_t n)
+{
+    return (uint32_t)gm_siphash_1_3(m->key, bytes, n);
+}
+
+static uint32_t hash_pair(const struct gm_snapshot_memory *m, uint64_t a, uint64_t b)
+{
+    const uint64_t pair[2] = {a, b};
+    return hash_bytes(m, pair, sizeof pair);
+}
+
+/* The place of a guess. Its quality is of no consequence but for speed. */
+static uint32_t *recent(struct gm_recent *recent, uint64_t a, uint64_t b)
+{
+    uint64_t mixed = (a * UINT64_C(0x9e3779b97f4a7c15) ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+    return &recent->id[mixed >> 52 & (GM_RECENT - 1)];
+}
+
+/* ---- id sets -------------------------------------------------------------------------------------------------- */
+
+static bool id_set_grow(struct gm_id_set *set)
+{
+    size_t size = set->slots == NULL ? MIN_SLOTS : ((size_t)set->mask + 1) * 2;
+    uint32_t *slots = calloc(size, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    uint32_t mask = (uint32_t)(size - 1);
+    for (uint32_t i = 0; set->slots != NULL && i <= set->mask; i++) {
+        uint32_t id = set->slots[i];
+        if (id == 0)
+            continue;
+        uint32_t at = set->hashes[id] & mask;
+        while (slots[at] != 0)
+            at = (at + 1) & mask;
+        slots[at] = id;
+    }
+    free(set->slots);
+    set->slots = slots;
+    set->mask = mask;
+    return true;
+}
+
+/* Room for one more id, so that id_set_put cannot fail. */
+static bool id_set_room(struct gm_id_set *set, uint32_t next_id)
+{
+    if (set->slots == NULL || set->used > set->mask / 4 * 3)
+        if (!id_set_grow(set))
+            return false;
+    return gm_grow(&set->hashes, &set->hashes_capacity, (size_t)next_id + 1, sizeof *set->hashes);
+}
+
+static void id_set_put(struct gm_id_set *set, uint32_t slot, uint32_t hash, uint32_t id)
+{
+    set->slots[slot] = id;
+    set->hashes[id] = hash;
+    set->used++;
+}
+
+/* Walks the ids with this hash: `at` ends on the free slot where a new id belongs. */
+#define FOR_EACH_CANDIDATE(set, hash, at, id)                                                                          \
+    for (uint32_t at = (hash) & (set)->mask, id; (id = (set)->slots[at]) != 0; at = (at + 1) & (set)->mask)            \
+        if ((set)->hashes[id] == (hash))
+
+static uint32_t free_slot(const struct gm_id_set *set, uint32_t hash)
+{
+    uint32_t at = hash & set->mask;
+    while (set->slots[at] != 0)
+        at = (at + 1) & set->mask;
+    return at;
+}
+
+static bool at_limit(struct gm_snapshot_memory *m, size_t count)
+{
+    if (count <= GM_MAX_ID)
+        return false;
+    m->hit_limit = true;
+    return true;
+}
+
+/* ---- interning ------------------------------------------------------------------------------------------------ */
+
+static bool is_string(const struct gm_snapshot_memory *m, uint32_t id, const void *bytes, size_t length)
+{
+    uint64_t start = m->string_start.v[id];
+    return m->string_start.v[id + 1] - start == length &&
+           (length == 0 || memcmp(m->string_bytes.v + start, bytes, length) == 0);
+}
+
+static struct gm_string_id find_string(struct gm_snapshot_memory *m, const void *bytes, size_t length)
+{
+    struct gm_id_set *set = &m->string_set;
+    const struct gm_string_id none = {0};
+    uint32_t hash = hash_bytes(m, bytes, length);
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (is_string(m, id, bytes, length))
+        return (struct gm_string_id){id};
+    uint32_t id = (uint32_t)(m->string_start.n - 1);
+    if (at_limit(m, m->string_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->string_start, 1) ||
+        !GM_VEC_ROOM(&m->string_bytes, length))
+        return none;
+    if (length > 0)
+        memcpy(m->string_bytes.v + m->string_bytes.n, bytes, length);
+    m->string_bytes.n += length;
+    m->string_start.v[m->string_start.n++] = m->string_bytes.n;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_string_id){id};
+}
+
+struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *bytes, size_t length)
+{
+    uint64_t first = 0, last = 0;
+    size_t n = length < sizeof first ? length : sizeof first;
+    if (n > 0) {
+        memcpy(&first, bytes, n);
+        memcpy(&last, (const char *)bytes + length - n, n);
+    }
+    uint32_t *guess = recent(&m->recent_strings, first + length, last);
+    if (*guess == 0 || !is_string(m, *guess, bytes, length))
+        *guess = find_string(m, bytes, length).v;
+    return (struct gm_string_id){*guess};
+}
+
+static bool is_frame(const struct gm_snapshot_memory *m, uint32_t id, struct gm_string_id name,
+                     struct gm_string_id filename, uint64_t line)
+{
+    return m->frame_name.v[id].v == name.v && m->frame_filename.v[id].v == filename.v && m->frame_line.v[id] == line;
+}
+
+static struct gm_frame_id find_frame(struct gm_snapshot_memory *m, struct gm_string_id name,
+                                     struct gm_string_id filename, uint64_t line)
+{
+    struct gm_id_set *set = &m->frame_set;
+    const struct gm_frame_id none = {0};
+    uint32_t hash = hash_pair(m, (uint64_t)name.v << 32 | filename.v, line);
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (is_frame(m, id, name, filename, line))
+        return (struct gm_frame_id){id};
+    uint32_t id = (uint32_t)m->frame_name.n;
+    if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->frame_name, 1) ||
+        !GM_VEC_ROOM(&m->frame_filename, 1) || !GM_VEC_ROOM(&m->frame_line, 1))
+        return none;
+    m->frame_name.v[m->frame_name.n++] = name;
+    m->frame_filename.v[m->frame_filename.n++] = filename;
+    m->frame_line.v[m->frame_line.n++] = line;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_frame_id){id};
+}
+
+struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_string_id name, struct gm_string_id filename,
+                                   uint64_t line)
+{
+    uint32_t *guess = recent(&m->recent_frames, (uint64_t)name.v << 32 | filename.v, line);
+    if (*guess == 0 || !is_frame(m, *guess, name, filename, line))
+        *guess = find_frame(m, name, filename, line).v;
+    return (struct gm_frame_id){*guess};
+}
+
+static bool is_stack(const struct gm_snapshot_memory *m, uint32_t id, const uint32_t *tagged, size_t depth)
+{
+    uint64_t start = m->stack_start.v[id];
+    if (m->stack_start.v[id + 1] - start != depth)
+        return false;
+    const struct gm_frame_id *known = m->stack_frames.v + start;
+    for (size_t i = 0; i < depth; i++)
+        if (known[i].v != (tagged[i] & GM_MAX_ID))
+            return false;
+    return true;
+}
+
+static struct gm_stack_id find_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
+{
+    struct gm_id_set *set = &m->stack_set;
+    const struct gm_stack_id none = {0};
+    uint32_t hash = hash_bytes(m, tagged, depth * sizeof *tagged);
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (is_stack(m, id, tagged, depth))
+        return (struct gm_stack_id){id};
+    uint32_t id = (uint32_t)(m->stack_start.n - 1);
+    if (at_limit(m, m->stack_start.n) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->stack_start, 1) ||
+        !GM_VEC_ROOM(&m->stack_frames, depth))
+        return none;
+    for (size_t i = 0; i < depth; i++)
+        m->stack_frames.v[m->stack_frames.n++].v = tagged[i] & GM_MAX_ID;
+    m->stack_start.v[m->stack_start.n++] = m->stack_frames.n;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_stack_id){id};
+}
+
+/* Stacks of one program differ at their inner end, and here and there further out. */
+struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth)
+{
+    uint64_t inner = 0, outer = depth;
+    for (size_t i = 0; i < depth && i < 16; i++)
+        inner = (inner << 5 | inner >> 59) + tagged[i];
+    for (size_t i = depth / 2; i < depth; i += depth / 8 + 1)
+        outer = (outer << 5 | outer >> 59) + tagged[i];
+    uint32_t *guess = recent(&m->recent_stacks, inner, outer);
+    if (*guess == 0 || !is_stack(m, *guess, tagged, depth))
+        *guess = find_stack(m, tagged, depth).v;
+    return (struct gm_stack_id){*guess};
+}
+
+struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t stream)
+{
+    struct gm_id_set *set = &m->stream_set;
+    const struct gm_stream_id none = {0};
+    uint32_t hash = hash_pair(m, (uint64_t)stream, 1);
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (m->streams.v[id] == stream)
+        return (struct gm_stream_id){id};
+    uint32_t id = (uint32_t)m->streams.n;
+    if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->streams, 1))
+        return none;
+    m->streams.v[m->streams.n++] = stream;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_stream_id){id};
+}
+
+struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_key pool)
+{
+    struct gm_id_set *set = &m->pool_set;
+    const struct gm_pool_id none = {0};
+    uint32_t hash = hash_pair(m, pool.first, pool.second);
+    FOR_EACH_CANDIDATE(set, hash, at, id)
+    if (m->pools.v[id].first == pool.first && m->pools.v[id].second == pool.second)
+        return (struct gm_pool_id){id};
+    uint32_t id = (uint32_t)m->pools.n;
+    if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->pools, 1))
+        return none;
+    m->pools.v[m->pools.n++] = pool;
+    id_set_put(set, free_slot(set, hash), hash, id);
+    return (struct gm_pool_id){id};
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------- */
+
+static bool grow_column(void *where, size_t capacity, size_t size)
+{
+    size_t none = 0;
+    return gm_grow(where, &none, capacity, size);
+}
+
+static bool grow_rare(struct gm_rare_builder *column, size_t capacity)
+{
+    return column->v == NULL || grow_column(&column->v, capacity, sizeof *column->v);
+}
+
+static bool grow_events(struct gm_snapshot_memory *m)
+{
+    if (at_limit(m, m->events.count))
+        return false;
+    size_t capacity = m->events.capacity < 4096 ? 4096 : m->events.capacity + m->events.capacity / 2;
+    if (!grow_column(&m->events.action, capacity, sizeof *m->events.action) ||
+        !grow_column(&m->events.addr, capacity, sizeof *m->events.addr) ||
+        !grow_column(&m->events.size, capacity, sizeof *m->events.size) ||
+        !grow_column(&m->events.time_us, capacity, sizeof *m->events.time_us) ||
+        !grow_column(&m->events.stack, capacity, sizeof *m->events.stack) || !grow_rare(&m->events.stream, capacity) ||
+        !grow_rare(&m->events.pool, capacity) || !grow_rare(&m->events.compile_context, capacity) ||
+        !grow_rare(&m->events.user_metadata, capacity) || !grow_rare(&m->events.action_name, capacity) ||
+        !grow_rare(&m->events.category, capacity))
+        return false;
+    m->events.capacity = capacity;
+    return true;
+}
+
+static bool rare_diverges(struct gm_snapshot_memory *m, struct gm_rare_builder *column, uint32_t value)
+{
+    size_t n = m->events.count;
+    if (n == 0) {
+        column->all = value;
+        return true;
+    }
+    column->v = malloc(m->events.capacity * sizeof *column->v);
+    if (column->v == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        column->v[i] = column->all;
+    column->v[n] = value;
+    return true;
+}
+
+static inline bool add_rare(struct gm_snapshot_memory *m, struct gm_rare_builder *column, uint32_t value)
+{
+    if (column->v != NULL) {
+        column->v[m->events.count] = value;
+        return true;
+    }
+    return value == column->all || rare_diverges(m, column, value);
+}
+
+bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row)
+{
+    size_t n = m->events.count;
+    if (n == m->events.capacity && !grow_events(m))
+        return false;
+    m->events.action[n] = row->action;
+    m->events.addr[n] = row->addr;
+    m->events.size[n] = row->size;
+    m->events.time_us[n] = row->time_us;
+    m->events.stack[n] = row->stack;
+    m->events.any_time |= row->time_us != GM_ABSENT_TIME;
+    if (!add_rare(m, &m->events.stream, row->stream) || !add_rare(m, &m->events.pool, row->pool) ||
+        !add_rare(m, &m->events.compile_context, row->compile_context) ||
+        !add_rare(m, &m->events.user_metadata, row->user_metadata) ||
+        !add_rare(m, &m->events.action_name, row->action_name) || !add_rare(m, &m->events.category, row->category))
+        return false;
+    m->events.count = n + 1;
+    return true;
+}
+
+#define PERMUTE(column)                                                                                                \
+    do {                                                                                                               \
+        if ((column) != NULL) {                                                                                        \
+            void *copy = malloc(count * sizeof *(column));                                                             \
+            if (copy == NULL)                                                                                          \
+                return false;                                                                                          \
+            char *to = copy;                                                                                           \
+            for (size_t i = 0; i < count; i++)                                                                         \
+                memcpy(to + i * sizeof *(column), &(column)[order[i]], sizeof *(column));                              \
+            free(column);                                                                                              \
+            (column) = copy;                                                                                           \
+        }                                                                                                              \
+    } while (0)
+
+bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count)
+{
+    if (count == 0) {
+        m->events.count = 0;
+        return true;
+    }
+    m->events.capacity = 0; /* columns may now differ in size: nothing may be added after this */
+    PERMUTE(m->events.action);
+    PERMUTE(m->events.addr);
+    PERMUTE(m->events.size);
+    PERMUTE(m->events.time_us);
+    PERMUTE(m->events.stack);
+    PERMUTE(m->events.stream.v);
+    PERMUTE(m->events.pool.v);
+    PERMUTE(m->events.compile_context.v);
+    PERMUTE(m->events.user_metadata.v);
+    PERMUTE(m->events.action_name.v);
+    PERMUTE(m->events.category.v);
+    m->events.count = count;
+    return true;
+}
+
+/* ---- warnings, life ------------------------------------------------------------------------------------------- */
+
+bool gm_builder_warn(struct gm_snapshot_memory *m, const char *format, ...)
+{
+    if (m->warnings.n > MAX_WARNINGS)
+        return true;
+    char raw[400], clean[400];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(raw, sizeof raw, format, args);
+    va_end(args);
+    if (n < 0)
+        raw[0] = '\0';
+    if (m->warnings.n == MAX_WARNINGS)
+        snprintf(raw, sizeof raw, "further warnings were left out");
+    gm_utf8_clean_line(clean, sizeof clean, raw, strlen(raw));
+    for (size_t i = 0; i < m->warnings.n; i++)
+        if (strcmp(m->warnings.v[i], clean) == 0)
+            return true;
+    char *copy = gm_arena_copy(&m->arena, clean, strlen(clean));
+    return copy != NULL && GM_VEC_PUSH(&m->warnings, copy);
+}
+
+static uint64_t set_bytes(const struct gm_id_set *set)
+{
+    return (set->slots == NULL ? 0 : (uint64_t)set->mask + 1) * sizeof *set->slots +
+           set->hashes_capacity * sizeof *set->hashes;
+}
+
+static uint64_t rare_bytes(const struct gm_snapshot_memory *m, const struct gm_rare_builder *column)
+{
+    return column->v == NULL ? 0 : m->events.capacity * sizeof *column->v;
+}
+
+uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m)
+{
+    uint64_t row = sizeof *m->events.action + sizeof *m->events.addr + sizeof *m->events.size +
+                   sizeof *m->events.time_us + sizeof *m->events.stack;
+    uint64_t bytes = sizeof *m + m->arena.bytes + set_bytes(&m->string_set) + set_bytes(&m->frame_set) +
+                     set_bytes(&m->stack_set) + set_bytes(&m->stream_set) + set_bytes(&m->pool_set) +
+                     GM_VEC_BYTES(&m->string_start) + GM_VEC_BYTES(&m->string_bytes) + GM_VEC_BYTES(&m->frame_name) +
+                     GM_VEC_BYTES(&m->frame_filename) + GM_VEC_BYTES(&m->frame_line) + GM_VEC_BYTES(&m->stack_start) +
+                     GM_VEC_BYTES(&m->stack_frames) + GM_VEC_BYTES(&m->streams) + GM_VEC_BYTES(&m->pools) +
+                     m->events.capacity * row + rare_bytes(m, &m->events.stream) + rare_bytes(m, &m->events.pool) +
+                     rare_bytes(m, &m->events.compile_context) + rare_bytes(m, &m->events.user_metadata) +
+                     rare_bytes(m, &m->events.action_name) + rare_bytes(m, &m->events.category) +
+                     GM_VEC_BYTES(&m->segments) + GM_VEC_BYTES(&m->blocks) + GM_VEC_BYTES(&m->annotations) +
+                     GM_VEC_BYTES(&m->loose);
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++)
+        bytes += GM_VEC_BYTES(&m->kept[kind]) + GM_VEC_BYTES(&m->extras[kind]);
+    return bytes;
+}
+
+enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t offset, struct gm_error *err)
+{
+    if (m->hit_limit)
+        return gm_fail(err, GM_E_LIMIT, offset, "more than %u events, strings, frames or stacks", (unsigned)GM_MAX_ID);
+    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+/* Row 0 of every interned table is the absent one; stack 1 is the empty stack. */
+static bool add_first_rows(struct gm_snapshot_memory *m)
+{
+    return GM_VEC_PUSH(&m->string_start, 0) && GM_VEC_PUSH(&m->string_start, 0) && GM_VEC_ROOM(&m->string_bytes, 1) &&
+           GM_VEC_PUSH(&m->frame_name, (struct gm_string_id){0}) &&
+           GM_VEC_PUSH(&m->frame_filename, (struct gm_string_id){0}) && GM_VEC_PUSH(&m->frame_line, GM_ABSENT) &&
+           GM_VEC_PUSH(&m->stack_start, 0) && GM_VEC_PUSH(&m->stack_start, 0) && GM_VEC_ROOM(&m->stack_frames, 1) &&
+           GM_VEC_PUSH(&m->streams, 0) && GM_VEC_PUSH(&m->pools, (struct gm_pool_key){0}) &&
+           id_set_grow(&m->string_set) && id_set_grow(&m->frame_set) && id_set_grow(&m->stack_set) &&
+           id_set_grow(&m->stream_set) && id_set_grow(&m->pool_set) &&
+           gm_intern_stack(m, &(uint32_t){0}, 0).v == GM_STACK_EMPTY;
+}
+
+struct gm_snapshot_memory *gm_snapshot_memory_new(void)
+{
+    struct gm_snapshot_memory *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->key = gm_hash_key();
+    if (!add_first_rows(m)) {
+        gm_snapshot_memory_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static void free_id_set(struct gm_id_set *set)
+{
+    free(set->slots);
+    free(set->hashes);
+    *set = (struct gm_id_set){0};
+}
+
+static void free_id_sets(struct gm_snapshot_memory *m)
+{
+    free_id_set(&m->string_set);
+    free_id_set(&m->frame_set);
+    free_id_set(&m->stack_set);
+    free_id_set(&m->stream_set);
+    free_id_set(&m->pool_set);
+}
+
+void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
+{
+    if (m == NULL)
+        return;
+    free_id_sets(m);
+    free(m->string_start.v);
+    free(m->string_bytes.v);
+    free(m->frame_name.v);
+    free(m->frame_filename.v);
+    free(m->frame_line.v);
+    free(m->stack_start.v);
+    free(m->stack_frames.v);
+    free(m->streams.v);
+    free(m->pools.v);
+    free(m->events.action);
+    free(m->events.addr);
+    free(m->events.size);
+    free(m->events.time_us);
+    free(m->events.stack);
+    free(m->events.stream.v);
+    free(m->events.pool.v);
+    free(m->events.compile_context.v);
+    free(m->events.user_metadata.v);
+    free(m->events.action_name.v);
+    free(m->events.category.v);
+    free(m->segments.v);
+    free(m->blocks.v);
+    free(m->annotations.v);
+    free(m->warnings.v);
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
+        free(m->kept[kind].v);
+        free(m->extras[kind].v);
+    }
+    for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
+        free(m->key_orders[kind].v);
+    free(m->loose.v);
+    gm_arena_free(&m->arena);
+    free(m);
+}
+
+static struct gm_rare_column publish_rare(const struct gm_rare_builder *b)
+{
+    return (struct gm_rare_column){.v = b->v, .all = b->all};
+}
+
+static void publish_extras(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
+{
+    for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
+        snapshot->extras[kind] = (struct gm_extras){.v = m->extras[kind].v, .count = m->extras[kind].n};
+        free(m->kept[kind].v); /* only loading needs them */
+        m->kept[kind] = (struct gm_kept_list){0};
+    }
+    for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
+        snapshot->key_orders[kind] =
+            (struct gm_key_order){.keys = m->key_orders[kind].v, .count = m->key_orders[kind].n};
+    snapshot->loose = m->loose.v;
+    snapshot->loose_count = m->loose.n;
+}
+
+/* Columns without rows are there all the same, so that nobody adds to a null pointer. */
+static const uint8_t no_bytes[1];
+static const uint64_t no_numbers[1];
+static const struct gm_stack_id no_stacks[1];
+
+void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
+{
+    free_id_sets(m); /* only loading needs them */
+    snapshot->memory = m;
+    snapshot->strings = (struct gm_strings){
+        .start = m->string_start.v, .bytes = m->string_bytes.v, .count = (uint32_t)(m->string_start.n - 1)};
+    snapshot->frames = (struct gm_frames){.name = m->frame_name.v,
+                                          .filename = m->frame_filename.v,
+                                          .line = m->frame_line.v,
+                                          .count = (uint32_t)m->frame_name.n};
+    snapshot->stacks = (struct gm_stacks){
+        .start = m->stack_start.v, .frame_ids = m->stack_frames.v, .count = (uint32_t)(m->stack_start.n - 1)};
+    snapshot->streams = m->streams.v;
+    snapshot->stream_count = (uint32_t)m->streams.n;
+    snapshot->pools = m->pools.v;
+    snapshot->pool_count = (uint32_t)m->pools.n;
+    bool has_events = m->events.count > 0;
+    snapshot->events = (struct gm_events){.count = m->events.count,
+                                          .action = has_events ? m->events.action : no_bytes,
+                                          .addr = has_events ? m->events.addr : no_numbers,
+                                          .size = has_events ? m->events.size : no_numbers,
+                                          .time_us = m->events.any_time ? m->events.time_us : NULL,
+                                          .stack = has_events ? m->events.stack : no_stacks,
+                                          .stream = publish_rare(&m->events.stream),
+                                          .pool = publish_rare(&m->events.pool),
+                                          .compile_context = publish_rare(&m->events.compile_context),
+                                          .user_metadata = publish_rare(&m->events.user_metadata),
+                                          .action_name = publish_rare(&m->events.action_name),
+                                          .category = publish_rare(&m->events.category)};
+    snapshot->annotations = m->annotations.v;
+    snapshot->annotation_count = m->annotations.n;
+    snapshot->warnings = m->warnings.v;
+    snapshot->warning_count = m->warnings.n;
+    publish_extras(m, snapshot);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a snapshot is filled. All growing memory of a snapshot hangs on one struct gm_snapshot_memory: interning tables
+ * (strings, frames, stacks, streams, pools) and columns of rows. When loading is over the snapshot's const pointers
+ * point into it, and gm_snapshot_free frees it.
+ *
+ * Interning functions return the id of equal content that was seen before, or a new one; ids count up from 1 in order
+ * of first appearance. They return an id with v == 0 when there is no memory or when GM_MAX_ID is reached; which of the
+ * two, gm_builder_failure tells.
+ */
+#ifndef GM_MODEL_BUILDER_H
+#define GM_MODEL_BUILDER_H
+
+#include "analyze/base/arena.h"
+#include "analyze/base/error.h"
+#include "analyze/base/hash.h"
+#include "analyze/base/vec.h"
+#include "analyze/snapshot/snapshot.h"
+
+/* Ids and rows fit in 28 bits, so that a loader can keep a reference with its kind in four bytes: 268 million events,
+ * about 20 GB of pickle. */
+#define GM_MAX_ID ((UINT32_C(1) << 28) - 1)
+
+/* An open-addressing hash set of ids; equal hashes are told apart by the table that owns the content. */
+struct gm_id_set {
+    uint32_t *slots;  /* 0 = free */
+    uint32_t *hashes; /* by id */
+    size_t hashes_capacity;
+    uint32_t mask, used;
+};
+
+struct gm_rare_builder { /* see struct gm_rare_column */
+    uint32_t *v;
+    uint32_t all;
+};
+
+struct gm_event_row { /* one event as the decoder met it; see struct gm_events */
+    uint64_t addr, size;
+    int64_t time_us;
+    struct gm_stack_id stack;
+    uint32_t stream, pool, compile_context, user_metadata, action_name, category;
+    uint8_t action;
+};
+
+struct gm_segment_row {
+    int64_t device;
+    uint64_t address, total_size, allocated_size, active_size, requested_size;
+    struct gm_stream_id stream;
+    struct gm_pool_id pool;
+    struct gm_stack_id stack;
+    uint8_t type, is_expandable;
+    uint32_t blocks; /* the loader's reference to the list of blocks */
+};
+
+struct gm_block_build_row {
+    uint64_t address, size, requested;
+    struct gm_stack_id stack;
+    uint8_t state;
+};
+
+struct gm_kept { /* a gm_extra whose value is still the loader's reference */
+    uint32_t row, key, ref;
+};
+struct gm_kept_list GM_VEC(struct gm_kept);
+
+/* Ids that were asked for last, by a guess at their content: decoders of JSON name the same few strings, frames and
+ * stacks again and again, and a guess costs less than a hash. A wrong one costs a comparison, so files gain nothing by
+ * it. */
+enum { GM_RECENT = 4096 };
+struct gm_recent {
+    uint32_t id[GM_RECENT]; /* 0: none */
+};
+
+struct gm_snapshot_memory {
+    struct gm_hash_key key;
+    struct gm_recent recent_strings, recent_frames, recent_stacks;
+    bool hit_limit;
+
+    struct gm_id_set string_set, frame_set, stack_set, stream_set, pool_set;
+    struct GM_VEC(uint64_t) string_start;
+    struct GM_VEC(char) string_bytes;
+    struct GM_VEC(struct gm_string_id) frame_name;
+    struct GM_VEC(struct gm_string_id) frame_filename;
+    struct GM_VEC(uint64_t) frame_line;
+    struct GM_VEC(uint64_t) stack_start;
+    struct GM_VEC(struct gm_frame_id) stack_frames;
+    struct GM_VEC(int64_t) streams;
+    struct GM_VEC(struct gm_pool_key) pools;
+
+    struct {
+        size_t count, capacity;
+        uint8_t *action;
+        uint64_t *addr, *size;
+        int64_t *time_us;
+        struct gm_stack_id *stack;
+        struct gm_rare_builder stream, pool, compile_context, user_metadata, action_name, category;
+        bool any_time;
+    } events;
+    struct GM_VEC(struct gm_segment_row) segments;
+    struct GM_VEC(struct gm_block_build_row) blocks;
+    struct GM_VEC(struct gm_annotation) annotations;
+    struct GM_VEC(const char *) warnings;
+    struct gm_kept_list kept[GM_ROW_KIND_COUNT];
+    struct GM_VEC(uint32_t) key_orders[GM_ORDER_COUNT];
+    struct GM_VEC(struct gm_extra) extras[GM_ROW_KIND_COUNT];
+    struct GM_VEC(struct gm_loose) loose;
+
+    struct gm_arena arena; /* settings, warnings, and the final tables of segments and blocks */
+};
+
+struct gm_snapshot_memory *gm_snapshot_memory_new(void);
+void gm_snapshot_memory_free(struct gm_snapshot_memory *m); /* NULL is fine */
+
+struct gm_string_id gm_intern_string(struct gm_snapshot_memory *m, const void *bytes, size_t length);
+struct gm_frame_id gm_intern_frame(struct gm_snapshot_memory *m, struct gm_string_id name, struct gm_string_id filename,
+                                   uint64_t line);
+/* tagged[i] & GM_MAX_ID are the frame ids, innermost first; higher bits are ignored. */
+struct gm_stack_id gm_intern_stack(struct gm_snapshot_memory *m, const uint32_t *tagged, size_t depth);
+struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t stream);
+struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_key pool);
+
+/* Appends an event; false if there is no memory or no room for another row. */
+bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_row *row);
+
+/* Adds a warning once (equal texts are said once; after 100 the rest is dropped with a last one that says so). false
+ * if there is no memory. */
+bool gm_builder_warn(struct gm_snapshot_memory *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Bytes of memory that m holds. */
+uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m);
+
+/* Why an interning or adding function failed, as a status with its message. */
+enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t offset, struct gm_error *err);
+
+/* Points the snapshot's tables of strings, frames, stacks, streams, pools, events, annotations, extras and warnings
+ * into m, which it owns from now on. Segments, blocks and traces are the loader's to fill. */
+void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot);
+
+/* Reorders the events: row i becomes what row order[i] was; rows that order does not name vanish. */
+bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count);
+
+#endif

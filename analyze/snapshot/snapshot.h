@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The snapshot: everything that a PyTorch memory-snapshot file says, and nothing that we concluded from it.
+ *
+ * Glossary (PyTorch's own words):
+ *   device      a GPU, by ordinal. One file may hold several.
+ *   segment     memory that the allocator got from the driver: one cudaMalloc, or, if expandable, one contiguous
+ *               mapped range of a virtual-address reservation. `reserved` bytes are the sum of segment sizes.
+ *   block       a part of a segment. In a sound file the blocks of a segment tile it in address order without gaps.
+ *     active_allocated     handed out and not freed: `allocated` bytes are the sum of their sizes.
+ *     active_pending_free  freed by the program, but another stream may still use it. allocated + pending = `active`.
+ *     inactive             cached: reserved, in nobody's use.
+ *   requested   the bytes the program asked for; a block's size is that, rounded up by the allocator. Never mixed.
+ *   pool        blocks are shared only inside a pool: small (requests up to 1 MiB) or large, of the default pool (0,0)
+ *               or of a private one (CUDA graphs, MemPool); and inside a stream.
+ *   stream      the CUDA stream that an allocation was made on, as the file's signed 64-bit handle; 0 is the default.
+ *   event       one entry of a device's trace: alloc, free_requested, free_completed, segment_alloc ...
+ *   trace       the events of one device, oldest first. The recorder is a ring: older events may have been lost.
+ *   frame       function name, file name, line. stack: frames, innermost first.
+ *   annotation  START or END of a record_function range or profiler step.
+ *
+ * Columns: segments, blocks and events are tables; a column is an array, and row i of all columns of a table belong
+ * together. Strings, frames and stacks are interned: equal content has one id, ids are dense, id 0 is "absent".
+ * Absent is never zero: an absent integer is GM_ABSENT, an absent id has v == 0.
+ *
+ * One owner, one free: all memory hangs on struct gm_snapshot; gm_snapshot_free releases it. Loading fills it through
+ * analyze/snapshot/builder.h; afterwards it is read-only and may be read from several threads.
+ */
+#ifndef GM_MODEL_SNAPSHOT_H
+#define GM_MODEL_SNAPSHOT_H
+
+#include "analyze/snapshot/extras.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GM_ABSENT UINT64_MAX     /* an integer that the file does not give */
+#define GM_ABSENT_TIME INT64_MIN /* likewise for times */
+
+/* Ids index the interning tables. Each has its own type so that they cannot be mixed up; v == 0 is "absent". */
+struct gm_string_id {
+    uint32_t v;
+};
+struct gm_frame_id {
+    uint32_t v;
+};
+struct gm_stack_id {
+    uint32_t v;
+}; /* v == GM_STACK_EMPTY: present, but without frames */
+struct gm_stream_id {
+    uint32_t v;
+}; /* index into snapshot->streams */
+struct gm_pool_id {
+    uint32_t v;
+}; /* index into snapshot->pools */
+enum { GM_STACK_EMPTY = 1 };
+
+enum gm_block_state { GM_BLOCK_INACTIVE, GM_BLOCK_ACTIVE_ALLOCATED, GM_BLOCK_ACTIVE_PENDING_FREE };
+enum gm_segment_type { GM_SEGMENT_TYPE_ABSENT, GM_SEGMENT_SMALL, GM_SEGMENT_LARGE };
+enum gm_truth { GM_TRUTH_ABSENT, GM_FALSE, GM_TRUE };
+
+/* What an event says happened; the words are the file's. `other` is an action that this program does not know. */
+#define GM_ACTION_MAP(X)                                                                                               \
+    X(OTHER, "other")                                                                                                  \
+    X(ALLOC, "alloc")                                                                                                  \
+    X(FREE_REQUESTED, "free_requested")                                                                                \
+    X(FREE_COMPLETED, "free_completed")                                                                                \
+    X(SEGMENT_ALLOC, "segment_alloc")                                                                                  \
+    X(SEGMENT_FREE, "segment_free")                                                                                    \
+    X(SEGMENT_MAP, "segment_map")                                                                                      \
+    X(SEGMENT_UNMAP, "segment_unmap")                                                                                  \
+    X(SNAPSHOT, "snapshot")                                                                                            \
+    X(OOM, "oom")                                                                                                      \
+    X(USER_DEFINED, "user_defined")                                                                                    \
+    X(ANNOTATE, "annotate")                                                                                            \
+    X(FREE, "free")                                                                                                    \
+    X(WORKSPACE_SNAPSHOT, "workspace_snapshot")
+enum gm_action {
+#define X(name, text) GM_ACTION_##name,
+    GM_ACTION_MAP(X)
+#undef X
+        GM_ACTION_COUNT
+};
+const char *gm_action_name(enum gm_action action);
+
+/* An enum gm_action, however it is stored. Memory comes from the device, or goes back to it. */
+static inline bool gm_action_is_growth(unsigned action)
+{
+    return action == GM_ACTION_SEGMENT_ALLOC || action == GM_ACTION_SEGMENT_MAP;
+}
+static inline bool gm_action_is_release(unsigned action)
+{
+    return action == GM_ACTION_SEGMENT_FREE || action == GM_ACTION_SEGMENT_UNMAP;
+}
+
+/* ---- interned tables: row 0 is the absent one --------------------------------------------------------------- */
+
+struct gm_strings {
+    const uint64_t *start; /* count + 1 offsets into bytes; string i is bytes[start[i] .. start[i + 1]) */
+    const char *bytes;
+    uint32_t count;
+};
+struct gm_frames {
+    const struct gm_string_id *name, *filename;
+    const uint64_t *line; /* GM_ABSENT if the file gives none */
+    uint32_t count;
+};
+struct gm_stacks {
+    const uint64_t *start; /* count + 1 offsets into frame_ids; innermost frame first */
+    const struct gm_frame_id *frame_ids;
+    uint32_t count;
+};
+struct gm_pool_key {
+    uint64_t first, second;
+}; /* (0,0) is the default pool */
+
+/* ---- tables --------------------------------------------------------------------------------------------------- */
+
+struct gm_segments {
+    size_t count;
+    const int64_t *device;
+    const uint64_t *address, *total_size;
+    const uint64_t *allocated_size, *active_size, *requested_size; /* as the file states them; GM_ABSENT if not */
+    const struct gm_stream_id *stream;
+    const struct gm_pool_id *pool; /* absent in old files */
+    const struct gm_stack_id *stack;
+    const uint8_t *type;          /* enum gm_segment_type */
+    const uint8_t *is_expandable; /* enum gm_truth */
+    const size_t *block_first; /* blocks of segment i: block rows [block_first[i], block_first[i] + block_count[i]) */
+    const size_t *block_count;
+};
+
+struct gm_blocks {
+    size_t count;
+    const uint64_t *address; /* where the file gives none: segment address + sizes of the blocks before */
+    const uint64_t *size;
+    const uint64_t *requested; /* requested_size, or history[0].real_size in legacy files, or GM_ABSENT */
+    const uint8_t *state;      /* enum gm_block_state */
+    const struct gm_stack_id *stack;
+    const uint32_t *segment; /* row in segments */
+};
+
+/* A column that rarely says anything: `v` is NULL while every row equals `all`. Read it with gm_rare_at. */
+struct gm_rare_column {
+    const uint32_t *v;
+    uint32_t all;
+};
+static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t row)
+{
+    return column->v == NULL ? column->all : column->v[row];
+}
+
+struct gm_events {
+    size_t count;          /* all devices; device d has the rows of traces[d]. Columns are never NULL but time_us */
+    const uint8_t *action; /* enum gm_action */
+    const uint64_t *addr;  /* an address; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
+    const uint64_t *size;  /* bytes; alloc and frees: requested bytes; segment events: segment bytes */
+    const int64_t *time_us; /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */
+    const struct gm_stack_id *stack;
+    struct gm_rare_column stream;          /* gm_stream_id */
+    struct gm_rare_column pool;            /* gm_pool_id */
+    struct gm_rare_column compile_context; /* gm_string_id */
+    struct gm_rare_column user_metadata;   /* gm_string_id */
+    struct gm_rare_column action_name;     /* gm_string_id: the file's word where action is GM_ACTION_OTHER */
+    struct gm_rare_column category;        /* gm_string_id: only in files made from a profiler run */
+};
+
+/* The events of one device: event rows [first, first + count). The index in the array is the device's ordinal. */
+struct gm_trace {
+    size_t first, count;
+    uint64_t max_entries;     /* capacity of the recorder's ring, GM_ABSENT if not given */
+    enum gm_truth overflowed; /* older events were overwritten */
+};
+
+enum gm_stage { GM_STAGE_OTHER, GM_STAGE_START, GM_STAGE_END };
+struct gm_annotation {
+    struct gm_string_id name;
+    uint8_t stage; /* enum gm_stage */
+    int64_t device, time_us;
+};
+
+/* allocator_settings, flattened: "roundup_power2_divisions.256" for nested keys. */
+enum gm_setting_type { GM_SETTING_NONE, GM_SETTING_BOOL, GM_SETTING_INTEGER, GM_SETTING_REAL, GM_SETTING_STRING };
+struct gm_setting {
+    const char *key; /* owned by the snapshot */
+    enum gm_setting_type type;
+    int64_t integer; /* and bools: 0 or 1 */
+    double real;
+    struct gm_string_id string;
+};
+
+enum gm_format { GM_FORMAT_PICKLE, GM_FORMAT_JSON, GM_FORMAT_HTML, GM_FORMAT_GMTRACE, GM_FORMAT_KINETO };
+enum gm_compression { GM_COMPRESSION_NONE, GM_COMPRESSION_GZIP, GM_COMPRESSION_ZSTD };
+const char *gm_format_name(enum gm_format format);                /* the words of analysis.json */
+const char *gm_compression_name(enum gm_compression compression); /* likewise */
+
+/* Where the file came from and what loading it met. */
+struct gm_source_info {
+    const char *path;       /* as given by the user; "-" is standard input */
+    uint64_t disk_bytes;    /* size on disk (bytes read, if from a pipe) */
+    uint64_t decoded_bytes; /* after decompression and base64 */
+    enum gm_format format;
+    enum gm_compression compression;
+    int pickle_protocol; /* -1 if it is no pickle */
+    bool is_bare_segment_list;
+    bool is_salvaged;            /* damaged; what was complete before salvaged_offset was kept */
+    uint64_t salvaged_offset;    /* decoded byte offset where reading stopped */
+    const char *salvaged_reason; /* one clean line, or NULL */
+};
+
+struct gm_snapshot {
+    struct gm_source_info source;
+
+    struct gm_strings strings;
+    struct gm_frames frames;
+    struct gm_stacks stacks;
+    const int64_t *streams; /* [0] is unused; stream_count includes it */
+    uint32_t stream_count;
+    const struct gm_pool_key *pools; /* likewise */
+    uint32_t pool_count;
+
+    struct gm_segments segments;      /* in the file's order */
+    struct gm_blocks blocks;          /* in segment order, then the file's order */
+    struct gm_segments host_segments; /* pinned host memory, where the file has it */
+    struct gm_blocks host_blocks;
+    struct gm_events events;
+    const struct gm_trace *traces; /* one per device ordinal; counts may be 0 */
+    size_t trace_count;
+    const struct gm_trace *host_traces; /* likewise for pinned host memory; rows are in events too */
+    size_t host_trace_count;
+
+    const struct gm_setting *settings; /* in the file's order; has_settings tells "none recorded" from "empty" */
+    size_t setting_count;
+    bool has_settings;
+    const struct gm_annotation *annotations; /* in the file's order */
+    size_t annotation_count;
+    bool has_annotations;
+
+    /* What no column holds, see analyze/snapshot/extras.h. Only writing needs it; all of it may be empty. */
+    struct gm_extras extras[GM_ROW_KIND_COUNT];
+    struct gm_key_order key_orders[GM_ORDER_COUNT];
+    struct gm_loose settings_tree; /* allocator_settings as they were nested; GM_LOOSE_MISSING: only `settings` */
+    const struct gm_loose *loose;  /* what lists and dictionaries among the loose values consist of */
+    size_t loose_count;
+
+    const char *const *warnings; /* what was odd about the file, one clean line each, each said once */
+    size_t warning_count;
+
+    struct gm_snapshot_memory *memory; /* private: what gm_snapshot_free frees */
+};
+
+/* Frees everything and zeroes *snapshot; a zeroed one is fine. */
+void gm_snapshot_free(struct gm_snapshot *snapshot);
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+/* The bytes of a string (not NUL-terminated; raw, see analyze/base/utf8.h); "" of length 0 for the absent one. */
+static inline const char *gm_string(const struct gm_snapshot *s, struct gm_string_id id, size_t *length)
+{
+    *length = (size_t)(s->strings.start[id.v + 1] - s->strings.start[id.v]);
+    return s->strings.bytes + s->strings.start[id.v];
+}
+
+/* The frames of a stack, innermost first; *depth is 0 for an absent or empty one. */
+static inline const struct gm_frame_id *gm_stack_frames(const struct gm_snapshot *s, struct gm_stack_id id,
+                                                        size_t *depth)
+{
+    *depth = (size_t)(s->stacks.start[id.v + 1] - s->stacks.start[id.v]);
+    return s->stacks.frame_ids + s->stacks.start[id.v];
+}
+
+/* Requested bytes of a live block by the contract's rule: requested_size, else history[0].real_size, else size. */
+static inline uint64_t gm_block_requested(const struct gm_blocks *blocks, size_t block)
+{
+    return blocks->requested[block] != GM_ABSENT ? blocks->requested[block] : blocks->size[block];
+}
+
+/* The setting called `key`, or NULL. */
+const struct gm_setting *gm_snapshot_setting(const struct gm_snapshot *snapshot, const char *key);
+/* The recorded text of PYTORCH_CUDA_ALLOC_CONF (not NUL-terminated); "" if there is none. */
+const char *gm_snapshot_alloc_conf(const struct gm_snapshot *snapshot, size_t *length);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/state/shown_names.h"
+
+#include "analyze/base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool gm_names_init(struct gm_names *names, const struct gm_snapshot *snapshot, struct gm_arena *arena)
+{
+    *names = (struct gm_names){.snapshot = snapshot, .arena = arena};
+    names->clean = calloc((size_t)snapshot->strings.count + 1, sizeof *names->clean);
+    names->kind = calloc((size_t)snapshot->strings.count + 1, sizeof *names->kind);
+    names->frames = calloc((size_t)snapshot->stacks.count + 1, sizeof *names->frames);
+    names->site = calloc((size_t)snapshot->stacks.count + 1, sizeof *names->site);
+    names->telling = calloc((size_t)snapshot->stacks.count + 1, sizeof *names->telling);
+    return names->clean != NULL && names->kind != NULL && names->frames != NULL && names->site != NULL &&
+           names->telling != NULL;
+}
+
+void gm_names_free(struct gm_names *names)
+{
+    free(names->clean);
+    free(names->kind);
+    free(names->frames);
+    free(names->site);
+    free(names->telling);
+    *names = (struct gm_names){0};
+}
+
+const char *gm_clean_copy(struct gm_arena *arena, const char *s)
+{
+    size_t n = strlen(s);
+    char *buffer = n < SIZE_MAX / 8 ? gm_arena_calloc(arena, GM_UTF8_CLEAN(n), 1) : NULL;
+    if (buffer != NULL)
+        gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), s, n);
+    return buffer;
+}
+
+/* A copy of s[0..n), of a long one its ends: a file says a name once, and shows it as often as it likes. */
+static char *copy_ends(struct gm_arena *arena, const char *s, size_t n)
+{
+    static const char gap[] = "...";
+    enum { HALF = (GM_NAME_MOST - sizeof gap) / 2 };
+    if (n <= GM_NAME_MOST)
+        return gm_arena_copy(arena, s, n);
+    size_t head = HALF, tail = n - HALF;
+    while (head > 0 && ((unsigned char)s[head] & 0xC0) == 0x80)
+        head--;
+    while (tail < n && ((unsigned char)s[tail] & 0xC0) == 0x80)
+        tail++;
+    return gm_arena_printf(arena, "%.*s%s%.*s", (int)head, s, gap, (int)(n - tail), s + tail);
+}
+
+const char *gm_names_string(struct gm_names *names, struct gm_string_id id)
+{
+    if (names->clean[id.v] != NULL)
+        return names->clean[id.v];
+    size_t n;
+    const char *raw = gm_string(names->snapshot, id, &n);
+    bool is_plain = true; /* nearly all names are printable ASCII: no cleaning buffer needed */
+    for (size_t i = 0; i < n && is_plain; i++)
+        is_plain = raw[i] >= 0x20 && raw[i] < 0x7F;
+    char *copy = NULL;
+    if (is_plain) {
+        copy = copy_ends(names->arena, raw, n);
+    } else if (n < SIZE_MAX / 8) {
+        char *buffer = malloc(GM_UTF8_CLEAN(n));
+        if (buffer != NULL)
+            copy = copy_ends(names->arena, buffer, gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), raw, n));
+        free(buffer);
+    }
+    names->clean[id.v] = copy;
+    return copy;
+}
+
+const struct gm_frame_row *gm_names_frames(struct gm_names *names, struct gm_stack_id stack, size_t *count)
+{
+    const struct gm_frames *frames = &names->snapshot->frames;
+    const struct gm_frame_id *ids = gm_stack_frames(names->snapshot, stack, count);
+    if (names->frames[stack.v] != NULL)
+        return names->frames[stack.v];
+    struct gm_frame_row *rows = gm_arena_calloc(names->arena, *count + (*count == 0), sizeof *rows);
+    if (rows == NULL)
+        return NULL;
+    for (size_t i = 0; i < *count; i++) {
+        rows[i].name = gm_names_string(names, frames->name[ids[i].v]);
+        rows[i].filename = gm_names_string(names, frames->filename[ids[i].v]);
+        rows[i].line = frames->line[ids[i].v] == GM_ABSENT ? GM_REPORT_NONE : frames->line[ids[i].v];
+        if (rows[i].name == NULL || rows[i].filename == NULL)
+            return NULL;
+    }
+    names->frames[stack.v] = rows;
+    return rows;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/state: what the passes share. state_analyze.c runs them in order; each fills its part of the
+ * report. Sums of a hostile file's numbers saturate (gm_sat_add), so that a lie shows as a residual and never as a
+ * wrap.
+ */
+#ifndef GM_STATE_PASS_H
+#define GM_STATE_PASS_H
+
+#include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/size.h"
+#include "analyze/base/vec.h"
+#include "analyze/state/categories.h"
+#include "analyze/state/shown_names.h"
+#include "analyze/state/state.h"
+
+static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Sums over the blocks of one segment, and how its file-stated numbers compare. */
+struct gm_segment_sums {
+    struct gm_totals totals; /* of this segment alone */
+    uint64_t allocated_requested;
+    uint64_t block_bytes; /* all states */
+    bool tiles;           /* block addresses follow one another from the segment's address on */
+    bool over_requested;  /* a block claims more requested bytes than it has */
+    bool lacks_requested; /* an active block has no requested size in the file */
+};
+
+/* Ranges that the trace's map and unmap events touch, merged per stream: the reservations as far as they show. */
+struct gm_reservation {
+    uint32_t stream; /* gm_stream_id */
+    uint64_t from, to;
+};
+struct gm_reservations GM_VEC(struct gm_reservation);
+
+/* Live blocks that keep cached bytes, before they become rows. */
+struct gm_pin {
+    uint64_t bytes, from, to;
+    uint32_t block, sharers;
+};
+struct gm_pins GM_VEC(struct gm_pin);
+
+/* What the findings need beyond the report. */
+struct gm_evidence {
+    uint64_t thin_segments, thin_inactive, thin_live; /* segments with >= 10 MiB cached held by <= 10 % live bytes */
+    uint64_t thin_small;                              /* of their live blocks, those of at most 1 MiB */
+    uint64_t stranded_fixed;                          /* stranded bytes in cudaMalloc segments of the default pools */
+    uint64_t cached_private;                          /* inactive bytes in private pools */
+    uint64_t oom_size, oom_free;                      /* of the first oom event; GM_ABSENT: none */
+    uint64_t oom_live;  /* requested bytes live then on its device; GM_ABSENT: the events do not add up */
+    uint64_t oom_freed; /* of them, at least this much was freed before the snapshot */
+    int64_t oom_device;
+    uint64_t events, ooms, overflowed_devices;
+};
+
+struct gm_device_pass {
+    int64_t device;
+    size_t first, count; /* in gm_pass.order */
+    struct gm_reservations reservations;
+    struct gm_pins pins;
+};
+
+struct gm_pass {
+    const struct gm_snapshot *snapshot;
+    const struct gm_state_options *options;
+    struct gm_conf conf; /* as recorded */
+    struct gm_report *report;
+    struct gm_classifier *classifier;
+    struct gm_device_report *devices; /* the report's, while they are being filled */
+    struct gm_device_pass *device_passes;
+    size_t device_count;
+    uint32_t *order;              /* segments of the devices reported on, by device, then in the file's order */
+    struct gm_segment_sums *sums; /* parallel to order */
+    uint32_t *stream_number;      /* [gm_stream_id] */
+    struct gm_names names;
+    struct gm_evidence evidence;
+};
+
+/* The passes, in the order in which they run. Each returns false if there is no memory. */
+void gm_pass_totals(struct gm_pass *pass);
+bool gm_pass_trace(struct gm_pass *pass); /* counts; collects reservations */
+bool gm_pass_fragmentation(struct gm_pass *pass);
+bool gm_pass_ledger(struct gm_pass *pass);
+bool gm_pass_device_rows(struct gm_pass *pass); /* streams, pools */
+bool gm_pass_slices(struct gm_pass *pass);      /* categories, histogram, blocks with stacks */
+bool gm_pass_top_blocks(struct gm_pass *pass);
+bool gm_pass_call_sites(struct gm_pass *pass);
+bool gm_pass_pin_rows(struct gm_pass *pass);
+bool gm_pass_settings(struct gm_pass *pass);
+bool gm_pass_findings(struct gm_pass *pass);
+
+/* ---- shared helpers ---------------------------------------------------------------------------------------------- */
+
+void gm_totals_add(struct gm_totals *to, const struct gm_totals *from);
+
+static inline bool gm_segment_is_private(const struct gm_snapshot *s, size_t segment)
+{
+    struct gm_pool_id pool = s->segments.pool[segment];
+    return pool.v != 0 && (s->pools[pool.v].first != 0 || s->pools[pool.v].second != 0);
+}
+
+static inline bool gm_segment_is_expandable(const struct gm_snapshot *s, size_t segment)
+{
+    return s->segments.is_expandable[segment] == GM_TRUE;
+}
+
+static inline uint64_t gm_end_of(uint64_t address, uint64_t size)
+{
+    return gm_sat_add(address, size);
+}
+
+/* Page size of an expandable segment: 2 MiB, or the large segment size in force. */
+uint64_t gm_page_size(const struct gm_pass *pass, size_t segment);
+/* Where the reservation of an expandable segment begins, as far as the trace shows. */
+uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment);
+bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to);
+void gm_reservations_merge(struct gm_reservations *r);
+
+/* Live blocks that pin the cached bytes of a segment are appended to pins. */
+bool gm_pins_of_segment(struct gm_pins *pins, const struct gm_snapshot *s, size_t segment, uint64_t inactive,
+                        uint64_t live);
+bool gm_pins_of_pages(struct gm_pins *pins, const struct gm_snapshot *s, size_t segment, uint64_t base, uint64_t page);
+
+/* The k largest of many: bytes descending, then device and address ascending. */
+struct gm_top_key {
+    uint64_t bytes, address;
+    int64_t device;
+    size_t index;
+};
+struct gm_top {
+    struct gm_top_key *keys;
+    size_t n, k;
+};
+bool gm_top_new(struct gm_top *top, size_t k, size_t candidates);
+void gm_top_offer(struct gm_top *top, const struct gm_top_key *key);
+void gm_top_sort(struct gm_top *top); /* largest first; no more offers */
+void gm_top_free(struct gm_top *top);
+
+/* Rows and strings of the report; NULL or false if there is no memory. */
+const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The books into the report, and one sentence on what the trace covers.
+ */
+#include "analyze/timeline/trace_pass.h"
+
+#include "analyze/base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Contradictions before what a trace that begins in the middle of a run brings along; then most bytes. */
+static int by_weight(const void *left, const void *right)
+{
+    const struct gm_disagreement *a = left, *b = right;
+    if (a->is_expected != b->is_expected)
+        return a->is_expected ? 1 : -1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+/* As the writers tell the time of an event. */
+static void add_duration(struct gm_text *t, uint64_t us)
+{
+    const uint64_t s = us / 1000000;
+    if (us < 1000)
+        gm_text_printf(t, "%" PRIu64 " us", us);
+    else if (us < 1000000)
+        gm_text_printf(t, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us % 1000 / 100);
+    else if (s < 60)
+        gm_text_printf(t, "%" PRIu64 ".%02" PRIu64 " s", s, us % 1000000 / 10000);
+    else if (s < 3600)
+        gm_text_printf(t, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    else
+        gm_text_printf(t, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+}
+
+/* "3 steps", "2.4 steps": a whole number has no fraction. */
+static void add_steps(struct gm_text *t, double covered)
+{
+    const uint64_t tenths = (uint64_t)(covered * 10 + 0.5);
+    gm_text_add_count(t, tenths / 10);
+    if (tenths % 10 != 0)
+        gm_text_printf(t, ".%u", (unsigned)(tenths % 10));
+    gm_text_add(t, tenths == 10 ? " step" : " steps");
+}
+
+static const char *coverage(const struct gm_trace_pass *pass)
+{
+    const struct gm_timeline_books *b = &pass->out->books;
+    const struct gm_trace_counts *counts = &pass->report->devices[pass->index].trace;
+    const double covered = gm_steps_covered(pass);
+    const bool has_steps = covered >= 0.05 && covered < 1e9,
+               has_span = counts->span_us != GM_REPORT_NONE && pass->history.count > 1;
+    struct gm_text t = {0};
+    gm_text_add(&t, "The trace covers ");
+    if (has_steps) {
+        add_steps(&t, covered);
+        gm_text_add(&t, ", ");
+    }
+    if (has_span) {
+        add_duration(&t, counts->span_us);
+        gm_text_add(&t, ", ");
+    }
+    gm_text_add_count(&t, pass->history.count);
+    gm_text_add(&t, pass->history.count == 1 ? " event" : " events");
+    gm_text_add(&t, counts->span_us != GM_REPORT_NONE ? "" : " without times");
+    gm_text_add(&t, counts->overflowed == 1 ? " (the newest: the recorder's ring was full)" : "");
+    uint64_t orphans = 0;
+    for (size_t i = 0; i < b->disagreement_count; i++)
+        if (strcmp(b->disagreements[i].id, "free-without-alloc") == 0)
+            orphans = b->disagreements[i].count;
+    if (orphans > 0) {
+        gm_text_add(&t, "; ");
+        gm_text_add_count(&t, orphans);
+        gm_text_add(&t, orphans == 1 ? " free is of a block older than it" : " frees are of blocks older than it");
+    }
+    gm_text_add_char(&t, '.');
+    const char *copy = t.failed ? NULL : gm_arena_copy(&pass->report->arena, t.data, t.length);
+    gm_text_free(&t);
+    return copy;
+}
+
+bool gm_trace_books(struct gm_trace_pass *pass)
+{
+    const struct gm_history *h = &pass->history;
+    struct gm_timeline_books *out = &pass->out->books;
+    *out = h->books;
+    struct gm_disagreement *rows = gm_arena_calloc(&pass->report->arena, out->disagreement_count, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    memcpy(rows, h->disagreements, out->disagreement_count * sizeof *rows);
+    qsort(rows, out->disagreement_count, sizeof *rows, by_weight);
+    out->disagreements = rows;
+    if (h->count > 0)
+        out->coverage = coverage(pass);
+    return h->count == 0 || out->coverage != NULL;
+}

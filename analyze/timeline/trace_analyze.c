@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the passes in order, for one device after the other.
+ */
+#include "analyze/timeline/trace_pass.h"
+
+#include "analyze/timeline/fragmentation/watch.h"
+#include "analyze/timeline/roles/role_stacks.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Leaves out what --stream and --min-size do not ask for. */
+static bool hide(struct gm_trace_pass *pass)
+{
+    const struct gm_timeline_options *options = pass->options;
+    const struct gm_history *h = &pass->history;
+    if (!options->has_stream && options->min_size == 0)
+        return true;
+    pass->hidden = calloc(h->allocation_count + 1, 1);
+    if (pass->hidden == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        struct gm_stream_id stream = gm_history_stream(h, a);
+        int64_t handle = stream.v == 0 ? 0 : pass->snapshot->streams[stream.v];
+        pass->hidden[a] = h->requested[a] < options->min_size || (options->has_stream && handle != options->stream);
+    }
+    return true;
+}
+
+static bool categorize(struct gm_trace_pass *pass)
+{
+    const struct gm_history *h = &pass->history;
+    pass->category = malloc((h->allocation_count + 1) * sizeof *pass->category);
+    for (size_t a = 0; pass->category != NULL && a < h->allocation_count; a++)
+        pass->category[a] = (uint16_t)gm_classify(pass->options->classifier, (struct gm_stack_id){h->stack[a]});
+    return pass->category != NULL;
+}
+
+static void free_pass(struct gm_trace_pass *pass)
+{
+    gm_trace_forget_steps(pass);
+    gm_watch_free(pass->watch);
+    gm_history_free(&pass->history);
+    free(pass->phase);
+    free(pass->kept_steps);
+    free(pass->step);
+    free(pass->category);
+    free(pass->role);
+    free(pass->reason);
+    free(pass->hidden);
+}
+
+/* Whether --from and --to are places of some device. */
+struct window {
+    bool was_found;
+    struct gm_error nowhere; /* why the first device with events has none */
+    bool has_events;         /* it has */
+};
+
+/* A device without such a place is looked at as a whole. */
+static bool find_window(struct gm_trace_pass *pass, struct window *window)
+{
+    struct gm_error err;
+    bool has_window = gm_trace_window(pass, &err) == GM_OK;
+    if (!has_window && !window->has_events) {
+        window->nowhere = err;
+        window->has_events = pass->history.count > 0;
+    }
+    window->was_found = window->was_found || has_window;
+    return gm_trace_filter(pass, has_window);
+}
+
+/* The reconstruction in a thread of its own, for traces that take it longer than a thread takes to start. */
+enum { WORTH_A_THREAD = 200000 };
+struct reconstruction {
+    struct gm_trace_pass *pass;
+    struct gm_watcher watcher;
+    bool is_done;
+};
+
+static void *reconstruct(void *argument)
+{
+    struct reconstruction *r = argument;
+    r->is_done = gm_history_reconstruct(&r->pass->history, &r->watcher);
+    return NULL;
+}
+
+/* What needs only the events that belong together; the reconstruction does not touch what these look at. */
+static bool look_at_events(struct gm_trace_pass *pass)
+{
+    return hide(pass) && categorize(pass) && gm_trace_find_steps(pass);
+}
+
+static bool make_history(struct gm_trace_pass *pass)
+{
+    struct reconstruction r = {.pass = pass};
+    pthread_t thread;
+    pass->watch = gm_watch_new(&r.watcher, &pass->history, pass->snapshot);
+    if (pass->watch == NULL ||
+        !gm_history_pair(&pass->history, pass->snapshot, (size_t)pass->report->devices[pass->index].device))
+        return false;
+    if (pass->history.count >= WORTH_A_THREAD && pthread_create(&thread, NULL, reconstruct, &r) == 0) {
+        bool ok = look_at_events(pass);
+        pthread_join(thread, NULL);
+        return ok && r.is_done;
+    }
+    reconstruct(&r);
+    return r.is_done && look_at_events(pass);
+}
+
+static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *window, struct gm_error *err)
+{
+    if (!make_history(pass))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    pass->to = (uint32_t)pass->history.count;
+    bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
+              gm_trace_peak(pass) && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_ooms(pass) &&
+              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_books(pass);
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}
+
+enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
+                                   const struct gm_timeline_options *options, struct gm_error *err)
+{
+    size_t n = report->device_count;
+    struct gm_names names;
+    struct window window = {.was_found = false};
+    struct gm_role_stacks *role_stacks = gm_role_stacks_new(snapshot);
+    struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
+    struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
+    struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
+    enum gm_status status = GM_OK;
+    if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
+        passes == NULL)
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t d = 0; status == GM_OK && d < n; d++) {
+        passes[d] = (struct gm_trace_pass){.snapshot = snapshot,
+                                           .options = options,
+                                           .report = report,
+                                           .names = &names,
+                                           .role_stacks = role_stacks,
+                                           .index = d,
+                                           .out = &timelines[d],
+                                           .peak = &peaks[d]};
+        status = run_passes(&passes[d], &window, err);
+    }
+    if (status == GM_OK && !window.was_found && window.nowhere.status != GM_OK) {
+        status = window.nowhere.status;
+        if (err != NULL)
+            *err = window.nowhere;
+    }
+    if (status == GM_OK && !(gm_trace_state_roles(report, passes) && gm_trace_findings(report, passes)))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK && options->keep != NULL && !gm_trace_keep(options->keep, passes, n))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t d = 0; passes != NULL && d < n; d++)
+        free_pass(&passes[d]);
+    free(passes);
+    gm_role_stacks_free(role_stacks);
+    gm_names_free(&names);
+    if (status == GM_OK) {
+        report->peaks = peaks;
+        report->timelines = timelines;
+    }
+    return status;
+}

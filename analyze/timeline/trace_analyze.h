@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the trace says about the run before the snapshot: snapshot in, more of the report model out.
+ */
+#ifndef GM_TIMELINE_TRACE_ANALYZE_H
+#define GM_TIMELINE_TRACE_ANALYZE_H
+
+#include "analyze/base/error.h"
+#include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
+#include "analyze/timeline/history/history.h"
+
+struct gm_category_rules; /* analyze/state/categories.h */
+struct gm_classifier;     /* likewise */
+
+/* A place in the trace, as --from and --to name it. */
+enum gm_place_kind { GM_PLACE_NONE, GM_PLACE_EVENT, GM_PLACE_TIME, GM_PLACE_STEP };
+struct gm_place {
+    enum gm_place_kind kind;
+    uint64_t value; /* an event number, microseconds since the first event with a time, or a step's number */
+};
+enum gm_axis { GM_AXIS_CHOSEN, GM_AXIS_TIME, GM_AXIS_EVENT };
+enum gm_layers_by { GM_LAYERS_BY_ROLE, GM_LAYERS_BY_CATEGORY };
+enum gm_group_by { GM_GROUP_NONE, GM_GROUP_STACK, GM_GROUP_FUNCTION, GM_GROUP_FILE, GM_GROUP_CATEGORY, GM_GROUP_ROLE };
+
+/* Called with the books after every event of a device, in order. false stops the calls (the receiver has failed). */
+struct gm_sample_sink {
+    void *self;
+    bool (*put)(void *self, int64_t device, const struct gm_sample *sample);
+};
+
+/* What the passes found out about each allocation of a device, for those who go on from there (replay). */
+struct gm_kept_device {
+    struct gm_history history;
+    uint16_t *category; /* [history.allocation_count] of the rules */
+    uint8_t *role;      /* [history.allocation_count]: a number for gm_timeline_role_name */
+    struct gm_kept_step {
+        uint64_t number;
+        uint32_t first, last; /* events */
+        bool is_partial;      /* an end of the trace cuts it off */
+    } * steps;                /* all of them, in order, disjoint */
+    size_t step_count;
+};
+struct gm_kept { /* one for each device of the report, in its order; zero-initialise */
+    struct gm_kept_device *v;
+    size_t count;
+};
+void gm_kept_free(struct gm_kept *kept);
+size_t gm_timeline_role_count(void);
+const char *gm_timeline_role_name(size_t role); /* "Optimizer state" */
+/* Whether a run makes it once and has it from step to step: parameters, their gradients, optimizer state. */
+bool gm_timeline_role_lasts(size_t role);
+
+struct gm_timeline_options {
+    const struct gm_category_rules *rules;
+    struct gm_classifier *classifier; /* of these rules and the snapshot */
+    size_t top;                       /* rows of the longer tables */
+    struct gm_place from, to;         /* peaks and tables are of [from, to] only; the books are always of all */
+    int64_t stream;                   /* allocations of this stream only (the file's handle) ... */
+    bool has_stream;                  /* ... if this is set */
+    uint64_t min_size;                /* allocations of at least so many requested bytes only */
+    enum gm_axis axis;                /* of the curves; CHOSEN: time, unless nearly all events crowd in little of it */
+    enum gm_layers_by layers_by;      /* what the curves' layers are; without roles, categories */
+    enum gm_group_by group;
+    size_t depth;    /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
+    bool has_native; /* the flame graph has C++ frames below Python's too */
+    const struct gm_sample_sink *every_event; /* NULL: not wanted */
+    struct gm_kept *keep;                     /* likewise; filled if the analysis succeeds, gm_kept_free */
+};
+
+/* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,
+ * roles of all. On failure (GM_E_NOMEM; GM_E_USAGE if from or to is nowhere in the trace) the report has none. */
+enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
+                                   const struct gm_timeline_options *options, struct gm_error *err);
+
+#endif

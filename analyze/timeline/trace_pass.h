@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/timeline: what the passes share. trace_analyze.c runs them in order, for one device after the
+ * other; each fills its part of gm_device_timeline. A pass returns false only if there is no memory. The folders below
+ * are one question each: history (what belongs together, how large was it), steps, roles, peaks, fragmentation.
+ */
+#ifndef GM_TIMELINE_TRACE_PASS_H
+#define GM_TIMELINE_TRACE_PASS_H
+
+#include "analyze/state/categories.h"
+#include "analyze/state/shown_names.h"
+#include "analyze/timeline/history/history.h"
+#include "analyze/timeline/trace_analyze.h"
+
+struct gm_role_stacks;
+struct gm_step_work; /* steps/step_work.h */
+struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; watch.h */
+
+/* One device while it is analysed. */
+struct gm_trace_pass {
+    const struct gm_snapshot *snapshot;
+    const struct gm_timeline_options *options;
+    struct gm_report *report;
+    struct gm_names *names;             /* shared by all devices */
+    struct gm_role_stacks *role_stacks; /* likewise; role_stacks.h */
+    size_t index;                       /* of the device in report->devices */
+    struct gm_history history;
+    struct gm_device_timeline *out; /* report->timelines[index], while it is being filled */
+    struct gm_peak *peak;           /* report->peaks[index] likewise */
+    struct gm_watch *watch;
+
+    struct gm_step_work *step_work; /* between gm_trace_find_steps and gm_trace_steps */
+    uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
+    struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
+    size_t kept_step_count;
+    uint32_t *step;     /* [history.count] index in out->steps.rows, GM_NEVER between steps; NULL: no steps */
+    uint16_t *category; /* [history.allocation_count] of options->rules */
+    uint8_t *role;      /* [history.allocation_count], from roles.c: index in its table */
+    uint8_t *reason;    /* likewise: why */
+    uint8_t *hidden;    /* [history.allocation_count] left out by --stream or --min-size; NULL: none */
+    uint32_t from, to;  /* the window of moments that peaks are looked for in, inclusive; 0 .. count without filters */
+    uint32_t peak_moment; /* of requested bytes, in the window; from curves.c */
+    uint32_t peak_active_moment, peak_allocated_moment, peak_reserved_moment;
+};
+
+static inline bool gm_is_hidden(const struct gm_trace_pass *pass, size_t allocation)
+{
+    return pass->hidden != NULL && pass->hidden[allocation];
+}
+
+/* The event that led to a moment, for a report. */
+static inline uint64_t gm_event_of_moment(uint32_t moment)
+{
+    return moment == 0 ? GM_REPORT_NONE : moment - 1;
+}
+
+/* The passes, in the order in which they run. */
+/* The first needs only the events that belong together, not block bytes; with what it found goes on the second. */
+bool gm_trace_find_steps(struct gm_trace_pass *pass);
+bool gm_trace_steps(struct gm_trace_pass *pass); /* steps/: steps, phases, bands, pattern */
+/* window.c: --from and --to as pass->from and pass->to. GM_E_USAGE if one of them is nowhere in this device's trace. */
+enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err);
+bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* filter.c: what the command line left out */
+void gm_trace_forget_steps(struct gm_trace_pass *pass);            /* frees step_work; fine if there is none */
+/* Steps that the trace covers, with fractions; negative if it has none. */
+double gm_steps_covered(const struct gm_trace_pass *pass);
+bool gm_trace_roles(struct gm_trace_pass *pass);        /* roles/: role and reason of every allocation */
+bool gm_trace_curves(struct gm_trace_pass *pass);       /* curves.c: all four peaks, the curve, samples */
+bool gm_trace_peak(struct gm_trace_pass *pass);         /* peaks/: the live set at the peak, next peaks, what-if-gone */
+bool gm_trace_role_reasons(struct gm_trace_pass *pass); /* role_report.c: what each reason decided; after the peak */
+bool gm_trace_flame(struct gm_trace_pass *pass);        /* peaks/ */
+bool gm_trace_ooms(struct gm_trace_pass *pass);         /* fragmentation/ */
+bool gm_trace_fragmentation(struct gm_trace_pass *pass); /* fragmentation/ */
+bool gm_trace_map(struct gm_trace_pass *pass);           /* peaks/ */
+bool gm_trace_parts(struct gm_trace_pass *pass);         /* part_curves.c: curves of streams and pools */
+bool gm_trace_books(struct gm_trace_pass *pass);         /* reconciliation.c */
+/* After all devices: report->roles, and the role of each row of top_blocks. */
+bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
+/* trace_findings.c, after all else: findings that need the history, added to report->findings. */
+bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *passes);
+
+/* kept.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
+bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);
+
+/* Roles by number, for those who sum by them. */
+enum gm_role {
+    GM_ROLE_PARAMETER,
+    GM_ROLE_GRADIENT,
+    GM_ROLE_OPTIMIZER_STATE,
+    GM_ROLE_ACTIVATION,
+    GM_ROLE_TEMPORARY,
+    GM_ROLE_WORKSPACE,
+    GM_ROLE_KV_CACHE,
+    GM_ROLE_COMMUNICATION,
+    GM_ROLE_INPUT,
+    GM_ROLE_UNKNOWN,
+    GM_ROLE_COUNT
+};
+const char *gm_role_name(enum gm_role role); /* "Optimizer state" */
+uint32_t gm_role_color(enum gm_role role);   /* 0xRRGGBB */
+
+/* amounts[n] as slices in the report's arena, empty ones left out, most bytes first, ties by name. NULL: no memory. */
+const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],
+                                      size_t *slice_count);
+
+#endif

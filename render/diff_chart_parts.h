@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the pictures of comparisons share.
+ */
+#ifndef GM_RENDER_DIFF_CHART_PARTS_H
+#define GM_RENDER_DIFF_CHART_PARTS_H
+
+#include "analyze/report/comparison.h"
+#include "render/axis.h"
+#include "render/diff_charts.h"
+#include "render/flame_boxes.h"
+#include "render/page.h"
+
+typedef void gm_diff_layout_fn(struct gm_display *display, const struct gm_comparison *c);
+gm_diff_layout_fn gm_layout_diff_overview, gm_layout_diff_timeline, gm_layout_diff_flamegraph, gm_layout_diff_scaling;
+
+#define GM_GREW 0xb42318U
+#define GM_SHRANK 0x1d5fa8U
+
+/* Title, the runs, a line of numbers. */
+struct gm_page gm_diff_page_begin(struct gm_display *display, const struct gm_comparison *c, const char *title);
+/* Of the i-th run; told apart with any colour-blindness, BASE is grey. */
+uint32_t gm_run_color(size_t i);
+enum { GM_RUNS_DRAWN = 8 };
+/* "base: ctx128_forward" in at most `width`. */
+const char *gm_run_label(struct gm_display *display, const struct gm_comparison *c, size_t i, double width,
+                         enum gm_text_size size);
+/* "+1.20 GiB (+10.8%)". */
+const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after);
+const char *gm_delta_text(struct gm_display *display, int64_t delta);
+/* Grew, shrank, or neither. */
+uint32_t gm_change_color(int64_t delta);
+
+/* Horizontal grid lines with sizes at their left, from x on, `width` wide. */
+void gm_diff_grid(struct gm_display *display, const struct gm_axis *axis, double x, double width, double top,
+                  double bottom);
+
+/* The tree of both runs as a flame graph whose nodes are as wide as the larger of the two. NULL: no memory. */
+const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff);
+/* Red: more in NEW; blue: less; the stronger, the larger the part of it that changed. */
+uint32_t gm_diff_node_color(const struct gm_diff_node *node);
+
+#endif

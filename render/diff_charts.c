@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of pictures of a comparison, and what they share.
+ */
+#include "render/diff_charts.h"
+
+#include "analyze/base/size.h"
+#include "render/charts.h"
+#include "render/diff_chart_parts.h"
+#include "render/metric.h"
+#include "render/number_text.h"
+#include "render/theme.h"
+
+#include <math.h>
+
+#define DOT " \xc2\xb7 "
+
+static const struct {
+    const char *file_name, *caption;
+    gm_diff_layout_fn *layout;
+} charts[GM_DIFF_CHART_COUNT] = {
+    [GM_DIFF_CHART_OVERVIEW] = {"diff_overview.png",
+                                "Runs side by side: peaks, what they were made of, and what changed most.",
+                                gm_layout_diff_overview},
+    [GM_DIFF_CHART_TIMELINE] = {"diff_timeline.png",
+                                "Timelines on one axis: allocated and reserved memory of all runs, with their peaks.",
+                                gm_layout_diff_timeline},
+    [GM_DIFF_CHART_FLAMEGRAPH] =
+        {"diff_flamegraph.png", "Flame graph of the difference: red grew, blue shrank; widths are the larger of both.",
+         gm_layout_diff_flamegraph},
+    [GM_DIFF_CHART_SCALING] = {"diff_scaling.png",
+                               "Memory as a function of the number in the names of the runs, with the law if there is "
+                               "one.",
+                               gm_layout_diff_scaling},
+};
+
+bool gm_diff_chart_applies(const struct gm_comparison *c, enum gm_diff_chart chart)
+{
+    if (chart == GM_DIFF_CHART_TIMELINE)
+        return c->timeline.lines != NULL;
+    return chart != GM_DIFF_CHART_SCALING || c->series_count > 0;
+}
+
+const char *gm_diff_chart_file_name(enum gm_diff_chart chart)
+{
+    return charts[chart].file_name;
+}
+
+const char *gm_diff_chart_caption(enum gm_diff_chart chart)
+{
+    return charts[chart].caption;
+}
+
+enum gm_status gm_diff_chart_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_comparison *c,
+                                  enum gm_diff_chart chart, struct gm_error *err)
+{
+    struct gm_display display = {0};
+    charts[chart].layout(&display, c);
+    enum gm_status status = gm_display_to_png(png, painter, &display, NULL, err);
+    gm_display_free(&display);
+    return status;
+}
+
+/* ---- what they share ------------------------------------------------------------------------------------------------
+ */
+
+uint32_t gm_run_color(size_t i)
+{
+    /* Paul Tol's "bright" scheme after the grey of BASE, its grey and cyan left out */
+    static const uint32_t colors[GM_RUNS_DRAWN] = {0x59636e, 0x4477aa, 0xee6677, 0x228833,
+                                                   0xccbb44, 0xaa3377, 0x332288, 0xdd7722};
+    return colors[i % GM_RUNS_DRAWN];
+}
+
+uint32_t gm_change_color(int64_t delta)
+{
+    return delta > 0 ? GM_GREW : delta < 0 ? GM_SHRANK : GM_MUTED;
+}
+
+const char *gm_delta_text(struct gm_display *display, int64_t delta)
+{
+    char text[GM_SIZE_TEXT];
+    return gm_display_printf(display, "%s", gm_size_format_delta(text, delta));
+}
+
+const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after)
+{
+    char percent[GM_NUMBER_TEXT];
+    if (base == GM_REPORT_NONE || after == GM_REPORT_NONE)
+        return "n/a";
+    const int64_t delta = gm_diff_delta(base, after);
+    if (delta == 0)
+        return "unchanged";
+    const char *text = gm_delta_text(display, delta);
+    if (base == 0 || gm_diff_size(delta) / 100 > base) /* a percentage that long tells nothing */
+        return text;
+    gm_percent_text(percent, gm_diff_size(delta), base);
+    const char *sign = percent[0] == '<' ? "" : delta > 0 ? "+" : "-";
+    return gm_display_printf(display, "%s (%s%s)", text, sign, percent);
+}
+
+const char *gm_run_label(struct gm_display *display, const struct gm_comparison *c, size_t i, double width,
+                         enum gm_text_size size)
+{
+    const char *role = c->run_count > 2 && i > 0 ? "" : i == 0 ? "base: " : "new: ";
+    return gm_shorten_end(display, gm_display_printf(display, "%s%s", role, gm_name(c->labels[i])), width, size,
+                          GM_REGULAR);
+}
+
+struct gm_page gm_diff_page_begin(struct gm_display *display, const struct gm_comparison *c, const char *title)
+{
+    struct gm_page page = {display, 36};
+    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+    const double half = c->run_count == 2 ? GM_PAGE_INNER / 2 - 20 : GM_PAGE_INNER / 2;
+    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, title);
+    page.y += 27;
+    const char *base = gm_run_label(display, c, 0, half, GM_TEXT_BODY);
+    const char *after = c->run_count == 2 ? gm_run_label(display, c, 1, half, GM_TEXT_BODY)
+                                          : gm_display_printf(display, "%zu more runs", c->run_count - 1);
+    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
+           gm_display_printf(display, "%s" DOT "%s", base, after));
+    page.y += 36;
+    return page;
+}
+
+void gm_diff_grid(struct gm_display *display, const struct gm_axis *axis, double x, double width, double top,
+                  double bottom)
+{
+    struct gm_style tick = gm_style_note;
+    tick.anchor = GM_ANCHOR_END;
+    for (unsigned i = 0; i <= axis->steps; i++) {
+        const double y = bottom - (bottom - top) * i / axis->steps, value = axis->step * i;
+        char text[GM_NUMBER_TEXT];
+        gm_display_line(display, x, y, x + width, y, GM_GRID, false);
+        gm_tick_bytes_text(text, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
+        gm_put_between(display, GM_PAGE_LEFT - 8, x - 7, y, tick, text);
+    }
+}
+
+const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff)
+{
+    struct gm_flame *flame = gm_arena_calloc(&display->arena, 1, sizeof *flame);
+    struct gm_flame_node *nodes = gm_arena_calloc(&display->arena, diff->node_count, sizeof *nodes);
+    if (flame == NULL || nodes == NULL) {
+        display->failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < diff->node_count; i++) {
+        const struct gm_diff_node *node = &diff->nodes[i];
+        nodes[i] = (struct gm_flame_node){.name = node->name,
+                                          .filename = node->file,
+                                          .line = GM_REPORT_NONE,
+                                          .parent = node->parent,
+                                          .depth = node->depth,
+                                          .first_child = node->first_child,
+                                          .next_sibling = node->next_sibling,
+                                          .is_python = node->is_python,
+                                          .bytes = node->width};
+    }
+    *flame = (struct gm_flame){nodes, diff->node_count};
+    return flame;
+}
+
+uint32_t gm_diff_node_color(const struct gm_diff_node *node)
+{
+    enum { SHADES = 8 };
+    static const uint32_t unchanged = 0xe6e9ed;
+    const uint64_t most = node->base > node->after ? node->base : node->after;
+    const int64_t delta = gm_diff_delta(node->base, node->after);
+    if (delta == 0 || most == 0)
+        return unchanged;
+    /* few shades, so that the picture's palette holds them; small changes are made visible */
+    const double share = sqrt((double)gm_diff_size(delta) / (double)most);
+    const double shade = ceil(share * SHADES) / SHADES;
+    return gm_paler(delta > 0 ? 0xd7301f : 0x2171b5, 0.85 * (1 - shade));
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers to text; see number_text.h.
+ */
+#include "render/number_text.h"
+
+#include "analyze/base/size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+uint64_t gm_sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+char *gm_percent_text(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t total)
+{
+    if (total == 0) {
+        snprintf(out, GM_NUMBER_TEXT, "n/a");
+        return out;
+    }
+    double tenths = 1000.0 * (double)part / (double)total;
+    uint64_t n = tenths < 1e15 ? (uint64_t)(tenths + 0.5) : UINT64_C(1000000000000000);
+    if (n == 0 && part > 0)
+        snprintf(out, GM_NUMBER_TEXT, "<0.1%%");
+    else if (n == 1000 && part < total) /* never say that nothing is left when something is */
+        snprintf(out, GM_NUMBER_TEXT, "99.9%%");
+    else
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%u%%", n / 10, (unsigned)(n % 10));
+    return out;
+}
+
+static const char *const magnitudes[] = {"", " k", " M", " G", " T", " P", " E"};
+
+/* Three significant digits or so and a unit; idle zeros of the fraction are dropped if `trim`. */
+static void compact(char out[GM_NUMBER_TEXT], uint64_t count, int trim)
+{
+    unsigned unit = 0;
+    uint64_t one = 1;
+    while (unit < 6 && count / one >= 1000) {
+        one *= 1000;
+        unit++;
+    }
+    uint64_t whole = count / one;
+    uint64_t hundredths = one == 1 ? 0 : (count % one) / (one / 100 > 0 ? one / 100 : 1);
+    if (hundredths > 99)
+        hundredths = 99;
+    if (unit == 0 || (trim && hundredths == 0))
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 "%s", whole, magnitudes[unit]);
+    else if (whole >= 10 || (trim && hundredths % 10 == 0))
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%u%s", whole, (unsigned)hundredths / 10, magnitudes[unit]);
+    else
+        snprintf(out, GM_NUMBER_TEXT, "%" PRIu64 ".%02u%s", whole, (unsigned)hundredths, magnitudes[unit]);
+}
+
+char *gm_count_text(char out[GM_NUMBER_TEXT], uint64_t count)
+{
+    if (count >= 10000000) {
+        compact(out, count, 0);
+        return out;
+    }
+    unsigned n = (unsigned)count;
+    if (n >= 1000000)
+        snprintf(out, GM_NUMBER_TEXT, "%u,%03u,%03u", n / 1000000, n / 1000 % 1000, n % 1000);
+    else if (n >= 1000)
+        snprintf(out, GM_NUMBER_TEXT, "%u,%03u", n / 1000, n % 1000);
+    else
+        snprintf(out, GM_NUMBER_TEXT, "%u", n);
+    return out;
+}
+
+char *gm_tick_bytes_text(char out[GM_NUMBER_TEXT], uint64_t bytes)
+{
+    char size[GM_SIZE_TEXT];
+    gm_size_format(size, bytes);
+    char *unit = strchr(size, ' ');
+    if (bytes == 0 || unit == NULL) {
+        snprintf(out, GM_NUMBER_TEXT, "0");
+        return out;
+    }
+    char *end = unit;
+    if (memchr(size, '.', (size_t)(unit - size)) != NULL) {
+        while (end[-1] == '0')
+            end--;
+        if (end[-1] == '.')
+            end--;
+    }
+    snprintf(out, GM_NUMBER_TEXT, "%.*s%s", (int)(end - size), size, unit);
+    return out;
+}
+
+char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count)
+{
+    compact(out, count, 1);
+    return out;
+}
+
+char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number)
+{
+    char digits[GM_NUMBER_TEXT];
+    const int n = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    size_t length = 0;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            out[length++] = ',';
+        out[length++] = digits[i];
+    }
+    out[length] = '\0';
+    return out;
+}
+
+char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us)
+{
+    return gm_microseconds_format(out, us);
+}

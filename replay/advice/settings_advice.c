@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/advice/settings_advice.h"
+
+#include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/size.h"
+#include "replay/advice/advice_private.h"
+#include "replay/model/sim.h"
+#include "replay/search/bound.h"
+#include "replay/search/few.h"
+#include "replay/search/trial.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/verify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert(GM_ADVICE_EVENTS == 1000000, "a reason below names the number");
+enum { LEAST_SHARE = 100, LEAST_MIB = 64, LEAST_EXACT = 999 /* of 1,000 */, DEVICES_MOST = 256 };
+
+/* ---- before any replay ------------------------------------------------------------------------------------------- */
+
+struct sums {
+    uint64_t events, allocs, recorded;
+};
+
+static struct sums sum(const struct gm_report *report)
+{
+    struct sums sums = {0, 0, 0};
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct gm_trace_counts *trace = &report->devices[i].trace;
+        if (trace->events == 0)
+            continue;
+        sums.events += trace->events;
+        sums.allocs += trace->allocs;
+        if (trace->peak_reserved > GM_REPORT_NONE - 1 - sums.recorded)
+            sums.recorded = GM_REPORT_NONE - 1;
+        else
+            sums.recorded += trace->peak_reserved;
+    }
+    return sums;
+}
+
+static uint64_t threshold_of(uint64_t recorded)
+{
+    uint64_t share = recorded / LEAST_SHARE;
+    return share > LEAST_MIB * GM_MIB ? share : LEAST_MIB * GM_MIB;
+}
+
+bool gm_advice_may_replay(const struct gm_report *report, bool is_partial)
+{
+    struct sums sums = sum(report);
+    return !is_partial && !report->snapshot.is_salvaged && sums.allocs > 0 && sums.events <= GM_ADVICE_EVENTS &&
+           sums.recorded > threshold_of(sums.recorded);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* What peaks of requested bytes leave for a setting to save. */
+static uint64_t room(const struct gm_settings_advice *advice)
+{
+    uint64_t room = 0;
+    for (size_t d = 0; d < advice->device_count; d++) {
+        uint64_t here = less(advice->devices[d].recorded, advice->devices[d].peak_requested);
+        room = here > GM_REPORT_NONE - room ? GM_REPORT_NONE : room + here;
+    }
+    return room;
+}
+
+/* A path as a shell takes it. */
+static void put_quoted(struct gm_text *out, const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-";
+    if (path[0] != '\0' && path[0] != '-' && path[strspn(path, plain)] == '\0') {
+        gm_text_add(out, path);
+        return;
+    }
+    gm_text_add(out, path[0] == '-' ? "-- '" : "'");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '\'')
+            gm_text_add(out, "'\\''");
+        else
+            gm_text_add_char(out, *c);
+    }
+    gm_text_add_char(out, '\'');
+}
+
+static const char *command(struct gm_report *report)
+{
+    struct gm_text text = {0};
+    gm_text_add(&text, "gmreplay --sweep ");
+    if (report->snapshot.path == NULL || strcmp(report->snapshot.path, "-") == 0)
+        gm_text_add(&text, "FILE");
+    else
+        put_quoted(&text, report->snapshot.path);
+    const char *copy = text.failed ? NULL : gm_arena_copy(&report->arena, text.data, text.length);
+    gm_text_free(&text);
+    return copy;
+}
+
+/* The verdicts that need no replay. false: no memory. */
+static bool judge_without_replay(struct gm_report *report, struct gm_settings_advice *advice, bool is_partial,
+                                 const struct sums *sums, bool *needs_replay)
+{
+    advice->verdict = GM_ADVICE_NOT_JUDGED;
+    if (is_partial) {
+        advice->reason = "the report is about a part of the trace";
+    } else if (report->snapshot.is_salvaged) {
+        advice->reason = "the file is damaged";
+    } else if (sums->allocs == 0) {
+        advice->reason = "the trace has no allocation";
+    } else if (room(advice) < advice->threshold) {
+        advice->verdict = GM_ADVICE_NO_ROOM;
+    } else if (sums->events > GM_ADVICE_EVENTS) {
+        advice->command = command(report);
+        advice->reason = "the trace has more than 1,000,000 events";
+        return advice->command != NULL;
+    } else {
+        *needs_replay = true;
+    }
+    return true;
+}
+
+enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err)
+{
+    struct sums sums = sum(report);
+    *needs_replay = false;
+    if (sums.events == 0 || report->peaks == NULL)
+        return GM_OK;
+    struct gm_settings_advice *advice = gm_arena_calloc(&report->arena, 1, sizeof *advice);
+    struct gm_advice_device *devices = gm_arena_calloc(&report->arena, report->device_count, sizeof *devices);
+    if (advice == NULL || devices == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    *advice = (struct gm_settings_advice){.devices = devices};
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct gm_device_report *from = &report->devices[i];
+        if (from->trace.events > 0)
+            devices[advice->device_count++] =
+                (struct gm_advice_device){.device = from->device,
+                                          .events = from->trace.events,
+                                          .allocs = from->trace.allocs,
+                                          .exact = GM_REPORT_NONE,
+                                          .peak_requested = is_partial ? GM_REPORT_NONE : report->peaks[i].requested,
+                                          .recorded = from->trace.peak_reserved,
+                                          .start_at_peak = GM_REPORT_NONE,
+                                          .limit = GM_REPORT_NONE};
+    }
+    advice->threshold = threshold_of(sums.recorded);
+    if (!judge_without_replay(report, advice, is_partial, &sums, needs_replay))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    report->advice = advice;
+    return GM_OK;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
+struct advising {
+    struct gm_report *report;
+    struct gm_settings_advice *advice;
+    struct gm_advice_device *devices;         /* advice->devices */
+    struct gm_history *history[DEVICES_MOST]; /* of each of them */
+    struct gm_refused refused[DEVICES_MOST];  /* likewise, if it was */
+    struct gm_search_device searched[DEVICES_MOST];
+    struct gm_conf recorded;
+    const char *reason; /* why nothing can be judged; NULL: so far it can */
+    bool has_no_memory;
+    struct gm_error err;
+};
+
+static bool goes_on(const struct advising *a)
+{
+    return a->reason == NULL && !a->has_no_memory;
+}
+
+/* A copy of what gm_text_* made; frees it. */
+static const char *take(struct advising *a, struct gm_text *text)
+{
+    const char *copy =
+        text->failed ? NULL : gm_arena_copy(&a->report->arena, text->length == 0 ? "" : text->data, text->length);
+    gm_text_free(text);
+    a->has_no_memory |= copy == NULL;
+    return copy;
+}
+
+static const char *settings_text(struct advising *a, const struct gm_conf *conf)
+{
+    struct gm_text text = {0};
+    gm_conf_text(&text, conf);
+    return take(a, &text);
+}
+
+static bool is_on_with(struct advising *a, enum gm_status status)
+{
+    if (status == GM_E_NOMEM)
+        a->has_no_memory = true;
+    else if (status != GM_OK)
+        a->reason = "the trace keeps the model busy far beyond its length";
+    return status == GM_OK;
+}
+
+/* The recorded settings; where the file lists none, what the first growth shows. */
+static void find_settings(struct advising *a, const struct gm_snapshot *snapshot)
+{
+    a->recorded = gm_settings_recorded(snapshot, NULL); /* what is not understood, the replay's own check shows */
+    if (a->recorded.backend == GM_BACKEND_ASYNC) {
+        a->reason = "cudaMallocAsync is CUDA's own allocator";
+        return;
+    }
+    for (size_t d = 0; !snapshot->has_settings && d < a->advice->device_count; d++) {
+        bool is_on = gm_follow_expandable_at_start(a->history[d], false);
+        if (d > 0 && is_on != a->recorded.expandable_segments)
+            a->reason = "the devices differ in expandable_segments";
+        a->recorded.expandable_segments = is_on;
+    }
+    a->advice->recorded = settings_text(a, &a->recorded);
+}
+
+static const char *unknown_setting(const struct gm_verify_result *result)
+{
+    for (size_t i = 0; i < result->inferred_count; i++) {
+        if (strcmp(result->inferred[i].what, "expandable_segments") == 0)
+            return "expandable_segments was changed while it was recorded";
+        if (strcmp(result->inferred[i].what, "roundup_power2_divisions") == 0)
+            return "roundup_power2_divisions was in force, but is not recorded";
+    }
+    return NULL;
+}
+
+static void follow(struct advising *a, size_t d)
+{
+    struct gm_advice_device *device = &a->devices[d];
+    struct gm_verify_result result;
+    if (!is_on_with(a, gm_verify(&result, a->history[d], &a->recorded, &a->err)))
+        return;
+    device->allocs = result.allocs;
+    device->exact = result.exact;
+    struct gm_text text = {0};
+    if (result.has_given_up) {
+        a->reason = "the trace contradicts itself too often to be followed";
+    } else if ((double)result.exact * 1000 < (double)result.allocs * LEAST_EXACT) {
+        gm_text_add(&text, "the model of the allocator chose ");
+        gm_text_add_count(&text, result.exact);
+        gm_text_add(&text, " of ");
+        gm_text_add_count(&text, result.allocs);
+        gm_text_printf(&text, " recorded addresses on device %" PRId64, device->device);
+        if (result.other_allocator[0] != '\0')
+            gm_text_printf(&text, " (%s)", result.other_allocator);
+        a->reason = take(a, &text);
+    } else {
+        a->reason = unknown_setting(&result);
+    }
+}
+
+/* What the recording shows of its devices. */
+static void find_limits(struct advising *a)
+{
+    for (size_t d = 0; d < a->advice->device_count; d++) {
+        struct gm_advice_device *device = &a->devices[d];
+        struct gm_recorded_limit limit;
+        device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
+        if (!gm_bound_limit(&limit, a->history[d], &a->recorded)) {
+            a->has_no_memory = true;
+            return;
+        }
+        if (limit.bytes == GM_ABSENT)
+            continue;
+        device->limit = limit.bytes;
+        device->is_limit_exact = limit.is_exact;
+        device->limit_event = limit.event;
+        device->limit_reserved = limit.reserved;
+        device->limit_left = limit.left;
+        a->advice->is_limited = true;
+    }
+}
+
+static void list_devices(struct advising *a)
+{
+    for (size_t d = 0; d < a->advice->device_count; d++)
+        a->searched[d] = (struct gm_search_device){
+            .history = a->history[d],
+            .capacity = a->devices[d].limit == GM_REPORT_NONE ? UINT64_MAX : a->devices[d].limit,
+            .refused = a->devices[d].was_refused ? &a->refused[d] : NULL};
+}
+
+static void run_trials(struct advising *a, struct gm_trial *trials, size_t count)
+{
+    size_t n = a->advice->device_count;
+    struct gm_trial_device *results = gm_arena_calloc(&a->report->arena, count * n, sizeof *results);
+    const struct gm_search search = {.devices = a->searched, .device_count = n, .threads = 1};
+    a->has_no_memory |= results == NULL;
+    for (size_t i = 0; i < count; i++)
+        trials[i].devices = results + i * n;
+    if (!goes_on(a) || !is_on_with(a, gm_trials_run(&search, trials, count, &a->err)))
+        return;
+    for (size_t i = 0; i < count && a->reason == NULL; i++) {
+        if (trials[i].is_given_up)
+            a->reason = "the trace keeps the model busy far beyond its length";
+        else if (!trials[i].is_of_device && !trials[i].runs)
+            a->reason = "a replay on a device without limit ran out of memory";
+    }
+}
+
+static struct gm_advice_replay replay_of(struct advising *a, const struct gm_trial *trial)
+{
+    size_t n = a->advice->device_count;
+    uint64_t *peaks = gm_arena_calloc(&a->report->arena, n, sizeof *peaks);
+    struct gm_advice_replay replay = {.runs = trial->runs, .peaks = peaks, .retries = trial->retries};
+    a->has_no_memory |= peaks == NULL;
+    for (size_t d = 0; d < n && peaks != NULL; d++) {
+        peaks[d] = trial->devices[d].peak_reserved;
+        replay.peak += peaks[d];
+    }
+    return replay;
+}
+
+enum { SETTINGS_MOST = 1 + GM_FEW_MOST };
+
+/* All of them with unlimited memory, then, if there is any, with the devices' limits. trials[0] is the baseline. */
+static void replay_all(struct advising *a, struct gm_advice_trial *trials, const struct gm_conf *conf, size_t count,
+                       bool hangs[SETTINGS_MOST])
+{
+    size_t all = a->advice->is_limited ? 2 * count : count;
+    struct gm_trial run[2 * SETTINGS_MOST];
+    list_devices(a);
+    for (size_t i = 0; i < all; i++)
+        run[i] = (struct gm_trial){
+            .conf = conf[i < count ? i : i - count], .capacity = UINT64_MAX, .is_of_device = i >= count};
+    run_trials(a, run, all);
+    for (size_t i = 0; i < count && goes_on(a); i++) {
+        trials[i].settings = settings_text(a, &conf[i]);
+        trials[i].roomy = replay_of(a, &run[i]);
+        hangs[i] = run[i].hangs_on_placement;
+        if (all > count)
+            trials[i].limited = replay_of(a, &run[count + i]);
+    }
+    for (size_t d = 0; d < a->advice->device_count && goes_on(a); d++)
+        a->devices[d].start_at_peak = run[0].devices[d].start_at_peak;
+}
+
+/* The baseline and the best, with segments in other places. Whether it saves as much there, too. */
+static bool saves_everywhere(struct advising *a, struct gm_advice_trial *trials[2], const struct gm_conf *conf[2])
+{
+    struct gm_trial run[2 * GM_OTHER_PLACEMENTS];
+    bool saves = true;
+    for (size_t i = 0; i < 2 * GM_OTHER_PLACEMENTS; i++)
+        run[i] = (struct gm_trial){
+            .conf = *conf[i % 2], .capacity = UINT64_MAX, .placement = GM_PLACE_LOW + 1 + (uint32_t)(i / 2)};
+    for (size_t i = 0; i < 2; i++)
+        trials[i]->roomy.low = trials[i]->roomy.high = trials[i]->roomy.peak;
+    run_trials(a, run, 2 * GM_OTHER_PLACEMENTS);
+    for (size_t i = 0; i < 2 * GM_OTHER_PLACEMENTS && goes_on(a); i += 2) {
+        uint64_t peaks[2];
+        for (size_t k = 0; k < 2; k++) {
+            struct gm_advice_replay *roomy = &trials[k]->roomy;
+            peaks[k] = replay_of(a, &run[i + k]).peak;
+            roomy->low = peaks[k] < roomy->low ? peaks[k] : roomy->low;
+            roomy->high = peaks[k] > roomy->high ? peaks[k] : roomy->high;
+        }
+        saves = saves && less(peaks[0], peaks[1]) >= a->advice->threshold;
+    }
+    return saves;
+}
+
+/* Whether what was there was enough, as far as that is known: where the recording ran into its limit, it must not be
+ * worse there than the baseline; elsewhere it needs no more than was reserved. */
+static bool has_room(const struct gm_settings_advice *advice, const struct gm_advice_trial *trial)
+{
+    const struct gm_advice_replay *now = &trial->limited, *base = &advice->baseline->limited;
+    for (size_t d = 0; d < advice->device_count; d++)
+        if (advice->devices[d].limit == GM_REPORT_NONE && trial->roomy.peaks[d] > advice->devices[d].recorded)
+            return false;
+    return !advice->is_limited || (now->runs && (!base->runs || now->retries <= base->retries));
+}
+
+/* What each of the settings saves, and which of them most. */
+static void compare(struct gm_settings_advice *advice, struct gm_advice_trial *tried, size_t n)
+{
+    const uint64_t *base = advice->baseline->roomy.peaks;
+    advice->best = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t saved = 0;
+        bool is_worse = !has_room(advice, &tried[i]);
+        for (size_t d = 0; d < advice->device_count; d++) {
+            is_worse |= tried[i].roomy.peaks[d] > base[d];
+            saved += less(base[d], tried[i].roomy.peaks[d]);
+        }
+        tried[i].saved = is_worse ? 0 : saved;
+        advice->best = tried[i].saved > tried[advice->best].saved ? i : advice->best;
+    }
+}
+
+/* What was cached when the trace began is not replayed. If the peak was made of that, the trace does not tell what
+ * another setting would have kept. */
+static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
+{
+    uint64_t recorded = sum(a->report).recorded;
+    char now[GM_SIZE_TEXT], then[GM_SIZE_TEXT];
+    struct gm_text text = {0};
+    if (recorded <= replayed || recorded - replayed <= a->advice->threshold)
+        return NULL;
+    gm_text_printf(&text,
+                   "replayed with the recorded settings from an empty allocator, it reserves %s, not %s as recorded: "
+                   "the rest was cached before the trace began",
+                   gm_size_format(now, replayed), gm_size_format(then, recorded));
+    return take(a, &text);
+}
+
+static void advise(struct advising *a)
+{
+    struct gm_settings_advice *advice = a->advice;
+    struct gm_conf conf[SETTINGS_MOST] = {a->recorded};
+    bool hangs[SETTINGS_MOST] = {false};
+    size_t n = gm_few_settings(conf + 1, &a->recorded);
+    struct gm_advice_trial *trials = gm_arena_calloc(&a->report->arena, 1 + n, sizeof *trials);
+    a->has_no_memory |= trials == NULL;
+    for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
+        follow(a, d);
+    if (goes_on(a))
+        find_limits(a);
+    if (goes_on(a))
+        replay_all(a, trials, conf, 1 + n, hangs);
+    if (!goes_on(a))
+        return;
+    advice->baseline = trials;
+    a->reason = not_from_the_trace(a, trials->roomy.peak);
+    if (!goes_on(a))
+        return;
+    compare(advice, trials + 1, n);
+    advice->tried = trials + 1;
+    advice->tried_count = n;
+    const size_t best = 1 + advice->best;
+    bool is_enough = trials[best].saved >= advice->threshold;
+    if (is_enough && (hangs[0] || hangs[best]))
+        advice->is_by_chance = !saves_everywhere(a, (struct gm_advice_trial *[2]){&trials[0], &trials[best]},
+                                                 (const struct gm_conf *[2]){&conf[0], &conf[best]});
+    if (goes_on(a))
+        advice->verdict = is_enough && !advice->is_by_chance ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
+}
+
+enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                                struct gm_error *err)
+{
+    struct advising a = {.report = report, .advice = report->advice, .devices = report->advice->devices};
+    size_t n = 0;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->v[i].history.count > 0 && n < sizeof a.history / sizeof *a.history)
+            a.history[n++] = &kept->v[i].history;
+    if (n != a.advice->device_count)
+        a.reason = "it has too many devices";
+    else
+        find_settings(&a, snapshot);
+    if (goes_on(&a))
+        advise(&a);
+    a.advice->reason = a.reason;
+    bool ok = !a.has_no_memory && (a.advice->verdict != GM_ADVICE_GIVEN || gm_advice_finding_add(report));
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Advice about allocator settings that a replay has proven. The model follows the recorded trace first, to show that it
+ * chooses the recorded addresses; then the same requests run again under the recorded settings, the baseline, and under
+ * a few others, all from an empty allocator: on a device without limit, and, if the trace shows that the recording ran
+ * into a limit, with that one as well. Each is compared with the baseline of the same memory. A setting is advised only
+ * if
+ *   - the model chose at least 999 of 1,000 recorded addresses, on every device;
+ *   - without limit it lowers peak reserved memory by at least 1 % and 64 MiB, all devices together, and raises it on
+ *     none;
+ *   - it does so wherever the driver puts segments, as far as the model's placements (replay/model/sim.h) show;
+ *   - what the device had when it was recorded is enough: with the recorded limit it runs, with no more retries than
+ *     the baseline; without one it stays at or below the recorded peak of each device.
+ */
+#ifndef GM_ADVICE_SETTINGS_ADVICE_H
+#define GM_ADVICE_SETTINGS_ADVICE_H
+
+#include "analyze/base/error.h"
+#include "analyze/timeline/trace_analyze.h"
+
+/* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
+enum { GM_ADVICE_EVENTS = 1000000 };
+
+/* Whether gm_advice_replay may be needed, as far as the report of the state can tell: then the analysis of the timeline
+ * should keep its histories. `is_partial`: the report is about a part of the trace (--from, --stream ...). */
+bool gm_advice_may_replay(const struct gm_report *report, bool is_partial);
+
+/* After that analysis: adds report->advice if any device has events. Its verdict is final unless *needs_replay says
+ * otherwise. GM_E_NOMEM is the only error here and below. */
+enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
+
+/* Replays; then the verdict is final, and there is a finding if a setting is advised. `kept` are the histories of the
+ * report's devices. Does not touch what charts are made of. */
+enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                                struct gm_error *err);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --csv: a row for what is before the first step, for each step, and for what comes after the last one.
+ */
+#include "replay/cli/cuda_backend.h"
+#include "replay/cli/gmreplay.h"
+#include "replay/compute/compute_run.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+static void add_gib(struct gm_text *out, uint64_t bytes)
+{
+    uint64_t thousandths = (uint64_t)(((wide)bytes * 1000 + (UINT64_C(1) << 29)) >> 30);
+    gm_text_printf(out, ",%" PRIu64 ".%03u", thousandths / 1000, (unsigned)(thousandths % 1000));
+}
+
+/* As in 2026-01-31T12:00:00.123456Z; empty without times. */
+static void add_time(struct gm_text *out, uint64_t us)
+{
+    time_t seconds = (time_t)(us / 1000000);
+    struct tm utc;
+    char text[32];
+    if (us == GM_REPORT_NONE || gmtime_r(&seconds, &utc) == NULL || utc.tm_year > 8099)
+        return;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    gm_text_printf(out, "%s.%06uZ", text, (unsigned)(us % 1000000));
+}
+
+/* At the end of the part; empty if it had none, for the replay stopped in it. */
+static void add_gpu(struct gm_text *out, const struct gm_replay_device *device, size_t part)
+{
+    const struct gm_compute_memory *m = gm_replay_gpu_part(device, part);
+    if (m == NULL) {
+        gm_text_add(out, ",,");
+        return;
+    }
+    add_gib(out, m->used);
+    add_gib(out, m->used > m->ours + m->scratch ? m->used - m->ours - m->scratch : 0);
+}
+
+/* Without --members the member is the device. */
+static void add_row(struct gm_text *out, const struct gm_replay_device *device, const struct gm_history *h, size_t i)
+{
+    const struct gm_whatif_part *part = &device->parts[i];
+    const struct gm_replay_repetition *r = &device->repetition;
+    bool is_step = i > 0 && i + 1 < device->part_count;
+    uint64_t member = i == 0 ? 1 : is_step && r->is_used ? (i - 1) / r->steps + 1 : r->members;
+    uint64_t number = !is_step ? 0 : r->is_used ? (i - 1) % r->steps + 1 : device->part_number[i];
+    add_time(out, gm_replay_part_time(device, h, i));
+    if (r->members > 0)
+        gm_text_printf(out, ",%" PRIu64 ",", member);
+    else
+        gm_text_printf(out, ",%" PRId64 ",", h->device);
+    if (is_step)
+        gm_text_printf(out, "%" PRIu64, number);
+    else
+        gm_text_add(out, i == 0 ? "init" : "final");
+    add_gib(out, part->peak_allocated);
+    add_gib(out, part->peak_reserved);
+    add_gib(out, part->allocated_at_end);
+    if (device->gpu != NULL)
+        add_gpu(out, device, i);
+    gm_text_add_char(out, '\n');
+}
+
+void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run)
+{
+    gm_text_add(out, "timestamp,member,step,allocated_GB,reserved_GB,current_GB");
+    if (gm_replay_on_gpu(run->options))
+        gm_replay_gpu_csv_head(out);
+    gm_text_add_char(out, '\n');
+    for (size_t d = 0; d < run->device_count; d++) {
+        const struct gm_replay_device *device = &run->devices[d];
+        const struct gm_history *h = &run->kept.v[run->device_of[d]].history;
+        for (size_t i = 0; i < device->whatif.parts_played; i++)
+            add_row(out, device, h, i);
+    }
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace in, results out.
+ */
+#include "analyze/allocator/recorded_settings.h"
+#include "analyze/formats/load.h"
+#include "analyze/state/categories.h"
+#include "analyze/state/state.h"
+#include "replay/cli/cuda_backend.h"
+#include "replay/cli/gmreplay.h"
+#include "replay/cli/judged.h"
+#include "replay/cli/search.h"
+#include "replay/verify/follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const gm_replay_backend_names[] = {"sim", "null", "cuda", "cuda-async", NULL};
+
+const char *gm_replay_backend_name(enum gm_replay_backend backend)
+{
+    return gm_replay_backend_names[backend];
+}
+
+/* ---- the settings and the device --------------------------------------------------------------------------------- */
+
+static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error *err)
+{
+    const char *given = run->options->alloc_conf;
+    struct gm_text odd = {0};
+    struct gm_error reason;
+    run->recorded = gm_settings_recorded(&run->snapshot, &odd);
+    if (odd.length > 0)
+        gm_message_add(&run->messages, run->terminal, GM_MESSAGE_WARNING, run->snapshot.source.path,
+                       "warning: of its settings text this is not understood and left out: %s", odd.data);
+    odd.length = 0;
+    if (run->options->torch.is_given)
+        run->recorded.ties = run->options->torch.ties;
+    run->conf = run->recorded;
+    enum gm_status status = GM_OK;
+    if (given != NULL) {
+        run->conf = gm_conf_default();
+        run->conf.ties = run->recorded.ties;
+        status = gm_conf_parse(&run->conf, given, strlen(given), &odd, &reason);
+    }
+    if (odd.length > 0)
+        gm_message_add(&run->messages, run->terminal, GM_MESSAGE_WARNING, NULL,
+                       "warning: --alloc-conf: options that are not known here and left out: %s", odd.data);
+    const bool has_no_memory = odd.failed;
+    gm_text_free(&odd);
+    if (has_no_memory)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status != GM_OK)
+        return gm_fail(err, status, GM_NO_OFFSET, "--alloc-conf: %s", reason.message);
+    if (run->options->backend == GM_REPLAY_CUDA_ASYNC)
+        run->conf.backend = GM_BACKEND_NATIVE; /* of the model beside it */
+    if (status == GM_OK && run->conf.backend == GM_BACKEND_ASYNC)
+        return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET,
+                       "backend:cudaMallocAsync is CUDA's own allocator: there is no model of it here (on a GPU, "
+                       "--backend cuda-async runs it)");
+    gm_conf_text(&run->conf_text, &run->conf);
+    return status;
+}
+
+static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_replay_options *o = run->options;
+    run->capacity = o->memory;
+    if (o->gpu == NULL)
+        return GM_OK;
+    char note[GM_GPU_NOTE];
+    enum gm_status status = gm_gpu_choose(&run->gpu, note, o->gpu, err);
+    if (status != GM_OK)
+        return status;
+    run->capacity = gm_gpu_usable(run->gpu);
+    if (note[0] != '\0')
+        gm_message_add(&run->messages, run->terminal, GM_MESSAGE_NOTE, NULL, "%s", note);
+    return GM_OK;
+}
+
+/* ---- histories --------------------------------------------------------------------------------------------------- */
+
+static enum gm_status analyse(struct gm_replay_run *run, struct gm_error *err)
+{
+    struct gm_state_options state = {.top = 1, .device = -1, .rules = run->rules};
+    enum gm_status status = gm_classifier_new(&state.classifier, run->rules, &run->snapshot, err);
+    if (status != GM_OK)
+        return status;
+    struct gm_timeline_options timeline = {
+        .rules = run->rules, .classifier = state.classifier, .top = 1, .keep = &run->kept};
+    status = gm_state_analyze(&run->report, &run->snapshot, &state, err);
+    if (status == GM_OK)
+        status = gm_timeline_analyze(&run->report, &run->snapshot, &timeline, err);
+    gm_classifier_free(state.classifier);
+    return status;
+}
+
+/* Only what belongs together: no roles, no steps. */
+static enum gm_status build_histories(struct gm_replay_run *run, struct gm_error *err)
+{
+    enum gm_status status = GM_OK;
+    run->kept = (struct gm_kept){.v = calloc(run->snapshot.trace_count + 1, sizeof *run->kept.v)};
+    if (run->kept.v == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t d = 0; status == GM_OK && d < run->snapshot.trace_count; d++) {
+        if (run->snapshot.traces[d].count == 0)
+            continue;
+        status = gm_history_build(&run->kept.v[run->kept.count].history, &run->snapshot, d, NULL, err);
+        run->kept.count += status == GM_OK;
+    }
+    return status;
+}
+
+static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *err)
+{
+    run->devices = calloc(run->kept.count + 1, sizeof *run->devices);
+    run->device_of = calloc(run->kept.count + 1, sizeof *run->device_of);
+    if (run->devices == NULL || run->device_of == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < run->kept.count; i++)
+        if (run->kept.v[i].history.count > 0)
+            run->device_of[run->device_count++] = i;
+    for (size_t i = 0; i < run->device_count; i++)
+        run->devices[i].was_refused =
+            gm_bound_refused(&run->devices[i].refused, &run->kept.v[run->device_of[i]].history, &run->recorded.rules);
+    return GM_OK;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
+/* --scale and --drop may name what the device has nothing of, or change nothing. */
+static bool has_other_sizes(const struct gm_replay_device *device, const struct gm_history *h)
+{
+    return device->requested != NULL && h->allocation_count > 0 &&
+           memcmp(device->requested, h->requested, h->allocation_count * sizeof *h->requested) != 0;
+}
+
+static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm_error *err)
+{
+    struct gm_replay_device *device = &run->devices[index];
+    struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    struct gm_whatif_options options = {.conf = run->conf, .capacity = run->capacity, .taken = gm_replay_taken(run)};
+    struct gm_conf recorded = run->recorded;
+    if (run->options->backend == GM_REPLAY_NULL)
+        options.capacity = UINT64_MAX;
+    if (!run->snapshot.has_settings)
+        recorded.expandable_segments = gm_follow_expandable_at_start(&kept->history, false);
+    if (run->options->alloc_conf == NULL)
+        options.conf.expandable_segments = recorded.expandable_segments;
+    if (run->options->changes.n > 0 && !gm_replay_change_requests(run, index))
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    options.requested = device->requested;
+    options.from_layout = !has_other_sizes(device, &kept->history) && options.capacity == UINT64_MAX &&
+                          gm_settings_equal(&options.conf, &recorded);
+    device->conf = options.conf;
+    device->from_layout = options.from_layout;
+    gm_verify_other_allocator(device->verify.other_allocator, &kept->history);
+    options.recorder = run->options->output != NULL ? &run->recorder : NULL;
+    options.refused = gm_replay_refused(run, index);
+    enum gm_status status = gm_replay_parts(run, index, &options, err);
+    if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK)
+        status = gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(run, index, &options, err)
+                                                : gm_whatif(&device->whatif, &kept->history, &options, err);
+    return status;
+}
+
+static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
+{
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < run->device_count; i++) {
+        struct gm_replay_device *device = &run->devices[i];
+        if (!run->options->verify) {
+            status = what_if(run, i, err);
+            continue;
+        }
+        status = gm_verify_recorded(&device->verify, &run->kept.v[run->device_of[i]].history, &run->conf,
+                                    run->options->output != NULL ? &run->recorder : NULL, err);
+    }
+    return status;
+}
+
+enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err)
+{
+    const struct gm_load_options load = {.salvage = run->options->salvage, .max_memory = run->options->max_memory};
+    const struct gm_replay_options *o = run->options;
+    bool is_repeated = o->members > 0 || o->steps > 0;
+    bool needs_passes = !o->verify && (o->changes.n > 0 || o->csv != NULL || o->summary != NULL ||
+                                       o->limit != UINT64_MAX || is_repeated || gm_replay_on_gpu(o));
+    size_t events = 0;
+    enum gm_status status = choose_device(run, err);
+    if (status == GM_OK)
+        status = gm_replay_open_gpu(run, err);
+    if (status == GM_OK)
+        status = gm_snapshot_load(&run->snapshot, path, &load, err);
+    if (status != GM_OK)
+        return status;
+    for (size_t d = 0; d < run->snapshot.trace_count; d++)
+        events += run->snapshot.traces[d].count;
+    if (events == 0)
+        return gm_fail(
+            err, GM_E_FORMAT, GM_NO_OFFSET,
+            "it holds no trace: there is nothing to replay (torch.cuda.memory._record_memory_history() records one)");
+    status = choose_settings(run, err);
+    if (status == GM_OK && !gm_names_init(&run->names, &run->snapshot, &run->arena))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    atomic_store(&run->progress.stage, GM_REPLAY_ANALYSING);
+    if (status == GM_OK && needs_passes)
+        status = gm_replay_changes(run, err);
+    if (status == GM_OK)
+        status = needs_passes ? analyse(run, err) : build_histories(run, err);
+    if (status == GM_OK)
+        status = list_devices(run, err);
+    if (status == GM_OK && !gm_replay_find_untraced(run))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK && is_repeated && !gm_replay_has_steps(run))
+        status = gm_fail(
+            err, GM_E_FORMAT, GM_NO_OFFSET,
+            "no complete step was found in it: there is nothing to repeat (torch.profiler's step() marks them)");
+    if (run->options->output != NULL)
+        gm_recorder_init(&run->recorder, &run->snapshot);
+    atomic_store(&run->progress.stage, GM_REPLAY_REPLAYING);
+    if (status == GM_OK)
+        status = replay(run, err);
+    if (status == GM_OK)
+        status = gm_replay_spread(run, err);
+    if (status == GM_OK)
+        status = gm_replay_close_gpu(run, err);
+    if (status == GM_OK)
+        status = gm_replay_advise(run, err);
+    if (status == GM_OK)
+        status = gm_replay_judge(run, err);
+    if (status == GM_OK)
+        status = gm_replay_find_cards(run, err);
+    return status == GM_OK ? gm_replay_search(run, err) : status;
+}
+
+void gm_replay_free(struct gm_replay_run *run)
+{
+    for (size_t i = 0; i < run->device_count; i++) {
+        free(run->devices[i].parts);
+        gm_repeat_free(&run->devices[i].repetition.plan);
+        free(run->devices[i].part_number);
+        gm_replay_free_holders(&run->devices[i]);
+        free(run->devices[i].requested);
+        if (run->devices[i].gpu != NULL)
+            gm_compute_free(run->devices[i].gpu);
+        free(run->devices[i].gpu);
+    }
+    free(run->devices);
+    free(run->device_of);
+    gm_replay_search_free(run);
+    gm_replay_free_judgement(run);
+    free(run->cards);
+    gm_replay_free_advice(run);
+    gm_replay_end_gpu(run);
+    gm_recorder_free(&run->recorder);
+    gm_kept_free(&run->kept);
+    gm_report_free(&run->report);
+    gm_names_free(&run->names);
+    gm_arena_free(&run->arena);
+    gm_text_free(&run->conf_text);
+    gm_text_free(&run->messages);
+    gm_category_rules_free(run->rules);
+    gm_snapshot_free(&run->snapshot);
+}
+
+/* ---- what it comes to -------------------------------------------------------------------------------------------- */
+
+static const struct gm_stats *stats_of(const struct gm_replay_run *run, size_t i)
+{
+    return run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
+}
+
+uint64_t gm_replay_capacity(const struct gm_replay_run *run)
+{
+    return run->options->verify || run->options->backend == GM_REPLAY_NULL ? UINT64_MAX : run->capacity;
+}
+
+bool gm_replay_is_bounded(const struct gm_replay_run *run)
+{
+    return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
+}
+
+const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_run *run, size_t index)
+{
+    const struct gm_replay_options *o = run->options;
+    bool is_as_recorded = o->changes.n == 0 && o->members == 0 && o->steps == 0 && !gm_replay_on_gpu(o);
+    return run->devices[index].was_refused && is_as_recorded ? &run->devices[index].refused.request : NULL;
+}
+
+bool gm_replay_is_open(const struct gm_replay_run *run)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_replay_device *d = &run->devices[i];
+        is_open |= d->was_refused && !d->whatif.has_failed && !gm_replay_stops_early(d);
+    }
+    return is_open;
+}
+
+uint64_t gm_replay_taken(const struct gm_replay_run *run)
+{
+    return run->gpu != NULL ? GM_GPU_CONTEXT : 0;
+}
+
+/* Of all devices, in the limit and the memory that were given, if there are any. */
+static enum gm_replay_verdict judge_devices(const struct gm_replay_run *run)
+{
+    enum gm_replay_verdict verdict = GM_VERDICT_PASS;
+    for (size_t i = 0; i < run->device_count; i++) {
+        enum gm_replay_verdict here = run->options->verify ? GM_VERDICT_PASS : gm_replay_placed(run, i);
+        if (run->options->verify && !gm_verify_passed(&run->devices[i].verify))
+            here = GM_VERDICT_FAIL;
+        if (here == GM_VERDICT_OOM)
+            return here;
+        if (here == GM_VERDICT_FAIL || (here == GM_VERDICT_UNKNOWN && verdict == GM_VERDICT_PASS))
+            verdict = here;
+    }
+    return verdict;
+}
+
+enum gm_replay_verdict gm_replay_judged(const struct gm_replay_run *run)
+{
+    const struct gm_replay_options *o = run->options;
+    const bool is_of_memory = o->limit != UINT64_MAX || (!o->verify && (gm_replay_is_bounded(run) || o->fit));
+    const bool is_asked = o->verify || o->limit != UINT64_MAX || gm_replay_is_bounded(run);
+    const uint64_t untraced = gm_replay_most_untraced(run);
+    enum gm_replay_verdict verdict = judge_devices(run);
+    if (verdict == GM_VERDICT_OOM)
+        return verdict;
+    if (verdict == GM_VERDICT_FAIL || gm_replay_has_mismatches(run) || untraced > gm_replay_capacity(run) ||
+        untraced > o->limit || gm_replay_refused_need(run) > o->limit ||
+        (o->verify && gm_replay_peak_reserved(run) > o->limit))
+        return GM_VERDICT_FAIL;
+    if (verdict == GM_VERDICT_UNKNOWN || (is_of_memory && gm_replay_is_open(run)))
+        return GM_VERDICT_UNKNOWN;
+    return is_asked ? GM_VERDICT_PASS : GM_VERDICT_NONE;
+}
+
+const char *gm_replay_unknown_words(const struct gm_replay_run *run)
+{
+    return judge_devices(run) == GM_VERDICT_UNKNOWN ? "because it hangs on where the driver puts segments"
+                                                    : "because the recording itself ended out of memory";
+}
+
+const char *gm_replay_verdict(const struct gm_replay_run *run)
+{
+    static const char *const words[] = {
+        [GM_VERDICT_PASS] = "PASS", [GM_VERDICT_FAIL] = "FAIL", [GM_VERDICT_OOM] = "OOM", [GM_VERDICT_UNKNOWN] = NULL};
+    return words[gm_replay_judged(run)];
+}
+
+double gm_replay_speed(const struct gm_replay_run *run)
+{
+    double seconds = 0, events = 0;
+    for (size_t i = 0; i < run->device_count; i++) {
+        const struct gm_replay_device *d = &run->devices[i];
+        seconds += run->options->verify ? d->verify.seconds : d->whatif.seconds;
+        events += (double)(run->options->verify ? d->verify.events : d->whatif.played);
+    }
+    return seconds > 0 ? events / seconds : 0;
+}
+
+uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run)
+{
+    uint64_t most = gm_replay_most_untraced(run);
+    for (size_t i = 0; i < run->device_count; i++) {
+        uint64_t peak = (uint64_t)stats_of(run, i)->reserved_bytes[GM_STAT_ALL].peak;
+        most = peak > most ? peak : most;
+    }
+    return most;
+}
+
+uint64_t gm_replay_refused_need(const struct gm_replay_run *run)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < run->device_count; i++)
+        if (gm_replay_refused(run, i) != NULL && run->devices[i].refused.needs > most)
+            most = run->devices[i].refused.needs;
+    return most;
+}
+
+uint64_t gm_replay_need(const struct gm_replay_run *run)
+{
+    uint64_t peak = gm_replay_peak_reserved(run), refused = gm_replay_refused_need(run);
+    return peak > refused ? peak : refused;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/model/allocator.h"
+
+#include "analyze/base/hash.h"
+#include "replay/model/allocator_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gm_allocator_init(struct gm_allocator *a, const struct gm_conf *conf, const struct gm_device *device,
+                       const struct gm_allocator_sink *sink)
+{
+    *a = (struct gm_allocator){
+        .conf = *conf, .device = device, .sink = sink, .limit = UINT64_MAX, .origin = GM_ORIGIN_UNKNOWN};
+    if (conf->memory_fraction < 1 && device->total_bytes != UINT64_MAX)
+        a->limit = (uint64_t)(conf->memory_fraction * (double)device->total_bytes);
+    a->stats.max_split_size = conf->rules.max_split > INT64_MAX ? -1 : (int64_t)conf->rules.max_split;
+}
+
+void gm_allocator_free(struct gm_allocator *a)
+{
+    for (size_t i = 0; i < a->pools.n; i++) {
+        for (size_t k = 0; k < a->pools.v[i].bins.n; k++)
+            gm_free_set_clear(&a->pools.v[i].bins.v[k].set);
+        free(a->pools.v[i].bins.v);
+        free(a->pools.v[i].bin_of.v);
+    }
+    free(a->pools.v);
+    free(a->handles.v);
+    free(a->reservations.v);
+    gm_map_free(&a->gap_ages);
+    gm_map_free(&a->pool_of_id);
+    free(a->requested.v);
+    free(a->gc_base.v);
+    free(a->pending.v);
+    free(a->freed_by.v);
+    free(a->grown_by.v);
+    gm_uses_free(&a->uses);
+    gm_space_free(&a->space);
+    *a = (struct gm_allocator){0};
+}
+
+/* ---- streams, pools, free sets ------------------------------------------------------------------------------------
+ */
+
+uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle)
+{
+    for (size_t i = 0; i < a->handles.n; i++)
+        if (a->handles.v[i] == handle)
+            return (uint32_t)i;
+    return gm_allocator_add_stream(a, handle);
+}
+
+uint32_t gm_allocator_add_stream(struct gm_allocator *a, int64_t handle)
+{
+    if (!GM_VEC_PUSH(&a->handles, handle)) {
+        a->has_no_memory = true;
+        return UINT32_MAX;
+    }
+    return (uint32_t)(a->handles.n - 1);
+}
+
+/* Where pools of that id are found in `pool_of_id`. Those of others may be there, too: `next` leads on. */
+static uint64_t key_of(uint64_t id_first, uint64_t id_second)
+{
+    const uint64_t id[2] = {id_first, id_second};
+    return id_first == 0 && id_second == 0 ? 0 : gm_hash_bytes(id, sizeof id); /* nearly all are the default one */
+}
+
+uint32_t gm_allocator_find_pool(const struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small)
+{
+    uint32_t i = gm_map_get(&a->pool_of_id, key_of(id_first, id_second));
+    while (i != GM_MAP_NONE && (a->pools.v[i].id_first != id_first || a->pools.v[i].id_second != id_second ||
+                                a->pools.v[i].is_small != is_small))
+        i = a->pools.v[i].next;
+    return i;
+}
+
+uint32_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, bool is_small)
+{
+    const uint32_t found = gm_allocator_find_pool(a, id_first, id_second, is_small);
+    if (found != GM_MAP_NONE)
+        return found;
+    const uint64_t key = key_of(id_first, id_second);
+    struct gm_allocator_pool fresh = {
+        .id_first = id_first, .id_second = id_second, .is_small = is_small, .next = gm_map_get(&a->pool_of_id, key)};
+    uint32_t before;
+    if (a->pools.n >= GM_MAP_NONE || !GM_VEC_ROOM(&a->pools, 1) ||
+        !gm_map_put(&a->pool_of_id, key, (uint32_t)a->pools.n, &before)) {
+        a->has_no_memory = true;
+        return GM_MAP_NONE;
+    }
+    a->pools.v[a->pools.n++] = fresh;
+    return (uint32_t)(a->pools.n - 1);
+}
+
+/* ---- private pools ------------------------------------------------------------------------------------------------
+ */
+
+struct both {
+    struct gm_allocator_pool *pool[2];
+};
+
+static struct both both_pools(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+{
+    uint32_t small = gm_allocator_pool_of(a, id_first, id_second, true);
+    uint32_t large = gm_allocator_pool_of(a, id_first, id_second, false);
+    if (a->has_no_memory)
+        return (struct both){0};
+    return (struct both){{&a->pools.v[small], &a->pools.v[large]}};
+}
+
+void gm_allocator_mark_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second, unsigned marks)
+{
+    struct both both = both_pools(a, id_first, id_second);
+    for (int i = 0; i < 2 && both.pool[i] != NULL; i++) {
+        both.pool[i]->is_custom = (marks & GM_POOL_CUSTOM) != 0;
+        both.pool[i]->never_splits = (marks & GM_POOL_NO_SPLIT) != 0;
+        both.pool[i]->helps_at_oom = (marks & GM_POOL_USE_ON_OOM) != 0;
+    }
+}
+
+void gm_allocator_begin_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+{
+    struct both both = both_pools(a, id_first, id_second);
+    a->routings++;
+    for (int i = 0; i < 2 && both.pool[i] != NULL; i++) {
+        both.pool[i]->users++;
+        both.pool[i]->is_freeable = false;
+    }
+}
+
+void gm_allocator_end_pool(struct gm_allocator *a)
+{
+    a->routings -= a->routings > 0;
+}
+
+void gm_allocator_release_pool(struct gm_allocator *a, uint64_t id_first, uint64_t id_second)
+{
+    struct both both = both_pools(a, id_first, id_second);
+    for (int i = 0; i < 2 && both.pool[i] != NULL; i++) {
+        both.pool[i]->users -= both.pool[i]->users > 0;
+        both.pool[i]->is_freeable = both.pool[i]->users == 0;
+    }
+}
+
+/* ---- free sets ------------------------------------------------------------------------------------------------------
+ */
+
+struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint32_t pool, uint32_t stream)
+{
+    struct gm_allocator_pool *p = &a->pools.v[pool];
+    while (p->bin_of.n <= stream)
+        if (!GM_VEC_PUSH(&p->bin_of, GM_SPACE_NONE)) {
+            a->has_no_memory = true;
+            return NULL;
+        }
+    if (!GM_VEC_PUSH(&p->bins, (struct gm_allocator_bin){.stream = stream})) {
+        a->has_no_memory = true;
+        return NULL;
+    }
+    p->bin_of.v[stream] = (uint32_t)(p->bins.n - 1);
+    return &p->bins.v[p->bins.n - 1].set;
+}
+
+const struct gm_free_set *gm_allocator_free_blocks(const struct gm_allocator *a, uint32_t pool, uint32_t stream)
+{
+    const struct gm_allocator_pool *p = &a->pools.v[pool];
+    uint32_t bin = stream < p->bin_of.n ? p->bin_of.v[stream] : GM_SPACE_NONE;
+    return bin == GM_SPACE_NONE ? NULL : &p->bins.v[bin].set;
+}
+
+bool gm_allocator_is_before(const struct gm_allocator *a, uint32_t block, uint32_t other)
+{
+    const struct gm_free_entry entry = gm_free_entry_of(a, block), second = gm_free_entry_of(a, other);
+    return gm_free_is_before(&entry, &second);
+}
+
+uint32_t gm_allocator_next_free(const struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = &a->space.blocks.v[block];
+    const struct gm_free_set *set = gm_allocator_free_blocks(a, b->pool, b->stream);
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
+    struct gm_free_place at = gm_free_set_from(set, &entry);
+    gm_free_set_next(set, &at);
+    return at.entry == NULL ? GM_SPACE_NONE : at.entry->block;
+}
+
+/* For comparing bins without a global: the handle lies beside the bin. */
+struct keyed_bin {
+    uint64_t handle;
+    uint32_t bin;
+};
+
+static int by_handle(const void *left, const void *right)
+{
+    const struct keyed_bin *a = left, *b = right;
+    return a->handle < b->handle ? -1 : a->handle > b->handle;
+}
+
+bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list *list)
+{
+    const struct gm_allocator_pool *p = &a->pools.v[pool];
+    struct keyed_bin *keyed = malloc((p->bins.n + 1) * sizeof *keyed);
+    *list = (struct gm_bin_list){.v = malloc((p->bins.n + 1) * sizeof *list->v)};
+    bool ok = keyed != NULL && list->v != NULL;
+    for (size_t i = 0; ok && i < p->bins.n; i++)
+        keyed[i] = (struct keyed_bin){(uint64_t)a->handles.v[p->bins.v[i].stream], (uint32_t)i};
+    if (ok)
+        qsort(keyed, p->bins.n, sizeof *keyed, by_handle);
+    for (size_t i = 0; ok && i < p->bins.n; i++)
+        if (p->bins.v[keyed[i].bin].set.count > 0)
+            list->v[list->n++] = keyed[i].bin;
+    a->space.work += p->bins.n;
+    a->has_no_memory |= !ok;
+    free(keyed);
+    return ok;
+}
+
+bool gm_make_block_room(struct gm_allocator *a)
+{
+    size_t need = a->space.blocks.n + 4;
+    while (a->requested.n < need)
+        if (!GM_VEC_PUSH(&a->requested, 0))
+            return false;
+    while (a->gc_base.n < need)
+        if (!GM_VEC_PUSH(&a->gc_base, 0))
+            return false;
+    while (a->freed_by.n < need)
+        if (!GM_VEC_PUSH(&a->freed_by, 0))
+            return false;
+    while (a->keeps_objects && a->grown_by.n < need)
+        if (!GM_VEC_PUSH(&a->grown_by, GM_ORIGIN_UNKNOWN))
+            return false;
+    return true;
+}
+
+void gm_enter_free(struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = gm_block(a, block);
+    struct gm_free_set *set = gm_allocator_set(a, b->pool, b->stream);
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
+    if (set == NULL || !gm_make_block_room(a) || !gm_free_set_insert(set, &entry)) {
+        a->has_no_memory = true;
+        return;
+    }
+    a->gc_base.v[block] = a->pools.v[b->pool].searches;
+}
+
+void gm_leave_free(struct gm_allocator *a, uint32_t block)
+{
+    const struct gm_space_block *b = gm_block(a, block);
+    struct gm_free_set *set = gm_allocator_set(a, b->pool, b->stream);
+    const struct gm_free_entry entry = gm_free_entry_of(a, block);
+    if (set != NULL)
+        gm_free_set_remove(set, &entry);
+}
+
+bool gm_device_gave(struct gm_allocator *a, enum gm_device_status status)
+{
+    a->has_failed |= status == GM_DEVICE_FAILED;
+    return status == GM_DEVICE_OK;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/model/free_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first chunk whose last entry is not before `key`; chunks.n if there is none. */
+static size_t chunk_of(const struct gm_free_set *set, const struct gm_free_entry *key)
+{
+    size_t low = 0, high = set->chunks.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gm_free_chunk *c = set->chunks.v[middle];
+        if (gm_free_is_before(&c->v[c->n - 1], key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t entry_of(const struct gm_free_chunk *c, const struct gm_free_entry *key)
+{
+    size_t low = 0, high = c->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (gm_free_is_before(&c->v[middle], key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A new chunk at `at`, empty. */
+static struct gm_free_chunk *add_chunk(struct gm_free_set *set, size_t at)
+{
+    if (!GM_VEC_ROOM(&set->chunks, 1))
+        return NULL;
+    struct gm_free_chunk *c = malloc(sizeof *c);
+    if (c == NULL)
+        return NULL;
+    memmove(&set->chunks.v[at + 1], &set->chunks.v[at], (set->chunks.n - at) * sizeof(struct gm_free_chunk *));
+    set->chunks.v[at] = c;
+    set->chunks.n++;
+    c->n = 0;
+    return c;
+}
+
+bool gm_free_set_insert(struct gm_free_set *set, const struct gm_free_entry *key)
+{
+    size_t k = chunk_of(set, key);
+    if (k == set->chunks.n && k > 0)
+        k--;
+    struct gm_free_chunk *c = set->chunks.n == 0 ? add_chunk(set, 0) : set->chunks.v[k];
+    if (c == NULL)
+        return false;
+    if (c->n == GM_FREE_CHUNK) {
+        struct gm_free_chunk *upper = add_chunk(set, k + 1);
+        if (upper == NULL)
+            return false;
+        upper->n = GM_FREE_CHUNK / 2;
+        c->n -= upper->n;
+        memcpy(upper->v, c->v + c->n, upper->n * sizeof *upper->v);
+        if (gm_free_is_before(&c->v[c->n - 1], key))
+            c = upper;
+    }
+    size_t at = entry_of(c, key);
+    memmove(&c->v[at + 1], &c->v[at], (c->n - at) * sizeof *c->v);
+    c->v[at] = *key;
+    c->n++;
+    set->count++;
+    return true;
+}
+
+bool gm_free_set_remove(struct gm_free_set *set, const struct gm_free_entry *key)
+{
+    size_t k = chunk_of(set, key);
+    if (k == set->chunks.n)
+        return false;
+    struct gm_free_chunk *c = set->chunks.v[k];
+    size_t at = entry_of(c, key);
+    if (gm_free_is_before(key, &c->v[at]))
+        return false;
+    c->n--;
+    memmove(&c->v[at], &c->v[at + 1], (c->n - at) * sizeof *c->v);
+    set->count--;
+    if (c->n > 0)
+        return true;
+    free(c);
+    set->chunks.n--;
+    memmove(&set->chunks.v[k], &set->chunks.v[k + 1], (set->chunks.n - k) * sizeof(struct gm_free_chunk *));
+    return true;
+}
+
+static struct gm_free_place place(const struct gm_free_set *set, size_t chunk, size_t at)
+{
+    bool is_there = chunk < set->chunks.n && at < set->chunks.v[chunk]->n;
+    return (struct gm_free_place){chunk, at, is_there ? &set->chunks.v[chunk]->v[at] : NULL};
+}
+
+struct gm_free_place gm_free_set_from(const struct gm_free_set *set, const struct gm_free_entry *key)
+{
+    size_t k = chunk_of(set, key);
+    return place(set, k, k < set->chunks.n ? entry_of(set->chunks.v[k], key) : 0);
+}
+
+struct gm_free_place gm_free_set_fit(const struct gm_free_set *set, uint64_t size)
+{
+    return gm_free_set_from(set, &(struct gm_free_entry){.size = size});
+}
+
+struct gm_free_place gm_free_set_first(const struct gm_free_set *set)
+{
+    return place(set, 0, 0);
+}
+
+struct gm_free_place gm_free_set_last(const struct gm_free_set *set)
+{
+    size_t n = set->chunks.n;
+    return n == 0 ? place(set, 0, 0) : place(set, n - 1, set->chunks.v[n - 1]->n - 1);
+}
+
+void gm_free_set_next(const struct gm_free_set *set, struct gm_free_place *p)
+{
+    if (p->entry == NULL)
+        return;
+    bool is_last = p->at + 1 == set->chunks.v[p->chunk]->n;
+    *p = is_last ? place(set, p->chunk + 1, 0) : place(set, p->chunk, p->at + 1);
+}
+
+void gm_free_set_prev(const struct gm_free_set *set, struct gm_free_place *p)
+{
+    if (p->entry == NULL)
+        return;
+    if (p->at > 0)
+        *p = place(set, p->chunk, p->at - 1);
+    else if (p->chunk > 0)
+        *p = place(set, p->chunk - 1, set->chunks.v[p->chunk - 1]->n - 1);
+    else
+        p->entry = NULL;
+}
+
+void gm_free_set_clear(struct gm_free_set *set)
+{
+    for (size_t i = 0; i < set->chunks.n; i++)
+        free(set->chunks.v[i]);
+    free(set->chunks.v);
+    *set = (struct gm_free_set){0};
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state that a run ended in: the model's ranges as segments, their blocks, and what the recording knows of them.
+ */
+#include "analyze/base/address_map.h"
+#include "replay/regenerate/regenerate_private.h"
+
+#include <stdlib.h>
+
+struct state {
+    struct gm_recorder *r;
+    const struct gm_allocator *model;
+    const struct gm_recorded_device *device;
+    const uint32_t *streams;
+    struct gm_address_map segment_at, block_at; /* rows of the snapshot, of this device, by address */
+    size_t reservation;                         /* the next one of the model, by address */
+};
+
+static bool map_recorded(struct state *s)
+{
+    const struct gm_snapshot *snapshot = s->r->snapshot;
+    uint32_t before;
+    for (size_t i = 0; i < snapshot->segments.count; i++) {
+        if (snapshot->segments.device[i] != s->device->device)
+            continue;
+        if (!gm_map_put(&s->segment_at, snapshot->segments.address[i], (uint32_t)i, &before))
+            return false;
+        size_t first = snapshot->segments.block_first[i];
+        for (size_t b = first; b < first + snapshot->segments.block_count[i]; b++)
+            if (!gm_map_put(&s->block_at, snapshot->blocks.address[b], (uint32_t)b, &before))
+                return false;
+    }
+    return true;
+}
+
+/* The stack of a live allocation: of its event, else of its block in the snapshot, else what is known of it. */
+static uint32_t stack_of(const struct gm_history *h, uint32_t a)
+{
+    const struct gm_snapshot *s = h->snapshot;
+    uint32_t stack = h->born[a] > 0 && h->born[a] != GM_NEVER ? s->events.stack[h->first + h->born[a] - 1].v : 0;
+    if (stack == 0 && h->final_block[a] != GM_NO_BLOCK)
+        stack = s->blocks.stack[h->final_block[a]].v;
+    return stack != 0 ? stack : h->stack[a];
+}
+
+static bool put_block(struct state *s, uint32_t number)
+{
+    static const uint8_t states[] = {[GM_SPACE_FREE] = GM_BLOCK_INACTIVE,
+                                     [GM_SPACE_ALLOCATED] = GM_BLOCK_ACTIVE_ALLOCATED,
+                                     [GM_SPACE_PENDING] = GM_BLOCK_ACTIVE_PENDING_FREE};
+    const struct gm_history *h = s->r->h;
+    const struct gm_blocks *recorded = &h->snapshot->blocks;
+    const struct gm_space_block *b = &s->model->space.blocks.v[number];
+    struct gm_recorded_block block = {.address = b->address,
+                                      .size = b->size,
+                                      .requested = s->model->requested.v[number],
+                                      .state = states[b->use],
+                                      .row = gm_map_get(&s->block_at, b->address)};
+    bool is_owned = b->use != GM_SPACE_FREE && b->owner < h->allocation_count;
+    bool is_same = block.row != GM_MAP_NONE && recorded->size[block.row] == b->size &&
+                   recorded->state[block.row] == block.state && (!is_owned || h->final_block[b->owner] == block.row);
+    if (!is_same)
+        block.row = GM_NO_ROW;
+    if (is_owned)
+        block.stack = stack_of(h, b->owner);
+    if (b->use == GM_SPACE_FREE && block.requested == GM_ABSENT)
+        block.requested = is_same ? recorded->requested[block.row] : 0;
+    return GM_VEC_PUSH(&s->r->blocks, block);
+}
+
+static bool begin_segment(struct state *s, uint32_t head)
+{
+    const struct gm_snapshot *snapshot = s->r->snapshot;
+    const struct gm_space_block *b = &s->model->space.blocks.v[head];
+    uint32_t grown_by = head < s->model->grown_by.n ? s->model->grown_by.v[head] : GM_ORIGIN_UNKNOWN;
+    struct gm_recorded_segment segment = {.address = b->address,
+                                          .stream = s->streams[b->stream],
+                                          .row = gm_map_get(&s->segment_at, b->address),
+                                          .first_block = (uint32_t)s->r->blocks.n,
+                                          .pool = s->r->pools.v[s->device->first_pool + b->pool],
+                                          .is_small = s->model->pools.v[b->pool].is_small,
+                                          .is_expandable = b->is_expandable};
+    if (grown_by < s->r->h->count)
+        segment.stack = snapshot->events.stack[s->r->h->first + grown_by].v;
+    else if (grown_by == GM_ORIGIN_UNKNOWN && segment.row != GM_MAP_NONE)
+        segment.stack = snapshot->segments.stack[segment.row].v;
+    return GM_VEC_PUSH(&s->r->segments, segment);
+}
+
+static void end_segment(struct state *s)
+{
+    struct gm_recorded_segment *segment = &s->r->segments.v[s->r->segments.n - 1];
+    const struct gm_segments *recorded = &s->r->snapshot->segments;
+    for (size_t i = segment->first_block; i < s->r->blocks.n; i++) {
+        const struct gm_recorded_block *b = &s->r->blocks.v[i];
+        segment->size += b->size;
+        segment->block_count++;
+        if (b->state == GM_BLOCK_INACTIVE)
+            continue;
+        segment->allocated += b->state == GM_BLOCK_ACTIVE_ALLOCATED ? b->size : 0;
+        segment->active += b->size;
+        segment->requested += b->requested;
+    }
+    if (segment->row == GM_MAP_NONE || recorded->total_size[segment->row] != segment->size)
+        segment->row = GM_NO_ROW;
+}
+
+/* A segment is one cudaMalloc, or what is mapped without a gap of one reservation: where one reservation follows
+ * another, another segment begins. */
+static bool is_new_reservation(struct state *s, const struct gm_space_block *b)
+{
+    const struct gm_allocator *a = s->model;
+    while (s->reservation < a->reservations.n && a->reservations.v[s->reservation].address < b->address)
+        s->reservation++;
+    return b->is_expandable && s->reservation < a->reservations.n &&
+           a->reservations.v[s->reservation].address == b->address;
+}
+
+static bool put_range(struct state *s, const struct gm_space_range *range)
+{
+    const struct gm_space *space = &s->model->space;
+    uint32_t block = range->last;
+    while (space->blocks.v[block].prev != GM_SPACE_NONE)
+        block = space->blocks.v[block].prev;
+    if (!begin_segment(s, block) || !put_block(s, block))
+        return false;
+    while ((block = space->blocks.v[block].next) != GM_SPACE_NONE) {
+        if (is_new_reservation(s, &space->blocks.v[block])) {
+            end_segment(s);
+            if (!begin_segment(s, block))
+                return false;
+        }
+        if (!put_block(s, block))
+            return false;
+    }
+    end_segment(s);
+    return true;
+}
+
+bool gm_record_state(struct gm_recorder *r, const struct gm_recorded_device *device, const struct gm_allocator *model,
+                     const uint32_t *streams)
+{
+    struct state s = {.r = r, .model = model, .device = device, .streams = streams};
+    bool ok = map_recorded(&s);
+    for (size_t i = 0; ok && i < model->space.ranges.n; i++)
+        ok = put_range(&s, &model->space.ranges.v[i]);
+    gm_map_free(&s.segment_at);
+    gm_map_free(&s.block_at);
+    return ok;
+}

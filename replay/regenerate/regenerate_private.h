@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to replay/regenerate.
+ */
+#ifndef GM_REGENERATE_PRIVATE_H
+#define GM_REGENERATE_PRIVATE_H
+
+#include "replay/regenerate/event_recorder.h"
+#include "replay/regenerate/regenerate.h"
+
+/* end_state.c: the model's segments and blocks behind those of the devices before. `streams`: gm_stream_id of the
+ * model's numbers. false: no memory. */
+bool gm_record_state(struct gm_recorder *r, const struct gm_recorded_device *device, const struct gm_allocator *model,
+                     const uint32_t *streams);
+
+/* regenerate.c: zeroed memory that is freed with *out; NULL: no memory. gm_regenerated_own takes over what realloc may
+ * have made; false: no room for it, and it is freed. */
+void *gm_regenerated_new(struct gm_regenerated *out, size_t count, size_t size);
+bool gm_regenerated_own(struct gm_regenerated *out, void *array);
+
+/* event_rows.c, end_segments.c, end_settings.c: parts of the regenerated snapshot; false: no memory. */
+bool gm_regenerate_events(struct gm_regenerated *out, struct gm_recorder *r);
+bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_recorder *r);
+bool gm_regenerate_settings(struct gm_regenerated *out, const struct gm_conf *conf, const char *text);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to replay/verify: one device while it is followed.
+ */
+#ifndef GM_VERIFY_PRIVATE_H
+#define GM_VERIFY_PRIVATE_H
+
+#include "analyze/base/vec.h"
+#include "replay/model/allocator.h"
+#include "replay/verify/follow.h"
+#include "replay/verify/verify.h"
+
+/* What is left when memory went back right before a growth, alloc or oom. */
+struct gm_release_note {
+    uint32_t event;
+    bool is_garbage; /* all of it is what garbage collection gives back */
+    bool has_spared; /* something that a retry would have given back, too, or waited for */
+    uint64_t reserved;
+};
+
+/* ages.c. Objects from before the trace; an id is the age that it was given at first, its age its place in the order.
+ */
+struct gm_ages {
+    uint32_t count;                     /* 0: nothing to learn */
+    size_t words;                       /* of a row of `known` */
+    uint64_t *known;                    /* [id][id]: a bit where the first is known to be older */
+    uint32_t *at, *place, *moved, *age; /* [place]: id; [id]: place; scratch */
+    struct gm_free_entry tied[64]; /* the equal blocks that the next request chooses from, in order; 0: no choice */
+    size_t tied_count;
+    uint64_t learnt;
+};
+
+struct gm_verifying {
+    struct gm_verify_result *result;
+    struct gm_history *h;
+    struct gm_allocator model;
+    struct gm_device device;
+    struct gm_follow follow;
+    struct gm_ages ages;
+    size_t segment; /* the next row of h->segments */
+    /* The growth events of the current operation that the model has not asked for: [growth, growth_end). */
+    uint32_t growth, growth_end;
+    uint32_t request;           /* the alloc or oom of the request that the model is asked */
+    uint32_t request_end;       /* the alloc or oom that ends the request under way, as far as it was looked for */
+    bool is_growth_wrong;       /* the model asked for something else than was recorded */
+    struct {                    /* what the model asked for then */
+        uint64_t address, size; /* address: of pages; GM_ABSENT if a new reservation is asked for */
+        bool is_map;
+    } wanted;
+    bool recorded_expandable; /* the option as the file has it */
+    bool infers;
+    struct gm_allocator_home home; /* the pools of the request that is being asked */
+    bool guesses_pools;
+    uint64_t guessed_pools, pool_tries;
+    struct gm_pool_key mismatched; /* the pool of the first wrong choice */
+    uint64_t ended_reservations;   /* whose end was learnt */
+    struct gm_recorder *recorder;  /* NULL: none */
+    struct gm_allocator_sink sink;
+    struct GM_VEC(struct gm_release_note) notes; /* by event */
+    struct gm_garbage *garbage;                  /* [garbage_count]: before the releases that are being followed */
+    size_t garbage_count, collected;             /* collected: how many of them were followed; SIZE_MAX: others, too */
+    uint64_t looked_at;                          /* free blocks, for the notes */
+    uint32_t event;                              /* the one that is being followed */
+    bool has_switched;               /* the option has gone from its inferred first value to the recorded one */
+    bool *has_pages;                 /* [pool of the history] grows by pages */
+    struct gm_inference *switch_row; /* what says so; NULL: no room for it, or nothing to say */
+};
+
+static inline const struct gm_events *gm_events_of(const struct gm_verifying *v)
+{
+    return &v->h->snapshot->events;
+}
+static inline size_t gm_row(const struct gm_verifying *v, uint32_t event)
+{
+    return v->h->first + event;
+}
+
+/* recorded_growth.c: the device that gives what the trace recorded next, and nothing else. */
+struct gm_device gm_recorded_device(struct gm_verifying *v);
+
+/* infer.c */
+struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what);
+/* Settings that the file does not list. */
+void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf);
+/* The option's first value, and pools that are never expandable; after the streams and pools are known. */
+void gm_infer_expandable(struct gm_verifying *v);
+/* Switches the option to the recorded value when the growth at `event` shows that. */
+void gm_infer_switch(struct gm_verifying *v, uint32_t event);
+/* The caller has switched it, because of what `event` shows. */
+void gm_infer_switch_now(struct gm_verifying *v, uint32_t event);
+/* Evidence that another allocator made the trace. */
+void gm_infer_allocator(struct gm_verifying *v);
+
+/* ages.c: after the start has been adopted; in the end; before a request to `pool` of the model; after the recorded
+ * choice was the model's; after it was not, true if it is now. */
+void gm_ages_begin(struct gm_verifying *v);
+void gm_ages_end(struct gm_verifying *v);
+void gm_ages_note(struct gm_verifying *v, uint32_t pool, uint64_t requested);
+void gm_ages_confirm(struct gm_verifying *v, uint64_t recorded);
+bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
+
+/* pools.c: whether pools are to be guessed; the pools of a request to `pool` of the history whose block is at
+ * `address`, into v->home; after the model chose another block than was recorded: the block of other pools that explain
+ * it, or GM_SPACE_NONE. */
+void gm_pools_begin(struct gm_verifying *v);
+void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool, uint64_t address);
+uint32_t gm_pools_guess(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t chosen);
+#define GM_POOL_NOBODY_NAMES (UINT64_MAX - 1) /* first half of the id of a pool that is gone in the end */
+
+/* verify.c: the model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is
+ * given back, and *chosen is where it was. */
+uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t *chosen);
+
+/* retries.c: notes what is left when memory went back right before this growth, alloc or oom; counts retries and
+ * failures into the result. false: no memory. */
+void gm_retries_note(struct gm_verifying *v, uint32_t event);
+/* Before the release `event` is followed. */
+void gm_retries_see_release(struct gm_verifying *v, uint32_t event);
+bool gm_retries_count(struct gm_verifying *v);
+/* The first event from `event` on that is neither a growth nor a release nor a completed free; h->count: none. */
+uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event);
+
+/* explain_choice.c: why the model chose otherwise; its choice has been given back. `chosen` may be GM_ABSENT. */
+void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t allocation, uint64_t chosen);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of this folder share: a snapshot on its way into a pickle.
+ */
+#ifndef GM_WRITE_SNAPSHOT_WRITER_H
+#define GM_WRITE_SNAPSHOT_WRITER_H
+
+#include "replay/write/pickle_writer.h"
+
+/* The keys whose values columns hold. */
+#define GM_FIELD_MAP(X)                                                                                                \
+    X(SEGMENTS, "segments")                                                                                            \
+    X(DEVICE_TRACES, "device_traces")                                                                                  \
+    X(TRACES, "traces")                                                                                                \
+    X(ALLOCATOR_SETTINGS, "allocator_settings")                                                                        \
+    X(EXTERNAL_ANNOTATIONS, "external_annotations")                                                                    \
+    X(TRACE_ALLOC_MAX_ENTRIES, "trace_alloc_max_entries")                                                              \
+    X(TRACE_ALLOC_OVERFLOWED, "trace_alloc_overflowed")                                                                \
+    X(HOST_SEGMENTS, "host_segments")                                                                                  \
+    X(HOST_TRACES, "host_traces")                                                                                      \
+    X(DEVICE, "device")                                                                                                \
+    X(ADDRESS, "address")                                                                                              \
+    X(TOTAL_SIZE, "total_size")                                                                                        \
+    X(ALLOCATED_SIZE, "allocated_size")                                                                                \
+    X(ACTIVE_SIZE, "active_size")                                                                                      \
+    X(REQUESTED_SIZE, "requested_size")                                                                                \
+    X(STREAM, "stream")                                                                                                \
+    X(SEGMENT_TYPE, "segment_type")                                                                                    \
+    X(SEGMENT_POOL_ID, "segment_pool_id")                                                                              \
+    X(IS_EXPANDABLE, "is_expandable")                                                                                  \
+    X(FRAMES, "frames")                                                                                                \
+    X(BLOCKS, "blocks")                                                                                                \
+    X(SIZE, "size")                                                                                                    \
+    X(STATE, "state")                                                                                                  \
+    X(ACTION, "action")                                                                                                \
+    X(ADDR, "addr")                                                                                                    \
+    X(DEVICE_FREE, "device_free")                                                                                      \
+    X(TIME_US, "time_us")                                                                                              \
+    X(COMPILE_CONTEXT, "compile_context")                                                                              \
+    X(USER_METADATA, "user_metadata")                                                                                  \
+    X(POOL_ID, "pool_id")                                                                                              \
+    X(CATEGORY, "category")                                                                                            \
+    X(NAME, "name")                                                                                                    \
+    X(FILENAME, "filename")                                                                                            \
+    X(LINE, "line")                                                                                                    \
+    X(STAGE, "stage")
+
+/* Values that are words too; the actions of GM_ACTION_MAP follow them. */
+#define GM_WORD_MAP(X)                                                                                                 \
+    X(INACTIVE, "inactive")                                                                                            \
+    X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
+    X(ACTIVE_PENDING_FREE, "active_pending_free")                                                                      \
+    X(SMALL, "small")                                                                                                  \
+    X(LARGE, "large")                                                                                                  \
+    X(START, "START")                                                                                                  \
+    X(END, "END")
+
+enum gm_put_word { /* a field's number is its word's */
+#define X(name, text) GM_FIELD_##name,
+                   GM_FIELD_MAP(X)
+#undef X
+                       GM_FIELD_COUNT, /* a key that no column holds */
+                   GM_WORD_BEFORE = GM_FIELD_COUNT - 1,
+#define X(name, text) GM_PUT_##name,
+                   GM_WORD_MAP(X)
+#undef X
+                       GM_PUT_FIRST_ACTION,
+                   GM_PUT_WORD_COUNT = GM_PUT_FIRST_ACTION + GM_ACTION_COUNT
+};
+
+struct gm_put_key {
+    uint8_t field;   /* GM_FIELD_COUNT: another key, written only where an extra has it */
+    uint32_t string; /* gm_string_id of that other key */
+};
+struct gm_put_order {
+    struct gm_put_key *keys;
+    size_t count;
+};
+
+struct gm_writer {
+    struct gm_pickle p;
+    const struct gm_snapshot *s;
+    uint32_t words[GM_PUT_WORD_COUNT];                   /* memo slots plus 1, here and below */
+    uint32_t *strings, *frames, *stacks, *pools, *loose; /* by id; loose: by where a container's values begin */
+    struct gm_put_order orders[GM_ORDER_COUNT];
+    unsigned nested_frames;
+};
+
+const char *gm_put_word_text(enum gm_put_word word);
+
+/* orders.c: fills w->orders: the file's orders, and where they say nothing, PyTorch's. false: no memory. */
+bool gm_writer_order(struct gm_writer *w);
+/* The text of a key. */
+const char *gm_put_key_text(const struct gm_writer *w, const struct gm_put_key *key, size_t *length);
+
+/* loose.c: values of any kind. */
+void gm_put_word(struct gm_writer *w, enum gm_put_word word);
+void gm_put_string(struct gm_writer *w, uint32_t string); /* a gm_string_id, not 0; likewise below */
+void gm_put_stack(struct gm_writer *w, uint32_t stack);
+void gm_put_pool(struct gm_writer *w, uint32_t pool);
+void gm_put_loose(struct gm_writer *w, const struct gm_loose *value);
+
+/* write_rows.c: whole tables; write_top.c: the outermost dictionary. */
+void gm_put_segments(struct gm_writer *w, bool is_host);
+void gm_put_traces(struct gm_writer *w, const struct gm_trace *traces, size_t count);
+void gm_put_annotations(struct gm_writer *w);
+void gm_put_frame_dict(struct gm_writer *w, uint32_t frame);
+void gm_put_top(struct gm_writer *w);
+
+/* write_settings.c */
+void gm_put_settings(struct gm_writer *w);
+
+/* Lists are opened by gm_put_list(count); before item i comes gm_put_item(i), after the last gm_put_list_end. */
+static inline void gm_put_list(struct gm_writer *w)
+{
+    gm_pickle_op(&w->p, GM_PUT_EMPTY_LIST);
+}
+static inline void gm_put_item(struct gm_writer *w, size_t i, size_t count)
+{
+    gm_pickle_boundary(&w->p);
+    if (count > 1 && i % GM_LIST_BATCH == 0) {
+        if (i > 0)
+            gm_pickle_op(&w->p, GM_PUT_APPENDS);
+        gm_pickle_op(&w->p, GM_PUT_MARK);
+    }
+}
+static inline void gm_put_list_end(struct gm_writer *w, size_t count)
+{
+    if (count > 0)
+        gm_pickle_op(&w->p, count == 1 ? GM_PUT_APPEND : GM_PUT_APPENDS);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Odd rows: what the assembler keeps of them and what it says.
+ */
+#include "analyze/formats/load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct gm_snapshot load(const char *json)
+{
+    struct gm_snapshot s;
+    struct gm_error err = {0};
+    if (gm_snapshot_load_bytes(&s, json, strlen(json), "test", NULL, &err) != GM_OK)
+        fail_msg("%s", err.message);
+    return s;
+}
+
+static bool warns(const struct gm_snapshot *s, const char *words)
+{
+    for (size_t i = 0; i < s->warning_count; i++)
+        if (strstr(s->warnings[i], words) != NULL)
+            return true;
+    return false;
+}
+
+static void one_odd_entry_does_not_lose_the_stack(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"null", "5", "{}", "{\"name\":\"q\"}", "[]", "\"f\""};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (int first = 0; first < 2; first++) {
+            char json[600];
+            const char *frame = "{\"name\":\"g\",\"filename\":\"a.py\",\"line\":1}";
+            snprintf(json, sizeof json,
+                     "[{\"address\":0,\"total_size\":1,\"blocks\":[{\"size\":1,\"state\":\"active_allocated\","
+                     "\"frames\":[%s,%s,%s]}]}]",
+                     first ? odd[i] : frame, first ? frame : odd[i], frame);
+            struct gm_snapshot s = load(json);
+            size_t depth;
+            gm_stack_frames(&s, s.blocks.stack[0], &depth);
+            assert_int_equal(depth, 2);
+            assert_true(warns(&s, "no frames"));
+            gm_snapshot_free(&s);
+        }
+}
+
+static void every_stream_handle_is_a_stream(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t stream;
+    } rows[] = {{"0", 0},
+                {"-1", -1},
+                {"-9223372036854775808", INT64_MIN},
+                {"9223372036854775807", INT64_MAX},
+                {"9223372036854775808", INT64_MIN},
+                {"18446744073709551615", -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char json[200];
+        snprintf(json, sizeof json, "[{\"address\":0,\"total_size\":1,\"stream\":%s,\"blocks\":[]}]", rows[i].text);
+        struct gm_snapshot s = load(json);
+        assert_int_not_equal(s.segments.stream[0].v, 0);
+        assert_true(s.streams[s.segments.stream[0].v] == rows[i].stream);
+        assert_int_equal(s.warning_count, 0);
+        gm_snapshot_free(&s);
+    }
+    struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"stream\":null,\"blocks\":[]}]");
+    assert_int_equal(s.segments.stream[0].v, 0);
+    gm_snapshot_free(&s);
+}
+
+static void warnings_say_what_happened(void **state)
+{
+    (void)state;
+    struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"surprise\":1,\"segment_type\":7,"
+                                "\"blocks\":[{\"size\":1,\"state\":\"weird\"}]}]");
+    assert_int_equal(s.blocks.state[0], GM_BLOCK_INACTIVE);
+    assert_true(warns(&s, "unknown key 'surprise' in a segment"));
+    assert_true(warns(&s, "field 'segment_type' of a segment"));
+    assert_true(warns(&s, "unknown state are counted as inactive"));
+    gm_snapshot_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_odd_entry_does_not_lose_the_stack),
+        cmocka_unit_test(every_stream_handle_is_a_stream),
+        cmocka_unit_test(warnings_say_what_happened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
