@@ -311,8 +311,8 @@ void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
         gm_doc_say(d, GM_SAY, GM_READ, NULL, "The file records none.");
     else if (report->setting_count == 0)
         gm_doc_say(d, GM_SAY, GM_READ, NULL, "Recorded, but empty.");
-    say_settings(d, report, false);
-    say_settings(d, report, true);
+    for (int are_default = 0; report->settings != NULL && are_default < 2; are_default++)
+        say_settings(d, report, are_default == 1);
     gm_doc_close(d);
 }
 

@@ -284,7 +284,8 @@ class Torch(unittest.TestCase):
             self.assertTrue([k for k in said["kernels"] if k["name"].startswith("triton_")], said["kernels"])
 
     def test_growing_cache(self):
-        self.assertIs(self.check(GROWS)[1]["exact"], True)
+        _, said = self.check(GROWS)
+        self.assertIs(said["exact"], not said["estimated"])  # newer versions take cuDNN's attention on this card
 
     def test_isolated(self):
         self.check(TRAINS, flags=["-I"])

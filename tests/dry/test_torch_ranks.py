@@ -21,7 +21,7 @@ rank, size = dist.get_rank(), dist.get_world_size()
 """
 
 ENDS = """
-print("STATS", rank, torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+print(f"STATS {rank} {torch.cuda.max_memory_allocated()} {torch.cuda.max_memory_reserved()}\\n", end="")
 dist.destroy_process_group()
 """
 
