@@ -303,6 +303,31 @@ static void optimizer_steps(void **state)
     }
 }
 
+/* An optimizer for each of three parameters that steps as soon as the gradient is there: one backward ends one step. */
+static void steps_inside_of_backward(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    for (int i = 0; i < 6; i++) {
+        uint64_t a = alloc(&r, MIB, FORWARD("model.py", 10));
+        for (int k = 0; k < 3; k++) {
+            uint64_t g = alloc(&r, MIB, BACKWARD), t = alloc(&r, MIB, ADAM);
+            release(&r, t, MIB);
+            release(&r, g, MIB);
+        }
+        release(&r, a, MIB);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "stacks of optimizer steps");
+    assert_int_equal(steps->row_count, 6);
+    for (size_t i = 0; i < steps->row_count; i++) { /* 7 allocations and their frees, up to the last temporary's */
+        assert_int_equal(steps->rows[i].last_event, 21 * i + 16);
+        assert_false(steps->rows[i].is_partial);
+    }
+    forget(&f);
+}
+
 /* ---- periods ----------------------------------------------------------------------------------------------------- */
 
 /* One round of inference: embedding, 6 layers of 3 allocations, the head. The stacks of the layers are equal. */
@@ -722,6 +747,7 @@ int main(void)
         cmocka_unit_test(nested_and_lost_annotations),
         cmocka_unit_test(annotations_as_events),
         cmocka_unit_test(optimizer_steps),
+        cmocka_unit_test(steps_inside_of_backward),
         cmocka_unit_test(rounds_of_inference),
         cmocka_unit_test(layers_are_no_steps),
         cmocka_unit_test(layers_alone_are_no_steps),

@@ -183,7 +183,7 @@ static uint32_t end_of_burst(const struct gm_history *h, uint32_t begin, uint32_
     return end;
 }
 
-/* Bursts of allocations of an optimizer. */
+/* Bursts of allocations of an optimizer, but for those in the middle of a backward. */
 static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
 {
     const struct gm_alloc_list *allocs = &w->allocs;
@@ -201,7 +201,8 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
             continue;
         }
         uint32_t next = i < allocs->count ? allocs->event[i] : (uint32_t)h->count;
-        if (!add_end(e, end_of_burst(h, allocs->event[begin], allocs->event[i - 1], next), kind))
+        uint32_t first = allocs->event[begin], last = allocs->event[i - 1];
+        if (!is_in_backward(w, first, last) && !add_end(e, end_of_burst(h, first, last, next), kind))
             return false;
         begin = SIZE_MAX;
     }
