@@ -22,10 +22,19 @@ struct kernel {
     uint64_t launches;
 };
 
-struct module {
-    uint32_t first; /* kernel */
-    bool is_read;   /* false: it may have any kernel */
+struct name {
+    struct name *before;
+    char text[];
 };
+
+/* It stays when it is unloaded: its kernels are counted to the end. */
+struct module {
+    struct module *before; /* of all */
+    struct name *names;    /* of its kernels */
+    uint32_t first;        /* kernel */
+    bool is_read;          /* false: it may have any kernel */
+};
+static struct module *modules;
 
 /* Kernels stay where they are: their addresses are handles. The first is not used. */
 enum { KERNELS = 1 << 20, HEADS = 1 << 16 };
@@ -173,10 +182,16 @@ API(int, cuKernelGetName, const char **name, const void *kernel)
 static bool add_to_module(void *context, const char *name, struct dry_needs needs)
 {
     struct module *module = context;
-    char *copy = strdup(name);
+    const size_t bytes = strlen(name) + 1;
+    struct name *copy = malloc(sizeof *copy + bytes);
+    if (copy == NULL)
+        return false;
+    memcpy(copy->text, name, bytes);
     dry_lock();
-    const uint32_t i = copy == NULL ? 0 : add_kernel(copy, module);
+    const uint32_t i = add_kernel(copy->text, module);
     if (i != 0) {
+        copy->before = module->names;
+        module->names = copy;
         kernels[i].needs = needs;
         kernels[i].next = module->first;
         module->first = i;
@@ -192,6 +207,10 @@ static int load(void **handle, const void *image)
     struct module *module = calloc(1, sizeof *module);
     if (module == NULL)
         return DRY_NO_MEMORY;
+    dry_lock();
+    module->before = modules;
+    modules = module;
+    dry_unlock();
     module->is_read = image != NULL && dry_cubin_kernels(image, add_to_module, module);
     *handle = module;
     return DRY_OK;
