@@ -328,6 +328,49 @@ static void steps_inside_of_backward(void **state)
     forget(&f);
 }
 
+/* A pass forward and back, and a step of an optimizer of parameters of `size` bytes that is called from `frames`. */
+static void play(struct run *r, uint64_t size, const char *frames, bool annotated)
+{
+    uint64_t a = alloc(r, MIB, FORWARD("model.py", 10)), g = alloc(r, size, BACKWARD);
+    release(r, a, MIB);
+    if (annotated)
+        annotate(r, "START", "Optimizer.step#Adam.step", now(r));
+    uint64_t t = alloc(r, size, frames);
+    release(r, t, size);
+    if (annotated)
+        annotate(r, "END", "Optimizer.step#Adam.step", now(r) - 1);
+    release(r, g, size);
+}
+
+/* Two optimizers of one class in turns end a step together. One that is called from two places, or two that step one
+ * after the other in loops of their own, end one each time. */
+static void optimizers_of_one_class(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *turns;
+        uint64_t sizes[2];
+        size_t rows;
+    } runs[] = {{"abababab", {MIB, 3 * MIB}, 4},
+                {"aabaabaabaab", {MIB, 3 * MIB}, 4},
+                {"abababab", {MIB, MIB}, 8},
+                {"aaaabbbb", {MIB, 3 * MIB}, 8}};
+    for (size_t i = 0; i < 2 * sizeof runs / sizeof *runs; i++) {
+        struct run r = {0};
+        struct found f;
+        for (const char *c = runs[i / 2].turns; *c != 0; c++)
+            play(&r, runs[i / 2].sizes[*c - 'a'],
+                 *c == 'a' ? ADAM : FRAME("adam", "torch/optim/adam.py", 400) "," MAIN(8), i % 2 == 1);
+        const struct gm_steps *steps = find_steps(&f, &r);
+        assert_string_equal(steps->source, i % 2 == 1 ? "Optimizer.step annotations" : "stacks of optimizer steps");
+        size_t whole = 0;
+        for (size_t k = 0; k < steps->row_count; k++)
+            whole += !steps->rows[k].is_partial;
+        assert_int_equal(whole, runs[i / 2].rows);
+        forget(&f);
+    }
+}
+
 /* ---- periods ----------------------------------------------------------------------------------------------------- */
 
 /* One round of inference: embedding, 6 layers of 3 allocations, the head. The stacks of the layers are equal. */
@@ -748,6 +791,7 @@ int main(void)
         cmocka_unit_test(annotations_as_events),
         cmocka_unit_test(optimizer_steps),
         cmocka_unit_test(steps_inside_of_backward),
+        cmocka_unit_test(optimizers_of_one_class),
         cmocka_unit_test(rounds_of_inference),
         cmocka_unit_test(layers_are_no_steps),
         cmocka_unit_test(layers_alone_are_no_steps),

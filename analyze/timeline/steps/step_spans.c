@@ -84,11 +84,21 @@ static bool from_profiler(struct gm_step_work *w)
 
 /* Ends of the optimizer ranges. Several optimizers may step one after the other: if nothing but optimizers allocates
  * between two ranges they end one step. With different optimizers in turns, the one that steps most seldom counts (the
- * later one, if as often). */
+ * later one, if as often). Two optimizers of one class have one name: they are called from two places, and differ in
+ * the sizes of their temporaries, which are those of their parameters. One that is called from two places does not. */
+enum { MOST_PLACES = 16 };
+struct place {
+    uint32_t name;   /* of the annotation, 0 of a burst */
+    uint32_t caller; /* the lines that call the optimizer, as a number; 0 if no stack tells */
+    uint64_t asked;  /* a hash of the sizes of its temporaries, the last time */
+    uint32_t kind;
+};
 struct ends {
     uint32_t *end;
     uint32_t *kind; /* which optimizer */
     size_t n, capacity, kind_capacity;
+    struct place places[MOST_PLACES]; /* all others are one kind */
+    size_t place_count;
 };
 
 static bool add_end(struct ends *e, uint32_t end, uint32_t kind)
@@ -106,6 +116,46 @@ static void free_ends(struct ends *e)
     free(e->end);
     free(e->kind);
     *e = (struct ends){0};
+}
+
+/* The Python lines that call the optimizer, as a number; 0: there are none. */
+static uint32_t caller_of_optimizer(struct gm_step_work *w, uint32_t stack)
+{
+    size_t depth, i;
+    const struct gm_frame_id *frames = gm_stack_frames(w->pass->snapshot, (struct gm_stack_id){stack}, &depth);
+    uint32_t caller = 0;
+    for (i = depth; i > 0 && (gm_frame_marks(&w->classes, frames[i - 1]) & GM_MARK_OPTIMIZER) == 0; i--)
+        if (gm_frame_marks(&w->classes, frames[i - 1]) & GM_MARK_PYTHON)
+            caller = (caller ^ frames[i - 1].v) * 0x9E3779B1U + 1;
+    return i > 0 ? caller : 0;
+}
+
+/* Which optimizer stepped in the events [first, last]. */
+static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t name, uint32_t first, uint32_t last)
+{
+    const struct gm_history *h = &w->pass->history;
+    struct place now = {.name = name, .kind = (uint32_t)e->place_count};
+    for (size_t i = gm_alloc_at(&w->allocs, first); i < w->allocs.count && w->allocs.event[i] <= last; i++) {
+        uint32_t event = w->allocs.event[i], a = h->of_event[event];
+        if ((gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND) != GM_STACK_OPTIMIZER)
+            continue;
+        if (now.caller == 0)
+            now.caller = caller_of_optimizer(w, w->allocs.stack[i]);
+        if (a != GM_NEVER && h->freed[a] <= last + 1)
+            now.asked += (h->requested[a] + 1) * 0x9E3779B97F4A7C15U >> 8;
+    }
+    for (size_t i = 0; i < e->place_count; i++) {
+        struct place *p = &e->places[i];
+        if (p->name == name && p->caller == now.caller) {
+            p->asked = now.asked;
+            return p->kind;
+        }
+        if (p->name == name && p->caller != 0 && now.caller != 0 && p->asked == now.asked)
+            now.kind = p->kind;
+    }
+    if (e->place_count < MOST_PLACES)
+        e->places[e->place_count++] = now;
+    return now.kind;
 }
 
 /* Is there an allocation in the events [first, last] that is not an optimizer's? */
@@ -130,7 +180,7 @@ static bool is_in_backward(struct gm_step_work *w, uint32_t first, uint32_t last
            (gm_stack_class(&w->classes, allocs->stack[after]) & GM_STACK_KIND) == GM_STACK_BACKWARD;
 }
 
-static bool add_range_end(struct gm_step_work *w, struct ends *e, uint32_t first, uint32_t last, uint32_t kind)
+static bool add_range_end(struct gm_step_work *w, struct ends *e, uint32_t first, uint32_t last, uint32_t name)
 {
     if (e->n > 0 && last <= e->end[e->n - 1])
         return true;
@@ -138,7 +188,7 @@ static bool add_range_end(struct gm_step_work *w, struct ends *e, uint32_t first
         return true;
     if (e->n > 0 && (first <= e->end[e->n - 1] || !has_other_work(w, e->end[e->n - 1] + 1, first - 1)))
         e->n--; /* the same step goes on */
-    return add_end(e, last, kind);
+    return add_end(e, last, optimizer_of(w, e, name, first, last));
 }
 
 static bool ends_of_ranges(struct gm_step_work *w, struct ends *e)
@@ -156,18 +206,6 @@ static bool ends_of_ranges(struct gm_step_work *w, struct ends *e)
             ok = add_range_end(w, e, r->first, r->last, r->name.v);
     }
     return ok;
-}
-
-/* The frame that calls the optimizer, as a number. */
-static uint32_t caller_of_optimizer(struct gm_step_work *w, uint32_t stack)
-{
-    size_t depth;
-    const struct gm_frame_id *frames = gm_stack_frames(w->pass->snapshot, (struct gm_stack_id){stack}, &depth);
-    uint32_t caller = 0;
-    for (size_t i = 0; i + 1 < depth; i++)
-        if (gm_frame_marks(&w->classes, frames[i]) & GM_MARK_OPTIMIZER)
-            caller = frames[i + 1].v;
-    return caller;
 }
 
 /* The end of a burst that allocated from event `begin` on, last at `last`: the last free, before the next allocation,
@@ -189,20 +227,19 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
     const struct gm_alloc_list *allocs = &w->allocs;
     const struct gm_history *h = &w->pass->history;
     size_t begin = SIZE_MAX; /* of the burst */
-    uint32_t kind = 0;
     for (size_t i = 0; i <= allocs->count; i++) {
         bool is_optimizer =
             i < allocs->count && (gm_stack_class(&w->classes, allocs->stack[i]) & GM_STACK_KIND) == GM_STACK_OPTIMIZER;
         if (is_optimizer == (begin != SIZE_MAX))
             continue;
         if (is_optimizer) {
-            kind = caller_of_optimizer(w, allocs->stack[i]);
             begin = i;
             continue;
         }
         uint32_t next = i < allocs->count ? allocs->event[i] : (uint32_t)h->count;
         uint32_t first = allocs->event[begin], last = allocs->event[i - 1];
-        if (!is_in_backward(w, first, last) && !add_end(e, end_of_burst(h, first, last, next), kind))
+        uint32_t end = end_of_burst(h, first, last, next);
+        if (!is_in_backward(w, first, last) && !add_end(e, end, optimizer_of(w, e, 0, first, end)))
             return false;
         begin = SIZE_MAX;
     }
@@ -211,38 +248,40 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
 
 static int by_number(const void *left, const void *right)
 {
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? -1 : a > b;
 }
 
-/* Keeps the ends of one kind. A kind that ends fewer than a tenth as many as the commonest is an accident. */
+/* Keeps the ends of one kind, of those that take turns: between most of its ends there are others'. A kind that ends
+ * fewer than a tenth as many as the commonest is an accident. */
 static bool keep_one_kind(struct ends *e)
 {
-    uint32_t *sorted = malloc((e->n + 1) * sizeof *sorted);
+    uint64_t *sorted = malloc((e->n + 1) * sizeof *sorted); /* kinds, with the numbers of their ends */
     size_t most = 0, best = SIZE_MAX;
-    uint32_t kind = e->n > 0 ? e->kind[e->n - 1] : 0;
+    uint32_t kind = 0;
     if (sorted == NULL)
         return false;
     for (size_t i = 0; i < e->n; i++)
-        sorted[i] = e->kind[i];
+        sorted[i] = (uint64_t)e->kind[i] << 32 | i;
     qsort(sorted, e->n, sizeof *sorted, by_number);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0, next; i < e->n; i = next) {
-            for (next = i; next < e->n && sorted[next] == sorted[i];)
-                next++;
+            size_t apart = 0;
+            for (next = i + 1; next < e->n && sorted[next] >> 32 == sorted[i] >> 32; next++)
+                apart += sorted[next] > sorted[next - 1] + 1;
             size_t count = next - i;
             if (round == 0)
                 most = count > most ? count : most;
-            else if (count >= 2 && count * 10 >= most &&
-                     (count < best || (count == best && sorted[i] == e->kind[e->n - 1]))) {
+            else if (apart * 2 >= count && count * 10 >= most &&
+                     (count < best || (count == best && sorted[i] >> 32 == e->kind[e->n - 1]))) {
                 best = count;
-                kind = sorted[i];
+                kind = (uint32_t)(sorted[i] >> 32);
             }
         }
     }
     free(sorted);
     if (best == SIZE_MAX)
-        return true; /* no kind comes twice: they are not taking turns */
+        return true; /* they are not taking turns */
     size_t kept = 0;
     for (size_t i = 0; i < e->n; i++)
         if (e->kind[i] == kind)
