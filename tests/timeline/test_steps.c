@@ -417,6 +417,34 @@ static void rounds_of_inference(void **state)
     forget(&f);
 }
 
+/* A round of other sizes than most (a prompt before its tokens) is one, too: the program is at the same line again. */
+static void rounds_of_other_sizes(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    struct found f;
+    for (int i = 0; i < 36; i++) {
+        uint64_t scale = i % 12 == 0 ? 64 : 1, ids = alloc(&r, 100 * scale, MAIN(10));
+        for (int k = 0; k < 20; k++) {
+            char frames[500];
+            snprintf(frames, sizeof frames, "{\"name\":\"forward\",\"filename\":\"model.py\",\"line\":%d},%s", k,
+                     MODULE "," MAIN(11));
+            uint64_t a = alloc(&r, 1000 * scale, frames);
+            release(&r, a, 1000 * scale);
+        }
+        release(&r, ids, 100 * scale);
+    }
+    const struct gm_steps *steps = find_steps(&f, &r);
+    assert_string_equal(steps->source, "repeating allocations");
+    assert_int_equal(steps->row_count, 36);
+    for (size_t i = 0; i < 36; i++) {
+        assert_int_equal(steps->rows[i].first_event, 63 * i);
+        assert_int_equal(steps->rows[i].last_event, 63 * i + 62);
+        assert_false(steps->rows[i].is_partial);
+    }
+    forget(&f);
+}
+
 static void layers_are_no_steps(void **state)
 {
     (void)state;
@@ -793,6 +821,7 @@ int main(void)
         cmocka_unit_test(steps_inside_of_backward),
         cmocka_unit_test(optimizers_of_one_class),
         cmocka_unit_test(rounds_of_inference),
+        cmocka_unit_test(rounds_of_other_sizes),
         cmocka_unit_test(layers_are_no_steps),
         cmocka_unit_test(layers_alone_are_no_steps),
         cmocka_unit_test(rounds_inside_of_a_wrapper),

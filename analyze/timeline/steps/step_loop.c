@@ -202,15 +202,37 @@ static bool is_whole(const struct loop *l, size_t begin)
     return least_rest == UINT32_MAX ? left * 50 >= least * 49 : left >= least && rest >= least_rest;
 }
 
-/* Rounds begin where the symbol at `anchor` comes again after half a period at least. What is between two of them is a
- * step if it is about as long as the period. */
+/* Is the anchor's stack in no round a second time? Then a round begins wherever it is, also one whose sizes are others
+ * (a prompt among single tokens, a last batch). A round: from a symbol of the anchor's to the next at about a period.
+ */
+static bool is_told_by_stack(const struct loop *l, size_t anchor)
+{
+    const struct gm_alloc_list *allocs = &l->w->allocs;
+    size_t begin = SIZE_MAX, others = 0;
+    for (size_t i = 0; i < allocs->count; i++) {
+        if (allocs->stack[i] != allocs->stack[anchor])
+            continue;
+        if (l->symbols[i] != l->symbols[anchor]) {
+            others++;
+            continue;
+        }
+        if (begin != SIZE_MAX && others > 0 && (i - begin) * 2 <= l->period.length * 3)
+            return false;
+        begin = i;
+        others = 0;
+    }
+    return true;
+}
+
+/* Rounds begin where the symbol at `anchor`, or its stack if that tells, comes again after half a period at least. What
+ * is between two of them is a step if it is about as long as the period. */
 static bool cut(struct loop *l, size_t anchor)
 {
     const struct gm_alloc_list *allocs = &l->w->allocs;
     size_t length = l->period.length, n = allocs->count, begin = SIZE_MAX;
-    uint32_t symbol = l->symbols[anchor];
+    const uint32_t *told = is_told_by_stack(l, anchor) ? allocs->stack : l->symbols;
     for (size_t i = 0; i < n; i++) {
-        if (l->symbols[i] != symbol || (begin != SIZE_MAX && (i - begin) * 2 < length))
+        if (told[i] != told[anchor] || (begin != SIZE_MAX && (i - begin) * 2 < length))
             continue;
         if (begin == SIZE_MAX) {
             size_t head = head_of(l, i);
