@@ -79,7 +79,6 @@ static void print(uint64_t events)
 int main(int argc, char **argv)
 {
     struct gm_snapshot s;
-    struct gm_conf conf;
     struct gm_error err = {0};
     if (argc != 4 || (strcmp(argv[1], "what-if") != 0 && strcmp(argv[1], "verify") != 0))
         return 2;
@@ -89,7 +88,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[3], err.message);
         return 3;
     }
-    gm_settings_recorded(&conf, &s, NULL); /* of odd settings, what is understood */
+    const struct gm_conf conf = gm_settings_recorded(&s, NULL); /* of odd settings, what is understood */
     bool ok = start_timer();
     for (size_t d = 0; ok && d < s.trace_count; d++) {
         struct gm_history h;
