@@ -120,10 +120,14 @@ static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *e
     for (size_t i = 0; i < run->kept.count; i++)
         if (run->kept.v[i].history.count > 0)
             run->device_of[run->device_count++] = i;
-    for (size_t i = 0; i < run->device_count; i++)
-        run->devices[i].was_refused =
-            gm_bound_refused(&run->devices[i].refused, &run->kept.v[run->device_of[i]].history, &run->recorded.rules);
-    return GM_OK;
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < run->device_count; i++) {
+        struct gm_history *h = &run->kept.v[run->device_of[i]].history;
+        run->devices[i].was_refused = gm_bound_refused(&run->devices[i].refused, h, &run->recorded.rules);
+        if (!run->options->verify)
+            status = gm_verify_settle_pools(h, &run->recorded, err);
+    }
+    return status;
 }
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,10 @@
  * segment's pool; where the trace grew although the guessed pool has room, or left a fitting block of a segment whose
  * pool is a guess, the pools that are known are tried.
  */
+#include "analyze/base/vec.h"
 #include "replay/verify/verify_private.h"
+
+#include <stdlib.h>
 
 enum { MOST_TRIES = 4096 };
 
@@ -79,7 +82,11 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
 {
     const struct gm_allocator_home before = v->home;
     const uint32_t growth = v->growth;
-    for (size_t p = 0; p < v->model.pools.n && growth < event && v->growth == growth; p++) {
+    const size_t row = gm_row(v, growth);
+    if (growth >= event || is_told(v, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
+        return GM_SPACE_NONE; /* told: the pool is known, maybe one that does not split */
+    gm_allocator_pool_of(&v->model, GM_POOL_NOBODY_NAMES, 0, v->model.pools.v[guessed].is_small);
+    for (size_t p = 0; p < v->model.pools.n && !v->model.has_no_memory && v->growth == growth; p++) {
         if (!is_candidate(v, p, guessed))
             continue;
         v->pool_tries++;
@@ -92,6 +99,105 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
     return GM_SPACE_NONE;
 }
 
+/* ---- what is seen becomes the history's -------------------------------------------------------------------------- */
+
+/* The first segment event at or after `event`. */
+static size_t segment_row(const struct gm_history *h, uint32_t event)
+{
+    size_t low = 0, high = h->segment_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (h->segments[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool gm_pools_settle_begin(struct gm_verifying *v)
+{
+    struct gm_settling *s = &v->settling;
+    s->of_allocation = calloc(v->h->allocation_count + 1, sizeof *s->of_allocation);
+    s->of_segment = calloc(v->h->segment_count + 1, sizeof *s->of_segment);
+    return s->of_allocation != NULL && s->of_segment != NULL;
+}
+
+void gm_pools_settle_alloc(struct gm_verifying *v, uint32_t grown, uint32_t a, uint32_t block)
+{
+    if (v->settling.of_allocation == NULL)
+        return;
+    const uint32_t pool = v->model.space.blocks.v[block].pool + 1;
+    v->settling.of_allocation[a] = pool;
+    for (size_t i = segment_row(v->h, grown); i < v->h->segment_count && v->h->segments[i].event < v->request; i++)
+        v->settling.of_segment[i] = pool;
+}
+
+void gm_pools_settle_release(struct gm_verifying *v, uint32_t event)
+{
+    const uint32_t range = gm_space_range_of(&v->model.space, gm_events_of(v)->addr[gm_row(v, event)]);
+    const size_t row = segment_row(v->h, event);
+    if (v->settling.of_segment == NULL || range == GM_SPACE_NONE || row == v->h->segment_count ||
+        v->h->segments[row].event != event)
+        return;
+    v->settling.of_segment[row] = v->model.space.blocks.v[v->model.space.ranges.v[range].last].pool + 1;
+}
+
+/* What was in a segment since it is there was of the pool that `event` shows, too. */
+static void settle_moved(struct gm_verifying *v, uint32_t event, uint64_t segment, uint64_t size, uint32_t pool)
+{
+    const struct gm_events *e = gm_events_of(v);
+    const struct gm_history *h = v->h;
+    if (v->settling.of_allocation == NULL)
+        return;
+    for (uint32_t i = event; i-- > 0;) {
+        const size_t row = gm_row(v, i);
+        v->model.space.work++;
+        if (e->action[row] == GM_ACTION_SEGMENT_ALLOC && e->addr[row] == segment) {
+            v->settling.of_segment[segment_row(h, i)] = pool + 1;
+            return;
+        }
+        if (e->action[row] == GM_ACTION_ALLOC && e->addr[row] - segment < size && h->of_event[i] != GM_NEVER)
+            v->settling.of_allocation[h->of_event[i]] = pool + 1;
+    }
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if (h->born[a] == 0 && gm_history_address(h, a) - segment < size)
+            v->settling.of_allocation[a] = pool + 1;
+}
+
+/* The history's number of a pool of the model, made when it is new; GM_SPACE_NONE: no memory. */
+static uint32_t settled_number(struct gm_history *h, const struct gm_allocator_pool *pool)
+{
+    for (size_t p = 0; p < h->pool_count; p++)
+        if (h->pools[p].id_first == pool->id_first && h->pools[p].id_second == pool->id_second &&
+            h->pools[p].is_small == pool->is_small)
+            return (uint32_t)p;
+    if (!gm_grow(&h->pools, &h->pool_capacity, h->pool_count + 1, sizeof *h->pools))
+        return GM_SPACE_NONE;
+    h->pools[h->pool_count] =
+        (struct gm_history_pool){.id_first = pool->id_first, .id_second = pool->id_second, .is_small = pool->is_small};
+    return (uint32_t)h->pool_count++;
+}
+
+bool gm_pools_settle_end(struct gm_verifying *v)
+{
+    struct gm_history *h = v->h;
+    uint32_t *number = malloc((v->model.pools.n + 1) * sizeof *number);
+    bool ok = number != NULL;
+    for (size_t p = 0; ok && p < v->model.pools.n; p++) {
+        number[p + 1] = settled_number(h, &v->model.pools.v[p]);
+        ok = number[p + 1] != GM_SPACE_NONE;
+    }
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        if (v->settling.of_allocation[a] != 0)
+            h->pool[a] = number[v->settling.of_allocation[a]];
+    for (size_t i = 0; ok && i < h->segment_count; i++)
+        if (v->settling.of_segment[i] != 0)
+            h->segments[i].pool = number[v->settling.of_segment[i]];
+    free(number);
+    return ok;
+}
+
 /* The model chose a block of a segment whose pool is a guess: it is of another one, maybe of one that is gone. */
 static uint32_t try_other_owners(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t address, uint64_t *chosen)
 {
@@ -100,7 +206,7 @@ static uint32_t try_other_owners(struct gm_verifying *v, uint32_t event, uint32_
     if (range == GM_SPACE_NONE || space->ranges.v[range].area != 0 ||
         is_told(v, space->ranges.v[range].address, space->ranges.v[range].size))
         return GM_SPACE_NONE;
-    const uint64_t segment = space->ranges.v[range].address;
+    const uint64_t segment = space->ranges.v[range].address, size = space->ranges.v[range].size;
     const uint32_t was = space->blocks.v[space->ranges.v[range].last].pool;
     gm_allocator_pool_of(&v->model, GM_POOL_NOBODY_NAMES, 0, v->model.pools.v[was].is_small);
     for (size_t p = 0; p < v->model.pools.n && v->growth == growth && !v->model.has_no_memory; p++) {
@@ -109,8 +215,10 @@ static uint32_t try_other_owners(struct gm_verifying *v, uint32_t event, uint32_
         v->pool_tries++;
         gm_allocator_move_segment(&v->model, segment, (uint32_t)p);
         uint32_t block = gm_verifying_choose(v, event, a, chosen);
-        if (block != GM_SPACE_NONE)
+        if (block != GM_SPACE_NONE) {
+            settle_moved(v, event, segment, size, (uint32_t)p);
             return block;
+        }
     }
     gm_allocator_move_segment(&v->model, segment, was);
     return GM_SPACE_NONE;

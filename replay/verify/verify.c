@@ -252,6 +252,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
 {
     struct gm_history *h = v->h;
     struct gm_verify_result *r = v->result;
+    const uint32_t grown = v->growth;
     uint64_t chosen, retried;
     size_t before = mark(v);
     bool may_switch = v->infers && !v->has_switched && v->growth == event;
@@ -278,6 +279,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
         block = gm_pools_guess(v, event, a, chosen);
     if (block != GM_SPACE_NONE) {
         v->follow.block_of[a] = block;
+        gm_pools_settle_alloc(v, grown, a, block);
         r->exact++;
         return;
     }
@@ -340,6 +342,7 @@ static void follow_release(struct gm_verifying *v, uint32_t event)
     size_t row = gm_row(v, event);
     v->result->releases++;
     gm_retries_see_release(v, event);
+    gm_pools_settle_release(v, event);
     if (gm_allocator_give_back(&v->model, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
         v->result->releases_allowed++;
     else
@@ -442,7 +445,9 @@ struct shown {
     struct gm_pool_key unsplit[MOST_UNSPLIT]; /* private pools that never split: MemPool(no_split=True) */
     size_t unsplit_count;
     struct gm_pool_key mismatched; /* the pool of the first wrong choice; (0,0): the default one, or none */
-    uint32_t *ages;                /* [count]; NULL: nothing was learnt */
+    bool settles;                  /* the pools that are guessed become the history's */
+    uint64_t guessed_pools;
+    uint32_t *ages; /* [count]; NULL: nothing was learnt */
     uint32_t count;
 };
 
@@ -479,6 +484,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  learnt);
     gm_ages_begin(&v);
     gm_pools_begin(&v);
+    ok = ok && (!shown->settles || gm_pools_settle_begin(&v));
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (ok)
         follow(&v);
@@ -508,6 +514,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     if (row != NULL)
         snprintf(row->value, sizeof row->value, "%zu private pools never split their blocks: their growths show that",
                  shown->unsplit_count);
+    ok = ok && (!shown->settles || gm_pools_settle_end(&v));
+    shown->guessed_pools = v.guessed_pools;
     shown->mismatched = v.mismatched;
     if (v.ages.learnt > 0 && wants_ages) {
         shown->count = v.ages.count;
@@ -524,6 +532,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     free(v.notes.v);
     free(v.garbage);
     free(v.has_pages);
+    free(v.settling.of_allocation);
+    free(v.settling.of_segment);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
     return ok;
@@ -549,13 +559,19 @@ static bool find_unsplit_pools(struct gm_verify_result *result, struct gm_histor
     return ok;
 }
 
+static bool has_private_pools(const struct gm_history *h)
+{
+    bool has_private = false;
+    for (size_t p = 0; p < h->pool_count; p++)
+        has_private |= !gm_history_pool_is_default(&h->pools[p]);
+    return has_private;
+}
+
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
                                   struct gm_recorder *recorder, struct gm_error *err)
 {
     struct shown shown = {0};
-    bool has_private = false;
-    for (size_t p = 0; p < h->pool_count; p++)
-        has_private |= !gm_history_pool_is_default(&h->pools[p]);
+    const bool has_private = has_private_pools(h);
     bool ok = true;
     if (has_private) {
         ok = run(result, h, conf, true, NULL, &shown, false) && find_unsplit_pools(result, h, conf, &shown);
@@ -593,6 +609,25 @@ enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, 
     *ages = shown.ages;
     *count = shown.count;
     return GM_OK;
+}
+
+enum gm_status gm_verify_settle_pools(struct gm_history *h, const struct gm_conf *conf, struct gm_error *err)
+{
+    struct gm_verify_result result;
+    struct shown shown = {0};
+    if (!has_private_pools(h) || !h->snapshot->has_settings)
+        return GM_OK;
+    bool ok = run(&result, h, conf, true, NULL, &shown, false) && find_unsplit_pools(&result, h, conf, &shown);
+    if (ok && !gm_verify_passed(&result))
+        return GM_OK;
+    shown.settles = true;
+    if (ok && shown.guessed_pools > 0)
+        ok = run(&result, h, conf, true, NULL, &shown, false);
+    for (size_t i = 0; i < shown.unsplit_count; i++)
+        for (size_t p = 0; p < h->pool_count; p++)
+            h->pools[p].never_splits |=
+                h->pools[p].id_first == shown.unsplit[i].first && h->pools[p].id_second == shown.unsplit[i].second;
+    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
 bool gm_verify_passed(const struct gm_verify_result *r)

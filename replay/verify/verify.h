@@ -60,6 +60,11 @@ enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_his
  * gm_follow_adopt; the caller frees it. NULL: nothing but the order of addresses, or no memory (GM_E_NOMEM). */
 enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, uint32_t **ages, uint32_t *count,
                               struct gm_error *err);
+/* Writes into the history what following the trace with its own settings `conf` shows of private pools: which of them
+ * requests and segments were of, where the events do not say it, and which never split; nothing, unless the file lists
+ * its settings and everything agrees then. A trace of default pools alone is not followed. A pool that is gone in the
+ * end gets an id that no file has. GM_E_NOMEM is the only error. */
+enum gm_status gm_verify_settle_pools(struct gm_history *h, const struct gm_conf *conf, struct gm_error *err);
 /* Evidence in stacks and addresses that another allocator made the trace, into `text`; false, and "": none. */
 bool gm_verify_other_allocator(char text[GM_INFERRED_TEXT], const struct gm_history *h);
 /* Whether everything agrees. */

@@ -30,6 +30,12 @@ struct gm_ages {
     uint64_t learnt;
 };
 
+/* pools.c: pools of the model, + 1; 0: as the history has it. */
+struct gm_settling {
+    uint32_t *of_allocation; /* [allocation]; NULL: nobody asks */
+    uint32_t *of_segment;    /* [row of h->segments] */
+};
+
 struct gm_verifying {
     struct gm_verify_result *result;
     struct gm_history *h;
@@ -52,6 +58,7 @@ struct gm_verifying {
     struct gm_allocator_home home; /* the pools of the request that is being asked */
     bool guesses_pools;
     uint64_t guessed_pools, pool_tries;
+    struct gm_settling settling;
     struct gm_pool_key mismatched; /* the pool of the first wrong choice */
     uint64_t ended_reservations;   /* whose end was learnt */
     struct gm_recorder *recorder;  /* NULL: none */
@@ -105,6 +112,12 @@ bool gm_ages_learn(struct gm_verifying *v, uint64_t recorded);
 void gm_pools_begin(struct gm_verifying *v);
 void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool, uint64_t address);
 uint32_t gm_pools_guess(struct gm_verifying *v, uint32_t event, uint32_t a, uint64_t chosen);
+/* For gm_verify_settle_pools: false, no memory; allocation `a` got `block`, after the growths from `grown` on; memory
+ * goes back with release `event`; in the end, what was seen becomes the history's. */
+bool gm_pools_settle_begin(struct gm_verifying *v);
+void gm_pools_settle_alloc(struct gm_verifying *v, uint32_t grown, uint32_t a, uint32_t block);
+void gm_pools_settle_release(struct gm_verifying *v, uint32_t event);
+bool gm_pools_settle_end(struct gm_verifying *v);
 #define GM_POOL_NOBODY_NAMES (UINT64_MAX - 1) /* first half of the id of a pool that is gone in the end */
 
 /* verify.c: the model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is

@@ -85,6 +85,12 @@ static bool start_from_requests(struct gm_playing *w)
     return ok;
 }
 
+static void keep_whole(struct gm_playing *w, const struct gm_allocator_home *home)
+{
+    w->model.pools.v[home->small].never_splits = true;
+    w->model.pools.v[home->large].never_splits = true;
+}
+
 /* The pools of the history under the model's numbers. What is their own in the recording stays so. */
 static void find_homes(struct gm_playing *w)
 {
@@ -97,6 +103,8 @@ static void find_homes(struct gm_playing *w)
         w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
         if (!w->model.has_no_memory && is_custom[p] && !w->home[p].is_default)
             w->model.pools.v[pool->is_small ? w->home[p].small : w->home[p].large].is_custom = true;
+        if (!w->model.has_no_memory && pool->never_splits && !w->home[p].is_default)
+            keep_whole(w, &w->home[p]);
     }
     free(is_custom);
 }

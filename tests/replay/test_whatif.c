@@ -5,6 +5,8 @@
  */
 #include "replay/whatif/whatif.h"
 
+#include "analyze/allocator/recorded_settings.h"
+#include "replay/verify/verify.h"
 #include "tests/timeline/traced.h"
 
 enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 };
@@ -365,7 +367,7 @@ static void peak_before_retry(void **state)
 static void ties(void **state)
 {
     (void)state;
-    struct traced t = {0};
+    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
     one_block(&t, A, MIB(20));
     gm_traced_free(&t, B, MIB(20));
     gm_traced_free(&t, A, MIB(20));
@@ -397,6 +399,67 @@ static void custom_pool(void **state)
     assert_true(r.from_layout);
     assert_int_equal(peak(r.stats.reserved_bytes), MIB(32)); /* and not 40 */
     assert_int_equal(r.stats.segment[GM_STAT_ALL].current, 1);
+    gm_traced_end(&t);
+}
+
+/* With what verification learns of private pools, from an empty allocator. */
+static struct gm_whatif_result run_settled(struct traced *t)
+{
+    const struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = UINT64_MAX};
+    struct gm_history h;
+    struct gm_whatif_result result;
+    struct gm_error err = {0};
+    gm_traced_analyze_unfollowed(t);
+    const struct gm_conf recorded = gm_settings_recorded(&t->snapshot, NULL);
+    assert_int_equal(gm_history_build(&h, &t->snapshot, 0, NULL, &err), GM_OK);
+    assert_int_equal(gm_verify_settle_pools(&h, &recorded, &err), GM_OK);
+    assert_int_equal(gm_whatif(&result, &h, &options, &err), GM_OK);
+    gm_history_free(&h);
+    return result;
+}
+
+/* No event names a pool. B grew although the default pool and (0,1) had room: it was of a pool that is gone, and went
+ * back with it. */
+static void gone_pool(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
+    one_block(&t, A, MIB(20));
+    gm_traced_free(&t, A, MIB(20));
+    gm_traced_event(&t, "alloc", A, MIB(3), "attend");
+    gm_traced_event(&t, "segment_alloc", C, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", C, MIB(2), "attend");
+    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", B, MIB(2), "attend");
+    gm_traced_free(&t, B, MIB(2));
+    gm_traced_event(&t, "segment_free", B, MIB(20), NULL);
+    gm_traced_segment(&t, A, MIB(20), "large");
+    gm_traced_block(&t, MIB(3), MIB(3), "attend");
+    gm_traced_block(&t, MIB(17), 0, NULL);
+    t.more = ",\"segment_pool_id\":[0,1]";
+    gm_traced_segment(&t, C, MIB(20), "large");
+    gm_traced_block(&t, MIB(2), MIB(2), "attend");
+    gm_traced_block(&t, MIB(18), 0, NULL);
+    struct gm_whatif_result r = run_settled(&t);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(60)); /* and not 40 */
+    assert_int_equal(r.stats.reserved_bytes[GM_STAT_ALL].current, MIB(40));
+    gm_traced_end(&t);
+}
+
+/* A private pool whose second request grew although its first segment is next to free. */
+static void unsplit_pool(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
+                       .more = ",\"segment_pool_id\":[0,1]"};
+    gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", A, MIB(2), "attend");
+    gm_traced_event(&t, "segment_alloc", B, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", B, MIB(3), "attend");
+    one_segment(&t, A, MIB(20), MIB(2));
+    one_segment(&t, B, MIB(20), MIB(3));
+    struct gm_whatif_result r = run_settled(&t);
+    assert_int_equal(peak(r.stats.reserved_bytes), MIB(40)); /* and not 20 */
     gm_traced_end(&t);
 }
 
@@ -432,6 +495,8 @@ int main(void)
                                        cmocka_unit_test(peak_before_retry),
                                        cmocka_unit_test(ties),
                                        cmocka_unit_test(custom_pool),
+                                       cmocka_unit_test(gone_pool),
+                                       cmocka_unit_test(unsplit_pool),
                                        cmocka_unit_test(fraction_of_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,8 +174,9 @@ struct gm_history_pool gm_watch_oom_pool(const struct gm_history *h, uint32_t ev
     const struct gm_snapshot *s = h->snapshot;
     uint32_t id = gm_rare_at(&s->events.pool, h->first + event);
     bool is_small = s->events.size[h->first + event] <= GM_SMALL_SIZE;
-    return id == 0 ? (struct gm_history_pool){0, 0, is_small}
-                   : (struct gm_history_pool){s->pools[id].first, s->pools[id].second, is_small};
+    return id == 0 ? (struct gm_history_pool){.is_small = is_small}
+                   : (struct gm_history_pool){
+                         .id_first = s->pools[id].first, .id_second = s->pools[id].second, .is_small = is_small};
 }
 
 static void see_oom(struct gm_watch *w, const struct gm_space *space, uint32_t event)

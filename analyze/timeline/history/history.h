@@ -34,6 +34,7 @@ struct gm_space; /* analyze/allocator/address_space.h */
 struct gm_history_pool {
     uint64_t id_first, id_second; /* (0,0) is the default pool; GM_ABSENT: the file gives no id */
     bool is_small;
+    bool never_splits; /* MemPool(no_split=True): no file says it, gm_verify_settle_pools learns it */
 };
 /* As the file says; and as it is taken, for a file without ids knows no private pools. */
 static inline bool gm_history_pool_is_said_default(const struct gm_history_pool *pool)

@@ -30,7 +30,8 @@ uint32_t gm_telling_pool(struct gm_telling *t, uint32_t id, bool is_small)
     if (id == GM_TELLING_NO_POOL)
         pool.id_first = pool.id_second = GM_ABSENT;
     else if (id != 0)
-        pool = (struct gm_history_pool){s->pools[id].first, s->pools[id].second, is_small};
+        pool = (struct gm_history_pool){
+            .id_first = s->pools[id].first, .id_second = s->pools[id].second, .is_small = is_small};
     const size_t row = id == GM_TELLING_NO_POOL                 ? s->pool_count + (size_t)1
                        : gm_history_pool_is_said_default(&pool) ? 0
                                                                 : id; /* the default one may be said or not */
