@@ -83,9 +83,11 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
     const struct gm_allocator_home before = v->home;
     const uint32_t growth = v->growth;
     const size_t row = gm_row(v, growth);
-    if (growth >= event || is_told(v, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
-        return GM_SPACE_NONE; /* told: the pool is known, maybe one that does not split */
-    gm_allocator_pool_of(&v->model, GM_POOL_NOBODY_NAMES, 0, v->model.pools.v[guessed].is_small);
+    if (growth >= event)
+        return GM_SPACE_NONE;
+    /* A private pool was known, and may be one that does not split. */
+    if (v->home.is_default && !is_told(v, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
+        gm_allocator_pool_of(&v->model, GM_POOL_NOBODY_NAMES, 0, v->model.pools.v[guessed].is_small);
     for (size_t p = 0; p < v->model.pools.n && !v->model.has_no_memory && v->growth == growth; p++) {
         if (!is_candidate(v, p, guessed))
             continue;
