@@ -106,13 +106,17 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return 0;
 }
 
-/* Processes that the command has left behind may be writing still. */
+/* Gone at once for processes that the command has left behind; they may be writing still. */
 static void remove_folder(const char *path)
 {
     const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    char gone[PATH_MAX / 2 + 8];
+    snprintf(gone, sizeof gone, "%s.gone", path);
     for (int tries = 20; tries > 0; tries--) {
+        (void)rename(path, gone); /* fails if it is gone already, or was, and is back */
+        nftw(gone, remove_one, 16, FTW_DEPTH | FTW_PHYS);
         nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-        if (access(path, F_OK) != 0)
+        if (access(gone, F_OK) != 0 && access(path, F_OK) != 0)
             return;
         nanosleep(&pause, NULL);
     }
