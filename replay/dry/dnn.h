@@ -142,6 +142,10 @@ struct dnn_field {
     int64_t count;
 };
 
+/* dnn_socket.c: all of it, or false: the other end is gone. */
+bool dnn_send(int socket, const void *data, size_t bytes);
+bool dnn_receive(int socket, void *data, size_t bytes);
+
 /* A convolution: x and y are the images, w the filters, whatever the pass reads and writes. Dimensions begin with
  * batch (of x, y) and channels. */
 struct dnn_convolution {

@@ -229,34 +229,6 @@ static void add_content(struct text *text, const struct dnn_content *content)
     }
 }
 
-static bool send_all(int socket, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        const ssize_t n = send(socket, data, bytes, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool receive_all(int socket, void *to, size_t bytes)
-{
-    for (char *at = to; bytes > 0;) {
-        const ssize_t n = recv(socket, at, bytes, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 struct answer {
     struct text question;
     int count;
@@ -306,9 +278,9 @@ static int ask_process(struct dnn_engine *engines, const struct text *question)
     }
     if (connection < 0)
         return -1;
-    if (send_all(connection, (const char *)&bytes, sizeof bytes) && send_all(connection, question->data, bytes) &&
-        receive_all(connection, &count, sizeof count) && count <= DNN_ENGINES &&
-        (count <= 0 || receive_all(connection, engines, (size_t)count * sizeof *engines)))
+    if (dnn_send(connection, &bytes, sizeof bytes) && dnn_send(connection, question->data, bytes) &&
+        dnn_receive(connection, &count, sizeof count) && count <= DNN_ENGINES &&
+        (count <= 0 || dnn_receive(connection, engines, (size_t)count * sizeof *engines)))
         return count;
     close(connection); /* it is gone */
     connection = -1;

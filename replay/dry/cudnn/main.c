@@ -7,7 +7,6 @@
 #include "replay/dry/dnn.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -214,36 +213,6 @@ static int32_t answer(struct dnn_engine *engines, struct question question)
     return count;
 }
 
-/* ---- the socket -------------------------------------------------------------------------------------------------- */
-
-static bool read_all(void *to, size_t bytes)
-{
-    for (char *at = to; bytes > 0;) {
-        const ssize_t n = read(STDIN_FILENO, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool write_all(const void *from, size_t bytes)
-{
-    for (const char *at = from; bytes > 0;) {
-        const ssize_t n = write(STDIN_FILENO, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 int main(int count, char **arguments)
 {
     static struct dnn_engine engines[DNN_ENGINES];
@@ -257,13 +226,14 @@ int main(int count, char **arguments)
         close(i);
     if (!open_cudnn(arguments[1], arguments[2]))
         return 4;
-    while (read_all(&bytes, sizeof bytes)) {
+    while (dnn_receive(STDIN_FILENO, &bytes, sizeof bytes)) {
         char *data = malloc(bytes + 1UL);
-        if (data == NULL || !read_all(data, bytes))
+        if (data == NULL || !dnn_receive(STDIN_FILENO, data, bytes))
             return 5;
         const int32_t n = answer(engines, (struct question){data, data + bytes});
         free(data);
-        if (!write_all(&n, sizeof n) || (n > 0 && !write_all(engines, (size_t)n * sizeof *engines)))
+        if (!dnn_send(STDIN_FILENO, &n, sizeof n) ||
+            (n > 0 && !dnn_send(STDIN_FILENO, engines, (size_t)n * sizeof *engines)))
             return 5;
     }
     return 0;
