@@ -27,21 +27,10 @@ static bool has_room(struct gm_doc *doc)
     return !doc->is_full;
 }
 
-/* Appends s cut to `columns` and escaped. */
-static void add_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
-                    void (*escape)(struct gm_text *, const char *))
-{
-    struct gm_text cut = {0};
-    gm_columns_cut(&cut, s, columns, keep_tail);
-    out->failed = out->failed || cut.failed;
-    escape(out, cut.data != NULL ? cut.data : "");
-    gm_text_free(&cut);
-}
-
 static void add_title(struct gm_doc *doc, const char *title, const char *name)
 {
     gm_text_printf(doc->out, "# %s: ", title);
-    add_cut(doc->out, name, PATH, false, gm_escape_code);
+    gm_escape_cut(doc->out, name, PATH, false, gm_escape_code);
     gm_text_add_char(doc->out, '\n');
 }
 
@@ -52,7 +41,7 @@ static void add_piece(struct gm_doc *doc, const char *s, size_t n, bool is_name,
     gm_text_add_bytes(&piece, s, n);
     const char *text = gm_doc_take(doc, &piece);
     if (is_name) {
-        add_cut(doc->out, text, PATH, true, gm_escape_code);
+        gm_escape_cut(doc->out, text, PATH, true, gm_escape_code);
         return;
     }
     gm_text_add(doc->out, n > 0 && s[0] == ' ' && !is_first ? " " : "");
@@ -141,7 +130,7 @@ static void add_text(struct gm_doc *doc, enum gm_unit unit, const char *text)
         return;
     }
     if (unit == GM_NAME || unit == GM_PATH)
-        add_cut(out, text, unit == GM_NAME ? NAME : PATH, unit == GM_PATH, gm_escape_code);
+        gm_escape_cut(out, text, unit == GM_NAME ? NAME : PATH, unit == GM_PATH, gm_escape_code);
     else if (unit == GM_SITE)
         add_site(out, text);
     else

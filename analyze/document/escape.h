@@ -11,6 +11,9 @@
 
 #include "analyze/base/text.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* A JSON string with its quotes; null for NULL. Ill-formed UTF-8 becomes U+FFFD. */
 void gm_escape_json(struct gm_text *out, const char *s);
 /* A code span, safe in a table cell too; "(empty)" for "". A '|' is written as an entity between two spans, because
@@ -24,5 +27,8 @@ void gm_escape_prose_on(struct gm_text *out, const char *s);
 void gm_escape_alt(struct gm_text *out, const char *s);
 /* For the destination of an image: a relative file name, percent-encoded. */
 void gm_escape_url(struct gm_text *out, const char *s);
+/* s cut to `columns` (gm_columns_cut) and then escaped by one of the above. */
+void gm_escape_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
+                   void (*escape)(struct gm_text *, const char *));
 
 #endif

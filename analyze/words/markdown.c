@@ -35,19 +35,9 @@ bool gm_md_room(struct gm_text *out, size_t left)
     return has_room_until(out, GM_MD_BUDGET, left);
 }
 
-static void add_cut(struct gm_text *out, const char *s, size_t columns, bool keep_tail,
-                    void (*escape)(struct gm_text *, const char *))
-{
-    struct gm_text cut = {0};
-    gm_columns_cut(&cut, s, columns, keep_tail);
-    out->failed = out->failed || cut.failed;
-    escape(out, cut.data != NULL ? cut.data : "");
-    gm_text_free(&cut);
-}
-
 void gm_md_name(struct gm_text *out, const char *name, size_t columns, bool keep_tail)
 {
-    add_cut(out, name, columns, keep_tail, gm_escape_code);
+    gm_escape_cut(out, name, columns, keep_tail, gm_escape_code);
 }
 
 void gm_md_site(struct gm_text *out, const char *site)
@@ -65,7 +55,7 @@ void gm_md_site(struct gm_text *out, const char *site)
 
 void gm_md_prose(struct gm_text *out, const char *text, size_t columns)
 {
-    add_cut(out, text, columns, false, gm_escape_prose);
+    gm_escape_cut(out, text, columns, false, gm_escape_prose);
 }
 
 void gm_md_size_cell(struct gm_text *out, uint64_t bytes)
