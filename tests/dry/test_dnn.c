@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/dry/stand_in.h"
+
 enum { OK = 0, BAD_PARAM = 2000, NOT_SUPPORTED = 3000 };
 enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9 };
 /* Kinds, names and types by cuDNN's numbers. */
@@ -25,9 +27,6 @@ enum { CONVOLUTION = 1, ENGINE = 2, CONFIG = 3, HEURISTICS = 4, PLAN = 5, FORWAR
 enum { GRAPH = 15, PACK = 16, TENSOR = 17, T_TYPE = 1, T_INT64 = 3, T_MODE = 8, T_NOTE = 11, T_DESCRIPTOR = 15 };
 enum { T_CHAR = 24 };
 
-static void *library;
-
-#define FIND(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(library, #name)
 typedef int (*create_fn)(int, void **);
 typedef int (*set_fn)(void *, int, int, int64_t, const void *);
 typedef int (*get_fn)(void *, int, int, int64_t, int64_t *, void *);
@@ -38,14 +37,10 @@ static set_fn set;
 static get_fn get;
 static one_fn finalize, destroy;
 
-static int open_library(void **state)
+static int find_functions(void **state)
 {
-    (void)state;
-    library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
-    if (library == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
+    if (open_library(state) != 0)
         return 1;
-    }
     FIND(create_fn, cudnnBackendCreateDescriptor);
     FIND(set_fn, cudnnBackendSetAttribute);
     FIND(get_fn, cudnnBackendGetAttribute);
@@ -382,5 +377,5 @@ int main(void)
         cmocka_unit_test(weights),
         cmocka_unit_test(says_the_version_that_it_is_told),
     };
-    return cmocka_run_group_tests(tests, open_library, NULL);
+    return cmocka_run_group_tests(tests, find_functions, NULL);
 }

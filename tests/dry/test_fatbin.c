@@ -14,25 +14,12 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <zstd.h>
 
+#include "tests/dry/stand_in.h"
+
 enum { OK = 0, INVALID = 1, PTX = 1, CUBIN = 2, ONLY_THIS = 0x100000, FAMILY = 0x200000, LZ4 = 0x2000, ZSTD = 0x8000 };
-
-static void *library;
-
-/* Functions have other types than dlsym says. */
-#define FIND(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(library, #name)
-
-static int open_library(void **state)
-{
-    (void)state;
-    library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
-    if (library == NULL)
-        fprintf(stderr, "%s\n", dlerror());
-    return library == NULL;
-}
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 

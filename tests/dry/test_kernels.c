@@ -14,27 +14,17 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <unistd.h>
+
+#include "tests/dry/stand_in.h"
 
 enum { OK = 0, NOT_FOUND = 500, ROOM = 4096, SECTIONS = 8 };
 enum { THREADS = 0, SHARED = 1, LOCAL = 3, REGISTERS = 4 };
 
-static void *library;
-#define FIND(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(library, #name)
 typedef int (*load_fn)(void **, const void *);
 typedef int (*get_fn)(void **, void *, const char *);
 typedef int (*ask_fn)(int *, int, void *);
-
-static int open_library(void **state)
-{
-    (void)state;
-    library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
-    if (library == NULL)
-        fprintf(stderr, "%s\n", dlerror());
-    return library == NULL;
-}
 
 struct cubin {
     _Alignas(16) unsigned char data[ROOM];

@@ -14,18 +14,16 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
 #include <ftw.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/dry/stand_in.h"
+
 enum { MIB = 1 << 20, OK = 0, NO_MEMORY = 2, INT64 = 4, SUM = 0, MAX = 2, RANKS = 2 };
 
-static void *library;
 static char folder[64];
 
-/* Functions have other types than dlsym says. */
-#define FIND(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(library, #name)
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
@@ -75,8 +73,7 @@ static void run_ranks(void (*of_rank)(int rank))
         children[rank] = fork();
         assert_true(children[rank] >= 0);
         if (children[rank] == 0) {
-            library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
-            CHECK(library != NULL);
+            CHECK(open_library(NULL) == 0);
             of_rank(rank);
             exit(0);
         }

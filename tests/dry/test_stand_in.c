@@ -16,26 +16,15 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "tests/dry/stand_in.h"
+
 enum { MIB = 1 << 20, OK = 0, NO_MEMORY = 2 };
 
-static void *library;
-
-/* Functions have other types than dlsym says. */
-#define FIND(type, name) __typeof__(type) name = (__typeof__(type))(uintptr_t)dlsym(library, #name)
 typedef int (*malloc_fn)(void **, size_t);
 typedef int (*free_fn)(void *);
 typedef int (*info_fn)(size_t *, size_t *);
 typedef int (*set_fn)(int);
 typedef int (*copy_fn)(void *, const void *, size_t, int);
-
-static int open_library(void **state)
-{
-    (void)state;
-    library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
-    if (library == NULL)
-        fprintf(stderr, "%s\n", dlerror());
-    return library == NULL;
-}
 
 static void capacity(void **state)
 {
