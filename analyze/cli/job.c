@@ -12,7 +12,7 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/trace_analyze.h"
-#include "replay/advice/settings_advice.h"
+#include "replay/trials/settings_advice.h"
 
 #include <string.h>
 

@@ -173,7 +173,7 @@ struct gm_setting_row {
     bool is_default;
 };
 
-/* Settings of the allocator, tried by replaying the trace in a model of it (replay/advice). Peaks are of reserved
+/* Settings of the allocator, tried by replaying the trace in a model of it (replay/trials). Peaks are of reserved
  * bytes; what was not computed is GM_REPORT_NONE. */
 enum gm_advice_verdict {
     GM_ADVICE_GIVEN,     /* tried[best] lowers the peak */

@@ -321,7 +321,7 @@ static void find_thin_segments(struct list *list, const struct gm_report *report
         pin != NULL ? pin->block.site : "", pin != NULL ? "." : "", wreckage_note(list));
 }
 
-/* With a trace its growths say more, and a replay tells what a setting would do (replay/advice). */
+/* With a trace its growths say more, and a replay tells what a setting would do (replay/trials). */
 static void find_stranded(struct list *list, const struct gm_report *report)
 {
     const struct gm_evidence *e = &list->pass->evidence;

@@ -7,7 +7,7 @@
 #include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/searched.h"
-#include "replay/search/few.h"
+#include "replay/trials/few.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

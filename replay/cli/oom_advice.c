@@ -7,7 +7,7 @@
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/searched.h"
-#include "replay/search/few.h"
+#include "replay/trials/few.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define GM_REPLAY_CLI_PROGRESS_H
 
 #include "analyze/cli/bar.h"
-#include "replay/search/trial.h"
+#include "replay/trials/trial.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -9,7 +9,7 @@
 #include "analyze/cli/interrupt.h"
 #include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
-#include "replay/search/least.h"
+#include "replay/trials/least.h"
 
 #include <inttypes.h>
 #include <stdio.h>

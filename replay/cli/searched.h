@@ -7,9 +7,9 @@
 
 #include "replay/cli/gmreplay.h"
 #include "replay/cli/search.h"
-#include "replay/search/bound.h"
-#include "replay/search/fit.h"
-#include "replay/search/sweep.h"
+#include "replay/trials/bound.h"
+#include "replay/trials/fit.h"
+#include "replay/trials/sweep.h"
 
 enum { GM_SEARCHED_FITS = 3 };
 

@@ -8,7 +8,7 @@
 #include "analyze/document/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
-#include "replay/search/bound.h"
+#include "replay/trials/bound.h"
 #include "replay/verify/follow.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def main():
     source = "".join((ROOT / path).read_text()
                      for path in ("analyze/state/state_findings.c", "analyze/timeline/trace_findings.c",
-                                  "analyze/timeline/findings_devices.c", "replay/advice/advice_finding.c"))
+                                  "analyze/timeline/findings_devices.c", "replay/trials/advice_finding.c"))
     table = (ROOT / "docs/findings.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| [^|]+ \| [^|]+ \|$", table, re.M)
     made = re.findall(r'(?:\b(?:gm_finding_)?add\(list, |\(struct gm_finding\)\{)"([a-z-]+)"', source)

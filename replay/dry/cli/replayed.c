@@ -9,7 +9,7 @@
 #include "analyze/cli/rules_file.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/cli/search.h"
-#include "replay/search/fit.h"
+#include "replay/trials/fit.h"
 
 #include <stdlib.h>
 

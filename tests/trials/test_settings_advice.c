@@ -2,7 +2,7 @@
  *
  * Advice about settings on small traces whose peaks under every setting are worked out by hand.
  */
-#include "replay/advice/settings_advice.h"
+#include "replay/trials/settings_advice.h"
 
 #include "tests/timeline/traced.h"
 

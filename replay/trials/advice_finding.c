@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/size.h"
-#include "replay/advice/advice_private.h"
+#include "replay/trials/advice_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #ifndef GM_REPLAY_LEAST_H
 #define GM_REPLAY_LEAST_H
 
-#include "replay/search/fit.h"
-#include "replay/search/sweep.h"
+#include "replay/trials/fit.h"
+#include "replay/trials/sweep.h"
 
 enum { GM_LEAST_ROUNDS = 8 };
 

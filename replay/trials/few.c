@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/few.h"
+#include "replay/trials/few.h"
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"

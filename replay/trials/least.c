@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/least.h"
+#include "replay/trials/least.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  *
  * The plan in order of birth: what an allocator does that neither cuts its memory into segments nor into pools.
  */
-#include "replay/search/plan.h"
+#include "replay/trials/plan.h"
 
 #include "analyze/allocator/address_space.h"
 #include "replay/model/free_set.h"

@@ -10,7 +10,7 @@
 #ifndef GM_REPLAY_FIT_H
 #define GM_REPLAY_FIT_H
 
-#include "replay/search/trial.h"
+#include "replay/trials/trial.h"
 #include "replay/whatif/gpus.h"
 
 #define GM_FIT_GRANULE (UINT64_C(2) << 20) /* all capacities tried are multiples of it */

@@ -5,8 +5,8 @@
 #ifndef GM_REPLAY_SWEEP_H
 #define GM_REPLAY_SWEEP_H
 
-#include "replay/search/grid.h"
-#include "replay/search/trial.h"
+#include "replay/trials/grid.h"
+#include "replay/trials/trial.h"
 
 #define GM_SWEEP_NONE SIZE_MAX
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/fit.h"
+#include "replay/trials/fit.h"
 
-#include "replay/search/bound.h"
+#include "replay/trials/bound.h"
 
 enum { DOUBLINGS = 8, PROBES = 3, DESCENTS = 16 };
 

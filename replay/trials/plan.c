@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/plan.h"
+#include "replay/trials/plan.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  *
  * Offline plans: small ones worked out by hand; random ones for what every plan must keep to.
  */
-#include "replay/search/plan.h"
+#include "replay/trials/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/trial.h"
+#include "replay/trials/trial.h"
 
-#include "replay/search/bound.h"
+#include "replay/trials/bound.h"
 
 #include "analyze/base/size.h"
 #include "replay/model/sim.h"

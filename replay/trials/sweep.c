@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/sweep.h"
+#include "replay/trials/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

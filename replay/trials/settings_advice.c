@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/advice/settings_advice.h"
+#include "replay/trials/settings_advice.h"
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
-#include "replay/advice/advice_private.h"
 #include "replay/model/sim.h"
-#include "replay/search/bound.h"
-#include "replay/search/few.h"
-#include "replay/search/trial.h"
+#include "replay/trials/advice_private.h"
+#include "replay/trials/bound.h"
+#include "replay/trials/few.h"
+#include "replay/trials/trial.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/grid.h"
+#include "replay/trials/grid.h"
 
 #include "analyze/allocator/recorded_settings.h"
 

@@ -4,10 +4,10 @@
  * then 10 MiB come and go, 9 come. A segment has at least 20 MiB below 10 MiB of request, else the request rounded up
  * to 2 MiB; so the default allocator reserves 12 + 10 MiB and puts the 9 in the place of the 10.
  */
-#include "replay/search/bound.h"
-#include "replay/search/fit.h"
-#include "replay/search/least.h"
-#include "replay/search/sweep.h"
+#include "replay/trials/bound.h"
+#include "replay/trials/fit.h"
+#include "replay/trials/least.h"
+#include "replay/trials/sweep.h"
 #include "tests/timeline/traced.h"
 
 #include "analyze/allocator/recorded_settings.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/search/bound.h"
+#include "replay/trials/bound.h"
 
 #include "analyze/base/size.h"
-#include "replay/search/plan.h"
+#include "replay/trials/plan.h"
 #include "replay/verify/releases.h"
 
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 #define GM_REPLAY_BOUND_H
 
 #include "analyze/allocator/rounding.h"
-#include "replay/search/trial.h"
+#include "replay/trials/trial.h"
 
 #define GM_PLAN_STEPS (UINT64_C(1) << 25) /* pairs of blocks that live at the same time that are looked at */
 
