@@ -37,6 +37,12 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
                                         .placement = trial->placement,
                                         .requested = d->requested,
                                         .refused = d->refused == NULL ? NULL : &d->refused->request};
+    if (trial->requests != NULL) {
+        const struct gm_trial_requests *other = &trial->requests[device];
+        options.requested = other->requested != NULL ? other->requested : d->requested;
+        options.moves = other->moves;
+        options.move_count = other->move_count;
+    }
     if (trial->is_of_device)
         options.capacity = d->capacity;
     if (trial->is_fraction || (trial->is_of_device && options.conf.memory_fraction < 1)) {

@@ -57,6 +57,12 @@ struct gm_trial_device {
     bool has_failed;
     uint64_t peak_reserved, start_at_peak, retries;
 };
+/* Other requests than a device's. */
+struct gm_trial_requests {
+    uint64_t *requested; /* [allocation]; NULL: the device's */
+    struct gm_whatif_move *moves;
+    size_t move_count;
+};
 /* One choice of settings and memory, replayed on every device. */
 struct gm_trial {
     bool is_baseline; /* the devices' baseline settings instead of `conf` */
@@ -67,8 +73,9 @@ struct gm_trial {
     uint64_t taken;    /* this one and the next two as in gm_whatif_options */
     bool from_layout;
     uint32_t placement;
-    struct gm_trial_device *devices; /* [device_count], filled; may be NULL */
-    bool is_needed;                  /* replayed even if the search is over */
+    const struct gm_trial_requests *requests; /* [device_count]; NULL: the devices' */
+    struct gm_trial_device *devices;          /* [device_count], filled; may be NULL */
+    bool is_needed;                           /* replayed even if the search is over */
 
     /* filled */
     bool is_left_out;     /* the search was over before it could be replayed: nothing of the rest is known */

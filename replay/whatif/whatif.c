@@ -71,22 +71,15 @@ static void replace(struct gm_playing *w, uint32_t a, uint32_t before, uint32_t 
     w->follow.block_of[a] = block;
 }
 
-static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a, const struct gm_whatif_hooks *hooks)
+/* Asks for the block of `a` and notes what that comes to; GM_SPACE_NONE: the replay has failed. */
+static inline uint32_t serve(struct gm_playing *w, uint32_t event, uint32_t a, uint32_t stream,
+                             const struct gm_whatif_hooks *hooks)
 {
-    const struct gm_events *e = &w->h->snapshot->events;
-    if (w->requested[a] == 0) {
-        w->result->left_out++;
-        return;
-    }
-    const uint32_t before = w->follow.block_of[a]; /* of the turn before, if the step is played again */
-    if (before != GM_SPACE_NONE && w->is_once[a])
-        return;
-    uint32_t stream = gm_follow_stream(&w->follow, gm_rare_at(&e->stream, w->h->first + event));
     uint32_t block = gm_playing_ask(w, a, stream, hooks);
     w->follow.block_of[a] = block;
     if (block == GM_SPACE_NONE) {
         gm_playing_fail_alloc(w, event, a, false);
-        return;
+        return block;
     }
     struct gm_level_now levels = gm_playing_levels_of_request(w, hooks);
     if (levels.allocated > w->level.peak_allocated)
@@ -103,8 +96,54 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
         w->peak_active = w->model.space.active;
         w->result->start_bytes_at_peak = w->start_active;
     }
-    if (before != GM_SPACE_NONE)
+    return block;
+}
+
+static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a, const struct gm_whatif_hooks *hooks)
+{
+    const struct gm_events *e = &w->h->snapshot->events;
+    if (w->requested[a] == 0) {
+        w->result->left_out++;
+        return;
+    }
+    if (w->away != NULL && w->away[a] > 0)
+        return;
+    const uint32_t before = w->follow.block_of[a]; /* of the turn before, if the step is played again */
+    if (before != GM_SPACE_NONE && w->is_once[a])
+        return;
+    uint32_t stream = gm_follow_stream(&w->follow, gm_rare_at(&e->stream, w->h->first + event));
+    uint32_t block = serve(w, event, a, stream, hooks);
+    if (block != GM_SPACE_NONE && before != GM_SPACE_NONE)
         replace(w, a, before, block);
+}
+
+/* The next of options->moves; what is given up is freed at once. */
+static void move(struct gm_playing *w)
+{
+    const struct gm_whatif_move *m = &w->options->moves[w->next_move++];
+    const uint32_t a = m->allocation, end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
+    uint32_t *block = &w->follow.block_of[a];
+    w->away[a] = (uint16_t)(w->away[a] + (m->is_back ? -1 : 1));
+    if (w->requested[a] == 0 || m->moment >= end || m->moment < w->h->born[a])
+        return; /* it is not there then, either way */
+    if (!m->is_back && *block != GM_SPACE_NONE) {
+        follow_free(w, a, false, NULL);
+        follow_free(w, a, true, NULL);
+        *block = GM_SPACE_NONE;
+    } else if (m->is_back && w->away[a] == 0 && *block == GM_SPACE_NONE) {
+        serve(w, m->moment, a, gm_follow_stream(&w->follow, gm_history_stream(w->h, a).v), NULL);
+    }
+}
+
+/* Those up to that moment. */
+static bool play_moves(struct gm_playing *w, uint32_t moment)
+{
+    while (w->next_move < w->options->move_count && w->options->moves[w->next_move].moment <= moment &&
+           !w->result->has_failed)
+        move(w);
+    if (w->result->has_failed)
+        w->result->stopped_at = moment;
+    return !w->result->has_failed;
 }
 
 /* Events up to `end`; false: the replay is over. */
@@ -115,6 +154,8 @@ static inline bool play_with(struct gm_playing *w, uint32_t end, const struct gm
         w->model.origin = c.event;
         if (hooks != NULL && hooks->before != NULL)
             gm_playing_heed(w, hooks->before(hooks->self, c.event));
+        if (w->next_move < w->options->move_count && !play_moves(w, c.event))
+            return false;
         switch (c.kind) {
         case GM_CHANGE_ALLOC:
             follow_alloc(w, c.event, c.allocation, hooks);
@@ -193,6 +234,15 @@ static void play_all(struct gm_playing *w)
     w->result->seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
 }
 
+/* What is away from the beginning on is not asked for then. */
+static bool prepare_moves(struct gm_playing *w)
+{
+    if (w->options->move_count == 0)
+        return true;
+    w->away = calloc(w->h->allocation_count + 1, sizeof *w->away);
+    return w->away != NULL && play_moves(w, 0);
+}
+
 static enum gm_status status_of(const struct gm_playing *w, bool ok, struct gm_error *err)
 {
     if (!ok || w->model.has_no_memory)
@@ -244,7 +294,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     if (options->recorder != NULL)
         gm_recorder_begin(options->recorder, h);
     bool ok = gm_follow_init(&w->follow, h, &w->model) && gm_releases_find(&w->releases, h) &&
-              gm_playing_prepare_turns(w) && gm_playing_start(w);
+              gm_playing_prepare_turns(w) && prepare_moves(w) && gm_playing_start(w);
     if (ok)
         play_all(w);
     result->recorded_releases = w->releases.requests;
@@ -264,6 +314,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
     gm_follow_free(&w->follow);
     gm_allocator_free(&w->model);
     gm_sim_free(&w->sim);
+    free(w->away);
     free(w->is_start);
     free(w->is_once);
     free(w->carried);

@@ -54,13 +54,22 @@ struct gm_whatif_refused {
     uint64_t size;  /* bytes that it asked for, at least */
 };
 
+/* Other lifetimes: at a moment (gm_history) before its recorded end the allocation is given up, or asked for again. One
+ * that was given up several times comes back when it was asked for as often. */
+struct gm_whatif_move {
+    uint32_t moment, allocation;
+    bool is_back;
+};
+
 struct gm_whatif_options {
     struct gm_conf conf;
-    uint64_t capacity;            /* bytes of the device; UINT64_MAX: unlimited */
-    uint64_t taken;               /* bytes of it beyond those, of which others have all: a CUDA context */
-    bool from_layout;             /* start from the recorded layout */
-    uint32_t placement;           /* of the simulated device: sim.h */
-    const uint64_t *requested;    /* [allocation]: bytes, 0: left out; NULL: as recorded */
+    uint64_t capacity;                  /* bytes of the device; UINT64_MAX: unlimited */
+    uint64_t taken;                     /* bytes of it beyond those, of which others have all: a CUDA context */
+    bool from_layout;                   /* start from the recorded layout */
+    uint32_t placement;                 /* of the simulated device: sim.h */
+    const uint64_t *requested;          /* [allocation]: bytes, 0: left out; NULL: as recorded */
+    const struct gm_whatif_move *moves; /* [move_count], by moment; not with from_layout, device, hooks, repeat */
+    size_t move_count;
     struct gm_whatif_part *parts; /* ascending, not overlapping but for those that are played again; may be NULL */
     size_t part_count;
     const struct gm_repeat *repeat; /* of the parts that are played again; NULL: there are none */

@@ -43,6 +43,8 @@ struct gm_playing {
     struct gm_stat before; /* requested bytes, before the last request; with hooks only */
     uint64_t bins_seen;    /* free sets looked at for the largest block */
     bool counts;           /* classes: from the end of the start on */
+    size_t next_move;      /* of options->moves */
+    uint16_t *away;        /* [allocation]: moves after which it is not there; NULL without them */
     /* With options->repeat: */
     bool *is_start;             /* [allocation]: its block was live at the start */
     bool *is_once;              /* [allocation]: a turn does not ask for it again */

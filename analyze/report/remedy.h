@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What mending a mistake would do to the allocations of a run, as plain data, and what a replay says that it saves.
+ * Whoever finds a mistake says which allocations it concerns; replay/trials replays them (gm_remedies_replay); a
+ * program brings the two together.
+ *
+ * Moments and allocations are those of the device's history (analyze/timeline/history/history.h): moment m is the state
+ * after m events of the device. Examples, for an allocation that asked for R bytes:
+ *
+ *   never made, dropped      {.allocation = a, .bytes = 0, .gone = GM_REMEDY_NEVER, .again = GM_REMEDY_NEVER}
+ *   half as large            {.allocation = a, .bytes = R / 2, .gone = GM_REMEDY_NEVER, .again = GM_REMEDY_NEVER}
+ *   freed at moment m        {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = GM_REMEDY_NEVER}
+ *   away from m to n         {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = n}
+ *   made only at n           {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = 0, .again = n}
+ *
+ * An allocation may have several rows: it is away where one of them says so, and its size is what all of them leave of
+ * it (half of a half is a quarter). A moment at or after the recorded free changes nothing.
+ */
+#ifndef GM_REPORT_REMEDY_H
+#define GM_REPORT_REMEDY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GM_REMEDY_NEVER UINT32_MAX
+#define GM_REMEDY_AS_RECORDED UINT64_MAX
+
+struct gm_remedy_change {
+    uint32_t allocation;
+    uint32_t gone, again; /* moments: given up, and asked for again */
+    uint64_t bytes;       /* that are requested instead */
+};
+
+/* The result of gm_remedies_replay. Bytes of the device's peak of reserved memory, as replayed from an empty allocator
+ * with unlimited memory; GM_REPORT_NONE (report.h): not known, nothing was replayed. */
+struct gm_remedy_saving {
+    uint64_t alone;   /* less than without any remedy; 0 if it is not less */
+    uint64_t on_top;  /* less than with the remedies that save more alone, too */
+    uint64_t peak;    /* with this one and those */
+    uint64_t before;  /* without any */
+    size_t rank;      /* 0: it saves most alone. Equals in the order in which they were given */
+    const char *card; /* the smallest card of the table that has as much as all devices need with this one and those;
+                       * NULL: none has, or it is not known, because the recording ended out of memory */
+    uint64_t card_usable; /* bytes of it */
+};
+
+/* Of one device: changes of its allocations, or other settings of the allocator (on all devices), or both. */
+struct gm_remedy {
+    int64_t device;
+    const struct gm_remedy_change *changes;
+    size_t count;
+    const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
+    struct gm_remedy_saving saving;
+};
+
+#endif

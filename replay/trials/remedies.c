@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/trials/remedies.h"
+
+#include "analyze/report/report.h"
+#include "replay/whatif/gpus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The remedies while they are replayed; all arrays are [count] or [count * device_count]. */
+struct work {
+    struct gm_remedy *const *remedies;
+    size_t count;
+    const struct gm_search *search;
+    struct gm_trial *trials;
+    struct gm_trial_device *results;
+    struct gm_trial_requests *requests;
+    size_t *order; /* by what they save alone; those without a saving are not in it */
+    size_t ordered;
+};
+
+static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
+{
+    size_t d = 0;
+    while (d < w->search->device_count && w->search->devices[d].history->device != remedy->device)
+        d++;
+    return d;
+}
+
+/* ---- the requests of a trial ------------------------------------------------------------------------------------- */
+
+static int by_moment(const void *left, const void *right)
+{
+    const struct gm_whatif_move *a = left, *b = right;
+    if (a->moment != b->moment)
+        return a->moment < b->moment ? -1 : 1;
+    if (a->is_back != b->is_back)
+        return a->is_back ? 1 : -1;
+    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
+}
+
+static void change_size(struct gm_trial_requests *to, const struct gm_history *h, const struct gm_remedy_change *c)
+{
+    uint64_t *now = &to->requested[c->allocation];
+    const uint64_t recorded = h->requested[c->allocation];
+    if (c->bytes == GM_REMEDY_AS_RECORDED || *now == 0 || recorded == 0)
+        return;
+    const double left = (double)*now * ((double)c->bytes / (double)recorded);
+    *now = *now == recorded || c->bytes == 0 ? c->bytes
+           : left < 1                        ? 1
+           : left > 0x1p60                   ? UINT64_C(1) << 60
+                                             : (uint64_t)left;
+}
+
+/* Before its request, where it is gone as soon as it is there. */
+static uint32_t moment_of(const struct gm_history *h, const struct gm_remedy_change *c)
+{
+    return c->gone == h->born[c->allocation] && c->gone > 0 ? c->gone - 1 : c->gone;
+}
+
+static bool make_room(struct gm_trial_requests *to, const struct gm_search_device *device, size_t changes)
+{
+    const struct gm_history *h = device->history;
+    const size_t all = h->allocation_count;
+    if (to->requested == NULL) {
+        to->requested = malloc((all + 1) * sizeof *to->requested);
+        if (to->requested != NULL && all > 0)
+            memcpy(to->requested, device->requested != NULL ? device->requested : h->requested,
+                   all * sizeof *h->requested);
+    }
+    struct gm_whatif_move *moves = realloc(to->moves, (to->move_count + 2 * changes + 1) * sizeof *moves);
+    to->moves = moves != NULL ? moves : to->moves;
+    return to->requested != NULL && moves != NULL;
+}
+
+/* false: no memory. */
+static bool add_changes(struct gm_trial_requests *to, const struct gm_search_device *device,
+                        const struct gm_remedy *remedy)
+{
+    const struct gm_history *h = device->history;
+    if (!make_room(to, device, remedy->count))
+        return false;
+    for (size_t i = 0; i < remedy->count; i++) {
+        const struct gm_remedy_change *c = &remedy->changes[i];
+        if (c->allocation >= h->allocation_count)
+            continue;
+        change_size(to, h, c);
+        if (c->gone == GM_REMEDY_NEVER || c->again <= c->gone)
+            continue;
+        to->moves[to->move_count++] = (struct gm_whatif_move){moment_of(h, c), c->allocation, false};
+        if (c->again != GM_REMEDY_NEVER)
+            to->moves[to->move_count++] = (struct gm_whatif_move){c->again, c->allocation, true};
+    }
+    qsort(to->moves, to->move_count, sizeof *to->moves, by_moment);
+    return true;
+}
+
+/* false: PyTorch would not take the settings. */
+static bool add_settings(struct gm_trial *trial, const struct gm_search_device *device, const struct gm_remedy *remedy)
+{
+    if (remedy->settings == NULL)
+        return true;
+    struct gm_error ignored;
+    trial->is_baseline = false;
+    trial->conf = gm_conf_default();
+    trial->conf.ties = device->baseline.ties;
+    return gm_conf_parse(&trial->conf, remedy->settings, strlen(remedy->settings), NULL, &ignored) == GM_OK;
+}
+
+/* ---- replaying --------------------------------------------------------------------------------------------------- */
+
+static bool add(struct work *w, size_t trial, const struct gm_remedy *remedy)
+{
+    const size_t d = device_of(w, remedy);
+    const struct gm_search_device *device = &w->search->devices[d];
+    return add_settings(&w->trials[trial], device, remedy) &&
+           add_changes(&w->requests[trial * w->search->device_count + d], device, remedy);
+}
+
+static void forget_requests(struct work *w)
+{
+    for (size_t i = 0; i < (w->count + 1) * w->search->device_count; i++) {
+        free(w->requests[i].requested);
+        free(w->requests[i].moves);
+        w->requests[i] = (struct gm_trial_requests){0};
+    }
+}
+
+static void begin(struct work *w, size_t trial)
+{
+    const size_t n = w->search->device_count;
+    w->trials[trial] = (struct gm_trial){.is_baseline = true,
+                                         .capacity = UINT64_MAX,
+                                         .devices = &w->results[trial * n],
+                                         .requests = &w->requests[trial * n]};
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Bytes reserved at the peak on the remedy's device. */
+static uint64_t peak(const struct work *w, const struct gm_trial *trial, const struct gm_remedy *remedy)
+{
+    return trial->devices[device_of(w, remedy)].peak_reserved;
+}
+
+static void put_in_order(struct work *w, size_t r)
+{
+    size_t at = w->ordered++;
+    for (; at > 0 && w->remedies[w->order[at - 1]]->saving.alone < w->remedies[r]->saving.alone; at--)
+        w->order[at] = w->order[at - 1];
+    w->order[at] = r;
+}
+
+/* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
+static enum gm_status replay_alone(struct work *w, struct gm_error *err)
+{
+    size_t n = 1;
+    begin(w, 0);
+    for (size_t r = 0; r < w->count; r++) {
+        struct gm_remedy *remedy = w->remedies[r];
+        remedy->saving =
+            (struct gm_remedy_saving){GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE, .rank = SIZE_MAX};
+        begin(w, n);
+        if (device_of(w, remedy) == w->search->device_count || !add_settings(&w->trials[n], w->search->devices, remedy))
+            continue;
+        if (!add(w, n, remedy))
+            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        w->order[n++ - 1] = r;
+    }
+    enum gm_status status = gm_trials_run(w->search, w->trials, n, err);
+    if (status != GM_OK || !w->trials[0].runs)
+        return status;
+    for (size_t i = 1; i < n; i++) {
+        const size_t r = w->order[i - 1];
+        if (!w->trials[i].runs)
+            continue;
+        w->remedies[r]->saving.before = peak(w, &w->trials[0], w->remedies[r]);
+        w->remedies[r]->saving.alone = less(w->remedies[r]->saving.before, peak(w, &w->trials[i], w->remedies[r]));
+        put_in_order(w, r); /* writes only where what was there has been read */
+    }
+    return GM_OK;
+}
+
+static void find_card(struct gm_remedy_saving *saving, const struct work *w, const struct gm_trial *trial)
+{
+    for (size_t i = 0; i < gm_gpu_count() && !w->search->is_open && saving->card == NULL; i++) {
+        const uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
+        if (usable < trial->peak_reserved || usable < w->search->floor)
+            continue;
+        saving->card = gm_gpu_at(i)->name;
+        saving->card_usable = usable;
+    }
+}
+
+/* trials[1 + k]: the first 1 + k of the order. The first of them has been replayed. */
+static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
+{
+    for (size_t k = 0; k < w->ordered; k++) {
+        begin(w, 1 + k);
+        for (size_t i = 0; i <= k; i++)
+            if (!add(w, 1 + k, w->remedies[w->order[i]]))
+                return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    }
+    enum gm_status status = gm_trials_run(w->search, w->trials + 1, w->ordered, err);
+    for (size_t k = 0; status == GM_OK && k < w->ordered && w->trials[1 + k].runs && w->trials[k].runs; k++) {
+        const struct gm_remedy *remedy = w->remedies[w->order[k]];
+        struct gm_remedy_saving *saving = &w->remedies[w->order[k]]->saving;
+        saving->rank = k;
+        saving->peak = peak(w, &w->trials[1 + k], remedy);
+        saving->on_top = less(peak(w, &w->trials[k], remedy), saving->peak);
+        find_card(saving, w, &w->trials[1 + k]);
+    }
+    return status;
+}
+
+enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t count, const struct gm_search *search,
+                                  struct gm_error *err)
+{
+    struct work w = {.remedies = remedies, .count = count, .search = search};
+    const size_t all = (count + 1) * search->device_count + 1;
+    w.trials = calloc(count + 2, sizeof *w.trials);
+    w.order = calloc(count + 1, sizeof *w.order);
+    w.results = calloc(all, sizeof *w.results);
+    w.requests = calloc(all, sizeof *w.requests);
+    enum gm_status status = GM_OK;
+    if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL)
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    else if (count > 0 && search->device_count > 0)
+        status = replay_alone(&w, err);
+    if (w.requests != NULL)
+        forget_requests(&w);
+    if (status == GM_OK && w.ordered > 0)
+        status = replay_on_top(&w, err);
+    if (w.requests != NULL)
+        forget_requests(&w);
+    free(w.trials);
+    free(w.order);
+    free(w.results);
+    free(w.requests);
+    return status;
+}

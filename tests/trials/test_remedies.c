@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Remedies on small traces whose peaks are worked out by hand: every block has a segment of its own size, and larger
+ * requests do not fit in smaller segments.
+ */
+#include "replay/trials/remedies.h"
+
+#include "analyze/report/report.h"
+#include "replay/whatif/gpus.h"
+#include "tests/timeline/traced.h"
+
+enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 };
+#define D ((uint64_t)4 << 28)
+
+/* 100 MiB that stay, where `is_old` since before the trace; 200 that come and go, then 300, then 90. Reserved: 100 +
+ * 200
+ * + 300, and the 90 in the 200. */
+static void four_blocks(struct traced *t, bool is_old)
+{
+    if (!is_old) {
+        gm_traced_event(t, "segment_alloc", A, MIB(100), "keep");
+        gm_traced_event(t, "alloc", A, MIB(100), "keep"); /* event 1 */
+    }
+    gm_traced_event(t, "segment_alloc", B, MIB(200), "second");
+    gm_traced_event(t, "alloc", B, MIB(200), "second");
+    gm_traced_free(t, B, MIB(200));
+    gm_traced_event(t, "segment_alloc", D, MIB(300), "large");
+    gm_traced_event(t, "alloc", D, MIB(300), "large");
+    gm_traced_free(t, D, MIB(300));
+    gm_traced_event(t, "alloc", B, MIB(90), "last");
+    gm_traced_free(t, B, MIB(90));
+    gm_traced_segment(t, A, MIB(100), "large");
+    gm_traced_block(t, MIB(100), MIB(100), "keep");
+    gm_traced_segment(t, B, MIB(200), "large");
+    gm_traced_block(t, MIB(200), 0, NULL);
+    gm_traced_segment(t, D, MIB(300), "large");
+    gm_traced_block(t, MIB(300), 0, NULL);
+}
+
+struct tried {
+    struct traced trace;
+    struct gm_history history;
+    struct gm_search_device device;
+    struct gm_search search;
+};
+
+static void setup(struct tried *t, bool is_old)
+{
+    struct gm_error err = {0};
+    *t = (struct tried){.search = {.device_count = 1, .threads = 2}};
+    four_blocks(&t->trace, is_old);
+    gm_traced_analyze(&t->trace);
+    assert_int_equal(gm_history_build(&t->history, &t->trace.snapshot, 0, NULL, &err), GM_OK);
+    t->device = (struct gm_search_device){.history = &t->history, .baseline = gm_conf_default()};
+    t->search.devices = &t->device;
+}
+
+static void end(struct tried *t)
+{
+    gm_history_free(&t->history);
+    gm_traced_end(&t->trace);
+}
+
+/* The allocation with so many MiB. */
+static uint32_t of_mib(const struct tried *t, uint64_t mib)
+{
+    for (uint32_t a = 0; a < t->history.allocation_count; a++)
+        if (t->history.requested[a] == MIB(mib))
+            return a;
+    fail();
+    return 0;
+}
+
+static struct gm_remedy_change change(uint32_t a, uint64_t bytes, uint32_t gone, uint32_t again)
+{
+    return (struct gm_remedy_change){.allocation = a, .gone = gone, .again = again, .bytes = bytes};
+}
+
+static bool always(void *asked)
+{
+    (void)asked;
+    return true;
+}
+
+static void replay(struct tried *t, struct gm_remedy *remedies, size_t count)
+{
+    struct gm_remedy *list[8];
+    struct gm_error err = {0};
+    assert_true(count <= 8);
+    for (size_t i = 0; i < count; i++)
+        list[i] = &remedies[i];
+    assert_int_equal(gm_remedies_replay(list, count, &t->search, &err), GM_OK);
+}
+
+/* What one remedy of one change leaves reserved at the peak. */
+static uint64_t peak_with(struct tried *t, struct gm_remedy_change c)
+{
+    struct gm_remedy remedy = {.changes = &c, .count = 1};
+    replay(t, &remedy, 1);
+    assert_int_equal(remedy.saving.before, MIB(600));
+    assert_int_equal(remedy.saving.alone, MIB(600) - remedy.saving.peak);
+    assert_int_equal(remedy.saving.on_top, remedy.saving.alone);
+    assert_int_equal(remedy.saving.rank, 0);
+    return remedy.saving.peak;
+}
+
+static void dropped_and_smaller(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, false);
+    const uint32_t kept = of_mib(&t, 100), second = of_mib(&t, 200), large = of_mib(&t, 300);
+    assert_int_equal(peak_with(&t, change(kept, 0, GM_NEVER, GM_NEVER)), MIB(500));
+    assert_int_equal(peak_with(&t, change(kept, MIB(50), GM_NEVER, GM_NEVER)), MIB(550));
+    assert_int_equal(peak_with(&t, change(large, MIB(150), GM_NEVER, GM_NEVER)), MIB(300));  /* in the 200 */
+    assert_int_equal(peak_with(&t, change(second, 0, GM_NEVER, GM_NEVER)), MIB(400));        /* the 90 in the 300 */
+    assert_int_equal(peak_with(&t, change(second, MIB(400), GM_NEVER, GM_NEVER)), MIB(500)); /* the 300 in the 400 */
+    assert_int_equal(peak_with(&t, change(second, GM_REMEDY_AS_RECORDED, GM_NEVER, GM_NEVER)), MIB(600));
+    end(&t);
+}
+
+/* The 100 are the first request and never end. With the 200 kept until the 300 are there, and other moments. */
+static void live_shorter(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, false);
+    const uint32_t kept = of_mib(&t, 100), second = of_mib(&t, 200), large = of_mib(&t, 300);
+    const uint32_t before_second = t.history.born[second] - 1, before_large = t.history.born[large] - 1;
+    /* Its segment is free, but too small for anyone before the 90. */
+    assert_int_equal(peak_with(&t, change(kept, GM_REMEDY_AS_RECORDED, before_second, GM_NEVER)), MIB(600));
+    /* It comes back into the segment it had, or into the one of the 200, which is larger; nothing more is needed. */
+    assert_int_equal(peak_with(&t, change(kept, GM_REMEDY_AS_RECORDED, before_second, before_large)), MIB(600));
+    /* It comes when the 200 are free, and takes half of them. */
+    assert_int_equal(peak_with(&t, change(kept, GM_REMEDY_AS_RECORDED, 0, before_large)), MIB(500));
+    /* Gone as soon as it is there: it was never asked for. */
+    assert_int_equal(peak_with(&t, change(kept, GM_REMEDY_AS_RECORDED, t.history.born[kept], GM_NEVER)), MIB(500));
+    /* Moments at which it is not there change nothing. */
+    const uint32_t after = t.history.freed[second];
+    assert_int_equal(peak_with(&t, change(second, GM_REMEDY_AS_RECORDED, after, GM_NEVER)), MIB(600));
+    assert_int_equal(peak_with(&t, change(second, GM_REMEDY_AS_RECORDED, 0, after)), MIB(400));
+    end(&t);
+}
+
+/* What is live since before the trace can come later, too. */
+static void old_blocks_come_later(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, true);
+    const uint32_t kept = of_mib(&t, 100), large = of_mib(&t, 300);
+    assert_int_equal(t.history.born[kept], 0);
+    assert_int_equal(peak_with(&t, change(kept, GM_REMEDY_AS_RECORDED, 0, t.history.born[large] - 1)), MIB(500));
+    assert_int_equal(peak_with(&t, change(kept, GM_REMEDY_AS_RECORDED, 0, GM_NEVER)), MIB(500));
+    end(&t);
+}
+
+/* Two rows say when it is away: it is back after both. Halved twice it is a quarter. */
+static void rows_add_up(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, false);
+    const uint32_t kept = of_mib(&t, 100), second = of_mib(&t, 200), large = of_mib(&t, 300);
+    const struct gm_remedy_change away[] = {
+        change(kept, GM_REMEDY_AS_RECORDED, 0, t.history.born[second]),
+        change(kept, GM_REMEDY_AS_RECORDED, t.history.born[second], t.history.born[large] - 1)};
+    const struct gm_remedy_change quarter[] = {change(kept, MIB(50), GM_NEVER, GM_NEVER),
+                                               change(kept, MIB(50), GM_NEVER, GM_NEVER)};
+    struct gm_remedy remedies[] = {{.changes = away, .count = 2}, {.changes = quarter, .count = 2}};
+    replay(&t, remedies, 1);
+    assert_int_equal(remedies[0].saving.peak, MIB(500));
+    replay(&t, remedies + 1, 1);
+    assert_int_equal(remedies[1].saving.peak, MIB(525) + MIB(1)); /* 25 in a segment of 26 */
+    end(&t);
+}
+
+/* Alone, and on top of those that save more: what two of them save is not the sum. */
+static void ranked(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, false);
+    const struct gm_remedy_change no_second = change(of_mib(&t, 200), 0, GM_NEVER, GM_NEVER);
+    const struct gm_remedy_change half_large = change(of_mib(&t, 300), MIB(150), GM_NEVER, GM_NEVER);
+    const struct gm_remedy_change no_kept = change(of_mib(&t, 100), 0, GM_NEVER, GM_NEVER);
+    struct gm_remedy remedies[] = {
+        {.changes = &no_second, .count = 1},  {.changes = &no_kept, .count = 1},
+        {.changes = &half_large, .count = 1}, {.settings = "expandable_segments:True"},
+        {.settings = "no such thing"},        {.device = 7, .changes = &no_kept, .count = 1}};
+    replay(&t, remedies, 6);
+    /* 100 + 200; 100 + 150; 5 + 8 pages; 8 pages. */
+    const struct {
+        uint64_t alone, on_top, peak;
+        size_t rank;
+    } expected[] = {{200, 50, 250, 1}, {100, 100, 160, 3}, {300, 300, 300, 0}, {200, 0, 260, 2}};
+    for (size_t i = 0; i < 4; i++) {
+        const struct gm_remedy_saving *s = &remedies[i].saving;
+        assert_int_equal(s->before, MIB(600));
+        assert_int_equal(s->alone, MIB(expected[i].alone));
+        assert_int_equal(s->on_top, MIB(expected[i].on_top));
+        assert_int_equal(s->peak, MIB(expected[i].peak));
+        assert_int_equal(s->rank, expected[i].rank);
+        assert_string_equal(s->card, gm_gpu_at(0)->name);
+        assert_int_equal(s->card_usable, gm_gpu_usable(gm_gpu_at(0)));
+    }
+    for (size_t i = 4; i < 6; i++) {
+        assert_int_equal(remedies[i].saving.alone, GM_REPORT_NONE);
+        assert_int_equal(remedies[i].saving.on_top, GM_REPORT_NONE);
+        assert_null(remedies[i].saving.card);
+    }
+    end(&t);
+}
+
+/* A recording that ended out of memory does not show what it would have needed: no card is enough for certain. And what
+ * was not replayed has no saving. */
+static void what_is_not_known(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, false);
+    const struct gm_remedy_change no_kept = change(of_mib(&t, 100), 0, GM_NEVER, GM_NEVER);
+    struct gm_remedy remedy = {.changes = &no_kept, .count = 1};
+    t.search.is_open = true;
+    replay(&t, &remedy, 1);
+    assert_int_equal(remedy.saving.alone, MIB(100));
+    assert_null(remedy.saving.card);
+    t.search.is_open = false;
+    t.search.floor = gm_gpu_usable(gm_gpu_at(gm_gpu_count() - 1)) + 1; /* another device has more than all cards */
+    replay(&t, &remedy, 1);
+    assert_int_equal(remedy.saving.alone, MIB(100));
+    assert_null(remedy.saving.card);
+    t.search.is_over = always;
+    replay(&t, &remedy, 1);
+    assert_int_equal(remedy.saving.alone, GM_REPORT_NONE);
+    replay(&t, NULL, 0);
+    end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dropped_and_smaller), cmocka_unit_test(live_shorter), cmocka_unit_test(old_blocks_come_later),
+        cmocka_unit_test(rows_add_up),         cmocka_unit_test(ranked),       cmocka_unit_test(what_is_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
