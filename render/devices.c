@@ -4,6 +4,7 @@
  */
 #include "render/devices.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/number_text.h"
 
@@ -43,8 +44,8 @@ struct gm_shown_devices gm_devices_shown(const struct gm_report *report)
             shown.v[shown.n++] = device;
         } else {
             shown.hidden++;
-            shown.hidden_reserved = gm_sum(shown.hidden_reserved, device->totals.reserved);
-            shown.hidden_allocated = gm_sum(shown.hidden_allocated, device->totals.allocated);
+            shown.hidden_reserved = gm_sat_add(shown.hidden_reserved, device->totals.reserved);
+            shown.hidden_allocated = gm_sat_add(shown.hidden_allocated, device->totals.allocated);
         }
     }
     return shown;

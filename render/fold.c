@@ -4,6 +4,7 @@
  */
 #include "render/fold.h"
 
+#include "analyze/base/arithmetic.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 
@@ -22,7 +23,7 @@ struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_
     struct gm_folded f = {.n = 0};
     size_t present = 0; /* slices are sorted: the ones with bytes come first */
     while (present < count && slices[present].bytes > 0)
-        f.bytes = gm_sum(f.bytes, slices[present++].bytes);
+        f.bytes = gm_sat_add(f.bytes, slices[present++].bytes);
     size_t keep = present;
     while (keep > 0 && is_small(slices[keep - 1].bytes, f.bytes))
         keep--;
@@ -41,8 +42,8 @@ struct gm_folded gm_fold_categories(struct gm_display *display, const struct gm_
         struct gm_piece *rest = &f.parts[f.n];
         *rest = (struct gm_piece){gm_display_printf(display, "Other (%zu)", f.folded), 0, gm_folded_fill};
         for (size_t i = keep; i < present; i++) {
-            rest->bytes = gm_sum(rest->bytes, slices[i].bytes);
-            f.blocks[f.n] = gm_sum(f.blocks[f.n], slices[i].blocks);
+            rest->bytes = gm_sat_add(rest->bytes, slices[i].bytes);
+            f.blocks[f.n] = gm_sat_add(f.blocks[f.n], slices[i].blocks);
         }
         f.n++;
     }
@@ -62,7 +63,7 @@ void gm_fold_like(const struct gm_folded *model, const struct gm_slice *slices, 
         while (k < named && strcmp(gm_name(slices[i].name), model->parts[k].name) != 0)
             k++;
         if (k < model->n)
-            out[k].bytes = gm_sum(out[k].bytes, slices[i].bytes);
+            out[k].bytes = gm_sat_add(out[k].bytes, slices[i].bytes);
     }
 }
 

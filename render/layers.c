@@ -4,6 +4,7 @@
  */
 #include "render/layers.h"
 
+#include "analyze/base/arithmetic.h"
 #include "render/fold.h"
 #include "render/metric.h"
 #include "render/number_text.h"
@@ -139,5 +140,5 @@ void gm_layers_sum(const struct gm_layers *layers, const unsigned char *slots, c
     memset(out, 0, layers->n * sizeof *out);
     const uint64_t *bytes = curve->layer_bytes + column * curve->layer_count;
     for (size_t i = 0; i < curve->layer_count; i++)
-        out[slots[i]] = gm_sum(out[slots[i]], bytes[i]);
+        out[slots[i]] = gm_sat_add(out[slots[i]], bytes[i]);
 }

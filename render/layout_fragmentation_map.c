@@ -4,6 +4,7 @@
  */
 #include "render/layout.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/metric.h"
 #include "render/number_text.h"
@@ -32,13 +33,13 @@ struct tally {
 
 static void count_block(struct tally *t, const struct gm_map_block *block)
 {
-    t->total = gm_sum(t->total, block->bytes);
+    t->total = gm_sat_add(t->total, block->bytes);
     if (block->state == 0) {
-        t->free = gm_sum(t->free, block->bytes);
+        t->free = gm_sat_add(t->free, block->bytes);
         return;
     }
     if (block->state == 2) {
-        t->pending = gm_sum(t->pending, block->bytes);
+        t->pending = gm_sat_add(t->pending, block->bytes);
         return;
     }
     const char *name = gm_name(block->category);
@@ -47,12 +48,12 @@ static void count_block(struct tally *t, const struct gm_map_block *block)
            (t->categories[k].fill.color != block->color || strcmp(t->categories[k].name, name) != 0))
         k++;
     if (k == MOST_CATEGORIES) {
-        t->others = gm_sum(t->others, block->bytes);
+        t->others = gm_sat_add(t->others, block->bytes);
         return;
     }
     if (k == t->n)
         t->categories[t->n++] = (struct gm_piece){name, 0, gm_solid(block->color)};
-    t->categories[k].bytes = gm_sum(t->categories[k].bytes, block->bytes);
+    t->categories[k].bytes = gm_sat_add(t->categories[k].bytes, block->bytes);
 }
 
 static int largest_first(const void *left, const void *right)
@@ -78,7 +79,7 @@ static void draw_legend(struct gm_page *page, struct tally *t)
     page->y += gm_legend(page->display, page->y, 2, parts, n, t->total);
     uint64_t rest = t->others;
     for (size_t i = LEGEND_ROWS; i < t->n; i++)
-        rest = gm_sum(rest, t->categories[i].bytes);
+        rest = gm_sat_add(rest, t->categories[i].bytes);
     char size[GM_SIZE_TEXT];
     if (rest > 0)
         gm_page_note(page, gm_display_printf(page->display, "Smaller categories, in their own colours: %s together",
@@ -93,7 +94,7 @@ static uint64_t used_in(const struct gm_map_segment *segment)
     uint64_t used = 0;
     for (size_t i = 0; i < segment->block_count; i++)
         if (segment->blocks[i].state != 0)
-            used = gm_sum(used, segment->blocks[i].bytes);
+            used = gm_sat_add(used, segment->blocks[i].bytes);
     return used;
 }
 
@@ -127,7 +128,7 @@ static void label_row(struct gm_display *d, const struct gm_segment_map *map, co
         gm_put_between(d, bar_x - 72, bar_x - 8, y, end, size);
     } else {
         for (size_t i = 1; i < row->count; i++)
-            used = gm_sum(used, used_in(segment + i));
+            used = gm_sat_add(used, used_in(segment + i));
         const char *text = last->bytes == segment->bytes ? gm_display_printf(d, "%zu segments of %s", row->count, size)
                                                          : gm_display_printf(d, "%zu: %s to %s", row->count, size,
                                                                              gm_size_format(small, last->bytes));
@@ -162,7 +163,7 @@ static void note_rest(struct gm_page *page, const struct gm_segment_map *map, co
 {
     uint64_t bytes = map->rest_bytes;
     for (size_t i = rows->segments; i < map->segment_count; i++)
-        bytes = gm_sum(bytes, map->segments[i].bytes);
+        bytes = gm_sat_add(bytes, map->segments[i].bytes);
     const size_t more = map->segment_total > rows->segments ? map->segment_total - rows->segments : 0;
     char number[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
     if (more > 0)

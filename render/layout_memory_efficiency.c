@@ -4,6 +4,7 @@
  */
 #include "render/layout.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/devices.h"
@@ -154,7 +155,7 @@ static void draw_ledger(struct gm_page *page, const struct gm_report *report)
 {
     struct gm_piece parts[ROWS];
     ledger_parts(&report->ledger, parts);
-    uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST), sum = gm_sum(rest, parts[REQUESTED].bytes);
+    uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST), sum = gm_sat_add(rest, parts[REQUESTED].bytes);
     char size[GM_SIZE_TEXT];
     gm_page_section(page,
                     gm_display_printf(page->display, "The other %s of the reserved memory", gm_size_format(size, rest)),

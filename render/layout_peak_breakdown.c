@@ -5,6 +5,7 @@
  */
 #include "render/layout.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/devices.h"
@@ -131,8 +132,8 @@ static void note_rest(struct gm_page *page, const struct gm_peak_detail *detail,
 {
     uint64_t bytes = detail->site_rest_bytes, blocks = detail->site_rest_blocks;
     for (size_t i = n; i < detail->site_count; i++) {
-        bytes = gm_sum(bytes, detail->sites[i].bytes);
-        blocks = gm_sum(blocks, detail->sites[i].blocks);
+        bytes = gm_sat_add(bytes, detail->sites[i].bytes);
+        blocks = gm_sat_add(blocks, detail->sites[i].blocks);
     }
     if (detail->site_total <= n)
         return;

@@ -4,6 +4,7 @@
  */
 #include "render/layout.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/imbalance.h"
@@ -121,8 +122,8 @@ static void draw_legend(struct gm_page *page, const struct gm_report *report)
                                 {"Cached (inactive)", 0, gm_use_fill(GM_USE_CACHED)},
                                 gm_unexplained_piece(&report->ledger)};
     for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++) {
-        parts[0].bytes = gm_sum(parts[0].bytes, report->histogram[i].active.bytes);
-        parts[1].bytes = gm_sum(parts[1].bytes, report->histogram[i].cached.bytes);
+        parts[0].bytes = gm_sat_add(parts[0].bytes, report->histogram[i].active.bytes);
+        parts[1].bytes = gm_sat_add(parts[1].bytes, report->histogram[i].cached.bytes);
     }
     size_t shown = parts[2].bytes > 0 ? 3 : 2;
     page->y += gm_legend(page->display, page->y, 2, parts, shown, report->totals.reserved);

@@ -4,6 +4,7 @@
  */
 #include "render/layout.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/metric.h"
@@ -78,7 +79,7 @@ static void draw_heading(struct gm_page *page, const struct gm_report *report, s
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum = gm_sum(sum, report->top_blocks[i].bytes);
+        sum = gm_sat_add(sum, report->top_blocks[i].bytes);
     char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
     gm_count_text(blocks, report->totals.allocated_blocks);
     gm_percent_text(percent, sum, report->totals.allocated);

@@ -10,11 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-uint64_t gm_sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 char *gm_percent_text(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t total)
 {
     if (total == 0) {

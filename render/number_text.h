@@ -23,7 +23,4 @@ char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number);
 /* Microseconds as the reports show them: "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min". Returns out. */
 char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us);
 
-/* Sums that stop at the largest number instead of wrapping: inputs may be absurd. */
-uint64_t gm_sum(uint64_t a, uint64_t b);
-
 #endif

@@ -4,6 +4,7 @@
  */
 #include "render/page.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "render/devices.h"
 #include "render/metric.h"
@@ -146,7 +147,7 @@ uint64_t gm_pieces_sum(const struct gm_piece *parts, size_t count)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum = gm_sum(sum, parts[i].bytes);
+        sum = gm_sat_add(sum, parts[i].bytes);
     return sum;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "render/png.h"
 
+#include "analyze/base/arithmetic.h"
+
 #include <libdeflate.h>
 #include <png.h>
 #include <setjmp.h>
@@ -30,11 +32,10 @@ bool gm_png_reserve(void *buffer, size_t *capacity, size_t bytes, size_t usual)
     *capacity = 0;
     const size_t want = bytes > usual ? bytes : usual;
     p = NULL;
-    if (want <= SIZE_MAX - HUGE_PAGE &&
-        posix_memalign(&p, HUGE_PAGE, (want + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE) != 0)
+    if (want <= SIZE_MAX - HUGE_PAGE && posix_memalign(&p, HUGE_PAGE, gm_round_up(want, HUGE_PAGE)) != 0)
         p = NULL;
     if (p != NULL) {
-        madvise(p, (want + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* fewer page faults, if it can */
+        madvise(p, gm_round_up(want, HUGE_PAGE), MADV_HUGEPAGE); /* fewer page faults, if it can */
         *capacity = want;
     }
     memcpy(buffer, &p, sizeof p);

@@ -4,6 +4,8 @@
  */
 #include "render/segment_rows.h"
 
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "render/number_text.h"
 #include "render/theme.h"
 
@@ -54,7 +56,7 @@ static struct gm_map_rows arrange(const struct gm_segment_map *map, uint64_t per
             }
             struct gm_map_row *row = &rows.v[rows.n - 1];
             row->count = i - row->first + 1;
-            row->bytes = gm_sum(row->bytes, bytes);
+            row->bytes = gm_sat_add(row->bytes, bytes);
             free_from += w + GM_MAP_GAP;
         }
         rows.segments = i + 1;
@@ -128,15 +130,9 @@ static const struct gm_map_block *most_of(const struct gm_map_segment *segment, 
 
 static size_t first_block(const struct gm_map_segment *segment, uint64_t offset)
 {
-    size_t low = 0, high = segment->block_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const struct gm_map_block *b = &segment->blocks[middle];
-        if (gm_sum(b->offset, b->bytes) <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const struct gm_map_block *blocks = segment->blocks;
+    size_t low = 0;
+    GM_BISECT(low, segment->block_count, i, gm_sat_add(blocks[i].offset, blocks[i].bytes) <= offset);
     return low;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "render/timeline_plot.h"
 
+#include "analyze/base/arithmetic.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"
@@ -13,17 +14,12 @@
 static const struct gm_fill pending_fill = {GM_PAPER, GM_INK, GM_HATCH_DIAGONAL};
 enum { LINE = 2 /* thick */ };
 
-static uint64_t max(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 struct gm_axis gm_plot_axis(const struct gm_traced *traced)
 {
     const struct gm_curve *curve = &traced->timeline->curve;
     uint64_t most = 0;
     for (size_t i = 0; i < curve->column_count; i++)
-        most = max(most, max(curve->columns[i].high.reserved, curve->columns[i].high.active));
+        most = gm_max(most, gm_max(curve->columns[i].high.reserved, curve->columns[i].high.active));
     return gm_axis_bytes(most);
 }
 
@@ -77,7 +73,7 @@ static uint64_t highest_reserved(const struct gm_curve *curve, size_t p)
     columns_of(curve, p, &first, &end);
     uint64_t most = 0;
     for (size_t i = first; i < end; i++)
-        most = max(most, curve->columns[i].high.reserved);
+        most = gm_max(most, curve->columns[i].high.reserved);
     return most;
 }
 
@@ -117,7 +113,7 @@ static void fill_rows(const struct gm_plot *plot, const struct gm_layers *layers
             if (rows->n > 0)
                 gm_layers_sum(layers, slots, curve, column, bytes);
             for (size_t k = 0; k < rows->n; k++) {
-                sum = gm_sum(sum, bytes[k]);
+                sum = gm_sat_add(sum, bytes[k]);
                 rows->layers[k + 1][p] = row_of(plot, sum);
             }
         }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/allocator/address_space.h"
 
+#include "analyze/base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,14 +199,8 @@ enum gm_space_status gm_space_resize(struct gm_space *space, uint32_t block, uin
 /* The number of ranges that begin at or before `address`. */
 static size_t ranges_up_to(const struct gm_space *space, uint64_t address)
 {
-    size_t low = 0, high = space->ranges.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (space->ranges.v[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, space->ranges.n, i, space->ranges.v[i].address <= address);
     return low;
 }
 

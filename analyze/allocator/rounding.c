@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/allocator/rounding.h"
 
+#include "analyze/base/arithmetic.h"
+
 #include <string.h>
 
 struct gm_rules gm_rules_default(void)
@@ -46,7 +48,7 @@ uint64_t gm_rules_round(const struct gm_rules *rules, uint64_t requested)
     uint64_t divisions = rules->roundup[slot], unit = GM_MIN_BLOCK;
     if (divisions > 1 && requested > GM_MIN_BLOCK * divisions && requested <= rules->roundup_bypass)
         unit = (UINT64_C(1) << power) >> log2_floor(divisions);
-    return (requested + unit - 1) / unit * unit;
+    return gm_round_up(requested, unit);
 }
 
 uint64_t gm_rules_segment(const struct gm_rules *rules, uint64_t rounded)
@@ -54,7 +56,7 @@ uint64_t gm_rules_segment(const struct gm_rules *rules, uint64_t rounded)
     if (rounded <= GM_SMALL_SIZE)
         return GM_SMALL_SEGMENT;
     const uint64_t unit = UINT64_C(2) << 20;
-    return rounded < UINT64_C(10) << 20 ? rules->large_segment : (rounded + unit - 1) / unit * unit;
+    return rounded < UINT64_C(10) << 20 ? rules->large_segment : gm_round_up(rounded, unit);
 }
 
 bool gm_rules_split(const struct gm_rules *rules, bool is_small, bool is_expandable, uint64_t rounded,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/arena.h"
 
+#include "analyze/base/arithmetic.h"
+
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ static void *take(struct gm_arena *arena, size_t bytes)
     const size_t align = alignof(max_align_t);
     if (bytes > SIZE_MAX / 2)
         return NULL;
-    bytes = (bytes + align - 1) / align * align;
+    bytes = gm_round_up(bytes, align);
     if (arena->head == NULL || arena->head->size - arena->used < bytes) {
         size_t size = bytes > CHUNK / 4 ? bytes : CHUNK;
         struct gm_arena_chunk *chunk = malloc(sizeof *chunk + size);

@@ -13,12 +13,6 @@
 #define GM_GIB (UINT64_C(1) << 30)
 #define GM_TIB (UINT64_C(1) << 40)
 
-/* a + b, at most UINT64_MAX: sums of a lying file's sizes. */
-static inline uint64_t gm_sat_add(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 enum { GM_SIZE_TEXT = 32 };
 
 /* "0 B", "512 B", "20.00 KiB", "1.50 MiB", "6.25 GiB", "1.02 TiB": three significant digits or more, never more than

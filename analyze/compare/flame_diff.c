@@ -2,6 +2,7 @@
  *
  * Both runs in one tree of stacks: Python's frames, or C++'s where there are no others.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/intern.h"
 #include "analyze/compare/comparison_parts.h"
 #include "analyze/report/frame_kind.h"
@@ -23,12 +24,6 @@ struct tree {
     struct GM_VEC(char) key;
     bool is_at_peak;
 };
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    const uint64_t most = UINT64_MAX - 1;
-    return b > most || a > most - b ? most : a + b;
-}
 
 static uint32_t name_number(struct tree *t, const char *name, const char *file)
 {
@@ -79,7 +74,7 @@ static bool add_site(struct tree *t, const struct gm_summary *s, const struct gm
     if (node == GM_INTERN_NONE)
         return false;
     uint64_t *own = is_base ? &t->own.v[node].base : &t->own.v[node].after;
-    *own = add(*own, bytes);
+    *own = gm_known_add(*own, bytes);
     return true;
 }
 
@@ -89,15 +84,15 @@ static void sum_up(struct tree *t)
     for (size_t i = t->nodes.n; i-- > 0;) {
         struct gm_diff_node *node = &t->nodes.v[i];
         const struct own *own = &t->own.v[i];
-        node->base = add(node->base, own->base);
-        node->after = add(node->after, own->after);
-        node->width = add(node->width, own->base > own->after ? own->base : own->after);
+        node->base = gm_known_add(node->base, own->base);
+        node->after = gm_known_add(node->after, own->after);
+        node->width = gm_known_add(node->width, own->base > own->after ? own->base : own->after);
         if (i == 0)
             break;
         struct gm_diff_node *parent = &t->nodes.v[node->parent];
-        parent->base = add(parent->base, node->base);
-        parent->after = add(parent->after, node->after);
-        parent->width = add(parent->width, node->width);
+        parent->base = gm_known_add(parent->base, node->base);
+        parent->after = gm_known_add(parent->after, node->after);
+        parent->width = gm_known_add(parent->width, node->width);
     }
 }
 

@@ -3,6 +3,7 @@
  * Both runs by function: the frames that call sites are shown by, whatever was called below and whoever called. Where
  * another precision or another script makes every stack a new one, this still tells what grew.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
 
@@ -28,12 +29,6 @@ static int by_name(const void *left, const void *right)
     return order != 0 ? order : a->color < b->color ? -1 : a->color > b->color;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    const uint64_t most = UINT64_MAX - 1;
-    return b > most || a > most - b ? most : a + b;
-}
-
 /* The sites of a run by function; equal names added up. */
 static bool sum(struct gm_comparison *c, const struct gm_summary *run, bool at_peak, struct gm_slices *out)
 {
@@ -50,8 +45,8 @@ static bool sum(struct gm_comparison *c, const struct gm_summary *run, bool at_p
         qsort(sums.v, sums.n, sizeof *sums.v, by_name);
     for (size_t i = 0; ok && i < sums.n; i++) {
         if (n > 0 && strcmp(sums.v[n - 1].name, sums.v[i].name) == 0) {
-            sums.v[n - 1].bytes = add(sums.v[n - 1].bytes, sums.v[i].bytes);
-            sums.v[n - 1].blocks = add(sums.v[n - 1].blocks, sums.v[i].blocks);
+            sums.v[n - 1].bytes = gm_known_add(sums.v[n - 1].bytes, sums.v[i].bytes);
+            sums.v[n - 1].blocks = gm_known_add(sums.v[n - 1].blocks, sums.v[i].blocks);
         } else {
             sums.v[n++] = sums.v[i];
         }

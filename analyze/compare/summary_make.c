@@ -4,6 +4,7 @@
  */
 #include "analyze/compare/summary_make.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/compare/summary_work.h"
 #include "analyze/state/state.h"
 
@@ -127,7 +128,7 @@ static void sum_peaks(struct gm_summary *s)
         uint64_t sum = s->has_trace ? 0 : GM_REPORT_NONE;
         for (size_t d = 0; d < s->device_count && sum != GM_REPORT_NONE; d++) {
             uint64_t bytes = s->devices[d].peaks[level].bytes;
-            sum = bytes == GM_REPORT_NONE ? GM_REPORT_NONE : gm_add_clamped(sum, bytes);
+            sum = bytes == GM_REPORT_NONE ? GM_REPORT_NONE : gm_known_add(sum, bytes);
         }
         s->peaks[level] = sum;
     }

@@ -2,6 +2,7 @@
  *
  * The call sites of a summary: stacks that hold something at the end or at the peak, normalised, equal ones added up.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/intern.h"
 #include "analyze/compare/normalise.h"
 #include "analyze/compare/summary_work.h"
@@ -46,7 +47,7 @@ static void hold_at_end(struct site_work *w)
             continue;
         for (size_t b = g->block_first[s]; b < g->block_first[s] + g->block_count[s]; b++)
             if (blocks->state[b] == GM_BLOCK_ACTIVE_ALLOCATED)
-                gm_amount_add(&w->of_stack[blocks->stack[b].v].end, blocks->size[b], 1);
+                gm_amount_add(&w->of_stack[blocks->stack[b].v].end, &(struct gm_amount){blocks->size[b], 1});
     }
 }
 
@@ -57,7 +58,7 @@ static void hold_at_peak(struct site_work *w)
         const uint32_t moment = gm_summary_peak_moment(w->work, d);
         for (size_t a = 0; a < h->allocation_count; a++)
             if (gm_history_is_active(h, a, moment))
-                gm_amount_add(&w->of_stack[h->stack[a]].peak, h->requested[a], 1);
+                gm_amount_add(&w->of_stack[h->stack[a]].peak, &(struct gm_amount){h->requested[a], 1});
     }
 }
 
@@ -186,7 +187,7 @@ static bool add_stack(struct site_work *w, struct gm_stack_id stack)
     if (number == GM_INTERN_NONE || (number == w->sites.n && !new_site(w)))
         return false;
     struct gm_summary_site *site = &w->sites.v[number];
-    uint64_t weight = gm_add_clamped(held->end.bytes, held->peak.bytes);
+    uint64_t weight = gm_known_add(held->end.bytes, held->peak.bytes);
     if ((site->site == NULL || weight > w->weights.v[number]) && !describe(w, site, stack))
         return false;
     if (weight > w->weights.v[number])
@@ -197,8 +198,8 @@ static bool add_stack(struct site_work *w, struct gm_stack_id stack)
         return false;
     if (telling != NULL && length_without_line(label, telling) < strlen(label))
         add_line(site, telling->line);
-    gm_amount_add(&site->end, held->end.bytes, held->end.blocks);
-    gm_amount_add(&site->peak, held->peak.bytes, held->peak.blocks);
+    gm_amount_add(&site->end, &held->end);
+    gm_amount_add(&site->peak, &held->peak);
     return true;
 }
 

@@ -2,6 +2,7 @@
  *
  * Categories, roles and pools of a summary: the devices' lists, equal names added up.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/compare/summary_work.h"
 
 #include <inttypes.h>
@@ -36,8 +37,8 @@ static bool publish(struct gm_summary_work *work, struct collected *all, bool ok
         qsort(v, all->slices.n, sizeof *v, by_name);
     for (size_t i = 0; ok && i < all->slices.n; i++) {
         if (n > 0 && strcmp(v[n - 1].name, v[i].name) == 0) {
-            v[n - 1].bytes = gm_add_clamped(v[n - 1].bytes, v[i].bytes);
-            v[n - 1].blocks = gm_add_clamped(v[n - 1].blocks, v[i].blocks);
+            v[n - 1].bytes = gm_known_add(v[n - 1].bytes, v[i].bytes);
+            v[n - 1].blocks = gm_known_add(v[n - 1].blocks, v[i].blocks);
         } else {
             v[n++] = v[i];
         }
@@ -92,7 +93,7 @@ static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct
     bool ok = amounts != NULL;
     for (size_t a = 0; ok && a < h->allocation_count; a++)
         if (gm_history_is_active(h, a, moment))
-            gm_amount_add(&amounts[h->pool[a]], h->requested[a], 1);
+            gm_amount_add(&amounts[h->pool[a]], &(struct gm_amount){h->requested[a], 1});
     for (size_t i = 0; ok && i < h->pool_count; i++) {
         const struct gm_slice slice = {pool_name(work, &h->pools[i]), 0, amounts[i].bytes, amounts[i].blocks};
         ok = slice.name != NULL && (slice.blocks == 0 || collect(all, &slice, 1));

@@ -11,18 +11,6 @@
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
 
-/* Sums of a hostile file's numbers stop at the largest one. */
-static inline uint64_t gm_add_clamped(uint64_t a, uint64_t b)
-{
-    const uint64_t most = UINT64_MAX - 1;
-    return b > most || a > most - b ? most : a + b;
-}
-static inline void gm_amount_add(struct gm_amount *to, uint64_t bytes, uint64_t blocks)
-{
-    to->bytes = gm_add_clamped(to->bytes, bytes);
-    to->blocks = gm_add_clamped(to->blocks, blocks);
-}
-
 struct gm_summary_work {
     struct gm_summary *summary;
     const struct gm_snapshot *snapshot;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/document/sites.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/document/columns.h"
 #include "analyze/document/numbers.h"
 
@@ -97,7 +98,7 @@ void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum = report->sites[i].bytes > UINT64_MAX - sum ? UINT64_MAX : sum + report->sites[i].bytes;
+        sum = gm_sat_add(sum, report->sites[i].bytes);
     bool has_stackless = report->snapshot.live_blocks_with_stack < report->totals.allocated_blocks;
     size_t all = report->site_total - (report->site_total > 0 && has_stackless), shown = n; /* one row is no site */
     for (size_t i = 0; i < n; i++)

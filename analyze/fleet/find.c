@@ -6,6 +6,7 @@
  */
 #include "analyze/fleet/find.h"
 
+#include "analyze/base/search.h"
 #include "analyze/base/vec.h"
 #include "analyze/formats/sniff.h"
 #include "analyze/run/run_names.h"
@@ -51,14 +52,8 @@ static int compare_ids(const struct id *a, const struct id *b)
 /* false: it was entered before, or there is no memory (then failed is set). */
 static bool enter(struct walk *w, struct id id)
 {
-    size_t low = 0, high = w->entered.n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (compare_ids(&w->entered.v[middle], &id) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, w->entered.n, i, compare_ids(&w->entered.v[i], &id) < 0);
     if (low < w->entered.n && compare_ids(&w->entered.v[low], &id) == 0)
         return false;
     if (!GM_VEC_ROOM(&w->entered, 1)) {

@@ -4,6 +4,7 @@
  */
 #include "analyze/fleet/fleet.h"
 
+#include "analyze/base/search.h"
 #include "analyze/base/utf8.h"
 #include "analyze/fleet/fleet_passes.h"
 #include "analyze/fleet/place.h"
@@ -126,14 +127,8 @@ static bool make_columns(struct gm_fleet *f, const struct placed *placed, size_t
 
 static size_t column_of(const struct gm_fleet *f, int64_t iteration)
 {
-    size_t low = 0, high = f->column_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (compare_numbers(f->columns[middle].iteration, iteration) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, f->column_count, i, compare_numbers(f->columns[i].iteration, iteration) < 0);
     return low;
 }
 

@@ -4,7 +4,7 @@
  */
 #include "analyze/fleet/fleet_passes.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/report/comparison.h"
 
 #include <stdlib.h>
@@ -19,11 +19,6 @@ static uint64_t use_of(const struct gm_fleet_item *item, const struct gm_fleet_u
     return measure == GM_FLEET_HELD ? gm_fleet_use_held(item, use) : use->end;
 }
 
-static uint64_t gap(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 uint64_t gm_fleet_distance(const struct gm_fleet_item *a, const struct gm_fleet_item *b)
 {
     size_t i = 0, k = 0;
@@ -33,17 +28,18 @@ uint64_t gm_fleet_distance(const struct gm_fleet_item *a, const struct gm_fleet_
         const bool has_b = k < b->use_count && (i == a->use_count || b->uses[k].site <= a->uses[i].site);
         const uint64_t x = has_a ? gm_fleet_use_held(a, &a->uses[i]) : 0,
                        y = has_b ? gm_fleet_use_held(b, &b->uses[k]) : 0;
-        sum = gm_sat_add(sum, gap(x, y));
+        sum = gm_sat_add(sum, gm_gap(x, y));
         i += has_a;
         k += has_b;
     }
-    return gm_sat_add(sum, gap(a->has_trace ? a->rest_peak : a->rest_end, b->has_trace ? b->rest_peak : b->rest_end));
+    return gm_sat_add(sum,
+                      gm_gap(a->has_trace ? a->rest_peak : a->rest_end, b->has_trace ? b->rest_peak : b->rest_end));
 }
 
 static int compare_changes(const void *left, const void *right)
 {
     const struct gm_fleet_change *a = left, *b = right;
-    const uint64_t x = gap(a->from, a->to), y = gap(b->from, b->to);
+    const uint64_t x = gm_gap(a->from, a->to), y = gm_gap(b->from, b->to);
     if (x != y)
         return x > y ? -1 : 1;
     return a->site == b->site ? 0 : a->site < b->site ? -1 : 1;

@@ -10,6 +10,7 @@
  */
 #include "analyze/fleet/fleet_passes.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 
 #include <math.h>
@@ -21,18 +22,13 @@ static int compare_bytes(const void *left, const void *right)
     return *a == *b ? 0 : *a < *b ? -1 : 1;
 }
 
-static uint64_t gap(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 /* The lower median of v[0..n), n > 0, and what a value may differ from it. */
 static uint64_t find_median(uint64_t *v, size_t n, uint64_t *tolerance)
 {
     qsort(v, n, sizeof *v, compare_bytes);
     const uint64_t median = v[(n - 1) / 2];
     for (size_t i = 0; i < n; i++)
-        v[i] = gap(v[i], median);
+        v[i] = gm_gap(v[i], median);
     qsort(v, n, sizeof *v, compare_bytes);
     const double robust = 3 * 1.4826 * (double)v[(n - 1) / 2], share = 0.05 * (double)median;
     const double most = fmax(fmax(robust, share), (double)GM_MIB);
@@ -105,15 +101,15 @@ static size_t find_far(const struct gm_fleet_work *w, const struct gm_fleet_grou
             .column = item->column,
             .row = item->row,
             .against = origin == SIZE_MAX ? norm->typical : origin,
-            .by_held = gap(gm_fleet_held(item), norm->held) > norm->tolerance_held,
-            .by_reserved = gap(gm_fleet_reserved(item), norm->reserved) > norm->tolerance_reserved,
+            .by_held = gm_gap(gm_fleet_held(item), norm->held) > norm->tolerance_held,
+            .by_reserved = gm_gap(gm_fleet_reserved(item), norm->reserved) > norm->tolerance_reserved,
             .by_group = origin != SIZE_MAX,
         };
         if (!one.by_held && !one.by_reserved && !one.by_group)
             continue;
         const struct gm_fleet_item *against = &w->items[one.against];
-        const uint64_t held = gap(gm_fleet_held(item), gm_fleet_held(against)),
-                       reserved = gap(gm_fleet_reserved(item), gm_fleet_reserved(against));
+        const uint64_t held = gm_gap(gm_fleet_held(item), gm_fleet_held(against)),
+                       reserved = gm_gap(gm_fleet_reserved(item), gm_fleet_reserved(against));
         far[count] = one;
         far[count++].distance = held > reserved ? held : reserved;
     }

@@ -4,7 +4,7 @@
  */
 #include "analyze/fleet/record.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/compare/summary_make.h"
 #include "analyze/fleet/record_parts.h"
 #include "analyze/formats/load.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/formats/keep.h"
 
+#include "analyze/base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +38,8 @@ bool gm_keep_row(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, ui
 
 static size_t first_of_row(const struct gm_kept_list *list, uint32_t row)
 {
-    size_t low = 0, high = list->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list->v[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, list->n, i, list->v[i].row < row);
     return low;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/comparison.h"
 
+#include "analyze/base/arithmetic.h"
+
 const char *gm_level_name(enum gm_level level)
 {
     static const char *const names[GM_LEVEL_COUNT] = {"requested", "allocated", "active", "reserved"};
@@ -23,9 +25,7 @@ int64_t gm_diff_delta(uint64_t base, uint64_t after)
 {
     if (base == GM_REPORT_NONE || after == GM_REPORT_NONE)
         return 0;
-    uint64_t size = after > base ? after - base : base - after;
-    int64_t clamped = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-    return after > base ? clamped : -clamped;
+    return gm_signed_gap(after, base);
 }
 
 int64_t gm_diff_minus(int64_t a, int64_t b)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/fleet_model.h"
 
+#include "analyze/base/search.h"
+
 static uint64_t peak_or(const struct gm_fleet_item *item, enum gm_level level, uint64_t total)
 {
     return item->has_trace && item->peaks[level] != GM_REPORT_NONE ? item->peaks[level] : total;
@@ -47,14 +49,8 @@ static int compare_cell(const struct gm_fleet_item *item, size_t row, size_t col
 
 size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column)
 {
-    size_t low = 0, high = fleet->item_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (compare_cell(&fleet->items[middle], row, column) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, fleet->item_count, i, compare_cell(&fleet->items[i], row, column) < 0);
     const bool is_there = low < fleet->item_count && compare_cell(&fleet->items[low], row, column) == 0;
     return is_there ? fleet->items[low].shown : SIZE_MAX;
 }

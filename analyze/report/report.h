@@ -10,6 +10,7 @@
 #define GM_REPORT_REPORT_H
 
 #include "analyze/base/arena.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/report/timeline.h"
 
 #include <stdbool.h>
@@ -34,6 +35,11 @@ const char *gm_grade_name(enum gm_grade grade);       /* "excellent", "good", "p
 struct gm_amount {
     uint64_t bytes, blocks;
 };
+static inline void gm_amount_add(struct gm_amount *to, const struct gm_amount *more)
+{
+    to->bytes = gm_known_add(to->bytes, more->bytes);
+    to->blocks = gm_known_add(to->blocks, more->blocks);
+}
 
 /* A share of bytes: a category, a role, a lifetime. */
 struct gm_slice {

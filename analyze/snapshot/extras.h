@@ -7,6 +7,8 @@
 #ifndef GM_MODEL_EXTRAS_H
 #define GM_MODEL_EXTRAS_H
 
+#include "analyze/base/search.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,18 +81,12 @@ enum gm_order_kind {
 /* The extras of one row: extras->v[from ... from + result). */
 static inline size_t gm_extras_of(const struct gm_extras *extras, uint32_t row, size_t *from)
 {
-    size_t low = 0, high = extras->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (extras->v[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *from = low;
-    while (high < extras->count && extras->v[high].row == row)
-        high++;
-    return high - low;
+    size_t first = 0;
+    GM_BISECT(first, extras->count, i, extras->v[i].row < row);
+    size_t end = *from = first;
+    while (end < extras->count && extras->v[end].row == row)
+        end++;
+    return end - first;
 }
 
 #endif

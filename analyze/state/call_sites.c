@@ -3,6 +3,7 @@
  * Allocated bytes by call site: the place in the user's code where the blocks were made (site_labels.c), whatever
  * happened below it. Where the list of largest blocks names forty equal blocks, this names the one line that made them.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/state/state_pass.h"
 
 #include <stdlib.h>

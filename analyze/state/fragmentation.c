@@ -5,6 +5,7 @@
  * pending frees, so for it pending blocks are free; it never touches private pools, which a snapshot shows only while
  * they are in use.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/state/state_pass.h"
 

@@ -5,7 +5,7 @@
  */
 #include "analyze/state/state_pass.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/text.h"
 
 #include <inttypes.h>
@@ -81,13 +81,6 @@ static const char *explain(struct gm_pass *pass, const struct gm_ledger *ledger,
     return copy;
 }
 
-static int64_t difference(uint64_t a, uint64_t b)
-{
-    uint64_t size = a > b ? a - b : b - a;
-    int64_t clamped = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-    return a >= b ? clamped : -clamped;
-}
-
 static bool finish(struct gm_pass *pass, struct gm_ledger *ledger, const struct causes *causes,
                    const struct gm_totals *totals, const struct gm_fragmentation *fragmentation)
 {
@@ -99,7 +92,7 @@ static bool finish(struct gm_pass *pass, struct gm_ledger *ledger, const struct 
     ledger->sum = gm_sat_add(gm_sat_add(ledger->allocated_requested, ledger->allocated_rounding),
                              gm_sat_add(gm_sat_add(ledger->pending, ledger->releasable), ledger->stranded));
     ledger->reserved = totals->reserved;
-    ledger->residual = difference(ledger->reserved, ledger->sum);
+    ledger->residual = gm_signed_gap(ledger->reserved, ledger->sum);
     if (totals->segments == 0)
         ledger->stated_allocated = ledger->stated_active = ledger->stated_requested = GM_REPORT_NONE;
     ledger->explanation = explain(pass, ledger, causes, &failed);

@@ -4,6 +4,7 @@
  * its inactive bytes; in an expandable range it is the page that goes back or stays, so a live block shares in the
  * inactive bytes of the pages that it touches.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/state/state_pass.h"
 
 static bool add(struct gm_pins *pins, uint32_t block, uint64_t bytes, uint32_t sharers, uint64_t from, uint64_t to)

@@ -3,7 +3,7 @@
  * Address reservations of expandable segments, as far as map and unmap events show them: touching ranges of one stream
  * are one chain, and pages are counted from the chain's lowest address.
  */
-#include "analyze/base/size.h"
+#include "analyze/base/search.h"
 #include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
@@ -55,14 +55,8 @@ uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct 
     const struct gm_reservations *r = &device->reservations;
     uint64_t address = s->segments.address[segment];
     struct gm_reservation wanted = {s->segments.stream[segment].v, address, UINT64_MAX};
-    size_t low = 0, high = r->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(&r->v[middle], &wanted) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, r->n, i, compare(&r->v[i], &wanted) <= 0);
     if (low == 0 || r->v[low - 1].stream != wanted.stream || r->v[low - 1].to < address)
         return address;
     return r->v[low - 1].from;

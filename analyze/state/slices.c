@@ -4,6 +4,7 @@
  */
 #include "analyze/state/slices.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/state/state_pass.h"
 

@@ -3,6 +3,7 @@
  * Findings: what is worth a person's attention, with the numbers that show it and what to do. Nothing is said about
  * small amounts, and no setting is recommended that is in force already.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/state/state_pass.h"
 

@@ -8,16 +8,11 @@
 #define GM_STATE_PASS_H
 
 #include "analyze/allocator/recorded_settings.h"
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/vec.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/state/state.h"
-
-static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 /* Sums over the blocks of one segment, and how its file-stated numbers compare. */
 struct gm_segment_sums {

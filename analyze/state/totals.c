@@ -2,6 +2,7 @@
  *
  * Totals: one walk over all blocks, summed per segment, then per device and over all.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/state/state_pass.h"
 
 void gm_totals_add(struct gm_totals *to, const struct gm_totals *from)

@@ -3,6 +3,7 @@
  * What a trace says without any reconstruction. One walk over the action column, newest event first: reserved bytes
  * after the last event are known (the segments), so reserved bytes before each event follow, back to the start.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/state/state_pass.h"
 
 /* Below zero where the file does not list all segments, as in a snapshot of one memory pool: the sum goes on. */

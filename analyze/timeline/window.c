@@ -2,6 +2,7 @@
  *
  * --from and --to: a place in the trace as the moment that its event led to.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/timeline/trace_pass.h"
 
 /* The first event with a time, or count. */
@@ -21,7 +22,7 @@ static uint32_t event_by_time(const struct gm_history *h, uint64_t since, bool i
     uint64_t start = gm_history_time(h, first);
     if (first == h->count)
         return GM_NEVER;
-    uint64_t time = since > UINT64_MAX - 1 - start ? UINT64_MAX - 1 : start + since;
+    uint64_t time = gm_known_add(start, since);
     for (size_t i = first; i < h->count; i++) {
         uint64_t t = gm_history_time(h, i);
         if (t == GM_REPORT_NONE)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/block_runs.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/words/frames.h"
 
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct gm_block_run gm_block_run(const struct gm_report *report, size_t first, s
     struct gm_block_run run = {1, blocks[first].bytes, false, false};
     while (first + run.count < end && are_equal(&blocks[first], &blocks[first + run.count])) {
         const struct gm_block_row *next = &blocks[first + run.count++];
-        run.bytes = run.bytes > UINT64_MAX - next->bytes ? UINT64_MAX : run.bytes + next->bytes;
+        run.bytes = gm_sat_add(run.bytes, next->bytes);
         run.has_other_stacks = run.has_other_stacks || !gm_frames_equal(&blocks[first], next);
         run.has_other_roles = run.has_other_roles || !are_of_one_role(&blocks[first], next);
     }
@@ -56,7 +57,7 @@ struct gm_pin_run gm_pin_run(const struct gm_fragmentation *fragmentation, size_
     for (; first + run.count < fragmentation->pin_count && are_equal_pins(&pins[first], &pins[first + run.count]);
          run.count++) {
         uint64_t more = pins[first + run.count].pinned_bytes;
-        run.pinned = run.pinned > UINT64_MAX - more ? UINT64_MAX : run.pinned + more;
+        run.pinned = gm_sat_add(run.pinned, more);
     }
     return run;
 }

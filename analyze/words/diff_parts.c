@@ -5,7 +5,6 @@
 #include "analyze/words/diff_parts.h"
 #include "analyze/words/diff.h"
 
-#include "analyze/base/size.h"
 #include "analyze/document/sites.h"
 
 #include <inttypes.h>

@@ -4,8 +4,6 @@
  */
 #include "analyze/words/fleet_sections.h"
 
-#include "analyze/base/size.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  *
  * README.md: the peak. Of several devices one table compares all; the rest is of the one with the highest peak.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/document/escape.h"
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
@@ -10,11 +11,6 @@
 #include <inttypes.h>
 
 enum { CATEGORIES = 6, SITES = 5, ROWS = 10 };
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 void gm_md_label(struct gm_text *out, const char *label)
 {
@@ -160,7 +156,7 @@ void gm_md_peak(struct gm_text *out, const struct gm_report *report)
     if (d->role_count > 0)
         add_slices(out, "Role at the peak", d->roles, d->role_count, SIZE_MAX - 1, v.peak->requested);
     if (d->site_count > 0)
-        add_groups(out, d->sites, least(d->site_count, SITES), d->site_total, "Call site at the peak",
+        add_groups(out, d->sites, gm_min(d->site_count, SITES), d->site_total, "Call site at the peak",
                    v.peak->requested);
 }
 
@@ -215,10 +211,10 @@ void gm_md_peak_details(struct gm_text *out, const struct gm_report *report)
     if (d->lifetime_count > 0)
         add_slices(out, "Lifetime", d->lifetimes, d->lifetime_count, ROWS, v.peak->requested);
     if (d->group_count > 0)
-        add_groups(out, d->groups, least(d->group_count, ROWS), d->group_total,
+        add_groups(out, d->groups, gm_min(d->group_count, ROWS), d->group_total,
                    d->group_by != NULL ? d->group_by : "group", v.peak->requested);
     if (d->site_count > SITES)
-        add_groups(out, d->sites, least(d->site_count, 2 * ROWS), d->site_total, "Call site", v.peak->requested);
+        add_groups(out, d->sites, gm_min(d->site_count, 2 * ROWS), d->site_total, "Call site", v.peak->requested);
     if (d->next_count > 0)
         add_next(out, &v);
     gm_md_unfold(out);

@@ -2,7 +2,6 @@
  *
  * analysis_report.txt: cells, paragraphs and tables that the sections about the trace share.
  */
-#include "analyze/base/size.h"
 #include "analyze/document/columns.h"
 #include "analyze/words/text_parts.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/view.h"
 
+#include "analyze/base/arithmetic.h"
+
 #include <string.h>
 
 bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)
@@ -79,7 +81,7 @@ uint64_t gm_plus(uint64_t a, uint64_t b)
 {
     if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
         return GM_REPORT_NONE;
-    return b > GM_REPORT_NONE - 1 - a ? GM_REPORT_NONE - 1 : a + b;
+    return gm_known_add(a, b);
 }
 
 char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us)

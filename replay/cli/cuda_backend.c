@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/cli/cuda_backend.h"
 
-#include "analyze/base/size.h"
 #include "analyze/state/categories.h"
 #include "replay/compute/compute_run.h"
 #include "replay/compute/table.h"

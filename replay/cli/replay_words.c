@@ -2,7 +2,6 @@
  *
  * What a person reads on standard output, and in --summary.
  */
-#include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
 #include "analyze/document/columns.h"
 #include "analyze/document/numbers.h"

@@ -6,6 +6,7 @@
  * A page's handle is given back as soon as the page is mapped: the mapping keeps the memory, and unmapping is then all
  * that it takes to free it.
  */
+#include "analyze/base/arithmetic.h"
 #include "replay/cuda/cuda_private.h"
 
 #include <cuda.h>
@@ -119,7 +120,7 @@ enum gm_device_status gm_vmm_reserve(void *self, uint64_t page, uint64_t most, u
                      v->granularity);
         return GM_DEVICE_FAILED;
     }
-    struct reservation r = {.size = ((most < usual ? most : usual) + page - 1) / page * page, .page = page};
+    struct reservation r = {.size = gm_round_up(gm_min(most, usual), page), .page = page};
     CUdeviceptr at = 0;
     r.is_mapped = calloc(r.size / page, 1);
     if (r.is_mapped == NULL || !GM_VEC_ROOM(&v->reservations, 1)) {

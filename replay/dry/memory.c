@@ -3,6 +3,7 @@
  * Memory: cudaMalloc and its kin, the driver's virtual memory, and copies. Memory of the host is real, managed memory,
  * too; memory of the device is addresses. What a copy brings to the host is made up (--data).
  */
+#include "analyze/base/arithmetic.h"
 #include "replay/dry/private.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static int release(void *pointer)
 
 static int allocate_host(void **pointer, uint64_t bytes)
 {
-    *pointer = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    *pointer = aligned_alloc(PAGE, gm_round_up(bytes, PAGE));
     return *pointer == NULL && bytes > 0 ? dry_result(DRY_NO_MEMORY) : DRY_OK;
 }
 
@@ -120,7 +121,7 @@ API(int, cuMemFreeAsync, void *pointer, void *stream)
 API(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height)
 {
     enum { ALIGNMENT = 512 };
-    *pitch = (width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *pitch = gm_round_up(width, ALIGNMENT);
     return allocate(pointer, *pitch * height);
 }
 

@@ -3,6 +3,8 @@
  * Addresses without pages: one range of the process's address space that nobody can read or write, and in it sorted
  * lists of what is taken. A segment lies at the lowest place that has room, at multiples of 2 MiB, as drivers do.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "replay/dry/private.h"
 
 #include <stdio.h>
@@ -39,15 +41,10 @@ static uint64_t find_base(void)
         fprintf(stderr, "gmdry: no address space for the device's memory (is it limited, as by ulimit -v?)\n");
         return 0;
     }
-    base = ((uint64_t)(uintptr_t)got + GRAIN - 1) / GRAIN * GRAIN;
+    base = gm_round_up((uint64_t)(uintptr_t)got, GRAIN);
     lists[0].low = base + GRAIN; /* symbols lie before */
     lists[1].low = base + SPAN;
     return base;
-}
-
-static uint64_t rounded(uint64_t bytes)
-{
-    return (bytes + GRAIN - 1) / GRAIN * GRAIN;
 }
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
@@ -55,14 +52,8 @@ static uint64_t rounded(uint64_t bytes)
 /* The first range that begins after the address. */
 static size_t after(const struct list *list, uint64_t address)
 {
-    size_t low = 0, high = list->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (list->v[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, list->n, i, list->v[i].begin <= address);
     return low;
 }
 
@@ -86,9 +77,9 @@ uint64_t dry_take(uint64_t bytes, int device, bool is_reservation)
         return 0;
     uint64_t at = list->low;
     size_t i = 0;
-    for (; i < list->n && list->v[i].begin - at < rounded(bytes); i++)
-        at = list->v[i].begin + rounded(list->v[i].bytes);
-    if (at + rounded(bytes) > base + (is_reservation ? 2 : 1) * SPAN)
+    for (; i < list->n && list->v[i].begin - at < gm_round_up(bytes, GRAIN); i++)
+        at = list->v[i].begin + gm_round_up(list->v[i].bytes, GRAIN);
+    if (at + gm_round_up(bytes, GRAIN) > base + (is_reservation ? 2 : 1) * SPAN)
         return 0;
     memmove(list->v + i + 1, list->v + i, (list->n - i) * sizeof *list->v);
     list->v[i] = (struct dry_range){at, bytes, device};

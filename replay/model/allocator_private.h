@@ -41,11 +41,6 @@ static inline void gm_mark_grown(struct gm_allocator *a, uint32_t block, bool is
     a->grown_by.v[block] = is_first || is_unknown ? a->origin : GM_ORIGIN_NONE;
 }
 
-static inline uint64_t gm_round_up(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 static inline uint64_t gm_page_of(const struct gm_allocator *a, uint32_t pool)
 {
     return a->pools.v[pool].is_small ? GM_SMALL_SEGMENT : a->conf.rules.large_segment;

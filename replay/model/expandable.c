@@ -3,6 +3,8 @@
  * Expandable segments. A reservation is an address range of one pool and stream; the space holds what is mapped of it,
  * so an unmapped block is a gap between two ranges, or between the last one and the reservation's end.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "replay/model/allocator_private.h"
 
 #include <stdlib.h>
@@ -12,14 +14,8 @@
 
 static size_t reservations_up_to(const struct gm_allocator *a, uint64_t address)
 {
-    size_t low = 0, high = a->reservations.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (a->reservations.v[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, a->reservations.n, i, a->reservations.v[i].address <= address);
     return low;
 }
 
@@ -48,14 +44,8 @@ bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row ro
 /* The index of the first range that begins at or after `address`. */
 static size_t range_from(const struct gm_space *space, uint64_t address)
 {
-    size_t low = 0, high = space->ranges.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (space->ranges.v[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, space->ranges.n, i, space->ranges.v[i].address < address);
     return low;
 }
 

@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/model/free_set.h"
 
+#include "analyze/base/search.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* The first chunk whose last entry is not before `key`; chunks.n if there is none. */
 static size_t chunk_of(const struct gm_free_set *set, const struct gm_free_entry *key)
 {
-    size_t low = 0, high = set->chunks.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gm_free_chunk *c = set->chunks.v[middle];
-        if (gm_free_is_before(&c->v[c->n - 1], key))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    struct gm_free_chunk *const *chunks = set->chunks.v;
+    size_t low = 0;
+    GM_BISECT(low, set->chunks.n, i, gm_free_is_before(&chunks[i]->v[chunks[i]->n - 1], key));
     return low;
 }
 
 static size_t entry_of(const struct gm_free_chunk *c, const struct gm_free_entry *key)
 {
-    size_t low = 0, high = c->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (gm_free_is_before(&c->v[middle], key))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, c->n, i, gm_free_is_before(&c->v[i], key));
     return low;
 }
 

@@ -2,7 +2,6 @@
  *
  * malloc: the best fit, memory from the device when there is none, the split.
  */
-#include "analyze/base/size.h"
 #include "replay/model/allocator_private.h"
 
 struct request {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/model/sim.h"
 
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "analyze/base/size.h"
 
 #include <stdlib.h>
@@ -12,11 +14,6 @@
 #define UNLIMITED_RESERVE (UINT64_C(1) << 40)
 #define PAGE (2 * GM_MIB)
 #define LEAST_BELOW (UINT64_C(1) << 40) /* of addresses below those of others, to be used */
-
-static uint64_t rounded(uint64_t size)
-{
-    return (size + PAGE - 1) / PAGE * PAGE;
-}
 
 struct gm_sim gm_sim_init(uint64_t capacity, uint32_t placement)
 {
@@ -31,7 +28,7 @@ struct gm_sim gm_sim_init(uint64_t capacity, uint32_t placement)
 
 void gm_sim_begin_around(struct gm_sim *sim, uint64_t from, uint64_t to, uint64_t used)
 {
-    uint64_t end = rounded(to);
+    uint64_t end = gm_round_up(to, PAGE);
     sim->used = used;
     sim->others_end = end > FIRST ? end : FIRST;
     sim->others = from < sim->others_end ? from / PAGE * PAGE : sim->others_end;
@@ -125,7 +122,7 @@ static enum gm_device_status take_hole(struct gm_sim *sim, uint64_t length, uint
 static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *address)
 {
     struct gm_sim *sim = self;
-    uint64_t length = rounded(size);
+    uint64_t length = gm_round_up(size, PAGE);
     if (length > SPAN)
         return GM_DEVICE_FULL;
     enum gm_device_status status = take(sim, size);
@@ -140,21 +137,15 @@ static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *addre
 /* The first hole above `address`. */
 static size_t hole_above(const struct gm_sim *sim, uint64_t address)
 {
-    size_t low = 0, high = sim->holes.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sim->holes.v[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, sim->holes.n, i, sim->holes.v[i].address < address);
     return low;
 }
 
 static enum gm_device_status release(void *self, uint64_t address, uint64_t size)
 {
     struct gm_sim *sim = self;
-    uint64_t length = rounded(size);
+    uint64_t length = gm_round_up(size, PAGE);
     sim->used -= size;
     if (address >= sim->others && address < sim->others_end)
         return GM_DEVICE_OK;
@@ -188,8 +179,8 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, u
     struct gm_sim *sim = self;
     uint64_t memory = total_of(sim) > UNLIMITED_RESERVE ? UNLIMITED_RESERVE : total_of(sim);
     memory = most < memory + memory / 8 ? most : memory + memory / 8;
-    *size = (memory + page - 1) / page * page;
-    const uint64_t length = rounded(*size) + PAGE;
+    *size = gm_round_up(memory, page);
+    const uint64_t length = gm_round_up(*size, PAGE) + PAGE;
     if (length > sim->reserve_end - sim->reserve)
         return GM_DEVICE_FULL;
     sim->given++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/trials/bound.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "replay/trials/plan.h"
 #include "replay/verify/releases.h"
@@ -140,7 +141,7 @@ static void note_oom(struct gm_recorded_limit *limit, const struct gm_history *h
     if (size > MOST)
         return;
     const uint64_t page = size <= GM_SMALL_SIZE ? 2 * GM_MIB : recorded->rules.large_segment;
-    const uint64_t segment = (size + page - 1) / page * page;
+    const uint64_t segment = gm_round_up(size, page);
     const bool is_exact = left < segment && recorded->memory_fraction >= 1;
     note_limit(limit, (struct gm_recorded_limit){.is_exact = is_exact,
                                                  .event = (uint32_t)event,

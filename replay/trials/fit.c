@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/trials/fit.h"
 
+#include "analyze/base/arithmetic.h"
 #include "replay/trials/bound.h"
 
 enum { DOUBLINGS = 8, PROBES = 3, DESCENTS = 16 };
@@ -11,12 +12,6 @@ struct fitting {
     const struct gm_trial *like;
     struct gm_error *err;
 };
-
-static uint64_t up(uint64_t bytes)
-{
-    return bytes > UINT64_MAX - GM_FIT_GRANULE ? UINT64_MAX / GM_FIT_GRANULE * GM_FIT_GRANULE
-                                               : (bytes + GM_FIT_GRANULE - 1) / GM_FIT_GRANULE * GM_FIT_GRANULE;
-}
 
 /* Replays with trials[i].capacity. What is left out does not run, and cuts the fit. */
 static enum gm_status try(struct fitting *f, struct gm_trial *trials, size_t count)
@@ -58,7 +53,7 @@ static enum gm_status find_lower_bound(struct fitting *f)
  * are longer on larger devices. */
 static enum gm_status find_enough(struct fitting *f, uint64_t peak)
 {
-    struct gm_trial trial = {.capacity = up(peak)};
+    struct gm_trial trial = {.capacity = gm_round_up(peak, GM_FIT_GRANULE)};
     enum gm_status status = GM_OK;
     for (int i = 0; i <= DOUBLINGS && status == GM_OK; i++) {
         status = try(f, &trial, 1);
@@ -161,7 +156,7 @@ static enum gm_status find_everywhere(struct fitting *f)
     if (status != GM_OK || runs || f->fit->is_cut)
         return status;
     status = try_everywhere(f, &roomy, &runs);
-    uint64_t bad = f->fit->capacity, good = up(roomy.range.high);
+    uint64_t bad = f->fit->capacity, good = gm_round_up(roomy.range.high, GM_FIT_GRANULE);
     trial = (struct gm_trial){.capacity = good};
     if (status == GM_OK && runs)
         status = try_everywhere(f, &trial, &runs);
@@ -206,7 +201,7 @@ enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, co
         status = find_enough(&f, peak_reserved > fit->lower_bound ? peak_reserved : fit->lower_bound);
     if (status != GM_OK || !fit->is_found)
         return status;
-    uint64_t least = up(fit->lower_bound);
+    uint64_t least = gm_round_up(fit->lower_bound, GM_FIT_GRANULE);
     uint64_t bad = least < GM_FIT_GRANULE ? 0 : least - GM_FIT_GRANULE;
     if (bad < fit->capacity)
         status = bisect(&f, bad);

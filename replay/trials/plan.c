@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/trials/plan.h"
 
+#include "analyze/base/search.h"
+
 #include <stdlib.h>
 
 /* What is placed and lives at the same time is found with a tree over the blocks in order of birth: each node has the
@@ -54,14 +56,8 @@ static int by_offset(const void *left, const void *right)
 
 static size_t born_before(const struct planner *p, uint32_t moment)
 {
-    size_t low = 0, high = p->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->blocks[middle].born < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, p->count, i, p->blocks[i].born < moment);
     return low;
 }
 

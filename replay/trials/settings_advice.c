@@ -2,6 +2,7 @@
 #include "replay/trials/settings_advice.h"
 
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "replay/model/sim.h"
 #include "replay/trials/advice_private.h"
@@ -32,10 +33,7 @@ static struct sums sum(const struct gm_report *report)
             continue;
         sums.events += trace->events;
         sums.allocs += trace->allocs;
-        if (trace->peak_reserved > GM_REPORT_NONE - 1 - sums.recorded)
-            sums.recorded = GM_REPORT_NONE - 1;
-        else
-            sums.recorded += trace->peak_reserved;
+        sums.recorded = gm_known_add(sums.recorded, trace->peak_reserved);
     }
     return sums;
 }

@@ -3,7 +3,7 @@
 
 #include "replay/trials/bound.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 #include "replay/model/sim.h"
 
 #include <pthread.h>

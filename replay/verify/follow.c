@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/follow.h"
 
-#include "analyze/base/size.h"
-
 #include <stdlib.h>
 
 bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model)

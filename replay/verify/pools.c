@@ -6,6 +6,7 @@
  * segment's pool; where the trace grew although the guessed pool has room, or left a fitting block of a segment whose
  * pool is a guess, the pools that are known are tried.
  */
+#include "analyze/base/search.h"
 #include "analyze/base/vec.h"
 #include "replay/verify/verify_private.h"
 
@@ -106,14 +107,8 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
 /* The first segment event at or after `event`. */
 static size_t segment_row(const struct gm_history *h, uint32_t event)
 {
-    size_t low = 0, high = h->segment_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (h->segments[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
     return low;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "replay/verify/verify_private.h"
 
@@ -51,7 +52,7 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, u
     uint64_t next = gm_allocator_next_reservation(&v->model, *address);
     *size = ((next < end ? next : end) - *address) / page * page;
     if (*size > most)
-        *size = (most + page - 1) / page * page;
+        *size = gm_round_up(most, page);
     return *size > 0 ? GM_DEVICE_OK : refuse(v, GM_ABSENT, page, true);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "replay/verify/verify_private.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 #include "replay/verify/releases.h"
 
 #include <stdlib.h>

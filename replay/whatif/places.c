@@ -4,6 +4,8 @@
  * of segments decides between equal free blocks, so nothing else repeats the recording. What is asked for otherwise
  * lies above all recorded addresses, or where another placement has it.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "analyze/base/size.h"
 #include "replay/whatif/whatif_private.h"
 
@@ -29,14 +31,8 @@ static bool find_growth(struct gm_playing *w, enum gm_action action, size_t *row
 /* The end of the addresses from `address` on that are not mapped; `address` itself if it is. */
 static uint64_t unused_up_to(const struct gm_space *space, uint64_t address)
 {
-    size_t low = 0, high = space->ranges.n;
-    while (low < high) { /* the first range that ends above `address` */
-        size_t middle = low + (high - low) / 2;
-        if (space->ranges.v[middle].address + space->ranges.v[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0; /* the first range that ends above `address` */
+    GM_BISECT(low, space->ranges.n, i, space->ranges.v[i].address + space->ranges.v[i].size <= address);
     if (low == space->ranges.n)
         return UINT64_MAX;
     return space->ranges.v[low].address > address ? space->ranges.v[low].address : address;
@@ -79,7 +75,7 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, u
     *address = from;
     *size = (end - from) / page * page;
     if (*size > most)
-        *size = (most + page - 1) / page * page;
+        *size = gm_round_up(most, page);
     return GM_DEVICE_OK;
 }
 

@@ -4,7 +4,7 @@
  */
 #include "replay/whatif/repeat.h"
 
-#include "analyze/base/size.h"
+#include "analyze/base/arithmetic.h"
 
 #include <stdlib.h>
 

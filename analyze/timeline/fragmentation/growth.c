@@ -3,6 +3,8 @@
  * Fragmentation over time: why reserved memory grew although some of it was free, how much was free along the run, and
  * the parts that have files of their own. What the address space looked like was noted by watch.c.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/fragmentation/request.h"
 
@@ -39,22 +41,11 @@ static void offer(struct largest *l, const struct gm_growth *growth)
         cut(l);
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    return b > GM_REPORT_NONE - 1 - a ? GM_REPORT_NONE - 1 : a + b;
-}
-
 /* The pool that a segment event's range was entered in. */
 static const struct gm_history_pool *pool_of(const struct gm_history *h, uint32_t event)
 {
-    size_t low = 0, high = h->segment_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (h->segments[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
     return low < h->segment_count && h->segments[low].event == event ? &h->pools[h->segments[low].pool] : &h->pools[0];
 }
 
@@ -94,7 +85,7 @@ static bool is_avoidable(struct avoided *avoided, const struct gm_growth *g, con
     *bytes = *bytes < cached ? *bytes : cached; /* some of it went back */
     if (cached - *bytes < g->asked)
         return false;
-    *bytes = add(*bytes, g->bytes);
+    *bytes = gm_known_add(*bytes, g->bytes);
     return true;
 }
 
@@ -103,7 +94,7 @@ static void count_growth(const struct gm_trace_pass *pass, const struct gm_growt
 {
     const struct gm_watch_look *look = pass->history.is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
     out->growth_total++;
-    out->growth_bytes = add(out->growth_bytes, g->bytes);
+    out->growth_bytes = gm_known_add(out->growth_bytes, g->bytes);
     out->retries += gm_growth_is_retry(&pass->history, g->first);
     if (look == NULL || g->asked == GM_REPORT_NONE)
         return;
@@ -114,7 +105,7 @@ static void count_growth(const struct gm_trace_pass *pass, const struct gm_growt
     out->growths_examined++;
     if (is_avoidable(avoided, g, pool, sums.right)) {
         out->growths_avoidable++;
-        out->growth_avoidable_bytes = add(out->growth_avoidable_bytes, g->bytes);
+        out->growth_avoidable_bytes = gm_known_add(out->growth_avoidable_bytes, g->bytes);
     }
 }
 

@@ -3,6 +3,8 @@
  * Who grew last before an oom: live bytes by call site now, less those at the same place one step before; without
  * steps, those a tenth of the trace before.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/fragmentation/oom_parts.h"
 
@@ -15,24 +17,14 @@ struct change {
     uint64_t now, before, blocks; /* blocks: live now and made since */
 };
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    return b > UINT64_MAX - 1 - a ? UINT64_MAX - 1 : a + b;
-}
-
 /* The moment to compare with; *is_step tells which kind it is. */
 static uint32_t moment_before(const struct gm_trace_pass *pass, uint32_t event, bool *is_step)
 {
     const struct gm_steps *steps = &pass->out->steps;
     uint32_t tenth = (uint32_t)(pass->history.count / 10);
-    size_t low = 0, high = steps->row_count;
-    while (low < high) { /* rows that begin at or before the event */
-        size_t middle = low + (high - low) / 2;
-        if (steps->rows[middle].first_event <= event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, steps->row_count, i,
+              steps->rows[i].first_event <= event); /* rows that begin at or before the event */
     *is_step = low >= 2;
     if (!*is_step)
         return event > tenth ? event - tenth : 0;
@@ -49,9 +41,9 @@ static void sum_changes(const struct gm_history *h, uint32_t now, uint32_t befor
             continue;
         struct change *c = &by_stack[h->stack[a]];
         if (is_now)
-            c->now = add(c->now, h->requested[a]);
+            c->now = gm_known_add(c->now, h->requested[a]);
         else
-            c->before = add(c->before, h->requested[a]);
+            c->before = gm_known_add(c->before, h->requested[a]);
         c->blocks += is_now;
     }
 }

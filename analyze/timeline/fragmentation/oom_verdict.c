@@ -3,6 +3,7 @@
  * Capacity or fragmentation: whether the request would have been served if the cached bytes had been usable. The rule
  * with its numbers is in docs/fragmentation.md.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
 #include "analyze/timeline/fragmentation/oom_parts.h"
@@ -26,11 +27,6 @@ static uint64_t segment_for(uint64_t asked, const struct gm_rules *rules)
     if (asked < 10 * GM_MIB)
         return rules->large_segment;
     return asked > UINT64_MAX - unit ? asked : (asked + unit - 1) / unit * unit;
-}
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    return b > UINT64_MAX - 1 - a ? UINT64_MAX - 1 : a + b;
 }
 
 static void add_reasons(struct gm_text *t, const struct gm_oom_row *row)
@@ -83,7 +79,7 @@ static void tell_known(struct gm_text *t, const struct gm_oom_row *row)
     if (row->verdict == GM_OOM_BOTH)
         gm_text_printf(t, "; yet %s of %s was in use, so a little more would have failed anyway",
                        gm_size_format(size, row->levels.active),
-                       gm_size_format(hole, add(row->levels.reserved, device_free)));
+                       gm_size_format(hole, gm_known_add(row->levels.reserved, device_free)));
     if (row->pending > 0)
         gm_text_printf(t, "; of what was in use, %s was freed and waited for other streams",
                        gm_size_format(size, row->pending));
@@ -95,10 +91,10 @@ static enum gm_oom_verdict judge(const struct gm_oom_row *row, uint64_t need)
         return GM_OOM_UNKNOWN;
     uint64_t cached = row->levels.reserved - row->levels.active;
     bool is_free_known = row->device_free != GM_REPORT_NONE;
-    uint64_t device_free = is_free_known ? row->device_free : 0, all = add(row->levels.reserved, device_free);
+    uint64_t device_free = is_free_known ? row->device_free : 0, all = gm_known_add(row->levels.reserved, device_free);
     if (is_free_known && device_free >= need)
         return GM_OOM_UNKNOWN;
-    if (cached < row->asked && add(device_free, cached) < need)
+    if (cached < row->asked && gm_known_add(device_free, cached) < need)
         return is_free_known ? GM_OOM_CAPACITY : GM_OOM_UNKNOWN;
     return is_free_known && row->levels.active > all / 100 * NEARLY_FULL_PERCENT ? GM_OOM_BOTH : GM_OOM_FRAGMENTATION;
 }

@@ -33,12 +33,6 @@ static size_t find_events(const struct gm_trace_pass *pass, uint32_t events[GM_W
     return n;
 }
 
-static void add(struct gm_amount *to, uint64_t bytes)
-{
-    to->bytes = gm_clamp((gm_i128)to->bytes + bytes);
-    to->blocks++;
-}
-
 static void sum_live(const struct gm_trace_pass *pass, struct live *live, size_t n)
 {
     const struct gm_history *h = &pass->history;
@@ -47,8 +41,8 @@ static void sum_live(const struct gm_trace_pass *pass, struct live *live, size_t
             if (!gm_history_is_active(h, a, live[i].moment))
                 continue;
             live[i].requested += h->requested[a];
-            add(&live[i].categories[pass->category[a]], h->requested[a]);
-            add(&live[i].roles[gm_role_of(pass, a)], h->requested[a]);
+            gm_amount_add(&live[i].categories[pass->category[a]], &(struct gm_amount){h->requested[a], 1});
+            gm_amount_add(&live[i].roles[gm_role_of(pass, a)], &(struct gm_amount){h->requested[a], 1});
         }
 }
 

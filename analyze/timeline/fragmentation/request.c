@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/timeline/fragmentation/request.h"
 
-enum { LOOK_AHEAD = 16 }; /* events: other threads' events may stand between a growth and its alloc */
+#include "analyze/base/arithmetic.h"
 
-static uint64_t end_of(uint64_t address, uint64_t size)
-{
-    return size > UINT64_MAX - address ? UINT64_MAX : address + size;
-}
+enum { LOOK_AHEAD = 16 }; /* events: other threads' events may stand between a growth and its alloc */
 
 bool gm_growth_begins(const struct gm_history *h, uint32_t event)
 {
@@ -24,7 +21,7 @@ static void find_request(const struct gm_history *h, const struct gm_rules *rule
         uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row];
         bool is_same_stream = gm_rare_at(&e->stream, row) == g->stream;
         if (e->action[row] == GM_ACTION_ALLOC && is_same_stream && e->addr[row] < g->to &&
-            end_of(e->addr[row], size > 0 ? size : 1) > g->from) {
+            gm_sat_add(e->addr[row], size > 0 ? size : 1) > g->from) {
             g->request = i;
             g->asked = gm_rules_round(rules, size);
             return;
@@ -49,8 +46,8 @@ struct gm_growth gm_growth_at(const struct gm_history *h, const struct gm_rules 
     bool is_map = e->action[h->first + first] == GM_ACTION_SEGMENT_MAP;
     do {
         size_t row = h->first + g.end;
-        uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row], to = end_of(e->addr[row], size);
-        g.bytes = end_of(g.bytes, size);
+        uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row], to = gm_sat_add(e->addr[row], size);
+        g.bytes = gm_sat_add(g.bytes, size);
         g.from = e->addr[row] < g.from ? e->addr[row] : g.from;
         g.to = to > g.to ? to : g.to;
         g.end++;

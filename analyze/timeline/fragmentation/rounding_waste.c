@@ -2,6 +2,7 @@
  *
  * Bytes by which blocks are larger than what was asked for, by call site, at the peak of active bytes.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
 #include <stdlib.h>
@@ -10,11 +11,6 @@ struct sums {
     uint64_t waste, bytes, blocks;
 };
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    return b > UINT64_MAX - 1 - a ? UINT64_MAX - 1 : a + b;
-}
-
 static void add_live(const struct gm_trace_pass *pass, struct sums *by_stack)
 {
     const struct gm_history *h = &pass->history;
@@ -22,8 +18,8 @@ static void add_live(const struct gm_trace_pass *pass, struct sums *by_stack)
         if (!gm_history_is_active(h, a, pass->peak_active_moment) || gm_is_hidden(pass, a))
             continue;
         struct sums *s = &by_stack[h->stack[a]];
-        s->waste = add(s->waste, h->block[a] > h->requested[a] ? h->block[a] - h->requested[a] : 0);
-        s->bytes = add(s->bytes, h->block[a]);
+        s->waste = gm_known_add(s->waste, h->block[a] > h->requested[a] ? h->block[a] - h->requested[a] : 0);
+        s->bytes = gm_known_add(s->bytes, h->block[a]);
         s->blocks++;
     }
 }
@@ -61,7 +57,7 @@ bool gm_fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentati
     for (uint32_t s = 0; ok && s <= stacks; s++) {
         if (by_stack[s].blocks == 0)
             continue;
-        out->rounding_bytes = add(out->rounding_bytes, by_stack[s].waste);
+        out->rounding_bytes = gm_known_add(out->rounding_bytes, by_stack[s].waste);
         const uint64_t v[GM_SITE_VALUES] = {by_stack[s].waste, by_stack[s].bytes, by_stack[s].blocks};
         ok = gm_site_sums_add(&sites, s, v);
     }

@@ -2,6 +2,7 @@
  *
  * Numbers of stacks, added up by call site.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
 #include <stdlib.h>
@@ -32,7 +33,7 @@ bool gm_site_sums_add(struct gm_site_sums *sums, uint32_t stack, const uint64_t 
     }
     struct gm_site_sum *row = &sums->rows.v[group];
     for (int i = 0; i < GM_SITE_VALUES; i++)
-        row->v[i] = v[i] > UINT64_MAX - 1 - row->v[i] ? UINT64_MAX - 1 : row->v[i] + v[i];
+        row->v[i] = gm_known_add(row->v[i], v[i]);
     if (v[0] > row->most) {
         row->most = v[0];
         row->stack = stack;

@@ -7,6 +7,7 @@
 
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/search.h"
 #include "analyze/timeline/fragmentation/request.h"
 #include "analyze/timeline/history/reconstruct.h"
 
@@ -126,14 +127,8 @@ static void see_growth(struct gm_watch *w, const struct gm_space *space, uint32_
 
 const struct gm_watch_look *gm_watch_growth(const struct gm_watch *w, uint32_t event)
 {
-    size_t low = 0, high = w->growths.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->growths.v[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, w->growths.n, i, w->growths.v[i].event < event);
     return low < w->growths.n && w->growths.v[low].event == event ? &w->growths.v[low] : NULL;
 }
 

@@ -2,6 +2,7 @@
  *
  * The end of the forward pass: the books, and the address space beside the snapshot, block by block.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/timeline/history/telling.h"
 
 #include <stdlib.h>
@@ -65,12 +66,6 @@ static bool compare_blocks(struct gm_telling *t)
     }
     free(list);
     return true;
-}
-
-static int64_t difference(uint64_t a, uint64_t b)
-{
-    gm_telling_sum d = (gm_telling_sum)a - b;
-    return d > INT64_MAX ? INT64_MAX : d < -INT64_MAX ? -INT64_MAX : (int64_t)d;
 }
 
 static struct gm_levels snapshot_levels(const struct gm_telling *t)
@@ -149,8 +144,8 @@ bool gm_telling_end(struct gm_telling *t)
     books->at_end = levels_at(t, (uint32_t)h->count);
     books->at_start.reserved = gm_telling_clamp((gm_telling_sum)books->snapshot.reserved - net_reserved(h));
     books->at_end.reserved = h->is_reconstructed ? t->space.reserved : books->snapshot.reserved;
-    books->residual_active = difference(books->at_end.active, books->snapshot.active);
-    books->residual_reserved = difference(books->at_end.reserved, books->snapshot.reserved);
+    books->residual_active = gm_signed_gap(books->at_end.active, books->snapshot.active);
+    books->residual_reserved = gm_signed_gap(books->at_end.reserved, books->snapshot.reserved);
     count_never_freed(t);
     books->first_time_us = books->last_time_us = GM_REPORT_NONE;
     if (h->count > 0) {

@@ -5,6 +5,7 @@
 #include "analyze/timeline/history/history.h"
 
 #include "analyze/base/address_map.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/reconstruct.h"
 
@@ -41,7 +42,7 @@ void gm_history_note(struct gm_history *h, const char *id, const char *what, boo
         h->books.disagreement_count++;
     }
     d->count++;
-    d->bytes = d->bytes > UINT64_MAX - bytes ? UINT64_MAX : d->bytes + bytes;
+    d->bytes = gm_sat_add(d->bytes, bytes);
 }
 
 static bool reserve(struct pairing *p, size_t need)

@@ -7,6 +7,7 @@
 #include "analyze/timeline/history/reconstruct.h"
 
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/search.h"
 #include "analyze/base/vec.h"
 #include "analyze/state/state_pass.h"
 #include "analyze/timeline/history/telling.h"
@@ -59,14 +60,8 @@ uint32_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment)
 
 uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address)
 {
-    size_t low = 0, high = t->final_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->finals[middle].from <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, t->final_count, i, t->finals[i].from <= address);
     return low > 0 && address < t->finals[low - 1].to ? t->finals[low - 1].segment : UINT32_MAX;
 }
 

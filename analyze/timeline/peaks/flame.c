@@ -6,6 +6,7 @@
  * never larger than its parent, so the largest nodes hang together.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/search.h"
 #include "analyze/report/frame_kind.h"
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/peaks/groups.h"
@@ -47,12 +48,6 @@ struct flame {
 
 /* ---- the trie ------------------------------------------------------------------------------------------------------
  */
-
-static void add(struct gm_amount *to, const struct gm_amount *from)
-{
-    to->bytes = gm_clamp((gm_i128)to->bytes + from->bytes);
-    to->blocks += from->blocks;
-}
 
 /* The child of `parent` for `key`, which is step `depth` of the path. GM_NEVER: no memory. */
 static uint32_t step_to(struct flame *f, size_t depth, uint32_t parent, uint32_t key)
@@ -134,13 +129,13 @@ static bool build_trie(struct flame *f)
             return false;
         f->leaves[i] = (struct leaf){node, gm_classify(f->pass->options->classifier, (struct gm_stack_id){cell->stack}),
                                      cell->amount.bytes};
-        add(&f->trie.v[node].self, &cell->amount);
+        gm_amount_add(&f->trie.v[node].self, &cell->amount);
     }
     for (size_t i = f->trie.n; i-- > 0;) { /* children come after their parents */
         struct trie_node *node = &f->trie.v[i];
-        add(&node->all, &node->self);
+        gm_amount_add(&node->all, &node->self);
         if (i > 0)
-            add(&f->trie.v[node->parent].all, &node->all);
+            gm_amount_add(&f->trie.v[node->parent].all, &node->all);
     }
     return true;
 }
@@ -177,7 +172,7 @@ static size_t choose(struct flame *f)
     for (size_t i = 1; i < f->trie.n; i++) {
         struct trie_node *parent = &f->trie.v[f->trie.v[i].parent];
         if (!f->trie.v[i].is_kept && parent->is_kept)
-            add(&parent->folded, &f->trie.v[i].all);
+            gm_amount_add(&parent->folded, &f->trie.v[i].all);
     }
     return kept;
 }
@@ -251,14 +246,8 @@ static bool list_items(struct flame *f, size_t kept)
 
 static size_t first_item_of(const struct flame *f, uint32_t parent)
 {
-    size_t from = 0, to = f->item_count;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (f->items[middle].parent < parent)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from = 0;
+    GM_BISECT(from, f->item_count, i, f->items[i].parent < parent);
     return from;
 }
 

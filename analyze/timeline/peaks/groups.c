@@ -22,12 +22,6 @@ void gm_live_free(struct gm_live *live)
     *live = (struct gm_live){0};
 }
 
-static void add(struct gm_amount *to, const struct gm_amount *from)
-{
-    to->bytes = gm_clamp((gm_i128)to->bytes + from->bytes);
-    to->blocks += from->blocks;
-}
-
 bool gm_live_add(struct gm_live *live, size_t allocation, uint64_t bytes)
 {
     uint32_t stack = live->pass->history.stack[allocation];
@@ -35,7 +29,7 @@ bool gm_live_add(struct gm_live *live, size_t allocation, uint64_t bytes)
     const struct gm_amount one = {bytes, 1};
     for (uint32_t i = live->first[stack]; i != 0; i = live->cells.v[i - 1].next)
         if (live->cells.v[i - 1].role == role) {
-            add(&live->cells.v[i - 1].amount, &one);
+            gm_amount_add(&live->cells.v[i - 1].amount, &one);
             return true;
         }
     struct gm_live_cell cell = {.stack = stack, .next = live->first[stack], .role = role, .amount = one};
@@ -99,7 +93,7 @@ static bool gather(struct gather *g)
     ok = g->sums != NULL;
     for (size_t i = 0; ok && i < cells; i++) {
         struct sum *sum = &g->sums[group[i]];
-        add(&sum->amount, &g->live->cells.v[i].amount);
+        gm_amount_add(&sum->amount, &g->live->cells.v[i].amount);
         g->next[i] = sum->first;
         sum->first = (uint32_t)i + 1;
     }
@@ -135,7 +129,7 @@ static uint32_t main_stack(const struct gather *g, const struct sum *sum)
         const struct gm_live_cell *cell = &cells[i - 1];
         struct gm_amount amount = cell->amount;
         for (uint32_t k = cell->next; k != 0 && g->grouping->by != GM_GROUP_ROLE; k = cells[k - 1].next)
-            add(&amount, &cells[k - 1].amount);
+            gm_amount_add(&amount, &cells[k - 1].amount);
         if (best == GM_NEVER || amount.bytes > most || (amount.bytes == most && cell->stack < best)) {
             best = cell->stack;
             most = amount.bytes;
@@ -188,7 +182,7 @@ static bool publish(struct gather *g, struct gm_group_table *table, size_t top)
     }
     struct gm_amount rest = {0};
     for (size_t i = table->count; i < g->count; i++)
-        add(&rest, &g->sums[i].amount);
+        gm_amount_add(&rest, &g->sums[i].amount);
     table->group = group;
     table->rest_bytes = rest.bytes;
     table->rest_blocks = rest.blocks;

@@ -6,6 +6,7 @@
  * pixel's worth at a time, by state and category. So the sums stay exact, and no block moves by more than about a
  * pixel.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/state/state_pass.h"
 #include "analyze/timeline/trace_pass.h"
 

@@ -2,6 +2,8 @@
  *
  * Roles in the report: what each reason decided, the roles of the blocks at the end, and those of the largest blocks.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/roles/role_work.h"
 
@@ -10,7 +12,7 @@
 
 static void add(uint64_t *bytes, uint64_t more)
 {
-    *bytes = gm_clamp((gm_i128)*bytes + more);
+    *bytes = gm_known_add(*bytes, more);
 }
 
 /* Whether the allocation is an allocated block of the snapshot; *bytes is the block's size. */
@@ -91,14 +93,8 @@ static uint8_t *roles_of_blocks(const struct gm_report *report, const struct gm_
 /* The device's row in the report, or device_count. */
 static size_t device_row(const struct gm_report *report, int64_t device)
 {
-    size_t low = 0, high = report->device_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (report->devices[middle].device < device)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, report->device_count, i, report->devices[i].device < device);
     return low < report->device_count && report->devices[low].device == device ? low : report->device_count;
 }
 
@@ -116,14 +112,7 @@ static int by_place(const void *left, const void *right)
 static size_t find_row(struct gm_block_row *const *rows, size_t n, int64_t device, uint64_t address)
 {
     size_t low = 0;
-    while (low < n) {
-        size_t middle = low + (n - low) / 2;
-        const struct gm_block_row *row = rows[middle];
-        if (row->device < device || (row->device == device && row->address < address))
-            low = middle + 1;
-        else
-            n = middle;
-    }
+    GM_BISECT(low, n, i, rows[i]->device < device || (rows[i]->device == device && rows[i]->address < address));
     return low;
 }
 

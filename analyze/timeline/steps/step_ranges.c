@@ -4,6 +4,7 @@
  * The recorder is a ring, so either may be lost. Times place them among the events, since they carry no event number;
  * files of 2024's development versions have them as events of their own instead.
  */
+#include "analyze/base/search.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -34,14 +35,8 @@ static int by_time(const void *left, const void *right)
 static uint32_t event_at(const struct gm_history *h, int64_t time, bool or_equal)
 {
     const int64_t *times = h->snapshot->events.time_us + h->first;
-    size_t low = 0, high = h->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (times[middle] < time || (!or_equal && times[middle] == time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, h->count, i, times[i] < time || (!or_equal && times[i] == time));
     return (uint32_t)low;
 }
 

@@ -3,6 +3,7 @@
  * A row for each step: what it allocated, its peak, its end. One walk over the changes measures all steps; if there are
  * more than can be shown, a second one fills the rows of those that are.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static void note_capacity(struct gm_step_work *w, uint32_t event, const struct g
 static void count_alloc(struct gm_step_row *row, uint64_t bytes)
 {
     row->allocs++;
-    row->alloc_bytes = row->alloc_bytes > UINT64_MAX - 1 - bytes ? UINT64_MAX - 1 : row->alloc_bytes + bytes;
+    row->alloc_bytes = gm_known_add(row->alloc_bytes, bytes);
 }
 
 static void walk(struct rows *r)

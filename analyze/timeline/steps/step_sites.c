@@ -2,6 +2,7 @@
  *
  * Bytes per stack as rows per call site.
  */
+#include "analyze/base/arithmetic.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -31,11 +32,6 @@ static int by_site(const void *left, const void *right)
     return order != 0 ? order : by_bytes(left, right);
 }
 
-static int64_t add(int64_t a, int64_t b)
-{
-    return b > 0 && a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
 /* Sums parts of one site into the first of them, which holds most. Returns how many are left. */
 static size_t merge(struct part *parts, size_t n)
 {
@@ -43,8 +39,8 @@ static size_t merge(struct part *parts, size_t n)
     qsort(parts, n, sizeof *parts, by_site);
     for (size_t i = 0; i < n; i++) {
         if (kept > 0 && strcmp(parts[kept - 1].site, parts[i].site) == 0) {
-            parts[kept - 1].bytes = add(parts[kept - 1].bytes, parts[i].bytes);
-            parts[kept - 1].blocks = add(parts[kept - 1].blocks, parts[i].blocks);
+            parts[kept - 1].bytes = gm_signed_add(parts[kept - 1].bytes, parts[i].bytes);
+            parts[kept - 1].blocks = gm_signed_add(parts[kept - 1].blocks, parts[i].blocks);
         } else {
             parts[kept++] = parts[i];
         }

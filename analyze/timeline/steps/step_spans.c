@@ -4,6 +4,7 @@
  * by the stacks of their allocations, end one each; else the period of the allocations. Where annotations cover only
  * part of the run (they may be another thread's) the stacks, which show every step, are believed.
  */
+#include "analyze/base/search.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -33,14 +34,8 @@ static bool list_allocs(struct gm_step_work *w)
 
 size_t gm_alloc_at(const struct gm_alloc_list *allocs, uint32_t event)
 {
-    size_t low = 0, high = allocs->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (allocs->event[middle] < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    GM_BISECT(low, allocs->count, i, allocs->event[i] < event);
     return low;
 }
 

@@ -3,27 +3,17 @@
  * What stays: by stack, the allocations of a step that are still live when two more steps have ended, less those of the
  * same kind that were freed meanwhile. What a run replaces (a moving average, a ring of batches) comes out as nothing.
  */
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/search.h"
 #include "analyze/timeline/steps/pattern.h"
 
 #include <stdlib.h>
 
-static void add(int64_t *sum, int64_t v)
-{
-    if (__builtin_add_overflow(*sum, v, sum))
-        *sum = v > 0 ? INT64_MAX : -INT64_MAX;
-}
-
 /* The span of an event, or SIZE_MAX: the first at `from` or later that ends after it. */
 static size_t span_of(const struct gm_step_work *w, uint32_t event, size_t from)
 {
-    size_t low = from, high = w->spans.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->spans.v[middle].last < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = from;
+    GM_BISECT(low, w->spans.n, i, w->spans.v[i].last < event);
     return low < w->spans.n && w->spans.v[low].first <= event ? low : SIZE_MAX;
 }
 
@@ -52,13 +42,13 @@ bool gm_pattern_survivors(struct gm_step_work *w, size_t first, size_t last)
         }
         int64_t size = h->requested[a] > INT64_MAX ? INT64_MAX : (int64_t)h->requested[a];
         if (made != SIZE_MAX && made >= first) {
-            add(&bytes[h->stack[a]], size);
-            add(&blocks[h->stack[a]], 1);
+            bytes[h->stack[a]] = gm_signed_add(bytes[h->stack[a]], size);
+            blocks[h->stack[a]] = gm_signed_add(blocks[h->stack[a]], 1);
         }
         size_t gone = h->freed[a] == GM_NEVER ? SIZE_MAX : span_of(w, h->freed[a] - 1, 0);
         if (gone != SIZE_MAX && gone >= first + 2 && gone <= last) {
-            add(&bytes[h->stack[a]], -size);
-            add(&blocks[h->stack[a]], -1);
+            bytes[h->stack[a]] = gm_signed_add(bytes[h->stack[a]], -size);
+            blocks[h->stack[a]] = gm_signed_add(blocks[h->stack[a]], -1);
         }
     }
     bool ok =
@@ -78,8 +68,8 @@ bool gm_pattern_gained(struct gm_step_work *w, uint32_t before, uint32_t after, 
         if (gained == 0 || gm_is_hidden(w->pass, a))
             continue;
         int64_t size = h->requested[a] > INT64_MAX ? INT64_MAX : (int64_t)h->requested[a];
-        add(&bytes[h->stack[a]], gained > 0 ? size : -size);
-        add(&blocks[h->stack[a]], gained);
+        bytes[h->stack[a]] = gm_signed_add(bytes[h->stack[a]], gained > 0 ? size : -size);
+        blocks[h->stack[a]] = gm_signed_add(blocks[h->stack[a]], gained);
     }
     bool ok = bytes != NULL && blocks != NULL && gm_site_rows(w->pass, bytes, blocks, row, &count);
     if (ok && count == 0)

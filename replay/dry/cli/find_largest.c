@@ -5,6 +5,7 @@
  * values that fit are known, a line through their memory tells about where the end is: that is tried; and every third
  * try halves the gap, so that it ends soon whatever the memory does.
  */
+#include "analyze/base/search.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <stdlib.h>
@@ -57,13 +58,7 @@ static size_t guess(const struct gm_dry_find *find, size_t low, size_t high)
     const double slope = (double)(b->bytes - a->bytes) / (b->value - a->value);
     const double left = find->capacity > b->bytes ? (double)(find->capacity - b->bytes) : 0;
     char text[GM_DRY_VALUE];
-    while (low < high) {
-        const size_t middle = low + (high - low + 1) / 2;
-        if (gm_dry_range_value(find->range, middle, text) <= b->value + left / slope)
-            low = middle;
-        else
-            high = middle - 1;
-    }
+    GM_BISECT(low, high, i, gm_dry_range_value(find->range, i + 1, text) <= b->value + left / slope);
     return low;
 }
 

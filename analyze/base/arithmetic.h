@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums and roundings of numbers that a file states: they stop at the largest number instead of wrapping.
+ */
+#ifndef GM_BASE_ARITHMETIC_H
+#define GM_BASE_ARITHMETIC_H
+
+#include <stdint.h>
+
+static inline uint64_t gm_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t gm_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* a + b, at most UINT64_MAX. */
+static inline uint64_t gm_sat_add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* a + b, at most UINT64_MAX - 1: never what stands for "not known". */
+static inline uint64_t gm_known_add(uint64_t a, uint64_t b)
+{
+    return gm_min(gm_sat_add(a, b), UINT64_MAX - 1);
+}
+
+/* a - b, at least 0. */
+static inline uint64_t gm_sat_sub(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* How far apart two numbers are. */
+static inline uint64_t gm_gap(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* a - b between -INT64_MAX and INT64_MAX. */
+static inline int64_t gm_signed_gap(uint64_t a, uint64_t b)
+{
+    const int64_t size = (int64_t)gm_min(gm_gap(a, b), INT64_MAX);
+    return a >= b ? size : -size;
+}
+
+/* a + b between -INT64_MAX and INT64_MAX. */
+static inline int64_t gm_signed_add(int64_t a, int64_t b)
+{
+    if (b > 0)
+        return a > INT64_MAX - b ? INT64_MAX : a + b;
+    return a < -INT64_MAX - b ? -INT64_MAX : a + b;
+}
+
+/* The least multiple of `unit` that is not less than n; if that is too large a number, the largest multiple. */
+static inline uint64_t gm_round_up(uint64_t n, uint64_t unit)
+{
+    const uint64_t rest = n % unit;
+    return rest == 0 || n - rest > UINT64_MAX - unit ? n - rest : n - rest + unit;
+}
+
+#endif
