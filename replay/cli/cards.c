@@ -43,7 +43,7 @@ static enum gm_status replay(bool *runs, uint64_t *peak, struct gm_replay_run *r
 {
     struct gm_trial trial = {.is_baseline = true, .capacity = capacity, .taken = taken};
     const uint64_t untraced = gm_replay_most_untraced(run);
-    enum gm_status status = gm_replay_try(run, &trial, 1, true, err);
+    enum gm_status status = gm_replay_try(run, SIZE_MAX, &trial, 1, true, err);
     run->cards->played += events_of(run) * (1 + trial.range.replays);
     *runs = status == GM_OK && trial.runs && trial.range.runs == trial.range.replays;
     *peak = trial.range.high > untraced ? trial.range.high : untraced;

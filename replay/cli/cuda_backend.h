@@ -21,12 +21,6 @@ enum gm_status gm_replay_run_on_gpu(struct gm_replay_run *run, size_t index, con
                                     struct gm_error *err);
 bool gm_replay_has_mismatches(const struct gm_replay_run *run);
 
-/* oom_advice.c: after a GPU had no memory: what may help, tried on the simulated device; then told. */
-enum gm_status gm_replay_advise(struct gm_replay_run *run, struct gm_error *err);
-void gm_replay_free_advice(struct gm_replay_run *run);
-void gm_replay_advice_words(struct gm_text *out, const struct gm_replay_run *run);
-void gm_replay_advice_json(struct gm_json *json, const struct gm_replay_run *run);
-
 /* cuda_words.c */
 void gm_replay_gpu_head_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_gpu_words(struct gm_text *out, struct gm_replay_run *run, size_t index);

@@ -121,12 +121,11 @@ struct gm_replay_run {
     size_t device_count;
     struct gm_untraced_device *untraced; /* [untraced_count], in the arena */
     size_t untraced_count;
-    struct gm_replay_judgement *judgement; /* limit.c; NULL: there was nothing to try */
-    struct gm_replay_cards *cards;         /* cards.c; NULL: they were not asked for, or the replay failed */
-    struct gm_recorder recorder;           /* for -o; zeroed without */
-    struct gm_replay_search *search;       /* search.c; NULL without --sweep and --fit */
-    struct gm_cuda *cuda;                  /* NULL but while a GPU is used */
-    struct gm_replay_advice *advice;       /* oom_advice.c; NULL: there is none */
+    struct gm_replay_recommended *recommended; /* recommend.c; NULL: there was nothing to try */
+    struct gm_replay_cards *cards;             /* cards.c; NULL: they were not asked for, or the replay failed */
+    struct gm_recorder recorder;               /* for -o; zeroed without */
+    struct gm_replay_search *search;           /* search.c; NULL without --sweep and --fit */
+    struct gm_cuda *cuda;                      /* NULL but while a GPU is used */
     struct gm_text messages;
     struct gm_replay_progress progress;
 };

@@ -39,9 +39,15 @@ enum gm_replay_verdict gm_replay_placed(const struct gm_replay_run *run, size_t 
 void gm_replay_range_words(struct gm_text *out, const char *before, const struct gm_trial_range *range);
 void gm_replay_range_json(struct gm_json *json, const struct gm_trial_range *range);
 
-/* limit.c: replays what may be recommended, after the replay itself; then tells it. */
-enum gm_status gm_replay_judge(struct gm_replay_run *run, struct gm_error *err);
-void gm_replay_free_judgement(struct gm_replay_run *run);
+/* recommend.c: after the replay itself, tries what may help, with --limit or on a GPU that had no memory; then tells
+ * it. run->recommended: free. */
+enum gm_status gm_replay_recommend(struct gm_replay_run *run, struct gm_error *err);
+void gm_replay_limit_advice_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_oom_advice_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_recommended_json(struct gm_json *json, const struct gm_replay_run *run); /* "replayed" */
+void gm_replay_oom_advice_json(struct gm_json *json, const struct gm_replay_run *run);
+
+/* limit.c: the verdict. */
 void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run);
 void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run);
 bool gm_replay_has_failed(const struct gm_replay_run *run);         /* ended out of memory */

@@ -248,7 +248,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     gm_replay_untraced_json(&json, run);
     gm_replay_note_json(&json, run);
     gm_replay_limit_json(&json, run);
-    gm_replay_advice_json(&json, run);
+    gm_replay_oom_advice_json(&json, run);
     gm_replay_search_json(&json, run);
     gm_json_number(&json, "events_per_second", (uint64_t)gm_replay_speed(run));
     if (verdict != NULL)

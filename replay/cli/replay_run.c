@@ -232,9 +232,7 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     if (status == GM_OK)
         status = gm_replay_close_gpu(run, err);
     if (status == GM_OK)
-        status = gm_replay_advise(run, err);
-    if (status == GM_OK)
-        status = gm_replay_judge(run, err);
+        status = gm_replay_recommend(run, err);
     if (status == GM_OK)
         status = gm_replay_find_cards(run, err);
     return status == GM_OK ? gm_replay_search(run, err) : status;
@@ -255,9 +253,8 @@ void gm_replay_free(struct gm_replay_run *run)
     free(run->devices);
     free(run->device_of);
     gm_replay_search_free(run);
-    gm_replay_free_judgement(run);
+    free(run->recommended);
     free(run->cards);
-    gm_replay_free_advice(run);
     gm_replay_end_gpu(run);
     gm_recorder_free(&run->recorder);
     gm_kept_free(&run->kept);

@@ -266,8 +266,8 @@ void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_lon
     if (is_long || run->options->limit != UINT64_MAX)
         gm_replay_card_words(out, run);
     gm_replay_search_words(out, run, is_long);
-    gm_replay_advice_words(out, run);
-    if (verdict == GM_VERDICT_OOM && run->search == NULL && run->advice == NULL && run->options->members == 0 &&
+    gm_replay_oom_advice_words(out, run);
+    if (verdict == GM_VERDICT_OOM && run->search == NULL && run->recommended == NULL && run->options->members == 0 &&
         run->options->steps == 0)
         gm_text_add(out, "--fit tells how much memory is enough, --sweep which allocator settings need least\n");
     if (verdict == GM_VERDICT_UNKNOWN)

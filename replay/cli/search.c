@@ -84,16 +84,16 @@ struct gm_search_device gm_replay_search_device(const struct gm_replay_run *run,
                                      .stops_after_parts = gm_replay_stops_early(device)};
 }
 
-enum gm_status gm_replay_try(const struct gm_replay_run *run, struct gm_trial *trials, size_t count, bool spreads,
-                             struct gm_error *err)
+enum gm_status gm_replay_try(const struct gm_replay_run *run, size_t index, struct gm_trial *trials, size_t count,
+                             bool spreads, struct gm_error *err)
 {
     struct gm_search_device *devices = calloc(run->device_count + 1, sizeof *devices);
-    const struct gm_search search = {
-        .devices = devices, .device_count = run->device_count, .threads = gm_replay_threads(run)};
+    struct gm_search search = {.devices = devices, .threads = gm_replay_threads(run)};
     if (devices == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t i = 0; i < run->device_count; i++)
-        devices[i] = gm_replay_search_device(run, i);
+        if (index == SIZE_MAX || i == index)
+            devices[search.device_count++] = gm_replay_search_device(run, i);
     enum gm_status status = gm_trials_run(&search, trials, count, err);
     if (status == GM_OK && spreads)
         status = gm_trials_spread(&search, trials, count, err);
@@ -247,7 +247,7 @@ static const char *result_of(const struct gm_replay_run *run, const struct gm_tr
 static void add_settings(struct gm_text *out, const char *text)
 {
     enum { COLUMN = 51 };
-    char item[GM_GRID_TEXT];
+    char item[GM_CANDIDATE_TEXT];
     while (text[0] != '\0') {
         size_t n = 0;
         for (bool in_list = false; text[n] != '\0' && n + 1 < sizeof item && (n == 0 || in_list || text[n - 1] != ',');

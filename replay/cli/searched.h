@@ -32,9 +32,9 @@ struct gm_replay_search {
 /* Device `index` for a search, with its repeated steps; and how many threads one has. */
 struct gm_search_device gm_replay_search_device(const struct gm_replay_run *run, size_t index);
 unsigned gm_replay_threads(const struct gm_replay_run *run);
-/* Trials on all devices; with `spreads` in other places, too. */
-enum gm_status gm_replay_try(const struct gm_replay_run *run, struct gm_trial *trials, size_t count, bool spreads,
-                             struct gm_error *err);
+/* Trials on device `index`, SIZE_MAX: on all; with `spreads` in other places, too. */
+enum gm_status gm_replay_try(const struct gm_replay_run *run, size_t index, struct gm_trial *trials, size_t count,
+                             bool spreads, struct gm_error *err);
 /* The highest recorded peak of reserved bytes of the devices. */
 uint64_t gm_searched_peak(const struct gm_replay_search *s);
 /* Why not all of the sweep, or of the fits, was tried: "the budget of 60 s (--budget) was used up". `text` has

@@ -4,15 +4,15 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
-#include "replay/model/sim.h"
 #include "replay/trials/advice_private.h"
 #include "replay/trials/bound.h"
-#include "replay/trials/few.h"
+#include "replay/trials/candidates.h"
 #include "replay/trials/trial.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(GM_ADVICE_EVENTS == 1000000, "a reason below names the number");
@@ -154,6 +154,8 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
 
+enum { SETTINGS_MOST = 1 + GM_CANDIDATES_FEW };
+
 struct advising {
     struct gm_report *report;
     struct gm_settings_advice *advice;
@@ -161,8 +163,12 @@ struct advising {
     struct gm_history *history[DEVICES_MOST]; /* of each of them */
     struct gm_refused refused[DEVICES_MOST];  /* likewise, if it was */
     struct gm_search_device searched[DEVICES_MOST];
+    struct gm_search search;
     struct gm_conf recorded;
-    const char *reason; /* why nothing can be judged; NULL: so far it can */
+    struct gm_trial trials[2 * SETTINGS_MOST]; /* the recorded settings and others, with unlimited memory; again, with
+                                                * the devices' limits */
+    size_t settings;                           /* how many of them */
+    const char *reason;                        /* why nothing can be judged; NULL: so far it can */
     bool has_no_memory;
     struct gm_error err;
 };
@@ -170,6 +176,13 @@ struct advising {
 static bool goes_on(const struct advising *a)
 {
     return a->reason == NULL && !a->has_no_memory;
+}
+
+static void *allocate(struct advising *a, size_t count, size_t size)
+{
+    void *data = gm_arena_calloc(&a->report->arena, count, size);
+    a->has_no_memory |= data == NULL;
+    return data;
 }
 
 /* A copy of what gm_text_* made; frees it. */
@@ -226,11 +239,13 @@ static const char *unknown_setting(const struct gm_verify_result *result)
     return NULL;
 }
 
+/* Whether the model chooses as recorded; and what that shows of private pools, which the replays then know. */
 static void follow(struct advising *a, size_t d)
 {
     struct gm_advice_device *device = &a->devices[d];
     struct gm_verify_result result;
-    if (!is_on_with(a, gm_verify(&result, a->history[d], &a->recorded, &a->err)))
+    if (!is_on_with(a, gm_verify(&result, a->history[d], &a->recorded, &a->err)) ||
+        !is_on_with(a, gm_verify_settle_pools(a->history[d], &a->recorded, &a->err)))
         return;
     device->allocs = result.allocs;
     device->exact = result.exact;
@@ -251,113 +266,104 @@ static void follow(struct advising *a, size_t d)
     }
 }
 
-/* What the recording shows of its devices. */
-static void find_limits(struct advising *a)
+/* What the recording shows of a device, and what is replayed of it. */
+static void list_device(struct advising *a, size_t d)
 {
-    for (size_t d = 0; d < a->advice->device_count; d++) {
-        struct gm_advice_device *device = &a->devices[d];
-        struct gm_recorded_limit limit;
-        device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
-        if (!gm_bound_limit(&limit, a->history[d], &a->recorded)) {
-            a->has_no_memory = true;
-            return;
-        }
-        if (limit.bytes == GM_ABSENT)
-            continue;
-        device->limit = limit.bytes;
-        device->is_limit_exact = limit.is_exact;
-        device->limit_event = limit.event;
-        device->limit_reserved = limit.reserved;
-        device->limit_left = limit.left;
-        a->advice->is_limited = true;
-    }
-}
-
-static void list_devices(struct advising *a)
-{
-    for (size_t d = 0; d < a->advice->device_count; d++)
-        a->searched[d] = (struct gm_search_device){
-            .history = a->history[d],
-            .capacity = a->devices[d].limit == GM_REPORT_NONE ? UINT64_MAX : a->devices[d].limit,
-            .refused = a->devices[d].was_refused ? &a->refused[d] : NULL};
-}
-
-static void run_trials(struct advising *a, struct gm_trial *trials, size_t count)
-{
-    size_t n = a->advice->device_count;
-    struct gm_trial_device *results = gm_arena_calloc(&a->report->arena, count * n, sizeof *results);
-    const struct gm_search search = {.devices = a->searched, .device_count = n, .threads = 1};
-    a->has_no_memory |= results == NULL;
-    for (size_t i = 0; i < count; i++)
-        trials[i].devices = results + i * n;
-    if (!goes_on(a) || !is_on_with(a, gm_trials_run(&search, trials, count, &a->err)))
+    struct gm_advice_device *device = &a->devices[d];
+    struct gm_recorded_limit limit;
+    device->was_refused = gm_bound_refused(&a->refused[d], a->history[d], &a->recorded.rules);
+    a->has_no_memory |= !gm_bound_limit(&limit, a->history[d], &a->recorded);
+    a->searched[d] = (struct gm_search_device){.history = a->history[d],
+                                               .baseline = a->recorded,
+                                               .capacity = UINT64_MAX,
+                                               .refused = device->was_refused ? &a->refused[d] : NULL};
+    if (a->has_no_memory || limit.bytes == GM_ABSENT)
         return;
-    for (size_t i = 0; i < count && a->reason == NULL; i++) {
+    a->searched[d].capacity = device->limit = limit.bytes;
+    device->is_limit_exact = limit.is_exact;
+    device->limit_event = limit.event;
+    device->limit_reserved = limit.reserved;
+    device->limit_left = limit.left;
+    a->advice->is_limited = true;
+}
+
+/* false: it cannot be judged. */
+static bool are_known(struct advising *a, const struct gm_trial *trials, size_t count)
+{
+    for (size_t i = 0; i < count && a->reason == NULL; i++)
         if (trials[i].is_given_up)
             a->reason = "the trace keeps the model busy far beyond its length";
         else if (!trials[i].is_of_device && !trials[i].runs)
             a->reason = "a replay on a device without limit ran out of memory";
-    }
+    return goes_on(a);
 }
 
 static struct gm_advice_replay replay_of(struct advising *a, const struct gm_trial *trial)
 {
     size_t n = a->advice->device_count;
-    uint64_t *peaks = gm_arena_calloc(&a->report->arena, n, sizeof *peaks);
-    struct gm_advice_replay replay = {.runs = trial->runs, .peaks = peaks, .retries = trial->retries};
-    a->has_no_memory |= peaks == NULL;
-    for (size_t d = 0; d < n && peaks != NULL; d++) {
+    uint64_t *peaks = allocate(a, n, sizeof *peaks);
+    for (size_t d = 0; d < n && peaks != NULL; d++)
         peaks[d] = trial->devices[d].peak_reserved;
-        replay.peak += peaks[d];
-    }
-    return replay;
+    return (struct gm_advice_replay){
+        .runs = trial->runs, .peak = trial->sum_reserved, .peaks = peaks, .retries = trial->retries};
 }
 
-enum { SETTINGS_MOST = 1 + GM_FEW_MOST };
-
-/* All of them with unlimited memory, then, if there is any, with the devices' limits. trials[0] is the baseline. */
-static void replay_all(struct advising *a, struct gm_advice_trial *trials, const struct gm_conf *conf, size_t count,
-                       bool hangs[SETTINGS_MOST])
+/* All of them with unlimited memory, then, if there is any, with the devices' limits. */
+static struct gm_advice_trial *replay_all(struct advising *a)
 {
-    size_t all = a->advice->is_limited ? 2 * count : count;
-    struct gm_trial run[2 * SETTINGS_MOST];
-    list_devices(a);
-    for (size_t i = 0; i < all; i++)
-        run[i] = (struct gm_trial){
-            .conf = conf[i < count ? i : i - count], .capacity = UINT64_MAX, .is_of_device = i >= count};
-    run_trials(a, run, all);
-    for (size_t i = 0; i < count && goes_on(a); i++) {
-        trials[i].settings = settings_text(a, &conf[i]);
-        trials[i].roomy = replay_of(a, &run[i]);
-        hangs[i] = run[i].hangs_on_placement;
+    struct gm_candidates *list = malloc(sizeof *list);
+    const size_t n = a->advice->device_count;
+    a->has_no_memory |= list == NULL || gm_candidates_make(list, &a->recorded, a->advice->is_limited, &a->err) != GM_OK;
+    const size_t count = a->settings = a->has_no_memory ? 1 : 1 + list->few;
+    const size_t all = a->advice->is_limited ? 2 * count : count;
+    struct gm_trial_device *results = allocate(a, all * n, sizeof *results);
+    struct gm_advice_trial *trials = allocate(a, count, sizeof *trials);
+    for (size_t i = 0; i < all && !a->has_no_memory; i++)
+        a->trials[i] = (struct gm_trial){.conf = i % count == 0 ? a->recorded : list->rows[i % count - 1].conf,
+                                         .capacity = UINT64_MAX,
+                                         .is_of_device = i >= count,
+                                         .devices = results + i * n};
+    free(list);
+    if (!goes_on(a) || !is_on_with(a, gm_trials_run(&a->search, a->trials, all, &a->err)) ||
+        !are_known(a, a->trials, all))
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        trials[i].settings = settings_text(a, &a->trials[i].conf);
+        trials[i].roomy = replay_of(a, &a->trials[i]);
         if (all > count)
-            trials[i].limited = replay_of(a, &run[count + i]);
+            trials[i].limited = replay_of(a, &a->trials[count + i]);
     }
-    for (size_t d = 0; d < a->advice->device_count && goes_on(a); d++)
-        a->devices[d].start_at_peak = run[0].devices[d].start_at_peak;
+    for (size_t d = 0; d < n; d++)
+        a->devices[d].start_at_peak = results[d].start_at_peak;
+    return goes_on(a) ? trials : NULL;
+}
+
+/* By where the driver puts segments: the p-th other place. */
+static uint64_t elsewhere(const struct gm_trial *trial, unsigned p)
+{
+    return p < trial->range.replays ? trial->range.sums[p] : trial->sum_reserved;
 }
 
 /* The baseline and the best, with segments in other places. Whether it saves as much there, too. */
-static bool saves_everywhere(struct advising *a, struct gm_advice_trial *trials[2], const struct gm_conf *conf[2])
+static bool saves_everywhere(struct advising *a, struct gm_advice_trial *trials, size_t best)
 {
-    struct gm_trial run[2 * GM_OTHER_PLACEMENTS];
+    struct gm_trial run[] = {a->trials[0], a->trials[best]};
+    struct gm_advice_replay *roomy[] = {&trials[0].roomy, &trials[best].roomy};
     bool saves = true;
-    for (size_t i = 0; i < 2 * GM_OTHER_PLACEMENTS; i++)
-        run[i] = (struct gm_trial){
-            .conf = *conf[i % 2], .capacity = UINT64_MAX, .placement = GM_PLACE_LOW + 1 + (uint32_t)(i / 2)};
-    for (size_t i = 0; i < 2; i++)
-        trials[i]->roomy.low = trials[i]->roomy.high = trials[i]->roomy.peak;
-    run_trials(a, run, 2 * GM_OTHER_PLACEMENTS);
-    for (size_t i = 0; i < 2 * GM_OTHER_PLACEMENTS && goes_on(a); i += 2) {
-        uint64_t peaks[2];
-        for (size_t k = 0; k < 2; k++) {
-            struct gm_advice_replay *roomy = &trials[k]->roomy;
-            peaks[k] = replay_of(a, &run[i + k]).peak;
-            roomy->low = peaks[k] < roomy->low ? peaks[k] : roomy->low;
-            roomy->high = peaks[k] > roomy->high ? peaks[k] : roomy->high;
+    if (!is_on_with(a, gm_trials_spread(&a->search, run, 2, &a->err)))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        roomy[i]->low = roomy[i]->high = roomy[i]->peak;
+        for (unsigned p = 0; p < run[i].range.replays; p++) {
+            const uint64_t peak = elsewhere(&run[i], p);
+            if (peak == UINT64_MAX)
+                a->reason = "a replay on a device without limit ran out of memory";
+            roomy[i]->low = peak < roomy[i]->low ? peak : roomy[i]->low;
+            roomy[i]->high = peak > roomy[i]->high ? peak : roomy[i]->high;
         }
-        saves = saves && less(peaks[0], peaks[1]) >= a->advice->threshold;
     }
+    for (unsigned p = 0; p < GM_OTHER_PLACEMENTS; p++)
+        saves = saves && less(elsewhere(&run[0], p), elsewhere(&run[1], p)) >= a->advice->threshold;
     return saves;
 }
 
@@ -408,31 +414,25 @@ static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
 static void advise(struct advising *a)
 {
     struct gm_settings_advice *advice = a->advice;
-    struct gm_conf conf[SETTINGS_MOST] = {a->recorded};
-    bool hangs[SETTINGS_MOST] = {false};
-    size_t n = gm_few_settings(conf + 1, &a->recorded);
-    struct gm_advice_trial *trials = gm_arena_calloc(&a->report->arena, 1 + n, sizeof *trials);
-    a->has_no_memory |= trials == NULL;
     for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
         follow(a, d);
-    if (goes_on(a))
-        find_limits(a);
-    if (goes_on(a))
-        replay_all(a, trials, conf, 1 + n, hangs);
-    if (!goes_on(a))
+    for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
+        list_device(a, d);
+    a->search = (struct gm_search){.devices = a->searched, .device_count = advice->device_count, .threads = 1};
+    struct gm_advice_trial *trials = goes_on(a) ? replay_all(a) : NULL;
+    if (trials == NULL)
         return;
     advice->baseline = trials;
     a->reason = not_from_the_trace(a, trials->roomy.peak);
     if (!goes_on(a))
         return;
-    compare(advice, trials + 1, n);
     advice->tried = trials + 1;
-    advice->tried_count = n;
+    advice->tried_count = a->settings - 1;
+    compare(advice, trials + 1, advice->tried_count);
     const size_t best = 1 + advice->best;
     bool is_enough = trials[best].saved >= advice->threshold;
-    if (is_enough && (hangs[0] || hangs[best]))
-        advice->is_by_chance = !saves_everywhere(a, (struct gm_advice_trial *[2]){&trials[0], &trials[best]},
-                                                 (const struct gm_conf *[2]){&conf[0], &conf[best]});
+    if (is_enough && (a->trials[0].hangs_on_placement || a->trials[best].hangs_on_placement))
+        advice->is_by_chance = !saves_everywhere(a, trials, best);
     if (goes_on(a))
         advice->verdict = is_enough && !advice->is_by_chance ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
 }

@@ -109,7 +109,7 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t i = 0; i < sweep->count; i++)
         trials[i] = (struct gm_trial){.is_baseline = i == 0,
-                                      .conf = i == 0 ? gm_conf_default() : sweep->grid->rows[i - 1].conf,
+                                      .conf = i == 0 ? gm_conf_default() : sweep->list->rows[i - 1].conf,
                                       .capacity = capacity,
                                       .taken = taken,
                                       .is_needed = i == 0};
@@ -117,8 +117,8 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
     size_t kept = 0;
     for (size_t i = 0; i < sweep->count; i++)
         if (!trials[i].is_left_out)
-            sweep->rows[kept++] = (struct gm_sweep_row){.text = i == 0 ? NULL : sweep->grid->rows[i - 1].text,
-                                                        .since = i == 0 ? NULL : sweep->grid->rows[i - 1].since,
+            sweep->rows[kept++] = (struct gm_sweep_row){.text = i == 0 ? NULL : sweep->list->rows[i - 1].text,
+                                                        .since = i == 0 ? NULL : sweep->list->rows[i - 1].since,
                                                         .trial = trials[i]};
     sweep->left_out = sweep->count - kept;
     sweep->count = kept;
@@ -151,13 +151,13 @@ static enum gm_status spread(struct gm_sweep *sweep, const struct gm_search *sea
 enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *search, const struct gm_conf *baseline,
                             uint64_t capacity, uint64_t taken, struct gm_error *err)
 {
-    *sweep =
-        (struct gm_sweep){.grid = malloc(sizeof *sweep->grid), .rows = calloc(GM_GRID_MOST + 1, sizeof *sweep->rows)};
-    enum gm_status status = sweep->grid == NULL || sweep->rows == NULL
+    *sweep = (struct gm_sweep){.list = malloc(sizeof *sweep->list),
+                               .rows = calloc(GM_CANDIDATES_MOST + 1, sizeof *sweep->rows)};
+    enum gm_status status = sweep->list == NULL || sweep->rows == NULL
                                 ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
-                                : gm_grid_make(sweep->grid, baseline, capacity != UINT64_MAX, err);
+                                : gm_candidates_make(sweep->list, baseline, capacity != UINT64_MAX, err);
     if (status == GM_OK) {
-        sweep->count = sweep->grid->count + 1;
+        sweep->count = sweep->list->count + 1;
         status = run_rows(sweep, search, capacity, taken, err);
     }
     if (status != GM_OK) {
@@ -174,7 +174,7 @@ enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *sear
 
 void gm_sweep_free(struct gm_sweep *sweep)
 {
-    free(sweep->grid);
+    free(sweep->list);
     free(sweep->rows);
     *sweep = (struct gm_sweep){0};
 }

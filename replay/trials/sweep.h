@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --sweep: the grid's settings and the baseline, each replayed, best first.
+ * --sweep: all candidates and the baseline, each replayed, best first.
  */
 #ifndef GM_REPLAY_SWEEP_H
 #define GM_REPLAY_SWEEP_H
 
-#include "replay/trials/grid.h"
+#include "replay/trials/candidates.h"
 #include "replay/trials/trial.h"
 
 #define GM_SWEEP_NONE SIZE_MAX
 
 struct gm_sweep_row {
     const char *text;  /* of PYTORCH_ALLOC_CONF; NULL: the baseline */
-    const char *since; /* as in gm_grid_row */
+    const char *since; /* as in gm_candidate */
     struct gm_trial trial;
 };
 enum { GM_SWEEP_RANGED = 3 }; /* rows that have a range: so many of the best, the baseline and the winners */
 struct gm_sweep {
-    struct gm_grid *grid;
+    struct gm_candidates *list;
     struct gm_sweep_row *rows; /* best first, by the lowest placement of segments */
     size_t count;
     size_t left_out;     /* settings that are not among the rows, because the search was over */

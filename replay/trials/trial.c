@@ -116,6 +116,7 @@ static void add_unit(struct gm_trial *trial, size_t device, const struct unit *u
     if (trial->devices != NULL)
         trial->devices[device] =
             (struct gm_trial_device){unit->has_failed, unit->peak_reserved, unit->start_at_peak, unit->retries};
+    trial->sum_reserved = gm_sat_add(trial->sum_reserved, unit->peak_reserved);
     trial->device_allocs += unit->device_allocs;
     trial->retries += unit->retries;
 }
@@ -137,7 +138,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
         trial->runs = true;
         trial->failed_device = devices;
         trial->is_given_up = trial->is_left_out = trial->hangs_on_placement = false;
-        trial->peak_reserved = trial->device_allocs = trial->retries = 0;
+        trial->peak_reserved = trial->sum_reserved = trial->device_allocs = trial->retries = 0;
         for (size_t d = 0; status == GM_OK && d < devices; d++) {
             const struct unit *unit = &w.units[i * devices + d];
             add_unit(trial, d, unit);
@@ -158,6 +159,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
 static void widen(struct gm_trial_range *range, const struct gm_trial *trial)
 {
     range->is_left_out |= trial->is_left_out;
+    range->sums[range->replays] = trial->runs ? trial->sum_reserved : UINT64_MAX;
     range->peaks[range->replays++] = trial->runs ? trial->peak_reserved : UINT64_MAX;
     if (!trial->runs)
         return;

@@ -52,6 +52,7 @@ struct gm_trial_range {
     unsigned runs;      /* of them */
     uint64_t low, high; /* peak reserved, of those and the trial itself, if they run; else of the trial */
     uint64_t peaks[GM_OTHER_PLACEMENTS]; /* UINT64_MAX: it does not run */
+    uint64_t sums[GM_OTHER_PLACEMENTS];  /* over the devices, likewise */
 };
 struct gm_trial_device {
     bool has_failed;
@@ -84,6 +85,7 @@ struct gm_trial {
     size_t failed_device; /* index in gm_search.devices, of the first one that fails; device_count: none */
     struct gm_whatif_failure failure; /* there, if it was not given up */
     uint64_t peak_reserved;           /* of the device with the highest */
+    uint64_t sum_reserved;            /* of the devices' peaks */
     uint64_t device_allocs, retries;  /* sums over the devices: num_device_alloc, num_alloc_retries */
     bool hangs_on_placement;
     struct gm_trial_range range; /* gm_trials_spread */

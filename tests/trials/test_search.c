@@ -49,7 +49,7 @@ static void end(struct fixture *f)
 
 /* ---- the grid ---------------------------------------------------------------------------------------------------- */
 
-static bool has(const struct gm_grid *grid, const char *part)
+static bool has(const struct gm_candidates *grid, const char *part)
 {
     for (size_t i = 0; i < grid->count; i++)
         if (strstr(grid->rows[i].text, part) != NULL)
@@ -57,15 +57,15 @@ static bool has(const struct gm_grid *grid, const char *part)
     return false;
 }
 
-static void check_grid(const char *settings, bool is_bounded, struct gm_grid *grid)
+static void check_grid(const char *settings, bool is_bounded, struct gm_candidates *grid)
 {
     struct gm_conf baseline = gm_conf_default();
     struct gm_error err = {0};
     assert_int_equal(gm_conf_parse(&baseline, settings, strlen(settings), NULL, &err), GM_OK);
-    assert_int_equal(gm_grid_make(grid, &baseline, is_bounded, &err), GM_OK);
+    assert_int_equal(gm_candidates_make(grid, &baseline, is_bounded, &err), GM_OK);
     assert_in_range(grid->count, 60, 120);
     for (size_t i = 0; i < grid->count; i++) {
-        const struct gm_grid_row *row = &grid->rows[i];
+        const struct gm_candidate *row = &grid->rows[i];
         struct gm_conf conf = gm_conf_default();
         assert_int_equal(gm_conf_parse(&conf, row->text, strlen(row->text), NULL, &err), GM_OK);
         assert_true(gm_settings_equal(&conf, &row->conf));
@@ -83,7 +83,7 @@ static void check_grid(const char *settings, bool is_bounded, struct gm_grid *gr
 static void grids(void **state)
 {
     (void)state;
-    struct gm_grid *grid = malloc(sizeof *grid);
+    struct gm_candidates *grid = malloc(sizeof *grid);
     assert_non_null(grid);
     check_grid("", false, grid);
     assert_true(has(grid, "expandable_segments:True"));

@@ -145,6 +145,31 @@ static void small_savings_are_no_advice(void **state)
     gm_traced_end(&t);
 }
 
+/* A private pool whose second request grew although its first segment was next to free: it never splits. What following
+ * the trace shows of pools holds for the replays, too: 1200 and two segments of 20, not one. */
+static void pools_are_as_verified(void **state)
+{
+    (void)state;
+    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
+    gm_traced_event(&t, "segment_alloc", 3 * FAR, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", 3 * FAR, MIB(2), "attend");
+    gm_traced_event(&t, "segment_alloc", 4 * FAR, MIB(20), NULL);
+    gm_traced_event(&t, "alloc", 4 * FAR, MIB(3), "attend");
+    two_then_one(&t, MIB(300));
+    t.more = ",\"segment_pool_id\":[0,1]";
+    gm_traced_segment(&t, 3 * FAR, MIB(20), "large");
+    gm_traced_block(&t, MIB(2), MIB(2), "attend");
+    gm_traced_block(&t, MIB(18), 0, NULL);
+    gm_traced_segment(&t, 4 * FAR, MIB(20), "large");
+    gm_traced_block(&t, MIB(3), MIB(3), "attend");
+    gm_traced_block(&t, MIB(17), 0, NULL);
+    const struct gm_settings_advice *a = judge(&t);
+    assert_int_equal(a->devices[0].recorded, MIB(1240));
+    assert_int_equal(a->devices[0].exact, 5);
+    assert_int_equal(a->baseline->roomy.peak, MIB(1240));
+    gm_traced_end(&t);
+}
+
 /* 31 + 31 + 62: the program asks for 62, so no setting can save 64. Nothing is replayed. */
 static void no_room(void **state)
 {
@@ -430,6 +455,7 @@ int main(void)
         cmocka_unit_test(expandable_segments_save_half),
         cmocka_unit_test(much_is_a_warning),
         cmocka_unit_test(small_savings_are_no_advice),
+        cmocka_unit_test(pools_are_as_verified),
         cmocka_unit_test(no_room),
         cmocka_unit_test(cached_before_the_trace),
         cmocka_unit_test(other_addresses_are_not_judged),
