@@ -150,7 +150,8 @@ static void small_savings_are_no_advice(void **state)
 static void pools_are_as_verified(void **state)
 {
     (void)state;
-    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
+    struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
+                       .more = ",\"segment_pool_id\":[0,0]"};
     gm_traced_event(&t, "segment_alloc", 3 * FAR, MIB(20), NULL);
     gm_traced_event(&t, "alloc", 3 * FAR, MIB(2), "attend");
     gm_traced_event(&t, "segment_alloc", 4 * FAR, MIB(20), NULL);
@@ -158,11 +159,9 @@ static void pools_are_as_verified(void **state)
     two_then_one(&t, MIB(300));
     t.more = ",\"segment_pool_id\":[0,1]";
     gm_traced_segment(&t, 3 * FAR, MIB(20), "large");
-    gm_traced_block(&t, MIB(2), MIB(2), "attend");
-    gm_traced_block(&t, MIB(18), 0, NULL);
+    gm_traced_block(&t, MIB(20), MIB(2), "attend");
     gm_traced_segment(&t, 4 * FAR, MIB(20), "large");
-    gm_traced_block(&t, MIB(3), MIB(3), "attend");
-    gm_traced_block(&t, MIB(17), 0, NULL);
+    gm_traced_block(&t, MIB(20), MIB(3), "attend");
     const struct gm_settings_advice *a = judge(&t);
     assert_int_equal(a->devices[0].recorded, MIB(1240));
     assert_int_equal(a->devices[0].exact, 5);
