@@ -5,6 +5,7 @@
 #include "analyze/cli/checks.h"
 #include "analyze/cli/full_csv.h"
 #include "analyze/cli/outputs.h"
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
 #include "analyze/report/report.h"
@@ -176,6 +177,8 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     if (status == GM_OK && work->needs_replay)
         status = gm_advice_replay(report, &work->snapshot, &work->kept, err);
     forget_snapshot(work);
+    if (status == GM_OK)
+        status = gm_diagnose(report, err);
     if (status == GM_OK)
         gm_outputs_make(&outputs, &context->options, report);
     if (charts != NULL) {

@@ -5,7 +5,7 @@
 #include "analyze/document/numbers.h"
 
 #include "analyze/base/size.h"
-#include "analyze/report/report.h"
+#include "analyze/report/view.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -117,6 +117,11 @@ char *gm_since_us_format(char out[GM_NUMBER_TEXT], uint64_t from, uint64_t us)
     char text[GM_NUMBER_TEXT];
     gm_duration_format(text, us < from ? from - us : us - from);
     return put_sign(out, us < from ? -1 : 1, text);
+}
+
+char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us)
+{
+    return gm_since_us_format(out, view->timeline->books.first_time_us, time_us);
 }
 
 char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event)

@@ -29,6 +29,9 @@ char *gm_duration_format(char out[GM_NUMBER_TEXT], uint64_t us);
 /* The time between two moments, of which `from` is the origin: "-2.000 s" if `us` is before it; "n/a" if one is not
  * known. Returns out. */
 char *gm_since_us_format(char out[GM_NUMBER_TEXT], uint64_t from, uint64_t us);
+struct gm_view;
+/* The same since the first event of a device's trace: nobody reads microseconds since 1970. Returns out. */
+char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us);
 /* "12,345", or "start" for the state before event 0. Returns out. */
 char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event);
 /* A number with up to three decimals, without a locale; "n/a" for what is not finite. Returns out. */

@@ -76,6 +76,17 @@ const char *gm_severity_name(enum gm_severity severity)
     return names[severity];
 }
 
+const char *gm_reliability_name(enum gm_reliability reliability)
+{
+    static const char *const names[] = {"no-trace", "incomplete", "doubtful", "reliable"};
+    return names[reliability];
+}
+
+const char *gm_settings_name(const char *settings)
+{
+    return settings == NULL || settings[0] == '\0' ? "PyTorch's defaults" : settings;
+}
+
 void gm_report_free(struct gm_report *report)
 {
     gm_arena_free(&report->arena);

@@ -11,6 +11,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/base/arithmetic.h"
+#include "analyze/report/diagnosis.h"
 #include "analyze/report/timeline.h"
 
 #include <stdbool.h>
@@ -161,18 +162,21 @@ struct gm_device_report {
     struct gm_trace_counts trace;
 };
 
-enum gm_severity { GM_INFO, GM_WARNING, GM_CRITICAL };
-const char *gm_severity_name(enum gm_severity severity); /* "info", "warning", "critical" */
-struct gm_finding {
-    const char *id; /* stable, kebab-case: "large-unused-blocks" */
-    enum gm_severity severity;
-    const char *title;  /* one line, no numbers needed to understand it */
-    const char *detail; /* evidence and what to do, one paragraph */
-    uint64_t bytes;     /* what is at stake; GM_REPORT_NONE if it has none */
+/* What shows at the end only to those who look at single segments and events; judgements are made of it. */
+struct gm_evidence {
+    uint64_t thin_segments, thin_inactive, thin_live; /* segments with >= 10 MiB cached held by <= 10 % live bytes */
+    uint64_t thin_small;                              /* of their live blocks, those of at most 1 MiB */
+    uint64_t stranded_fixed;                          /* stranded bytes in cudaMalloc segments of the default pools */
+    uint64_t cached_private;                          /* inactive bytes in private pools */
+    uint64_t oom_size, oom_free;                      /* of the first oom event; GM_REPORT_NONE: none */
+    uint64_t oom_live;  /* requested bytes live then on its device; GM_REPORT_NONE: the events do not add up */
+    uint64_t oom_freed; /* of them, at least this much was freed before the snapshot */
+    int64_t oom_device;
+    uint64_t events, ooms, overflowed_devices;
+    uint64_t max_split;     /* as recorded; UINT64_MAX: unlimited */
+    bool is_async;          /* cudaMallocAsync */
+    bool has_idle_gc_limit; /* garbage_collection_threshold without a memory fraction */
 };
-
-/* For qsort: most severe first, then most bytes, then by id. */
-int gm_finding_order(const void *left, const void *right);
 
 struct gm_setting_row {
     const char *key, *value;
@@ -264,8 +268,8 @@ struct gm_report {
     const struct gm_site_row *sites; /* most bytes first, ties by site, then category; site_total have been found */
     size_t site_count, site_total;
     struct gm_histogram_bin histogram[GM_HISTOGRAM_BINS];
-    const struct gm_finding *findings; /* most severe first, then most bytes */
-    size_t finding_count;
+    struct gm_evidence evidence;
+    struct gm_diagnosis diagnosis;         /* analyze/diagnose makes it of the rest */
     const struct gm_setting_row *settings; /* NULL: the file records none */
     size_t setting_count;
     bool expandable_is_on;             /* expandable_segments, as far as settings, segments and events show it */
@@ -274,6 +278,8 @@ struct gm_report {
     size_t warning_count;
     uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
 };
+/* "expandable_segments:True", or words for none. */
+const char *gm_settings_name(const char *settings);
 /* Whether most of what is allocated has no stack, so that categories say little of it, and the roles say more. */
 bool gm_report_roles_say_more(const struct gm_report *report);
 /* Whether the block has no stack, but a role that is known. */

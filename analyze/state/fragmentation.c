@@ -116,13 +116,14 @@ static bool measure_segment(struct gm_pass *pass, struct gm_device_pass *device,
         releasable = t->active_blocks == 0 ? t->inactive : 0;
         empty_cache = t->allocated_blocks == 0 ? gm_sat_add(t->inactive, t->pending) : 0;
         has_memory = gm_pins_of_segment(&device->pins, s, segment, t->inactive, t->active_blocks);
-        note_thin(&pass->evidence, s, segment, t);
+        note_thin(&pass->report->evidence, s, segment, t);
         if (!is_private)
-            pass->evidence.stranded_fixed = gm_sat_add(pass->evidence.stranded_fixed, t->inactive - releasable);
+            pass->report->evidence.stranded_fixed =
+                gm_sat_add(pass->report->evidence.stranded_fixed, t->inactive - releasable);
     }
     f->releasable = gm_sat_add(f->releasable, releasable);
     if (is_private)
-        pass->evidence.cached_private = gm_sat_add(pass->evidence.cached_private, t->inactive);
+        pass->report->evidence.cached_private = gm_sat_add(pass->report->evidence.cached_private, t->inactive);
     else
         f->empty_cache = gm_sat_add(f->empty_cache, empty_cache);
     return has_memory;

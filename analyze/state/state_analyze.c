@@ -123,7 +123,7 @@ static bool run_passes(struct gm_pass *pass)
     gm_pass_totals(pass);
     return gm_pass_trace(pass) && gm_pass_fragmentation(pass) && gm_pass_ledger(pass) && gm_pass_device_rows(pass) &&
            gm_pass_slices(pass) && gm_pass_top_blocks(pass) && gm_pass_call_sites(pass) && gm_pass_pin_rows(pass) &&
-           gm_pass_settings(pass) && gm_pass_findings(pass);
+           gm_pass_settings(pass);
 }
 
 static void clean_up(struct gm_pass *pass)
@@ -146,7 +146,11 @@ enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapsh
 {
     struct gm_pass pass = {
         .snapshot = snapshot, .options = options, .report = report, .conf = gm_settings_recorded(snapshot, NULL)};
-    *report = (struct gm_report){.expandable_is_on = pass.conf.expandable_segments};
+    *report = (struct gm_report){
+        .expandable_is_on = pass.conf.expandable_segments,
+        .evidence = {.max_split = pass.conf.rules.max_split,
+                     .is_async = pass.conf.backend == GM_BACKEND_ASYNC,
+                     .has_idle_gc_limit = pass.conf.gc_threshold > 0 && pass.conf.memory_fraction >= 1}};
     size_t n;
     struct entry *entries = list_entries(&pass, &n);
     enum gm_status status = GM_OK;

@@ -38,19 +38,6 @@ struct gm_pin {
 };
 struct gm_pins GM_VEC(struct gm_pin);
 
-/* What the findings need beyond the report. */
-struct gm_evidence {
-    uint64_t thin_segments, thin_inactive, thin_live; /* segments with >= 10 MiB cached held by <= 10 % live bytes */
-    uint64_t thin_small;                              /* of their live blocks, those of at most 1 MiB */
-    uint64_t stranded_fixed;                          /* stranded bytes in cudaMalloc segments of the default pools */
-    uint64_t cached_private;                          /* inactive bytes in private pools */
-    uint64_t oom_size, oom_free;                      /* of the first oom event; GM_ABSENT: none */
-    uint64_t oom_live;  /* requested bytes live then on its device; GM_ABSENT: the events do not add up */
-    uint64_t oom_freed; /* of them, at least this much was freed before the snapshot */
-    int64_t oom_device;
-    uint64_t events, ooms, overflowed_devices;
-};
-
 struct gm_device_pass {
     int64_t device;
     size_t first, count; /* in gm_pass.order */
@@ -71,7 +58,6 @@ struct gm_pass {
     struct gm_segment_sums *sums; /* parallel to order */
     uint32_t *stream_number;      /* [gm_stream_id] */
     struct gm_names names;
-    struct gm_evidence evidence;
 };
 
 /* The passes, in the order in which they run. Each returns false if there is no memory. */
@@ -85,7 +71,6 @@ bool gm_pass_top_blocks(struct gm_pass *pass);
 bool gm_pass_call_sites(struct gm_pass *pass);
 bool gm_pass_pin_rows(struct gm_pass *pass);
 bool gm_pass_settings(struct gm_pass *pass);
-bool gm_pass_findings(struct gm_pass *pass);
 
 /* ---- shared helpers ---------------------------------------------------------------------------------------------- */
 

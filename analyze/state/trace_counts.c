@@ -131,10 +131,10 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
     out->max_entries = trace->max_entries;
     out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
     out->span_us = time_span(&pass->snapshot->events, trace);
-    if (out->ooms > 0 && pass->evidence.ooms == 0)
-        find_first_oom(&pass->evidence, &pass->snapshot->events, trace, &pass->devices[d]);
-    pass->evidence.ooms += out->ooms;
-    pass->evidence.events += out->events;
+    if (out->ooms > 0 && pass->report->evidence.ooms == 0)
+        find_first_oom(&pass->report->evidence, &pass->snapshot->events, trace, &pass->devices[d]);
+    pass->report->evidence.ooms += out->ooms;
+    pass->report->evidence.events += out->events;
     gm_reservations_merge(&device->reservations);
     return walk.has_memory;
 }
@@ -142,7 +142,7 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
 bool gm_pass_trace(struct gm_pass *pass)
 {
     static const struct gm_trace nothing = {.max_entries = GM_ABSENT};
-    pass->evidence.oom_size = pass->evidence.oom_free = pass->evidence.oom_live = GM_ABSENT;
+    pass->report->evidence.oom_size = pass->report->evidence.oom_free = pass->report->evidence.oom_live = GM_ABSENT;
     for (size_t d = 0; d < pass->device_count; d++) {
         int64_t device = pass->device_passes[d].device;
         bool has_trace = device >= 0 && (uint64_t)device < pass->snapshot->trace_count;
@@ -152,7 +152,7 @@ bool gm_pass_trace(struct gm_pass *pass)
         const struct gm_trace_counts *counts = &pass->devices[d].trace;
         if (counts->overflowed == 1 ||
             (counts->overflowed < 0 && counts->events > 1 && counts->events == counts->max_entries))
-            pass->evidence.overflowed_devices++;
+            pass->report->evidence.overflowed_devices++;
     }
     return true;
 }

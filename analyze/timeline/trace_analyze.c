@@ -150,7 +150,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
         if (err != NULL)
             *err = window.nowhere;
     }
-    if (status == GM_OK && !(gm_trace_state_roles(report, passes) && gm_trace_findings(report, passes)))
+    if (status == GM_OK && !gm_trace_state_roles(report, passes))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK && options->keep != NULL && !gm_trace_keep(options->keep, passes, n))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");

@@ -76,8 +76,6 @@ bool gm_trace_parts(struct gm_trace_pass *pass);         /* part_curves.c: curve
 bool gm_trace_books(struct gm_trace_pass *pass);         /* reconciliation.c */
 /* After all devices: report->roles, and the role of each row of top_blocks. */
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
-/* trace_findings.c, after all else: findings that need the history, added to report->findings. */
-bool gm_trace_findings(struct gm_report *report, const struct gm_trace_pass *passes);
 
 /* kept.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
 bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);

@@ -52,8 +52,8 @@ static void add_block(struct gm_json *json, const struct gm_block_row *block, si
 static void add_findings(struct gm_json *json, const struct gm_report *report)
 {
     gm_json_open(json, "findings", '[');
-    for (size_t i = 0; i < report->finding_count; i++) {
-        const struct gm_finding *f = &report->findings[i];
+    for (size_t i = 0; i < report->diagnosis.finding_count; i++) {
+        const struct gm_finding *f = &report->diagnosis.findings[i];
         gm_json_open(json, NULL, '{');
         gm_json_string(json, "id", f->id);
         gm_json_string(json, "severity", gm_severity_name(f->severity));
@@ -119,7 +119,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     add_findings(json, report);
 
     /* What follows is more than the schema asks for. */
-    gm_json_verdict(&doc, report);
+    gm_json_diagnosis(&doc, report);
     gm_section_sites(&doc, report);
     gm_json_number(json, "call_sites_total", report->site_total);
     gm_json_ledger(json, &report->ledger);

@@ -8,7 +8,7 @@
 #include "analyze/document/document.h"
 #include "analyze/report/report.h"
 #include "analyze/report/summary.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ void gm_json_devices(struct gm_json *json, const struct gm_report *report);
 /* "timeline"; nothing if no device has an event. */
 void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
 /* "headline", "headline_at_end", "reliability", "to_do": what the report for people begins with. */
-void gm_json_verdict(struct gm_doc *d, const struct gm_report *report);
+void gm_json_diagnosis(struct gm_doc *d, const struct gm_report *report);
 /* "settings_advice": null without a trace. */
 void gm_json_tried(struct gm_json *json, const struct gm_report *report);
 

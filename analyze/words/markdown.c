@@ -8,11 +8,8 @@
 #include "analyze/document/numbers.h"
 #include "analyze/document/sites.h"
 #include "analyze/words/block_runs.h"
-#include "analyze/words/doubt.h"
 #include "analyze/words/markdown_parts.h"
 #include "analyze/words/sections.h"
-#include "analyze/words/to_do.h"
-#include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
 
 #include <inttypes.h>
@@ -121,25 +118,17 @@ static void add_filters(struct gm_text *out, const struct gm_report *report)
 
 static void add_doubts(struct gm_text *out, const struct gm_report *report)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < report->device_count && n < DOUBTS; i++) {
-        struct gm_view view;
-        struct gm_text line = {0};
-        if (gm_view_of(&view, report, i) && gm_doubt_add(&line, &view, report->device_count > 1) && !line.failed) {
-            gm_text_add(out, "> [!WARNING]\n> ");
-            gm_md_prose(out, line.data, 600);
-            gm_text_add(out, "\n\n");
-            n++;
-        }
-        out->failed = out->failed || line.failed;
-        gm_text_free(&line);
+    for (size_t i = 0; i < report->diagnosis.doubt_count && i < DOUBTS; i++) {
+        gm_text_add(out, "> [!WARNING]\n> ");
+        gm_md_prose(out, report->diagnosis.doubts[i], 600);
+        gm_text_add(out, "\n\n");
     }
 }
 
-static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
+static void add_headline(struct gm_text *out, const struct gm_heading *lines)
 {
-    for (size_t i = 0; i < GM_VERDICT_LINES; i++) {
-        const struct gm_verdict_line *line = &verdict->lines[i];
+    for (size_t i = 0; i < GM_HEADLINES; i++) {
+        const struct gm_heading *line = &lines[i];
         if (line->count == 0)
             continue;
         gm_text_printf(out, "- **%s:** ", line->label);
@@ -239,24 +228,18 @@ static void add_top_blocks(struct gm_text *out, const struct gm_report *report)
 
 static void add_to_do(struct gm_text *out, const struct gm_report *report)
 {
-    struct gm_to_do_list list;
-    gm_to_do_make(&list, report);
+    const struct gm_to_do *items = report->diagnosis.to_do;
+    const size_t n = report->diagnosis.to_do_count;
     gm_text_add(out, "\n## To do\n\n");
-    if (list.n == 0)
+    if (n == 0)
         gm_text_add(out, "Nothing stands out.\n");
     const size_t end = out->length + FINDINGS < GM_MD_BUDGET ? out->length + FINDINGS : GM_MD_BUDGET;
-    for (size_t i = 0; i < list.n && has_room_until(out, end, list.n - i); i++) {
-        struct gm_text title = {0}, detail = {0};
-        gm_to_do_title(&title, &list, i);
-        gm_to_do_detail(&detail, &list, i);
-        out->failed = out->failed || title.failed || detail.failed;
-        gm_text_printf(out, "%zu. **%s:** ", i + 1, gm_severity_name(gm_to_do_severity(&list.v[i])));
-        gm_md_prose(out, title.data == NULL ? "" : title.data, 200);
+    for (size_t i = 0; i < n && has_room_until(out, end, n - i); i++) {
+        gm_text_printf(out, "%zu. **%s:** ", i + 1, gm_severity_name(items[i].severity));
+        gm_md_prose(out, items[i].title, 200);
         gm_text_add(out, "<br>\n   ");
-        gm_md_prose(out, detail.data == NULL ? "" : detail.data, FINDING_DETAIL);
+        gm_md_prose(out, items[i].detail, FINDING_DETAIL);
         gm_text_add_char(out, '\n');
-        gm_text_free(&title);
-        gm_text_free(&detail);
     }
 }
 
@@ -303,10 +286,8 @@ static void add_state(struct gm_doc *d, const struct gm_report *report)
 {
     struct gm_text *out = d->out;
     if (gm_view_count(report) > 0) {
-        struct gm_verdict verdict;
-        gm_verdict_of_end(&verdict, report);
         gm_text_add(out, "\n## State at the end\n\n");
-        add_verdict(out, &verdict);
+        add_headline(out, report->diagnosis.at_end);
     }
     add_summary(out, report);
     gm_section_devices(d, report);
@@ -322,20 +303,18 @@ static bool is_reconstructed(const struct gm_view *v)
 
 void gm_words_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts)
 {
-    struct gm_verdict verdict;
     const char *const *first = first_chart(charts);
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_MD, out);
     doc.text_name = "analysis_report.txt";
     doc.json_name = "analysis.json";
-    gm_verdict_make(&verdict, report);
     gm_text_add(out, "# GPU memory: ");
     gm_md_name(out, report->run_name, GM_MD_PATH, false);
     gm_text_add(out, "\n\n");
     add_salvaged(out, report);
     add_filters(out, report);
     add_doubts(out, report);
-    add_verdict(out, &verdict);
+    add_headline(out, report->diagnosis.headline);
     if (first != NULL) {
         add_image(out, first);
         gm_text_add(out, "\nImages do not travel with pasted text: drag the PNG files into the pull request.\n");

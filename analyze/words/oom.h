@@ -6,7 +6,7 @@
 #define GM_WORDS_OOM_H
 
 #include "analyze/report/report.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 
 #include <stdint.h>
 

@@ -72,7 +72,7 @@ static void say_trials(struct gm_doc *d, const struct gm_settings_advice *advice
         rows[i].row = gm_tried_row(advice, i, false);
         rows[i].limited = gm_tried_row(advice, i, advice->is_limited);
         rows[i].name =
-            gm_doc_printf(d, "%s" GM_QUOTED, i == 0 ? "baseline: " : "", gm_tried_settings(rows[i].row.settings));
+            gm_doc_printf(d, "%s" GM_QUOTED, i == 0 ? "baseline: " : "", gm_settings_name(rows[i].row.settings));
     }
     if (rows == NULL)
         return;

@@ -7,7 +7,7 @@
 
 #include "analyze/document/document.h"
 #include "analyze/document/numbers.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 
 #include <stdbool.h>
 

@@ -5,11 +5,9 @@
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/numbers.h"
-#include "analyze/words/doubt.h"
+#include "analyze/words/headline.h"
 #include "analyze/words/sections.h"
 #include "analyze/words/text_parts.h"
-#include "analyze/words/to_do.h"
-#include "analyze/words/verdict.h"
 #include "analyze/words/words.h"
 
 #include <inttypes.h>
@@ -48,10 +46,10 @@ void gm_text_percent(struct gm_text *out, uint64_t part, uint64_t whole)
     gm_text_add(out, is_known ? " %" : "");
 }
 
-static void add_verdict(struct gm_text *out, const struct gm_verdict *verdict)
+static void add_headline(struct gm_text *out, const struct gm_heading *lines)
 {
-    for (size_t i = 0; i < GM_VERDICT_LINES; i++)
-        gm_verdict_line_add(out, &verdict->lines[i], GM_LINE);
+    for (size_t i = 0; i < GM_HEADLINES; i++)
+        gm_headline_line(out, &lines[i], GM_LINE);
 }
 
 /* "FILTERED  ..." */
@@ -85,20 +83,14 @@ static void add_filters(struct gm_text *out, const struct gm_report *report)
         gm_text_add_char(out, '\n');
 }
 
-/* Device by device: what makes the trace doubtful. */
 static void add_doubts(struct gm_text *out, const struct gm_report *report)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < report->device_count && n < DOUBTS; i++) {
-        struct gm_view view;
-        struct gm_text line = {0};
-        if (gm_view_of(&view, report, i) && gm_doubt_add(&line, &view, report->device_count > 1)) {
-            add_mark(out, "DOUBTFUL", &line);
-            n++;
-        }
-        gm_text_free(&line);
+    const struct gm_diagnosis *diagnosis = &report->diagnosis;
+    for (size_t i = 0; i < diagnosis->doubt_count && i < DOUBTS; i++) {
+        gm_text_printf(out, "%-*s", LABEL, "DOUBTFUL");
+        gm_columns_wrap(out, diagnosis->doubts[i], LABEL);
     }
-    if (n > 0)
+    if (diagnosis->doubt_count > 0)
         gm_text_add_char(out, '\n');
 }
 
@@ -191,31 +183,25 @@ static void add_summary(struct gm_text *out, const struct gm_report *report)
 
 static void add_end(struct gm_text *out, const struct gm_report *report)
 {
-    struct gm_verdict verdict;
-    gm_verdict_of_end(&verdict, report);
     gm_text_section(out, "STATE AT THE END");
-    add_verdict(out, &verdict);
+    add_headline(out, report->diagnosis.at_end);
 }
 
 static void add_to_do(struct gm_text *out, const struct gm_report *report)
 {
-    struct gm_to_do_list list;
-    gm_to_do_make(&list, report);
     gm_text_section(out, "TO DO");
-    if (list.n == 0)
+    if (report->diagnosis.to_do_count == 0)
         gm_text_add(out, "  Nothing stands out.\n");
-    for (size_t i = 0; i < list.n; i++) {
-        struct gm_text title = {0}, detail = {0};
-        gm_text_printf(&title, "[%s] ", gm_severity_name(gm_to_do_severity(&list.v[i])));
-        gm_to_do_title(&title, &list, i);
-        gm_to_do_detail(&detail, &list, i);
+    for (size_t i = 0; i < report->diagnosis.to_do_count; i++) {
+        const struct gm_to_do *item = &report->diagnosis.to_do[i];
+        struct gm_text title = {0};
+        gm_text_printf(&title, "[%s] %s", gm_severity_name(item->severity), item->title);
         gm_text_printf(out, "%s%3zu. ", i > 0 ? "\n" : "", i + 1);
         gm_columns_wrap(out, title.failed ? "" : title.data, 5);
         gm_text_repeat(out, ' ', 5);
-        gm_columns_wrap(out, detail.failed || detail.data == NULL ? "" : detail.data, 5);
-        out->failed = out->failed || title.failed || detail.failed;
+        gm_columns_wrap(out, item->detail, 5);
+        out->failed = out->failed || title.failed;
         gm_text_free(&title);
-        gm_text_free(&detail);
     }
 }
 
@@ -225,12 +211,10 @@ void gm_words_text(struct gm_text *out, const struct gm_report *report)
     gm_doc_begin(&doc, GM_TXT, out);
     doc.text_name = "analysis_report.txt";
     doc.json_name = "analysis.json";
-    struct gm_verdict verdict;
-    gm_verdict_make(&verdict, report);
     add_salvaged(out, report);
     add_filters(out, report);
     add_doubts(out, report);
-    add_verdict(out, &verdict);
+    add_headline(out, report->diagnosis.headline);
     add_source(out, report);
     if (gm_view_count(report) > 0) {
         gm_text_peak(out, report);

@@ -7,7 +7,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,6 +3,7 @@
  * analysis_report.txt: cells, paragraphs and tables that the sections about the trace share.
  */
 #include "analyze/document/columns.h"
+#include "analyze/document/numbers.h"
 #include "analyze/words/text_parts.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 
 #include "analyze/base/size.h"
 #include "analyze/document/numbers.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 
 #include <inttypes.h>
 
@@ -27,11 +27,6 @@ const char *gm_tried_verdict_name(enum gm_advice_verdict verdict)
                                         [GM_ADVICE_NO_ROOM] = "no-room",
                                         [GM_ADVICE_NOT_JUDGED] = "not-judged"};
     return names[verdict];
-}
-
-const char *gm_tried_settings(const char *settings)
-{
-    return settings == NULL || settings[0] == '\0' ? "PyTorch's defaults" : settings;
 }
 
 static uint64_t sum(const struct gm_settings_advice *advice, uint64_t (*value)(const struct gm_advice_device *))
@@ -145,7 +140,7 @@ static void put_range(struct gm_text *out, const char *what, const struct gm_adv
 static void put_ranges(struct gm_text *out, const struct gm_settings_advice *advice)
 {
     put_range(out, "The baseline", &advice->baseline->roomy);
-    put_range(out, gm_tried_settings(advice->tried[advice->best].settings), &advice->tried[advice->best].roomy);
+    put_range(out, gm_settings_name(advice->tried[advice->best].settings), &advice->tried[advice->best].roomy);
 }
 
 void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advice)
@@ -163,7 +158,7 @@ void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advi
         if (advice->is_by_chance)
             gm_text_printf(out,
                            " %s saves enough here, but not wherever the driver may put segments, so it is not advised.",
-                           gm_tried_settings(advice->tried[advice->best].settings));
+                           gm_settings_name(advice->tried[advice->best].settings));
         else
             gm_text_printf(
                 out,
@@ -178,12 +173,4 @@ void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advi
         put_ranges(out, advice);
         break;
     }
-}
-
-void gm_tried_short(struct gm_text *out, const struct gm_settings_advice *advice)
-{
-    char change[GM_SIZE_CHANGE_TEXT];
-    const struct gm_advice_trial *best = &advice->tried[advice->best];
-    gm_text_printf(out, "%s (replayed: %s reserved)", gm_tried_settings(best->settings),
-                   gm_size_format_change(change, advice->baseline->roomy.peak, best->roomy.peak));
 }

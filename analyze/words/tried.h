@@ -12,8 +12,6 @@
 const char *gm_tried_verdict_name(enum gm_advice_verdict verdict);
 /* One paragraph: what was done and how far it can be believed, or why it was not. Does not name advice->command. */
 void gm_tried_summary(struct gm_text *out, const struct gm_settings_advice *advice);
-/* "expandable_segments:True", or words for none. */
-const char *gm_tried_settings(const char *settings);
 /* Recorded peaks of all devices together. */
 uint64_t gm_tried_recorded(const struct gm_settings_advice *advice);
 /* Row i of the replays with one choice of memory: the baseline first, then those tried, compared with it. */
@@ -24,7 +22,5 @@ struct gm_tried_row {
     int64_t change;  /* bytes */
 };
 struct gm_tried_row gm_tried_row(const struct gm_settings_advice *advice, size_t i, bool is_limited);
-/* "expandable_segments:True (replayed: 56.91 -> 51.70 GiB reserved)": for one line, where a setting is advised. */
-void gm_tried_short(struct gm_text *out, const struct gm_settings_advice *advice);
 
 #endif

@@ -3,7 +3,7 @@
  * --json: gmreplay.replay/1.
  */
 #include "analyze/document/json_out.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"

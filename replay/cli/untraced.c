@@ -4,7 +4,7 @@
  */
 #include "analyze/document/json_out.h"
 #include "analyze/document/numbers.h"
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 #include "replay/cli/judged.h"
 
 #include <inttypes.h>

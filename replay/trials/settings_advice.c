@@ -4,7 +4,6 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
-#include "replay/trials/advice_private.h"
 #include "replay/trials/bound.h"
 #include "replay/trials/candidates.h"
 #include "replay/trials/trial.h"
@@ -452,6 +451,5 @@ enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapsh
     if (goes_on(&a))
         advise(&a);
     a.advice->reason = a.reason;
-    bool ok = !a.has_no_memory && (a.advice->verdict != GM_ADVICE_GIVEN || gm_advice_finding_add(report));
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return !a.has_no_memory ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }

@@ -29,7 +29,7 @@ bool gm_advice_may_replay(const struct gm_report *report, bool is_partial);
  * otherwise. GM_E_NOMEM is the only error here and below. */
 enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *needs_replay, struct gm_error *err);
 
-/* Replays; then the verdict is final, and there is a finding if a setting is advised. `kept` are the histories of the
+/* Replays; then the verdict is final. `kept` are the histories of the
  * report's devices. Does not touch what charts are made of. */
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
                                 struct gm_error *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/state/fixture.h"
 
+#include "analyze/diagnose/diagnose.h"
+
 #include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -208,14 +210,16 @@ void fx_analyze(struct fixture *fx, struct gm_report *report, size_t top, int64_
     struct gm_state_options options = {.top = top, .device = device, .rules = rules};
     enum gm_status status = gm_state_analyze(report, &fx->s, &options, &err);
     gm_category_rules_free(rules);
+    if (status == GM_OK)
+        status = gm_diagnose(report, &err);
     if (status != GM_OK)
         fail_msg("%s", err.message);
 }
 
 const struct gm_finding *fx_finding(const struct gm_report *report, const char *id)
 {
-    for (size_t i = 0; i < report->finding_count; i++)
-        if (strcmp(report->findings[i].id, id) == 0)
-            return &report->findings[i];
+    for (size_t i = 0; i < report->diagnosis.finding_count; i++)
+        if (strcmp(report->diagnosis.findings[i].id, id) == 0)
+            return &report->diagnosis.findings[i];
     return NULL;
 }

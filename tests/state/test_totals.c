@@ -235,8 +235,8 @@ static void test_empty(void **state)
     assert_int_equal(r.device_count, 0);
     assert_int_equal(r.totals.reserved, 0);
     assert_int_equal(r.category_count, 0);
-    assert_int_equal(r.finding_count, 1);
-    assert_string_equal(r.findings[0].id, "empty-snapshot");
+    assert_int_equal(r.diagnosis.finding_count, 1);
+    assert_string_equal(r.diagnosis.findings[0].id, "empty-snapshot");
     assert_null(r.ledger.explanation);
     assert_null(r.settings);
     assert_string_equal(r.snapshot.path, "made by hand");

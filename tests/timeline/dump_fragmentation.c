@@ -3,6 +3,7 @@
  * dump_fragmentation FILE: what analyze/timeline says about fragmentation, churn and out-of-memory events of every
  * device with a trace, one JSON object a line. For check_growth.py.
  */
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
@@ -173,12 +174,13 @@ static void dump(const struct gm_report *report)
             dump_oom(&t->ooms[i]);
         }
         printf("],\"findings\":[");
-        for (size_t i = 0; i < report->finding_count; i++) {
-            printf("%s{\"severity\":\"%s\"", i > 0 ? "," : "", gm_severity_name(report->findings[i].severity));
-            text("id", report->findings[i].id);
-            text("title", report->findings[i].title);
-            text("detail", report->findings[i].detail);
-            number("bytes", report->findings[i].bytes);
+        for (size_t i = 0; i < report->diagnosis.finding_count; i++) {
+            printf("%s{\"severity\":\"%s\"", i > 0 ? "," : "",
+                   gm_severity_name(report->diagnosis.findings[i].severity));
+            text("id", report->diagnosis.findings[i].id);
+            text("title", report->diagnosis.findings[i].title);
+            text("detail", report->diagnosis.findings[i].detail);
+            number("bytes", report->diagnosis.findings[i].bytes);
             printf("}");
         }
         printf("]}\n");
@@ -204,7 +206,7 @@ int main(int argc, char **argv)
         gm_classifier_new(&classifier, rules, &snapshot, &err) != GM_OK)
         return 1;
     const struct gm_timeline_options options = {.rules = rules, .classifier = classifier, .top = top};
-    if (gm_timeline_analyze(&report, &snapshot, &options, &err) != GM_OK)
+    if (gm_timeline_analyze(&report, &snapshot, &options, &err) != GM_OK || gm_diagnose(&report, &err) != GM_OK)
         return 1;
     dump(&report);
     gm_report_free(&report);

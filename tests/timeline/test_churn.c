@@ -67,8 +67,8 @@ static void test_many(void **state)
     assert_int_equal(f->churn[0].median_life_us, 10);
     assert_int_equal(f->temporary_allocs, 5000);
     bool is_found = false;
-    for (size_t i = 0; i < t.report.finding_count; i++)
-        is_found |= strcmp(t.report.findings[i].id, "temporary-churn") == 0;
+    for (size_t i = 0; i < t.report.diagnosis.finding_count; i++)
+        is_found |= strcmp(t.report.diagnosis.findings[i].id, "temporary-churn") == 0;
     assert_true(is_found);
     gm_traced_end(&t);
 }

@@ -19,9 +19,9 @@ static const struct gm_growth_row *growth_at(const struct gm_fragmentation_histo
 
 static const struct gm_finding *finding(const struct traced *t, const char *id)
 {
-    for (size_t i = 0; i < t->report.finding_count; i++)
-        if (strcmp(t->report.findings[i].id, id) == 0)
-            return &t->report.findings[i];
+    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
+        if (strcmp(t->report.diagnosis.findings[i].id, id) == 0)
+            return &t->report.diagnosis.findings[i];
     return NULL;
 }
 

@@ -16,9 +16,9 @@ static uint64_t of_category(const struct gm_oom_row *oom, const char *name)
 
 static const struct gm_finding *finding(const struct traced *t, const char *id)
 {
-    for (size_t i = 0; i < t->report.finding_count; i++)
-        if (strcmp(t->report.findings[i].id, id) == 0)
-            return &t->report.findings[i];
+    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
+        if (strcmp(t->report.diagnosis.findings[i].id, id) == 0)
+            return &t->report.diagnosis.findings[i];
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/timeline/traced.h"
 
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
@@ -93,6 +94,7 @@ const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t)
     assert_int_equal(gm_classifier_new(&classifier, t->rules, &t->snapshot, &err), GM_OK);
     const struct gm_timeline_options options = {.rules = t->rules, .classifier = classifier, .top = 50};
     assert_int_equal(gm_timeline_analyze(&t->report, &t->snapshot, &options, &err), GM_OK);
+    assert_int_equal(gm_diagnose(&t->report, &err), GM_OK);
     gm_classifier_free(classifier);
     assert_int_equal(t->report.device_count, 1);
     return &t->report.timelines[0];

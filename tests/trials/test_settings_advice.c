@@ -4,6 +4,8 @@
  */
 #include "replay/trials/settings_advice.h"
 
+#include "analyze/diagnose/diagnose.h"
+
 #include "tests/timeline/traced.h"
 
 enum { A = 1 << 28, B = 2 << 28, C = 3 << 28 }; /* 256 MiB apart */
@@ -27,6 +29,7 @@ static const struct gm_settings_advice *judge(struct traced *t)
     begin(t, false, true);
     assert_int_equal(gm_history_build(&device.history, &t->snapshot, 0, NULL, &err), GM_OK);
     assert_int_equal(gm_advice_replay(&t->report, &t->snapshot, &kept, &err), GM_OK);
+    assert_int_equal(gm_diagnose(&t->report, &err), GM_OK);
     gm_history_free(&device.history);
     assert_non_null(t->report.advice);
     return t->report.advice;
@@ -34,9 +37,9 @@ static const struct gm_settings_advice *judge(struct traced *t)
 
 static const struct gm_finding *finding(const struct traced *t)
 {
-    for (size_t i = 0; i < t->report.finding_count; i++)
-        if (strcmp(t->report.findings[i].id, "replayed-settings") == 0)
-            return &t->report.findings[i];
+    for (size_t i = 0; i < t->report.diagnosis.finding_count; i++)
+        if (strcmp(t->report.diagnosis.findings[i].id, "replayed-settings") == 0)
+            return &t->report.diagnosis.findings[i];
     return NULL;
 }
 

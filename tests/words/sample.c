@@ -2,6 +2,7 @@
 #include "sample_parts.h"
 
 #include "analyze/base/size.h"
+#include "analyze/diagnose/diagnose.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,11 +102,16 @@ static const struct gm_pin_row small_pins[] = {
 static const struct gm_stream_row small_streams[] = {{0, 0, {0}}};
 static const struct gm_pool_row small_pools[] = {{"large", "large", 0, 0, false, false, {0}}};
 static const struct gm_finding small_findings[] = {
-    {"cache-over-10-percent", GM_WARNING, "Much of the reserved memory is cached and unused",
-     "254.0 MiB of 1.00 GiB (24.8 %) is cached. It has a colon:here and an=equals_sign, which stay what they are when "
-     "a line is broken.",
-     254 * GM_MIB},
-    {"no-history", GM_INFO, "Some blocks have no stack", "Record from the start of the program.", GM_REPORT_NONE}};
+    {.id = "cache-over-10-percent",
+     .severity = GM_WARNING,
+     .title = "Much of the reserved memory is cached and unused",
+     .detail = "254.0 MiB of 1.00 GiB (24.8 %) is cached. It has a colon:here and an=equals_sign, which stay what they "
+               "are when a line is broken.",
+     .bytes = 254 * GM_MIB},
+    {.id = "no-history",
+     .title = "Some blocks have no stack",
+     .detail = "Record from the start of the program.",
+     .bytes = GM_REPORT_NONE}};
 static const struct gm_setting_row small_settings[] = {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128", false},
                                                        {"expandable_segments", "False", true},
                                                        {"garbage_collection_threshold", "0.0", true},
@@ -171,8 +177,8 @@ bool sample_small(struct gm_report *r)
     r->top_block_count = COUNT(small_blocks);
     r->sites = small_sites;
     r->site_count = r->site_total = COUNT(small_sites);
-    r->findings = small_findings;
-    r->finding_count = COUNT(small_findings);
+    r->diagnosis.findings = small_findings;
+    r->diagnosis.finding_count = COUNT(small_findings);
     r->settings = small_settings;
     r->setting_count = COUNT(small_settings);
     r->warnings = small_warnings;
@@ -512,7 +518,8 @@ bool sample_hostile(struct gm_report *r)
             GM_MIB, GM_REPORT_NONE, UINT64_MAX - i, INT64_MIN, INT64_MAX, UINT32_MAX, s, s, 0, s, s, frames, 3};
         sites[i] = (struct gm_site_row){s, s, 0, (HOSTILE - i) * GM_KIB, i == 0 ? UINT64_MAX - 1 : 1};
         pins[i] = (struct gm_pin_row){blocks[i], UINT64_MAX - 1, UINT64_MAX - 1, 0, UINT64_MAX - 1};
-        findings[i] = (struct gm_finding){s, GM_CRITICAL, s, s, UINT64_MAX - 1};
+        findings[i] =
+            (struct gm_finding){.id = s, .severity = GM_CRITICAL, .title = s, .detail = s, .bytes = UINT64_MAX - 1};
         settings[i] = (struct gm_setting_row){s, s, i % 2 == 0};
     }
     r->run_name = "evil|`<b>@x #1";
@@ -525,10 +532,10 @@ bool sample_hostile(struct gm_report *r)
     r->sites = sites;
     r->site_count = r->site_total = HOSTILE;
     r->fragmentation.pins = pins;
-    r->findings = findings;
+    r->diagnosis.findings = findings;
     r->settings = settings;
     r->warnings = hostile_texts;
-    r->category_count = r->top_block_count = r->fragmentation.pin_count = r->finding_count = HOSTILE;
+    r->category_count = r->top_block_count = r->fragmentation.pin_count = r->diagnosis.finding_count = HOSTILE;
     r->setting_count = r->warning_count = HOSTILE;
     return set_only_device(r);
 }
@@ -556,7 +563,8 @@ static bool make_flood(struct gm_report *r)
         slices[i] = (struct gm_slice){name, 0, GM_MIB, 1};
         if (i < FRAMES)
             frames[i] = (struct gm_frame_row){name, name, i};
-        findings[i] = (struct gm_finding){"id", GM_WARNING, name, name, GM_REPORT_NONE};
+        findings[i] = (struct gm_finding){
+            .id = "id", .severity = GM_WARNING, .title = name, .detail = name, .bytes = GM_REPORT_NONE};
         devices[i] = r->devices[3];
         devices[i].device = (int64_t)i;
         warnings[i] = name;
@@ -568,8 +576,8 @@ static bool make_flood(struct gm_report *r)
     r->category_count = N;
     r->top_blocks = blocks;
     r->top_block_count = 50;
-    r->findings = findings;
-    r->finding_count = N;
+    r->diagnosis.findings = findings;
+    r->diagnosis.finding_count = N;
     r->devices = devices;
     r->device_count = N;
     r->sites = sites;
@@ -588,6 +596,6 @@ bool sample_report(struct gm_report *report, const char *name)
     *report = (struct gm_report){0};
     for (size_t i = 0; sample_names[i] != NULL; i++)
         if (strcmp(sample_names[i], name) == 0)
-            return make[i](report);
+            return make[i](report) && gm_diagnose_tell(report, NULL) == GM_OK;
     return false;
 }

@@ -5,6 +5,7 @@
  */
 #include "analyze/words/words.h"
 
+#include "analyze/diagnose/diagnose.h"
 #include "sample.h"
 #include "tests/nomem/nomem.h"
 
@@ -205,7 +206,12 @@ static void test_fragmentation_asks_for_settings(void **state)
 {
     (void)state;
     static const struct gm_oom_row oom = {.event = 7, .verdict = GM_OOM_FRAGMENTATION, .verdict_detail = "."};
-    static const struct gm_finding settings = {"replayed-settings", GM_INFO, "Another setting", "...", 1};
+    static const struct gm_finding settings = {.id = "replayed-settings",
+                                               .title = "Another setting",
+                                               .detail = "...",
+                                               .bytes = 1,
+                                               .brief = "expandable_segments:True (replayed: ...",
+                                               .rank = GM_RANK_WRONG_FIGURES};
     for (int has_advice = 0; has_advice < 2; has_advice++) {
         struct gm_report report;
         struct gm_text out = {0};
@@ -217,8 +223,9 @@ static void test_fragmentation_asks_for_settings(void **state)
         timeline.oom_count = 1;
         report.devices = &device;
         report.timelines = &timeline;
-        report.findings = &settings;
-        report.finding_count = (size_t)has_advice;
+        report.diagnosis.findings = &settings;
+        report.diagnosis.finding_count = (size_t)has_advice;
+        assert_int_equal(gm_diagnose_tell(&report, NULL), GM_OK);
         gm_words_summary(&out, &report, "results/x");
         assert_non_null(strstr(out.data, has_advice
                                              ? "\nTo do   ran out of memory (fragmentation), expandable_segments:True "
@@ -277,6 +284,7 @@ static void assert_where(uint64_t with_stack, const char *expected)
         struct gm_text out = {0};
         assert_true(sample_report(&report, "small"));
         report.snapshot.live_bytes_with_stack = with_stack;
+        assert_int_equal(gm_diagnose_tell(&report, NULL), GM_OK);
         write_format(&out, &report, format);
         const char *where = strstr(out.data, format == MARKDOWN ? "**Where:** " : "Where   ");
         assert_non_null(where);

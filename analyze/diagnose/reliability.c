@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * When the figures of a trace must not be believed as they stand: it contradicts the snapshot or itself by an amount
- * that matters. The details are in the books; this is the sentence that stands above the peak.
+ * that matters. The details are in the books; these are the sentences that stand above the peak.
  */
-#include "analyze/words/doubt.h"
-
-#include "analyze/document/numbers.h"
+#include "analyze/diagnose/rules.h"
 
 #include <inttypes.h>
 
@@ -33,7 +31,9 @@ static void add_residual(struct gm_text *out, const char *kind, int64_t residual
                        gm_bytes_format(s, magnitude(residual)), kind, residual > 0 ? "more" : "less");
 }
 
-bool gm_doubt_add(struct gm_text *out, const struct gm_view *v, bool with_device)
+/* Why the trace of a device cannot be trusted, as one or two sentences. false, and nothing appended: there is no reason
+ * to tell above the peak. */
+static bool add_doubt(struct gm_text *out, const struct gm_view *v, bool with_device)
 {
     const struct gm_timeline_books *b = &v->timeline->books;
     const struct gm_trace_counts *t = &v->device->trace;
@@ -62,4 +62,30 @@ bool gm_doubt_add(struct gm_text *out, const struct gm_view *v, bool with_device
         gm_text_add(out, "It has allocations, but no completed frees: were they left out when it was recorded? ");
     gm_text_add(out, "What is told of its peaks may be wrong by as much.");
     return true;
+}
+
+static enum gm_reliability reliability_of(const struct gm_report *report)
+{
+    struct gm_view v;
+    bool all_known = true;
+    for (size_t i = 0; i < report->device_count; i++)
+        all_known = all_known && (!gm_view_of(&v, report, i) || v.is_reconstructed);
+    if (gm_view_count(report) == 0)
+        return GM_NO_TRACE;
+    return report->diagnosis.doubt_count > 0 ? GM_DOUBTFUL : all_known ? GM_RELIABLE : GM_INCOMPLETE;
+}
+
+void gm_reliability_tell(struct gm_case *c)
+{
+    struct gm_report *report = c->report;
+    const char **doubts = gm_arena_calloc(&report->arena, report->device_count + 1, sizeof *doubts);
+    struct gm_view v;
+    c->failed |= doubts == NULL;
+    report->diagnosis.doubts = doubts;
+    for (size_t i = 0; doubts != NULL && i < report->device_count; i++) {
+        struct gm_text why = {0};
+        if (gm_view_of(&v, report, i) && add_doubt(&why, &v, report->device_count > 1))
+            doubts[report->diagnosis.doubt_count++] = gm_case_take(c, &why);
+    }
+    report->diagnosis.reliability = reliability_of(report);
 }

@@ -50,8 +50,8 @@ static void test_cache(void **state)
     expect_finding(&r, "no-trace", GM_REPORT_NONE, "max_entries=100_000), or more");
     assert_null(fx_finding(&r, "no-stacks"));
     assert_null(fx_finding(&r, "conflicting-settings"));
-    for (size_t i = 1; i < r.finding_count; i++)
-        assert_true(r.findings[i - 1].severity >= r.findings[i].severity);
+    for (size_t i = 1; i < r.diagnosis.finding_count; i++)
+        assert_true(r.diagnosis.findings[i - 1].severity >= r.diagnosis.findings[i].severity);
     gm_report_free(&r);
 
     fx_setting(fx, "expandable_segments", GM_SETTING_BOOL)->integer = 1;
@@ -78,10 +78,10 @@ static void test_silent_when_small(void **state)
     fx_event(fx, GM_ACTION_ALLOC, 0, 1);
     struct gm_report r;
     fx_analyze(fx, &r, 10, -1);
-    assert_int_equal(r.finding_count, 1);
-    assert_string_equal(r.findings[0].id, "allocator-efficiency");
-    assert_int_equal(r.findings[0].severity, GM_INFO);
-    assert_non_null(strstr(r.findings[0].detail, "small in bytes"));
+    assert_int_equal(r.diagnosis.finding_count, 1);
+    assert_string_equal(r.diagnosis.findings[0].id, "allocator-efficiency");
+    assert_int_equal(r.diagnosis.findings[0].severity, GM_INFO);
+    assert_non_null(strstr(r.diagnosis.findings[0].detail, "small in bytes"));
     gm_report_free(&r);
     fx_free(fx);
 }
@@ -152,9 +152,9 @@ static void test_nothing_to_reclaim(void **state)
     fx_event(fx, GM_ACTION_ALLOC, 0, 1);
     fx->b_stack[1] = stack;
     fx_analyze(fx, &r, 10, -1);
-    assert_int_equal(r.finding_count, 1);
+    assert_int_equal(r.diagnosis.finding_count, 1);
     expect_finding(&r, "nothing-to-reclaim", GM_REPORT_NONE, "Attention with 1000.0 MiB (100.0 %)");
-    assert_int_equal(r.findings[0].severity, GM_INFO);
+    assert_int_equal(r.diagnosis.findings[0].severity, GM_INFO);
     gm_report_free(&r);
     fx_free(fx);
 }

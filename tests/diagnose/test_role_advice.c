@@ -2,7 +2,7 @@
  *
  * What would lower a peak: which call site, which role, and when none is worth a word.
  */
-#include "analyze/words/advice.h"
+#include "analyze/diagnose/rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/advice.h"
+#include "analyze/diagnose/rules.h"
 
 #include "analyze/document/sites.h"
 
@@ -13,21 +13,26 @@ enum {
 
 static const struct gm_role_advice table[] = {
     {"Parameter", "parameters are", "shard, offload or quantize them",
-     "a smaller type, sharding or offloading lowers them", true, 0},
+     "a smaller type, sharding or offloading lowers them",
+     "They are parameters: a smaller type, sharding or offloading lowers them.", true, 0},
     {"Optimizer state", "optimizer state is", "shard, offload or quantize it",
-     "sharding, offloading, a smaller type or an optimizer that keeps less lowers it", true, 0},
+     "sharding, offloading, a smaller type or an optimizer that keeps less lowers it",
+     "It is optimizer state: sharding, offloading or an optimizer that keeps less lowers it.", true, 0},
     {"Gradient", "gradients are", "shard them, or step inside backward",
-     "sharding lowers them, or an optimizer step inside the backward pass, which frees each at once", true, 0},
+     "sharding lowers them, or an optimizer step inside the backward pass, which frees each at once",
+     "They are gradients: sharding lowers them, or an optimizer step inside the backward pass.", true, 0},
     {"Activation", "activations are", "checkpointing, or a smaller batch",
-     "checkpointing recomputes them instead of keeping them; a smaller batch or sequence makes fewer", false, 0},
+     "checkpointing recomputes them instead of keeping them; a smaller batch or sequence makes fewer",
+     "They are activations: checkpointing recomputes them; a smaller batch or sequence makes fewer.", false, 0},
     {"Temporary", "temporaries are", "in-place or fused operations",
-     "in-place or fused operations, or smaller chunks, need less", false, 0},
+     "in-place or fused operations, or smaller chunks, need less", NULL, false, 0},
     {"Workspace", "workspaces are", "a smaller CUBLAS_WORKSPACE_CONFIG",
-     "for those of cuBLAS CUBLAS_WORKSPACE_CONFIG says how large", true, 0},
+     "for those of cuBLAS CUBLAS_WORKSPACE_CONFIG says how large", NULL, true, 0},
     {"KV cache", "the KV cache is", "shorter contexts, or quantize it",
-     "shorter contexts, fewer sequences at once or a smaller type lower it", false, 0},
-    {"Communication buffer", "communication buffers are", "smaller buckets", "smaller buckets lower them", false, 0},
-    {"Input", "inputs are", "smaller batches, less prefetching", "smaller batches or less prefetching lower them",
+     "shorter contexts, fewer sequences at once or a smaller type lower it", NULL, false, 0},
+    {"Communication buffer", "communication buffers are", "smaller buckets", "smaller buckets lower them", NULL, false,
+     0},
+    {"Input", "inputs are", "smaller batches, less prefetching", "smaller batches or less prefetching lower them", NULL,
      false, 0},
 };
 
@@ -42,16 +47,34 @@ static const struct gm_role_advice *find_role(const char *role)
 /* What a run without a backward pass, or one that keeps gradients through the forward pass, can do first. */
 static void fit_to_run(struct gm_role_advice *advice, const struct gm_view *view)
 {
-    if (strcmp(advice->role, "Activation") == 0 &&
-        !gm_steps_has_phase(&view->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE)) {
+    const bool has_backward = gm_steps_has_phase(&view->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE);
+    const bool is_forward = gm_view_phase(view, view->peak->event) == GM_PHASE_FORWARD;
+    if (strcmp(advice->role, "Activation") == 0 && !has_backward) {
         advice->in_short = "inference_mode(), or checkpointing";
         advice->in_full = "the trace has no backward pass: if none follows, torch.inference_mode() keeps none of them; "
                           "else checkpointing recomputes them, and a smaller batch or sequence makes fewer";
-    } else if (strcmp(advice->role, "Gradient") == 0 && gm_view_phase(view, view->peak->event) == GM_PHASE_FORWARD) {
-        advice->in_short = "zero_grad() before the forward pass";
-        advice->in_full = "they are of an earlier backward pass; zero_grad(set_to_none=True) before the forward pass "
-                          "frees them, unless they are accumulated";
+        advice->of_site = "They are activations, and the trace has no backward pass: if none follows, "
+                          "torch.inference_mode() keeps none of them; else checkpointing recomputes them.";
+    } else if (strcmp(advice->role, "Gradient") == 0 && (is_forward || !has_backward)) {
+        if (is_forward) {
+            advice->in_short = "zero_grad() before the forward pass";
+            advice->in_full = "they are of an earlier backward pass; zero_grad(set_to_none=True) before the forward "
+                              "pass frees them, unless they are accumulated";
+        }
+        advice->of_site = "Most of it are gradients of an earlier backward pass, kept through a forward pass: "
+                          "optimizer.zero_grad(set_to_none=True) before it frees them, unless they are accumulated.";
     }
+}
+
+bool gm_advice_of(struct gm_role_advice *advice, const char *role, const struct gm_view *view, bool has_trace)
+{
+    const struct gm_role_advice *found = find_role(role);
+    if (found == NULL)
+        return false;
+    *advice = *found;
+    if (has_trace)
+        fit_to_run(advice, view);
+    return true;
 }
 
 bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view)
@@ -61,12 +84,10 @@ bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view)
     for (size_t i = 0; i < detail->role_count; i++)
         if (most == NULL || detail->roles[i].bytes > most->bytes)
             most = &detail->roles[i];
-    const struct gm_role_advice *found = most == NULL ? NULL : find_role(most->name);
-    if (found == NULL || most->bytes == 0 || most->bytes < view->peak->requested / LEAST_ROLE)
+    if (most == NULL || most->bytes == 0 || most->bytes < view->peak->requested / LEAST_ROLE ||
+        !gm_advice_of(advice, most->name, view, true))
         return false;
-    *advice = *found;
     advice->bytes = most->bytes;
-    fit_to_run(advice, view);
     return true;
 }
 
@@ -88,12 +109,4 @@ const struct gm_group_row *gm_advice_site(const struct gm_view *view)
     struct gm_role_advice role;
     bool is_lasting = gm_advice_role(&role, view) && role.is_lasting;
     return peak - best->peak_without >= peak / (is_lasting ? LEAST_BY_ROLE : LEAST) ? best : NULL;
-}
-
-const struct gm_finding *gm_advice_finding(const struct gm_report *report, const char *id)
-{
-    for (size_t i = 0; i < report->finding_count; i++)
-        if (strcmp(report->findings[i].id, id) == 0)
-            return &report->findings[i];
-    return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/words/view.h"
+#include "analyze/report/view.h"
 
 #include "analyze/base/arithmetic.h"
 
@@ -82,11 +82,6 @@ uint64_t gm_plus(uint64_t a, uint64_t b)
     if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
         return GM_REPORT_NONE;
     return gm_known_add(a, b);
-}
-
-char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us)
-{
-    return gm_since_us_format(out, view->timeline->books.first_time_us, time_us);
 }
 
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trace of one device as the writers look at it: what is known of it, and how moments are told. Times are told
- * since the first event, because nobody reads microseconds since 1970.
+ * The trace of one device as those look at it who judge and write: what is known of it.
  */
-#ifndef GM_WORDS_VIEW_H
-#define GM_WORDS_VIEW_H
+#ifndef GM_REPORT_VIEW_H
+#define GM_REPORT_VIEW_H
 
-#include "analyze/document/numbers.h"
 #include "analyze/report/report.h"
 
 #include <stdbool.h>
@@ -43,8 +41,6 @@ uint64_t gm_less(uint64_t a, uint64_t b);
 /* a + b, at most UINT64_MAX - 1; GM_REPORT_NONE if either is not known. */
 uint64_t gm_plus(uint64_t a, uint64_t b);
 
-/* The time since the first event, "1.234 s"; "-2.000 s" if it is before it; "n/a" if it is not known. Returns out. */
-char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us);
 /* The step that an event is in; NULL between steps and without them. */
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);
 /* The phase that an event is in; GM_PHASE_OTHER if that is not known. */

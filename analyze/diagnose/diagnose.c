@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/diagnose/diagnose.h"
+
+#include "analyze/diagnose/rules.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct gm_theme *const themes[] = {&gm_theme_file,      &gm_theme_oom,  &gm_theme_cache,
+                                                &gm_theme_allocator, &gm_theme_peak, &gm_theme_settings,
+                                                &gm_theme_healthy};
+enum { THEMES = sizeof themes / sizeof *themes };
+
+const struct gm_rule *gm_rule_at(size_t i)
+{
+    for (size_t t = 0; t < THEMES; t++) {
+        if (i < themes[t]->count)
+            return &themes[t]->rules[i];
+        i -= themes[t]->count;
+    }
+    return NULL;
+}
+
+/* ---- for the rules ----------------------------------------------------------------------------------------------- */
+
+const char *gm_case_take(struct gm_case *c, struct gm_text *text)
+{
+    const char *copy = text->failed ? NULL : gm_arena_copy(&c->report->arena, text->data, text->length);
+    gm_text_free(text);
+    c->failed |= copy == NULL;
+    return copy == NULL ? "" : copy;
+}
+
+static const char *print(struct gm_case *c, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+static const char *print(struct gm_case *c, const char *format, va_list args)
+{
+    const char *text = gm_arena_vprintf(&c->report->arena, format, args);
+    c->failed |= text == NULL;
+    return text == NULL ? "" : text;
+}
+
+const char *gm_case_printf(struct gm_case *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = print(c, format, args);
+    va_end(args);
+    return text;
+}
+
+static struct gm_finding *add(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
+                              const char *detail)
+{
+    c->findings[c->n] = (struct gm_finding){.id = rule->id,
+                                            .severity = severity,
+                                            .title = rule->title,
+                                            .detail = detail,
+                                            .bytes = bytes > 0 ? bytes : GM_REPORT_NONE,
+                                            .unit = rule->unit,
+                                            .rank = rule->rank};
+    struct gm_finding *added = &c->findings[c->n];
+    c->n += c->n + 1 < c->room; /* the last is a spare one, so that there is always one to return */
+    return added;
+}
+
+struct gm_finding *gm_case_add(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
+                               struct gm_text *detail)
+{
+    return add(c, rule, severity, bytes, gm_case_take(c, detail));
+}
+
+struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
+                               const char *detail, ...)
+{
+    va_list args;
+    va_start(args, detail);
+    const char *text = print(c, detail, args);
+    va_end(args);
+    return add(c, rule, severity, bytes, text);
+}
+
+bool gm_case_has_allocs(const struct gm_case *c)
+{
+    for (size_t d = 0; d < c->report->device_count; d++)
+        if (c->report->devices[d].trace.allocs > 0)
+            return true;
+    return false;
+}
+
+size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(const struct gm_device_timeline *))
+{
+    const struct gm_device_timeline *t = c->report->timelines;
+    size_t most = 0;
+    for (size_t d = 1; d < c->report->device_count; d++)
+        if (amount(&t[d]) > amount(&t[most]))
+            most = d;
+    return most;
+}
+
+const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->findings[i].id, id) == 0)
+            return &c->findings[i];
+    return NULL;
+}
+
+void gm_put_size(struct gm_text *t, uint64_t bytes)
+{
+    char size[GM_SIZE_TEXT];
+    gm_text_add(t, gm_size_format(size, bytes));
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+/* The first device that ran out of memory, else the one with the highest peak. */
+static void find_view(struct gm_case *c)
+{
+    for (size_t i = 0; i < c->report->device_count && !c->has_oom; i++)
+        c->has_oom = gm_view_of(&c->view, c->report, i) && c->view.device->trace.ooms > 0;
+    c->has_view = c->has_oom || gm_view_highest(&c->view, c->report);
+}
+
+static enum gm_status end(const struct gm_case *c, struct gm_error *err)
+{
+    return c->failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+}
+
+enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
+{
+    struct gm_case c = {.report = report};
+    report->diagnosis =
+        (struct gm_diagnosis){.findings = report->diagnosis.findings, .finding_count = report->diagnosis.finding_count};
+    find_view(&c);
+    gm_reliability_tell(&c);
+    gm_to_do_rank(&c);
+    gm_to_do_tell(&c);
+    gm_headline_of_end(&c);
+    const bool is_of_peak = gm_headline_of_peak(&c);
+    if (!is_of_peak)
+        memcpy(report->diagnosis.headline, report->diagnosis.at_end, sizeof report->diagnosis.headline);
+    gm_headline_summarize(&c, is_of_peak);
+    return end(&c, err);
+}
+
+enum gm_status gm_diagnose(struct gm_report *report, struct gm_error *err)
+{
+    struct gm_case c = {.report = report, .room = 1};
+    for (size_t i = 0; gm_rule_at(i) != NULL; i++)
+        c.room++;
+    c.findings = gm_arena_calloc(&report->arena, c.room, sizeof *c.findings);
+    if (c.findings == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    find_view(&c);
+    const bool has_trace = report->timelines != NULL && report->device_count > 0;
+    for (size_t i = 0; gm_rule_at(i) != NULL; i++)
+        if (has_trace || !gm_rule_at(i)->needs_trace)
+            gm_rule_at(i)->find(&c, gm_rule_at(i));
+    if (c.failed)
+        return end(&c, err);
+    qsort(c.findings, c.n, sizeof *c.findings, gm_finding_order);
+    report->diagnosis.findings = c.findings;
+    report->diagnosis.finding_count = c.n;
+    return gm_diagnose_tell(report, err);
+}

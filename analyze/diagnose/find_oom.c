@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Out of memory: with the history of allocations if there is one, else what single events and the end show.
+ */
+#include "analyze/diagnose/rules.h"
+
+#include <inttypes.h>
+
+enum { SHOWN = 3 };
+
+/* ---- of the history ---------------------------------------------------------------------------------------------- */
+
+static void put_slices(struct gm_text *t, const struct gm_slice *slices, size_t count)
+{
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        gm_text_printf(t, "%s%s ", i > 0 ? ", " : ": ", slices[i].name);
+        gm_put_size(t, slices[i].bytes);
+    }
+}
+
+static void put_grew(struct gm_text *t, const struct gm_oom_row *oom)
+{
+    if (oom->grew_count == 0)
+        return;
+    gm_text_printf(t, " Grew most %s: ", oom->grew_since);
+    for (size_t i = 0; i < oom->grew_count && i < SHOWN; i++) {
+        gm_text_printf(t, "%s%s +", i > 0 ? ", " : "", oom->grew[i].label);
+        gm_put_size(t, oom->grew[i].bytes);
+    }
+    gm_text_add_char(t, '.');
+}
+
+static void put_advice(struct gm_text *t, const struct gm_case *c, const struct gm_oom_row *oom, uint64_t left)
+{
+    if ((oom->verdict == GM_OOM_FRAGMENTATION || oom->verdict == GM_OOM_BOTH) && c->report->expandable_is_on)
+        gm_text_add(t, " Expandable segments are on already: what pins the largest holes is in the section on out of "
+                       "memory.");
+    if (left >= oom->levels.requested)
+        return;
+    gm_text_add_char(t, ' ');
+    gm_put_size(t, oom->levels.requested - left);
+    gm_text_add(t, " was freed afterwards, before the snapshot was taken");
+    gm_text_add(t, left < oom->levels.requested / 2
+                       ? ": the tables of live memory show what survived the error, not what filled the device."
+                       : ".");
+}
+
+static void tell_history(struct gm_case *c, const struct gm_rule *rule, const struct gm_device_report *device,
+                         const struct gm_oom_row *oom)
+{
+    static const char *const titles[] = {[GM_OOM_UNKNOWN] = "The trace contains out-of-memory errors",
+                                         [GM_OOM_CAPACITY] = "Out of memory: what was live filled the device",
+                                         [GM_OOM_FRAGMENTATION] = "Out of memory although enough was cached",
+                                         [GM_OOM_BOTH] =
+                                             "Out of memory: the device was nearly full, and its cache in pieces"};
+    struct gm_text t = {0};
+    gm_text_add_count(&t, c->report->evidence.ooms);
+    gm_text_printf(&t, " allocation%s failed. The first, event ", gm_plural(c->report->evidence.ooms));
+    gm_text_add_count(&t, oom->event);
+    gm_text_printf(&t, " of device %" PRId64, device->device);
+    if (oom->site != NULL)
+        gm_text_printf(&t, ", was made by %s", oom->site);
+    gm_text_printf(&t, ". %s When it failed, ", oom->verdict_detail);
+    gm_put_size(&t, oom->levels.requested);
+    gm_text_add(&t, " was live (requested bytes)");
+    put_slices(&t, oom->categories, oom->category_count);
+    gm_text_add_char(&t, '.');
+    put_grew(&t, oom);
+    put_advice(&t, c, oom, device->totals.requested);
+    gm_case_add(c, rule, GM_CRITICAL, oom->asked == GM_REPORT_NONE ? 0 : oom->asked, &t)->title = titles[oom->verdict];
+}
+
+/* ---- of the end -------------------------------------------------------------------------------------------------- */
+
+static bool most_was_freed(const struct gm_evidence *e)
+{
+    return e->ooms > 0 && e->oom_live != GM_REPORT_NONE && e->oom_freed > e->oom_live / 2;
+}
+
+bool gm_case_is_wreckage(const struct gm_case *c)
+{
+    const struct gm_evidence *e = &c->report->evidence;
+    const struct gm_device_report *device = c->report->devices;
+    if (!most_was_freed(e))
+        return false;
+    while (device->device != e->oom_device)
+        device++;
+    return e->oom_freed >= device->totals.inactive / 2;
+}
+
+static void tell_end(struct gm_case *c, const struct gm_rule *rule, const struct gm_evidence *e)
+{
+    struct gm_text t = {0};
+    gm_text_printf(&t, "%" PRIu64 " allocation%s failed. The first one was on device %" PRId64, e->ooms,
+                   gm_plural(e->ooms), e->oom_device);
+    if (e->oom_size != GM_REPORT_NONE) {
+        gm_text_add(&t, " and asked for ");
+        gm_put_size(&t, e->oom_size);
+    }
+    if (e->oom_free != GM_REPORT_NONE) {
+        gm_text_add(&t, " while the driver had ");
+        gm_put_size(&t, e->oom_free);
+        gm_text_add(&t, " left");
+    }
+    gm_text_add_char(&t, '.');
+    if (e->oom_live != GM_REPORT_NONE) {
+        gm_text_add(&t, " When it failed, ");
+        gm_put_size(&t, e->oom_live);
+        gm_text_add(&t, " was live (requested bytes)");
+        if (e->oom_freed > 0) {
+            gm_text_add(&t, "; ");
+            gm_put_size(&t, e->oom_freed);
+            gm_text_add(&t, " was freed afterwards, before the snapshot was taken");
+        }
+        gm_text_add_char(&t, '.');
+    }
+    gm_text_add(&t, most_was_freed(e)
+                        ? " So the snapshot shows what survived the error, not what filled the device: look at the "
+                          "trace before it, or dump from an observer (torch._C._cuda_attach_out_of_memory_observer), "
+                          "which is called before anything is freed."
+                        : " The categories and the largest blocks show who holds what is still live.");
+    gm_case_add(c, rule, GM_CRITICAL, e->oom_size == GM_REPORT_NONE ? 0 : e->oom_size, &t);
+}
+
+static void find_oom(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_report *report = c->report;
+    for (size_t d = 0; report->timelines != NULL && d < report->device_count; d++)
+        if (report->timelines[d].oom_count > 0) {
+            tell_history(c, rule, &report->devices[d], &report->timelines[d].ooms[0]);
+            return;
+        }
+    if (report->evidence.ooms > 0)
+        tell_end(c, rule, &report->evidence);
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "out-of-memory",
+     .title = "The trace contains out-of-memory errors",
+     .find = find_oom,
+     .unit = " asked for",
+     .rank = GM_RANK_OUT_OF_MEMORY,
+     .severity = "critical",
+     .when = "the trace has an out-of-memory event",
+     .what_to_do = "The verdict says whether memory was too little or in pieces ([fragmentation](fragmentation.md)). "
+                   "Then the categories live at that moment, and who grew last. If less than half of it was left when "
+                   "the snapshot was taken, the tables of live memory show the survivors only: dump from an "
+                   "out-of-memory observer ([recording](recording.md))"},
+};
+const struct gm_theme gm_theme_oom = GM_THEME(rules);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The peak: what grows towards it, which site makes it, which device has it.
+ */
+#include "analyze/diagnose/rules.h"
+
+#include "analyze/document/sites.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- growth ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t growth_per_step(const struct gm_device_timeline *t)
+{
+    return t->steps.pattern == GM_PATTERN_GROWTH && t->steps.slope > 0 && t->steps.slope < 1e18
+               ? (uint64_t)t->steps.slope
+               : 0;
+}
+
+/* Whether a run out of memory was ended by what grew from step to step: at least a tenth of the peak. */
+static bool was_ended_by_growth(const struct gm_view *v)
+{
+    const struct gm_steps *steps = &v->timeline->steps;
+    return growth_per_step(v->timeline) > 0 && steps->survivor_count > 0 &&
+           steps->slope * (double)steps->row_count >= (double)v->peak->requested / 10;
+}
+
+/* A leak before what is large: it ends the run however large the rest is. */
+static void put_brief_growth(struct gm_case *c, struct gm_finding *f)
+{
+    const struct gm_steps *steps = &c->view.timeline->steps;
+    const struct gm_group_row *site = gm_advice_site(&c->view);
+    char s[GM_NUMBER_TEXT], less[GM_NUMBER_TEXT];
+    if (c->has_oom) {
+        if (!was_ended_by_growth(&c->view))
+            return;
+        f->brief = gm_case_printf(c, "grows by %s a step in", gm_bytes_format(s, (uint64_t)steps->slope));
+        f->site = steps->survivors[0].label;
+    } else if (steps->pattern == GM_PATTERN_GROWTH) {
+        gm_bytes_format(s, f->bytes);
+        f->brief = gm_case_printf(c, "live memory grows by %s a step", s);
+        if (steps->survivor_count > 0) {
+            f->brief = gm_case_printf(c, "%s, most of it made in", f->brief);
+            f->site = steps->survivors[0].label;
+        } else if (site != NULL) {
+            f->brief = site->peak_without == 0 ? gm_case_printf(c, "%s, all of the peak is made in one place", f->brief)
+                                               : gm_case_printf(c, "%s, peak %s without", f->brief,
+                                                                gm_bytes_format(less, site->peak_without));
+            f->site = site->label;
+        }
+    }
+}
+
+static void find_growth(struct gm_case *c, const struct gm_rule *rule)
+{
+    const size_t d = gm_case_device_with_most(c, growth_per_step);
+    const struct gm_steps *steps = &c->report->timelines[d].steps;
+    const uint64_t slope = growth_per_step(&c->report->timelines[d]);
+    struct gm_text t = {0};
+    if (slope < 64 * GM_KIB || steps->pattern_detail == NULL)
+        return;
+    if (c->report->device_count > 1)
+        gm_text_printf(&t, "Device %" PRId64 ". ", c->report->devices[d].device);
+    gm_text_add(&t, steps->pattern_detail);
+    gm_text_add(&t, " Look for tensors that outlive their step: losses summed without .item() or .detach(), lists, "
+                    "caches, hooks.");
+    struct gm_finding *f = gm_case_add(c, rule, GM_WARNING, slope, &t);
+    if (!c->has_view)
+        return;
+    f->rank = c->has_oom && !was_ended_by_growth(&c->view) ? GM_RANK_OTHERS : GM_RANK_GROWTH;
+    put_brief_growth(c, f);
+}
+
+/* ---- one site ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t best_saving(const struct gm_device_timeline *t)
+{
+    return t->peak.saving_count > 0 ? t->peak.savings[0].saved : 0;
+}
+
+/* Of most of what the site holds at the peak; NULL if it is not listed or has none. */
+static const char *role_of(const struct gm_peak_detail *peak, const char *site)
+{
+    for (size_t i = 0; i < peak->site_count; i++)
+        if (peak->sites[i].role != NULL && strcmp(peak->sites[i].label, site) == 0)
+            return peak->sites[i].role;
+    return NULL;
+}
+
+static const char *advice_for(const struct gm_report *report, size_t d, const char *site)
+{
+    struct gm_role_advice advice = {.of_site = NULL};
+    const struct gm_view view = {
+        .device = &report->devices[d], .peak = &report->peaks[d], .timeline = &report->timelines[d]};
+    gm_advice_of(&advice, role_of(&view.timeline->peak, site), &view, view.device->trace.allocs > 0);
+    return advice.of_site != NULL ? advice.of_site
+                                  : "Whether the memory can be spared, recomputed or moved away from the peak is worth "
+                                    "a look there first.";
+}
+
+static void find_site(struct gm_case *c, const struct gm_rule *rule)
+{
+    const size_t d = gm_case_device_with_most(c, best_saving);
+    const struct gm_device_report *device = &c->report->devices[d];
+    const uint64_t saved = best_saving(&c->report->timelines[d]), peak = c->report->peaks[d].requested;
+    char size[3][GM_SIZE_TEXT];
+    struct gm_finding *f;
+    if (saved < 256 * GM_MIB || !gm_is_share(saved, peak, 0.1))
+        return;
+    const struct gm_saving *s = &c->report->timelines[d].peak.savings[0];
+    if (!gm_site_has_stack(s->label)) /* nothing that a person could change */
+        return;
+    gm_size_format(size[0], s->bytes_at_peak);
+    gm_size_format(size[1], peak);
+    if (device->trace.events == 0) { /* no history: the "peak" is what is live at the end */
+        f = gm_case_say(c, rule, GM_INFO, saved,
+                        "%s holds %s of %s requested that are live on device %" PRId64
+                        ": no other call site holds as much. %s",
+                        s->label, size[0], size[1], device->device, advice_for(c->report, d, s->label));
+        f->title = "One call site holds much of what is live";
+        f->unit = NULL;
+    } else {
+        f = gm_case_say(c, rule, GM_INFO, saved,
+                        "%s holds %s at the peak of device %" PRId64
+                        ". Without it the peak of requested bytes would fall from %s to %s: no other call site saves "
+                        "as much. %s",
+                        s->label, size[0], device->device, size[1], gm_size_format(size[2], s->peak_after),
+                        advice_for(c->report, d, s->label));
+    }
+    f->site = s->label;
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+/* Devices that work (256 MiB at their peak): one that peaks far above the mean runs out first. */
+static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_device_report *devices = c->report->devices;
+    const struct gm_peak *peaks = c->report->peaks;
+    size_t most = 0, least = 0, n = 0;
+    double sum = 0;
+    for (size_t d = 0; d < c->report->device_count; d++) {
+        if (devices[d].trace.allocs == 0 || peaks[d].requested < 256 * GM_MIB)
+            continue;
+        most = n == 0 || peaks[d].requested > peaks[most].requested ? d : most;
+        least = n == 0 || peaks[d].requested < peaks[least].requested ? d : least;
+        sum += (double)peaks[d].requested;
+        n++;
+    }
+    const uint64_t peak = n < 2 ? 0 : peaks[most].requested, mean = n < 2 ? 0 : (uint64_t)(sum / (double)n);
+    const bool is_out = n >= 2 && devices[most].trace.ooms > 0;
+    char size[3][GM_SIZE_TEXT];
+    if (n < 2 || peak < mean + GM_GIB || (double)peak < 1.5 * (double)mean)
+        return;
+    gm_case_say(c, rule, is_out ? GM_WARNING : GM_INFO, peak - mean,
+                "The peak of requested bytes was %s on device %" PRId64 " and %s on device %" PRId64
+                "; the mean of %zu devices is %s. Device %" PRId64
+                " %s while others hold less: split the batch, or the layers, by the memory that they take.",
+                gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
+                devices[least].device, n, gm_size_format(size[2], mean), devices[most].device,
+                is_out ? "ran out of memory" : "runs out of memory first");
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "memory-growth",
+     .title = "Live memory grows from step to step",
+     .find = find_growth,
+     .unit = " a step",
+     .needs_trace = true,
+     .severity = "warning",
+     .when = "the ends of steps grow steadily ([steps](steps.md)), by at least 64 KiB a step",
+     .what_to_do = "Look at the call site named: tensors that outlive their step"},
+    {.id = "peak-by-one-site",
+     .title = "One call site carries much of the peak",
+     .find = find_site,
+     .unit = " less without it",
+     .needs_trace = true,
+     .severity = "info",
+     .when = "without one call site the peak of requested bytes (without a trace: what is live) would be at least 256 "
+             "MiB and 10 % lower; not for memory without a stack",
+     .what_to_do = "Look there first"},
+    {.id = "uneven-devices",
+     .title = "One device needs much more memory than the others",
+     .find = find_uneven,
+     .unit = " above the mean",
+     .needs_trace = true,
+     .severity = "info, or warning if that device ran out of memory",
+     .when = "the highest peak of requested bytes of a device is 1 GiB and half as much above the mean of the devices "
+             "that have one of 256 MiB or more",
+     .what_to_do = "Split the batch, or the layers, by the memory that they take"},
+};
+const struct gm_theme gm_theme_peak = GM_THEME(rules);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Settings of the allocator: those that a replay has shown to help, and those that contradict each other.
+ */
+#include "analyze/allocator/conf.h"
+#include "analyze/diagnose/rules.h"
+
+#include <inttypes.h>
+
+enum { SHOWN_DEVICES = 8 };
+
+/* "100 %" only if it is; else cut, never rounded up. */
+static void put_fidelity(struct gm_text *out, uint64_t exact, uint64_t allocs)
+{
+    uint64_t hundredths = (uint64_t)((double)exact / (double)(allocs == 0 ? 1 : allocs) * 10000);
+    if (exact >= allocs)
+        gm_text_add(out, "100 %");
+    else
+        gm_text_printf(out, "%" PRIu64 ".%02" PRIu64 " %%", hundredths / 100, hundredths % 100);
+}
+
+/* As it was recorded, with too little memory. */
+static void put_limited(struct gm_text *out, const struct gm_advice_replay *before, const struct gm_advice_replay *now)
+{
+    if (!before->runs)
+        gm_text_add(out,
+                    "and with the memory that the recording had it runs, where the recorded settings run out of it, ");
+    else
+        gm_text_printf(out, "and with the memory that the recording had %" PRIu64 " retries instead of %" PRIu64 ", ",
+                       now->retries, before->retries);
+}
+
+static void put_change(struct gm_text *out, const struct gm_settings_advice *advice, const struct gm_advice_trial *best)
+{
+    char change[GM_SIZE_CHANGE_TEXT];
+    gm_text_add(out, advice->is_limited ? " - replayed with unlimited memory: " : " - replayed: ");
+    for (size_t d = 0; d < advice->device_count && d < SHOWN_DEVICES; d++) {
+        const struct gm_advice_device *device = &advice->devices[d];
+        const uint64_t before = advice->baseline->roomy.peaks[d];
+        gm_text_printf(out, "%s reserved", gm_size_format_change(change, before, best->roomy.peaks[d]));
+        if (device->recorded != before && !advice->is_limited)
+            gm_text_printf(out, " (recorded: %s)", gm_size_format(change, device->recorded));
+        if (advice->device_count > 1)
+            gm_text_printf(out, " on device %" PRId64, device->device);
+        gm_text_add(out, ", ");
+    }
+    if (advice->is_limited)
+        put_limited(out, &advice->baseline->limited, &best->limited);
+}
+
+static void put_detail(struct gm_text *out, const struct gm_settings_advice *advice, const struct gm_advice_trial *best)
+{
+    uint64_t exact = 0, allocs = 0;
+    if (best->settings[0] != '\0')
+        gm_text_printf(out, GM_CONF_VARIABLE "=%s", best->settings);
+    else
+        gm_text_add(out, "PyTorch's default settings");
+    if (advice->recorded[0] != '\0')
+        gm_text_printf(out, " instead of %s", advice->recorded);
+    put_change(out, advice, best);
+    for (size_t d = 0; d < advice->device_count; d++) {
+        exact += advice->devices[d].exact;
+        allocs += advice->devices[d].allocs;
+    }
+    gm_text_add(out, "address fidelity ");
+    put_fidelity(out, exact, allocs);
+    gm_text_add(out, ". That is: a model of the allocator, which chose ");
+    gm_text_add_count(out, exact);
+    gm_text_add(out, " of the ");
+    gm_text_add_count(out, allocs);
+    gm_text_add(out, " recorded addresses, served the same requests in the same order under both settings; what was "
+                     "live before the trace was requested first.");
+    if (best->settings[0] != '\0')
+        gm_text_add(out, " (" GM_CONF_OLD_VARIABLE ".)");
+}
+
+static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_settings_advice *advice = c->report->advice;
+    char change[GM_SIZE_CHANGE_TEXT];
+    struct gm_text t = {0};
+    if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN)
+        return;
+    const struct gm_advice_trial *best = &advice->tried[advice->best];
+    put_detail(&t, advice, best);
+    const bool is_much = best->saved >= GM_GIB && best->saved >= advice->baseline->roomy.peak / 20;
+    const bool is_in_pieces =
+        c->has_view && c->view.timeline->oom_count > 0 && c->view.timeline->ooms[0].verdict == GM_OOM_FRAGMENTATION;
+    struct gm_finding *f = gm_case_add(c, rule, is_much ? GM_WARNING : GM_INFO, best->saved, &t);
+    f->rank = is_in_pieces ? GM_RANK_WRONG_FIGURES : is_much ? GM_RANK_LARGE_SETTING : GM_RANK_SETTING;
+    f->brief = gm_case_printf(c, "%s (replayed: %s reserved)", gm_settings_name(best->settings),
+                              gm_size_format_change(change, advice->baseline->roomy.peak, best->roomy.peak));
+}
+
+static void find_conflict(struct gm_case *c, const struct gm_rule *rule)
+{
+    const uint64_t max_split = c->report->evidence.max_split;
+    char size[GM_SIZE_TEXT];
+    if (max_split != UINT64_MAX && c->report->expandable_is_on)
+        gm_case_say(c, rule, GM_WARNING, GM_REPORT_NONE,
+                    "max_split_size_mb is in force (%s) together with expandable_segments:True. Blocks at or above "
+                    "that size are then neither split nor joined to smaller requests, so expandable segments may grow "
+                    "without need.",
+                    gm_size_format(size, max_split));
+}
+
+static void find_idle_gc(struct gm_case *c, const struct gm_rule *rule)
+{
+    if (c->report->evidence.has_idle_gc_limit)
+        gm_case_say(c, rule, GM_INFO, GM_REPORT_NONE,
+                    "It acts only when a memory limit is in force (torch.cuda.set_per_process_memory_fraction or "
+                    "per_process_memory_fraction), and the recorded settings text names none.");
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "replayed-settings",
+     .title = "Another allocator setting lowers peak reserved memory",
+     .find = find_replayed,
+     .severity = "info, or warning from 1 GiB and 5 % of the replayed peak on",
+     .when = "a replay of the trace with other allocator settings lowers peak reserved memory by at least 64 MiB and 1 "
+             "%: [see below](#settings-that-were-replayed)",
+     .what_to_do = "Set what it names, in place of the recorded settings"},
+    {.id = "conflicting-settings",
+     .title = "max_split_size and expandable segments work against each other",
+     .find = find_conflict,
+     .severity = "warning",
+     .when = "`max_split_size_mb` is set and expandable segments are on",
+     .what_to_do = "Nothing by itself: a replay without it tells what it costs"},
+    {.id = "gc-threshold-without-limit",
+     .title = "garbage_collection_threshold may have no effect",
+     .find = find_idle_gc,
+     .severity = "info",
+     .when = "`garbage_collection_threshold` is set and the settings text names no `per_process_memory_fraction`",
+     .what_to_do = "Nothing, unless a limit was meant to be set"},
+};
+const struct gm_theme gm_theme_settings = GM_THEME(rules);

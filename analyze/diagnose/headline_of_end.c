@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lines on top without a trace, and those of the state at the end with one. Memory: reserved, allocated, efficiency
+ * and its grade, devices, peak. Largest: categories. Where: the call site that holds most. To do: the first, without a
+ * trace. Cached: what is unused, what could be given back.
+ */
+#include "analyze/diagnose/rules.h"
+
+#include "analyze/document/sites.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+void gm_headline_add(struct gm_case *c, struct gm_heading *line, const char *format, ...)
+{
+    va_list args;
+    if (line->count == GM_HEADLINE_PIECES)
+        return;
+    va_start(args, format);
+    const char *piece = gm_arena_vprintf(&c->report->arena, format, args);
+    va_end(args);
+    c->failed |= piece == NULL;
+    line->pieces[line->count++] = piece == NULL ? "" : piece;
+}
+
+/* Of one device; 0: not known. */
+static uint64_t peak_reserved(const struct gm_report *report)
+{
+    uint64_t peak = 0;
+    for (size_t i = 0; i < report->device_count; i++) {
+        uint64_t p = report->devices[i].trace.events > 0 ? report->devices[i].trace.peak_reserved : GM_REPORT_NONE;
+        if (p != GM_REPORT_NONE && p > peak)
+            peak = p;
+    }
+    return peak;
+}
+
+/* `is_all`: the summary, which has no line of its own for what is cached. */
+static void make_memory(struct gm_case *c, struct gm_heading *line, bool is_all)
+{
+    line->label = "Memory";
+    const struct gm_totals *t = &c->report->totals;
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+    const uint64_t peak = peak_reserved(c->report);
+    if (t->reserved == 0) {
+        gm_headline_add(c, line, "nothing is reserved in this snapshot");
+    } else {
+        gm_headline_add(c, line, "%s reserved", gm_size_format(a, t->reserved));
+        gm_headline_add(c, line, "%s allocated", gm_size_format(a, t->allocated));
+        gm_headline_add(c, line, "efficiency %s %% (%s)", gm_share_format(b, t->allocated, t->reserved),
+                        gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+        if (c->report->device_count > 1)
+            gm_headline_add(c, line, "%zu devices", c->report->device_count);
+        if (is_all && t->inactive > 0) {
+            gm_headline_add(c, line, "%s cached", gm_size_format(a, t->inactive));
+            gm_headline_add(c, line, "%s releasable", gm_size_format(a, c->report->fragmentation.releasable));
+        }
+    }
+    if (peak > 0)
+        gm_headline_add(c, line, "peak reserved %s%s", gm_size_format(a, peak),
+                        c->report->device_count > 1 ? " on one device" : "");
+}
+
+/* Categories, or roles. */
+static void make_largest(struct gm_case *c, struct gm_heading *line)
+{
+    const bool are_roles = gm_report_roles_say_more(c->report);
+    const struct gm_slice *slices = are_roles ? c->report->roles : c->report->categories;
+    const size_t count = are_roles ? c->report->role_count : c->report->category_count;
+    line->label = "Largest";
+    for (size_t i = 0; i < count && i < 3; i++) {
+        const struct gm_slice *slice = &slices[i];
+        char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
+        if (slice->bytes > 0)
+            gm_headline_add(c, line, "%s %s (%s %%)", slice->name, gm_size_format(a, slice->bytes),
+                            gm_share_format(b, slice->bytes, c->report->totals.allocated));
+    }
+    if (line->count == 0)
+        gm_headline_add(c, line, "no block is allocated");
+}
+
+static void make_cached(struct gm_case *c, struct gm_heading *line)
+{
+    line->label = "Cached";
+    const struct gm_fragmentation *f = &c->report->fragmentation;
+    char a[GM_SIZE_TEXT];
+    if (c->report->totals.inactive == 0) {
+        gm_headline_add(c, line, "nothing");
+    } else {
+        gm_headline_add(c, line, "%s unused: %s can be released", gm_size_format(a, c->report->totals.inactive),
+                        gm_size_format((char[GM_SIZE_TEXT]){0}, f->releasable));
+        gm_headline_add(c, line, "%s stranded", gm_size_format(a, f->stranded));
+    }
+    if (c->report->totals.pending > 0)
+        gm_headline_add(c, line, "%s pending free", gm_size_format(a, c->report->totals.pending));
+}
+
+/* Only without a trace: with one, the line stands with the peak. */
+static void make_to_do(struct gm_case *c, struct gm_heading *line)
+{
+    line->label = "To do";
+    line->are_sentences = true;
+    if (c->has_view)
+        return;
+    if (c->to_do_count > 0)
+        gm_headline_add(c, line, "%s", c->report->diagnosis.to_do[0].title);
+    if (c->to_do_count > 1)
+        gm_headline_add(c, line, "%zu more", c->to_do_count - 1);
+    if (line->count == 0)
+        gm_headline_add(c, line, "nothing stands out");
+}
+
+static void make_place(struct gm_case *c, struct gm_heading *line, uint64_t bytes, uint64_t blocks, const char *site)
+{
+    char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT], n[GM_NUMBER_TEXT];
+    gm_headline_add(c, line, "%s (%s %%) in %s block%s", gm_size_format(a, bytes),
+                    gm_share_format(b, bytes, c->report->totals.allocated),
+                    blocks == 1 ? "one" : gm_count_format(n, blocks), gm_plural(blocks));
+    line->site = site;
+}
+
+/* Where no site is listed. */
+static void make_largest_block(struct gm_case *c, struct gm_heading *line)
+{
+    for (size_t i = 0; i < c->report->top_block_count; i++) {
+        const struct gm_block_row *block = &c->report->top_blocks[i];
+        if (block->frame_count == 0)
+            continue;
+        make_place(c, line, block->bytes, 1, block->site);
+        return;
+    }
+    if (c->report->totals.allocated == 0)
+        gm_headline_add(c, line, "no block is allocated");
+    else
+        gm_headline_add(c, line, "no stack recorded for what is allocated");
+}
+
+/* Whether stacks say so little of what is allocated that the largest site among them would mislead. */
+static bool is_nearly_stackless(const struct gm_report *report)
+{
+    uint64_t with_stack = report->snapshot.live_bytes_with_stack;
+    return with_stack > 0 && with_stack != GM_REPORT_NONE && with_stack < report->totals.allocated / 100;
+}
+
+static void make_stackless(struct gm_case *c, struct gm_heading *line)
+{
+    char share[GM_NUMBER_TEXT];
+    uint64_t allocated = c->report->totals.allocated;
+    gm_percent_format(share, allocated - c->report->snapshot.live_bytes_with_stack, allocated, 1);
+    bool is_rounded_up = strcmp(share, "100.0") == 0; /* there is a stack, if only one */
+    gm_headline_add(c, line, "no stack recorded for %s %% of what is allocated", is_rounded_up ? "over 99.9" : share);
+}
+
+/* The largest site that has a stack. */
+static void make_where(struct gm_case *c, struct gm_heading *line)
+{
+    line->label = "Where";
+    if (is_nearly_stackless(c->report)) {
+        make_stackless(c, line);
+        return;
+    }
+    for (size_t i = 0; i < c->report->site_count; i++) {
+        const struct gm_site_row *row = &c->report->sites[i];
+        if (!gm_site_has_stack(row->site))
+            continue;
+        make_place(c, line, row->bytes, row->blocks, row->site);
+        return;
+    }
+    make_largest_block(c, line);
+}
+
+void gm_headline_of_end(struct gm_case *c)
+{
+    struct gm_heading *lines = c->report->diagnosis.at_end;
+    make_memory(c, &lines[0], false);
+    make_largest(c, &lines[1]);
+    make_where(c, &lines[2]);
+    make_to_do(c, &lines[3]);
+    make_cached(c, &lines[4]);
+}
+
+/* Behind the first figure, so that no narrow line leaves it out: "9.47 GiB requested (FILTERED, DOUBTFUL)". */
+static void add_marks(struct gm_case *c, struct gm_heading *line)
+{
+    const struct gm_report *report = c->report;
+    bool is_filtered = false;
+    struct gm_view view;
+    struct gm_text text = {0};
+    for (size_t i = 0; i < report->device_count; i++)
+        is_filtered = is_filtered || (gm_view_of(&view, report, i) && view.timeline->filter != NULL);
+    const char *const marks[] = {is_filtered ? "FILTERED" : NULL, report->diagnosis.doubt_count > 0 ? "DOUBTFUL" : NULL,
+                                 report->snapshot.is_salvaged ? "SALVAGED" : NULL};
+    const char *before = " (";
+    gm_text_add(&text, line->pieces[0]);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (marks[i] == NULL)
+            continue;
+        gm_text_printf(&text, "%s%s", before, marks[i]);
+        before = ", ";
+    }
+    gm_text_add(&text, before[0] == ',' ? ")" : "");
+    line->pieces[0] = gm_case_take(c, &text);
+}
+
+/* Four lines: those of the peak with the first two in one, or those of the end without the last. */
+void gm_headline_summarize(struct gm_case *c, bool is_of_peak)
+{
+    struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    const struct gm_heading *from = is_of_peak ? &diagnosis->headline[2] : &diagnosis->at_end[1];
+    struct gm_heading *to = diagnosis->summary;
+    if (is_of_peak) {
+        to[0] = diagnosis->headline[0];
+        gm_headline_add_when(c, &to[0]);
+    } else {
+        make_memory(c, &to[0], true);
+    }
+    add_marks(c, &to[0]);
+    memcpy(to + 1, from, 3 * sizeof *to);
+}

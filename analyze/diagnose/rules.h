@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to analyze/diagnose: the table of what can be found. A row is one mistake or fact worth a person's attention;
+ * the rows of one theme stand in one file (find_*.c) with the functions that find them, and in an order that does not
+ * matter, but that `healthy` is looked for last. Nothing is said about small amounts; thresholds are beside the
+ * functions, and in words in the rows, of which docs/findings.md is made (./dev test tells when it is stale).
+ */
+#ifndef GM_DIAGNOSE_RULES_H
+#define GM_DIAGNOSE_RULES_H
+
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/size.h"
+#include "analyze/base/text.h"
+#include "analyze/document/numbers.h"
+#include "analyze/report/report.h"
+#include "analyze/report/view.h"
+
+/* A run while it is diagnosed. */
+struct gm_case {
+    struct gm_report *report;
+    struct gm_finding *findings;
+    size_t n, room;
+    bool failed;            /* there is no memory */
+    bool has_view, has_oom; /* of the device that ran out of memory first, or has the highest peak */
+    struct gm_view view;
+    const struct gm_finding *to_do; /* gm_to_do_rank: what to do first, first */
+    size_t to_do_count;
+};
+
+struct gm_rule {
+    const char *id, *title;
+    void (*find)(struct gm_case *, const struct gm_rule *);
+    const char *unit;        /* struct gm_finding; NULL */
+    enum gm_to_do_rank rank; /* likewise */
+    bool needs_trace;        /* `find` is called only if there is a device, and the report has timelines */
+    const char *severity, *when, *what_to_do; /* docs/findings.md: how severe, under which conditions, what helps */
+};
+struct gm_theme {
+    const struct gm_rule *rules;
+    size_t count;
+};
+#define GM_THEME(rules)                                                                                                \
+    {                                                                                                                  \
+        rules, sizeof(rules) / sizeof *(rules)                                                                         \
+    }
+extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
+    gm_theme_settings, gm_theme_healthy;
+
+/* Appends a finding of the rule with its texts; further fields may be set in what is returned, which is never NULL.
+ * `bytes`: 0 for none. Takes the text. */
+struct gm_finding *gm_case_add(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
+                               struct gm_text *detail);
+struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
+                               const char *detail, ...) __attribute__((format(printf, 5, 6)));
+/* A string of the report; "" if there is no memory. */
+const char *gm_case_printf(struct gm_case *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it */
+
+/* Without allocations there is no history, whatever marks and frees a trace holds. */
+bool gm_case_has_allocs(const struct gm_case *c);
+/* The device for which `amount` is most; the first of equals. There must be timelines. */
+size_t gm_case_device_with_most(const struct gm_case *c, uint64_t (*amount)(const struct gm_device_timeline *));
+static inline bool gm_is_share(uint64_t part, uint64_t whole, double at_least)
+{
+    return whole > 0 && (double)part >= at_least * (double)whole;
+}
+void gm_put_size(struct gm_text *t, uint64_t bytes);
+
+/* ---- what the themes share --------------------------------------------------------------------------------------- */
+
+/* Whether the cache at the end is mostly what the exception of an out-of-memory error released: it tells nothing about
+ * how the program uses its cache. */
+bool gm_case_is_wreckage(const struct gm_case *c);
+/* The finding of that id, so far; NULL: none. */
+const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id);
+
+/* role_advice.c: what people do about the memory of one role. What lasts from step to step (parameters, their
+ * gradients, optimizer state) nobody leaves out: such call sites are no advice, their role is. */
+struct gm_role_advice {
+    const char *role;
+    const char *subject;  /* "activations are" */
+    const char *in_short; /* a clause of few words */
+    const char *in_full;  /* a clause */
+    const char *of_site;  /* a sentence: of a site that holds such memory; NULL: nothing special */
+    bool is_lasting;
+    uint64_t bytes; /* requested, at the peak */
+};
+/* The role that holds most of the peak. false: none of those with advice holds a quarter of it. */
+bool gm_advice_role(struct gm_role_advice *advice, const struct gm_view *view);
+/* The same for one role; false: there is none. `has_trace`: else it is no evidence that something is not in it. */
+bool gm_advice_of(struct gm_role_advice *advice, const char *role, const struct gm_view *view, bool has_trace);
+/* The call site without which the peak would be lowest. NULL: none has a name and saves enough to be worth a look. */
+const struct gm_group_row *gm_advice_site(const struct gm_view *view);
+
+/* to_do.c: c->to_do, of the findings of the report and of what else would lower the peak. */
+void gm_to_do_rank(struct gm_case *c);
+/* reliability.c, to_do.c, headline_of_peak.c, headline_of_end.c: parts of report->diagnosis. */
+void gm_reliability_tell(struct gm_case *c);
+void gm_to_do_tell(struct gm_case *c);
+void gm_headline_of_end(struct gm_case *c);
+/* false: there is no trace that tells. After gm_headline_of_end. */
+bool gm_headline_of_peak(struct gm_case *c);
+/* Those of the summary, of the others. */
+void gm_headline_summarize(struct gm_case *c, bool is_of_peak);
+/* Appends the moment of the peak, as little of it as a line that has other pieces needs. Nothing without a trace. */
+void gm_headline_add_when(struct gm_case *c, struct gm_heading *line);
+/* Appends a piece; ignored if there are too many. */
+void gm_headline_add(struct gm_case *c, struct gm_heading *line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one list of what to do: findings, and what would lower the peak of the device whose peak is highest (or that ran
+ * out of memory first). All are findings while they are ranked; the headline takes the first of them.
+ */
+#include "analyze/diagnose/rules.h"
+
+#include <string.h>
+
+static const char *sentence(struct gm_case *c, const char *clause, const char *end)
+{
+    const char first = clause[0] >= 'a' && clause[0] <= 'z' ? (char)(clause[0] - ('a' - 'A')) : clause[0];
+    return gm_case_printf(c, "%c%s%s", first, clause + 1, end);
+}
+
+/* What the call site that is worth most would save. */
+static struct gm_finding of_site(struct gm_case *c, const struct gm_group_row *site)
+{
+    const uint64_t peak = c->view.peak->requested, saved = peak - site->peak_without;
+    char size[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
+    gm_bytes_format(size, site->peak_without);
+    gm_share_format(share, saved, peak);
+    return (struct gm_finding){
+        .title = "One call site carries much of the peak",
+        .detail = gm_case_printf(c, "%s: without it the peak would be %s, %s %% less. More under SAVINGS.", site->label,
+                                 size, share),
+        .bytes = saved,
+        .unit = " less without it",
+        .brief = site->peak_without == 0 ? "all of the peak is made in one place"
+                 : c->has_oom            ? gm_case_printf(c, "peak %s without", size)
+                                         : gm_case_printf(c, "the peak is %s (%s %% less) without", size, share),
+        .site = site->label,
+        .rank = GM_RANK_SITE};
+}
+
+/* What the role that holds most asks for. */
+static struct gm_finding of_role(struct gm_case *c, const struct gm_role_advice *role)
+{
+    char share[GM_NUMBER_TEXT];
+    gm_share_format(share, role->bytes, c->view.peak->requested);
+    return (struct gm_finding){
+        .title = sentence(c, gm_case_printf(c, "%s %s %% of the peak", role->subject, share), ""),
+        .detail = sentence(c, role->in_full, "."),
+        .bytes = role->bytes,
+        .brief = gm_case_printf(c, "%s %s %% of the peak: %s", role->subject, share, role->in_short),
+        .rank = GM_RANK_ROLE};
+}
+
+static void insert(struct gm_finding *list, size_t *n, const struct gm_finding *item)
+{
+    size_t at = (*n)++;
+    for (; at > 0 && list[at - 1].rank > item->rank; at--)
+        list[at] = list[at - 1];
+    list[at] = *item;
+}
+
+void gm_to_do_rank(struct gm_case *c)
+{
+    const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    struct gm_finding *list = gm_arena_calloc(&c->report->arena, diagnosis->finding_count + 2, sizeof *list);
+    const struct gm_group_row *site = c->has_view ? gm_advice_site(&c->view) : NULL;
+    struct gm_finding best = {.id = NULL};
+    struct gm_role_advice role;
+    c->failed |= list == NULL;
+    if (list == NULL)
+        return;
+    c->to_do = list;
+    if (site != NULL)
+        best = of_site(c, site);
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        if (site != NULL && f->rank == GM_RANK_OTHERS && f->site != NULL && strcmp(f->site, site->label) == 0) {
+            const struct gm_finding told = best;
+            best = *f;
+            best.brief = told.brief;
+            best.rank = told.rank;
+        } else {
+            insert(list, &c->to_do_count, f);
+        }
+    }
+    if (site != NULL)
+        insert(list, &c->to_do_count, &best);
+    if (c->has_view && gm_advice_role(&role, &c->view)) {
+        best = of_role(c, &role);
+        insert(list, &c->to_do_count, &best);
+    }
+}
+
+void gm_to_do_tell(struct gm_case *c)
+{
+    struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    struct gm_to_do *rows = gm_arena_calloc(&c->report->arena, c->to_do_count + 1, sizeof *rows);
+    char size[GM_NUMBER_TEXT];
+    c->failed |= rows == NULL;
+    for (size_t i = 0; rows != NULL && i < c->to_do_count; i++) {
+        const struct gm_finding *f = &c->to_do[i];
+        const char *title = f->bytes == GM_REPORT_NONE
+                                ? f->title
+                                : gm_case_printf(c, "%s (%s%s)", f->title, gm_bytes_format(size, f->bytes),
+                                                 f->unit != NULL ? f->unit : "");
+        rows[diagnosis->to_do_count++] = (struct gm_to_do){f->severity, title, f->detail, f->id};
+    }
+    diagnosis->to_do = rows;
+}

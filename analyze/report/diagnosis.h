@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The report model, third part: what is concluded from all the rest (analyze/diagnose), as plain data. Included by
+ * report.h; the same rules hold.
+ */
+#ifndef GM_REPORT_DIAGNOSIS_H
+#define GM_REPORT_DIAGNOSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gm_severity { GM_INFO, GM_WARNING, GM_CRITICAL };
+const char *gm_severity_name(enum gm_severity severity); /* "info", "warning", "critical" */
+
+/* Where a finding stands in the list of what to do: what ends a run, then what says that the figures are wrong, then
+ * what saves most with what a person can change; the rest by severity, as the findings are. */
+enum gm_to_do_rank {
+    GM_RANK_OUT_OF_MEMORY = -8,
+    GM_RANK_WRONG_FIGURES,
+    GM_RANK_GROWTH,
+    GM_RANK_LARGE_SETTING,
+    GM_RANK_SITE,
+    GM_RANK_SETTING,
+    GM_RANK_CACHE,
+    GM_RANK_ROLE,
+    GM_RANK_OTHERS /* 0 */
+};
+
+struct gm_finding {
+    const char *id; /* stable, kebab-case: "large-unused-blocks" */
+    enum gm_severity severity;
+    const char *title;  /* one line, no numbers needed to understand it */
+    const char *detail; /* evidence and what to do, one paragraph */
+    uint64_t bytes;     /* what is at stake; GM_REPORT_NONE if it has none */
+    const char *unit;   /* what the bytes are, to follow them: " a step"; NULL: the title says it */
+    const char *brief;  /* a clause for one line; NULL: the title will do */
+    const char *site;   /* the place that it blames; NULL: none. `brief` ends so that it may follow */
+    enum gm_to_do_rank rank;
+};
+/* For qsort: most severe first, then most bytes, then by id. */
+int gm_finding_order(const void *left, const void *right);
+
+/* A line that stands on top of a report: a label and pieces, the most important first. A narrow output leaves the last
+ * ones out. */
+enum { GM_HEADLINES = 5, GM_HEADLINE_PIECES = 10 };
+struct gm_heading {
+    const char *label;
+    const char *pieces[GM_HEADLINE_PIECES]; /* as hostile as the names in the report */
+    size_t count;                           /* 0: the line is left out */
+    const char *site;                       /* stands behind the last piece and ": "; NULL: none */
+    bool are_sentences;                     /* half a piece still says something */
+};
+
+enum gm_reliability { GM_NO_TRACE, GM_INCOMPLETE, GM_DOUBTFUL, GM_RELIABLE };
+const char *gm_reliability_name(enum gm_reliability reliability); /* "no-trace" ... */
+
+struct gm_to_do {
+    enum gm_severity severity;
+    const char *title, *detail;
+    const char *finding; /* its id; NULL: it is none */
+};
+
+struct gm_diagnosis {
+    const struct gm_finding *findings; /* gm_finding_order */
+    size_t finding_count;
+    struct gm_heading headline[GM_HEADLINES]; /* of the peak; without a trace, of the end */
+    struct gm_heading at_end[GM_HEADLINES];
+    struct gm_heading summary[GM_HEADLINES]; /* of the headline what stands on a terminal */
+    enum gm_reliability reliability;
+    const char *const *doubts; /* why not to trust the trace, device by device, a sentence or two each */
+    size_t doubt_count;
+    const struct gm_to_do *to_do; /* what to do first, first */
+    size_t to_do_count;
+};
+
+#endif

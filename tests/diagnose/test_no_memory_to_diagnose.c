@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every allocation of a diagnosis fails once: it says so, and leaks nothing (that is for the sanitizer to see).
+ */
+#include "analyze/diagnose/diagnose.h"
+#include "tests/nomem/nomem.h"
+#include "tests/words/sample.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void test_each_allocation(void **state)
+{
+    (void)state;
+    for (size_t i = 0; sample_names[i] != NULL; i++)
+        for (size_t n = 1;; n++) {
+            struct gm_report report;
+            struct gm_error err;
+            assert_true(sample_report(&report, sample_names[i]));
+            nomem_begin(n, false);
+            const enum gm_status status = gm_diagnose(&report, &err);
+            const bool was_refused = nomem_end();
+            assert_int_equal(status, was_refused ? GM_E_NOMEM : GM_OK);
+            gm_report_free(&report);
+            if (!was_refused)
+                break;
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
