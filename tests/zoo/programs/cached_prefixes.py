@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# class: pinned-segments
+# compare: end
+"""Prefixes of long results are kept on the device between the large buffers that the next ones need."""
+import os
+
+import torch
+
+MISTAKE = "ZOO_MENDED" not in os.environ
+basis = torch.randn(2048, 2048, device="cuda")
+prefixes = {}
+
+
+def project(rows):
+    x = torch.randn(rows, 2048, device="cuda")
+    y = x @ basis
+    del x
+    head = y[:3000].contiguous().clone()  # <- the mistake
+    return head if MISTAKE else head.cpu()
+
+
+for index in range(8):
+    prefixes[index] = project(80000 - 6000 * index)  # <- the mistake
+torch.cuda.empty_cache()
+print(len(prefixes), torch.cuda.memory_reserved() >> 20, torch.cuda.memory_allocated() >> 20)

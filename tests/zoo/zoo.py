@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does gmanalyze name the mistake? Small programs with one planted mistake each, or none, and a score.
+
+    zoo.py                              scores the recordings that are kept in tests/data/zoo
+    zoo.py --torch V/bin/python [NAME]  records the programs under gmdry first (once, in build/zoo), and scores these
+    zoo.py --torch V/bin/python --keep  ... and keeps the recordings and what was measured
+    zoo.py --floor                      exit code 1 if it is worse than tests/zoo/floor.txt
+
+README.md says what a program's header means and what counts. Exit code 3: a program cannot be recorded."""
+import argparse
+import ast
+import concurrent.futures
+import glob
+import hashlib
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+KEPT = os.path.join(TOP, "tests/data/zoo")
+BUILD = os.environ.get("GM_ZOO_BUILD", os.path.join(TOP, "build/zoo"))
+MARK = "# <- the mistake"
+sys.path.insert(0, os.path.join(TOP, "tests/oracle"))
+from roles import without_paths  # noqa: E402
+
+
+def tool(name):
+    return os.environ.get(name.upper(), os.path.join(TOP, "build/bin", name))
+
+
+def classes():
+    with open(os.path.join(HERE, "classes.txt"), encoding="utf-8") as file:
+        rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    return {row[0]: row[1:] for row in rows}
+
+
+def header_of(statement):
+    """First and last line, of what has a body without it."""
+    body = getattr(statement, "body", None)
+    return statement.lineno, body[0].lineno - 1 if body else statement.end_lineno
+
+
+def blamed(text):
+    """The statements that are marked, each as its first and last line."""
+    statements = [header_of(node) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+    marked = [number for number, line in enumerate(text.splitlines(), 1) if line.endswith(MARK)]
+    return [min((s for s in statements if s[0] <= number <= s[1]), key=lambda s: s[1] - s[0]) for number in marked]
+
+
+class Program:
+    def __init__(self, path):
+        self.path, self.file = path, os.path.basename(path)
+        self.name = self.file[:-3]
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        about = {key: value.split() for key, value in re.findall(r"^# ([\w-]+): (.*)$", text, re.M)}
+        self.kind = about["class"][0]
+        self.also, self.gmdry = about.get("also", []), about.get("gmdry", [])
+        self.compare = about.get("compare", ["none" if self.kind == "healthy" else "peak"])[0]
+        self.mended = int(about.get("mended", [0 if self.compare == "none" else 1])[0])
+        self.lines = blamed(text)
+        self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def truth(self, version, savings):
+        return {"class": self.kind, "also": self.also, "lines": self.lines, "torch": version, "savings": savings,
+                "digest": self.digest}
+
+
+def programs(names):
+    found = [Program(path) for path in sorted(glob.glob(os.path.join(HERE, "programs/*.py")))]
+    unknown = set(names) - {p.name for p in found}
+    if unknown:
+        sys.exit("zoo: no such program: " + ", ".join(sorted(unknown)))
+    return [p for p in found if not names or p.name in names]
+
+
+# ---- recording
+
+
+def under_gmdry(program, python, options, variant, snapshot):
+    """What gmdry says of one run, as JSON. RuntimeError: it does not run."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("ZOO_")}
+    environment.update(OMP_NUM_THREADS="1", **({"ZOO_MENDED": str(variant)} if variant else {}))
+    with tempfile.TemporaryDirectory() as folder:
+        said = os.path.join(folder, "said.json")
+        done = subprocess.run([tool("gmdry"), "-q", "--no-charts", "--json", said, "--snapshot", snapshot, *options, "--",
+                               python, program.path], cwd=folder, env=environment, text=True, capture_output=True)
+        if os.path.exists(said):
+            with open(said, encoding="utf-8") as file:
+                of_run = json.load(file)
+            if of_run["verdict"] in ("FITS", "OOM"):
+                return of_run
+    raise RuntimeError(f"{program.file}: {done.stderr.strip()[-800:]}")
+
+
+def measure(program, said, snapshot):
+    """Reserved and allocated bytes of what the program compares: of the device that needs most."""
+    if program.compare == "end":
+        with open(snapshot, "rb") as file:
+            segments = pickle.load(file)["segments"]
+        return {"reserved": sum(s["total_size"] for s in segments), "allocated": sum(s["allocated_size"] for s in segments)}
+    return {key: max(device[f"peak_{key}_bytes"] for device in said["devices"]) for key in ("reserved", "allocated")}
+
+
+def without_memory(options):
+    return [o for before, o in zip([None, *options], options) if "--memory" not in (before, o)]
+
+
+def record(program, python, version):
+    """The snapshot with the mistake, and what was measured; both are kept for the next call. None: it does not run."""
+    try:
+        return recorded(program, python, version)
+    except RuntimeError as error:
+        print(f"zoo: {error}", file=sys.stderr)
+        return None
+
+
+def recorded(program, python, version):
+    stem = os.path.join(BUILD, version, program.name)
+    if os.path.exists(stem + ".json"):
+        with open(stem + ".json", encoding="utf-8") as file:
+            truth = json.load(file)
+        if truth["digest"] == program.digest:
+            return stem + ".pickle", truth
+    os.makedirs(os.path.dirname(stem), exist_ok=True)
+    said = under_gmdry(program, python, program.gmdry, 0, stem + ".pickle")
+    savings = []
+    if program.mended:
+        options, other = program.gmdry, stem + ".mended"
+        before = measure(program, said, stem + ".pickle")
+        if program.compare == "need":
+            options = [*without_memory(options), "--memory", "4TiB"]
+            before = measure(program, under_gmdry(program, python, options, 0, other), other)
+        for variant in range(1, program.mended + 1):
+            after = measure(program, under_gmdry(program, python, options, variant, other), other)
+            savings.append({key: before[key] - after[key] for key in before})
+        os.remove(other)
+    truth = program.truth(version, savings)
+    with open(stem + ".json", "w", encoding="utf-8") as file:
+        json.dump(truth, file)
+    return stem + ".pickle", truth
+
+
+def version_of(python):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([tool("gmdry"), "-q", "--json", os.devnull, "--", python, "-c",
+                               "import torch; print(torch.__version__)"], cwd=folder, text=True, capture_output=True)
+    found = re.search(r"^(\d+\.\d+\.\d+)", done.stdout, re.M)
+    return found.group(1) if found else sys.exit(f"zoo: {python}: {done.stderr.strip()}")
+
+
+def keep(recordings):
+    """As .gmtrace, without the names of this machine's folders, and one table of what is true."""
+    os.makedirs(KEPT, exist_ok=True)
+    table = os.path.join(KEPT, "truth.json")
+    truths = {}
+    if os.path.exists(table):
+        with open(table, encoding="utf-8") as file:
+            truths = json.load(file)
+    for name, (path, truth) in recordings.items():
+        with open(path, "rb") as file:
+            snapshot = without_paths(pickle.load(file))
+        with tempfile.NamedTemporaryFile(suffix=".pickle") as small:
+            pickle.dump(snapshot, small)
+            small.flush()
+            subprocess.run([tool("gmreplay"), "-q", "--trace-out", os.path.join(KEPT, name + ".gmtrace"), small.name], check=True)
+        truths[name] = truth
+    with open(table, "w", encoding="utf-8") as file:
+        rows = [f"{json.dumps(name)}: {json.dumps(truths[name])}" for name in sorted(truths)]
+        file.write("{\n" + ",\n".join(rows) + "\n}\n")
+
+
+def kept(names):
+    """What lies in tests/data/zoo; a recording of a text that has changed since is none."""
+    with open(os.path.join(KEPT, "truth.json"), encoding="utf-8") as file:
+        truths = json.load(file)
+    texts = {p.name: p for p in programs(names)}
+    recordings = {}
+    for name, truth in truths.items():
+        program = texts.get(name.split("@")[0])
+        if program and program.digest != truth["digest"]:
+            sys.exit(f"zoo: {name}: the program was changed after it was recorded (--torch PYTHON --keep {program.name})")
+        if program:
+            recordings[name] = (os.path.join(KEPT, name + ".gmtrace"), truth)
+    return recordings
+
+
+# ---- the score
+
+
+class Said:
+    """One thing that gmanalyze says: an id, the lines of code that it names first, and how many bytes."""
+
+    def __init__(self, row):
+        self.id, self.bytes = row["id"], row.get("saves_bytes", row.get("bytes"))
+        text = row.get("site") or " ".join(str(row.get(key, "")) for key in ("title", "detail"))
+        self.lines = [(file, int(line)) for file, line in re.findall(r"([\w.-]+\.py):(\d+)", text)][:2]
+        self.is_alarm = self.id != "healthy" and row.get("severity", "warning") != "info"
+
+
+def analyse(path):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "a.json")
+        subprocess.run([tool("gmanalyze"), "-q", "--no-charts", "-o", folder, "--json", out, path], check=True)
+        with open(out, encoding="utf-8") as file:
+            analysis = json.load(file)
+    findings, rows = {row["id"]: row for row in reversed(analysis["findings"])}, {}
+    for row in analysis["to_do"] + analysis["findings"]:
+        name = row.get("id") or row.get("finding") or "?"
+        rows.setdefault(name, Said({**findings.get(name, {}), **row, "id": name}))
+    return list(rows.values())
+
+
+class Verdict:
+    """of one recording: what the first finding got right, and whether any names the class."""
+
+    def __init__(self, name, truth, said, accepted):
+        self.name, self.kind, self.version = name.split("@")[0], truth["class"], truth["torch"]
+        self.savings = truth["savings"]
+        self.first = said[0] if said else None
+        healthy = self.kind == "healthy"
+        self.alarms = [s.id for s in said if s.is_alarm] if healthy else []
+        accepted = accepted + truth["also"]
+        self.place = next((place for place, s in enumerate(said, 1) if s.id in accepted), 0)
+        self.named = not healthy and self.place == 1
+        told = said[self.place - 1] if self.place else None
+        self.told = told
+        self.line = told and self.is_line(told, truth["lines"])
+        self.bytes = told and self.is_saving(told)
+        self.hit = bool(self.named and self.line and self.bytes)
+
+    def is_line(self, told, lines):
+        return not lines or any(file == self.name + ".py" and a <= line <= b for file, line in told.lines for a, b in lines)
+
+    def is_saving(self, told):
+        return not self.savings or any(told.bytes is not None and abs(told.bytes - size) <= 0.1 * size
+                                       for saving in self.savings for size in saving.values())
+
+    def word(self):
+        if self.kind == "healthy":
+            return "ALARM " + " ".join(self.alarms) if self.alarms else "ok"
+        if self.hit:
+            return "hit"
+        wrong = [what for what, right in (("line", self.line), ("bytes", self.bytes)) if not right]
+        return "MISS" if not self.place else f"{'first' if self.named else f'place {self.place}'}" + "".join(f", wrong {w}" for w in wrong)
+
+    def as_json(self):
+        return {"program": self.name, "torch": self.version, "class": self.kind, "first": self.first and self.first.id,
+                "place": self.place, "hit": self.hit, "line": bool(self.line), "bytes": bool(self.bytes), "alarms": self.alarms,
+                "said_bytes": self.told and self.told.bytes, "measured": self.savings}
+
+
+def mib(size):
+    return "-" if size is None else f"{size / 2**20:.0f}"
+
+
+def row_of(verdict):
+    said = verdict.told or verdict.first
+    measured = " or ".join(f"{mib(s['reserved'])}/{mib(s['allocated'])}" for s in verdict.savings) or "-"
+    place = " ".join(f"{file}:{line}" for file, line in said.lines) if said else ""
+    return (f"{verdict.name:<28} {verdict.kind:<26} {(verdict.first.id if verdict.first else '-'):<26} "
+            f"{mib(said.bytes) if said else '-':>6} {measured:<22} {verdict.word():<28} {place}")
+
+
+def held_back(verdicts):
+    """Half of each class: whoever works on the diagnosis looks at their sum only."""
+    names = {}
+    for verdict in verdicts:
+        names.setdefault(verdict.kind, set()).add(verdict.name)
+    order = {kind: sorted(n, key=lambda name: hashlib.sha256(name.encode()).hexdigest()) for kind, n in names.items()}
+    return {name for of_class in order.values() for name in of_class[1::2]}
+
+
+def totals(verdicts):
+    sick = [v for v in verdicts if v.kind != "healthy"]
+    return {"programs": len(verdicts), "mistakes": len(sick), "hits": sum(v.hit for v in sick), "first": sum(v.named for v in sick),
+            "listed": sum(v.place > 0 for v in sick), "missed": sum(v.place == 0 for v in sick),
+            "healthy": len(verdicts) - len(sick), "alarms": sum(bool(v.alarms) for v in verdicts)}
+
+
+def sentence(title, of):
+    return (f"{title}: {of['mistakes']} mistakes: {of['hits']} hits (first, line, bytes), {of['first']} named first, "
+            f"{of['listed']} in the list, {of['missed']} missed; {of['healthy']} healthy: {of['alarms']} with false alarms")
+
+
+def is_below_floor(of):
+    with open(os.path.join(HERE, "floor.txt"), encoding="utf-8") as file:
+        floor = {key: int(value) for key, value in (line.split() for line in file if not line.startswith("#"))}
+    worse = [f"{key} {of[key]}, committed {value}" for key, value in floor.items()
+             if (of[key] > value if key == "alarms" else of[key] < value)]
+    better = [f"{key} {of[key]}" for key, value in floor.items() if of[key] != value]
+    print("\n".join(f"worse than the floor: {line}" for line in worse) or
+          "not worse than the floor" + (f"; raise it: {', '.join(better)}" if better else ""))
+    return bool(worse)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch", metavar="PYTHON", help="record with this one (a file, or an environment's folder)")
+    parser.add_argument("--keep", action="store_true", help="keep the recordings in tests/data/zoo")
+    parser.add_argument("--floor", action="store_true", help="exit code 1 if it is worse than tests/zoo/floor.txt")
+    parser.add_argument("--all", action="store_true", help="rows of the held-back half, too")
+    parser.add_argument("--json", metavar="FILE", help="the table for programs")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.torch:
+        python = os.path.join(options.torch, "bin/python") if os.path.isdir(options.torch) else options.torch
+        version = version_of(python)
+        recordings = {}
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            chosen = programs(options.names)
+            for program, one in zip(chosen, pool.map(lambda p: record(p, python, version), chosen)):
+                if one:
+                    recordings[f"{program.name}@{version}"] = one
+        if options.keep:
+            keep(recordings)
+        if len(recordings) < len(chosen):
+            return 3
+    else:
+        recordings = kept(options.names)
+    accepted = classes()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        said = pool.map(lambda one: analyse(one[0]), recordings.values())
+        verdicts = [Verdict(name, truth, told, accepted[truth["class"]])
+                    for (name, (_, truth)), told in zip(recordings.items(), said)]
+    held = set() if options.all or options.names else held_back(verdicts)
+    print(f"{'program':<28} {'class':<26} {'first finding':<26} {'MiB':>6} {'measured: reserved/alloc.':<22}")
+    for verdict in sorted(verdicts, key=lambda v: (v.kind == "healthy", v.kind, v.name, v.version)):
+        if verdict.name not in held:
+            print(row_of(verdict))
+    if held:
+        print(sentence("\nseen", totals([v for v in verdicts if v.name not in held])))
+        print(sentence("held back", totals([v for v in verdicts if v.name in held])))
+    print(sentence("all", totals(verdicts)))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"schema": "gmanalyze.zoo/1", "totals": totals(verdicts), "recordings": [v.as_json() for v in verdicts]}, file, indent=1)
+    return int(options.floor and is_below_floor(totals(verdicts)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
