@@ -65,6 +65,30 @@ const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text)
     return finish(doc, copy);
 }
 
+#define NUMBER(name, type)                                                                                             \
+    const char *gm_doc_##name(struct gm_doc *doc, type value)                                                          \
+    {                                                                                                                  \
+        char text[GM_NUMBER_TEXT];                                                                                     \
+        return gm_doc_printf(doc, "%s", gm_##name##_format(text, value));                                              \
+    }
+NUMBER(bytes, uint64_t)
+NUMBER(count, uint64_t)
+NUMBER(event, uint64_t)
+NUMBER(duration, uint64_t)
+NUMBER(signed_bytes, int64_t)
+
+const char *gm_doc_delta(struct gm_doc *doc, int64_t bytes)
+{
+    char text[GM_NUMBER_TEXT];
+    return gm_doc_printf(doc, "%s", gm_delta_bytes_format(text, bytes));
+}
+
+const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole)
+{
+    char text[GM_NUMBER_TEXT];
+    return gm_doc_printf(doc, "%s", gm_share_format(text, part, whole));
+}
+
 void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size)
 {
     void *rows = gm_arena_calloc(&doc->arena, count > 0 ? count : 1, size);
@@ -90,6 +114,7 @@ static void open_section(struct gm_doc *doc, const char *key, const char *title,
 {
     assert(doc->depth < GM_DOC_DEPTH);
     const bool hidden = is_hidden(doc);
+    doc->steps = 0;
     doc->sections[doc->depth++] = (struct gm_doc_section){key != NULL, title != NULL, is_folded, hidden};
     if (!hidden)
         doc->writer->open(doc, key, title);
@@ -122,6 +147,17 @@ void gm_doc_say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char 
     char *sentence = gm_arena_vprintf(&doc->arena, format, args);
     va_end(args);
     doc->writer->say(doc, how, key, finish(doc, sentence));
+}
+
+void gm_doc_tell(struct gm_doc *doc, const char *format, ...)
+{
+    if (!gm_doc_is(doc, GM_READ) || is_hidden(doc))
+        return;
+    va_list args;
+    va_start(args, format);
+    char *sentence = gm_arena_vprintf(&doc->arena, format, args);
+    va_end(args);
+    doc->writer->say(doc, GM_SAY, NULL, finish(doc, sentence));
 }
 
 void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const void *row, const void *of)
@@ -190,6 +226,7 @@ union gm_value gm_doc_value(const struct gm_cell_of *cell)
         break;
     case GM_DELTA:
     case GM_SIGNED:
+    case GM_HANDLE:
     case GM_ID:
         assert(column->size == sizeof value.i);
         memcpy(&value.i, field, sizeof value.i);
@@ -204,6 +241,11 @@ union gm_value gm_doc_value(const struct gm_cell_of *cell)
     case GM_PATH:
     case GM_SITE:
         memcpy(&value.s, field, sizeof value.s);
+        break;
+    case GM_SHARE:
+        memcpy(&value.share.part, field, sizeof value.share.part);
+        field = column->whole == GM_WHOLE_OF ? cell->of : (const char *)cell->row + column->whole;
+        memcpy(&value.share.whole, field, sizeof value.share.whole);
         break;
     default:
         value.u = unsigned_at(field, column->size);
@@ -231,6 +273,7 @@ bool gm_value_is_known(enum gm_unit unit, union gm_value value)
     case GM_SITE:
         return value.s != NULL;
     case GM_BOOL:
+    case GM_HANDLE:
         return true;
     default:
         return value.u != GM_REPORT_NONE;
@@ -269,6 +312,7 @@ const char *gm_value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, 
     case GM_DELTA:
         return gm_delta_bytes_format(small, value.i);
     case GM_SIGNED:
+    case GM_HANDLE:
     case GM_ID:
         return gm_signed_count_format(small, value.i);
     case GM_REAL:
@@ -288,5 +332,6 @@ const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *ce
 {
     const union gm_value value = gm_doc_value(cell);
     const enum gm_unit unit = cell->column->unit;
-    return is_foot && !gm_value_is_known(unit, value) ? "" : gm_value_text(small, cell->doc, unit, value);
+    const bool is_blank = is_foot || (cell->column->in & GM_BLANK) != 0;
+    return is_blank && !gm_value_is_known(unit, value) ? "" : gm_value_text(small, cell->doc, unit, value);
 }

@@ -25,7 +25,8 @@ enum gm_form {
     GM_READ = GM_TXT | GM_MD,
     GM_JSON = 4,
     GM_ALL = GM_READ | GM_JSON,
-    GM_UNDER = 8 /* of a column: in text it stands on lines of its own below the row, where it says something */
+    GM_UNDER = 8, /* of a column: in text it stands on lines of its own below the row, where it says something */
+    GM_BLANK = 16 /* of a column: people see nothing where it is absent */
 };
 
 #define GM_SIGNED_NONE INT64_MIN
@@ -38,6 +39,7 @@ enum gm_unit {
     GM_DURATION, /* u: microseconds */
     GM_DELTA,    /* i: bytes that are told with their sign */
     GM_SIGNED,   /* i */
+    GM_HANDLE,   /* i: out of a file, any number; always known */
     GM_ID,       /* i: negative is none */
     GM_REAL,     /* real; NaN is none */
     GM_RATIO,    /* real; told with three decimals */
@@ -48,6 +50,7 @@ enum gm_unit {
     GM_NAME,     /* s: out of a file: its beginning says most */
     GM_PATH,     /* s: out of a file: its end says most */
     GM_SITE,     /* s: a call site */
+    GM_STRUCT,   /* nothing: gm_column.below are the keys of a struct inside the row, JSON only */
     GM_NEST      /* nothing: gm_column.nest writes what is below the key, JSON only */
 };
 
@@ -80,19 +83,25 @@ struct gm_column {
     size_t offset, size;                               /* of the field in the row; `size` 0: there is none, but ... */
     union gm_value (*get)(const struct gm_cell_of *c); /* ... this */
     void (*nest)(const struct gm_cell_of *c);          /* GM_NEST */
+    size_t whole;                                      /* GM_SHARE of a field: offset of the other; or GM_WHOLE_OF */
+    const struct gm_column *below; /* GM_STRUCT: its keys; without a key they stand with the row's */
+    size_t below_count;
 };
-#define GM_FIELD(unit, in, key, title, type, field)                                                                    \
-    {                                                                                                                  \
-        key, title, in, unit, offsetof(type, field), sizeof(((type *)0)->field), NULL, NULL                            \
-    }
-#define GM_GET(unit, in, key, title, get)                                                                              \
-    {                                                                                                                  \
-        key, title, in, unit, 0, 0, get, NULL                                                                          \
-    }
-#define GM_NESTED(key, nest)                                                                                           \
-    {                                                                                                                  \
-        key, NULL, GM_JSON, GM_NEST, 0, 0, NULL, nest                                                                  \
-    }
+#define GM_WHOLE_OF SIZE_MAX /* what the table is `of` is a uint64_t: the whole */
+#define GM_AT(type, field) offsetof(type, field), sizeof(((type *)0)->field)
+/* clang-format off */
+#define GM_FIELD(unit, in, key, title, type, field) {key, title, in, unit, GM_AT(type, field), NULL, NULL, 0, NULL, 0}
+#define GM_GET(unit, in, key, title, get) {key, title, in, unit, 0, 0, get, NULL, 0, NULL, 0}
+#define GM_PART(in, key, title, type, part, whole) \
+    {key, title, in, GM_SHARE, GM_AT(type, part), NULL, NULL, offsetof(type, whole), NULL, 0}
+#define GM_PART_OF(in, key, title, type, part) \
+    {key, title, in, GM_SHARE, GM_AT(type, part), NULL, NULL, GM_WHOLE_OF, NULL, 0}
+/* JSON only */
+#define GM_KEY(unit, key, type, field) GM_FIELD(unit, GM_JSON, key, NULL, type, field)
+#define GM_INSIDE(key, columns, type, field) \
+    {key, NULL, GM_JSON, GM_STRUCT, GM_AT(type, field), NULL, NULL, 0, columns, sizeof(columns) / sizeof *(columns)}
+#define GM_NESTED(key, nest) {key, NULL, GM_JSON, GM_NEST, 0, 0, NULL, nest, 0, NULL, 0}
+/* clang-format on */
 
 /* Which rows are left out where there are too many. */
 enum gm_cut { GM_CUT_TAIL, GM_CUT_HEAD, GM_CUT_MIDDLE };
@@ -118,10 +127,14 @@ struct gm_table {
 
 /* How a sentence stands. */
 enum gm_say {
-    GM_SAY,        /* a paragraph */
-    GM_SAY_ITEM,   /* of a list */
-    GM_SAY_STRONG, /* the paragraph that is read first */
-    GM_SAY_WARNING /* a paragraph that nobody may miss */
+    GM_SAY,         /* a paragraph */
+    GM_SAY_ITEM,    /* of a list */
+    GM_SAY_STRONG,  /* the paragraph that is read first */
+    GM_SAY_WARNING, /* a paragraph that nobody may miss */
+    /* For people, with the key as a name of what is said: */
+    GM_SAY_MARK,  /* the same, on top of a document: "SALVAGED" */
+    GM_SAY_LABEL, /* of a list: "When" */
+    GM_SAY_STEP   /* of a numbered list; its first line is its title */
 };
 
 /* A name out of a file, in the format of a sentence: a code span in Markdown. */
@@ -139,6 +152,7 @@ struct gm_doc {
     struct gm_json json;
     bool is_full; /* Markdown: no room for more, and that is said */
     bool in_list; /* Markdown: an item was told last */
+    size_t steps; /* that were told in this section */
     size_t depth; /* of open sections */
     struct gm_doc_section {
         bool has_key, has_title, is_folded, is_hidden;
@@ -154,6 +168,14 @@ bool gm_doc_is(const struct gm_doc *doc, unsigned forms);
 const char *gm_doc_printf(struct gm_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same of what was written into `text`, which is freed. */
 const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text);
+/* What the functions of numbers.h make of a number, likewise. */
+const char *gm_doc_bytes(struct gm_doc *doc, uint64_t bytes);
+const char *gm_doc_count(struct gm_doc *doc, uint64_t count);
+const char *gm_doc_event(struct gm_doc *doc, uint64_t event);
+const char *gm_doc_duration(struct gm_doc *doc, uint64_t us);
+const char *gm_doc_delta(struct gm_doc *doc, int64_t bytes);        /* "+1.50 GiB" */
+const char *gm_doc_signed_bytes(struct gm_doc *doc, int64_t bytes); /* "-1.50 GiB" */
+const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole);
 /* Zeroed rows that live as long; NULL if there is no memory (the document has failed then). */
 void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size);
 
@@ -165,15 +187,23 @@ void gm_doc_open(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_fold(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_close(struct gm_doc *doc);
 
-/* A sentence. key: a string in JSON; NULL: not in JSON. `forms` are the forms that are told; a key counts where GM_JSON
- * is among them. */
+/* A sentence. key: a string in JSON (NULL: not in JSON), or a name for people. `forms` are the forms that are told; a
+ * key counts where GM_JSON is among them. */
 void gm_doc_say(struct gm_doc *doc, enum gm_say how, unsigned forms, const char *key, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* A paragraph for people. */
+void gm_doc_tell(struct gm_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A picture of the run directory; Markdown only. */
 void gm_doc_picture(struct gm_doc *doc, const char *file, const char *caption);
 /* Columns over one row: key-values. */
 void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const void *row, const void *of);
+#define GM_FIELDS(doc, columns, row, of) gm_doc_fields(doc, columns, sizeof(columns) / sizeof *(columns), row, of)
 void gm_doc_table(struct gm_doc *doc, const struct gm_table *table);
+/* An object of the same under `key`, null without a row; JSON only. */
+void gm_doc_object(struct gm_doc *doc, const char *key, const struct gm_column *columns, size_t count, const void *row,
+                   const void *of);
+#define GM_OBJECT(doc, key, columns, row, of)                                                                          \
+    gm_doc_object(doc, key, columns, sizeof(columns) / sizeof *(columns), row, of)
 /* An array of numbers or strings; JSON only. */
 void gm_doc_list(struct gm_doc *doc, const char *key, enum gm_unit unit, const void *values, size_t count, size_t size);
 #define GM_LIST(doc, key, unit, values, count) gm_doc_list(doc, key, unit, values, count, sizeof *(values))
@@ -183,6 +213,8 @@ void gm_doc_nested(struct gm_doc *doc, const char *key, void (*add)(const struct
 #define GM_NESTED_ROWS(r, n) (r), (n), sizeof *(r)
 /* How many of `count` rows a table shows in this form. */
 size_t gm_doc_shown(const struct gm_doc *doc, const struct gm_table *table);
+/* A GM_NESTED key that is always null. */
+void gm_cell_null(const struct gm_cell_of *c);
 /* The i-th row that a form shows of a table: rows first, then feet. */
 const void *gm_table_row(const struct gm_doc *doc, const struct gm_table *table, size_t i);
 

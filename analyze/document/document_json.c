@@ -33,6 +33,7 @@ static void add_value(struct gm_json *json, const char *key, enum gm_unit unit, 
     switch (unit) {
     case GM_DELTA:
     case GM_SIGNED:
+    case GM_HANDLE:
     case GM_ID:
         gm_json_signed(json, key, value.i);
         break;
@@ -58,6 +59,18 @@ static void add_value(struct gm_json *json, const char *key, enum gm_unit unit, 
     }
 }
 
+static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const struct gm_cell_of *row);
+
+static void add_struct(struct gm_doc *doc, const struct gm_column *column, const struct gm_cell_of *row)
+{
+    const struct gm_cell_of inner = {doc, (const char *)row->row + column->offset, row->of, NULL};
+    if (column->key != NULL)
+        gm_json_open_flat(&doc->json, column->key, '{');
+    add_fields(doc, column->below, column->below_count, &inner);
+    if (column->key != NULL)
+        gm_json_close(&doc->json, '}');
+}
+
 static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const struct gm_cell_of *row)
 {
     struct gm_cell_of cell = *row;
@@ -67,6 +80,8 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
             continue;
         if (columns[i].unit == GM_NEST)
             columns[i].nest(&cell);
+        else if (columns[i].unit == GM_STRUCT)
+            add_struct(doc, &columns[i], row);
         else
             add_value(&doc->json, columns[i].key, columns[i].unit, gm_doc_value(&cell));
     }
@@ -102,6 +117,21 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
 const struct gm_writer gm_json_writer = {GM_JSON,      NULL,       open_section, close_section,
                                          add_sentence, add_fields, add_table};
 
+void gm_doc_object(struct gm_doc *doc, const char *key, const struct gm_column *columns, size_t count, const void *row,
+                   const void *of)
+{
+    const struct gm_cell_of cell = {doc, row, of, NULL};
+    if (!gm_doc_is(doc, GM_JSON))
+        return;
+    if (row == NULL) {
+        gm_json_null(&doc->json, key);
+        return;
+    }
+    gm_json_open(&doc->json, key, '{');
+    add_fields(doc, columns, count, &cell);
+    gm_json_close(&doc->json, '}');
+}
+
 void gm_doc_list(struct gm_doc *doc, const char *key, enum gm_unit unit, const void *values, size_t count, size_t size)
 {
     const struct gm_column column = {.unit = unit, .size = size};
@@ -133,4 +163,9 @@ void gm_doc_nested(struct gm_doc *doc, const char *key, void (*add)(const struct
                                    .of = of};
     if (gm_doc_is(doc, GM_JSON))
         add_table(doc, &table);
+}
+
+void gm_cell_null(const struct gm_cell_of *c)
+{
+    gm_json_null(&c->doc->json, c->column->key);
 }

@@ -87,29 +87,56 @@ static void close_section(struct gm_doc *doc)
     doc->in_list = false;
 }
 
-static void add_site(struct gm_text *out, const char *site)
+/* A site, or several, one a line. */
+static void add_site(struct gm_doc *doc, const char *site)
 {
-    struct gm_text shown = {0};
-    gm_site_add(&shown, site, PATH);
-    out->failed = out->failed || shown.failed;
-    (gm_site_has_stack(site) ? gm_escape_code : gm_escape_prose)(out, shown.data != NULL ? shown.data : "");
-    gm_text_free(&shown);
+    const char *end = strchr(site, '\n');
+    struct gm_text cut = {0};
+    gm_site_add(&cut, end == NULL ? site : gm_doc_printf(doc, "%.*s", (int)(end - site), site), PATH);
+    (gm_site_has_stack(site) ? gm_escape_code : gm_escape_prose)(doc->out, gm_doc_take(doc, &cut));
+    if (end == NULL)
+        return;
+    gm_text_add(doc->out, "<br>");
+    add_site(doc, end + 1);
+}
+
+/* "1. **info:** A title<br>", and below it what follows the title. */
+static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
+{
+    const char *end = strchr(sentence, '\n');
+    gm_text_printf(doc->out, "%zu. **%s:** ", ++doc->steps, mark);
+    add_sentence(doc, end == NULL ? sentence : gm_doc_printf(doc, "%.*s", (int)(end - sentence), sentence), false);
+    if (end != NULL) {
+        gm_text_add(doc->out, "<br>\n   ");
+        add_sentence(doc, end + 1, true);
+    }
+    gm_text_add_char(doc->out, '\n');
 }
 
 static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
 {
-    static const char *const before[] = {
-        [GM_SAY] = "", [GM_SAY_ITEM] = "- ", [GM_SAY_STRONG] = "**", [GM_SAY_WARNING] = "> [!WARNING]\n> "};
-    (void)key;
+    static const char *const before[] = {[GM_SAY] = "",
+                                         [GM_SAY_ITEM] = "- ",
+                                         [GM_SAY_STRONG] = "**",
+                                         [GM_SAY_WARNING] = "> [!WARNING]\n> ",
+                                         [GM_SAY_MARK] = "> [!WARNING]\n> ",
+                                         [GM_SAY_LABEL] = "- ",
+                                         [GM_SAY_STEP] = ""};
+    const bool is_item = how == GM_SAY_ITEM || how == GM_SAY_LABEL || how == GM_SAY_STEP;
     if (!has_room(doc))
         return;
-    const bool goes_on = how == GM_SAY_ITEM && doc->in_list;
-    if (doc->out->length > 0 && !goes_on)
+    if (doc->out->length > 0 && !(is_item && doc->in_list))
         gm_text_add_char(doc->out, '\n');
+    doc->in_list = is_item;
+    if (how == GM_SAY_STEP) {
+        say_step(doc, key, sentence);
+        return;
+    }
     gm_text_add(doc->out, before[how]);
-    add_sentence(doc, sentence, how != GM_SAY_STRONG);
+    if (how == GM_SAY_MARK || how == GM_SAY_LABEL)
+        gm_text_printf(doc->out, "**%s:** ", key);
+    add_sentence(doc, sentence, how != GM_SAY_STRONG && how != GM_SAY_LABEL && how != GM_SAY_MARK);
     gm_text_add(doc->out, how == GM_SAY_STRONG ? "**\n" : "\n");
-    doc->in_list = how == GM_SAY_ITEM;
 }
 
 /* What is ours, with numbers in it. */
@@ -132,7 +159,7 @@ static void add_text(struct gm_doc *doc, enum gm_unit unit, const char *text)
     if (unit == GM_NAME || unit == GM_PATH)
         gm_escape_cut(out, text, unit == GM_NAME ? NAME : PATH, unit == GM_PATH, gm_escape_code);
     else if (unit == GM_SITE)
-        add_site(out, text);
+        add_site(doc, text);
     else
         add_sentence(doc, text, false);
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { INDENT = 2, GAP = 2, UNDER = 6, LEAST = 8, CELLS = 24 };
+enum { INDENT = 2, LABEL = 10, STEP = 5, GAP = 2, UNDER = 6, LEAST = 8, CELLS = 24 };
 
 static void add_upper(struct gm_text *out, const char *title, char under)
 {
@@ -45,10 +45,39 @@ static void close_section(struct gm_doc *doc)
     (void)doc;
 }
 
+/* "SALVAGED  This file ..." */
+static void say_labelled(struct gm_text *out, const char *label, const char *sentence)
+{
+    gm_columns_cell(out, label, LABEL, GM_CELL_LEFT);
+    gm_columns_wrap(out, sentence, LABEL);
+}
+
+/* "  1. [info] A title", and below it what follows the title. */
+static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
+{
+    const char *end = strchr(sentence, '\n');
+    const int title = end == NULL ? (int)strlen(sentence) : (int)(end - sentence);
+    gm_text_printf(doc->out, "%s%3zu. ", doc->steps > 0 ? "\n" : "", doc->steps + 1);
+    gm_columns_wrap(doc->out, gm_doc_printf(doc, "[%s] %.*s", mark, title, sentence), STEP);
+    doc->steps++;
+    if (end == NULL)
+        return;
+    gm_text_repeat(doc->out, ' ', STEP);
+    gm_columns_wrap(doc->out, end + 1, STEP);
+}
+
 static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
 {
     const size_t in_section = doc->depth > 0 ? INDENT : 0;
-    (void)key;
+    if (how == GM_SAY_STEP) {
+        say_step(doc, key, sentence);
+        return;
+    }
+    if (how == GM_SAY_MARK || how == GM_SAY_LABEL) {
+        say_labelled(doc->out, key, sentence);
+        gm_text_add(doc->out, how == GM_SAY_MARK ? "\n" : "");
+        return;
+    }
     if (how == GM_SAY_WARNING || (how == GM_SAY_STRONG && doc->depth == 0))
         gm_text_add_char(doc->out, '\n');
     if (how == GM_SAY_WARNING)
@@ -159,6 +188,18 @@ static void drop_blanks(struct gm_text *out)
         out->data[--out->length] = '\0';
 }
 
+/* A site, or several, one a line. */
+static void add_sites(struct gm_doc *doc, const char *lines)
+{
+    for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
+        end = strchr(line, '\n');
+        gm_text_repeat(doc->out, ' ', UNDER);
+        gm_site_row(doc->out, end == NULL ? line : gm_doc_printf(doc, "%.*s", (int)(end - line), line),
+                    GM_LINE - UNDER);
+        gm_text_add_char(doc->out, '\n');
+    }
+}
+
 /* What stands below a row. */
 static void add_under(struct gm_doc *doc, const struct gm_table *table, const void *row)
 {
@@ -169,13 +210,12 @@ static void add_under(struct gm_doc *doc, const struct gm_table *table, const vo
             !gm_value_is_known(cell.column->unit, gm_doc_value(&cell)))
             continue;
         const char *text = gm_cell_text(small, &cell, true);
-        gm_text_repeat(doc->out, ' ', UNDER);
-        if (cell.column->unit != GM_SITE) {
-            gm_columns_wrap(doc->out, text, UNDER);
+        if (cell.column->unit == GM_SITE) {
+            add_sites(doc, text);
             continue;
         }
-        gm_site_row(doc->out, text, GM_LINE - UNDER);
-        gm_text_add_char(doc->out, '\n');
+        gm_text_repeat(doc->out, ' ', UNDER);
+        gm_columns_wrap(doc->out, text, UNDER);
     }
 }
 

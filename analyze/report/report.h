@@ -20,6 +20,18 @@
 
 #define GM_REPORT_NONE UINT64_MAX
 
+/* a + b, at most UINT64_MAX - 1; GM_REPORT_NONE if either is not known. */
+static inline uint64_t gm_plus(uint64_t a, uint64_t b)
+{
+    return a == GM_REPORT_NONE || b == GM_REPORT_NONE ? GM_REPORT_NONE : gm_known_add(a, b);
+}
+
+/* a - b; GM_REPORT_NONE if either is not known, or a is less. */
+static inline uint64_t gm_less(uint64_t a, uint64_t b)
+{
+    return a == GM_REPORT_NONE || b == GM_REPORT_NONE || a < b ? GM_REPORT_NONE : a - b;
+}
+
 /* The contract's totals, over a set of segments. allocated + pending = active; active + inactive = reserved (on a
  * consistent file); requested + rounding = active. */
 struct gm_totals {

@@ -72,18 +72,6 @@ uint64_t gm_view_peak_reserved(const struct gm_view *view)
     return view->timeline->filter != NULL && in_window > 0 ? in_window : view->device->trace.peak_reserved;
 }
 
-uint64_t gm_less(uint64_t a, uint64_t b)
-{
-    return a == GM_REPORT_NONE || b == GM_REPORT_NONE || a < b ? GM_REPORT_NONE : a - b;
-}
-
-uint64_t gm_plus(uint64_t a, uint64_t b)
-{
-    if (a == GM_REPORT_NONE || b == GM_REPORT_NONE)
-        return GM_REPORT_NONE;
-    return gm_known_add(a, b);
-}
-
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event)
 {
     const struct gm_steps *steps = &view->timeline->steps;

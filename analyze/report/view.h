@@ -36,10 +36,6 @@ struct gm_moment gm_view_peak(const struct gm_view *view);
 /* The peak of reserved bytes of the trace, or of the part of it that --from and --to leave. GM_REPORT_NONE: not known.
  */
 uint64_t gm_view_peak_reserved(const struct gm_view *view);
-/* a - b; GM_REPORT_NONE if either is not known, or a is less. */
-uint64_t gm_less(uint64_t a, uint64_t b);
-/* a + b, at most UINT64_MAX - 1; GM_REPORT_NONE if either is not known. */
-uint64_t gm_plus(uint64_t a, uint64_t b);
 
 /* The step that an event is in; NULL between steps and without them. */
 const struct gm_step_row *gm_view_step(const struct gm_view *view, uint64_t event);

@@ -213,7 +213,7 @@ static void say_facts(struct gm_doc *d, const struct gm_diff_pair *pair)
 static void say_pair(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair)
 {
     if (gm_doc_is(d, GM_JSON))
-        gm_json_diff_pair(&d->json, c, pair);
+        gm_json_diff_pair(d, c, pair);
     say_totals(d, c->runs[0], c->runs[pair->after]);
     say_devices(d, c, pair);
     say_places(d, pair);
@@ -304,11 +304,11 @@ void gm_words_diff_json(struct gm_text *out, const struct gm_comparison *c)
 {
     struct gm_doc doc;
     say_head(begin(&doc, GM_JSON, out), c, false);
-    gm_json_diff_runs(&doc.json, c);
+    gm_json_diff_runs(&doc, c);
     say_pair(&doc, c, &c->pairs[0]);
     gm_doc_nested(&doc, "others", add_other, GM_NESTED_ROWS(c->pairs + 1, c->pair_count - 1), c);
-    gm_json_diff_timeline(&doc.json, c);
+    gm_json_diff_timeline(&doc, c);
     gm_diff_series(&doc, c);
-    gm_json_diff_gate(&doc.json, c);
+    gm_json_diff_gate(&doc, c);
     gm_doc_end(&doc);
 }

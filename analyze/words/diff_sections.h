@@ -23,9 +23,9 @@ void gm_diff_series(struct gm_doc *d, const struct gm_comparison *c);
 /* ---- keys that only JSON has ---------------------------------------------------------------------------------------
  */
 
-void gm_json_diff_runs(struct gm_json *json, const struct gm_comparison *c);
-void gm_json_diff_pair(struct gm_json *json, const struct gm_comparison *c, const struct gm_diff_pair *pair);
-void gm_json_diff_timeline(struct gm_json *json, const struct gm_comparison *c);
-void gm_json_diff_gate(struct gm_json *json, const struct gm_comparison *c);
+void gm_json_diff_runs(struct gm_doc *d, const struct gm_comparison *c);
+void gm_json_diff_pair(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair);
+void gm_json_diff_timeline(struct gm_doc *d, const struct gm_comparison *c);
+void gm_json_diff_gate(struct gm_doc *d, const struct gm_comparison *c);
 
 #endif

@@ -278,7 +278,7 @@ static size_t pair_steps(struct gm_doc *d, struct step *to, const struct gm_summ
 }
 
 static const struct gm_column step_columns[] = {
-    GM_FIELD(GM_SIGNED, GM_JSON, "device", NULL, struct step, device),
+    GM_FIELD(GM_HANDLE, GM_JSON, "device", NULL, struct step, device),
     GM_FIELD(GM_COUNT, GM_JSON, "base_step", NULL, struct step, base),
     GM_FIELD(GM_COUNT, GM_JSON, "new_step", NULL, struct step, after),
     GM_FIELD(GM_TEXT, GM_READ, NULL, "Peak requested of", struct step, row.name),

@@ -13,41 +13,39 @@ enum { LISTED = 50, FEW = 40, OOMS = 20 };
 /* ---- snapshots -----------------------------------------------------------------------------------------------------
  */
 
-static void add_oom(struct gm_json *json, const struct gm_fleet_oom *oom)
-{
-    gm_json_open(json, "first_oom", '{');
-    gm_json_signed(json, "device", oom->device);
-    gm_json_number(json, "event", oom->event);
-    gm_json_number(json, "time_us", oom->time_us);
-    gm_json_number(json, "requested_bytes", oom->asked);
-    gm_json_number(json, "device_free_bytes", oom->device_free);
-    gm_json_number(json, "reserved_bytes", oom->reserved);
-    gm_json_string(json, "site", oom->site);
-    gm_json_close(json, '}');
-}
-
 /* What is known of a snapshot that was read. */
 static void add_read(const struct gm_cell_of *c)
 {
+#define KEY(unit, key, field) GM_KEY(unit, key, struct gm_fleet_item, field)
+    static const struct gm_column columns[] = {
+        KEY(GM_NAME, "name", name),
+        KEY(GM_PATH, "run_directory", each),
+        KEY(GM_BYTES, "bytes", disk_bytes),
+        KEY(GM_COUNT, "events", events),
+        KEY(GM_COUNT, "devices", device_count),
+        KEY(GM_BOOL, "salvaged", is_salvaged),
+        KEY(GM_COUNT, "warnings", warning_count),
+        KEY(GM_SITE, "peak_site", peak_site),
+        KEY(GM_TEXT, "peak_phase", peak_phase),
+        KEY(GM_COUNT, "ooms", ooms),
+    };
+    static const struct gm_column oom[] = {
+        KEY(GM_HANDLE, "device", oom.device),
+        KEY(GM_EVENT, "event", oom.event),
+        KEY(GM_TIME, "time_us", oom.time_us),
+        KEY(GM_BYTES, "requested_bytes", oom.asked),
+        KEY(GM_BYTES, "device_free_bytes", oom.device_free),
+        KEY(GM_BYTES, "reserved_bytes", oom.reserved),
+        KEY(GM_SITE, "site", oom.site),
+    };
+#undef KEY
     const struct gm_fleet_item *item = c->row;
-    struct gm_json *json = &c->doc->json;
-    gm_json_open(json, "totals", '{');
-    gm_json_totals(json, &item->totals);
-    gm_json_close(json, '}');
-    gm_json_peaks(json, "peaks", item->has_trace ? item->peaks : NULL);
-    gm_json_string(json, "name", item->name);
-    gm_json_string(json, "run_directory", item->each);
-    gm_json_number(json, "bytes", item->disk_bytes);
-    gm_json_number(json, "events", item->events);
-    gm_json_number(json, "devices", item->device_count);
-    gm_json_bool(json, "salvaged", item->is_salvaged);
-    gm_json_number(json, "warnings", item->warning_count);
-    gm_json_string(json, "peak_site", item->peak_site);
-    gm_json_string(json, "peak_phase", item->peak_phase);
-    gm_json_number(json, "ooms", item->ooms);
+    GM_OBJECT(c->doc, "totals", gm_totals_columns, &item->totals, NULL);
+    gm_json_peaks(c->doc, "peaks", item->has_trace ? item->peaks : NULL);
+    GM_FIELDS(c->doc, columns, item, NULL);
     if (item->ooms > 0)
-        add_oom(json, &item->oom);
-    gm_json_slices(json, "categories", item->categories, item->category_count, gm_fleet_held(item));
+        GM_OBJECT(c->doc, "first_oom", oom, item, NULL);
+    gm_json_slices(c->doc, "categories", item->categories, item->category_count, gm_fleet_held(item));
     gm_fleet_uses(c->doc, c->of, item);
 }
 

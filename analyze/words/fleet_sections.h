@@ -8,7 +8,7 @@
 #include "analyze/document/document.h"
 #include "analyze/document/numbers.h"
 #include "analyze/words/fleet.h"
-#include "analyze/words/json_parts.h"
+#include "analyze/words/shared.h"
 
 /* The largest call sites of one snapshot. */
 void gm_fleet_uses(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item);

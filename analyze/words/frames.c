@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/words/frames.h"
 
-#include "analyze/document/columns.h"
 #include "analyze/document/sites.h"
 #include "analyze/report/frame_kind.h"
 
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_NAME = 6, LINE_TEXT = 32 }; /* "tra..." */
 enum kind { NOISE, NATIVE, LIBRARY, OWN };
 
 static const char *text_of(const char *s)
@@ -73,7 +71,10 @@ static size_t take(size_t *index, size_t n, size_t max, const struct gm_block_ro
     return n;
 }
 
-size_t gm_frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
+/* Stores the indices of at most `max` frames, innermost first, and returns their number: the library function that was
+ * called last, then the frames of the user's own code; if there are none, library frames; else native ones. Frames of
+ * the interpreter, the dispatcher, the allocator and of stack capture are never taken. */
+static size_t frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
 {
     size_t n = 0;
     for (size_t i = 0; i < block->frame_count && n < max; i++) {
@@ -90,7 +91,8 @@ size_t gm_frames_telling(size_t *index, size_t max, const struct gm_block_row *b
     return n > 0 ? n : take(index, 0, max, block, NATIVE);
 }
 
-bool gm_frames_is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
+/* Whether block->site already names that frame. */
+static bool is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
 {
     const char *name = text_of(frame->name), *file = text_of(frame->filename);
     const char *site = text_of(block->site), *base = gm_path_base(file);
@@ -148,76 +150,24 @@ static size_t name_length(const char *name)
     return strlen(name);
 }
 
-/* Appends the name in at most `columns`. */
-static void add_name(struct gm_text *out, const char *name, size_t columns)
+const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most)
 {
-    struct gm_text cut = {0};
-    gm_text_add_bytes(&cut, name, name_length(name));
-    if (cut.failed)
-        out->failed = true;
-    else
-        gm_columns_cut(out, cut.data, columns, false);
-    gm_text_free(&cut);
-}
-
-/* Columns of the name as add_name shows it, if there is room. */
-static size_t name_columns(const char *name)
-{
-    return name_length(name) == strlen(name) ? gm_columns(name)
-                                             : gm_columns(name) - gm_columns(name + name_length(name));
-}
-
-/* ":12", or nothing. */
-static const char *line_text(char out[LINE_TEXT], const struct gm_frame_row *frame)
-{
-    out[0] = '\0';
-    if (frame->line != GM_REPORT_NONE && frame->line > 0)
-        snprintf(out, LINE_TEXT, ":%" PRIu64, frame->line);
-    return out;
-}
-
-void gm_frames_row(struct gm_text *out, const struct gm_frame_row *frame, size_t columns)
-{
-    const char *file = text_of(frame->filename), *base = gm_path_base(file);
-    const size_t name = name_columns(text_of(frame->name));
-    char line[LINE_TEXT];
-    const size_t place_columns = gm_columns(base) + strlen(line_text(line, frame));
-    if ((name < LEAST_NAME ? name : LEAST_NAME) + 2 + 3 + place_columns <= columns || file[0] == '\0') {
-        gm_frames_add(out, frame, columns);
-        return;
+    size_t index[GM_FRAMES_MOST];
+    const size_t n = frames_telling(index, most, block);
+    struct gm_text out = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_frame_row *frame = &block->frames[index[i]];
+        const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
+        if (is_site(block, frame))
+            continue;
+        gm_text_add(&out, out.length > 0 ? "\n" : "");
+        gm_text_add_bytes(&out, name, name_length(name));
+        if (file[0] != '\0' && strcmp(file, "??") != 0)
+            gm_text_printf(&out, "  %s", file);
+        if (file[0] != '\0' && strcmp(file, "??") != 0 && frame->line != GM_REPORT_NONE && frame->line > 0)
+            gm_text_printf(&out, ":%" PRIu64, frame->line);
     }
-    struct gm_text place = {0};
-    gm_text_printf(&place, "%s%s", base, line);
-    out->failed = out->failed || place.failed;
-    add_name(out, text_of(frame->name), columns);
-    gm_site_below(out, place.data != NULL ? place.data : "");
-    gm_text_free(&place);
-}
-
-void gm_frames_add(struct gm_text *out, const struct gm_frame_row *frame, size_t columns)
-{
-    const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
-    char line[LINE_TEXT];
-    line_text(line, frame);
-    if (file[0] == '\0' || strcmp(file, "??") == 0) {
-        add_name(out, name, columns);
-        return;
-    }
-    size_t tail = strlen(line), wants = gm_columns(file);
-    const char *base = gm_path_base(file);
-    size_t fixed = 2 + 3 + gm_columns(base) + tail; /* the gap, dots, and what is never cut if it fits */
-    size_t for_name = name_columns(name), shortest = for_name < LEAST_NAME ? for_name : LEAST_NAME;
-    size_t least = fixed + shortest <= columns ? columns - fixed : columns / 2;
-    least = least < columns / 2 ? least : columns / 2;
-    if (for_name > least && for_name + 2 + wants + tail > columns) {
-        size_t spare = wants + tail + 2 < columns - least ? columns - least - wants - tail - 2 : 0;
-        for_name = least + spare < for_name ? least + spare : for_name;
-    }
-    add_name(out, name, for_name);
-    gm_text_add(out, "  ");
-    size_t left = columns > for_name + 2 + tail ? columns - for_name - 2 - tail : 0;
-    bool is_base =
-        wants > left && gm_columns(base) + sizeof ".../" - 1 > left; /* dots alone would belong to its name */
-    gm_columns_cut(out, is_base ? base : file, left, true);
-    gm_text_add(out, line);
+    const bool any = out.length > 0;
+    const char *lines = gm_doc_take(doc, &out);
+    return any ? lines : NULL;
 }

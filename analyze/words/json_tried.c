@@ -2,7 +2,7 @@
  *
  * analysis.json: "settings_advice".
  */
-#include "analyze/words/json_parts.h"
+#include "analyze/words/sections.h"
 #include "analyze/words/tried.h"
 
 static void add_devices(struct gm_json *json, const struct gm_settings_advice *advice)

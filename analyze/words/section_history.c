@@ -2,8 +2,6 @@
  *
  * Fragmentation over time: how much was cached and stuck, why the pool grew, what pinned it.
  */
-#include "analyze/words/json_parts.h"
-#include "analyze/words/oom.h"
 #include "analyze/words/sections.h"
 
 #include <string.h>
@@ -79,11 +77,11 @@ static void add_useless(struct gm_text *out, const struct gm_growth_row *g)
 static union gm_value growth_why(const struct gm_cell_of *c)
 {
     const struct gm_growth_row *g = c->row;
-    char s[GM_NUMBER_TEXT], stream[GM_STREAM_TEXT];
+    char s[GM_NUMBER_TEXT];
     struct gm_text why = {0};
     if (g->is_first)
         gm_text_printf(&why, "nothing of %s%s was cached on stream %s", g->pool != NULL ? "the pool " : "its pool",
-                       g->pool != NULL ? g->pool : "", gm_stream_format(stream, c->of, g->stream));
+                       g->pool != NULL ? g->pool : "", gm_stream_name(c->doc, c->of, g->stream));
     else
         add_useless(&why, g);
     if (g->pending != GM_REPORT_NONE && g->pending > 0)
@@ -95,11 +93,6 @@ static union gm_value growth_why(const struct gm_cell_of *c)
     return (union gm_value){.s = is_known ? text : NULL};
 }
 
-static void add_unusable(const struct gm_cell_of *c)
-{
-    gm_json_unusable(&c->doc->json, ((const struct gm_growth_row *)c->row)->unusable);
-}
-
 static const struct gm_column growth_columns[] = {
     GM_FIELD(GM_EVENT, GM_ALL, "event", "At event", struct gm_growth_row, event),
     GM_FIELD(GM_TIME, GM_ALL, "time_us", "Time", struct gm_growth_row, time_us),
@@ -107,12 +100,12 @@ static const struct gm_column growth_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "asked_bytes", "Asked", struct gm_growth_row, asked),
     GM_FIELD(GM_BYTES, GM_ALL, "cached_bytes", "Cached", struct gm_growth_row, cached),
     GM_FIELD(GM_TEXT, GM_JSON, "pool", NULL, struct gm_growth_row, pool),
-    GM_FIELD(GM_SIGNED, GM_JSON, "stream", NULL, struct gm_growth_row, stream),
+    GM_FIELD(GM_HANDLE, GM_JSON, "stream", NULL, struct gm_growth_row, stream),
     GM_FIELD(GM_BYTES, GM_JSON, "largest_hole_bytes", NULL, struct gm_growth_row, largest_hole),
     GM_FIELD(GM_BYTES, GM_JSON, "pending_bytes", NULL, struct gm_growth_row, pending),
     GM_FIELD(GM_BOOL, GM_JSON, "is_first", NULL, struct gm_growth_row, is_first),
     GM_FIELD(GM_BOOL, GM_JSON, "is_retry", NULL, struct gm_growth_row, is_retry),
-    GM_NESTED(NULL, add_unusable),
+    GM_INSIDE("unusable_bytes", gm_unusable_columns, struct gm_growth_row, unusable),
     GM_FIELD(GM_SITE, GM_ALL, "site", "Asked in", struct gm_growth_row, site),
     GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Why", growth_why),
 };
@@ -219,17 +212,11 @@ static void say_pinners(struct gm_doc *d, const struct gm_fragmentation_history 
 /* ---- rounding and churn --------------------------------------------------------------------------------------------
  */
 
-static union gm_value waste_share(const struct gm_cell_of *c)
-{
-    const struct gm_site_stat *s = c->row;
-    return (union gm_value){.share = {s->waste, s->bytes}};
-}
-
 static const struct gm_column rounding_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "waste_bytes", "Waste", struct gm_site_stat, waste),
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Blocks", struct gm_site_stat, bytes),
     GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Count", struct gm_site_stat, allocs),
-    GM_GET(GM_SHARE, GM_READ, NULL, "Share", waste_share),
+    GM_PART(GM_READ, NULL, "Share", struct gm_site_stat, waste, bytes),
     GM_FIELD(GM_TEXT, GM_JSON, "category", NULL, struct gm_site_stat, category),
     GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_site_stat, site),
 };
@@ -329,7 +316,7 @@ void gm_section_history(struct gm_doc *d, const struct gm_view *v)
         return;
     }
     gm_doc_open(d, "fragmentation_history", NULL);
-    gm_doc_fields(d, counts, sizeof counts / sizeof *counts, h, NULL);
+    GM_FIELDS(d, counts, h, NULL);
     say_driver(d, v);
     if (v->is_reconstructed) {
         say_samples(d, h);
@@ -342,4 +329,9 @@ void gm_section_history(struct gm_doc *d, const struct gm_view *v)
                    gm_view_reason(v));
     }
     gm_doc_close(d);
+}
+
+bool gm_view_is_reconstructed(const struct gm_view *v)
+{
+    return v->is_reconstructed;
 }

@@ -2,8 +2,6 @@
  *
  * Running out of memory: what was asked for, where every byte was, why no cached one would do, who grew.
  */
-#include "analyze/words/json_parts.h"
-#include "analyze/words/oom.h"
 #include "analyze/words/sections.h"
 
 enum { SHOWN = 3, ROWS = 8 };
@@ -22,15 +20,20 @@ struct part {
     uint64_t bytes;
 };
 
-static union gm_value of_reserved(const struct gm_cell_of *c)
+/* Reserved bytes that are neither active nor cached for a reason: 0 unless the trace contradicts itself. */
+static uint64_t not_attributed(const struct gm_view *view, const struct gm_oom_row *oom)
 {
-    return (union gm_value){.share = {((const struct part *)c->row)->bytes, *(const uint64_t *)c->of}};
+    uint64_t sum = oom->levels.active;
+    for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
+        sum = gm_plus(sum, oom->unusable[i]);
+    const uint64_t lacking = gm_less(oom->levels.reserved, sum);
+    return !view->is_reconstructed || lacking == GM_REPORT_NONE ? 0 : lacking;
 }
 
 /* Every reserved byte, where it is known what was cached. */
 static size_t add_cached(struct gm_doc *d, struct part *to, const struct of *of)
 {
-    const uint64_t lacking = gm_oom_not_attributed(of->view, of->oom);
+    const uint64_t lacking = not_attributed(of->view, of->oom);
     size_t n = 0;
     for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
         if (of->oom->unusable[i] > 0)
@@ -46,7 +49,7 @@ static void say_bytes(struct gm_doc *d, const struct of *of)
     static const struct gm_column columns[] = {
         GM_FIELD(GM_TEXT, GM_READ, NULL, "Where every byte was", struct part, name),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Size", struct part, bytes),
-        GM_GET(GM_SHARE, GM_READ, NULL, "Of reserved", of_reserved),
+        GM_PART_OF(GM_READ, NULL, "Of reserved", struct part, bytes),
     };
     const struct gm_levels l = gm_view_levels(of->view, of->oom->levels);
     const bool is_known = of->view->is_reconstructed;
@@ -125,18 +128,19 @@ static void say_grew(struct gm_doc *d, const struct gm_oom_row *oom)
 
 static void say_request(struct gm_doc *d, const struct of *of)
 {
+    static const char *const verdicts[] = {"unknown", "capacity", "fragmentation", "capacity and fragmentation"};
     const struct gm_oom_row *oom = of->oom;
-    char asked[GM_NUMBER_TEXT], free[GM_NUMBER_TEXT], hole[GM_NUMBER_TEXT], stream[GM_STREAM_TEXT];
+    char asked[GM_NUMBER_TEXT], free[GM_NUMBER_TEXT], hole[GM_NUMBER_TEXT];
     gm_doc_say(d, GM_SAY, GM_READ, NULL,
                "%s were asked for (rounded)%s%s, stream %s%s%s. The device had %s free; the largest hole of that pool "
                "and stream was %s.",
                gm_bytes_format(asked, oom->asked), oom->pool != NULL ? ", pool " : "",
-               oom->pool != NULL ? oom->pool : "", gm_stream_format(stream, of->view, oom->stream),
+               oom->pool != NULL ? oom->pool : "", gm_stream_name(d, of->view, oom->stream),
                oom->site != NULL ? ", at " : "", oom->site != NULL ? gm_doc_printf(d, GM_QUOTED, oom->site) : "",
                oom->device_free == GM_REPORT_NONE ? "an unknown number of bytes"
                                                   : gm_bytes_format(free, oom->device_free),
                of->view->is_reconstructed ? gm_bytes_format(hole, oom->largest_hole) : "not known");
-    gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "Verdict: %s.", gm_oom_verdict_name(oom->verdict));
+    gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "Verdict: %s.", verdicts[oom->verdict]);
     if (oom->verdict_detail != NULL)
         gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", oom->verdict_detail);
 }
@@ -157,30 +161,73 @@ static void say_oom(struct gm_doc *d, const struct of *of)
     gm_doc_close(d);
 }
 
-static void add_oom(const struct gm_cell_of *c)
+static union gm_value verdict_of(const struct gm_cell_of *c)
 {
     static const char *const verdicts[] = {NULL, "capacity", "fragmentation", "both"};
+    return (union gm_value){.s = verdicts[((const struct gm_oom_row *)c->row)->verdict]};
+}
+
+static void add_lists(const struct gm_cell_of *c)
+{
+    const struct gm_oom_row *oom = c->row;
+    gm_json_slices(c->doc, "categories", oom->categories, oom->category_count, oom->levels.requested);
+    gm_json_slices(c->doc, "roles", oom->roles, oom->role_count, oom->levels.requested);
+    say_holes(c->doc, oom);
+    say_grew(c->doc, oom);
+}
+
+static void add_unusable(const struct gm_cell_of *c)
+{
     const struct gm_view *v = c->of;
     const struct gm_oom_row *oom = c->row;
-    struct gm_json *json = &c->doc->json;
-    gm_json_number(json, "event", oom->event);
-    gm_json_number(json, "time_us", oom->time_us);
-    gm_json_number(json, "asked_bytes", oom->asked);
-    gm_json_number(json, "device_free_bytes", oom->device_free);
-    gm_json_string(json, "pool", oom->pool);
-    gm_json_signed(json, "stream", oom->stream);
-    gm_json_string(json, "site", oom->site);
-    gm_json_string(json, "verdict", verdicts[oom->verdict]);
-    gm_json_string(json, "verdict_detail", oom->verdict_detail);
-    gm_json_levels(json, "levels", gm_view_levels(v, oom->levels));
-    gm_json_number(json, "pending_bytes", v->is_reconstructed ? oom->pending : GM_REPORT_NONE);
-    gm_json_slices(json, "categories", oom->categories, oom->category_count, oom->levels.requested);
-    gm_json_slices(json, "roles", oom->roles, oom->role_count, oom->levels.requested);
-    gm_json_unusable(json, v->is_reconstructed ? oom->unusable : NULL);
-    gm_json_number(json, "largest_hole_bytes", v->is_reconstructed ? oom->largest_hole : GM_REPORT_NONE);
-    say_holes(c->doc, oom);
-    gm_json_string(json, "grew_since", oom->grew_since);
-    say_grew(c->doc, oom);
+    GM_OBJECT(c->doc, "unusable_bytes", gm_unusable_columns, v->is_reconstructed ? oom->unusable : NULL, NULL);
+}
+
+/* What is not known without a reconstruction, as GM_REPORT_NONE. */
+static const struct gm_oom_row *known_ooms(struct gm_doc *d, const struct gm_view *v)
+{
+    const size_t n = v->timeline->oom_count;
+    struct gm_oom_row *rows = gm_doc_rows(d, n, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        rows[i] = v->timeline->ooms[i];
+        rows[i].levels = gm_view_levels(v, rows[i].levels);
+        if (!v->is_reconstructed)
+            rows[i].pending = rows[i].largest_hole = GM_REPORT_NONE;
+    }
+    return rows;
+}
+
+static void add_ooms(struct gm_doc *d, const struct gm_view *v)
+{
+#define KEY(unit, key, field) GM_KEY(unit, key, struct gm_oom_row, field)
+    static const struct gm_column columns[] = {
+        KEY(GM_EVENT, "event", event),
+        KEY(GM_TIME, "time_us", time_us),
+        KEY(GM_BYTES, "asked_bytes", asked),
+        KEY(GM_BYTES, "device_free_bytes", device_free),
+        KEY(GM_TEXT, "pool", pool),
+        KEY(GM_HANDLE, "stream", stream),
+        KEY(GM_SITE, "site", site),
+        GM_GET(GM_TEXT, GM_JSON, "verdict", NULL, verdict_of),
+        KEY(GM_TEXT, "verdict_detail", verdict_detail),
+        GM_INSIDE("levels", gm_levels_columns, struct gm_oom_row, levels),
+        KEY(GM_BYTES, "pending_bytes", pending),
+        GM_NESTED(NULL, add_lists),
+        GM_NESTED("unusable_bytes", add_unusable),
+        KEY(GM_BYTES, "largest_hole_bytes", largest_hole),
+        KEY(GM_TEXT, "grew_since", grew_since),
+    };
+#undef KEY
+    gm_doc_table(d, &(struct gm_table){.key = "out_of_memory",
+                                       .in = GM_JSON,
+                                       GM_COLUMNS(columns),
+                                       GM_ROWS(known_ooms(d, v), v->timeline->oom_count),
+                                       .of = v});
+}
+
+bool gm_view_has_ooms(const struct gm_view *v)
+{
+    return v->device->trace.ooms > 0;
 }
 
 void gm_section_ooms(struct gm_doc *d, const struct gm_view *v)
@@ -188,9 +235,10 @@ void gm_section_ooms(struct gm_doc *d, const struct gm_view *v)
     const uint64_t all = v->device->trace.ooms;
     const size_t listed = v->timeline->oom_count, n = listed < SHOWN ? listed : SHOWN;
     char a[GM_NUMBER_TEXT];
-    gm_doc_nested(d, "out_of_memory", add_oom, GM_NESTED_ROWS(v->timeline->ooms, listed), v);
-    if (gm_doc_is(d, GM_JSON))
+    if (gm_doc_is(d, GM_JSON)) {
+        add_ooms(d, v);
         return;
+    }
     gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s allocation%s failed.%s", gm_count_format(a, all), gm_plural(all),
                n == 0 ? " Where the bytes were then is not known." : "");
     for (size_t i = 0; i < n; i++) {

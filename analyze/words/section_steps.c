@@ -2,7 +2,6 @@
  *
  * Steps, the pattern that they follow, and what survives them.
  */
-#include "analyze/words/json_parts.h"
 #include "analyze/words/sections.h"
 
 #include <inttypes.h>
@@ -103,12 +102,10 @@ static union gm_value step_growth(const struct gm_cell_of *c)
     return (union gm_value){.i = row->first_event == s->rows[0].first_event ? GM_SIGNED_NONE : row->growth};
 }
 
-static void add_levels(const struct gm_cell_of *c)
+static void add_phases(const struct gm_cell_of *c)
 {
     const struct gm_step_row *row = c->row;
     struct gm_json *json = &c->doc->json;
-    gm_json_levels(json, "peak", row->peak);
-    gm_json_levels(json, "end", row->end);
     gm_json_open_flat(json, "phase_peaks", '{');
     for (int p = 0; p < GM_PHASE_COUNT; p++)
         if (row->phase_peak[p] != GM_REPORT_NONE)
@@ -132,7 +129,9 @@ static const struct gm_column row_columns[] = {
     GM_FIELD(GM_COUNT, GM_ALL, "allocs", "Allocations", struct gm_step_row, allocs),
     GM_FIELD(GM_BYTES, GM_JSON, "alloc_bytes", NULL, struct gm_step_row, alloc_bytes),
     GM_FIELD(GM_BOOL, GM_JSON, "is_partial", NULL, struct gm_step_row, is_partial),
-    GM_NESTED(NULL, add_levels),
+    GM_INSIDE("peak", gm_levels_columns, struct gm_step_row, peak),
+    GM_INSIDE("end", gm_levels_columns, struct gm_step_row, end),
+    GM_NESTED("phase_peaks", add_phases),
 };
 
 static struct gm_table rows_of(const struct gm_steps *s, const struct gm_step_row *rows)

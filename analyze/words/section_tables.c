@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables by device, pool and stream, the ledger, the allocator's settings, what the trace counts. JSON has these facts
- * where the contract wants them: json_state.c, json_timeline.c, json.c.
+ * Tables by device, pool and stream, the ledger, the allocator's settings, what the trace counts. JSON has most of
+ * these facts where the contract wants them: section_json.c.
  */
 #include "analyze/document/sites.h"
 #include "analyze/words/sections.h"
-#include "analyze/words/settings.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- what is allocated ---------------------------------------------------------------------------------------------
  */
-
-static union gm_value share_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.share = {((const struct gm_site_row *)c->row)->bytes, *(const uint64_t *)c->of}};
-}
 
 static const char *why_none(const struct gm_report *report)
 {
@@ -27,7 +22,7 @@ void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
     static const struct gm_column columns[] = {
         GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_site_row, bytes),
         GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Blocks", struct gm_site_row, blocks),
-        GM_GET(GM_SHARE, GM_ALL, "percent", "Share", share_of),
+        GM_PART_OF(GM_ALL, "percent", "Share", struct gm_site_row, bytes),
         GM_FIELD(GM_TEXT, GM_ALL, "category", "Category", struct gm_site_row, category),
         GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_site_row, site),
     };
@@ -72,12 +67,6 @@ void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
 /* ---- devices -------------------------------------------------------------------------------------------------------
  */
 
-static union gm_value efficiency_of(const struct gm_cell_of *c)
-{
-    const struct gm_device_report *d = c->row;
-    return (union gm_value){.share = {d->totals.allocated, d->totals.reserved}};
-}
-
 /* "Attention 2.00 GiB, MLP 1.00 GiB, Loss 4 B" */
 static union gm_value largest_of(const struct gm_cell_of *c)
 {
@@ -99,7 +88,7 @@ void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
         GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct gm_device_report, device),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct gm_device_report, totals.reserved),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct gm_device_report, totals.allocated),
-        GM_GET(GM_SHARE, GM_READ, NULL, "Eff.", efficiency_of),
+        GM_PART(GM_READ, NULL, "Eff.", struct gm_device_report, totals.allocated, totals.reserved),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Pending", struct gm_device_report, totals.pending),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Releasable", struct gm_device_report, fragmentation.releasable),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Stranded", struct gm_device_report, fragmentation.stranded),
@@ -123,12 +112,6 @@ struct part {
     struct gm_totals totals;
 };
 
-static union gm_value part_efficiency(const struct gm_cell_of *c)
-{
-    const struct part *part = c->row;
-    return (union gm_value){.share = {part->totals.allocated, part->totals.reserved}};
-}
-
 static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
 {
     static const struct gm_column columns[] = {
@@ -137,7 +120,7 @@ static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct part, totals.reserved),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct part, totals.allocated),
         GM_FIELD(GM_BYTES, GM_READ, NULL, "Cached", struct part, totals.inactive),
-        GM_GET(GM_SHARE, GM_READ, NULL, "Eff.", part_efficiency),
+        GM_PART(GM_READ, NULL, "Eff.", struct part, totals.allocated, totals.reserved),
     };
     if (count == 0)
         gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
@@ -263,7 +246,7 @@ void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
         {"requested", signed_of(l->stated_requested), agrees(l->stated_requested, t->requested)},
     };
     char count[GM_NUMBER_TEXT];
-    gm_doc_fold(d, NULL, gm_doc_is(d, GM_MD) ? "Ledger: where every reserved byte is" : "Ledger");
+    gm_doc_fold(d, NULL, "Ledger: where every reserved byte is");
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(entry_columns), GM_ROWS(entries, sizeof entries / sizeof *entries)});
     gm_doc_table(d, &(struct gm_table){.title = "What the file itself states per segment, against its blocks",
                                        GM_COLUMNS(stated_columns),
@@ -280,17 +263,34 @@ void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
 /* ---- settings ------------------------------------------------------------------------------------------------------
  */
 
+/* Length of "name." in "name.part"; 0 without a '.'. */
+static size_t prefix_length(const char *key)
+{
+    const char *dot = strchr(key, '.');
+    return dot != NULL ? (size_t)(dot - key) + 1 : 0;
+}
+
+/* How many settings from `first` on are parts of one name ("roundup_power2_divisions.4") and have the same value. */
+static size_t settings_run(const struct gm_report *report, size_t first)
+{
+    const struct gm_setting_row *row = &report->settings[first];
+    size_t prefix = prefix_length(row->key), n = 1;
+    while (prefix > 0 && first + n < report->setting_count && strncmp(row[n].key, row->key, prefix) == 0 &&
+           strcmp(row[n].value, row->value) == 0 && row[n].is_default == row->is_default)
+        n++;
+    return n;
+}
+
 /* The settings that are at their defaults, or those that are not, as "key = value"; a paragraph or items. */
 static void say_settings(struct gm_doc *d, const struct gm_report *report, bool are_default)
 {
     struct gm_text defaults = {0};
     for (size_t i = 0, run = 0; i < report->setting_count; i += run) {
         const struct gm_setting_row *row = &report->settings[i];
-        struct gm_text key = {0};
-        run = gm_settings_run(report, i);
-        gm_settings_key(&key, report, i, run);
-        const char *line = gm_doc_printf(d, GM_QUOTED " = " GM_QUOTED, gm_doc_take(d, &key),
-                                         row->value[0] != '\0' ? row->value : "(empty)");
+        run = settings_run(report, i);
+        const char *key = run == 1 ? row->key : gm_doc_printf(d, "%.*s*", (int)prefix_length(row->key), row->key);
+        const char *line =
+            gm_doc_printf(d, GM_QUOTED " = " GM_QUOTED, key, row->value[0] != '\0' ? row->value : "(empty)");
         if (row->is_default && are_default)
             gm_text_printf(&defaults, "%s%s", defaults.length > 0 ? ", " : "", line);
         else if (row->is_default == are_default)
@@ -304,7 +304,18 @@ static void say_settings(struct gm_doc *d, const struct gm_report *report, bool 
 
 void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
 {
-    if (report->settings == NULL && gm_doc_is(d, GM_MD))
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_TEXT, "key", struct gm_setting_row, key),
+        GM_KEY(GM_TEXT, "value", struct gm_setting_row, value),
+        GM_KEY(GM_BOOL, "default", struct gm_setting_row, is_default),
+    };
+    const struct gm_table all = {
+        .key = "settings", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(report->settings, report->setting_count)};
+    if (report->settings == NULL && gm_doc_is(d, GM_JSON))
+        gm_json_null(&d->json, "settings");
+    else
+        gm_doc_table(d, &all);
+    if (gm_doc_is(d, GM_JSON) || (report->settings == NULL && gm_doc_is(d, GM_MD)))
         return;
     gm_doc_fold(d, NULL, "Allocator settings");
     if (report->settings == NULL)
@@ -373,7 +384,8 @@ void gm_section_trace(struct gm_doc *d, const struct gm_report *report)
 
 void gm_section_warnings(struct gm_doc *d, const struct gm_report *report)
 {
-    if (report->warning_count == 0 && gm_doc_is(d, GM_MD))
+    GM_LIST(d, "warnings", GM_TEXT, report->warnings, report->warning_count);
+    if (gm_doc_is(d, GM_JSON) || (report->warning_count == 0 && gm_doc_is(d, GM_MD)))
         return;
     gm_doc_fold(d, NULL, "Warnings");
     if (report->warning_count == 0)

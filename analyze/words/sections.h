@@ -1,60 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sections of gmanalyze's document: each tells one device's part of it, in all forms. Private to analyze/words.
+ * The sections of gmanalyze's document. Private to analyze/words.
  */
 #ifndef GM_WORDS_SECTIONS_H
 #define GM_WORDS_SECTIONS_H
 
-#include "analyze/document/document.h"
-#include "analyze/document/numbers.h"
 #include "analyze/report/view.h"
+#include "analyze/words/shared.h"
 
 #include <stdbool.h>
 
-/* Tells people a section of the trace: text of each device that has a view, named if there are several, Markdown of the
- * one with the highest peak, folded. `is_worth` (NULL: always): whether Markdown has it at all. */
-void gm_section_of_views(struct gm_doc *d, const struct gm_report *report, const char *title,
-                         void (*section)(struct gm_doc *d, const struct gm_view *v),
-                         bool (*is_worth)(const struct gm_view *v));
-
-/* Out of memory, in the text and in Markdown, where it is of every device and open. */
-void gm_section_of_ooms(struct gm_doc *d, const struct gm_report *report);
-
-/* Why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history". */
-void gm_section_history(struct gm_doc *d, const struct gm_view *v);
-/* Steps, the pattern that they follow, what survives them. JSON: "steps". */
-void gm_section_steps(struct gm_doc *d, const struct gm_view *v);
-/* How far the trace and the snapshot agree; for people. */
-void gm_section_books(struct gm_doc *d, const struct gm_view *v);
-
-/* ---- the whole report, for people ----------------------------------------------------------------------------------
+/* ---- of one device, whose view `v` is ------------------------------------------------------------------------------
  */
 
+/* How high and when, and what was live then, by category, role and lifetime; people only. */
+void gm_section_peak(struct gm_doc *d, const struct gm_view *v);
+/* By call site and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak". */
+void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v);
+bool gm_peak_has_sites(const struct gm_view *v);
+void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v); /* JSON: "next_peaks" */
+bool gm_peak_has_next(const struct gm_view *v);
+void gm_section_savings(struct gm_doc *d, const struct gm_view *v); /* what would lower the peak. JSON: "savings" */
+bool gm_peak_has_savings(const struct gm_view *v);
+void gm_section_roles(struct gm_doc *d, const struct gm_view *v); /* --explain. JSON: "role_reasons" */
+/* How far the trace and the snapshot agree. JSON: "books". */
+void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v);
+/* Steps, the pattern that they follow, what survives them. JSON: "steps". */
+void gm_section_steps(struct gm_doc *d, const struct gm_view *v);
+bool gm_steps_were_found(const struct gm_view *v);
+void gm_section_ooms(struct gm_doc *d, const struct gm_view *v); /* each time. JSON: "out_of_memory" */
+bool gm_view_has_ooms(const struct gm_view *v);
+/* Why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history". */
+void gm_section_history(struct gm_doc *d, const struct gm_view *v);
+bool gm_view_is_reconstructed(const struct gm_view *v);
+
+/* ---- of the whole report -------------------------------------------------------------------------------------------
+ */
+
+void gm_section_marks(struct gm_doc *d, const struct gm_report *report);    /* "DOUBTFUL". JSON: "reliability" */
+void gm_section_headline(struct gm_doc *d, const struct gm_report *report); /* JSON: "headline" */
+void gm_section_source(struct gm_doc *d, const struct gm_report *report);
+void gm_section_peak_devices(struct gm_doc *d, const struct gm_report *report); /* for people, of several devices */
+void gm_section_end(struct gm_doc *d, const struct gm_report *report);          /* JSON: "headline_at_end" */
+void gm_section_summary(struct gm_doc *d, const struct gm_report *report);
+void gm_section_to_do(struct gm_doc *d, const struct gm_report *report);
 /* The places in the user's code that hold the most memory. JSON: "call_sites". */
 void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
-/* What is allocated at the end, by category and by role. */
-void gm_section_contents(struct gm_doc *d, const struct gm_report *report);
-/* Fragmentation at the end, in the text. JSON: "histogram". */
-void gm_section_fragmentation(struct gm_doc *d, const struct gm_report *report);
-/* The live blocks that keep cached memory from being released; for people, nothing if there are none. */
-void gm_section_pins(struct gm_doc *d, const struct gm_report *report);
+void gm_section_blocks(struct gm_doc *d, const struct gm_report *report);   /* JSON: "top_blocks" */
+void gm_section_contents(struct gm_doc *d, const struct gm_report *report); /* by category and by role */
+void gm_section_pins(struct gm_doc *d, const struct gm_report *report);     /* what keeps cached memory */
+void gm_section_histogram(struct gm_doc *d, const struct gm_report *report);
 void gm_section_devices(struct gm_doc *d, const struct gm_report *report);
 void gm_section_pools(struct gm_doc *d, const struct gm_report *report);
 void gm_section_streams(struct gm_doc *d, const struct gm_report *report);
-/* Where every reserved byte is. */
-void gm_section_ledger(struct gm_doc *d, const struct gm_report *report);
-void gm_section_settings(struct gm_doc *d, const struct gm_report *report);
-/* What the trace counts. */
-void gm_section_trace(struct gm_doc *d, const struct gm_report *report);
-void gm_section_warnings(struct gm_doc *d, const struct gm_report *report);
+void gm_section_ledger(struct gm_doc *d, const struct gm_report *report);   /* where every reserved byte is */
+void gm_section_settings(struct gm_doc *d, const struct gm_report *report); /* JSON: "settings" */
+void gm_section_trace(struct gm_doc *d, const struct gm_report *report);    /* what it counts */
+void gm_section_warnings(struct gm_doc *d, const struct gm_report *report); /* JSON: "warnings" */
 /* Other allocator settings; nothing if none were looked at. */
 void gm_section_tried(struct gm_doc *d, const struct gm_report *report);
 
-/* Each time that memory ran out. JSON: "out_of_memory". */
-void gm_section_ooms(struct gm_doc *d, const struct gm_view *v);
-/* For people: parts that add up to `whole`, of which text shows `most` (0: all) and the others as one row. */
-void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slice *slices, size_t count, size_t most,
-                       uint64_t whole);
-bool gm_steps_were_found(const struct gm_view *v);
+/* ---- keys that only JSON has, or has in an order of its own --------------------------------------------------------
+ */
+
+void gm_section_snapshot(struct gm_doc *d, const struct gm_report *report); /* and "totals" */
+void gm_section_host(struct gm_doc *d, const struct gm_report *report);
+void gm_section_findings(struct gm_doc *d, const struct gm_report *report);
+void gm_json_devices(struct gm_doc *d, const struct gm_report *report);
+/* Stacks of the pins only if `with_stacks`: they are long, and the devices' pins are among those of all. */
+void gm_json_fragmentation(struct gm_doc *d, const struct gm_fragmentation *fragmentation, bool with_stacks);
+void gm_json_ledger(struct gm_doc *d, const struct gm_ledger *ledger);
+/* "timeline"; nothing if no device has an event. */
+void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
+/* "event", "time_us", "since_first_us" and the levels, into the object that is open. */
+void gm_json_moment(struct gm_doc *d, const struct gm_view *v, const struct gm_moment *moment);
+void gm_json_tried(struct gm_json *json, const struct gm_report *report); /* "settings_advice": null without a trace */
 
 #endif

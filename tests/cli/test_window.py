@@ -71,7 +71,7 @@ class Window(Run):
         self.run_it("-q", "--no-charts", "--from", "70us", "two.pickle")
         marks = re.findall(r"^FILTERED +(.*)$", self.run_file("analysis_report.txt"), re.M)
         self.assertEqual([mark[:9] for mark in marks], ["Device 0:", "Device 1:"])
-        self.assertEqual(self.run_file("README.md").count("**Filtered:** device "), 2)
+        self.assertEqual(self.run_file("README.md").count("**FILTERED:** Device "), 2)
         self.run_it("-q", "--no-charts", "--from", "10", "two.pickle")
         self.assertEqual(re.findall(r"^FILTERED +(.*)$", self.run_file("analysis_report.txt"), re.M),
                          ["Peaks are looked for from event 10 on."])

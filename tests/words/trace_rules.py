@@ -30,6 +30,9 @@ def total(rows, key="bytes"):
     return sum(row[key] for row in rows)
 
 
+RECONCILIATION = "RECONCILIATION OF THE TRACE WITH THE SNAPSHOT"
+
+
 class Rules:
     def __init__(self, what):
         self.what, self.failures = what, []
@@ -183,7 +186,7 @@ class Rules:
             if lines[0].startswith(mark):
                 lines = lines[lines.index("") + 1:]
         self.expect([line.split()[0] for line in lines[:5]] == LABELS, f"begins with {lines[:5]}")
-        for title in ("PEAK", "TIMELINE BOOKS", "PEAK TABLES", "NEXT PEAKS", "SAVINGS", "STEPS",
+        for title in ("PEAK", RECONCILIATION, "CALL SITES AT THE PEAK", "NEXT PEAKS", "SAVINGS", "STEPS",
                       "FRAGMENTATION OVER TIME", "STATE AT THE END", "SUMMARY"):
             self.expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"lacks {title}")
         devices = report["timeline"]["devices"]
@@ -242,13 +245,14 @@ class Rules:
                 self.expect("change by" not in section, f"{whole} whole steps have a trend: {section}")
 
     def tables(self, text, devices):
-        peak = text.split("\nPEAK\n")[1].split("\nTIMELINE BOOKS\n")[0]
+        peak = text.split("\nPEAK\n")[1].split("\nCALL SITES AT THE PEAK\n")[0]
         parts = peak.split("Live then, by category")[1:]
+        devices = [d for d in devices if d["categories_at_peak"]]
         self.expect(len(parts) == len(devices), "a table of categories for each device")
-        row = re.compile(r"^    (\S.{0,33}?) +([\d.]+ [KMGT]?i?B)(?: +([\d,]+))? +(<?[\d.]+ %|n/a)$", re.M)
+        row = re.compile(r"^  (\S.*?) +([\d.]+ [KMGT]?i?B)(?: +([\d,]+))? +(<?[\d.]+ %|n/a)$", re.M)
         for part, d in zip(parts, devices):
-            categories, rest = part.split("\n\n", 1)
-            roles = rest.split("\n\n")[0]
+            categories, _, rest = part.partition("\n\n")
+            roles = rest.split("\n\n")[0] if rest.startswith("  By role\n") else ""
             for shown, wanted in ((categories, d["categories_at_peak"]), (roles, d["roles_at_peak"] or [])):
                 found = row.findall(shown)
                 self.expect(bool(found) == bool(wanted), f"rows {shown!r}")
@@ -262,7 +266,7 @@ class Rules:
                                 max(0.005 * d["peak_requested_bytes"], 0.5 * len(found)), f"rows of {shown!r}")
 
     def residuals(self, text, devices):
-        section = text.split("\nTIMELINE BOOKS\n")[1].split("\nPEAK TABLES\n")[0]
+        section = text.split(f"\n{RECONCILIATION}\n")[1].split("\nMEMORY BY CATEGORY\n")[0]
         told = re.findall(r"Residual, end - snapshot: ([^;]*);", " ".join(section.split()))
         found = [part.rsplit(" ", 1)[::-1] for line in told for part in line.split(", ")]
         known = [d["books"] for d in devices if d["books"]["reconstructed"]]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The books of the trace, and how far they can be trusted. JSON: json_timeline.c.
+ * The reconciliation of the trace with the snapshot: how far it can be trusted.
  */
 #include "analyze/words/sections.h"
 
@@ -8,37 +8,30 @@
 
 enum { PARTS = 16 };
 
-struct book {
+#define ROW struct gm_timeline_books
+
+struct entry {
     const char *name;
     uint64_t start, end;
-    bool is_in_snapshot; /* else the snapshot does not tell it apart */
-    uint64_t snapshot;
+    uint64_t snapshot; /* GM_REPORT_NONE: it does not tell this apart */
 };
-
-static union gm_value of_snapshot(const struct gm_cell_of *c)
-{
-    char text[GM_NUMBER_TEXT];
-    const struct book *row = c->row;
-    return (union gm_value){.s = row->is_in_snapshot ? gm_doc_printf(c->doc, "%s", gm_bytes_format(text, row->snapshot))
-                                                     : ""};
-}
 
 /* Baseline + attributed = active, + cached = reserved: at the start, at the end, and in the snapshot itself. */
 static void say_balance(struct gm_doc *d, const struct gm_timeline_books *b)
 {
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct book, name),
-        GM_FIELD(GM_BYTES, GM_READ, NULL, "Before event 0", struct book, start),
-        GM_FIELD(GM_BYTES, GM_READ, NULL, "After the last", struct book, end),
-        GM_GET(GM_FIGURE, GM_READ, NULL, "The snapshot", of_snapshot),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Before event 0", struct entry, start),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "After the last", struct entry, end),
+        GM_FIELD(GM_BYTES, GM_READ | GM_BLANK, NULL, "The snapshot", struct entry, snapshot),
     };
-    const struct book rows[] = {
-        {"lived before the trace", b->baseline_bytes, gm_less(b->at_end.active, b->never_freed_bytes), false, 0},
-        {"+ allocated in the trace", 0, b->never_freed_bytes, false, 0},
-        {"= active", b->at_start.active, b->at_end.active, true, b->snapshot.active},
+    const struct entry rows[] = {
+        {"lived before the trace", b->baseline_bytes, gm_less(b->at_end.active, b->never_freed_bytes), GM_REPORT_NONE},
+        {"+ allocated in the trace", 0, b->never_freed_bytes, GM_REPORT_NONE},
+        {"= active", b->at_start.active, b->at_end.active, b->snapshot.active},
         {"+ cached", gm_less(b->at_start.reserved, b->at_start.active), gm_less(b->at_end.reserved, b->at_end.active),
-         true, gm_less(b->snapshot.reserved, b->snapshot.active)},
-        {"= reserved", b->at_start.reserved, b->at_end.reserved, true, b->snapshot.reserved},
+         gm_less(b->snapshot.reserved, b->snapshot.active)},
+        {"= reserved", b->at_start.reserved, b->at_end.reserved, b->snapshot.reserved},
     };
     char active[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT], worst[GM_NUMBER_TEXT];
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, sizeof rows / sizeof *rows)});
@@ -71,14 +64,6 @@ static void say_forward_pass(struct gm_doc *d, const struct gm_timeline_books *b
                    gm_bytes_format(a, b->unsplit_bytes));
 }
 
-static union gm_value first_event(const struct gm_cell_of *c)
-{
-    char text[GM_NUMBER_TEXT];
-    const uint64_t event = ((const struct gm_disagreement *)c->row)->first_event;
-    return (union gm_value){.s = event == GM_REPORT_NONE ? "-"
-                                                         : gm_doc_printf(c->doc, "%s", gm_count_format(text, event))};
-}
-
 static union gm_value what_disagrees(const struct gm_cell_of *c)
 {
     const struct gm_disagreement *row = c->row;
@@ -89,9 +74,12 @@ static union gm_value what_disagrees(const struct gm_cell_of *c)
 static void say_disagreements(struct gm_doc *d, const struct gm_timeline_books *b)
 {
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_COUNT, GM_READ, NULL, "Count", struct gm_disagreement, count),
-        GM_FIELD(GM_BYTES, GM_READ, NULL, "Bytes", struct gm_disagreement, bytes),
-        GM_GET(GM_FIGURE, GM_READ, NULL, "First event", first_event),
+        GM_KEY(GM_TEXT, "id", struct gm_disagreement, id),
+        GM_KEY(GM_TEXT, "what", struct gm_disagreement, what),
+        GM_FIELD(GM_COUNT, GM_ALL, "count", "Count", struct gm_disagreement, count),
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Bytes", struct gm_disagreement, bytes),
+        GM_FIELD(GM_COUNT, GM_ALL | GM_BLANK, "first_event", "First event", struct gm_disagreement, first_event),
+        GM_KEY(GM_BOOL, "expected", struct gm_disagreement, is_expected),
         GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "What did not fit together", what_disagrees),
     };
     bool any_expected = false;
@@ -99,7 +87,8 @@ static void say_disagreements(struct gm_doc *d, const struct gm_timeline_books *
         any_expected = any_expected || b->disagreements[i].is_expected;
     if (b->disagreement_count == 0)
         gm_doc_say(d, GM_SAY, GM_READ, NULL, "Events and segments do not contradict each other.");
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(b->disagreements, b->disagreement_count)});
+    gm_doc_table(d, &(struct gm_table){
+                        .key = "disagreements", GM_COLUMNS(columns), GM_ROWS(b->disagreements, b->disagreement_count)});
     if (any_expected)
         gm_doc_say(d, GM_SAY, GM_READ, NULL, "Expected: it follows from a trace that begins in the middle of a run.");
 }
@@ -135,25 +124,57 @@ static void say_parts(struct gm_doc *d, const char *title, const struct gm_devic
                                            .of = streams_of});
 }
 
-void gm_section_books(struct gm_doc *d, const struct gm_view *v)
+static void add_facts(struct gm_doc *d, const struct gm_timeline_books *b)
+{
+    static const struct gm_column known[] = {
+        GM_INSIDE("at_start", gm_levels_columns, ROW, at_start),
+        GM_INSIDE("at_end", gm_levels_columns, ROW, at_end),
+        GM_INSIDE("snapshot", gm_levels_columns, ROW, snapshot),
+        GM_KEY(GM_SIGNED, "residual_active_bytes", ROW, residual_active),
+        GM_KEY(GM_SIGNED, "residual_reserved_bytes", ROW, residual_reserved),
+        GM_KEY(GM_SIGNED, "worst_residual_bytes", ROW, worst_residual),
+        GM_KEY(GM_COUNT, "end_blocks", ROW, end_blocks),
+        GM_KEY(GM_COUNT, "end_blocks_same", ROW, end_blocks_same),
+        GM_KEY(GM_COUNT, "sizes_from_snapshot", ROW, sizes_from_snapshot),
+        GM_KEY(GM_BYTES, "sizes_from_snapshot_bytes", ROW, sizes_from_snapshot_bytes),
+        GM_KEY(GM_COUNT, "baseline_blocks", ROW, baseline_blocks),
+        GM_KEY(GM_BYTES, "baseline_bytes", ROW, baseline_bytes),
+        GM_KEY(GM_COUNT, "never_freed_blocks", ROW, never_freed_blocks),
+        GM_KEY(GM_BYTES, "never_freed_bytes", ROW, never_freed_bytes),
+        GM_KEY(GM_BYTES, "unsplit_bytes", ROW, unsplit_bytes),
+    };
+    static const struct gm_column all[] = {
+        GM_KEY(GM_BOOL, "reconstructed", ROW, is_reconstructed),
+        GM_KEY(GM_TEXT, "reason", ROW, reason),
+        GM_KEY(GM_TEXT, "coverage", ROW, coverage),
+        GM_KEY(GM_TIME, "first_time_us", ROW, first_time_us),
+        GM_KEY(GM_TIME, "last_time_us", ROW, last_time_us),
+    };
+    GM_FIELDS(d, all, b, NULL);
+    if (b->is_reconstructed)
+        GM_FIELDS(d, known, b, NULL);
+}
+
+void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v)
 {
     const struct gm_timeline_books *b = &v->timeline->books;
-    char active[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    gm_doc_open(d, "books", NULL);
+    add_facts(d, b);
     if (b->coverage != NULL)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", b->coverage);
-    if (v->is_reconstructed) {
+        gm_doc_tell(d, "%s", b->coverage);
+    if (!v->is_reconstructed)
+        gm_doc_tell(
+            d, "Only requested and reserved bytes are known: %s. The snapshot itself has %s active, %s reserved.",
+            gm_view_reason(v), gm_doc_bytes(d, v->device->totals.active), gm_doc_bytes(d, v->device->totals.reserved));
+    else if (!gm_doc_is(d, GM_JSON)) {
         say_balance(d, b);
         say_forward_pass(d, b);
-    } else {
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "Only requested and reserved bytes are known: %s. The snapshot itself has %s active, %s reserved.",
-                   gm_view_reason(v), gm_bytes_format(active, v->device->totals.active),
-                   gm_bytes_format(reserved, v->device->totals.reserved));
     }
-    if (v->is_reconstructed || b->disagreement_count > 0)
+    if (v->is_reconstructed || b->disagreement_count > 0 || gm_doc_is(d, GM_JSON))
         say_disagreements(d, b);
-    if (!v->is_reconstructed)
-        return;
-    say_parts(d, "Peaks by stream", v->device, v->timeline->streams, v->timeline->stream_count);
-    say_parts(d, "Peaks by pool", NULL, v->timeline->pools, v->timeline->pool_count);
+    if (v->is_reconstructed) {
+        say_parts(d, "Peaks by stream", v->device, v->timeline->streams, v->timeline->stream_count);
+        say_parts(d, "Peaks by pool", NULL, v->timeline->pools, v->timeline->pool_count);
+    }
+    gm_doc_close(d);
 }
