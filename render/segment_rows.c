@@ -5,7 +5,7 @@
 #include "render/segment_rows.h"
 
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "render/number_text.h"
 #include "render/theme.h"
 

@@ -7,40 +7,30 @@
 
 enum { MARKS = 20, LINE = 79, EVERY_MS = 200 };
 
-void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal)
-{
-    *bar = (struct gm_bar){.terminal = terminal != NULL && terminal->is_tty ? terminal : NULL};
-    clock_gettime(CLOCK_MONOTONIC, &bar->start);
-}
-
-double gm_bar_due(struct gm_bar *bar)
+static double seconds_since(const struct timespec *start)
 {
     struct timespec now;
-    if (bar->terminal == NULL)
-        return 0;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = (double)(now.tv_sec - bar->start.tv_sec) + 1e-9 * (double)(now.tv_nsec - bar->start.tv_nsec);
-    if (seconds < 1 || seconds < bar->drawn + 1e-3 * EVERY_MS)
-        return 0;
-    bar->drawn = seconds;
-    return seconds;
+    return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
 }
 
-void gm_bar_draw(struct gm_bar *bar, uint64_t done, uint64_t all, struct gm_text *text)
+static void draw(struct gm_bar *bar, double seconds)
 {
+    struct gm_bar_line now = {.all = 0};
     struct gm_text line = {0};
     char clean[LINE + 1];
-    if (all > 0) {
-        const double share = (double)done / (double)all;
+    bar->tell(&now, bar->argument, seconds);
+    if (now.all > 0) {
+        const double share = (double)now.done / (double)now.all;
         const size_t marks = share < 1 ? (size_t)(MARKS * share) : MARKS;
         gm_text_add_char(&line, '[');
         gm_text_repeat(&line, '#', marks);
         gm_text_repeat(&line, ' ', MARKS - marks);
         gm_text_add(&line, "] ");
     }
-    if (!text->failed)
-        gm_text_add_bytes(&line, text->data, text->length);
-    gm_text_free(text);
+    if (!now.text.failed)
+        gm_text_add_bytes(&line, now.text.data, now.text.length);
+    gm_text_free(&now.text);
     size_t columns = 0, bytes = line.failed ? 0 : gm_utf8_clean_line(clean, sizeof clean, line.data, line.length);
     gm_text_free(&line);
     for (size_t i = 0; i < bytes; i++)
@@ -52,7 +42,7 @@ void gm_bar_draw(struct gm_bar *bar, uint64_t done, uint64_t all, struct gm_text
     bar->is_there = true;
 }
 
-void gm_bar_clear(struct gm_bar *bar)
+static void clear(struct gm_bar *bar)
 {
     struct gm_text line = {0};
     if (!bar->is_there)
@@ -64,21 +54,72 @@ void gm_bar_clear(struct gm_bar *bar)
     bar->is_there = false;
 }
 
-void gm_bar_init_condition(pthread_cond_t *condition)
+static void *watch(void *argument)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    struct gm_bar *bar = argument;
+    pthread_mutex_lock(&bar->lock);
+    while (!bar->is_ended) {
+        const double seconds = seconds_since(&bar->start);
+        struct timespec until;
+        if (seconds >= 1)
+            draw(bar, seconds);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += EVERY_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&bar->ended, &bar->lock, &until);
+    }
+    clear(bar);
+    pthread_mutex_unlock(&bar->lock);
+    return NULL;
 }
 
-void gm_bar_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
+static void drop_lock(struct gm_bar *bar)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += EVERY_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(condition, lock, &until);
+    pthread_cond_destroy(&bar->ended);
+    pthread_mutex_destroy(&bar->lock);
+    bar->is_watched = false;
+}
+
+void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal, gm_bar_tell *tell, const void *argument)
+{
+    pthread_condattr_t monotonic;
+    *bar = (struct gm_bar){.terminal = terminal, .tell = tell, .argument = argument};
+    clock_gettime(CLOCK_MONOTONIC, &bar->start);
+    if (terminal == NULL || !terminal->is_tty)
+        return;
+    pthread_mutex_init(&bar->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&bar->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    bar->is_watched = pthread_create(&bar->watcher, NULL, watch, bar) == 0;
+    if (!bar->is_watched)
+        drop_lock(bar);
+}
+
+void gm_bar_stop(struct gm_bar *bar)
+{
+    if (!bar->is_watched)
+        return;
+    pthread_mutex_lock(&bar->lock);
+    bar->is_ended = true;
+    pthread_cond_signal(&bar->ended);
+    pthread_mutex_unlock(&bar->lock);
+    pthread_join(bar->watcher, NULL);
+    drop_lock(bar);
+}
+
+void gm_bar_hold(struct gm_bar *bar)
+{
+    if (!bar->is_watched)
+        return;
+    pthread_mutex_lock(&bar->lock);
+    clear(bar);
+}
+
+void gm_bar_release(struct gm_bar *bar)
+{
+    if (bar->is_watched)
+        pthread_mutex_unlock(&bar->lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A line on stderr that says how far the work is: for a person at a terminal, and only once it takes longer than a
- * second. One thread at a time.
+ * second.
  */
 #ifndef GM_CLI_BAR_H
 #define GM_CLI_BAR_H
@@ -14,23 +14,30 @@
 #include <stdint.h>
 #include <time.h>
 
-struct gm_bar {
-    const struct gm_terminal *terminal; /* NULL: nothing is ever drawn */
+struct gm_bar_line {
+    struct gm_text text;
+    uint64_t done, all; /* all is 0: nobody knows how much it will be */
+};
+/* Says how far the work is, `seconds` after its start. Called from the bar's own thread. */
+typedef void gm_bar_tell(struct gm_bar_line *line, const void *argument, double seconds);
+
+struct gm_bar { /* zero-initialise: then all below do nothing */
+    const struct gm_terminal *terminal;
+    gm_bar_tell *tell;
+    const void *argument;
     struct timespec start;
-    double drawn; /* seconds after the start, the last time */
-    bool is_there;
+    pthread_t watcher;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool is_watched, is_ended, is_there;
 };
 
-void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal);
-/* Seconds since the start if it is time to draw, that is not more than five times a second; else 0. */
-double gm_bar_due(struct gm_bar *bar);
-/* "[########            ] TEXT", or the text alone if `all` is 0; cleaned, cut to one line. Frees the text. */
-void gm_bar_draw(struct gm_bar *bar, uint64_t done, uint64_t all, struct gm_text *text);
-/* Takes the line away. To be called before anything else is written. */
-void gm_bar_clear(struct gm_bar *bar);
-
-/* For whoever waits for the work: a condition, and waiting for it until it is time to draw again at the most. */
-void gm_bar_init_condition(pthread_cond_t *condition);
-void gm_bar_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
+/* Draws five times a second, in a thread of its own, until gm_bar_stop: "[########            ] TEXT", or the text
+ * alone; cleaned, cut to one line. Nothing is drawn if `terminal` is NULL or none, or no thread can be made. */
+void gm_bar_start(struct gm_bar *bar, const struct gm_terminal *terminal, gm_bar_tell *tell, const void *argument);
+/* Takes the line away. To be called before anything else is written: for good, or around what is written. */
+void gm_bar_stop(struct gm_bar *bar);
+void gm_bar_hold(struct gm_bar *bar);
+void gm_bar_release(struct gm_bar *bar);
 
 #endif

@@ -6,19 +6,19 @@
  */
 #include "analyze/cli/fleet_mpi.h"
 
+#include "analyze/base/threads.h"
 #include "analyze/cli/mpi_module.h"
 #include "analyze/cli/paths.h"
 #include "analyze/run/run_names.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { TAG_READY = 1, TAG_UNABLE, TAG_RESULT, TAG_TASK, TAG_STOP };
-enum { LOCAL_THREADS = 64, PAUSE_NS = 500000 };
+enum { PAUSE_NS = 500000 };
 
 struct gm_fleet_mpi {
     const struct gm_mpi_module *module;
@@ -192,37 +192,30 @@ struct hall {
     struct gm_fleet_mpi *mpi;
     struct gm_fleet_task *tasks;
     const size_t *order;
+    size_t count;
     const struct gm_fleet_context *context;
-    pthread_mutex_t lock; /* guards what follows */
-    size_t next, count;
+    atomic_size_t next;
     struct gm_fleet_progress progress;
 };
 
 /* The next task; SIZE_MAX: none is left. */
 static size_t next_task(struct hall *hall)
 {
-    pthread_mutex_lock(&hall->lock);
-    const size_t i = hall->next < hall->count ? hall->order[hall->next++] : SIZE_MAX;
-    pthread_mutex_unlock(&hall->lock);
-    return i;
+    const size_t i = atomic_fetch_add(&hall->next, 1);
+    return i < hall->count ? hall->order[i] : SIZE_MAX;
 }
 
-static void count_task(struct hall *hall, size_t task)
+static void do_here(struct hall *hall, size_t i)
 {
-    pthread_mutex_lock(&hall->lock);
-    hall->progress.done++;
-    hall->progress.bytes_done += hall->tasks[task].file->bytes;
-    pthread_mutex_unlock(&hall->lock);
+    gm_fleet_task_run(&hall->tasks[i], hall->context);
+    gm_fleet_progress_count(&hall->progress, &hall->tasks[i]);
 }
 
-static void *work_here(void *argument)
+static void work_here(void *argument, size_t thread)
 {
-    struct hall *hall = argument;
-    for (size_t i; (i = next_task(hall)) != SIZE_MAX;) {
-        gm_fleet_task_run(&hall->tasks[i], hall->context);
-        count_task(hall, i);
-    }
-    return NULL;
+    (void)thread;
+    for (size_t i; (i = next_task(argument)) != SIZE_MAX;)
+        do_here(argument, i);
 }
 
 /* Tasks that only process 0 can do, or need not be done, are done here. */
@@ -234,10 +227,8 @@ static bool is_local(const struct gm_fleet_task *task)
 static bool send_task(struct hall *hall, int to)
 {
     size_t i;
-    while ((i = next_task(hall)) != SIZE_MAX && is_local(&hall->tasks[i])) {
-        gm_fleet_task_run(&hall->tasks[i], hall->context);
-        count_task(hall, i);
-    }
+    while ((i = next_task(hall)) != SIZE_MAX && is_local(&hall->tasks[i]))
+        do_here(hall, i);
     if (i == SIZE_MAX) {
         hall->mpi->is_home[to] = true;
         return hall->mpi->module->send(to, TAG_STOP, NULL, 0);
@@ -269,7 +260,7 @@ static bool take_result(struct hall *hall, const char *message, size_t length)
     memcpy(task->key, result.key, sizeof task->key);
     gm_text_add_bytes(&task->record, message + sizeof result, length - sizeof result);
     task->is_done = true;
-    count_task(hall, result.task);
+    gm_fleet_progress_count(&hall->progress, task);
     return !task->record.failed;
 }
 
@@ -278,10 +269,12 @@ static bool send_home(struct hall *hall, int who, const char *why, size_t length
     struct gm_text message = {0};
     gm_message_add(&message, &hall->context->terminal, GM_MESSAGE_WARNING, NULL,
                    "warning: process %d does not take part: %.*s", who, (int)(length < 1000 ? length : 1000), why);
+    gm_bar_hold(&hall->progress.bar);
     if (hall->context->options.quiet)
         gm_text_free(&message);
     else
         gm_message_flush(&message);
+    gm_bar_release(&hall->progress.bar);
     hall->mpi->is_home[who] = true;
     return hall->mpi->module->send(who, TAG_STOP, NULL, 0);
 }
@@ -299,9 +292,6 @@ static bool serve(struct hall *hall)
         if (from < 0) { /* not to take a processor from those who read */
             const struct timespec pause = {0, PAUSE_NS};
             nanosleep(&pause, NULL);
-            pthread_mutex_lock(&hall->lock);
-            gm_fleet_progress_show(&hall->progress);
-            pthread_mutex_unlock(&hall->lock);
             continue;
         }
         const bool ok = tag == TAG_UNABLE
@@ -320,22 +310,14 @@ enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *
 {
     size_t *order = gm_fleet_order(tasks, count);
     struct hall hall = {.mpi = mpi, .tasks = tasks, .order = order, .count = count, .context = context};
-    pthread_t threads[LOCAL_THREADS];
-    int started = 0;
+    struct gm_threads threads;
     if (order == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     gm_fleet_progress_start(&hall.progress, context, tasks, count);
-    pthread_mutex_init(&hall.lock, NULL);
-    while (started < LOCAL_THREADS && started < context->threads &&
-           pthread_create(&threads[started], NULL, work_here, &hall) == 0)
-        started++;
+    gm_threads_start(&threads, (size_t)context->threads, (size_t)context->threads, work_here, &hall);
     const bool ok = serve(&hall);
-    if (started == 0)
-        work_here(&hall);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    gm_bar_clear(&hall.progress.bar);
-    pthread_mutex_destroy(&hall.lock);
+    gm_threads_finish(&threads);
+    gm_bar_stop(&hall.progress.bar);
     free(order);
     return ok ? GM_OK : broken(err);
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/fleet_work.h"
 
+#include "analyze/base/threads.h"
 #include "analyze/cli/job.h"
 #include "analyze/fleet/record.h"
 #include "analyze/fleet/record_parts.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MOST_THREADS = 256 };
 
 /* ---- one file ------------------------------------------------------------------------------------------------------
  */
@@ -182,32 +179,33 @@ size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
 /* ---- progress ------------------------------------------------------------------------------------------------------
  */
 
+/* "[########            ] 31 of 640 read, 12.3 files/s, 2 min left" */
+static void tell(struct gm_bar_line *line, const void *argument, double seconds)
+{
+    const struct gm_fleet_progress *p = argument;
+    const size_t files = atomic_load(&p->done);
+    line->done = p->bytes > 0 ? atomic_load(&p->bytes_done) : files;
+    line->all = p->bytes > 0 ? p->bytes : p->total;
+    gm_text_printf(&line->text, "%zu of %zu read, %.1f files/s", files, p->total, (double)files / seconds);
+    if (line->done > 0) {
+        const double rest = seconds * ((double)line->all / (double)line->done - 1);
+        gm_text_printf(&line->text, rest < 100 ? ", %.0f s left" : ", %.0f min left", rest < 100 ? rest : rest / 60);
+    }
+}
+
 void gm_fleet_progress_start(struct gm_fleet_progress *p, const struct gm_fleet_context *context,
                              const struct gm_fleet_task *tasks, size_t count)
 {
     *p = (struct gm_fleet_progress){.total = count};
     for (size_t i = 0; i < count; i++)
         p->bytes += tasks[i].file->bytes;
-    gm_bar_start(&p->bar, context->options.quiet ? NULL : &context->terminal);
+    gm_bar_start(&p->bar, context->options.quiet ? NULL : &context->terminal, tell, p);
 }
 
-/* "[########            ] 31 of 640 read, 12.3 files/s, 2 min left" */
-void gm_fleet_progress_show(struct gm_fleet_progress *p)
+void gm_fleet_progress_count(struct gm_fleet_progress *p, const struct gm_fleet_task *task)
 {
-    const double seconds = gm_bar_due(&p->bar);
-    if (seconds <= 0)
-        return;
-    const uint64_t done = p->bytes > 0 ? p->bytes_done : p->done, all = p->bytes > 0 ? p->bytes : p->total;
-    struct gm_text text = {0};
-    gm_text_printf(&text, "%zu of %zu read, %.1f files/s", p->done, p->total, (double)p->done / seconds);
-    if (done > 0) {
-        const double rest = seconds * ((double)all / (double)done - 1);
-        if (rest < 100)
-            gm_text_printf(&text, ", %.0f s left", rest);
-        else
-            gm_text_printf(&text, ", %.0f min left", rest / 60);
-    }
-    gm_bar_draw(&p->bar, done, all, &text);
+    atomic_fetch_add(&p->bytes_done, task->file->bytes);
+    atomic_fetch_add(&p->done, 1);
 }
 
 /* ---- all files -----------------------------------------------------------------------------------------------------
@@ -216,59 +214,25 @@ void gm_fleet_progress_show(struct gm_fleet_progress *p)
 struct work {
     struct gm_fleet_task *tasks;
     const size_t *order;
-    size_t count;
     const struct gm_fleet_context *context;
-    atomic_size_t next;
-    struct gm_fleet_progress progress; /* under lock */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    struct gm_fleet_progress progress;
 };
 
-static void *work(void *argument)
+static void work(void *argument, size_t i)
 {
     struct work *w = argument;
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
-        struct gm_fleet_task *task = &w->tasks[w->order == NULL ? i : w->order[i]];
-        gm_fleet_task_run(task, w->context);
-        pthread_mutex_lock(&w->lock);
-        w->progress.done++;
-        w->progress.bytes_done += task->file->bytes;
-        pthread_cond_signal(&w->changed);
-        pthread_mutex_unlock(&w->lock);
-    }
-    return NULL;
-}
-
-static void watch(struct work *w)
-{
-    pthread_mutex_lock(&w->lock);
-    while (w->progress.done < w->count) {
-        gm_fleet_progress_show(&w->progress);
-        gm_bar_wait(&w->changed, &w->lock);
-    }
-    gm_bar_clear(&w->progress.bar);
-    pthread_mutex_unlock(&w->lock);
+    struct gm_fleet_task *task = &w->tasks[w->order == NULL ? i : w->order[i]];
+    gm_fleet_task_run(task, w->context);
+    gm_fleet_progress_count(&w->progress, task);
 }
 
 void gm_fleet_tasks_run(struct gm_fleet_task *tasks, size_t count, const struct gm_fleet_context *context)
 {
     size_t *order = gm_fleet_order(tasks, count); /* without memory for it: as they are */
-    struct work w = {.tasks = tasks, .order = order, .count = count, .context = context};
-    pthread_t threads[MOST_THREADS];
-    size_t started = 0;
-    pthread_mutex_init(&w.lock, NULL);
-    gm_bar_init_condition(&w.changed);
+    struct work w = {.tasks = tasks, .order = order, .context = context};
+    struct gm_threads threads;
     gm_fleet_progress_start(&w.progress, context, tasks, count);
-    while (started < MOST_THREADS && started < count && started < (size_t)context->threads &&
-           pthread_create(&threads[started], NULL, work, &w) == 0)
-        started++;
-    if (started == 0)
-        work(&w);
-    else
-        watch(&w);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    pthread_cond_destroy(&w.changed);
-    pthread_mutex_destroy(&w.lock);
+    gm_threads_run(&threads, count, (size_t)context->threads, work, &w);
+    gm_bar_stop(&w.progress.bar);
     free(order);
 }

@@ -12,6 +12,8 @@
 #include "analyze/fleet/find.h"
 #include "analyze/fleet/kept.h"
 
+#include <stdatomic.h>
+
 struct gm_fleet_task { /* one file */
     const struct gm_found_file *file;
     const char *name;      /* [GM_NAME_SIZE] of the run that --each makes; NULL without */
@@ -28,15 +30,17 @@ void gm_fleet_task_run(struct gm_fleet_task *task, const struct gm_fleet_context
 /* The tasks by size, the largest first; of equals in their order. NULL: no memory. */
 size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count);
 
-/* What is done, files a second, time left. Who does a task counts it; gm_bar_clear at the end. */
+/* What is done, files a second, time left. Who does a task counts it; gm_bar_stop at the end. */
 struct gm_fleet_progress {
     struct gm_bar bar;
-    size_t total, done;
-    uint64_t bytes, bytes_done; /* of the files, for the time left */
+    size_t total;
+    uint64_t bytes; /* of the files, for the time left */
+    atomic_size_t done;
+    _Atomic uint64_t bytes_done;
 };
 void gm_fleet_progress_start(struct gm_fleet_progress *progress, const struct gm_fleet_context *context,
                              const struct gm_fleet_task *tasks, size_t count);
-void gm_fleet_progress_show(struct gm_fleet_progress *progress);
+void gm_fleet_progress_count(struct gm_fleet_progress *progress, const struct gm_fleet_task *task);
 
 /* A number made of the options that change a record: records of other options are none of ours. */
 uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *options);

@@ -10,7 +10,6 @@
 #include "analyze/cli/options.h"
 #include "analyze/cli/outcome.h"
 #include "analyze/cli/paths.h"
-#include "analyze/cli/pool.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/export/export.h"
 
@@ -157,9 +156,8 @@ static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_
     if (jobs == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     outcome->is_array = count > 1;
-    gm_pool_run(jobs, count, context, workers, gm_outcome_add, outcome);
+    gm_outcome_run(outcome, jobs, count, workers);
     free(jobs);
-    gm_outcome_finish(outcome);
     return GM_OK;
 }
 

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/inputs.h"
 
-#include "analyze/base/text.h"
+#include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"
 #include "analyze/formats/load.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-enum { MOST_THREADS = 256 };
-
 struct reading {
     struct gm_input *inputs;
-    size_t count;
     const struct gm_inputs_options *options;
-    atomic_size_t next, done;
-    pthread_mutex_t lock;
-    pthread_cond_t progress;
+    size_t count;
+    atomic_size_t done;
 };
 
-static void read_one(struct gm_input *input, const struct gm_inputs_options *options)
+static void read_one(void *argument, size_t i)
 {
+    struct reading *r = argument;
+    const struct gm_inputs_options *options = r->options;
+    struct gm_input *input = &r->inputs[i];
     const struct gm_load_options load = {.salvage = options->salvage, .max_memory = options->max_memory};
     struct gm_snapshot snapshot = {0};
     input->error = (struct gm_error){.offset = GM_NO_OFFSET};
@@ -32,57 +28,25 @@ static void read_one(struct gm_input *input, const struct gm_inputs_options *opt
         input->status = gm_summary_make(&input->summary, &snapshot, input->name, &options->summary, &input->error);
     }
     gm_snapshot_free(&snapshot);
+    atomic_fetch_add(&r->done, 1);
 }
 
-static void *work(void *argument)
+static void tell(struct gm_bar_line *line, const void *argument, double seconds)
 {
-    struct reading *r = argument;
-    for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < r->count;) {
-        read_one(&r->inputs[i], r->options);
-        pthread_mutex_lock(&r->lock);
-        atomic_fetch_add(&r->done, 1);
-        pthread_cond_signal(&r->progress);
-        pthread_mutex_unlock(&r->lock);
-    }
-    return NULL;
-}
-
-static void await(struct reading *r)
-{
-    struct gm_bar bar;
-    gm_bar_start(&bar, r->options->progress);
-    pthread_mutex_lock(&r->lock);
-    while (atomic_load(&r->done) < r->count) {
-        const double seconds = gm_bar_due(&bar);
-        if (seconds > 0) {
-            struct gm_text text = {0};
-            gm_text_printf(&text, "%zu of %zu read, %d s", atomic_load(&r->done), r->count, (int)seconds);
-            gm_bar_draw(&bar, atomic_load(&r->done), r->count, &text);
-        }
-        gm_bar_wait(&r->progress, &r->lock);
-    }
-    pthread_mutex_unlock(&r->lock);
-    gm_bar_clear(&bar);
+    const struct reading *r = argument;
+    line->done = atomic_load(&r->done);
+    line->all = r->count;
+    gm_text_printf(&line->text, "%zu of %zu read, %d s", (size_t)line->done, r->count, (int)seconds);
 }
 
 void gm_inputs_read(struct gm_input *inputs, size_t count, const struct gm_inputs_options *options)
 {
-    struct reading r = {.inputs = inputs, .count = count, .options = options};
-    pthread_t threads[MOST_THREADS];
-    size_t started = 0;
-    pthread_mutex_init(&r.lock, NULL);
-    gm_bar_init_condition(&r.progress);
-    while (started < MOST_THREADS && started < count && started < (size_t)options->threads &&
-           pthread_create(&threads[started], NULL, work, &r) == 0)
-        started++;
-    if (started == 0)
-        work(&r);
-    else if (options->progress != NULL && options->progress->is_tty)
-        await(&r);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    pthread_cond_destroy(&r.progress);
-    pthread_mutex_destroy(&r.lock);
+    struct reading r = {.inputs = inputs, .options = options, .count = count};
+    struct gm_threads threads;
+    struct gm_bar bar;
+    gm_bar_start(&bar, options->progress, tell, &r);
+    gm_threads_run(&threads, count, (size_t)options->threads, read_one, &r);
+    gm_bar_stop(&bar);
 }
 
 void gm_inputs_free(struct gm_input *inputs, size_t count)

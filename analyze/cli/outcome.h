@@ -17,10 +17,9 @@ struct gm_outcome {
     struct gm_run *last; /* of the last operand that succeeded */
 };
 
-/* Takes in a job that is done, and frees it: a gm_pool_done whose argument is the gm_outcome. */
-void gm_outcome_add(void *argument, struct gm_job *job);
-/* After the last job: `latest` and --json. */
-void gm_outcome_finish(struct gm_outcome *outcome);
+/* Runs the jobs in `threads` threads. Each is told and freed when it and those before it are done; at last `latest` and
+ * --json. Meanwhile a person who watches sees how far it is. */
+void gm_outcome_run(struct gm_outcome *outcome, struct gm_job *jobs, size_t count, int threads);
 void gm_outcome_free(struct gm_outcome *outcome);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "analyze/fleet/find.h"
 
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/vec.h"
 #include "analyze/formats/sniff.h"
 #include "analyze/run/run_names.h"

@@ -4,7 +4,7 @@
  */
 #include "analyze/fleet/fleet.h"
 
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/utf8.h"
 #include "analyze/fleet/fleet_passes.h"
 #include "analyze/fleet/place.h"

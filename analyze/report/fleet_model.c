@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/fleet_model.h"
 
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 
 static uint64_t peak_or(const struct gm_fleet_item *item, enum gm_level level, uint64_t total)
 {

@@ -7,7 +7,7 @@
 #ifndef GM_MODEL_EXTRAS_H
 #define GM_MODEL_EXTRAS_H
 
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * Address reservations of expandable segments, as far as map and unmap events show them: touching ranges of one stream
  * are one chain, and pages are counted from the chain's lowest address.
  */
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/state/state_pass.h"
 
 #include <stdlib.h>

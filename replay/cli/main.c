@@ -231,7 +231,7 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     enum gm_status status = gm_rules_load(&run.rules, options->categories, &err);
     if (status == GM_OK)
         status = gm_replay_run(&run, path, &err);
-    gm_replay_progress_stop(&run.progress);
+    gm_bar_stop(&run.progress.bar);
     if (!options->quiet)
         gm_message_flush(&run.messages);
     if (status == GM_OK) {

@@ -8,7 +8,6 @@
 #include "analyze/cli/bar.h"
 #include "replay/trials/trial.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum gm_replay_stage {
@@ -25,16 +24,9 @@ struct gm_replay_progress {
     struct gm_search_progress searched; /* replays of the searches */
     const char *path;
     struct gm_bar bar;
-    pthread_t watcher;
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool is_watched, is_ended;
 };
 
 /* Shows nothing if stderr is no terminal or no thread can be made. */
 void gm_replay_progress_start(struct gm_replay_progress *progress, const struct gm_terminal *terminal,
                               const char *path);
-/* Takes the bar away. To be called before anything else is written. */
-void gm_replay_progress_stop(struct gm_replay_progress *progress);
-
 #endif

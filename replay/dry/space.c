@@ -4,7 +4,7 @@
  * lists of what is taken. A segment lies at the lowest place that has room, at multiples of 2 MiB, as drivers do.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "replay/dry/private.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * so an unmapped block is a gap between two ranges, or between the last one and the reservation's end.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "replay/model/allocator_private.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/model/free_set.h"
 
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "replay/model/sim.h"
 
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/size.h"
 
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/trials/trial.h"
 
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/threads.h"
+#include "replay/model/sim.h"
 #include "replay/trials/bound.h"
 
-#include "analyze/base/arithmetic.h"
-#include "replay/model/sim.h"
-
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +22,6 @@ struct work {
     const struct gm_search *search;
     const struct gm_trial *trials;
     struct unit *units; /* [trial * device_count + device] */
-    size_t count;
-    atomic_size_t next;
 };
 
 static void run_unit(const struct gm_search *search, const struct gm_trial *trial, size_t device, struct unit *unit)
@@ -71,34 +68,16 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     unit->retries = (uint64_t)result.stats.num_alloc_retries;
 }
 
-static void *work_on(void *argument)
+static void work_on(void *argument, size_t i)
 {
     struct work *w = argument;
-    size_t devices = w->search->device_count;
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
-        const struct gm_trial *trial = &w->trials[i / devices];
-        if (!trial->is_needed && w->search->is_over != NULL && w->search->is_over(w->search->asked))
-            w->units[i].is_left_out = true;
-        else
-            run_unit(w->search, trial, i % devices, &w->units[i]);
-        if (w->search->progress != NULL)
-            atomic_fetch_add(&w->search->progress->done, 1);
-    }
-    return NULL;
-}
-
-/* The calling thread works too, so a thread that cannot be made costs only time. */
-static void run_all(struct work *w)
-{
-    size_t helpers = w->search->threads < w->count ? w->search->threads : w->count, made = 0;
-    helpers -= helpers > 0;
-    pthread_t *threads = malloc((helpers + 1) * sizeof *threads);
-    while (threads != NULL && made < helpers && pthread_create(&threads[made], NULL, work_on, w) == 0)
-        made++;
-    work_on(w);
-    for (size_t i = 0; i < made; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
+    const struct gm_trial *trial = &w->trials[i / w->search->device_count];
+    if (!trial->is_needed && w->search->is_over != NULL && w->search->is_over(w->search->asked))
+        w->units[i].is_left_out = true;
+    else
+        run_unit(w->search, trial, i % w->search->device_count, &w->units[i]);
+    if (w->search->progress != NULL)
+        atomic_fetch_add(&w->search->progress->done, 1);
 }
 
 static void add_unit(struct gm_trial *trial, size_t device, const struct unit *unit)
@@ -125,14 +104,15 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
                              struct gm_error *err)
 {
     size_t devices = search->device_count;
-    struct work w = {.search = search, .trials = trials, .count = count * devices};
+    const size_t unit_count = count * devices;
+    struct work w = {search, trials, calloc(unit_count + 1, sizeof *w.units)};
+    struct gm_threads threads;
     enum gm_status status = GM_OK;
-    w.units = calloc(w.count + 1, sizeof *w.units);
     if (w.units == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (search->progress != NULL)
-        atomic_fetch_add(&search->progress->all, w.count);
-    run_all(&w);
+        atomic_fetch_add(&search->progress->all, unit_count);
+    gm_threads_run(&threads, unit_count, search->threads, work_on, &w);
     for (size_t i = 0; status == GM_OK && i < count; i++) {
         struct gm_trial *trial = &trials[i];
         trial->runs = true;

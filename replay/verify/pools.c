@@ -6,7 +6,7 @@
  * segment's pool; where the trace grew although the guessed pool has room, or left a fitting block of a segment whose
  * pool is a guess, the pools that are known are tried.
  */
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/vec.h"
 #include "replay/verify/verify_private.h"
 

@@ -5,7 +5,7 @@
  * lies above all recorded addresses, or where another placement has it.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/size.h"
 #include "replay/whatif/whatif_private.h"
 

@@ -4,7 +4,7 @@
  * the parts that have files of their own. What the address space looked like was noted by watch.c.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/fragmentation/request.h"
 

@@ -4,7 +4,7 @@
  * steps, those a tenth of the trace before.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/fragmentation/oom_parts.h"
 

@@ -7,7 +7,7 @@
 
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/recorded_settings.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/fragmentation/request.h"
 #include "analyze/timeline/history/reconstruct.h"
 

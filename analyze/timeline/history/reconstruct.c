@@ -7,7 +7,7 @@
 #include "analyze/timeline/history/reconstruct.h"
 
 #include "analyze/allocator/recorded_settings.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/vec.h"
 #include "analyze/state/state_pass.h"
 #include "analyze/timeline/history/telling.h"

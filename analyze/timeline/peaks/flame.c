@@ -6,7 +6,7 @@
  * never larger than its parent, so the largest nodes hang together.
  */
 #include "analyze/base/address_map.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/report/frame_kind.h"
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/peaks/groups.h"

@@ -3,7 +3,7 @@
  * Roles in the report: what each reason decided, the roles of the blocks at the end, and those of the largest blocks.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/roles/role_work.h"
 

@@ -4,7 +4,7 @@
  * The recorder is a ring, so either may be lost. Times place them among the events, since they carry no event number;
  * files of 2024's development versions have them as events of their own instead.
  */
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>

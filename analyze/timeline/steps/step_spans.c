@@ -4,7 +4,7 @@
  * by the stacks of their allocations, end one each; else the period of the allocations. Where annotations cover only
  * part of the run (they may be another thread's) the stacks, which show every step, are believed.
  */
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * same kind that were freed meanwhile. What a run replaces (a moving average, a ring of batches) comes out as nothing.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "analyze/timeline/steps/pattern.h"
 
 #include <stdlib.h>

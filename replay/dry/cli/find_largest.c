@@ -5,7 +5,7 @@
  * values that fit are known, a line through their memory tells about where the end is: that is tried; and every third
  * try halves the gap, so that it ends soon whatever the memory does.
  */
-#include "analyze/base/search.h"
+#include "analyze/base/bisect.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "analyze/cli/options.h"
 #include "analyze/cli/outcome.h"
 #include "analyze/cli/paths.h"
-#include "analyze/cli/pool.h"
 #include "analyze/cli/rules_file.h"
 #include "replay/dry/cli/gmdry.h"
 
@@ -236,9 +235,7 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
         }
         context->when = time(NULL);
         context->draw_threads = 1;
-        gm_pool_run(jobs, count, context, gm_cpu_count() < (int)count ? gm_cpu_count() : (int)count, gm_outcome_add,
-                    outcome);
-        gm_outcome_finish(outcome);
+        gm_outcome_run(outcome, jobs, count, gm_cpu_count());
     }
     free(shown);
     free(names);

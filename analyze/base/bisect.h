@@ -2,8 +2,8 @@
  *
  * Binary search in rows that are sorted: lower and upper bounds.
  */
-#ifndef GM_BASE_SEARCH_H
-#define GM_BASE_SEARCH_H
+#ifndef GM_BASE_BISECT_H
+#define GM_BASE_BISECT_H
 
 #include <stddef.h>
 
