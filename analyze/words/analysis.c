@@ -142,7 +142,7 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     say_traced(d, report, first, sizeof first / sizeof *first);
     gm_section_end(d, report);
     gm_section_summary(d, report);
-    gm_section_tried(d, report);
+    gm_section_trials(d, report);
     say_traced(d, report, rest, sizeof rest / sizeof *rest);
     say_state(d, report);
     say_charts(d, charts, chart);
@@ -194,7 +194,7 @@ void gm_words_json(struct gm_text *out, const struct gm_report *report)
     gm_json_ledger(&doc, &report->ledger);
     gm_section_histogram(&doc, report);
     gm_section_settings(&doc, report);
-    gm_json_tried(&doc.json, report);
+    gm_section_trials(&doc, report);
     gm_section_host(&doc, report);
     gm_section_warnings(&doc, report);
     gm_json_string(&doc.json, "name", report->run_name);

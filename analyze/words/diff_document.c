@@ -131,12 +131,12 @@ static void say_totals(struct gm_doc *d, const struct gm_summary *base, const st
     gm_doc_open(d, NULL, gm_doc_is(d, GM_TXT) ? "Totals and peaks" : NULL);
     gm_diff_rows(d, rows, n, 0);
     if (base->totals.reserved > 0 && after->totals.reserved > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Efficiency (allocated of reserved): %s %% to %s %%, %s.",
-                   gm_percent_format(x, base->totals.allocated, base->totals.reserved, 1),
-                   gm_percent_format(y, after->totals.allocated, after->totals.reserved, 1),
-                   gm_points_format(points, &base->totals, &after->totals));
+        gm_doc_tell(d, "Efficiency (allocated of reserved): %s %% to %s %%, %s.",
+                    gm_percent_format(x, base->totals.allocated, base->totals.reserved, 1),
+                    gm_percent_format(y, after->totals.allocated, after->totals.reserved, 1),
+                    gm_points_format(points, &base->totals, &after->totals));
     if (base->device_count > 1 || after->device_count > 1)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Of several devices, each device's own peak, added up.");
+        gm_doc_tell(d, "Of several devices, each device's own peak, added up.");
     gm_doc_close(d);
 }
 
@@ -199,14 +199,14 @@ static void say_facts(struct gm_doc *d, const struct gm_diff_pair *pair)
         return;
     gm_doc_fold(d, NULL, "Settings and features that differ");
     if (pair->fact_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
+        gm_doc_tell(d, "None.");
     for (size_t i = 0; i < pair->fact_count && i < most; i++) {
         const struct gm_diff_fact *f = &pair->facts[i];
         gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s: " GM_QUOTED ": base " GM_QUOTED ", new " GM_QUOTED, f->group,
                    f->key, f->base == NULL ? "(not there)" : f->base, f->after == NULL ? "(not there)" : f->after);
     }
     if (pair->fact_count > most)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu more: see %s", pair->fact_count - most, d->json_name);
+        gm_doc_tell(d, "%zu more: see %s", pair->fact_count - most, d->json_name);
     gm_doc_close(d);
 }
 
@@ -230,8 +230,7 @@ static void say_pairs(struct gm_doc *d, const struct gm_comparison *c)
     for (size_t i = 0; i < c->pair_count; i++) {
         if (c->pair_count > 1) {
             gm_doc_open(d, NULL, gm_doc_printf(d, "Base against %s", gm_diff_run_name(d, c->pairs[i].after)));
-            gm_doc_say(d, GM_SAY, GM_READ, NULL, GM_QUOTED ": %s.", c->labels[c->pairs[i].after],
-                       gm_diff_verdict(d, c, &c->pairs[i]));
+            gm_doc_tell(d, GM_QUOTED ": %s.", c->labels[c->pairs[i].after], gm_diff_verdict(d, c, &c->pairs[i]));
         }
         say_pair(d, c, &c->pairs[i]);
         if (c->pair_count > 1)

@@ -122,7 +122,7 @@ char *gm_points_format(char out[GM_NUMBER_TEXT], const struct gm_totals *base, c
 const char *gm_diff_place(struct gm_doc *d, const struct gm_summary_device *device)
 {
     const struct gm_level_peak *peak = &device->peaks[GM_LEVEL_REQUESTED];
-    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT], step[GM_NUMBER_TEXT];
+    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT];
     const bool has_time = peak->time_us != GM_REPORT_NONE && device->first_time_us != GM_REPORT_NONE &&
                           peak->time_us >= device->first_time_us;
     if (peak->event == GM_REPORT_NONE)
@@ -130,9 +130,9 @@ const char *gm_diff_place(struct gm_doc *d, const struct gm_summary_device *devi
     gm_duration_format(since, has_time ? peak->time_us - device->first_time_us : GM_REPORT_NONE);
     return gm_doc_printf(d, "event %s%s%s (%s %% of the trace)%s%s%s%s", gm_count_format(event, peak->event),
                          has_time ? " at " : "", has_time ? since : "",
-                         gm_share_format(share, peak->event + 1, device->events),
+                         gm_doc_share(d, peak->event + 1, device->events),
                          device->peak_step == GM_REPORT_NONE ? "" : ", step ",
-                         device->peak_step == GM_REPORT_NONE ? "" : gm_count_format(step, device->peak_step),
+                         device->peak_step == GM_REPORT_NONE ? "" : gm_doc_count(d, device->peak_step),
                          device->peak_phase == NULL ? "" : ", ", device->peak_phase == NULL ? "" : device->peak_phase);
 }
 

@@ -74,8 +74,7 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c)
     }
     gm_doc_open(d, NULL, "All runs");
     say_columns(d, c, lines, n);
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "Categories: %s.",
-               at_peak ? "requested bytes at the peak" : "allocated bytes at the end");
+    gm_doc_tell(d, "Categories: %s.", at_peak ? "requested bytes at the peak" : "allocated bytes at the end");
     gm_doc_close(d);
 }
 
@@ -160,7 +159,7 @@ static void say_series(struct gm_doc *d, const struct gm_series *s)
         char n[GM_NUMBER_TEXT];
         gm_text_printf(&numbers, "%s%s", i > 0 ? ", " : "", gm_real_format(n, s->n[i]));
     }
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "Runs called " GM_QUOTED ", N = %s.", s->name, gm_doc_take(d, &numbers));
+    gm_doc_tell(d, "Runs called " GM_QUOTED ", N = %s.", s->name, gm_doc_take(d, &numbers));
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(fit_columns), GM_ROWS(s->fits, s->fit_count), .md_max = 16, .of = s});
 }
 
@@ -171,8 +170,7 @@ void gm_diff_series(struct gm_doc *d, const struct gm_comparison *c)
         return;
     gm_doc_fold(d, NULL, "Scaling law");
     if (c->series_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "No three runs are called alike but for one number, so there is nothing to fit.");
+        gm_doc_tell(d, "No three runs are called alike but for one number, so there is nothing to fit.");
     for (size_t i = 0; i < c->series_count; i++)
         say_series(d, &c->series[i]);
     gm_doc_close(d);

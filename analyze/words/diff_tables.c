@@ -115,13 +115,13 @@ static const struct gm_column site_columns[] = {
 /* What the rows add up to. */
 static void say_sums(struct gm_doc *d, const struct gm_diff_sums *s)
 {
-    char listed[GM_NUMBER_TEXT], base[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT],
-        residual[GM_NUMBER_TEXT], same[GM_NUMBER_TEXT], bytes[GM_NUMBER_TEXT];
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "All rows: %s; the totals: %s to %s, %s; residual: %s; unchanged: %s, %s.",
-               gm_delta_bytes_format(listed, s->listed), gm_bytes_format(base, s->base_total),
-               gm_bytes_format(after, s->after_total), gm_delta_bytes_format(delta, s->delta),
-               gm_delta_bytes_format(residual, s->residual), gm_count_format(same, s->same),
-               gm_bytes_format(bytes, s->same_bytes));
+    char listed[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], residual[GM_NUMBER_TEXT],
+        same[GM_NUMBER_TEXT], bytes[GM_NUMBER_TEXT];
+    gm_doc_tell(d, "All rows: %s; the totals: %s to %s, %s; residual: %s; unchanged: %s, %s.",
+                gm_delta_bytes_format(listed, s->listed), gm_doc_bytes(d, s->base_total),
+                gm_bytes_format(after, s->after_total), gm_delta_bytes_format(delta, s->delta),
+                gm_delta_bytes_format(residual, s->residual), gm_count_format(same, s->same),
+                gm_bytes_format(bytes, s->same_bytes));
 }
 
 /* "12 new +1.20 GiB, 3 gone -5.00 MiB" */
@@ -135,7 +135,7 @@ static void say_kinds(struct gm_doc *d, const struct gm_diff_sums *sums)
                            gm_diff_kind_name((enum gm_diff_kind)k), gm_delta_bytes_format(delta, sums->deltas[k]));
     }
     if (text.length > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s.", text.data);
+        gm_doc_tell(d, "%s.", text.data);
     d->out->failed = d->out->failed || text.failed;
     gm_text_free(&text);
 }
@@ -170,7 +170,7 @@ static void say_listed(struct gm_doc *d, const struct listed *l)
     }
     gm_doc_fold(d, NULL, l->title);
     if (is_same)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No difference.");
+        gm_doc_tell(d, "No difference.");
     if (l->table.columns == site_columns)
         say_kinds(d, l->sums);
     say_table(d, l);
@@ -293,7 +293,7 @@ static void say_steps(struct gm_doc *d, const struct gm_diff_pair *pair, size_t 
     gm_doc_table(d, &(struct gm_table){
                         .title = title, GM_COLUMNS(step_columns), GM_ROWS(steps, n), .txt_max = 20, .md_max = 20});
     if (b->step_total != a->step_total)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The base has %zu steps, the new run %zu.", b->step_total, a->step_total);
+        gm_doc_tell(d, "The base has %zu steps, the new run %zu.", b->step_total, a->step_total);
 }
 
 void gm_diff_steps(struct gm_doc *d, const struct gm_diff_pair *pair)

@@ -106,13 +106,13 @@ static void say_missing(struct gm_doc *d, const struct gm_fleet *f)
         gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "No snapshot at all of rank%s %s.",
                    gm_plural(f->missing_rank_count), gm_fleet_numbers(d, f->missing_ranks, f->missing_rank_count));
     if (incomplete > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu of %zu iterations lack snapshots of some of the %zu ranks.",
-                   incomplete, f->column_count, f->row_count);
+        gm_doc_tell(d, "%zu of %zu iterations lack snapshots of some of the %zu ranks.", incomplete, f->column_count,
+                    f->row_count);
     if (f->duplicates > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "%zu snapshot%s the rank and iteration of another one; in tables of ranks the one that reserves "
-                   "most counts.",
-                   f->duplicates, f->duplicates == 1 ? " has" : "s have");
+        gm_doc_tell(d,
+                    "%zu snapshot%s the rank and iteration of another one; in tables of ranks the one that reserves "
+                    "most counts.",
+                    f->duplicates, f->duplicates == 1 ? " has" : "s have");
     gm_doc_close(d);
 }
 
@@ -129,7 +129,7 @@ static void say_ooms(struct gm_doc *d, const struct gm_fleet *f)
     for (size_t i = 0; i < f->oom_count && i < OOMS; i++)
         gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s.", gm_fleet_oom_text(d, f, &f->items[f->ooms[i]]));
     if (f->oom_count > OOMS)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu more: see %s", f->oom_count - OOMS, d->json_name);
+        gm_doc_tell(d, "%zu more: see %s", f->oom_count - OOMS, d->json_name);
     gm_fleet_uses(d, f, &f->items[f->ooms[0]]);
     gm_doc_close(d);
 }
@@ -139,12 +139,11 @@ static void say_ooms(struct gm_doc *d, const struct gm_fleet *f)
 
 static union gm_value reserved_at(const struct gm_cell_of *c)
 {
-    char text[GM_NUMBER_TEXT];
     const struct gm_fleet *f = c->of;
     const size_t i = gm_fleet_find(f, (size_t)((const struct gm_fleet_row *)c->row - f->rows), c->column->offset);
     if (i == SIZE_MAX || f->items[i].status != GM_OK)
         return (union gm_value){.s = i == SIZE_MAX ? "-" : "unreadable"};
-    return (union gm_value){.s = gm_doc_printf(c->doc, "%s", gm_bytes_format(text, gm_fleet_reserved(&f->items[i])))};
+    return (union gm_value){.s = gm_doc_bytes(c->doc, gm_fleet_reserved(&f->items[i]))};
 }
 
 /* Ranks down, the last iterations across. */
@@ -171,9 +170,9 @@ static void say_grid(struct gm_doc *d, const struct gm_fleet *f)
                                        .md_max = 100,
                                        .of = f});
     if (first > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu earlier iteration%s: see fleet.csv", first, gm_plural(first));
+        gm_doc_tell(d, "%zu earlier iteration%s: see fleet.csv", first, gm_plural(first));
     if (is_partly_traced)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Snapshots without a trace count with what they reserve at the end.");
+        gm_doc_tell(d, "Snapshots without a trace count with what they reserve at the end.");
     gm_doc_close(d);
 }
 

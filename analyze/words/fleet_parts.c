@@ -115,13 +115,13 @@ uint64_t gm_fleet_mean(const struct gm_fleet_spread *s)
 
 const char *gm_fleet_oom_text(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item)
 {
-    char event[GM_NUMBER_TEXT], asked[GM_NUMBER_TEXT], bytes[GM_NUMBER_TEXT];
+    char event[GM_NUMBER_TEXT], asked[GM_NUMBER_TEXT];
     const struct gm_fleet_oom *oom = &item->oom;
     const char *free = "", *reserved = "";
     if (oom->device_free != GM_REPORT_NONE)
-        free = gm_doc_printf(d, ", %s free on the device", gm_bytes_format(bytes, oom->device_free));
+        free = gm_doc_printf(d, ", %s free on the device", gm_doc_bytes(d, oom->device_free));
     if (oom->reserved != GM_REPORT_NONE)
-        reserved = gm_doc_printf(d, ", %s reserved by PyTorch", gm_bytes_format(bytes, oom->reserved));
+        reserved = gm_doc_printf(d, ", %s reserved by PyTorch", gm_doc_bytes(d, oom->reserved));
     return gm_doc_printf(d, "%s ran out of memory at event %s of device %" PRId64 ": %s asked by " GM_QUOTED "%s%s",
                          gm_fleet_item_name(d, f, item), gm_count_format(event, oom->event), oom->device,
                          gm_bytes_format(asked, oom->asked), oom->site, free, reserved);
@@ -189,7 +189,6 @@ static size_t growing_of(const struct gm_fleet *f)
 
 const char *gm_fleet_verdict(struct gm_doc *d, const struct gm_fleet *f)
 {
-    char bytes[GM_NUMBER_TEXT];
     const struct gm_fleet_item *top = NULL;
     struct gm_text text = {0};
     const size_t unread = f->item_count - f->read_count, growing = growing_of(f);
@@ -198,7 +197,7 @@ const char *gm_fleet_verdict(struct gm_doc *d, const struct gm_fleet *f)
             top = &f->items[i];
     if (top == NULL)
         return "No snapshot could be read.";
-    gm_text_printf(&text, "Peak reserved %s on %s.", gm_bytes_format(bytes, gm_fleet_reserved(top)),
+    gm_text_printf(&text, "Peak reserved %s on %s.", gm_doc_bytes(d, gm_fleet_reserved(top)),
                    gm_fleet_item_name(d, f, top));
     add_oom(&text, d, f);
     add_imbalance(&text, d, f);

@@ -138,27 +138,26 @@ static void say_uncompared(struct gm_doc *d, const struct gm_fleet *f)
         gm_text_printf(&where, " and %zu more", n - NAMED);
     const char *text = gm_doc_take(d, &where);
     if (n > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "Fewer than three ranks were read%s: which one is odd there cannot be told.", text);
+        gm_doc_tell(d, "Fewer than three ranks were read%s: which one is odd there cannot be told.", text);
 }
 
 static void say_rule(struct gm_doc *d, const struct gm_fleet *f)
 {
-    char held[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    char reserved[GM_NUMBER_TEXT];
     const char *typical = "";
     if (f->typical != SIZE_MAX)
         typical = gm_doc_printf(d, ": %s, which holds %s and reserves %s",
-                                gm_fleet_item_name(d, f, &f->items[f->typical]), gm_bytes_format(held, f->median_held),
+                                gm_fleet_item_name(d, f, &f->items[f->typical]), gm_doc_bytes(d, f->median_held),
                                 gm_bytes_format(reserved, gm_fleet_reserved(&f->items[f->typical])));
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "Odd is what differs by more than 5 %%, three robust standard deviations and 1 MiB from the median of "
-               "its group of alike ranks (below) if that is a large one, else from the median of all%s. What has half "
-               "in common with a group of three times as many ranks, but is not alike, is odd, too, and compared with "
-               "that.%s",
-               typical,
-               f->column_count > 1
-                   ? " Each iteration is compared by itself; told is where a rank is farthest from the others."
-                   : "");
+    gm_doc_tell(d,
+                "Odd is what differs by more than 5 %%, three robust standard deviations and 1 MiB from the median of "
+                "its group of alike ranks (below) if that is a large one, else from the median of all%s. What has half "
+                "in common with a group of three times as many ranks, but is not alike, is odd, too, and compared with "
+                "that.%s",
+                typical,
+                f->column_count > 1
+                    ? " Each iteration is compared by itself; told is where a rank is farthest from the others."
+                    : "");
 }
 
 static void add_odd(const struct gm_cell_of *c)
@@ -181,17 +180,16 @@ static void add_odd(const struct gm_cell_of *c)
 
 static void say_odd(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_odd *odd)
 {
-    char reserved[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], held[GM_NUMBER_TEXT], rest[GM_NUMBER_TEXT];
+    char delta[GM_NUMBER_TEXT], held[GM_NUMBER_TEXT], rest[GM_NUMBER_TEXT];
     const char *in = f->compared_count < 2
                          ? ""
                          : gm_doc_printf(d, "; odd in %zu of %zu iterations", odd->iterations, f->compared_count);
     gm_doc_open(d, NULL, gm_doc_printf(d, "Odd: %s", gm_fleet_item_name(d, f, &f->items[odd->item])));
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "Peak reserved %s (%s against %s); of that held by call sites %s, cache and rounding %s%s",
-               gm_bytes_format(reserved, gm_fleet_reserved(&f->items[odd->item])),
-               gm_delta_bytes_format(delta, odd->reserved_delta), gm_fleet_item_name(d, f, &f->items[odd->against]),
-               gm_delta_bytes_format(held, odd->held_delta),
-               gm_delta_bytes_format(rest, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
+    gm_doc_tell(d, "Peak reserved %s (%s against %s); of that held by call sites %s, cache and rounding %s%s",
+                gm_doc_bytes(d, gm_fleet_reserved(&f->items[odd->item])),
+                gm_delta_bytes_format(delta, odd->reserved_delta), gm_fleet_item_name(d, f, &f->items[odd->against]),
+                gm_delta_bytes_format(held, odd->held_delta),
+                gm_delta_bytes_format(rest, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
     add_changes(d, f, &odd->sites);
     gm_doc_close(d);
 }
@@ -227,11 +225,11 @@ void gm_fleet_odds(struct gm_doc *d, const struct gm_fleet *f)
     if (f->compared_count > 0) {
         say_rule(d, f);
         if (f->odd_total == 0)
-            gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
+            gm_doc_tell(d, "None.");
         for (size_t i = 0; i < f->odd_count && i < ODDS; i++)
             say_odd(d, f, &f->odds[i]);
         if (f->odd_total > ODDS)
-            gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu more: see %s", f->odd_total - ODDS, d->json_name);
+            gm_doc_tell(d, "%zu more: see %s", f->odd_total - ODDS, d->json_name);
     }
     gm_doc_close(d);
 }
@@ -261,7 +259,7 @@ static void add_group(const struct gm_cell_of *c)
 
 static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
 {
-    char least[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    char least[GM_NUMBER_TEXT];
     const struct gm_fleet_group *group = &f->groups[g];
     const bool is_largest = g == f->largest_group, is_one = group->count == 1;
     const char *what = is_largest ? f->group_count > 1 ? "; the largest group." : "."
@@ -270,10 +268,10 @@ static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
     gm_bytes_format(least, group->held_least);
     gm_doc_open(d, NULL,
                 gm_doc_printf(d, "%s%s", gm_fleet_members(d, f, group, 12), group->is_rest ? " (like nobody)" : ""));
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s, holding %s%s%s, peak reserved %s%s%s",
-               is_one ? "1 rank" : gm_doc_printf(d, "%zu ranks", group->count), is_one ? "" : least,
-               is_one ? "" : " to ", gm_bytes_format(most, group->held_most), is_one ? "" : "up to ",
-               gm_bytes_format(reserved, group->reserved_most), what);
+    gm_doc_tell(d, "%s, holding %s%s%s, peak reserved %s%s%s",
+                is_one ? "1 rank" : gm_doc_printf(d, "%zu ranks", group->count), is_one ? "" : least,
+                is_one ? "" : " to ", gm_doc_bytes(d, group->held_most), is_one ? "" : "up to ",
+                gm_doc_bytes(d, group->reserved_most), what);
     if (!is_largest)
         add_changes(d, f, &group->sites);
     gm_doc_close(d);
@@ -287,15 +285,14 @@ void gm_fleet_groups(struct gm_doc *d, const struct gm_fleet *f)
         return;
     const bool has_iterations = gm_fleet_has_iterations(f);
     gm_doc_fold(d, NULL, "Groups of alike ranks");
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "Alike: call sites differ, added up, by at most 5 %% of what the larger rank holds. Pipeline stages and "
-               "uneven experts show as groups.%s",
-               has_iterations
-                   ? gm_doc_printf(d, " These are those of %s.", gm_fleet_column_name(d, &f->columns[f->reference]))
-                   : "");
+    gm_doc_tell(
+        d,
+        "Alike: call sites differ, added up, by at most 5 %% of what the larger rank holds. Pipeline stages and "
+        "uneven experts show as groups.%s",
+        has_iterations ? gm_doc_printf(d, " These are those of %s.", gm_fleet_column_name(d, &f->columns[f->reference]))
+                       : "");
     if (f->group_count == 1 && f->groups[0].count > 1)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "All %zu ranks that were read are alike%s.", f->groups[0].count,
-                   has_iterations ? " there" : "");
+        gm_doc_tell(d, "All %zu ranks that were read are alike%s.", f->groups[0].count, has_iterations ? " there" : "");
     for (size_t g = 0; g < f->group_count; g++)
         say_group(d, f, g);
     gm_doc_close(d);
@@ -355,10 +352,10 @@ static void say_growths(struct gm_doc *d, const struct gm_fleet *f)
         else if (++shown <= GROWTHS)
             say_rank_growth(d, f, &f->growths[i]);
     if (shown > GROWTHS)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu more: see %s", shown - GROWTHS, d->json_name);
+        gm_doc_tell(d, "%zu more: see %s", shown - GROWTHS, d->json_name);
     if (silent > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%zu%s rank%s not known to grow: see %s", silent,
-                   shown > 0 ? " other" : "", silent == 1 ? " is" : "s are", d->json_name);
+        gm_doc_tell(d, "%zu%s rank%s not known to grow: see %s", silent, shown > 0 ? " other" : "",
+                    silent == 1 ? " is" : "s are", d->json_name);
 }
 
 static void add_growth(struct gm_doc *d, const struct gm_fleet *f)
@@ -373,7 +370,6 @@ static void add_growth(struct gm_doc *d, const struct gm_fleet *f)
 
 void gm_fleet_growth(struct gm_doc *d, const struct gm_fleet *f)
 {
-    char text[GM_NUMBER_TEXT];
     if (gm_doc_is(d, GM_JSON)) {
         add_growth(d, f);
         return;
@@ -381,16 +377,16 @@ void gm_fleet_growth(struct gm_doc *d, const struct gm_fleet *f)
     if (f->growth_count == 0)
         return;
     gm_doc_fold(d, NULL, "Growth over iterations");
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "Bytes per iteration by least squares, +- the standard error; growing is a slope whose 95 %% confidence "
-               "interval is above zero, from three iterations on.");
+    gm_doc_tell(
+        d, "Bytes per iteration by least squares, +- the standard error; growing is a slope whose 95 %% confidence "
+           "interval is above zero, from three iterations on.");
     if (f->capacity != GM_REPORT_NONE)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Out of memory at %s a device%s%s.", gm_bytes_format(text, f->capacity),
-                   f->capacity_name == NULL ? "" : ": ", f->capacity_name == NULL ? "" : f->capacity_name);
+        gm_doc_tell(d, "Out of memory at %s a device%s%s.", gm_doc_bytes(d, f->capacity),
+                    f->capacity_name == NULL ? "" : ": ", f->capacity_name == NULL ? "" : f->capacity_name);
     say_growths(d, f);
     gm_doc_open(d, NULL, "What the end of the last iteration holds that the end of the first did not, all ranks");
     if (f->survivors.count == 0 && f->survivors.delta == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No difference.");
+        gm_doc_tell(d, "No difference.");
     else
         add_changes(d, f, &f->survivors);
     gm_doc_close(d);

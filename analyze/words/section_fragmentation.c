@@ -59,9 +59,9 @@ void gm_section_pins(struct gm_doc *d, const struct gm_report *report)
     for (size_t i = 0; i < f->pin_count; i += rows[n++].count)
         rows[n] = pin_of(f, i);
     gm_doc_fold(d, NULL, "Live blocks that keep the most cached memory from being released");
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "By the share of one block. Pinned: their share in what the range strands; sharers: all live blocks in "
-               "it. A range is a segment, or whole pages of an expandable one.");
+    gm_doc_tell(d,
+                "By the share of one block. Pinned: their share in what the range strands; sharers: all live blocks in "
+                "it. A range is a segment, or whole pages of an expandable one.");
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, n), .txt_max = PINS, .md_max = PINS});
     gm_doc_close(d);
 }

@@ -33,7 +33,6 @@ static void say_samples(struct gm_doc *d, const struct gm_fragmentation_history 
 {
     struct gm_fragmentation_sample rows[SAMPLES + 1];
     const size_t steps = h->sample_count < SAMPLES ? h->sample_count : SAMPLES, worst = worst_sample(h);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     size_t n = 0, last = SIZE_MAX;
     gm_doc_table(
         d, &(struct gm_table){
@@ -48,10 +47,11 @@ static void say_samples(struct gm_doc *d, const struct gm_fragmentation_history 
         last = i;
     }
     gm_doc_table(d, &(struct gm_table){.in = GM_TXT, GM_COLUMNS(sample_columns), GM_ROWS(rows, n)});
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "Most was stranded after event %s: %s. Stranded: cached, and could not go back to the driver because of "
-               "a live block beside it.",
-               gm_event_format(a, h->samples[worst].event), gm_bytes_format(b, h->samples[worst].stranded));
+    gm_doc_tell(
+        d,
+        "Most was stranded after event %s: %s. Stranded: cached, and could not go back to the driver because of "
+        "a live block beside it.",
+        gm_doc_event(d, h->samples[worst].event), gm_doc_bytes(d, h->samples[worst].stranded));
 }
 
 /* ---- growths -------------------------------------------------------------------------------------------------------
@@ -112,19 +112,18 @@ static const struct gm_column growth_columns[] = {
 
 static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct gm_fragmentation_history *h)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
+    char c[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
     if (h->growth_total == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The reserved memory did not grow in the trace.");
+        gm_doc_tell(d, "The reserved memory did not grow in the trace.");
     else
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "Reserved memory grew %s time%s, by %s. %s of it (%s %%) came although as many bytes as were asked "
-                   "for were cached in the right pool and stream.",
-                   gm_count_format(a, h->growth_total), gm_plural(h->growth_total), gm_bytes_format(b, h->growth_bytes),
-                   gm_bytes_format(c, h->growth_avoidable_bytes),
-                   gm_share_format(share, h->growth_avoidable_bytes, h->growth_bytes));
+        gm_doc_tell(d,
+                    "Reserved memory grew %s time%s, by %s. %s of it (%s %%) came although as many bytes as were asked "
+                    "for were cached in the right pool and stream.",
+                    gm_doc_count(d, h->growth_total), gm_plural(h->growth_total), gm_doc_bytes(d, h->growth_bytes),
+                    gm_bytes_format(c, h->growth_avoidable_bytes),
+                    gm_share_format(share, h->growth_avoidable_bytes, h->growth_bytes));
     if (h->growths_examined < h->growth_total)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s of them could be looked at; so it is at least that.",
-                   gm_count_format(a, h->growths_examined));
+        gm_doc_tell(d, "%s of them could be looked at; so it is at least that.", gm_doc_count(d, h->growths_examined));
     gm_doc_table(d, &(struct gm_table){.key = "largest_growths",
                                        .title = "The largest",
                                        GM_COLUMNS(growth_columns),
@@ -254,12 +253,11 @@ static const struct gm_column churn_columns[] = {
 
 static void say_churn(struct gm_doc *d, const struct gm_fragmentation_history *h)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "%s allocation%s (%s) %s freed before any other was made. Rounding at the peak of active bytes: %s.",
-               gm_count_format(a, h->temporary_allocs), gm_plural(h->temporary_allocs),
-               gm_bytes_format(b, h->temporary_bytes), h->temporary_allocs == 1 ? "was" : "were",
-               gm_bytes_format(c, h->rounding_bytes));
+    char b[GM_NUMBER_TEXT];
+    gm_doc_tell(d, "%s allocation%s (%s) %s freed before any other was made. Rounding at the peak of active bytes: %s.",
+                gm_doc_count(d, h->temporary_allocs), gm_plural(h->temporary_allocs),
+                gm_bytes_format(b, h->temporary_bytes), h->temporary_allocs == 1 ? "was" : "were",
+                gm_doc_bytes(d, h->rounding_bytes));
     gm_doc_table(d, &(struct gm_table){.key = "churn",
                                        .title = "All that was made and freed in the trace, the most allocations first",
                                        .in = GM_TXT | GM_JSON,
@@ -278,18 +276,16 @@ static void say_driver(struct gm_doc *d, const struct gm_view *v)
     const uint64_t taken = gm_plus(t->segment_allocs, t->segment_maps);
     const uint64_t given = gm_plus(t->segment_frees, t->segment_unmaps);
     const uint64_t retries = v->timeline->fragmentation.retries, cycles = v->timeline->fragmentation.driver_cycles;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "The driver was asked for memory %s time%s and given some back %s time%s.",
-               gm_count_format(a, taken), gm_plural(taken), gm_count_format(b, given), gm_plural(given));
+    gm_doc_tell(d, "The driver was asked for memory %s time%s and given some back %s time%s.", gm_doc_count(d, taken),
+                gm_plural(taken), gm_doc_count(d, given), gm_plural(given));
     if (cycles > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "%s time%s reserved memory grew again after some had gone back, which costs time.",
-                   gm_count_format(a, cycles), gm_plural(cycles));
+        gm_doc_tell(d, "%s time%s reserved memory grew again after some had gone back, which costs time.",
+                    gm_doc_count(d, cycles), gm_plural(cycles));
     if (retries > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "%s growth%s came right after segments were given back: the driver had refused, and the allocator "
-                   "emptied its cache to try again, which stalls the device.",
-                   gm_count_format(a, retries), gm_plural(retries));
+        gm_doc_tell(d,
+                    "%s growth%s came right after segments were given back: the driver had refused, and the allocator "
+                    "emptied its cache to try again, which stalls the device.",
+                    gm_doc_count(d, retries), gm_plural(retries));
 }
 
 static const struct gm_column counts[] = {
@@ -325,8 +321,7 @@ void gm_section_history(struct gm_doc *d, const struct gm_view *v)
         say_rounding(d, h);
         say_churn(d, h);
     } else {
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Why memory grew and what was cached is not known: %s.",
-                   gm_view_reason(v));
+        gm_doc_tell(d, "Why memory grew and what was cached is not known: %s.", gm_view_reason(v));
     }
     gm_doc_close(d);
 }

@@ -64,7 +64,7 @@ static void say_bytes(struct gm_doc *d, const struct of *of)
         rows[n++] = (struct part){"of it live but freed (pending a stream)", of->oom->pending};
     gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, n), .of = &l.reserved});
     if (!is_known)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "What was cached, and why, is not known: %s.", gm_view_reason(of->view));
+        gm_doc_tell(d, "What was cached, and why, is not known: %s.", gm_view_reason(of->view));
 }
 
 /* ---- tables --------------------------------------------------------------------------------------------------------
@@ -130,19 +130,18 @@ static void say_request(struct gm_doc *d, const struct of *of)
 {
     static const char *const verdicts[] = {"unknown", "capacity", "fragmentation", "capacity and fragmentation"};
     const struct gm_oom_row *oom = of->oom;
-    char asked[GM_NUMBER_TEXT], free[GM_NUMBER_TEXT], hole[GM_NUMBER_TEXT];
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "%s were asked for (rounded)%s%s, stream %s%s%s. The device had %s free; the largest hole of that pool "
-               "and stream was %s.",
-               gm_bytes_format(asked, oom->asked), oom->pool != NULL ? ", pool " : "",
-               oom->pool != NULL ? oom->pool : "", gm_stream_name(d, of->view, oom->stream),
-               oom->site != NULL ? ", at " : "", oom->site != NULL ? gm_doc_printf(d, GM_QUOTED, oom->site) : "",
-               oom->device_free == GM_REPORT_NONE ? "an unknown number of bytes"
-                                                  : gm_bytes_format(free, oom->device_free),
-               of->view->is_reconstructed ? gm_bytes_format(hole, oom->largest_hole) : "not known");
+    char asked[GM_NUMBER_TEXT];
+    gm_doc_tell(d,
+                "%s were asked for (rounded)%s%s, stream %s%s%s. The device had %s free; the largest hole of that pool "
+                "and stream was %s.",
+                gm_bytes_format(asked, oom->asked), oom->pool != NULL ? ", pool " : "",
+                oom->pool != NULL ? oom->pool : "", gm_stream_name(d, of->view, oom->stream),
+                oom->site != NULL ? ", at " : "", oom->site != NULL ? gm_doc_printf(d, GM_QUOTED, oom->site) : "",
+                oom->device_free == GM_REPORT_NONE ? "an unknown number of bytes" : gm_doc_bytes(d, oom->device_free),
+                of->view->is_reconstructed ? gm_doc_bytes(d, oom->largest_hole) : "not known");
     gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "Verdict: %s.", verdicts[oom->verdict]);
     if (oom->verdict_detail != NULL)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", oom->verdict_detail);
+        gm_doc_tell(d, "%s", oom->verdict_detail);
 }
 
 static void say_oom(struct gm_doc *d, const struct of *of)
@@ -234,18 +233,17 @@ void gm_section_ooms(struct gm_doc *d, const struct gm_view *v)
 {
     const uint64_t all = v->device->trace.ooms;
     const size_t listed = v->timeline->oom_count, n = listed < SHOWN ? listed : SHOWN;
-    char a[GM_NUMBER_TEXT];
     if (gm_doc_is(d, GM_JSON)) {
         add_ooms(d, v);
         return;
     }
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s allocation%s failed.%s", gm_count_format(a, all), gm_plural(all),
-               n == 0 ? " Where the bytes were then is not known." : "");
+    gm_doc_tell(d, "%s allocation%s failed.%s", gm_doc_count(d, all), gm_plural(all),
+                n == 0 ? " Where the bytes were then is not known." : "");
     for (size_t i = 0; i < n; i++) {
         const struct of of = {v, &v->timeline->ooms[i]};
         say_oom(d, &of);
     }
     if (n > 0 && n < all)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s more%s", gm_count_format(a, all - n),
-                   n < listed ? gm_doc_printf(d, ", the next ones in %s", d->json_name) : "");
+        gm_doc_tell(d, "%s more%s", gm_doc_count(d, all - n),
+                    n < listed ? gm_doc_printf(d, ", the next ones in %s", d->json_name) : "");
 }

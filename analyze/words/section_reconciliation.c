@@ -35,33 +35,31 @@ static void say_balance(struct gm_doc *d, const struct gm_timeline_books *b)
     };
     char active[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT], worst[GM_NUMBER_TEXT];
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, sizeof rows / sizeof *rows)});
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "Residual, end - snapshot: %s active, %s reserved; %s at the worst event.",
-               gm_signed_bytes_format(active, b->residual_active),
-               gm_signed_bytes_format(reserved, b->residual_reserved),
-               gm_signed_bytes_format(worst, b->worst_residual));
+    gm_doc_tell(d, "Residual, end - snapshot: %s active, %s reserved; %s at the worst event.",
+                gm_signed_bytes_format(active, b->residual_active),
+                gm_signed_bytes_format(reserved, b->residual_reserved),
+                gm_signed_bytes_format(worst, b->worst_residual));
 }
 
 static void say_forward_pass(struct gm_doc *d, const struct gm_timeline_books *b)
 {
-    char a[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
-    gm_doc_say(d, GM_SAY, GM_READ, NULL,
-               "The forward pass ends in %s of the snapshot's %s blocks: same address, size and state%s",
-               gm_count_format(a, b->end_blocks_same), gm_count_format(c, b->end_blocks),
-               b->end_blocks_same == b->end_blocks ? "." : " (the others DIFFER).");
+    char c[GM_NUMBER_TEXT];
+    gm_doc_tell(d, "The forward pass ends in %s of the snapshot's %s blocks: same address, size and state%s",
+                gm_doc_count(d, b->end_blocks_same), gm_count_format(c, b->end_blocks),
+                b->end_blocks_same == b->end_blocks ? "." : " (the others DIFFER).");
     if (b->sizes_from_snapshot > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "%s block%s did not get the size from the allocator's rules; the snapshot's was taken (%s in all).",
-                   gm_count_format(a, b->sizes_from_snapshot), gm_plural(b->sizes_from_snapshot),
-                   gm_bytes_format(c, b->sizes_from_snapshot_bytes));
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s block%s (%s) lived before the trace.",
-               gm_count_format(a, b->baseline_blocks), gm_plural(b->baseline_blocks),
-               gm_bytes_format(c, b->baseline_bytes));
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s block%s (%s) allocated in the trace %s never freed in it.",
-               gm_count_format(a, b->never_freed_blocks), gm_plural(b->never_freed_blocks),
-               gm_bytes_format(c, b->never_freed_bytes), b->never_freed_blocks == 1 ? "was" : "were");
+        gm_doc_tell(d,
+                    "%s block%s did not get the size from the allocator's rules; the snapshot's was taken (%s in all).",
+                    gm_doc_count(d, b->sizes_from_snapshot), gm_plural(b->sizes_from_snapshot),
+                    gm_bytes_format(c, b->sizes_from_snapshot_bytes));
+    gm_doc_tell(d, "%s block%s (%s) lived before the trace.", gm_doc_count(d, b->baseline_blocks),
+                gm_plural(b->baseline_blocks), gm_bytes_format(c, b->baseline_bytes));
+    gm_doc_tell(d, "%s block%s (%s) allocated in the trace %s never freed in it.",
+                gm_doc_count(d, b->never_freed_blocks), gm_plural(b->never_freed_blocks),
+                gm_bytes_format(c, b->never_freed_bytes), b->never_freed_blocks == 1 ? "was" : "were");
     if (b->unsplit_bytes != GM_REPORT_NONE && b->unsplit_bytes > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s at the end are remainders that the allocator left inside blocks.",
-                   gm_bytes_format(a, b->unsplit_bytes));
+        gm_doc_tell(d, "%s at the end are remainders that the allocator left inside blocks.",
+                    gm_doc_bytes(d, b->unsplit_bytes));
 }
 
 static union gm_value what_disagrees(const struct gm_cell_of *c)
@@ -86,11 +84,11 @@ static void say_disagreements(struct gm_doc *d, const struct gm_timeline_books *
     for (size_t i = 0; i < b->disagreement_count; i++)
         any_expected = any_expected || b->disagreements[i].is_expected;
     if (b->disagreement_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Events and segments do not contradict each other.");
+        gm_doc_tell(d, "Events and segments do not contradict each other.");
     gm_doc_table(d, &(struct gm_table){
                         .key = "disagreements", GM_COLUMNS(columns), GM_ROWS(b->disagreements, b->disagreement_count)});
     if (any_expected)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Expected: it follows from a trace that begins in the middle of a run.");
+        gm_doc_tell(d, "Expected: it follows from a trace that begins in the middle of a run.");
 }
 
 /* A stream by its number in the tables, where it has one: its handle says nothing. */

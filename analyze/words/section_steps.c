@@ -35,47 +35,40 @@ static int64_t slope_of(const struct gm_steps *s)
 
 static void say_source(struct gm_doc *d, const struct gm_steps *s)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (has_period(s))
-        gm_doc_say(d, GM_SAY, GM_READ, NULL,
-                   "%s step%s, from %s: a period of about %s events; %d %% of allocations repeat.",
-                   gm_count_format(a, total_of(s)), gm_plural(total_of(s)), s->source,
-                   gm_count_format(b, (uint64_t)(s->period_events + 0.5)), s->certainty);
+        gm_doc_tell(d, "%s step%s, from %s: a period of about %s events; %d %% of allocations repeat.",
+                    gm_doc_count(d, total_of(s)), gm_plural(total_of(s)), s->source,
+                    gm_doc_count(d, (uint64_t)(s->period_events + 0.5)), s->certainty);
     else
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s step%s, from %s (%d %% sure).", gm_count_format(a, total_of(s)),
-                   gm_plural(total_of(s)), s->source, s->certainty);
+        gm_doc_tell(d, "%s step%s, from %s (%d %% sure).", gm_doc_count(d, total_of(s)), gm_plural(total_of(s)),
+                    s->source, s->certainty);
 }
 
 static void say_warm_up(struct gm_doc *d, const struct gm_steps *s)
 {
-    char a[GM_NUMBER_TEXT];
     if (s->pattern == GM_PATTERN_WARM_UP)
         return;
     if (s->warm_up == 1)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The first step differs from those after it.");
+        gm_doc_tell(d, "The first step differs from those after it.");
     else if (s->warm_up > 1 && s->warm_up < total_of(s))
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The first %s steps differ from those after them.",
-                   gm_count_format(a, s->warm_up));
+        gm_doc_tell(d, "The first %s steps differ from those after them.", gm_doc_count(d, s->warm_up));
 }
 
 static void say_pattern(struct gm_doc *d, const struct gm_steps *s)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (s->pattern == GM_PATTERN_UNKNOWN && s->pattern_detail == NULL)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Pattern: not known: fewer than three whole steps were recorded.");
+        gm_doc_tell(d, "Pattern: not known: fewer than three whole steps were recorded.");
     else
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Pattern: %s. %s", gm_run_pattern_name(s->pattern),
-                   s->pattern_detail != NULL ? s->pattern_detail : "");
+        gm_doc_tell(d, "Pattern: %s. %s", gm_run_pattern_name(s->pattern),
+                    s->pattern_detail != NULL ? s->pattern_detail : "");
     say_warm_up(d, s);
     if (s->pattern == GM_PATTERN_SPIKE && slope_of(s) != GM_SIGNED_NONE)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "From step to step the requested bytes at the end change by %s.",
-                   gm_delta_bytes_format(b, slope_of(s)));
+        gm_doc_tell(d, "From step to step the requested bytes at the end change by %s.", gm_doc_delta(d, slope_of(s)));
     if (s->steps_to_oom != GM_REPORT_NONE && s->steps_to_oom > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "At that slope memory runs out in about %s step%s%s%s%s.",
-                   gm_count_format(a, s->steps_to_oom), gm_plural(s->steps_to_oom),
-                   s->capacity != GM_REPORT_NONE ? " (capacity " : "",
-                   s->capacity != GM_REPORT_NONE ? gm_bytes_format(b, s->capacity) : "",
-                   s->capacity != GM_REPORT_NONE ? ", from an out-of-memory event)" : "");
+        gm_doc_tell(d, "At that slope memory runs out in about %s step%s%s%s%s.", gm_doc_count(d, s->steps_to_oom),
+                    gm_plural(s->steps_to_oom), s->capacity != GM_REPORT_NONE ? " (capacity " : "",
+                    s->capacity != GM_REPORT_NONE ? gm_doc_bytes(d, s->capacity) : "",
+                    s->capacity != GM_REPORT_NONE ? ", from an out-of-memory event)" : "");
 }
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------
@@ -149,7 +142,6 @@ static void say_rows(struct gm_doc *d, const struct gm_view *v, const struct gm_
 {
     struct gm_step_row *rows = gm_doc_rows(d, s->row_count, sizeof *rows);
     const struct gm_step_row *highest = s->rows;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     bool has_partial = false;
     for (size_t i = 0; rows != NULL && i < s->row_count; i++) {
         rows[i] = s->rows[i];
@@ -162,11 +154,11 @@ static void say_rows(struct gm_doc *d, const struct gm_view *v, const struct gm_
     if (rows != NULL)
         gm_doc_table(d, &table);
     if (has_partial)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "* an end of the trace cuts it off");
+        gm_doc_tell(d, "* an end of the trace cuts it off");
     if (s->row_count > 1)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The highest is %s: %s requested, after event %s.",
-                   highest->label != NULL ? highest->label : "one without a name",
-                   gm_bytes_format(a, highest->peak.requested), gm_event_format(b, highest->peak_event));
+        gm_doc_tell(d, "The highest is %s: %s requested, after event %s.",
+                    highest->label != NULL ? highest->label : "one without a name",
+                    gm_doc_bytes(d, highest->peak.requested), gm_doc_event(d, highest->peak_event));
 }
 
 /* The peak of each phase, of the phases that occur; JSON has them in the rows. */

@@ -40,27 +40,26 @@ void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
         gm_sites_add_sum(&sum, report, gm_doc_shown(d, &table));
     else
         gm_text_add(&sum, why_none(report));
-    gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", gm_doc_take(d, &sum));
+    gm_doc_tell(d, "%s", gm_doc_take(d, &sum));
     gm_doc_close(d);
 }
 
 void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
 {
-    char share[GM_NUMBER_TEXT];
     gm_doc_open(d, NULL, "Memory by category");
     gm_section_slices(d, NULL, report->categories, report->category_count, 0, report->totals.allocated);
     if (report->category_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No block is allocated.");
+        gm_doc_tell(d, "No block is allocated.");
     else
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Of allocated bytes, %s %% have a recorded stack.",
-                   gm_share_format(share, report->snapshot.live_bytes_with_stack, report->totals.allocated));
+        gm_doc_tell(d, "Of allocated bytes, %s %% have a recorded stack.",
+                    gm_doc_share(d, report->snapshot.live_bytes_with_stack, report->totals.allocated));
     gm_doc_close(d);
     if (report->roles == NULL) /* they are inferred from the trace, too: without one there are none */
         return;
     gm_doc_open(d, NULL, "Memory by role");
     gm_section_slices(d, NULL, report->roles, report->role_count, 0, report->totals.allocated);
     if (report->role_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No block is allocated.");
+        gm_doc_tell(d, "No block is allocated.");
     gm_doc_close(d);
 }
 
@@ -98,7 +97,7 @@ void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
         return;
     gm_doc_open(d, NULL, "Per device");
     if (report->device_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No device holds a segment or an event.");
+        gm_doc_tell(d, "No device holds a segment or an event.");
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(report->devices, report->device_count)});
     gm_doc_close(d);
 }
@@ -123,7 +122,7 @@ static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
         GM_PART(GM_READ, NULL, "Eff.", struct part, totals.allocated, totals.reserved),
     };
     if (count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
+        gm_doc_tell(d, "None.");
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(parts, count)});
 }
 
@@ -176,9 +175,7 @@ struct entry {
 static union gm_value entry_size(const struct gm_cell_of *c)
 {
     const struct entry *e = c->row;
-    char text[GM_NUMBER_TEXT];
-    return (union gm_value){
-        .s = e->bytes == GM_SIGNED_NONE ? NULL : gm_doc_printf(c->doc, "%s", gm_signed_bytes_format(text, e->bytes))};
+    return (union gm_value){.s = e->bytes == GM_SIGNED_NONE ? NULL : gm_doc_signed_bytes(c->doc, e->bytes)};
 }
 
 static int64_t signed_of(uint64_t bytes)
@@ -222,8 +219,8 @@ static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
                                        GM_ROWS(report->devices, report->device_count)});
     for (size_t i = 0; i < report->device_count; i++)
         if (report->devices[i].ledger.residual != 0)
-            gm_doc_say(d, GM_SAY, GM_READ, NULL, "Residual of device %" PRId64 ": %s bytes.", report->devices[i].device,
-                       gm_signed_count_format(residual, report->devices[i].ledger.residual));
+            gm_doc_tell(d, "Residual of device %" PRId64 ": %s bytes.", report->devices[i].device,
+                        gm_signed_count_format(residual, report->devices[i].ledger.residual));
 }
 
 void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
@@ -245,17 +242,15 @@ void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
         {"active", signed_of(l->stated_active), agrees(l->stated_active, t->active)},
         {"requested", signed_of(l->stated_requested), agrees(l->stated_requested, t->requested)},
     };
-    char count[GM_NUMBER_TEXT];
     gm_doc_fold(d, NULL, "Ledger: where every reserved byte is");
     gm_doc_table(d, &(struct gm_table){GM_COLUMNS(entry_columns), GM_ROWS(entries, sizeof entries / sizeof *entries)});
     gm_doc_table(d, &(struct gm_table){.title = "What the file itself states per segment, against its blocks",
                                        GM_COLUMNS(stated_columns),
                                        GM_ROWS(stated, sizeof stated / sizeof *stated)});
     if (l->segments_disagreeing > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Segments that disagree with their blocks: %s.",
-                   gm_count_format(count, l->segments_disagreeing));
+        gm_doc_tell(d, "Segments that disagree with their blocks: %s.", gm_doc_count(d, l->segments_disagreeing));
     if (l->explanation != NULL)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "%s", l->explanation);
+        gm_doc_tell(d, "%s", l->explanation);
     say_ledgers(d, report);
     gm_doc_close(d);
 }
@@ -299,7 +294,7 @@ static void say_settings(struct gm_doc *d, const struct gm_report *report, bool 
     const bool any = defaults.length > 0;
     const char *text = gm_doc_take(d, &defaults);
     if (any)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "At their defaults: %s", text);
+        gm_doc_tell(d, "At their defaults: %s", text);
 }
 
 void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
@@ -319,9 +314,9 @@ void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
         return;
     gm_doc_fold(d, NULL, "Allocator settings");
     if (report->settings == NULL)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The file records none.");
+        gm_doc_tell(d, "The file records none.");
     else if (report->setting_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "Recorded, but empty.");
+        gm_doc_tell(d, "Recorded, but empty.");
     for (int are_default = 0; report->settings != NULL && are_default < 2; are_default++)
         say_settings(d, report, are_default == 1);
     gm_doc_close(d);
@@ -351,19 +346,19 @@ static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i
     };
     struct entry rows[sizeof all / sizeof *all];
     size_t n = 0;
-    char events[GM_NUMBER_TEXT], span[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    char events[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].bytes != 0)
             rows[n++] = all[k];
     const char *title =
         gm_doc_printf(d, "Device %" PRId64 ": %s events in %s, peak requested %s, peak reserved %s", device->device,
                       gm_count_format(events, t->events),
-                      t->span_us == GM_REPORT_NONE ? "unknown time" : gm_duration_format(span, t->span_us),
+                      t->span_us == GM_REPORT_NONE ? "unknown time" : gm_doc_duration(d, t->span_us),
                       gm_bytes_format(requested, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
                       gm_bytes_format(reserved, t->peak_reserved));
     gm_doc_table(d, &(struct gm_table){.title = title, GM_COLUMNS(columns), GM_ROWS(rows, n)});
     if (t->overflowed > 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "The recorder was full: events before the first one here are lost.");
+        gm_doc_tell(d, "The recorder was full: events before the first one here are lost.");
 }
 
 void gm_section_trace(struct gm_doc *d, const struct gm_report *report)
@@ -378,7 +373,7 @@ void gm_section_trace(struct gm_doc *d, const struct gm_report *report)
         if (report->devices[i].trace.events > 0)
             say_trace(d, report, i);
     if (traced == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "No event recorded: the snapshot shows one moment only.");
+        gm_doc_tell(d, "No event recorded: the snapshot shows one moment only.");
     gm_doc_close(d);
 }
 
@@ -389,7 +384,7 @@ void gm_section_warnings(struct gm_doc *d, const struct gm_report *report)
         return;
     gm_doc_fold(d, NULL, "Warnings");
     if (report->warning_count == 0)
-        gm_doc_say(d, GM_SAY, GM_READ, NULL, "None.");
+        gm_doc_tell(d, "None.");
     for (size_t i = 0; i < report->warning_count; i++)
         gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", report->warnings[i]);
     gm_doc_close(d);

@@ -57,8 +57,7 @@ void gm_section_ledger(struct gm_doc *d, const struct gm_report *report);   /* w
 void gm_section_settings(struct gm_doc *d, const struct gm_report *report); /* JSON: "settings" */
 void gm_section_trace(struct gm_doc *d, const struct gm_report *report);    /* what it counts */
 void gm_section_warnings(struct gm_doc *d, const struct gm_report *report); /* JSON: "warnings" */
-/* Other allocator settings; nothing if none were looked at. */
-void gm_section_tried(struct gm_doc *d, const struct gm_report *report);
+void gm_section_trials(struct gm_doc *d, const struct gm_report *report); /* other settings. JSON: "settings_advice" */
 
 /* ---- keys that only JSON has, or has in an order of its own --------------------------------------------------------
  */
@@ -74,6 +73,5 @@ void gm_json_ledger(struct gm_doc *d, const struct gm_ledger *ledger);
 void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
 /* "event", "time_us", "since_first_us" and the levels, into the object that is open. */
 void gm_json_moment(struct gm_doc *d, const struct gm_view *v, const struct gm_moment *moment);
-void gm_json_tried(struct gm_json *json, const struct gm_report *report); /* "settings_advice": null without a trace */
 
 #endif
