@@ -20,7 +20,7 @@ enum gm_status gm_charts_finish(struct gm_charts *charts, struct gm_error *err);
 const struct gm_png *gm_charts_png(const struct gm_charts *charts, enum gm_chart chart);
 void gm_charts_free(struct gm_charts *charts); /* NULL is fine */
 
-/* NULL-terminated pairs of file name and caption of the charts that apply, for gm_words_markdown. */
+/* NULL-terminated pairs of file name and caption of the charts that apply, for gm_analysis_markdown. */
 struct gm_chart_list {
     const char *v[2 * GM_CHART_COUNT + 1];
 };

@@ -2,7 +2,7 @@
 #include "analyze/cli/diff_outputs.h"
 
 #include "analyze/cli/run_files.h"
-#include "analyze/words/diff.h"
+#include "analyze/document/documents.h"
 #include "render/diff_charts.h"
 
 static const char json_name[] = "diff.json";
@@ -30,10 +30,10 @@ static enum gm_status make(struct gm_run_files *files, const struct gm_diff_cont
             charts[n++] = gm_diff_chart_file_name(i);
             charts[n++] = gm_diff_chart_caption(i);
         }
-    gm_words_diff_json(gm_run_files_text(files, json_name), c);
-    gm_words_diff_text(gm_run_files_text(files, "diff_report.txt"), c, context->fonts != NULL);
-    gm_words_diff_markdown(gm_run_files_text(files, "README.md"), c, context->fonts != NULL ? charts : NULL);
-    gm_words_diff_comment(gm_run_files_text(files, "pr_comment.md"), c);
+    gm_diff_json(gm_run_files_text(files, json_name), c);
+    gm_diff_text(gm_run_files_text(files, "diff_report.txt"), c, context->fonts != NULL);
+    gm_diff_markdown(gm_run_files_text(files, "README.md"), c, context->fonts != NULL ? charts : NULL);
+    gm_diff_comment(gm_run_files_text(files, "pr_comment.md"), c);
     return context->fonts != NULL ? draw(files, context, c, err) : GM_OK;
 }
 

@@ -2,7 +2,7 @@
 #include "analyze/cli/fleet_outputs.h"
 
 #include "analyze/cli/run_files.h"
-#include "analyze/words/fleet.h"
+#include "analyze/document/documents.h"
 #include "render/fleet_charts.h"
 
 static const char json_name[] = "fleet.json";
@@ -25,10 +25,10 @@ static enum gm_status make(struct gm_run_files *files, const struct gm_fleet_con
         charts[2 * i] = gm_fleet_chart_file_name(i);
         charts[2 * i + 1] = gm_fleet_chart_caption(i);
     }
-    gm_words_fleet_json(gm_run_files_text(files, json_name), fleet);
-    gm_words_fleet_text(gm_run_files_text(files, "fleet_report.txt"), fleet);
-    gm_words_fleet_markdown(gm_run_files_text(files, "README.md"), fleet, context->fonts != NULL ? charts : NULL);
-    gm_words_fleet_csv(gm_run_files_text(files, "fleet.csv"), fleet);
+    gm_fleet_json(gm_run_files_text(files, json_name), fleet);
+    gm_fleet_text(gm_run_files_text(files, "fleet_report.txt"), fleet);
+    gm_fleet_markdown(gm_run_files_text(files, "README.md"), fleet, context->fonts != NULL ? charts : NULL);
+    gm_fleet_csv(gm_run_files_text(files, "fleet.csv"), fleet);
     return context->fonts != NULL ? draw(files, context, fleet, err) : GM_OK;
 }
 

@@ -11,8 +11,8 @@
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
+#include "analyze/document/documents.h"
 #include "analyze/state/shown_names.h"
-#include "analyze/words/diff.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -171,7 +171,7 @@ static enum gm_status compare(struct gm_comparison *c, struct call *call, const 
 static void check_growth(struct call *call, const struct gm_comparison *c)
 {
     struct gm_text text = {0}, why = {0};
-    gm_words_diff_growth(&why, c);
+    gm_diff_growth(&why, c);
     if (why.length > 0)
         gm_text_printf(&text, "check failed: %s", why.data);
     if (why.failed || text.failed)
@@ -188,7 +188,7 @@ static void tell(struct call *call, const struct gm_comparison *c, struct gm_run
     gm_call_put(&call->said, options->json, json);
     if (!gm_path_is_standard(options->json) && !options->quiet) {
         struct gm_text summary = {0};
-        gm_words_diff_summary(&summary, c, gm_run_path(run));
+        gm_diff_summary(&summary, c, gm_run_path(run));
         gm_call_print(&call->said, &summary);
     }
     check_growth(call, c);

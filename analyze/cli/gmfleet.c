@@ -13,11 +13,11 @@
 #include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
+#include "analyze/document/documents.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
 #include "analyze/fleet/record.h"
 #include "analyze/run/run_names.h"
-#include "analyze/words/fleet.h"
 #include "replay/whatif/gpus.h"
 
 #include <stddef.h>
@@ -231,7 +231,7 @@ static void say(struct call *call, const struct gm_fleet *fleet, const struct gm
     gm_call_put(&call->said, o->json, json);
     if (!gm_path_is_standard(o->json) && !o->quiet) {
         struct gm_text summary = {0};
-        gm_words_fleet_summary(&summary, fleet, gm_run_path(run));
+        gm_fleet_summary(&summary, fleet, gm_run_path(run));
         gm_call_print(&call->said, &summary);
     }
 }

@@ -2,8 +2,8 @@
 #include "analyze/cli/outputs.h"
 
 #include "analyze/cli/interrupt.h"
+#include "analyze/document/documents.h"
 #include "analyze/export/csv.h"
-#include "analyze/words/words.h"
 
 #include <string.h>
 
@@ -25,9 +25,9 @@ void gm_outputs_make(struct gm_outputs *outputs, const struct gm_analyze_options
         gm_text_printf(text, "%s\n", options->preface);
         gm_text_printf(markdown, "```\n%s```\n\n", options->preface);
     }
-    gm_words_text(text, report);
-    gm_words_markdown(markdown, report, options->no_charts ? NULL : charts.v);
-    gm_words_json(add(outputs, json_name), report);
+    gm_analysis_text(text, report);
+    gm_analysis_markdown(markdown, report, options->no_charts ? NULL : charts.v);
+    gm_analysis_json(add(outputs, json_name), report);
     if (!options->no_charts && gm_chart_applies(report, GM_CHART_FLAMEGRAPH)) {
         struct gm_text *svg = add(outputs, GM_FLAMEGRAPH_SVG);
         if (gm_flamegraph_svg(svg, report, NULL) != GM_OK)
@@ -83,9 +83,9 @@ static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *o
     struct gm_text *first = options->quiet ? &job->explained : &job->summary;
     if (job->is_one_of_several && (!options->quiet || options->explain))
         gm_text_printf(first, "%s:\n", report->snapshot.path);
-    gm_words_summary(&job->summary, report, gm_run_path(job->run));
+    gm_analysis_summary(&job->summary, report, gm_run_path(job->run));
     if (options->explain)
-        gm_words_explain(&job->explained, report);
+        gm_analysis_explain(&job->explained, report);
     bool has_failed = job->summary.failed || job->explained.failed;
     return has_failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
 }

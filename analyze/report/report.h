@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report model: what the passes (analyze/state) concluded, as plain data for those who write (analyze/words) and
+ * The report model: what the passes (analyze/state) concluded, as plain data for those who write (analyze/document) and
  * those who draw (render). It knows no snapshot: every string in it is its own, NUL-terminated, well-formed UTF-8 on
  * one line (gm_utf8_clean_line), but otherwise as hostile as the file: writers escape for their own format.
  *

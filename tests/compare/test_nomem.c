@@ -5,9 +5,9 @@
  */
 #include "analyze/compare/compare.h"
 #include "analyze/compare/summary_make.h"
+#include "analyze/document/documents.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
-#include "analyze/words/diff.h"
 #include "render/diff_chart_parts.h"
 #include "tests/nomem/nomem.h"
 
@@ -80,11 +80,11 @@ static bool lay_out(gm_diff_layout_fn *layout, const struct gm_comparison *c)
 static bool write_all(const struct gm_comparison *c, size_t *length)
 {
     struct gm_text texts[6] = {{0}};
-    gm_words_diff_json(&texts[0], c);
-    gm_words_diff_text(&texts[1], c, true);
-    gm_words_diff_markdown(&texts[2], c, NULL);
-    gm_words_diff_comment(&texts[3], c);
-    gm_words_diff_summary(&texts[4], c, "there");
+    gm_diff_json(&texts[0], c);
+    gm_diff_text(&texts[1], c, true);
+    gm_diff_markdown(&texts[2], c, NULL);
+    gm_diff_comment(&texts[3], c);
+    gm_diff_summary(&texts[4], c, "there");
     enum gm_status status = gm_diff_flamegraph_svg(&texts[5], c, NULL);
     bool ok = status == GM_OK;
     *length = 0;

@@ -4,7 +4,7 @@
  */
 #include "analyze/diagnose/diagnose.h"
 #include "tests/nomem/nomem.h"
-#include "tests/words/sample.h"
+#include "tests/document/sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,9 +5,9 @@
 #include "analyze/document/columns.h"
 #include "analyze/document/escape.h"
 #include "analyze/document/numbers.h"
+#include "analyze/document/sections.h"
 #include "analyze/document/sites.h"
 #include "analyze/report/report.h"
-#include "analyze/words/frames.h"
 
 #include <locale.h>
 #include <setjmp.h>

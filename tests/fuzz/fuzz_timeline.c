@@ -4,11 +4,11 @@
  * that overlaps, double frees and segments under live blocks are the rule. What comes out must add up.
  */
 #include "analyze/base/text.h"
+#include "analyze/document/documents.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/trace_analyze.h"
-#include "analyze/words/words.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -138,8 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(gm_timeline_analyze(&report, &snapshot, &timeline, &err) == GM_OK);
         check(&report);
         report.run_name = report.timestamp = "fuzz";
-        gm_words_text(&words, &report);
-        gm_words_json(&words, &report);
+        gm_analysis_text(&words, &report);
+        gm_analysis_json(&words, &report);
         gm_classifier_free(classifier);
     }
     gm_report_free(&report);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The documents of all programs: each writer is a pure function of its model, the same model gives the same bytes.
+ * charts: NULL-terminated pairs file name, caption; NULL for none.
+ */
+#ifndef GM_DOCUMENT_DOCUMENTS_H
+#define GM_DOCUMENT_DOCUMENTS_H
+
+#include "analyze/base/text.h"
+#include "analyze/report/comparison.h"
+#include "analyze/report/fleet_model.h"
+#include "analyze/report/report.h"
+
+/* ---- gmanalyze --------------------------------------------------------------------------------------------------
+ */
+
+/* analysis_report.txt: 80 columns. */
+void gm_analysis_text(struct gm_text *out, const struct gm_report *report);
+/* README.md: GitHub Markdown. */
+void gm_analysis_markdown(struct gm_text *out, const struct gm_report *report, const char *const *charts);
+/* analysis.json: schema gmanalyze.analysis/1, one object, with a final newline. */
+void gm_analysis_json(struct gm_text *out, const struct gm_report *report);
+/* For --explain: of each device what inferred the roles, how sure that is, and how much it decided; 80 columns. */
+void gm_analysis_explain(struct gm_text *out, const struct gm_report *report);
+/* Five lines for a terminal; the last names `directory`. */
+void gm_analysis_summary(struct gm_text *out, const struct gm_report *report, const char *directory);
+
+/* ---- gmdiff -----------------------------------------------------------------------------------------------------
+ */
+
+/* diff_report.txt: 80 columns. has_charts: the pictures lie beside it. */
+void gm_diff_text(struct gm_text *out, const struct gm_comparison *c, bool has_charts);
+/* diff.json: schema gmdiff.diff/1, one object, with a final newline. */
+void gm_diff_json(struct gm_text *out, const struct gm_comparison *c);
+/* README.md of the run directory. */
+void gm_diff_markdown(struct gm_text *out, const struct gm_comparison *c, const char *const *charts);
+/* pr_comment.md: a GitHub comment, always under 65,000 characters. */
+void gm_diff_comment(struct gm_text *out, const struct gm_comparison *c);
+/* A few lines for a terminal; the last names `directory`. */
+void gm_diff_summary(struct gm_text *out, const struct gm_comparison *c, const char *directory);
+/* Why the growth is over the limit, one sentence without a newline; nothing if it is not. */
+void gm_diff_growth(struct gm_text *out, const struct gm_comparison *c);
+
+/* ---- gmfleet ----------------------------------------------------------------------------------------------------
+ */
+
+/* fleet_report.txt: 80 columns. */
+void gm_fleet_text(struct gm_text *out, const struct gm_fleet *fleet);
+/* fleet.json: schema gmfleet.fleet/1, one object, with a final newline. */
+void gm_fleet_json(struct gm_text *out, const struct gm_fleet *fleet);
+/* README.md of the run directory. */
+void gm_fleet_markdown(struct gm_text *out, const struct gm_fleet *fleet, const char *const *charts);
+/* fleet.csv: a row for each snapshot. */
+void gm_fleet_csv(struct gm_text *out, const struct gm_fleet *fleet);
+/* A few lines for a terminal; the last names `directory`. */
+void gm_fleet_summary(struct gm_text *out, const struct gm_fleet *fleet, const char *directory);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/document/sections.h"
+
+#include "analyze/document/sites.h"
+#include "analyze/report/frame_kind.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { NOISE, NATIVE, LIBRARY, OWN };
+
+static const char *text_of(const char *s)
+{
+    return s != NULL ? s : "";
+}
+
+static bool has_any(const char *s, const char *const *parts)
+{
+    for (; *parts != NULL; parts++)
+        if (strstr(s, *parts) != NULL)
+            return true;
+    return false;
+}
+
+static bool starts_with_any(const char *s, const char *const *starts)
+{
+    for (; *starts != NULL; starts++)
+        if (strncmp(s, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && memcmp(s + n - m, end, m) == 0;
+}
+
+/* Frames of Python that say nothing: how modules are called and programs begin. */
+static bool is_machinery(const char *name, const char *file)
+{
+    static const char *const names[] = {"_call_impl", "_bootstrap", NULL};
+    static const char *const files[] = {"<frozen", "runpy.py", NULL};
+    return has_any(name, names) || has_any(file, files);
+}
+
+static enum kind kind_of(const struct gm_frame_row *frame)
+{
+    static const char *const native_noise[] = {
+        "c10::",           "CachingAllocator",   "at::detail::",   "at::native::empty",
+        "at::_ops::empty", "at::empty",          "at::(anonymous", "std::",
+        "wrapper_",        "at::TensorIterator", "at::TensorBase", NULL};
+    static const char *const libraries[] = {
+        "site-packages/", "dist-packages/", "site-packages\\", "/lib/python", "/torch/", "\\torch\\", NULL};
+    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    if (gm_frame_is_noise(name, file) || is_machinery(name, file) || (name[0] == '\0' && file[0] == '\0'))
+        return NOISE;
+    if (!gm_frame_is_python(file) && file[0] != '<') /* "<eval_with_key>.7": code made by torch.fx */
+        return strcmp(name, "??") == 0 || name[0] == '\0' || starts_with_any(name, native_noise) ? NOISE : NATIVE;
+    return has_any(file, libraries) ? LIBRARY : OWN;
+}
+
+/* Takes frames of `kind` from `from` on; returns the new number. */
+static size_t take(size_t *index, size_t n, size_t max, const struct gm_block_row *block, enum kind kind)
+{
+    for (size_t i = 0; i < block->frame_count && n < max; i++)
+        if (kind_of(&block->frames[i]) == kind)
+            index[n++] = i;
+    return n;
+}
+
+/* Stores the indices of at most `max` frames, innermost first, and returns their number: the library function that was
+ * called last, then the frames of the user's own code; if there are none, library frames; else native ones. Frames of
+ * the interpreter, the dispatcher, the allocator and of stack capture are never taken. */
+static size_t frames_telling(size_t *index, size_t max, const struct gm_block_row *block)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < block->frame_count && n < max; i++) {
+        enum kind kind = kind_of(&block->frames[i]);
+        if (kind == LIBRARY && n == 0) /* what was called ... */
+            index[n++] = i;
+        if (kind == OWN) /* ... and by whom */
+            break;
+    }
+    size_t library = n;
+    n = take(index, n, max, block, OWN);
+    if (n == library) /* no code of the user's own */
+        n = take(index, 0, max, block, LIBRARY);
+    return n > 0 ? n : take(index, 0, max, block, NATIVE);
+}
+
+/* Whether block->site already names that frame. */
+static bool is_site(const struct gm_block_row *block, const struct gm_frame_row *frame)
+{
+    const char *name = text_of(frame->name), *file = text_of(frame->filename);
+    const char *site = text_of(block->site), *base = gm_path_base(file);
+    char end[32] = "";
+    if (frame->line != GM_REPORT_NONE)
+        snprintf(end, sizeof end, ":%" PRIu64, frame->line);
+    return strncmp(site, name, strlen(name)) == 0 && site[strlen(name)] == ' ' && strstr(site, base) != NULL &&
+           ends_in(site, end);
+}
+
+bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b)
+{
+    if (a->frame_count != b->frame_count || strcmp(text_of(a->site), text_of(b->site)) != 0)
+        return false;
+    for (size_t i = 0; a->frames != b->frames && i < a->frame_count; i++) {
+        const struct gm_frame_row *x = &a->frames[i], *y = &b->frames[i];
+        if (x->line != y->line || strcmp(text_of(x->name), text_of(y->name)) != 0 ||
+            strcmp(text_of(x->filename), text_of(y->filename)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The path from the package on, for files of installed packages. */
+static const char *shown_path(const char *file)
+{
+    static const char *const roots[] = {"site-packages/", "dist-packages/", "site-packages\\", NULL};
+    for (size_t i = 0; roots[i] != NULL; i++) {
+        const char *at = strstr(file, roots[i]);
+        if (at != NULL && at[strlen(roots[i])] != '\0')
+            return at + strlen(roots[i]);
+    }
+    return file;
+}
+
+/* A C++ name without its parameters: they are long and say little. */
+static size_t name_length(const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
+    if (strstr(name, "::") == NULL)
+        return strlen(name);
+    for (size_t i = 0, depth = 0; name[i] != '\0';) {
+        if (strncmp(name + i, anonymous, sizeof anonymous - 1) == 0) {
+            i += sizeof anonymous - 1;
+        } else if (strncmp(name + i, call, sizeof call - 1) == 0) {
+            i += sizeof call - 1;
+        } else if (name[i] == '(' && i > 0 && depth == 0) { /* not the one of "f<void (int)>" */
+            return i;
+        } else {
+            depth += name[i] == '<';
+            depth -= name[i] == '>' && depth > 0;
+            i++;
+        }
+    }
+    return strlen(name);
+}
+
+const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most)
+{
+    size_t index[GM_FRAMES_MOST];
+    const size_t n = frames_telling(index, most, block);
+    struct gm_text out = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_frame_row *frame = &block->frames[index[i]];
+        const char *name = text_of(frame->name), *file = shown_path(text_of(frame->filename));
+        if (is_site(block, frame))
+            continue;
+        gm_text_add(&out, out.length > 0 ? "\n" : "");
+        gm_text_add_bytes(&out, name, name_length(name));
+        if (file[0] != '\0' && strcmp(file, "??") != 0)
+            gm_text_printf(&out, "  %s", file);
+        if (file[0] != '\0' && strcmp(file, "??") != 0 && frame->line != GM_REPORT_NONE && frame->line > 0)
+            gm_text_printf(&out, ":%" PRIu64, frame->line);
+    }
+    const bool any = out.length > 0;
+    const char *lines = gm_doc_take(doc, &out);
+    return any ? lines : NULL;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a report begins with: marks, the headline, what was read; the totals at the end; and what to do.
+ */
+#include "analyze/document/columns.h"
+#include "analyze/document/sections.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { DOUBTS = 8 /* devices; their reconciliations tell the rest */, DETAIL = 1200, LISTED = 24000 /* bytes */ };
+
+/* ---- marks ---------------------------------------------------------------------------------------------------------
+ */
+
+/* What the command line left out: the figures below are of the rest. Once if it is the same for all devices. */
+static void say_filters(struct gm_doc *d, const struct gm_report *report)
+{
+    bool any = false, differ = gm_view_filters_differ(report);
+    for (size_t i = 0; i < report->device_count && (differ || !any); i++) {
+        struct gm_view v;
+        if (!gm_view_of(&v, report, i) || v.timeline->filter == NULL)
+            continue;
+        gm_doc_say(d, GM_SAY_MARK, GM_READ, "FILTERED", "%s%s",
+                   differ ? gm_doc_printf(d, "Device %" PRId64 ": ", v.device->device) : "", v.timeline->filter);
+        any = true;
+    }
+}
+
+/* How far the figures can be believed. */
+void gm_section_marks(struct gm_doc *d, const struct gm_report *report)
+{
+    const struct gm_diagnosis *diagnosis = &report->diagnosis;
+    const char *why = report->snapshot.salvaged_reason;
+    gm_doc_open(d, "reliability", NULL);
+    gm_doc_say(d, GM_SAY, GM_JSON, "verdict", "%s", gm_reliability_name(diagnosis->reliability));
+    GM_LIST(d, "reasons", GM_TEXT, diagnosis->doubts, diagnosis->doubt_count);
+    gm_doc_close(d);
+    if (report->snapshot.is_salvaged)
+        gm_doc_say(d, GM_SAY_MARK, GM_READ, "SALVAGED",
+                   "This file is damaged and was salvaged: only what is complete before byte %" PRIu64
+                   " of it was read (%s). Totals below are lower bounds.",
+                   report->snapshot.salvaged_offset, why != NULL ? why : "no reason known");
+    say_filters(d, report);
+    for (size_t i = 0; i < diagnosis->doubt_count && i < DOUBTS; i++)
+        gm_doc_say(d, GM_SAY_MARK, GM_READ, "DOUBTFUL", "%s", diagnosis->doubts[i]);
+}
+
+/* ---- the headline --------------------------------------------------------------------------------------------------
+ */
+
+struct line {
+    const char *label, *text;
+};
+
+/* Text has lines that fit it, the others whole ones. */
+static void say_headline(struct gm_doc *d, const char *key, const struct gm_heading *headline)
+{
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_TEXT, "label", struct line, label),
+        GM_KEY(GM_TEXT, "text", struct line, text),
+    };
+    struct line rows[GM_HEADLINES];
+    size_t n = 0;
+    for (size_t i = 0; i < GM_HEADLINES; i++) {
+        const struct gm_heading *h = &headline[i];
+        struct gm_text text = {0};
+        for (size_t k = 0; k < h->count; k++)
+            gm_text_printf(&text, "%s%s", k > 0 ? ", " : "", h->pieces[k]);
+        if (h->site != NULL)
+            gm_text_printf(&text, ": " GM_QUOTED, h->site);
+        rows[n] = (struct line){h->label, gm_doc_take(d, &text)};
+        if (gm_doc_is(d, GM_TXT))
+            gm_headline_line(d->out, h, GM_LINE);
+        if (h->count > 0)
+            gm_doc_say(d, GM_SAY_LABEL, GM_MD, h->label, "%s", rows[n++].text);
+    }
+    gm_doc_table(d, &(struct gm_table){.key = key, .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+}
+
+void gm_section_headline(struct gm_doc *d, const struct gm_report *report)
+{
+    say_headline(d, "headline", report->diagnosis.headline);
+}
+
+/* With a trace the state at the end comes after what the trace tells first. */
+void gm_section_end(struct gm_doc *d, const struct gm_report *report)
+{
+    if (gm_view_count(report) == 0 && !gm_doc_is(d, GM_JSON))
+        return;
+    gm_doc_open(d, NULL, "State at the end");
+    say_headline(d, "headline_at_end", report->diagnosis.at_end);
+    gm_doc_close(d);
+}
+
+static const char *counted(struct gm_doc *d, uint64_t count, const char *what)
+{
+    return gm_doc_printf(d, "%s %s%s", gm_doc_count(d, count), what, gm_plural(count));
+}
+
+void gm_section_source(struct gm_doc *d, const struct gm_report *report)
+{
+    const char *compression = report->snapshot.compression;
+    const bool is_plain = strcmp(compression, "none") == 0;
+    gm_doc_say(d, GM_SAY_LABEL, GM_TXT, "Run", GM_QUOTED, report->run_name);
+    gm_doc_say(d, GM_SAY_LABEL, GM_READ, "Snapshot", GM_QUOTED, report->snapshot.path);
+    gm_doc_say(d, GM_SAY_LABEL, GM_READ, "File", "%s%s%s, %s on disk; %s, %s, %s%s", report->snapshot.format,
+               is_plain ? "" : " in ", is_plain ? "" : compression, gm_doc_bytes(d, report->snapshot.disk_bytes),
+               counted(d, report->snapshot.segments, "segment"), counted(d, report->snapshot.blocks, "block"),
+               counted(d, report->snapshot.events, "event"),
+               report->is_of_one_device && report->device_count == 1
+                   ? gm_doc_printf(d, "; this report is of device %" PRId64 " only", report->devices[0].device)
+                   : "");
+}
+
+/* ---- totals --------------------------------------------------------------------------------------------------------
+ */
+
+struct total {
+    const char *name;
+    int64_t bytes;
+    uint64_t blocks, part; /* GM_REPORT_NONE: not told */
+};
+
+static union gm_value total_size(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = gm_doc_signed_bytes(c->doc, ((const struct total *)c->row)->bytes)};
+}
+
+static struct total total_of(const char *name, uint64_t bytes, uint64_t blocks)
+{
+    return (struct total){name, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes, blocks, bytes};
+}
+
+static size_t add_host(struct total *rows, const char *name, uint64_t bytes)
+{
+    rows[0] = total_of(name, bytes, GM_REPORT_NONE);
+    rows[0].part = GM_REPORT_NONE;
+    return bytes != GM_REPORT_NONE;
+}
+
+void gm_section_summary(struct gm_doc *d, const struct gm_report *report)
+{
+    enum { NONE = -1 };
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct total, name),
+        GM_GET(GM_FIGURE, GM_READ, NULL, "Size", total_size),
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct total, bytes),
+        GM_PART_OF(GM_READ | GM_BLANK, NULL, "Share", struct total, part),
+        GM_FIELD(GM_COUNT, GM_READ | GM_BLANK, NULL, "Blocks", struct total, blocks),
+    };
+    const struct gm_totals *t = &report->totals;
+    const struct gm_fragmentation *f = &report->fragmentation;
+    const char *why = gm_report_empty_cache_differs(report);
+    const uint64_t none = GM_REPORT_NONE;
+    struct total rows[16] = {
+        total_of("Reserved from the driver", t->reserved, none),
+        total_of("Allocated (handed out, not freed)", t->allocated, t->allocated_blocks),
+        total_of("Pending (freed, a stream uses it)", t->pending, none),
+        total_of("Active (allocated + pending)", t->active, t->active_blocks),
+        total_of("Requested by the program", t->requested, none),
+        total_of("Rounding (active - requested)", t->rounding, none),
+        total_of("Inactive (cached, unused)", t->inactive, f->inactive_blocks),
+        total_of("- the largest hole", f->largest_inactive, none),
+        total_of("- in holes over 100 MiB", f->unused_over_100mib.bytes, f->unused_over_100mib.blocks),
+        total_of("- releasable, nothing live beside", f->releasable, none),
+        total_of("- stranded beside live blocks", f->stranded, none),
+        total_of("empty_cache() returns", f->empty_cache, none),
+    };
+    size_t n = 12;
+    if (report->ledger.residual != 0) {
+        rows[n] = (struct total){"Unexplained (it does not add up)", report->ledger.residual, none, none};
+        n++;
+    }
+    n += add_host(rows + n, "Pinned host memory, reserved", report->host_reserved);
+    n += add_host(rows + n, "Pinned host memory, active", report->host_active);
+    gm_doc_open(d, NULL, "Summary");
+    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, n), .of = &t->reserved});
+    gm_doc_tell(d,
+                "Efficiency (allocated / reserved): %s%s (%s). Over 98 %% is excellent, 95 to 98 %% good, below poor.",
+                gm_doc_share(d, t->allocated, t->reserved), t->reserved == 0 ? "" : " %",
+                gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+    if (why != NULL)
+        gm_doc_tell(d, "%s", why);
+    gm_doc_close(d);
+}
+
+/* ---- what to do ----------------------------------------------------------------------------------------------------
+ */
+
+static union gm_value severity_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = gm_severity_name(((const struct gm_to_do *)c->row)->severity)};
+}
+
+void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_GET(GM_TEXT, GM_JSON, "severity", NULL, severity_of),
+        GM_KEY(GM_TEXT, "title", struct gm_to_do, title),
+        GM_KEY(GM_TEXT, "detail", struct gm_to_do, detail),
+        GM_KEY(GM_TEXT, "finding", struct gm_to_do, finding),
+    };
+    const struct gm_to_do *items = report->diagnosis.to_do;
+    const size_t begin = d->out->length, n = report->diagnosis.to_do_count;
+    gm_doc_table(d, &(struct gm_table){.key = "to_do", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(items, n)});
+    gm_doc_open(d, NULL, "To do");
+    if (n == 0)
+        gm_doc_tell(d, "Nothing stands out.");
+    for (size_t i = 0; i < n && !gm_doc_is(d, GM_JSON); i++) {
+        struct gm_text cut = {0};
+        if (gm_doc_is(d, GM_MD) && d->out->length > begin + LISTED) {
+            gm_doc_tell(d, "%zu more: see %s and %s.", n - i, d->text_name, d->json_name);
+            break;
+        }
+        gm_columns_cut(&cut, items[i].detail, gm_doc_is(d, GM_MD) ? DETAIL : SIZE_MAX, false);
+        gm_doc_say(d, GM_SAY_STEP, GM_READ, gm_severity_name(items[i].severity), "%s\n%s", items[i].title,
+                   gm_doc_take(d, &cut));
+    }
+    gm_doc_close(d);
+}

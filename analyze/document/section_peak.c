@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The peak of requested bytes: how high and when, what it was made of, what was cached then, the peaks next to it, and
+ * what would lower it. The rows of each table of what was live add up to the peak.
+ */
+#include "analyze/document/sections.h"
+
+#include <inttypes.h>
+
+enum { CATEGORIES = 10, LIFETIMES = 20, SITES = 20, SITES_OPEN = 10, STACKS = 5, FRAMES = 3 };
+
+/* ---- when ----------------------------------------------------------------------------------------------------------
+ */
+
+#define LEVEL(title, field) GM_FIELD(GM_BYTES, GM_READ, NULL, title, struct peak_row, moment.levels.field)
+
+struct peak_row {
+    const char *name;
+    int64_t device;
+    struct gm_moment moment;
+    uint64_t allocated, reserved; /* of devices: the peaks of these */
+};
+
+/* Of several devices one table compares all. */
+void gm_section_peak_devices(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct peak_row, device),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Requested", struct peak_row, moment.levels.requested),
+        GM_FIELD(GM_EVENT, GM_READ, NULL, "After event", struct peak_row, moment.event),
+        GM_FIELD(GM_TIME, GM_MD, NULL, "Time", struct peak_row, moment.time_us),
+        GM_FIELD(GM_BYTES, GM_MD, NULL, "Active then", struct peak_row, moment.levels.active),
+        LEVEL("Reserved then", reserved),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct peak_row, allocated),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct peak_row, reserved),
+    };
+    struct peak_row *rows = gm_doc_rows(d, report->device_count, sizeof *rows);
+    struct gm_view v;
+    size_t n = 0;
+    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
+        if (gm_view_of(&v, report, i))
+            rows[n++] = (struct peak_row){.device = v.device->device,
+                                          .moment = gm_view_peak(&v),
+                                          .allocated = gm_view_levels(&v, v.timeline->peak_allocated.levels).allocated,
+                                          .reserved = gm_view_peak_reserved(&v)};
+    if (n < 2)
+        return;
+    gm_doc_open(d, NULL, "Peaks of the devices");
+    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+    if (gm_doc_is(d, GM_MD) && gm_view_highest(&v, report))
+        gm_doc_tell(d, "What follows is of device %" PRId64 "; the others are in %s.", v.device->device, d->text_name);
+    gm_doc_close(d);
+}
+
+/* All four kinds of bytes at the peak of each. */
+static void say_moments(struct gm_doc *d, const struct gm_view *v)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_READ, NULL, "Peak of", struct peak_row, name),
+        GM_FIELD(GM_EVENT, GM_READ, NULL, "After event", struct peak_row, moment.event),
+        GM_FIELD(GM_TIME, GM_READ, NULL, "Time", struct peak_row, moment.time_us),
+        LEVEL("Requested", requested),
+        LEVEL("Allocated", allocated),
+        LEVEL("Active", active),
+        LEVEL("Reserved", reserved),
+    };
+    const struct gm_device_timeline *t = v->timeline;
+    struct peak_row rows[] = {{.name = "requested", .moment = gm_view_peak(v)},
+                              {.name = "allocated", .moment = t->peak_allocated},
+                              {.name = "active", .moment = t->peak_active},
+                              {.name = "reserved", .moment = t->peak_reserved}};
+    const uint64_t reserved = t->peak_reserved.levels.reserved;
+    const bool is_known = reserved != GM_REPORT_NONE && reserved > 0;
+    if (!v->is_reconstructed) {
+        rows[3].moment.levels = gm_view_levels(v, rows[3].moment.levels);
+        rows[1] = rows[3];
+    }
+    gm_doc_table(d, &(struct gm_table){
+                        .in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, (v->is_reconstructed ? 3u : 1u) + is_known)});
+    if (!is_known)
+        gm_doc_tell(d, "The peak of reserved bytes is not known.");
+    if (!v->is_reconstructed)
+        gm_doc_tell(d, "Allocated and active bytes are not known (n/a): %s.", gm_view_reason(v));
+}
+
+static void say_place(struct gm_doc *d, const struct gm_view *v)
+{
+    const struct gm_step_row *step = gm_view_step(v, v->peak->event);
+    const enum gm_phase phase = gm_view_phase(v, v->peak->event);
+    const char *name = step == NULL ? "" : step->label != NULL ? step->label : "a step";
+    if (step != NULL || phase != GM_PHASE_OTHER)
+        gm_doc_tell(d, "The peak of requested bytes lies in %s%s%s.", name,
+                    step != NULL && phase != GM_PHASE_OTHER ? ", " : "",
+                    phase != GM_PHASE_OTHER ? gm_phase_name(phase) : "");
+    if (v->timeline->peak.times > 1)
+        gm_doc_tell(d, "%s distinct peaks are as high; this is the first of them.",
+                    gm_doc_count(d, v->timeline->peak.times));
+    if (v->peak->event == GM_REPORT_NONE)
+        gm_doc_tell(d, "`start`: before event 0. What was live before the trace began was never exceeded in it; an "
+                       "earlier peak is not recorded.");
+}
+
+/* ---- from requested to reserved ------------------------------------------------------------------------------------
+ */
+
+struct part {
+    const char *name;
+    int64_t then, most; /* bytes; GM_SIGNED_NONE: not known */
+    uint64_t whole_then, whole_most;
+};
+
+/* a - b where both are known; less than nothing if blocks lie outside all segments. */
+static int64_t difference(uint64_t a, uint64_t b)
+{
+    return a == GM_REPORT_NONE || b == GM_REPORT_NONE ? GM_SIGNED_NONE : gm_signed_gap(a, b);
+}
+
+static union gm_value part_text(const struct gm_cell_of *c, int64_t bytes, uint64_t reserved)
+{
+    if (bytes == GM_SIGNED_NONE)
+        return (union gm_value){.s = NULL};
+    const char *size = gm_doc_signed_bytes(c->doc, bytes);
+    if (reserved == 0 || reserved == GM_REPORT_NONE || bytes < 0)
+        return (union gm_value){.s = size};
+    return (union gm_value){
+        .s = gm_doc_printf(c->doc, "%s (%s %%)", size, gm_doc_share(c->doc, (uint64_t)bytes, reserved))};
+}
+
+static union gm_value part_then(const struct gm_cell_of *c)
+{
+    const struct part *part = c->row;
+    return part_text(c, part->then, part->whole_then);
+}
+
+static union gm_value part_most(const struct gm_cell_of *c)
+{
+    const struct part *part = c->row;
+    return part_text(c, part->most, part->whole_most);
+}
+
+/* Where every reserved byte was, at two moments. */
+static void say_unused(struct gm_doc *d, const struct gm_view *v)
+{
+    const struct gm_levels a = gm_view_peak(v).levels;
+    const struct gm_levels b = gm_view_levels(v, v->timeline->peak_reserved.levels);
+    if (!v->is_reconstructed) {
+        gm_doc_tell(d, "How much of it was fragmentation is not known: %s.", gm_view_reason(v));
+        return;
+    }
+    const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_READ, NULL, "From requested to reserved", struct part, name),
+        GM_GET(GM_FIGURE, GM_READ, NULL, "At this peak", part_then),
+        GM_GET(GM_FIGURE, GM_READ, NULL, a.reserved == b.reserved ? "When first reserved" : "At peak reserved",
+               part_most),
+    };
+    /* A filter may leave allocations out, which then look like cached bytes. */
+    const char *cached =
+        v->timeline->filter == NULL ? "+ cached, in nobody's use" : "+ cached, or left out by the filter";
+    const struct part rows[] = {
+        {"requested by the program", difference(a.requested, 0), difference(b.requested, 0), 0, 0},
+        {"+ rounding (active - requested)", difference(a.active, a.requested), difference(b.active, b.requested), 0, 0},
+        {cached, difference(a.reserved, a.active), difference(b.reserved, b.active), a.reserved, b.reserved},
+        {"= reserved from the driver", difference(a.reserved, 0), difference(b.reserved, 0), 0, 0},
+        {"active but freed (pending a stream)", difference(a.active, a.allocated), difference(b.active, b.allocated), 0,
+         0},
+    };
+    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, sizeof rows / sizeof *rows)});
+    if (difference(a.reserved, a.active) < 0 && a.active != GM_REPORT_NONE)
+        gm_doc_tell(d, "More is active than reserved: blocks lie outside all segments.");
+}
+
+void gm_section_peak(struct gm_doc *d, const struct gm_view *v)
+{
+    const struct gm_peak_detail *detail = &v->timeline->peak;
+    const uint64_t whole = v->peak->requested;
+    say_moments(d, v);
+    say_place(d, v);
+    if (v->peak->category_count == 0)
+        gm_doc_tell(d, whole == 0 ? "Nothing was live then." : "What was live then is not known.");
+    gm_section_slices(d, "Live then, by category", v->peak->categories, v->peak->category_count, CATEGORIES, whole);
+    gm_section_slices(d, "By role", detail->roles, detail->role_count, 0, whole);
+    gm_section_slices(d, "By lifetime", detail->lifetimes, detail->lifetime_count, LIFETIMES, whole);
+    say_unused(d, v);
+}
+
+/* ---- what was live -------------------------------------------------------------------------------------------------
+ */
+
+static void add_frames(const struct gm_cell_of *c)
+{
+    const struct gm_group_row *row = c->row;
+    gm_json_frames(c->doc, row->frames, row->frames == NULL ? 0 : row->frame_count);
+}
+
+/* Rows, and what those that are not listed hold. `total` exist. */
+struct groups {
+    uint64_t whole; /* GM_PART_OF */
+    const struct gm_group_row *rows;
+    size_t count, total;
+    uint64_t rest_bytes, rest_blocks;
+    const char *by; /* --group; NULL: call sites */
+};
+
+/* What led to the first sites, below them. */
+static union gm_value stack_of(const struct gm_cell_of *c)
+{
+    const struct groups *g = c->of;
+    const struct gm_group_row *row = c->row;
+    const struct gm_block_row block = {.site = row->label, .frames = row->frames, .frame_count = row->frame_count};
+    const bool has_stack = g->by == NULL && row->frames != NULL && row - g->rows < STACKS;
+    return (union gm_value){.s = has_stack ? gm_frames_below(c->doc, &block, FRAMES) : NULL};
+}
+
+static const struct gm_column group_columns[] = {
+    GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_group_row, bytes),
+    GM_FIELD(GM_COUNT, GM_ALL | GM_BLANK, "blocks", "Blocks", struct gm_group_row, blocks),
+    GM_PART_OF(GM_ALL, "percent", "Share", struct gm_group_row, bytes),
+    GM_FIELD(GM_BYTES, GM_ALL | GM_BLANK, "peak_without_bytes", "Without", struct gm_group_row, peak_without),
+    GM_FIELD(GM_TEXT, GM_MD | GM_JSON, "category", "Category", struct gm_group_row, category),
+    GM_FIELD(GM_TEXT, GM_ALL, "role", "Role", struct gm_group_row, role),
+    GM_FIELD(GM_SITE, GM_ALL, "label", "Made in", struct gm_group_row, label),
+    GM_GET(GM_SITE, GM_TXT | GM_UNDER, NULL, NULL, stack_of),
+    GM_NESTED("frames", add_frames),
+};
+
+static void say_groups(struct gm_doc *d, const struct groups *g)
+{
+    const size_t most = gm_doc_is(d, GM_MD) && g->by == NULL ? SITES_OPEN : SITES;
+    const size_t shown = g->count <= most + 1 ? g->count : most;
+    struct gm_group_row feet[2] = {{.bytes = g->rest_bytes, .blocks = g->rest_blocks, .peak_without = GM_REPORT_NONE},
+                                   {.blocks = GM_REPORT_NONE, .peak_without = GM_REPORT_NONE}};
+    uint64_t sum = g->rest_bytes;
+    for (size_t i = 0; i < g->count; i++) {
+        sum = gm_plus(sum, g->rows[i].bytes);
+        feet[0].bytes = i < shown ? feet[0].bytes : gm_plus(feet[0].bytes, g->rows[i].bytes);
+        feet[0].blocks = i < shown ? feet[0].blocks : gm_plus(feet[0].blocks, g->rows[i].blocks);
+    }
+    feet[0].label = gm_doc_printf(d, "(%zu more)", g->total > shown ? g->total - shown : 0);
+    feet[1].label = "(not attributed)";
+    feet[1].bytes = gm_less(g->whole, sum);
+    const size_t first = g->total > shown || feet[0].bytes > 0 ? 0 : 1;
+    const size_t end = feet[1].bytes == GM_REPORT_NONE || feet[1].bytes == 0 ? 1 : 2;
+    gm_doc_table(d, &(struct gm_table){.title = g->by == NULL ? NULL : gm_doc_printf(d, "By %s", g->by),
+                                       .in = GM_READ,
+                                       GM_COLUMNS(group_columns),
+                                       GM_ROWS(g->rows, shown),
+                                       .feet = feet + first,
+                                       .foot_count = g->count > 0 && first < end ? end - first : 0,
+                                       .of = g});
+}
+
+static void add_groups(struct gm_doc *d, const char *key, const struct groups *g)
+{
+    if (g->rows == NULL) {
+        gm_json_null(&d->json, key);
+        return;
+    }
+    gm_doc_open(d, key, NULL);
+    if (g->by != NULL)
+        gm_json_string(&d->json, "by", g->by);
+    gm_doc_table(d, &(struct gm_table){
+                        .key = "rows", .in = GM_JSON, GM_COLUMNS(group_columns), GM_ROWS(g->rows, g->count), .of = g});
+    gm_json_number(&d->json, "total", g->total);
+    gm_json_number(&d->json, "rest_bytes", g->rest_bytes);
+    gm_json_number(&d->json, "rest_blocks", g->rest_blocks);
+    gm_doc_close(d);
+}
+
+void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
+{
+    const struct gm_peak_detail *p = &v->timeline->peak;
+    const uint64_t whole = v->peak->requested;
+    const struct groups sites = {whole, p->sites, p->site_count, p->site_total, p->site_rest_bytes, p->site_rest_blocks,
+                                 NULL};
+    const struct groups groups = {whole,
+                                  p->groups,
+                                  p->group_count,
+                                  p->group_total,
+                                  p->group_rest_bytes,
+                                  p->group_rest_blocks,
+                                  p->group_by == NULL ? "group" : p->group_by};
+    if (gm_doc_is(d, GM_JSON)) {
+        add_groups(d, "call_sites_at_peak", &sites);
+        if (p->lifetimes == NULL)
+            gm_json_null(&d->json, "lifetimes_at_peak");
+        else
+            gm_json_slices(d, "lifetimes_at_peak", p->lifetimes, p->lifetime_count, whole);
+        add_groups(d, "groups_at_peak", &groups);
+        return;
+    }
+    gm_doc_tell(d,
+                "Requested bytes live at the peak of %s bytes. Without: how high the peak would be, wherever it would "
+                "be then, if nothing of that row were ever allocated.",
+                gm_doc_count(d, whole));
+    if (p->site_count == 0)
+        gm_doc_tell(d, whole == 0 ? "Nothing was live." : "Call sites are not known.");
+    say_groups(d, &sites);
+    if (p->groups != NULL)
+        say_groups(d, &groups);
+}
+
+bool gm_peak_has_sites(const struct gm_view *v)
+{
+    return v->timeline->peak.site_count > 0;
+}
+
+/* ---- other peaks, and what would lower this one --------------------------------------------------------------------
+ */
+
+static void add_moment(const struct gm_cell_of *c)
+{
+    gm_json_moment(c->doc, c->of, &((const struct gm_next_peak *)c->row)->moment);
+}
+
+static const char *step_of(const struct gm_cell_of *c)
+{
+    const struct gm_steps *steps = &((const struct gm_view *)c->of)->timeline->steps;
+    const uint64_t step = ((const struct gm_next_peak *)c->row)->step;
+    return step < steps->row_count ? steps->rows[step].label : NULL;
+}
+
+static union gm_value next_step(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = step_of(c)};
+}
+
+static union gm_value next_times(const struct gm_cell_of *c)
+{
+    const uint64_t times = ((const struct gm_next_peak *)c->row)->times;
+    return (union gm_value){.u = times > 0 ? times : 1};
+}
+
+static union gm_value next_bytes(const struct gm_cell_of *c)
+{
+    const struct gm_next_peak *next = c->row;
+    return (union gm_value){.u = next->top_label == NULL ? GM_REPORT_NONE : next->top_bytes};
+}
+
+/* "in step 14, the first of 3 that are as high" */
+static union gm_value next_note(const struct gm_cell_of *c)
+{
+    const struct gm_next_peak *next = c->row;
+    const char *step = step_of(c), *in = step == NULL ? NULL : gm_doc_printf(c->doc, "in %s", step);
+    if (next->times <= 1)
+        return (union gm_value){.s = in};
+    return (union gm_value){.s = gm_doc_printf(c->doc, "%s%sthe first of %s that are as high", in == NULL ? "" : in,
+                                               in == NULL ? "" : ", ", gm_doc_count(c->doc, next->times))};
+}
+
+void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Requested", struct gm_next_peak, moment.levels.requested),
+        GM_FIELD(GM_EVENT, GM_READ, NULL, "After event", struct gm_next_peak, moment.event),
+        GM_FIELD(GM_TIME, GM_READ, NULL, "Time", struct gm_next_peak, moment.time_us),
+        GM_NESTED(NULL, add_moment),
+        GM_GET(GM_TEXT, GM_JSON, "step", NULL, next_step),
+        GM_GET(GM_COUNT, GM_JSON, "times", NULL, next_times),
+        GM_GET(GM_BYTES, GM_ALL, "top_bytes", "Most of it", next_bytes),
+        GM_FIELD(GM_SITE, GM_ALL, "top_site", "Made in", struct gm_next_peak, top_label),
+        GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Where", next_note),
+    };
+    const struct gm_peak_detail *p = &v->timeline->peak;
+    gm_doc_table(
+        d, &(struct gm_table){.key = "next_peaks", GM_COLUMNS(columns), GM_ROWS(p->next, p->next_count), .of = v});
+    if (p->next_count == 0)
+        gm_doc_tell(d, p->times == 0 && p->site_count == 0 ? "Not known."
+                       : p->times > 1                      ? "No lower peak: the others are as high as the first."
+                                      : "No other peak: the curve does not fall clearly and rise again.");
+}
+
+bool gm_peak_has_next(const struct gm_view *v)
+{
+    return v->timeline->peak.next_count > 0;
+}
+
+void gm_section_savings(struct gm_doc *d, const struct gm_view *v)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_BYTES, GM_ALL, "peak_after_bytes", "Peak after", struct gm_saving, peak_after),
+        GM_FIELD(GM_BYTES, GM_ALL, "saved_bytes", "Saved", struct gm_saving, saved),
+        GM_PART_OF(GM_READ, NULL, "Share", struct gm_saving, saved),
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes_at_peak", "At the peak", struct gm_saving, bytes_at_peak),
+        GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_saving, label),
+    };
+    const struct gm_peak_detail *p = &v->timeline->peak;
+    if (p->saving_count == 0)
+        gm_doc_tell(d, p->site_count == 0 ? "Not known." : "None: no call site's absence would lower the peak.");
+    else
+        gm_doc_tell(d,
+                    "The call sites to look at first: each is removed in addition to those above it, and the peak is "
+                    "looked for anew, because it moves.");
+    gm_doc_table(
+        d, &(struct gm_table){
+               .key = "savings", GM_COLUMNS(columns), GM_ROWS(p->savings, p->saving_count), .of = &v->peak->requested});
+}
+
+bool gm_peak_has_savings(const struct gm_view *v)
+{
+    return v->timeline->peak.saving_count > 0;
+}
+
+/* ---- roles ---------------------------------------------------------------------------------------------------------
+ */
+
+static union gm_value certainty_of(const struct gm_cell_of *c)
+{
+    const int certainty = ((const struct gm_role_reason *)c->row)->certainty;
+    return (union gm_value){.s = certainty > 0 ? gm_doc_printf(c->doc, "%d %%", certainty) : NULL};
+}
+
+static union gm_value certainty_percent(const struct gm_cell_of *c)
+{
+    return (union gm_value){.i = ((const struct gm_role_reason *)c->row)->certainty};
+}
+
+static void say_check(struct gm_doc *d, const char *what, uint64_t sum, uint64_t whole)
+{
+    gm_doc_tell(d, "%s: %s bytes; the sum %s.", what, gm_doc_count(d, whole), sum == whole ? "is the same" : "DIFFERS");
+}
+
+/* Which evidence gave which role to how many blocks. JSON: "role_reasons"; for people it is --explain. */
+void gm_section_roles(struct gm_doc *d, const struct gm_view *v)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_ALL, "role", "Role", struct gm_role_reason, role),
+        GM_GET(GM_FIGURE, GM_READ | GM_BLANK, NULL, "Sure", certainty_of),
+        GM_GET(GM_SIGNED, GM_JSON, "certainty_percent", NULL, certainty_percent),
+        GM_FIELD(GM_COUNT, GM_ALL, "blocks_at_peak", "At the peak", struct gm_role_reason, blocks_at_peak),
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes_at_peak", "Requested", struct gm_role_reason, bytes_at_peak),
+        GM_FIELD(GM_COUNT, GM_ALL, "blocks_at_end", "At the end", struct gm_role_reason, blocks_at_end),
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes_at_end", "Allocated", struct gm_role_reason, bytes_at_end),
+        GM_FIELD(GM_TEXT, GM_ALL | GM_UNDER, "reason", "Because", struct gm_role_reason, reason),
+    };
+    const struct gm_device_timeline *t = v->timeline;
+    struct gm_role_reason sum = {.role = "sum"};
+    for (size_t i = 0; i < t->reason_count; i++) {
+        sum.blocks_at_peak = gm_plus(sum.blocks_at_peak, t->reasons[i].blocks_at_peak);
+        sum.bytes_at_peak = gm_plus(sum.bytes_at_peak, t->reasons[i].bytes_at_peak);
+        sum.blocks_at_end = gm_plus(sum.blocks_at_end, t->reasons[i].blocks_at_end);
+        sum.bytes_at_end = gm_plus(sum.bytes_at_end, t->reasons[i].bytes_at_end);
+    }
+    gm_doc_table(d, &(struct gm_table){.key = "role_reasons",
+                                       GM_COLUMNS(columns),
+                                       GM_ROWS(t->reasons, t->reason_count),
+                                       GM_FEET(&sum, t->reason_count > 0)});
+    if (t->reason_count == 0) {
+        gm_doc_tell(d, "Roles were not inferred.");
+        return;
+    }
+    say_check(d, "The peak of requested bytes", sum.bytes_at_peak, v->peak->requested);
+    say_check(d, "Allocated at the end", sum.bytes_at_end, v->device->totals.allocated);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables by device, pool and stream, the ledger, the allocator's settings, what the trace counts. JSON has most of
+ * these facts where the contract wants them: section_programs.c.
+ */
+#include "analyze/document/sections.h"
+#include "analyze/document/sites.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- what is allocated ---------------------------------------------------------------------------------------------
+ */
+
+static const char *why_none(const struct gm_report *report)
+{
+    return report->totals.allocated == 0 ? "No block is allocated." : "None is listed.";
+}
+
+void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_site_row, bytes),
+        GM_FIELD(GM_COUNT, GM_ALL, "blocks", "Blocks", struct gm_site_row, blocks),
+        GM_PART_OF(GM_ALL, "percent", "Share", struct gm_site_row, bytes),
+        GM_FIELD(GM_TEXT, GM_ALL, "category", "Category", struct gm_site_row, category),
+        GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_site_row, site),
+    };
+    const struct gm_table table = {.key = "call_sites",
+                                   GM_COLUMNS(columns),
+                                   GM_ROWS(report->sites, report->site_count),
+                                   .txt_max = 20,
+                                   .md_max = 10,
+                                   .of = &report->totals.allocated,
+                                   .is_silent = true};
+    struct gm_text sum = {0};
+    gm_doc_open(d, NULL, "Largest call sites");
+    gm_doc_table(d, &table);
+    if (report->site_count > 0)
+        gm_sites_add_sum(&sum, report, gm_doc_shown(d, &table));
+    else
+        gm_text_add(&sum, why_none(report));
+    gm_doc_tell(d, "%s", gm_doc_take(d, &sum));
+    gm_doc_close(d);
+}
+
+void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
+{
+    gm_doc_open(d, NULL, "Memory by category");
+    gm_section_slices(d, NULL, report->categories, report->category_count, 0, report->totals.allocated);
+    if (report->category_count == 0)
+        gm_doc_tell(d, "No block is allocated.");
+    else
+        gm_doc_tell(d, "Of allocated bytes, %s %% have a recorded stack.",
+                    gm_doc_share(d, report->snapshot.live_bytes_with_stack, report->totals.allocated));
+    gm_doc_close(d);
+    if (report->roles == NULL) /* they are inferred from the trace, too: without one there are none */
+        return;
+    gm_doc_open(d, NULL, "Memory by role");
+    gm_section_slices(d, NULL, report->roles, report->role_count, 0, report->totals.allocated);
+    if (report->role_count == 0)
+        gm_doc_tell(d, "No block is allocated.");
+    gm_doc_close(d);
+}
+
+/* ---- devices -------------------------------------------------------------------------------------------------------
+ */
+
+/* "Attention 2.00 GiB, MLP 1.00 GiB, Loss 4 B" */
+static union gm_value largest_of(const struct gm_cell_of *c)
+{
+    const struct gm_device_report *d = c->row;
+    struct gm_text text = {0};
+    for (size_t i = 0; i < d->category_count && i < 3 && d->categories[i].bytes > 0; i++) {
+        char size[GM_NUMBER_TEXT];
+        gm_text_printf(&text, "%s%s %s", i > 0 ? ", " : "", d->categories[i].name,
+                       gm_bytes_format(size, d->categories[i].bytes));
+    }
+    const bool any = text.length > 0;
+    const char *taken = gm_doc_take(c->doc, &text);
+    return (union gm_value){.s = any ? taken : NULL};
+}
+
+void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct gm_device_report, device),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct gm_device_report, totals.reserved),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct gm_device_report, totals.allocated),
+        GM_PART(GM_READ, NULL, "Eff.", struct gm_device_report, totals.allocated, totals.reserved),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Pending", struct gm_device_report, totals.pending),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Releasable", struct gm_device_report, fragmentation.releasable),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Stranded", struct gm_device_report, fragmentation.stranded),
+        GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Largest categories", largest_of),
+    };
+    if (gm_doc_is(d, GM_MD) && report->device_count < 2)
+        return;
+    gm_doc_open(d, NULL, "Per device");
+    if (report->device_count == 0)
+        gm_doc_tell(d, "No device holds a segment or an event.");
+    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(report->devices, report->device_count)});
+    gm_doc_close(d);
+}
+
+/* ---- pools and streams ---------------------------------------------------------------------------------------------
+ */
+
+struct part {
+    int64_t device;
+    const char *name;
+    struct gm_totals totals;
+};
+
+static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct part, device),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct part, name),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct part, totals.reserved),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Allocated", struct part, totals.allocated),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Cached", struct part, totals.inactive),
+        GM_PART(GM_READ, NULL, "Eff.", struct part, totals.allocated, totals.reserved),
+    };
+    if (count == 0)
+        gm_doc_tell(d, "None.");
+    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(parts, count)});
+}
+
+void gm_section_pools(struct gm_doc *d, const struct gm_report *report)
+{
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        most += report->devices[i].pool_count;
+    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
+        for (size_t k = 0; k < report->devices[i].pool_count; k++) {
+            const struct gm_pool_row *pool = &report->devices[i].pools[k];
+            rows[n++] = (struct part){report->devices[i].device,
+                                      gm_doc_printf(d, "%s%s", pool->name, pool->has_expandable ? ", expandable" : ""),
+                                      pool->totals};
+        }
+    gm_doc_fold(d, NULL, "Per pool");
+    say_parts(d, rows, n);
+    gm_doc_close(d);
+}
+
+void gm_section_streams(struct gm_doc *d, const struct gm_report *report)
+{
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        most += report->devices[i].stream_count;
+    struct part *rows = gm_doc_rows(d, most, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < report->device_count; i++)
+        for (size_t k = 0; k < report->devices[i].stream_count; k++) {
+            const struct gm_stream_row *s = &report->devices[i].streams[k];
+            const char *name = s->stream == 0 ? "stream 0 (default)"
+                                              : gm_doc_printf(d, "stream %" PRIu32 " (" GM_QUOTED ")", s->number,
+                                                              gm_doc_printf(d, "0x%" PRIx64, (uint64_t)s->stream));
+            rows[n++] = (struct part){report->devices[i].device, name, s->totals};
+        }
+    gm_doc_fold(d, NULL, "Per stream");
+    say_parts(d, rows, n);
+    gm_doc_close(d);
+}
+
+/* ---- ledger --------------------------------------------------------------------------------------------------------
+ */
+
+struct entry {
+    const char *name;
+    int64_t bytes;
+    const char *note;
+};
+
+static union gm_value entry_size(const struct gm_cell_of *c)
+{
+    const struct entry *e = c->row;
+    return (union gm_value){.s = e->bytes == GM_SIGNED_NONE ? NULL : gm_doc_signed_bytes(c->doc, e->bytes)};
+}
+
+static int64_t signed_of(uint64_t bytes)
+{
+    return bytes == GM_REPORT_NONE ? GM_SIGNED_NONE : bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
+
+static const char *agrees(uint64_t stated, uint64_t counted)
+{
+    return stated == GM_REPORT_NONE ? "not stated" : stated == counted ? "agrees" : "DIFFERS";
+}
+
+static const struct gm_column entry_columns[] = {
+    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+    GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct entry, bytes),
+    GM_GET(GM_FIGURE, GM_READ, NULL, "Size", entry_size),
+};
+static const struct gm_column stated_columns[] = {
+    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+    GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct entry, bytes),
+    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, note),
+};
+
+/* One row for each device; the same from left to right. */
+static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, "Device", struct gm_device_report, device),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Requested", struct gm_device_report, ledger.allocated_requested),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Rounding", struct gm_device_report, ledger.allocated_rounding),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Pending", struct gm_device_report, ledger.pending),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Releasable", struct gm_device_report, ledger.releasable),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Stranded", struct gm_device_report, ledger.stranded),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved", struct gm_device_report, ledger.reserved),
+    };
+    char residual[GM_NUMBER_TEXT];
+    if (report->device_count < 2)
+        return;
+    gm_doc_table(d, &(struct gm_table){.title = "The same of each device",
+                                       GM_COLUMNS(columns),
+                                       GM_ROWS(report->devices, report->device_count)});
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].ledger.residual != 0)
+            gm_doc_tell(d, "Residual of device %" PRId64 ": %s bytes.", report->devices[i].device,
+                        gm_signed_count_format(residual, report->devices[i].ledger.residual));
+}
+
+void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
+{
+    const struct gm_ledger *l = &report->ledger;
+    const struct gm_totals *t = &report->totals;
+    const struct entry entries[] = {
+        {"allocated blocks: requested", signed_of(l->allocated_requested), NULL},
+        {"+ allocated blocks: rounding", signed_of(l->allocated_rounding), NULL},
+        {"+ blocks pending free", signed_of(l->pending), NULL},
+        {"+ cached, releasable", signed_of(l->releasable), NULL},
+        {"+ cached, stranded", signed_of(l->stranded), NULL},
+        {"= sum", signed_of(l->sum), NULL},
+        {"reserved (sum of the segments)", signed_of(l->reserved), NULL},
+        {"residual (reserved - sum)", l->residual, NULL},
+    };
+    const struct entry stated[] = {
+        {"allocated", signed_of(l->stated_allocated), agrees(l->stated_allocated, t->allocated)},
+        {"active", signed_of(l->stated_active), agrees(l->stated_active, t->active)},
+        {"requested", signed_of(l->stated_requested), agrees(l->stated_requested, t->requested)},
+    };
+    gm_doc_fold(d, NULL, "Ledger: where every reserved byte is");
+    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(entry_columns), GM_ROWS(entries, sizeof entries / sizeof *entries)});
+    gm_doc_table(d, &(struct gm_table){.title = "What the file itself states per segment, against its blocks",
+                                       GM_COLUMNS(stated_columns),
+                                       GM_ROWS(stated, sizeof stated / sizeof *stated)});
+    if (l->segments_disagreeing > 0)
+        gm_doc_tell(d, "Segments that disagree with their blocks: %s.", gm_doc_count(d, l->segments_disagreeing));
+    if (l->explanation != NULL)
+        gm_doc_tell(d, "%s", l->explanation);
+    say_ledgers(d, report);
+    gm_doc_close(d);
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------------------
+ */
+
+/* Length of "name." in "name.part"; 0 without a '.'. */
+static size_t prefix_length(const char *key)
+{
+    const char *dot = strchr(key, '.');
+    return dot != NULL ? (size_t)(dot - key) + 1 : 0;
+}
+
+/* How many settings from `first` on are parts of one name ("roundup_power2_divisions.4") and have the same value. */
+static size_t settings_run(const struct gm_report *report, size_t first)
+{
+    const struct gm_setting_row *row = &report->settings[first];
+    size_t prefix = prefix_length(row->key), n = 1;
+    while (prefix > 0 && first + n < report->setting_count && strncmp(row[n].key, row->key, prefix) == 0 &&
+           strcmp(row[n].value, row->value) == 0 && row[n].is_default == row->is_default)
+        n++;
+    return n;
+}
+
+/* The settings that are at their defaults, or those that are not, as "key = value"; a paragraph or items. */
+static void say_settings(struct gm_doc *d, const struct gm_report *report, bool are_default)
+{
+    struct gm_text defaults = {0};
+    for (size_t i = 0, run = 0; i < report->setting_count; i += run) {
+        const struct gm_setting_row *row = &report->settings[i];
+        run = settings_run(report, i);
+        const char *key = run == 1 ? row->key : gm_doc_printf(d, "%.*s*", (int)prefix_length(row->key), row->key);
+        const char *line =
+            gm_doc_printf(d, GM_QUOTED " = " GM_QUOTED, key, row->value[0] != '\0' ? row->value : "(empty)");
+        if (row->is_default && are_default)
+            gm_text_printf(&defaults, "%s%s", defaults.length > 0 ? ", " : "", line);
+        else if (row->is_default == are_default)
+            gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", line);
+    }
+    const bool any = defaults.length > 0;
+    const char *text = gm_doc_take(d, &defaults);
+    if (any)
+        gm_doc_tell(d, "At their defaults: %s", text);
+}
+
+void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_TEXT, "key", struct gm_setting_row, key),
+        GM_KEY(GM_TEXT, "value", struct gm_setting_row, value),
+        GM_KEY(GM_BOOL, "default", struct gm_setting_row, is_default),
+    };
+    const struct gm_table all = {
+        .key = "settings", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(report->settings, report->setting_count)};
+    if (report->settings == NULL && gm_doc_is(d, GM_JSON))
+        gm_json_null(&d->json, "settings");
+    else
+        gm_doc_table(d, &all);
+    if (gm_doc_is(d, GM_JSON) || (report->settings == NULL && gm_doc_is(d, GM_MD)))
+        return;
+    gm_doc_fold(d, NULL, "Allocator settings");
+    if (report->settings == NULL)
+        gm_doc_tell(d, "The file records none.");
+    else if (report->setting_count == 0)
+        gm_doc_tell(d, "Recorded, but empty.");
+    for (int are_default = 0; report->settings != NULL && are_default < 2; are_default++)
+        say_settings(d, report, are_default == 1);
+    gm_doc_close(d);
+}
+
+/* ---- trace and warnings --------------------------------------------------------------------------------------------
+ */
+
+static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i)
+{
+    const struct gm_device_report *device = &report->devices[i];
+    const struct gm_trace_counts *t = &device->trace;
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
+        GM_FIELD(GM_SIGNED, GM_READ, NULL, NULL, struct entry, bytes),
+    };
+    const struct entry all[] = {
+        {"allocations", signed_of(t->allocs), NULL},
+        {"frees completed", signed_of(t->frees), NULL},
+        {"out of memory", signed_of(t->ooms), NULL},
+        {"segments from cudaMalloc", signed_of(t->segment_allocs), NULL},
+        {"segments freed", signed_of(t->segment_frees), NULL},
+        {"segment ranges mapped", signed_of(t->segment_maps), NULL},
+        {"segment ranges unmapped", signed_of(t->segment_unmaps), NULL},
+        {"other events", signed_of(t->others), NULL},
+        {"room in the recorder", t->max_entries == GM_REPORT_NONE ? 0 : signed_of(t->max_entries), NULL},
+    };
+    struct entry rows[sizeof all / sizeof *all];
+    size_t n = 0;
+    char events[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k].bytes != 0)
+            rows[n++] = all[k];
+    const char *title =
+        gm_doc_printf(d, "Device %" PRId64 ": %s events in %s, peak requested %s, peak reserved %s", device->device,
+                      gm_count_format(events, t->events),
+                      t->span_us == GM_REPORT_NONE ? "unknown time" : gm_doc_duration(d, t->span_us),
+                      gm_bytes_format(requested, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
+                      gm_bytes_format(reserved, t->peak_reserved));
+    gm_doc_table(d, &(struct gm_table){.title = title, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+    if (t->overflowed > 0)
+        gm_doc_tell(d, "The recorder was full: events before the first one here are lost.");
+}
+
+void gm_section_trace(struct gm_doc *d, const struct gm_report *report)
+{
+    size_t traced = 0;
+    for (size_t i = 0; i < report->device_count; i++)
+        traced += report->devices[i].trace.events > 0;
+    if (traced == 0 && gm_doc_is(d, GM_MD))
+        return;
+    gm_doc_fold(d, NULL, "Trace");
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].trace.events > 0)
+            say_trace(d, report, i);
+    if (traced == 0)
+        gm_doc_tell(d, "No event recorded: the snapshot shows one moment only.");
+    gm_doc_close(d);
+}
+
+void gm_section_warnings(struct gm_doc *d, const struct gm_report *report)
+{
+    GM_LIST(d, "warnings", GM_TEXT, report->warnings, report->warning_count);
+    if (gm_doc_is(d, GM_JSON) || (report->warning_count == 0 && gm_doc_is(d, GM_MD)))
+        return;
+    gm_doc_fold(d, NULL, "Warnings");
+    if (report->warning_count == 0)
+        gm_doc_tell(d, "None.");
+    for (size_t i = 0; i < report->warning_count; i++)
+        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", report->warnings[i]);
+    gm_doc_close(d);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sections of gmanalyze's document. Private to analyze/document.
+ */
+#ifndef GM_DOCUMENT_SECTIONS_H
+#define GM_DOCUMENT_SECTIONS_H
+
+#include "analyze/document/report_columns.h"
+#include "analyze/report/view.h"
+
+#include <stdbool.h>
+
+/* ---- of one device, whose view `v` is ------------------------------------------------------------------------------
+ */
+
+/* How high and when, and what was live then, by category, role and lifetime; people only. */
+void gm_section_peak(struct gm_doc *d, const struct gm_view *v);
+/* By call site and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak". */
+void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v);
+bool gm_peak_has_sites(const struct gm_view *v);
+void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v); /* JSON: "next_peaks" */
+bool gm_peak_has_next(const struct gm_view *v);
+void gm_section_savings(struct gm_doc *d, const struct gm_view *v); /* what would lower the peak. JSON: "savings" */
+bool gm_peak_has_savings(const struct gm_view *v);
+void gm_section_roles(struct gm_doc *d, const struct gm_view *v); /* --explain. JSON: "role_reasons" */
+/* How far the trace and the snapshot agree. JSON: "books". */
+void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v);
+/* Steps, the pattern that they follow, what survives them. JSON: "steps". */
+void gm_section_steps(struct gm_doc *d, const struct gm_view *v);
+bool gm_steps_were_found(const struct gm_view *v);
+void gm_section_ooms(struct gm_doc *d, const struct gm_view *v); /* each time. JSON: "out_of_memory" */
+bool gm_view_has_ooms(const struct gm_view *v);
+/* Why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history". */
+void gm_section_history(struct gm_doc *d, const struct gm_view *v);
+bool gm_view_is_reconstructed(const struct gm_view *v);
+
+/* ---- of the whole report -------------------------------------------------------------------------------------------
+ */
+
+void gm_section_marks(struct gm_doc *d, const struct gm_report *report);    /* "DOUBTFUL". JSON: "reliability" */
+void gm_section_headline(struct gm_doc *d, const struct gm_report *report); /* JSON: "headline" */
+void gm_section_source(struct gm_doc *d, const struct gm_report *report);
+void gm_section_peak_devices(struct gm_doc *d, const struct gm_report *report); /* for people, of several devices */
+void gm_section_end(struct gm_doc *d, const struct gm_report *report);          /* JSON: "headline_at_end" */
+void gm_section_summary(struct gm_doc *d, const struct gm_report *report);
+void gm_section_to_do(struct gm_doc *d, const struct gm_report *report);
+/* The places in the user's code that hold the most memory. JSON: "call_sites". */
+void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
+void gm_section_blocks(struct gm_doc *d, const struct gm_report *report);   /* JSON: "top_blocks" */
+void gm_section_contents(struct gm_doc *d, const struct gm_report *report); /* by category and by role */
+void gm_section_pins(struct gm_doc *d, const struct gm_report *report);     /* what keeps cached memory */
+void gm_section_histogram(struct gm_doc *d, const struct gm_report *report);
+void gm_section_devices(struct gm_doc *d, const struct gm_report *report);
+void gm_section_pools(struct gm_doc *d, const struct gm_report *report);
+void gm_section_streams(struct gm_doc *d, const struct gm_report *report);
+void gm_section_ledger(struct gm_doc *d, const struct gm_report *report);   /* where every reserved byte is */
+void gm_section_settings(struct gm_doc *d, const struct gm_report *report); /* JSON: "settings" */
+void gm_section_trace(struct gm_doc *d, const struct gm_report *report);    /* what it counts */
+void gm_section_warnings(struct gm_doc *d, const struct gm_report *report); /* JSON: "warnings" */
+void gm_section_trials(struct gm_doc *d, const struct gm_report *report); /* other settings. JSON: "settings_advice" */
+
+/* ---- keys that only JSON has, or has in an order of its own --------------------------------------------------------
+ */
+
+void gm_section_snapshot(struct gm_doc *d, const struct gm_report *report); /* and "totals" */
+void gm_section_host(struct gm_doc *d, const struct gm_report *report);
+void gm_section_findings(struct gm_doc *d, const struct gm_report *report);
+void gm_json_devices(struct gm_doc *d, const struct gm_report *report);
+/* Stacks of the pins only if `with_stacks`: they are long, and the devices' pins are among those of all. */
+void gm_json_fragmentation(struct gm_doc *d, const struct gm_fragmentation *fragmentation, bool with_stacks);
+void gm_json_ledger(struct gm_doc *d, const struct gm_ledger *ledger);
+/* "timeline"; nothing if no device has an event. */
+void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
+/* "event", "time_us", "since_first_us" and the levels, into the object that is open. */
+void gm_json_moment(struct gm_doc *d, const struct gm_view *v, const struct gm_moment *moment);
+
+/* ---- what sections share ------------------------------------------------------------------------------------------
+ */
+
+enum { GM_FRAMES_MOST = 10 };
+
+/* The frames of a stack that tell a person most, of at most GM_FRAMES_MOST the first `most`, but for the one that
+ * block->site names: lines as sites are, files of installed packages named from the package on, C++ functions without
+ * their parameters. NULL: none. */
+const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block, size_t most);
+/* Whether two blocks were made by the same stack. */
+bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b);
+
+/* One line of at most `columns`; nothing if it is left out. */
+void gm_headline_line(struct gm_text *out, const struct gm_heading *line, size_t columns);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the writers make of the sample reports, against texts that were read and checked line by line.
+ * `test_analysis --update` writes the golden files anew: then read the difference.
+ */
+#include "analyze/document/documents.h"
+
+#include "analyze/diagnose/diagnose.h"
+#include "sample.h"
+#include "tests/nomem/nomem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool is_update;
+
+enum format { TEXT, MARKDOWN, JSON, SUMMARY, EXPLAIN, FORMATS };
+static const char *const format_names[FORMATS] = {"text", "markdown", "json", "summary", "explain"};
+
+static void write_format(struct gm_text *out, const struct gm_report *report, enum format format)
+{
+    if (format == TEXT)
+        gm_analysis_text(out, report);
+    else if (format == MARKDOWN)
+        gm_analysis_markdown(out, report, sample_charts);
+    else if (format == JSON)
+        gm_analysis_json(out, report);
+    else if (format == EXPLAIN)
+        gm_analysis_explain(out, report);
+    else
+        gm_analysis_summary(out, report, "results/20251114_143025_x");
+}
+
+static void compare_golden(const char *sample, enum format format, const struct gm_text *out)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s.%s.golden", GM_GOLDEN, sample, format_names[format]);
+    FILE *f = fopen(path, is_update ? "wb" : "rb");
+    if (f == NULL)
+        fail_msg("cannot open %s", path);
+    if (is_update) {
+        assert_int_equal(fwrite(out->data, 1, out->length, f), out->length);
+        assert_int_equal(fclose(f), 0);
+        return;
+    }
+    char *expected = malloc(1 << 20);
+    assert_non_null(expected);
+    size_t n = fread(expected, 1, 1 << 20, f);
+    fclose(f);
+    size_t same = 0;
+    while (same < n && same < out->length && expected[same] == out->data[same])
+        same++;
+    if (same < n || same < out->length) {
+        size_t line = same;
+        while (line > 0 && out->data[line - 1] != '\n')
+            line--;
+        fail_msg("%s differs at byte %zu:\n%.200s", path, same, line < out->length ? out->data + line : "(end)");
+    }
+    free(expected);
+}
+
+/* The facts are golden once, as JSON; two samples that have every section show what people see. The JSON of "evil" is
+ * half a megabyte: check_words.py reads it, and all text and Markdown, too. */
+static bool is_golden(const char *sample, enum format format)
+{
+    if (format == TEXT || format == MARKDOWN)
+        return strcmp(sample, "train") == 0 || strcmp(sample, "oom") == 0;
+    return format != JSON || strcmp(sample, "evil") != 0;
+}
+
+static void check_goldens(const char *sample)
+{
+    struct gm_report report;
+    assert_true(sample_report(&report, sample));
+    for (enum format format = 0; format < FORMATS; format++) {
+        if (!is_golden(sample, format))
+            continue;
+        struct gm_text out = {0};
+        write_format(&out, &report, format);
+        assert_false(out.failed);
+        compare_golden(sample, format, &out);
+        gm_text_free(&out);
+    }
+    gm_report_free(&report);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    check_goldens("small");
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    check_goldens("empty");
+}
+
+static void test_eight(void **state)
+{
+    (void)state;
+    check_goldens("eight");
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    check_goldens("hostile");
+}
+
+static void test_train(void **state)
+{
+    (void)state;
+    check_goldens("train");
+}
+
+static void test_oom(void **state)
+{
+    (void)state;
+    check_goldens("oom");
+}
+
+static void test_evil(void **state)
+{
+    (void)state;
+    check_goldens("evil");
+}
+
+static void test_opaque(void **state)
+{
+    (void)state;
+    check_goldens("opaque");
+}
+
+static void test_still(void **state)
+{
+    (void)state;
+    check_goldens("still");
+}
+
+static void test_same_twice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; sample_names[i] != NULL; i++)
+        for (enum format format = 0; format < FORMATS; format++) {
+            struct gm_text out[2] = {{0}, {0}};
+            for (int k = 0; k < 2; k++) {
+                struct gm_report report;
+                assert_true(sample_report(&report, sample_names[i]));
+                write_format(&out[k], &report, format);
+                gm_report_free(&report);
+            }
+            assert_int_equal(out[0].length, out[1].length);
+            assert_memory_equal(out[0].data, out[1].data, out[0].length);
+            gm_text_free(&out[0]);
+            gm_text_free(&out[1]);
+        }
+}
+
+/* The time is in one field of one output. */
+static void test_time_stands_once(void **state)
+{
+    (void)state;
+    struct gm_report report;
+    assert_true(sample_report(&report, "small"));
+    for (enum format format = 0; format < FORMATS; format++) {
+        struct gm_text out = {0};
+        write_format(&out, &report, format);
+        const char *found = strstr(out.data, report.timestamp);
+        assert_int_equal(found != NULL, format == JSON);
+        assert_null(found != NULL ? strstr(found + 1, report.timestamp) : NULL);
+        gm_text_free(&out);
+    }
+    gm_report_free(&report);
+}
+
+static void test_summary_is_five_lines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; sample_names[i] != NULL; i++) {
+        struct gm_report report;
+        struct gm_text out = {0};
+        assert_true(sample_report(&report, sample_names[i]));
+        gm_analysis_summary(&out, &report, "/tmp/a\nb\x1b[31m/20251114_143025_x");
+        size_t lines = 0;
+        for (size_t k = 0; k < out.length; k++) {
+            lines += out.data[k] == '\n';
+            assert_true(out.data[k] == '\n' || (unsigned char)out.data[k] >= 0x20);
+        }
+        assert_int_equal(lines, 5);
+        const char end[] = "/tmp/a?b?[31m/20251114_143025_x\n";
+        assert_string_equal(out.data + out.length - strlen(end), end);
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+/* Out of memory in pieces: a setting that a replay has shown to help comes first, if there is one. */
+static void test_fragmentation_asks_for_settings(void **state)
+{
+    (void)state;
+    static const struct gm_oom_row oom = {.event = 7, .verdict = GM_OOM_FRAGMENTATION, .verdict_detail = "."};
+    static const struct gm_finding settings = {.id = "replayed-settings",
+                                               .title = "Another setting",
+                                               .detail = "...",
+                                               .bytes = 1,
+                                               .brief = "expandable_segments:True (replayed: ...",
+                                               .rank = GM_RANK_WRONG_FIGURES};
+    for (int has_advice = 0; has_advice < 2; has_advice++) {
+        struct gm_report report;
+        struct gm_text out = {0};
+        assert_true(sample_report(&report, "train"));
+        struct gm_device_report device = report.devices[0];
+        struct gm_device_timeline timeline = report.timelines[0];
+        device.trace.ooms = 1;
+        timeline.ooms = &oom;
+        timeline.oom_count = 1;
+        report.devices = &device;
+        report.timelines = &timeline;
+        report.diagnosis.findings = &settings;
+        report.diagnosis.finding_count = (size_t)has_advice;
+        assert_int_equal(gm_diagnose_tell(&report, NULL), GM_OK);
+        gm_analysis_summary(&out, &report, "results/x");
+        assert_non_null(strstr(out.data, has_advice
+                                             ? "\nTo do   ran out of memory (fragmentation), expandable_segments:True "
+                                               "(replayed: "
+                                             : "\nTo do   ran out of memory (fragmentation), enough was cached, but "
+                                               "not in one piece\n"));
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+/* 12 MiB more or less than can be released, with a private pool or a pending free that makes the difference. */
+static void assert_why(bool is_private, bool is_pending, int64_t more, const char *expected)
+{
+    for (enum format format = TEXT; format <= MARKDOWN; format++) {
+        struct gm_report report;
+        struct gm_text out = {0}, flat = {0};
+        assert_true(sample_report(&report, "small"));
+        struct gm_device_report device = report.devices[0];
+        struct gm_pool_row pool = device.pools[0];
+        pool.is_private = is_private;
+        device.pools = &pool;
+        device.pool_count = 1;
+        report.devices = &device;
+        report.totals.pending = is_pending ? 1 : 0;
+        report.fragmentation.empty_cache = (uint64_t)((int64_t)report.fragmentation.releasable + more);
+        write_format(&out, &report, format);
+        for (size_t i = 0; i < out.length; i++)
+            if (out.data[i] != '`' && !(out.data[i] == ' ' && i > 0 && strchr(" \n", out.data[i - 1]) != NULL))
+                gm_text_add_char(&flat, out.data[i] == '\n' ? ' ' : out.data[i]);
+        assert_int_equal(strstr(flat.data, "torch.cuda.empty_cache() ") != NULL, expected != NULL);
+        assert_true(expected == NULL || strstr(flat.data, expected) != NULL);
+        gm_text_free(&flat);
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+static void test_empty_cache_is_explained(void **state)
+{
+    (void)state;
+    assert_why(true, true, 0, NULL);
+    assert_why(true, false, -12, "torch.cuda.empty_cache() leaves private pools in use (CUDA graphs, MemPool) alone.");
+    assert_why(false, true, 12,
+               "torch.cuda.empty_cache() waits for pending frees first and gives back their blocks, too. ");
+    assert_why(true, true, 12,
+               "gives back their blocks, too, and leaves private pools in use (CUDA graphs, MemPool) alone.");
+}
+
+static void assert_where(uint64_t with_stack, const char *expected)
+{
+    for (enum format format = 0; format < FORMATS; format++) {
+        if (format == JSON || format == EXPLAIN)
+            continue;
+        struct gm_report report;
+        struct gm_text out = {0};
+        assert_true(sample_report(&report, "small"));
+        report.snapshot.live_bytes_with_stack = with_stack;
+        assert_int_equal(gm_diagnose_tell(&report, NULL), GM_OK);
+        write_format(&out, &report, format);
+        const char *where = strstr(out.data, format == MARKDOWN ? "**Where:** " : "Where   ");
+        assert_non_null(where);
+        where += strlen(format == MARKDOWN ? "**Where:** " : "Where   ");
+        assert_memory_equal(where, expected, strlen(expected));
+        gm_text_free(&out);
+        gm_report_free(&report);
+    }
+}
+
+/* 768 MiB are allocated. A site is named from 1 % on; below, how much has no stack, and never 100.0 %. */
+static void test_where_without_stacks(void **state)
+{
+    (void)state;
+    const uint64_t allocated = 768 * UINT64_C(1048576);
+    assert_where(allocated, "512.0 MiB (66.7 %) in one block: ");
+    assert_where(allocated / 100, "512.0 MiB (66.7 %) in one block: ");
+    assert_where(allocated / 200, "no stack recorded for 99.5 % of what is allocated\n");
+    assert_where(allocated / 1000, "no stack recorded for 99.9 % of what is allocated\n");
+    assert_where(512, "no stack recorded for over 99.9 % of what is allocated\n");
+}
+
+/* Whichever allocation fails, the writer ends, says so, and leaks nothing (that is for the sanitizer to see). */
+static void refuse_each(const char *sample, size_t step)
+{
+    struct gm_report report;
+    assert_true(sample_report(&report, sample));
+    for (enum format format = 0; format < FORMATS; format++)
+        for (size_t n = 1;; n += step) {
+            struct gm_text out = {0};
+            nomem_begin(n, false);
+            write_format(&out, &report, format);
+            const bool was_refused = nomem_end();
+            assert_int_equal(out.failed, was_refused);
+            gm_text_free(&out);
+            if (!was_refused)
+                break;
+        }
+    gm_report_free(&report);
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    refuse_each("eight", 1);
+    refuse_each("opaque", 1);
+    refuse_each("oom", 7);
+}
+
+int main(int argc, char **argv)
+{
+    is_update = argc > 1 && strcmp(argv[1], "--update") == 0;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small),
+                                       cmocka_unit_test(test_empty),
+                                       cmocka_unit_test(test_eight),
+                                       cmocka_unit_test(test_hostile),
+                                       cmocka_unit_test(test_train),
+                                       cmocka_unit_test(test_oom),
+                                       cmocka_unit_test(test_evil),
+                                       cmocka_unit_test(test_opaque),
+                                       cmocka_unit_test(test_still),
+                                       cmocka_unit_test(test_same_twice),
+                                       cmocka_unit_test(test_time_stands_once),
+                                       cmocka_unit_test(test_summary_is_five_lines),
+                                       cmocka_unit_test(test_fragmentation_asks_for_settings),
+                                       cmocka_unit_test(test_empty_cache_is_explained),
+                                       cmocka_unit_test(test_where_without_stacks),
+                                       cmocka_unit_test(test_no_memory)};
+    return cmocka_run_group_tests_name("words", tests, NULL, NULL);
+}
