@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs under gmdry: records role_programs.py. usage: role_worker.py FOLDER NAME.KIND...
+"""Runs under gmdry: records role_programs.py and role_scripts.py. usage: role_worker.py FOLDER NAME.KIND...
 KIND: whole (recorded from before the model is made, Python stacks), all (likewise, stacks of C++, too), late (from where
 the program calls begin()), bare (likewise, without stacks). Writes NAME.KIND.pickle and .json, the truth."""
 import os
@@ -10,6 +10,7 @@ import warnings
 
 import quiet
 import role_programs
+import role_scripts
 from truth import Truth
 
 quiet.begin()
@@ -39,7 +40,7 @@ def record(folder, name, kind):
     torch._C._cuda_attach_out_of_memory_observer(write)
     if kind in ("whole", "all"):
         start()
-    kept = role_programs.ALL[name](torch, truth, start if kind in ("late", "bare") else lambda: None)
+    kept = {**role_programs.ALL, **role_scripts.ALL}[name](torch, truth, start if kind in ("late", "bare") else lambda: None)
     write(kept)
 
 

@@ -16,6 +16,9 @@ import re
 import subprocess
 import sys
 
+import role_programs
+import role_scripts
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = ("Parameter", "Gradient", "Optimizer state", "KV cache")
 OTHER = "Other"  # activations, temporaries, workspaces, inputs: the program does not tell them apart
@@ -23,20 +26,15 @@ KINDS = ("whole", "late", "bare", "all")
 PHASES = ("forward", "backward", "optimizer")
 
 
-def names():
-    sys.path.insert(0, HERE)
-    import role_programs
-    return list(role_programs.ALL)
-
-
 def is_held(name):
-    """A third of the programs is not looked at while rules are made."""
-    return sum(map(ord, name)) % 3 == 0
+    """A third of the programs, half of the scripts: not looked at while rules are made."""
+    return name in role_scripts.HELD or name not in role_scripts.ALL and sum(map(ord, name)) % 3 == 0
 
 
 def record(folder, gmdry, python, wanted):
     os.makedirs(folder, exist_ok=True)
-    jobs = [f"{name}.{kind}" for name in wanted or names() for kind in KINDS]
+    jobs = [f"{name}.{kind}" for name in wanted or [*role_programs.ALL, *role_scripts.ALL]
+            for kind in KINDS]
     return subprocess.run([gmdry, "-q", "--no-charts", "-o", os.path.join(folder, "runs"), "--", python,
                            os.path.join(HERE, "role_worker.py"), folder, *jobs], check=False,
                           env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}).returncode
