@@ -173,7 +173,8 @@ static bool see_alloc(struct lives *l, uint32_t event, uint32_t a)
 static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t a, enum gm_role_part part,
                                  bool is_told)
 {
-    uint32_t born = l->w->h->born[a];
+    const struct gm_history *h = l->w->h;
+    uint32_t born = h->born[a];
     enum gm_role_part made = gm_life_part(l->w, a);
     if (born == 0)
         return part == GM_PART_BACKWARD               ? GM_LIFE_OLD_BACKWARD
@@ -184,7 +185,8 @@ static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t
         return is_brief ? GM_LIFE_BRIEF : GM_LIFE_RUN;
     if (part == GM_PART_BACKWARD && made != GM_PART_BACKWARD)
         return GM_LIFE_BACKWARD;
-    return is_brief && made == GM_PART_FORWARD ? GM_LIFE_BRIEF : GM_LIFE_LATER;
+    bool is_of_program = gm_stack_ask(l->w->stacks, (struct gm_stack_id){h->stack[a]}) == GM_SAYS_OTHER;
+    return is_brief && (made == GM_PART_FORWARD || is_of_program) ? GM_LIFE_BRIEF : GM_LIFE_LATER;
 }
 
 static bool walk(struct lives *l)

@@ -16,7 +16,7 @@ __extension__ typedef unsigned __int128 u128;
 enum { WORKSPACE = 4096 * 1024 * 2 + 16 * 1024 * 8, WORKSPACE_90 = 32 << 20, WORKSPACES_90 = 2 };
 
 enum { MANY_TAILS = 5 }; /* blocks: more than a backward's last temporaries */
-enum { MAX_STATES = 3 /* per parameter: Adam with amsgrad */ };
+enum { RUNS_LOOKED_AT = 8 /* of backward, for gradients that are added to others */ };
 
 /* How many allocations of a kind one run has made, and the run that made most. */
 struct per_run {
@@ -28,6 +28,8 @@ struct size_row {
     struct per_run gradients;      /* per run of backward; those of `tails` too, if settle_tails says so */
     struct per_run tails;          /* likewise: given up before anything else was allocated */
     struct per_run states;         /* per run of an optimizer; those that took no parameter's place */
+    struct per_run passing;        /* per run of backward: made and freed in it, of the size of something older */
+    bool is_stepped;               /* an optimizer makes temporaries of that size */
     uint32_t outlived;             /* gradients that outlived their backward, in all */
     uint32_t parameters;           /* with a stack that says so */
     uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
@@ -60,7 +62,8 @@ static struct size_row *row_of(struct sizes *s, uint64_t bytes)
     if (!GM_VEC_PUSH(
             &s->rows,
             ((struct size_row){
-                .bytes = bytes, .gradients.run = UINT32_MAX, .tails.run = UINT32_MAX, .states.run = UINT32_MAX})) ||
+                .bytes = bytes, .gradients.run = UINT32_MAX, .tails.run = UINT32_MAX, .states.run = UINT32_MAX,
+                .passing.run = UINT32_MAX})) ||
         !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
         return NULL;
     return &s->rows.v[s->rows.n - 1];
@@ -172,6 +175,25 @@ static bool count(struct sizes *s)
     return true;
 }
 
+/* What comes and goes in backward and optimizer, of sizes that something older has. */
+static void count_passing(struct sizes *s)
+{
+    struct gm_role_work *w = s->w;
+    struct walk at = {0};
+    for (size_t a = 0; s->bare.n > 0 && a < w->h->allocation_count && at.backward < RUNS_LOOKED_AT; a++) {
+        enum gm_life life = gm_life_of(w, a);
+        uint32_t i = GM_MAP_NONE;
+        if ((life == GM_LIFE_BRIEF || life == GM_LIFE_RUN) && gm_life_part(w, a) != GM_PART_FORWARD)
+            i = gm_map_get(&s->index, w->h->requested[a]);
+        if (i == GM_MAP_NONE)
+            continue;
+        advance(&at, w, (uint32_t)a);
+        s->rows.v[i].is_stepped |= gm_life_part(w, a) == GM_PART_OPTIMIZER;
+        if (gm_life_part(w, a) == GM_PART_BACKWARD)
+            count_in_run(&s->rows.v[i].passing, at.backward);
+    }
+}
+
 static bool is_workspace_90(const struct size_row *row)
 {
     return row->bytes == WORKSPACE_90 && row->gradients.most == 0 && row->old <= WORKSPACES_90;
@@ -252,7 +274,7 @@ static uint32_t states_each(const struct sizes *s)
 {
     if (2 * s->state_bytes >= s->matched_bytes)
         return 0; /* they were made in the trace */
-    for (uint32_t k = MAX_STATES; k > 0; k--) {
+    for (uint32_t k = s->w->most_states; k > 0; k--) {
         u128 fits = 0;
         for (size_t i = 0; i < s->rows.n; i++) {
             const struct size_row *row = &s->rows.v[i];
@@ -266,21 +288,77 @@ static uint32_t states_each(const struct sizes *s)
     return 0;
 }
 
-static void share_by_gradients(struct sizes *s)
+static uint32_t all_of(const struct size_row *row)
+{
+    return row->old + row->replaced;
+}
+
+/* Groups of m: a parameter each, a gradient if `has_gradients`, states. */
+static void share_row(struct size_row *row, uint32_t m, bool has_gradients)
+{
+    uint32_t old = row->old + row->replaced;
+    row->give[GM_CLAIM_SHARED_PARAMETER] = old / m;
+    row->give[GM_CLAIM_SHARED_GRADIENT] = has_gradients ? old / m : 0;
+    row->give[GM_CLAIM_SHARED_STATE] = old - old / m - row->give[GM_CLAIM_SHARED_GRADIENT];
+}
+
+/* Whether the blocks of the size may be groups of m, with a gradient each that stays where it is: what backward adds to
+ * it comes and goes, or an optimizer works with the size. */
+static bool is_kept_in(const struct size_row *row, uint32_t m)
+{
+    uint32_t old = row->old + row->replaced;
+    return row->gradients.most == 0 && old > 0 && old % m == 0 && (row->passing.most > 0 || row->is_stepped);
+}
+
+/* The m for which most bytes that have no gradient of their own are in such groups; 0: none. */
+static uint32_t kept_in(const struct sizes *s)
+{
+    for (uint32_t m = 2 + s->w->most_states; m >= 2; m--) {
+        u128 fits = 0, all = 0;
+        for (size_t i = 0; i < s->rows.n; i++) {
+            const struct size_row *row = &s->rows.v[i];
+            u128 bytes = row->gradients.most == 0 ? (u128)row->bytes * ((uint64_t)row->old + row->replaced) : 0;
+            all += bytes;
+            fits += is_kept_in(row, m) && (row->passing.most == 0 || row->passing.most * m == all_of(row)) ? bytes : 0;
+        }
+        if (all > 0 && 4 * fits >= 3 * all)
+            return m;
+    }
+    return 0;
+}
+
+/* Twice the size of parameters that have no states: copies of higher precision and their states, with gradients or not.
+ */
+static bool is_of_master(const struct sizes *s, const struct size_row *row)
+{
+    const struct size_row *half = row->bytes % 2 == 0 ? find(s, row->bytes / 2) : NULL;
+    if (half == NULL || half->gradients.most == 0)
+        return false;
+    uint32_t old = row->old + row->replaced, least = (row->gradients.most > 0 ? 2 : 1) * half->gradients.most;
+    return old >= least && half->old + half->replaced <= half->gradients.most;
+}
+
+/* Of each size as many parameters as gradients, and states; what is left over is a second set. Sizes without gradients
+ * are master copies, or come in groups of `kept_in`, or are not trained. */
+static void share_by_gradients(struct sizes *s, uint32_t kept_in)
 {
     uint32_t k = states_each(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
-        uint32_t old = row->old + row->replaced, gradients = row->gradients.most, parameters = bare_parameters(row);
-        uint64_t states = (uint64_t)k * gradients;
-        row->give[GM_CLAIM_PARAMETER] = parameters;
-        row->give[GM_CLAIM_STATE] = states < old - parameters ? (uint32_t)states : old - parameters;
+        uint32_t left = row->old + row->replaced, gradients = row->gradients.most;
         row->give[GM_CLAIM_STALE_GRADIENT] = smaller(gradients, row->freed);
-        const struct size_row *half = gradients == 0 && row->bytes % 2 == 0 ? find(s, row->bytes / 2) : NULL;
-        if (half != NULL && half->gradients.most > 0 && old >= half->gradients.most)
-            row->give[GM_CLAIM_MASTER] = old;
-        else if (gradients == 0 && 2 * s->fitting_bytes < s->old_bytes)
+        if (is_of_master(s, row)) {
+            row->give[GM_CLAIM_MASTER] = left;
+        } else if (kept_in > 0 && is_kept_in(row, kept_in)) {
+            share_row(row, kept_in, true);
+        } else if (gradients == 0) {
             row->give[GM_CLAIM_FROZEN] = row->old;
+        } else {
+            row->give[GM_CLAIM_PARAMETER] = bare_parameters(row);
+            left -= bare_parameters(row);
+            row->give[GM_CLAIM_STATE] = (uint64_t)k * gradients < left ? k * gradients : left;
+            row->give[GM_CLAIM_SECOND] = left - row->give[GM_CLAIM_STATE];
+        }
     }
 }
 
@@ -313,23 +391,17 @@ static bool comes_in(const struct sizes *s, uint32_t m)
     return factor == m && sizes >= 3 && 100 * fits >= 98 * s->old_bytes && 100 * blocks >= 95 * s->old_blocks;
 }
 
-/* Groups of m: a parameter each, a gradient if `has_gradients`, states. */
 static void share_by_factor(struct sizes *s, uint32_t m, bool has_gradients)
 {
-    for (size_t i = 0; i < s->rows.n; i++) {
-        struct size_row *row = &s->rows.v[i];
-        uint32_t old = row->old + row->replaced;
-        if (old % m != 0 || row->bytes == WORKSPACE)
-            continue;
-        row->give[GM_CLAIM_SHARED_PARAMETER] = old / m;
-        row->give[GM_CLAIM_SHARED_GRADIENT] = has_gradients ? old / m : 0;
-        row->give[GM_CLAIM_SHARED_STATE] = old - old / m - row->give[GM_CLAIM_SHARED_GRADIENT];
-    }
+    for (size_t i = 0; i < s->rows.n; i++)
+        if ((s->rows.v[i].old + s->rows.v[i].replaced) % m == 0 && s->rows.v[i].bytes != WORKSPACE)
+            share_row(&s->rows.v[i], m, has_gradients);
 }
 
 /* What was made before the first step to stay, by code that tells nothing: as many parameters as gradients, or, if
- * their gradients are not made anew, half of them beside what an optimizer made of their size. */
-static void share_trainable(struct size_row *row)
+ * their gradients are not made anew, half of them beside what an optimizer made of their size. The rest are states, if
+ * no optimizer of torch ran, or copies. */
+static void share_trainable(struct size_row *row, bool is_by_hand)
 {
     uint64_t known = (uint64_t)row->parameters + row->old + row->replaced;
     uint32_t lacking = known < row->gradients.most ? row->gradients.most - (uint32_t)known : 0;
@@ -338,20 +410,22 @@ static void share_trainable(struct size_row *row)
         lacking = row->trained - row->trained / 2;
     }
     row->give[GM_CLAIM_TRAINED] = smaller(lacking, row->trained);
-    if (row->gradients.most > 0 && row->states.most == 0 && known == 0)
-        row->give[GM_CLAIM_OWN_STATE] = row->trained - row->give[GM_CLAIM_TRAINED];
+    if (row->gradients.most > 0)
+        row->give[is_by_hand && row->states.most == 0 ? GM_CLAIM_OWN_STATE : GM_CLAIM_CLONE] =
+            row->trained - row->give[GM_CLAIM_TRAINED];
 }
 
 static void share(struct sizes *s)
 {
     for (size_t i = 0; i < s->rows.n; i++)
-        share_trainable(&s->rows.v[i]);
+        share_trainable(&s->rows.v[i], s->w->optimizers.n == 0);
     bool has_backward = s->w->backwards.n > 0;
     bool has_forward = s->w->world == GM_WORLD_INFERENCE || (s->w->world == GM_WORLD_NOTHING && s->has_old_forward);
     /* Gradients that stay where they are (set_to_none=False) outlive no backward: they are older than the trace. */
     bool has_gradients = s->outlived_bytes > s->old_bytes / 2000 || (s->tails_are_gradients && s->fitting_bytes > 0);
-    if (has_gradients)
-        share_by_gradients(s);
+    uint32_t kept = has_backward ? kept_in(s) : 0;
+    if (has_gradients || kept > 0)
+        share_by_gradients(s, kept);
     else if (comes_in(s, 4))
         share_by_factor(s, 4, true);
     else if (comes_in(s, 3))
@@ -359,7 +433,7 @@ static void share(struct sizes *s)
     else if (has_backward && comes_in(s, 2))
         share_by_factor(s, 2, true);
     else if (has_backward)
-        share_by_gradients(s);
+        share_by_gradients(s, 0);
     else if (has_forward && 4 * s->parameter_bytes < s->old_bytes)
         for (size_t i = 0; i < s->rows.n; i++)
             s->rows.v[i].give[GM_CLAIM_INFERENCE] = s->rows.v[i].old;
@@ -446,13 +520,14 @@ bool gm_role_sizes(struct gm_role_work *w)
     struct sizes s = {.w = w};
     bool ok = count(&s);
     if (ok) {
+        count_passing(&s);
         sum_up(&s);
         share(&s);
         claim_others(&s);
         claim_bare(&s);
         for (size_t i = 0; i < s.trainable.n; i++)
             if (w->claim[s.trainable.v[i]] == GM_CLAIM_NONE)
-                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED, GM_CLAIM_OWN_STATE);
+                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED, GM_CLAIM_CLONE);
     }
     gm_map_free(&s.index);
     free(s.rows.v);

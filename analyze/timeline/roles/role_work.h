@@ -46,11 +46,13 @@ enum gm_claim {
     GM_CLAIM_TRAINED,          /* never freed, and gradients of its size were made, more than there are parameters */
     GM_CLAIM_KEPT_GRADIENT,    /* of a parameter's size, there from before the first step on, written in place */
     GM_CLAIM_OWN_STATE,        /* never freed, of a parameter's size, more than there are parameters, and no optimizer
-                                * of torch made states of that size */
+                                * of torch ran */
+    GM_CLAIM_CLONE,            /* likewise, and one did: a copy of the parameters */
     GM_CLAIM_WORKSPACE,        /* cuBLAS's own size */
     GM_CLAIM_WORKSPACE_MAYBE,  /* a size that cuBLAS shares with others */
     GM_CLAIM_STALE_GRADIENT,   /* of a gradient's size, older than the trace, given up in it */
     GM_CLAIM_PARAMETER,        /* without a stack: as many as there are gradients of its size ... */
+    GM_CLAIM_SECOND,           /* ... more of its size than parameters and the states that the optimizer has: a copy */
     GM_CLAIM_STATE,            /* ... the same number again, once or several times */
     GM_CLAIM_MASTER,           /* twice the size of a gradient, and as many of them */
     GM_CLAIM_SHARED_PARAMETER, /* all sizes come in multiples of 2, 3 or 4: parameters, gradients, states */
@@ -83,6 +85,7 @@ struct gm_role_work {
     struct gm_role_stacks *stacks;
     bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
     enum gm_world world;
+    uint32_t most_states;                /* that the run's optimizers keep for each parameter, by their names */
     uint8_t *life;                       /* [allocation] enum gm_life, and the part in which it was made << 4 */
     uint8_t *claim;                      /* [allocation] enum gm_claim */
     struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
@@ -124,6 +127,10 @@ static inline bool gm_is_of_optimizer(enum gm_says says)
 
 bool gm_role_lives(struct gm_role_work *w);  /* fills life, heirs, backwards, world. false: no memory */
 bool gm_role_sizes(struct gm_role_work *w);  /* fills claim; likewise */
+
+/* How many states of its size an optimizer keeps for each parameter at most, by the names of those that ran. */
+uint32_t gm_role_most_states(const struct gm_snapshot *snapshot);
+
 bool gm_role_caches(struct gm_role_work *w); /* caches in inference, likewise */
 
 /* The table: the first rule that fits decides. `pass->role` and `pass->reason` (its number) are filled. */

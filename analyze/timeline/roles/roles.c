@@ -60,7 +60,10 @@ const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_am
 bool gm_trace_roles(struct gm_trace_pass *pass)
 {
     size_t n = pass->history.allocation_count;
-    struct gm_role_work work = {.pass = pass, .h = &pass->history, .stacks = pass->role_stacks};
+    struct gm_role_work work = {.pass = pass,
+                                .h = &pass->history,
+                                .stacks = pass->role_stacks,
+                                .most_states = gm_role_most_states(pass->snapshot)};
     pass->role = malloc(n + 1);
     pass->reason = malloc(n + 1);
     work.life = malloc(n + 1);
