@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Caches of inference that no stack names. One that grows makes a longer tensor in each round, by one line of code for
- * all layers, and gives the shorter one up when the longer one is there. One that does not is made once, by the program
- * itself, when the weights are there and before the first forward.
+ * all layers, and gives the shorter one up when the longer one is there; the first ones are the prompt's. One that does
+ * not is made once, by the program itself, when the weights are there and before the first forward.
  */
 #include "analyze/timeline/roles/role_work.h"
 
@@ -12,7 +12,7 @@ enum { ROUNDS = 3, LAYERS = 2, LEAST_SLOTS = 1 << 20 /* bytes */ };
 
 /* What the allocations of one stack did. */
 struct growth {
-    uint64_t last;                 /* bytes of the last one */
+    uint64_t last, before;         /* bytes of the last one; likewise, in a second walk */
     uint32_t alike;                /* how many in a row had that size */
     uint32_t longer;               /* how often a longer one came after LAYERS alike at least */
     uint32_t succeeded, abandoned; /* given up when a longer one was there, or not */
@@ -38,21 +38,86 @@ static void claim_growing(struct gm_role_work *w, const struct growth *growths)
             w->claim[a] = GM_CLAIM_GROWING;
 }
 
-static void claim_slots(struct gm_role_work *w)
+/* ---- what was there before a cache grew: the keys and values of the prompt, made by other code -----------------------
+ */
+
+struct first {
+    uint64_t bytes;
+    uint32_t allocation;
+};
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct first *a = left, *b = right;
+    return a->bytes != b->bytes ? (a->bytes < b->bytes ? -1 : 1) : a->allocation < b->allocation ? -1 : 1;
+}
+
+/* Several of a size are a cache's; one is something else that the prompt made. */
+static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n)
+{
+    if (n > 1)
+        qsort(firsts, n, sizeof *firsts, by_bytes);
+    for (size_t i = 0; i < n; i++)
+        if ((i > 0 && firsts[i].bytes == firsts[i - 1].bytes) || (i + 1 < n && firsts[i].bytes == firsts[i + 1].bytes))
+            w->claim[firsts[i].allocation] = GM_CLAIM_GROWING;
+}
+
+/* Made before the first round in which caches are longer, given up in it. */
+static bool claim_firsts(struct gm_role_work *w, struct growth *growths)
 {
     const struct gm_history *h = w->h;
-    uint32_t loaded = 0, first_forward = GM_NEVER;
-    for (size_t a = 0; a < h->allocation_count; a++) {
-        const enum gm_says says = h->born[a] == 0 ? GM_SAYS_NONE : gm_role_says(w, a);
-        if (says == GM_SAYS_LOADING && gm_life_of(w, a) >= GM_LIFE_LASTING && h->born[a] < first_forward)
-            loaded = h->born[a];
-        if (says == GM_SAYS_FORWARD && first_forward == GM_NEVER)
-            first_forward = h->born[a];
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    struct GM_VEC(struct first) firsts = {0};
+    uint32_t opened = GM_NEVER;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < h->count; i++) {
+        const uint32_t a = h->of_event[i];
+        if (a == GM_NEVER)
+            continue;
+        struct growth *g = &growths[h->stack[a]];
+        if (action[i] == GM_ACTION_ALLOC && h->stack[a] > GM_STACK_EMPTY && is_cache(g)) {
+            bool is_longer = g->before > 0 && h->requested[a] > g->before;
+            bool is_first = g->before == 0 || h->requested[a] < g->before;
+            opened = is_longer ? GM_NEVER : is_first && opened == GM_NEVER ? i : opened;
+            g->before = h->requested[a];
+        } else if (h->let_go[a] == i + 1 && opened != GM_NEVER && h->born[a] <= opened &&
+                   i - h->born[a] > GM_BRIEF_EVENTS && w->claim[a] == GM_CLAIM_NONE) {
+            ok = GM_VEC_PUSH(&firsts, ((struct first){h->requested[a], a}));
+        }
     }
-    for (size_t a = 0; loaded > 0 && first_forward != GM_NEVER && a < h->allocation_count; a++)
-        if (h->born[a] > loaded && h->born[a] < first_forward && h->requested[a] >= LEAST_SLOTS &&
-            w->claim[a] == GM_CLAIM_NONE && gm_role_says(w, a) == GM_SAYS_OTHER && gm_life_of(w, a) >= GM_LIFE_LASTING)
+    claim_alike(w, firsts.v, firsts.n);
+    free(firsts.v);
+    return ok;
+}
+
+/* ---- what was made before the first forward, by code that tells nothing ----------------------------------------------
+ */
+
+static bool stays(const struct gm_role_work *w, size_t a)
+{
+    return w->h->born[a] > 0 && gm_life_of(w, a) >= GM_LIFE_LASTING;
+}
+
+/* Weights, if none were loaded; what came after them is caches. */
+static void claim_early(struct gm_role_work *w)
+{
+    const struct gm_history *h = w->h;
+    const struct gm_steps *steps = &w->pass->out->steps;
+    uint32_t loaded = 0, first = steps->row_count > 0 ? (uint32_t)steps->rows[0].first_event + 1 : GM_NEVER;
+    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
+        if (h->born[a] > 0 && gm_role_says(w, a) == GM_SAYS_FORWARD)
+            first = h->born[a];
+    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
+        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_LOADING)
+            loaded = h->born[a];
+    for (size_t a = 0; first != GM_NEVER && a < h->allocation_count && h->born[a] < first; a++) {
+        if (!stays(w, a) || w->claim[a] != GM_CLAIM_NONE || gm_role_says(w, a) != GM_SAYS_OTHER)
+            continue;
+        if (loaded == 0)
+            w->claim[a] = GM_CLAIM_INFERENCE;
+        else if (h->born[a] > loaded && h->requested[a] >= LEAST_SLOTS)
             w->claim[a] = GM_CLAIM_SLOTS;
+    }
 }
 
 bool gm_role_caches(struct gm_role_work *w)
@@ -77,7 +142,8 @@ bool gm_role_caches(struct gm_role_work *w)
             g->abandoned++;
     }
     claim_growing(w, growths);
-    claim_slots(w);
+    bool ok = claim_firsts(w, growths);
+    claim_early(w);
     free(growths);
-    return true;
+    return ok;
 }

@@ -18,7 +18,7 @@ struct lives {
     enum gm_role_part part;
     uint32_t run_start;      /* event of the first allocation of the run */
     uint32_t last_alloc;     /* event of the last allocation */
-    uint32_t recent[RECENT]; /* the last allocations of optimizers; GM_NEVER: none, or it has its old one */
+    uint32_t recent[RECENT]; /* the last allocations outside of backward; GM_NEVER: none, or it has its old one */
     unsigned next_recent;
     uint32_t last_heir; /* the allocation; GM_NEVER: none */
     bool has_allocs, has_training;
@@ -114,13 +114,16 @@ static void mark_tail(struct lives *l, uint32_t end)
 /* ---- heirs
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* An optimizer that computes `parameter = f(parameter)` makes the new tensor, drops its temporaries and then the old
- * tensor: the old one's role is the new one's. It may do so twice in a step, so the old one may be an heir itself. */
-static bool find_heir(struct lives *l, uint32_t event, uint32_t old)
+/* Who computes `parameter = f(parameter)` makes the new tensor, drops its temporaries and then the old tensor: the old
+ * one's role is the new one's. An optimizer may do so twice in a step, so the old one may be an heir itself; others let
+ * tensors live for a while. */
+static bool find_heir(struct lives *l, uint32_t event, uint32_t old, enum gm_role_part part)
 {
     struct gm_role_work *w = l->w;
     const struct gm_history *h = w->h;
-    if (gm_life_part(w, old) == GM_PART_BACKWARD || (h->born[old] > l->run_start && old != l->last_heir))
+    bool is_young = part == GM_PART_OPTIMIZER ? h->born[old] > l->run_start && old != l->last_heir
+                                              : event + 1 - h->born[old] <= GM_BRIEF_EVENTS;
+    if (gm_life_part(w, old) == GM_PART_BACKWARD || is_young)
         return true;
     for (unsigned k = 1; k <= RECENT; k++) {
         uint32_t *recent = &l->recent[(l->next_recent - k) % RECENT];
@@ -131,7 +134,7 @@ static bool find_heir(struct lives *l, uint32_t event, uint32_t old)
         *recent = GM_NEVER;
         l->last_heir = a;
         if (h->born[old] == 0)
-            gm_life_set(w, old, GM_LIFE_OLD_REPLACED, GM_PART_FORWARD);
+            gm_life_set(w, old, GM_LIFE_OLD_REPLACED, part);
         return GM_VEC_PUSH(&w->heirs, ((struct gm_heir){a, old}));
     }
     return true;
@@ -165,7 +168,7 @@ static bool see_alloc(struct lives *l, uint32_t event, uint32_t a)
     }
     l->last_alloc = event;
     gm_life_set(w, a, GM_LIFE_UNDECIDED, part);
-    if (part == GM_PART_OPTIMIZER)
+    if (part != GM_PART_BACKWARD)
         l->recent[l->next_recent++ % RECENT] = a;
     return true;
 }
@@ -202,8 +205,8 @@ static bool walk(struct lives *l)
         } else if (h->let_go[a] == i + 1) {
             enum gm_role_part part;
             bool is_told = part_of_free(l, i, a, &part);
-            gm_life_set(l->w, a, life_of_free(l, i, a, part, is_told), gm_life_part(l->w, a));
-            if (part == GM_PART_OPTIMIZER && !find_heir(l, i, a))
+            gm_life_set(l->w, a, life_of_free(l, i, a, part, is_told), h->born[a] == 0 ? part : gm_life_part(l->w, a));
+            if (part != GM_PART_BACKWARD && !find_heir(l, i, a, part))
                 return false;
         }
     }

@@ -33,7 +33,7 @@ struct size_row {
     uint32_t outlived;             /* gradients that outlived their backward, in all */
     uint32_t parameters;           /* with a stack that says so */
     uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
-    uint32_t old, replaced, freed; /* without a stack: never freed; GM_LIFE_OLD_REPLACED; freed elsewhere */
+    uint32_t old, replaced, freed; /* without a stack: never freed; replaced by an optimizer; freed elsewhere */
     bool are_freed_replaced;       /* `freed` was added to `replaced` */
     uint32_t give[GM_CLAIM_COUNT]; /* how many of these still get a claim */
 };
@@ -89,10 +89,10 @@ static bool is_bare(struct gm_role_work *w, size_t a)
 /* ---- counting -------------------------------------------------------------------------------------------------------
  */
 
-static void count_bare(struct size_row *row, enum gm_life life)
+static void count_bare(struct size_row *row, enum gm_life life, enum gm_role_part part)
 {
     row->old += life == GM_LIFE_OLD;
-    row->replaced += life == GM_LIFE_OLD_REPLACED;
+    row->replaced += life == GM_LIFE_OLD_REPLACED && part == GM_PART_OPTIMIZER;
     row->freed += life == GM_LIFE_OLD_FREED || life == GM_LIFE_OLD_TAIL;
 }
 
@@ -148,7 +148,7 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     if (row == NULL || (is_bare_one && !GM_VEC_PUSH(&s->bare, a)) || (may_be_one && !GM_VEC_PUSH(&s->trainable, a)))
         return false;
     if (is_bare_one)
-        count_bare(row, life);
+        count_bare(row, life, gm_life_part(w, a));
     else if (is_gradient) {
         count_in_run(life == GM_LIFE_TAIL ? &row->tails : &row->gradients, at->backward);
         row->outlived += life != GM_LIFE_TAIL;
@@ -332,7 +332,7 @@ static uint32_t kept_in(const struct sizes *s)
 static bool is_of_master(const struct sizes *s, const struct size_row *row)
 {
     const struct size_row *half = row->bytes % 2 == 0 ? find(s, row->bytes / 2) : NULL;
-    if (half == NULL || half->gradients.most == 0)
+    if (half == NULL || half->gradients.most == 0 || half->states.most > 0)
         return false;
     uint32_t old = row->old + row->replaced, least = (row->gradients.most > 0 ? 2 : 1) * half->gradients.most;
     return old >= least && half->old + half->replaced <= half->gradients.most;
@@ -464,6 +464,10 @@ static void claim_bare(struct sizes *s)
             uint64_t bytes = w->h->requested[a];
             if (gm_life_of(w, a) != turns[turn])
                 continue;
+            if (turns[turn] == GM_LIFE_OLD_REPLACED && gm_life_part(w, a) != GM_PART_OPTIMIZER) {
+                w->claim[a] = find(s, bytes)->gradients.most > 0 ? GM_CLAIM_SECOND : GM_CLAIM_NONE;
+                continue;
+            }
             bool is_freed = turns[turn] == GM_LIFE_OLD_FREED || turns[turn] == GM_LIFE_OLD_TAIL;
             if (is_freed && !find(s, bytes)->are_freed_replaced)
                 give(s, a, GM_CLAIM_STALE_GRADIENT, GM_CLAIM_STALE_GRADIENT);
@@ -527,7 +531,8 @@ bool gm_role_sizes(struct gm_role_work *w)
         claim_bare(&s);
         for (size_t i = 0; i < s.trainable.n; i++)
             if (w->claim[s.trainable.v[i]] == GM_CLAIM_NONE)
-                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED, GM_CLAIM_CLONE);
+                give(&s, s.trainable.v[i], GM_CLAIM_TRAINED,
+                     gm_role_says(w, s.trainable.v[i]) == GM_SAYS_INPUT ? GM_CLAIM_OWN_STATE : GM_CLAIM_CLONE);
     }
     gm_map_free(&s.index);
     free(s.rows.v);

@@ -37,7 +37,9 @@ static const struct rule rules[] = {
     {GM_ROLE_KV_CACHE, 88, S(KV_CACHE), ANY, ANY, ANY, ANY, "its stack is in the code of a KV cache"},
 
     /* the optimizer */
-    {GM_ROLE_PARAMETER, 85, ANY, ANY, C(HEIR), ANY, ANY, "it took a parameter's place in an optimizer step"},
+    {GM_ROLE_PARAMETER, 85, ANY, ANY, C(HEIR), ANY, ANY, "it took a parameter's place"},
+    {GM_ROLE_OPTIMIZER_STATE, 80, ANY, ANY, C(HEIR), ANY, ANY, "it took the place of an optimizer's state"},
+    {GM_ROLE_KV_CACHE, 75, ANY, ANY, C(HEIR), ANY, ANY, "it took a cache's place"},
     {GM_ROLE_OPTIMIZER_STATE, 97, S(OPTIMIZER_SETUP), OUTLIVED | L(OPEN) | OLD_ONES, ANY, ANY, ANY,
      "its stack sets up an optimizer's state"},
     {GM_ROLE_OPTIMIZER_STATE, 93, S(OPTIMIZER), OUTLIVED, C(FITS), ANY, ANY,
@@ -97,12 +99,14 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 88, ANY, L(BRIEF), ANY, ANY, W(TRAINING) | W(INFERENCE),
      "freed a few events after it was made"},
     {GM_ROLE_TEMPORARY, 85, S(FORWARD), L(RUN), ANY, ANY, W(TRAINING), "made in forward, and freed before backward"},
-    {GM_ROLE_ACTIVATION, 75, S(FORWARD), L(RUN), ANY, ANY, W(INFERENCE),
-     "made in forward and freed later in it; there is no backward"},
+    {GM_ROLE_ACTIVATION, 75, S(FORWARD) | S(OTHER) | S(NONE), L(RUN) | L(LATER), ANY, ANY, W(INFERENCE),
+     "made and freed later in a run without backward"},
     {GM_ROLE_ACTIVATION, 75, S(FORWARD), L(LATER), ANY, ANY, ANY, "made in forward, freed after backward"},
     {GM_ROLE_ACTIVATION, 75, S(FORWARD), L(OPEN), ANY, ANY, W(TRAINING), "made in the forward in which the trace ends"},
-    {GM_ROLE_ACTIVATION, 65, S(FORWARD), L(OPEN), ANY, ANY, W(INFERENCE),
-     "made in forward and never freed; there is no backward"},
+    {GM_ROLE_PARAMETER, 60, ANY, ANY, C(INFERENCE), ANY, W(INFERENCE),
+     "there before the first forward, never freed, in a run without backward"},
+    {GM_ROLE_ACTIVATION, 65, S(FORWARD) | S(OTHER), L(OPEN), ANY, ANY, W(INFERENCE),
+     "made after the first forward of a run without backward, and never freed"},
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), L(LASTING), ANY, ANY, ANY, "made in forward, and never freed"},
     {GM_ROLE_ACTIVATION, 55, S(FORWARD), OLD_ONES, ANY, ANY, ANY,
      "its stack is in a model's forward, and it is older than the trace"},
@@ -112,6 +116,8 @@ static const struct rule rules[] = {
      "made outside of backward and optimizer, freed after one of them"},
     {GM_ROLE_ACTIVATION, 50, S(OTHER) | S(NONE), L(OPEN), ANY, P(FORWARD), W(TRAINING),
      "made after the last backward or optimizer step of the trace"},
+    {GM_ROLE_INPUT, 45, S(OTHER), L(LASTING), ANY, P(FORWARD), W(TRAINING),
+     "made by the program itself before the first backward, never freed, and no gradient has its size: data"},
     {GM_ROLE_TEMPORARY, 65, S(OTHER) | S(NONE), L(RUN), ANY, ANY, W(TRAINING),
      "freed before the next backward or optimizer step"},
 
@@ -127,7 +133,7 @@ static const struct rule rules[] = {
      "older than the trace; of a parameter's size, the same number again"},
     {GM_ROLE_GRADIENT, 75, ANY, ANY, C(STALE_GRADIENT), ANY, ANY,
      "older than the trace, of a gradient's size, and freed before gradients were made anew"},
-    {GM_ROLE_ACTIVATION, 65, ANY, L(OLD_TAIL) | L(OLD_FREED), C(NONE), ANY, W(TRAINING) | W(INFERENCE),
+    {GM_ROLE_ACTIVATION, 65, ANY, L(OLD_TAIL) | L(OLD_FREED) | L(OLD_REPLACED), C(NONE), ANY, W(TRAINING) | W(INFERENCE),
      "older than the trace, freed in it, and no gradient: kept from a round before"},
     {GM_ROLE_OPTIMIZER_STATE, 70, ANY, ANY, C(MASTER), ANY, ANY,
      "older than the trace; twice the size of a gradient, as many or a multiple"},
@@ -141,8 +147,6 @@ static const struct rule rules[] = {
      "older than the trace, never freed, and no gradient has its size: frozen weights"},
     {GM_ROLE_PARAMETER, 55, ANY, ANY, C(INFERENCE), ANY, W(NOTHING),
      "without a stack, beside blocks that a model's forward made, and none of a backward"},
-    {GM_ROLE_PARAMETER, 70, ANY, ANY, C(INFERENCE), ANY, ANY,
-     "older than the trace, never freed, in a run without backward"},
 
     /* nothing fits */
     {GM_ROLE_UNKNOWN, 0, ANY, ANY, C(PRIVATE), ANY, ANY,
@@ -181,6 +185,15 @@ static uint8_t first_fitting(enum gm_world world, enum gm_says says, enum gm_lif
     return i;
 }
 
+static void inherit(struct gm_trace_pass *pass, uint32_t heir, uint32_t old)
+{
+    for (uint8_t i = 0; i < RULES; i++)
+        if (rules[i].claim == C(HEIR) && rules[i].role == (enum gm_role)pass->role[old]) {
+            pass->reason[heir] = i;
+            pass->role[heir] = pass->role[old];
+        }
+}
+
 void gm_role_decide(struct gm_role_work *w)
 {
     struct gm_trace_pass *pass = w->pass;
@@ -195,16 +208,6 @@ void gm_role_decide(struct gm_role_work *w)
         pass->reason[a] = (uint8_t)(*rule - 1);
         pass->role[a] = (uint8_t)rules[pass->reason[a]].role;
     }
-    for (size_t i = 0; i < w->heirs.n; i++) { /* in the order of birth, as an heir may have heirs */
-        uint32_t a = w->heirs.v[i].heir;
-        uint32_t old = w->heirs.v[i].old;
-        if (pass->role[old] != GM_ROLE_PARAMETER && w->claim[old] != GM_CLAIM_HEIR)
-            continue;
-        w->claim[a] = GM_CLAIM_HEIR;
-        if (!gm_outlived(w, a))
-            continue;
-        pass->reason[a] =
-            first_fitting(w->world, gm_role_says(w, a), gm_life_of(w, a), GM_CLAIM_HEIR, gm_life_part(w, a));
-        pass->role[a] = (uint8_t)rules[pass->reason[a]].role;
-    }
+    for (size_t i = 0; i < w->heirs.n; i++) /* in the order of birth, as an heir may have heirs */
+        inherit(pass, w->heirs.v[i].heir, w->heirs.v[i].old);
 }
