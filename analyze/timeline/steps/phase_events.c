@@ -2,7 +2,7 @@
  *
  * The phase of every event. An allocation's stack says it (step_classify.c); what a stack does not say goes on from the
  * allocation before; a step begins with forward. A free has no stack of its own, so it is in the phase that was going
- * on. Annotations of the optimizer overrule. For inference, a step is prefill or decode if its stacks name it, or if
+ * on. Annotations of the optimizer overrule; without any stacks what is live tells (phase_shape.c). For inference, a step is prefill or decode if its stacks name it, or if
  * the first round of a generating loop allocates many times what the others do.
  */
 #include "analyze/timeline/steps/step_work.h"
@@ -170,6 +170,8 @@ bool gm_step_phases(struct gm_step_work *w)
     memset(phase, GM_PHASE_OTHER, n);
     if (w->is_training) {
         fill_training(w, phase);
+        if (!w->has_stacks)
+            gm_phases_by_shape(w, phase);
         is_known = true;
     } else {
         is_known = fill_by_names(w, phase);

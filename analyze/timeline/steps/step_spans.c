@@ -326,9 +326,10 @@ bool gm_step_spans(struct gm_step_work *w)
 {
     if (!list_allocs(w) || !from_profiler(w))
         return false;
-    for (size_t i = 0; i < w->allocs.count && !w->is_training; i++) {
+    for (size_t i = 0; i < w->allocs.count && !(w->is_training && w->has_stacks); i++) {
+        w->has_stacks |= w->allocs.stack[i] > GM_STACK_EMPTY;
         uint8_t kind = gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
-        w->is_training = kind == GM_STACK_BACKWARD || kind == GM_STACK_OPTIMIZER;
+        w->is_training |= kind == GM_STACK_BACKWARD || kind == GM_STACK_OPTIMIZER;
     }
     w->is_training |= w->idle.n > 0;
     for (size_t i = 0; i < w->ranges.n; i++)

@@ -55,6 +55,7 @@ struct gm_step_work {
     double period_events;
     int certainty;
     bool is_training;               /* somebody runs backward or an optimizer */
+    bool has_stacks;                /* of allocations, with frames */
     uint64_t *span_end, *span_peak; /* [spans.n] requested bytes; from the rows */
     uint64_t *span_active;          /* [spans.n] highest active bytes */
     gm_i128 level_before;           /* requested bytes before the first span */
@@ -65,6 +66,7 @@ struct gm_step_work {
 bool gm_step_ranges(struct gm_step_work *w);  /* step_ranges.c: annotations */
 bool gm_step_spans(struct gm_step_work *w);   /* step_spans.c: the steps, from the best source */
 bool gm_step_phases(struct gm_step_work *w);  /* phase_events.c: pass->phase */
+void gm_phases_by_shape(struct gm_step_work *w, uint8_t *phase); /* phase_shape.c: backward without stacks */
 bool gm_step_rows(struct gm_step_work *w);    /* step_rows.c: out->steps.rows, pass->step */
 bool gm_step_bands(struct gm_step_work *w);   /* step_bands.c */
 bool gm_step_pattern(struct gm_step_work *w); /* pattern.c */
