@@ -67,7 +67,8 @@ static void part_of_alloc(struct lives *l, uint32_t event, enum gm_says says, en
 {
     if (part_of_says(says, part) || part_of_phase(l->w->pass, event, part))
         return;
-    if (says == GM_SAYS_OTHER || says == GM_SAYS_LOADING || says == GM_SAYS_INPUT || says == GM_SAYS_FORWARD)
+    if (says == GM_SAYS_OTHER || says == GM_SAYS_LOADING || says == GM_SAYS_INPUT || says == GM_SAYS_FORWARD ||
+        (says == GM_SAYS_NONE && l->w->pass->phase != NULL))
         *part = GM_PART_FORWARD;
 }
 
@@ -173,16 +174,13 @@ static bool see_alloc(struct lives *l, uint32_t event, uint32_t a)
     return true;
 }
 
-static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t a, enum gm_role_part part,
-                                 bool is_told)
+static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t a, enum gm_role_part part)
 {
     const struct gm_history *h = l->w->h;
     uint32_t born = h->born[a];
     enum gm_role_part made = gm_life_part(l->w, a);
     if (born == 0)
-        return part == GM_PART_BACKWARD               ? GM_LIFE_OLD_BACKWARD
-               : part == GM_PART_OPTIMIZER && is_told ? GM_LIFE_OLD_REPLACED
-                                                      : GM_LIFE_OLD_FREED;
+        return part == GM_PART_BACKWARD ? GM_LIFE_OLD_BACKWARD : GM_LIFE_OLD_FREED;
     bool is_brief = event - (born - 1) <= GM_BRIEF_EVENTS;
     if (part == made && born > l->run_start)
         return is_brief ? GM_LIFE_BRIEF : GM_LIFE_RUN;
@@ -204,8 +202,8 @@ static bool walk(struct lives *l)
                 return false;
         } else if (h->let_go[a] == i + 1) {
             enum gm_role_part part;
-            bool is_told = part_of_free(l, i, a, &part);
-            gm_life_set(l->w, a, life_of_free(l, i, a, part, is_told), h->born[a] == 0 ? part : gm_life_part(l->w, a));
+            part_of_free(l, i, a, &part);
+            gm_life_set(l->w, a, life_of_free(l, i, a, part), gm_life_part(l->w, a));
             if (part != GM_PART_BACKWARD && !find_heir(l, i, a, part))
                 return false;
         }

@@ -24,7 +24,7 @@ enum gm_life {
     GM_LIFE_OLD,          /* from before the trace, never freed */
     GM_LIFE_OLD_BACKWARD, /* from before the trace, freed in backward */
     GM_LIFE_OLD_TAIL,     /* from before the trace, freed between the last allocation of a backward and what follows */
-    GM_LIFE_OLD_REPLACED, /* from before the trace, freed by an optimizer's code, or when a new one of its size was there */
+    GM_LIFE_OLD_REPLACED, /* from before the trace, freed when a new one of its size was there */
     GM_LIFE_OLD_FREED,    /* from before the trace, freed elsewhere */
     GM_LIFE_BRIEF,        /* freed within GM_BRIEF_EVENTS events */
     GM_LIFE_RUN,          /* freed in the run in which it was made */
@@ -86,7 +86,7 @@ struct gm_role_work {
     bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
     enum gm_world world;
     uint32_t most_states;                /* that the run's optimizers keep for each parameter, by their names */
-    uint8_t *life; /* [allocation] enum gm_life, and the part in which it was made (older: freed) << 4 */
+    uint8_t *life; /* [allocation] enum gm_life, and the part in which it was made (older: replaced) << 4 */
     uint8_t *claim;                      /* [allocation] enum gm_claim */
     struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
     struct GM_VEC(uint32_t) backwards;   /* event of the first allocation of each run in backward, ascending */

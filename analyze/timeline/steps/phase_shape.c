@@ -20,6 +20,7 @@ enum {
 struct stretch {
     struct gm_step_work *w;
     uint32_t from, end;
+    bool has_optimizer; /* comes next: until then the last backward goes on */
 };
 
 /* By how much an event changes the number of live blocks that are made and given up within the stretch. */
@@ -42,20 +43,25 @@ static int highest(const struct stretch *s)
     return most;
 }
 
+static void mark(uint8_t *phase, uint32_t from, uint32_t end)
+{
+    for (uint32_t i = from; i < end; i++)
+        if (phase[i] != GM_PHASE_OPTIMIZER)
+            phase[i] = GM_PHASE_BACKWARD;
+}
+
 /* The hill over events [first, last], with `top` blocks on top and `level` before it. */
 static void mark_hill(const struct stretch *s, uint32_t first, uint32_t last, int level, int top, uint8_t *phase)
 {
     while (first <= last && (level += change_at(s, first)) < top - BEFORE_TOP)
         first++;
-    for (uint32_t i = first + 1; i <= last; i++)
-        if (phase[i] != GM_PHASE_OPTIMIZER)
-            phase[i] = GM_PHASE_BACKWARD;
+    mark(phase, first + 1, last + 1);
 }
 
 static void mark_stretch(const struct stretch *s, uint8_t *phase)
 {
     int most = highest(s), level = 0, top = 0, before = 0;
-    uint32_t first = s->from;
+    uint32_t first = s->from, last = GM_NEVER;
     for (uint32_t i = s->from; most >= LEAST_LIVE && i < s->end; i++) {
         int now = level + change_at(s, i);
         bool was_high = level * FOOT > most, is_high = now * FOOT > most;
@@ -65,10 +71,14 @@ static void mark_stretch(const struct stretch *s, uint8_t *phase)
             top = 0;
         }
         top = now > top ? now : top;
-        if (was_high && (!is_high || i + 1 == s->end) && top >= LEAST_LIVE && top * LOW_HILL >= most)
+        if (was_high && (!is_high || i + 1 == s->end) && top >= LEAST_LIVE && top * LOW_HILL >= most) {
             mark_hill(s, first, i, before, top, phase);
+            last = i;
+        }
         level = now;
     }
+    if (s->has_optimizer && last != GM_NEVER)
+        mark(phase, last + 1, s->end);
 }
 
 /* The first event of the optimizer step that ends the span; the event after the span if none does. */
@@ -87,10 +97,10 @@ void gm_phases_by_shape(struct gm_step_work *w, uint8_t *phase)
 {
     uint32_t from = 0;
     for (size_t i = 0; i < w->spans.n; i++) {
-        struct stretch s = {w, from, optimizer_of(w, &w->spans.v[i])};
+        struct stretch s = {w, from, optimizer_of(w, &w->spans.v[i]), true};
         mark_stretch(&s, phase);
         from = w->spans.v[i].last + 1;
     }
-    struct stretch rest = {w, from, (uint32_t)w->pass->history.count};
+    struct stretch rest = {w, from, (uint32_t)w->pass->history.count, false};
     mark_stretch(&rest, phase);
 }

@@ -12,19 +12,28 @@ static uint8_t kind_at(struct gm_step_work *w, size_t i)
     return gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
 }
 
+/* Two allocations by one piece of code; without stacks, of one size. */
+static bool are_alike(const struct gm_step_work *w, size_t i, size_t j)
+{
+    const struct gm_history *h = &w->pass->history;
+    const uint64_t *size = h->snapshot->events.size + h->first;
+    return w->allocs.stack[i] == w->allocs.stack[j] &&
+           (w->has_stacks || size[w->allocs.event[i]] == size[w->allocs.event[j]]);
+}
+
 /* Where in allocs [0, end) the first step begins, if the second one is [end, next); SIZE_MAX: nowhere. Of places at a
  * believable distance from the end the one that goes on most like the second step, if it does so enough; the later one
  * if equally. */
-static size_t like_second(const struct gm_alloc_list *allocs, size_t end, size_t next)
+static size_t like_second(const struct gm_step_work *w, size_t end, size_t next)
 {
     size_t length = next - end, best = SIZE_MAX, best_score = 0;
     size_t from = end > 2 * length ? end - 2 * length : 0;
     for (size_t i = from; i < end && (end - i) * 2 >= length; i++) {
-        if (allocs->stack[i] != allocs->stack[end])
+        if (!are_alike(w, i, end))
             continue;
         size_t score = 0, compared = 0;
         for (; compared < ALIKE && i + compared < end && end + compared < next; compared++)
-            score += allocs->stack[i + compared] == allocs->stack[end + compared];
+            score += are_alike(w, i + compared, end + compared);
         if (score >= best_score && score * ALIKE >= compared * ENOUGH) {
             best = i;
             best_score = score;
@@ -59,7 +68,7 @@ bool gm_spans_from_ends(struct gm_step_work *w, const uint32_t *ends, size_t cou
     size_t next = count > 1 ? gm_alloc_at(allocs, ends[1] + 1) : end;
     bool is_cut = false;
     if (next > end) {
-        begin = like_second(allocs, end, next);
+        begin = like_second(w, end, next);
         is_cut = begin == SIZE_MAX && end * 50 < (next - end) * 49;
     } else {
         begin = SIZE_MAX;
