@@ -38,7 +38,8 @@ static void claim_growing(struct gm_role_work *w, const struct growth *growths)
             w->claim[a] = GM_CLAIM_GROWING;
 }
 
-/* ---- what was there before a cache grew: the keys and values of the prompt, made by other code -----------------------
+/* ---- what was there before a cache grew: the keys and values of the prompt, made by other code
+ * -----------------------
  */
 
 struct first {
@@ -90,7 +91,8 @@ static bool claim_firsts(struct gm_role_work *w, struct growth *growths)
     return ok;
 }
 
-/* ---- what was made before the first forward, by code that tells nothing ----------------------------------------------
+/* ---- what was made before the first forward, by code that tells nothing
+ * ----------------------------------------------
  */
 
 static bool stays(const struct gm_role_work *w, size_t a)

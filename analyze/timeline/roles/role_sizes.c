@@ -34,7 +34,6 @@ struct size_row {
     uint32_t parameters;           /* with a stack that says so */
     uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
     uint32_t old, replaced, freed; /* without a stack: never freed; replaced by an optimizer; freed elsewhere */
-    bool are_freed_replaced;       /* `freed` was added to `replaced` */
     uint32_t give[GM_CLAIM_COUNT]; /* how many of these still get a claim */
 };
 
@@ -59,11 +58,11 @@ static struct size_row *row_of(struct sizes *s, uint64_t bytes)
     uint32_t i = gm_map_get(&s->index, bytes), before;
     if (i != GM_MAP_NONE)
         return &s->rows.v[i];
-    if (!GM_VEC_PUSH(
-            &s->rows,
-            ((struct size_row){
-                .bytes = bytes, .gradients.run = UINT32_MAX, .tails.run = UINT32_MAX, .states.run = UINT32_MAX,
-                .passing.run = UINT32_MAX})) ||
+    if (!GM_VEC_PUSH(&s->rows, ((struct size_row){.bytes = bytes,
+                                                  .gradients.run = UINT32_MAX,
+                                                  .tails.run = UINT32_MAX,
+                                                  .states.run = UINT32_MAX,
+                                                  .passing.run = UINT32_MAX})) ||
         !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
         return NULL;
     return &s->rows.v[s->rows.n - 1];
@@ -199,16 +198,6 @@ static bool is_workspace_90(const struct size_row *row)
     return row->bytes == WORKSPACE_90 && row->gradients.most == 0 && row->old <= WORKSPACES_90;
 }
 
-/* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most. */
-static void settle_freed(struct size_row *row)
-{
-    if (row->gradients.most > 0 && row->freed >= 2 * (uint64_t)row->gradients.most) {
-        row->replaced += row->freed;
-        row->freed = 0;
-        row->are_freed_replaced = true;
-    }
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -243,7 +232,6 @@ static void sum_up(struct sizes *s)
     settle_tails(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
-        settle_freed(row);
         uint32_t old = row->old + row->replaced, states = row->states.most;
         uint32_t new_states = states > row->replaced ? states - row->replaced : 0;
         s->parameter_bytes += (u128)row->bytes * row->parameters;
@@ -469,7 +457,7 @@ static void claim_bare(struct sizes *s)
                 continue;
             }
             bool is_freed = turns[turn] == GM_LIFE_OLD_FREED || turns[turn] == GM_LIFE_OLD_TAIL;
-            if (is_freed && !find(s, bytes)->are_freed_replaced)
+            if (is_freed)
                 give(s, a, GM_CLAIM_STALE_GRADIENT, GM_CLAIM_STALE_GRADIENT);
             else if (bytes == WORKSPACE)
                 w->claim[a] = GM_CLAIM_WORKSPACE;

@@ -12,8 +12,8 @@ static const struct {
     const char *name; /* the class's name begins with it, in lower case */
     uint32_t states;
 } optimizers[] = {
-    {"adam", 2},  {"nadam", 2}, {"radam", 2}, {"sparseadam", 2}, {"adadelta", 2}, {"rprop", 2}, {"asgd", 2},
-    {"adagrad", 1}, {"sgd", 1}, {"lion", 1},  {"muon", 1},
+    {"adam", 2}, {"nadam", 2},   {"radam", 2}, {"sparseadam", 2}, {"adadelta", 2}, {"rprop", 2},
+    {"asgd", 2}, {"adagrad", 1}, {"sgd", 1},   {"lion", 1},       {"muon", 1},
 };
 enum { MOST_STATES = 3 };
 

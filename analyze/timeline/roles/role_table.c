@@ -133,8 +133,8 @@ static const struct rule rules[] = {
      "older than the trace; of a parameter's size, the same number again"},
     {GM_ROLE_GRADIENT, 75, ANY, ANY, C(STALE_GRADIENT), ANY, ANY,
      "older than the trace, of a gradient's size, and freed before gradients were made anew"},
-    {GM_ROLE_ACTIVATION, 65, ANY, L(OLD_TAIL) | L(OLD_FREED) | L(OLD_REPLACED), C(NONE), ANY, W(TRAINING) | W(INFERENCE),
-     "older than the trace, freed in it, and no gradient: kept from a round before"},
+    {GM_ROLE_ACTIVATION, 65, ANY, L(OLD_TAIL) | L(OLD_FREED) | L(OLD_REPLACED), C(NONE), ANY,
+     W(TRAINING) | W(INFERENCE), "older than the trace, freed in it, and no gradient: kept from a round before"},
     {GM_ROLE_OPTIMIZER_STATE, 70, ANY, ANY, C(MASTER), ANY, ANY,
      "older than the trace; twice the size of a gradient, as many or a multiple"},
     {GM_ROLE_PARAMETER, 70, ANY, ANY, C(SHARED_PARAMETER), ANY, ANY,
@@ -185,13 +185,21 @@ static uint8_t first_fitting(enum gm_world world, enum gm_says says, enum gm_lif
     return i;
 }
 
-static void inherit(struct gm_trace_pass *pass, uint32_t heir, uint32_t old)
+/* What takes the place of a parameter, a state or a cache is one. In the order of birth, as an heir may have heirs. */
+static void inherit(struct gm_role_work *w)
 {
+    uint8_t rule_of[GM_ROLE_COUNT] = {0}; /* its number + 1 */
     for (uint8_t i = 0; i < RULES; i++)
-        if (rules[i].claim == C(HEIR) && rules[i].role == (enum gm_role)pass->role[old]) {
-            pass->reason[heir] = i;
-            pass->role[heir] = pass->role[old];
-        }
+        if (rules[i].claim == C(HEIR))
+            rule_of[rules[i].role] = (uint8_t)(i + 1);
+    for (size_t i = 0; i < w->heirs.n; i++) {
+        uint32_t heir = w->heirs.v[i].heir;
+        uint8_t role = w->pass->role[w->heirs.v[i].old];
+        if (rule_of[role] == 0)
+            continue;
+        w->pass->reason[heir] = (uint8_t)(rule_of[role] - 1);
+        w->pass->role[heir] = role;
+    }
 }
 
 void gm_role_decide(struct gm_role_work *w)
@@ -208,6 +216,5 @@ void gm_role_decide(struct gm_role_work *w)
         pass->reason[a] = (uint8_t)(*rule - 1);
         pass->role[a] = (uint8_t)rules[pass->reason[a]].role;
     }
-    for (size_t i = 0; i < w->heirs.n; i++) /* in the order of birth, as an heir may have heirs */
-        inherit(pass, w->heirs.v[i].heir, w->heirs.v[i].old);
+    inherit(w);
 }

@@ -85,9 +85,9 @@ struct gm_role_work {
     struct gm_role_stacks *stacks;
     bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
     enum gm_world world;
-    uint32_t most_states;                /* that the run's optimizers keep for each parameter, by their names */
-    uint8_t *life; /* [allocation] enum gm_life, and the part in which it was made (older: replaced) << 4 */
-    uint8_t *claim;                      /* [allocation] enum gm_claim */
+    uint32_t most_states; /* that the run's optimizers keep for each parameter, by their names */
+    uint8_t *life;        /* [allocation] enum gm_life, and the part in which it was made (older: replaced) << 4 */
+    uint8_t *claim;       /* [allocation] enum gm_claim */
     struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
     struct GM_VEC(uint32_t) backwards;   /* event of the first allocation of each run in backward, ascending */
     struct GM_VEC(uint32_t) optimizers;  /* likewise, in an optimizer */
@@ -125,8 +125,8 @@ static inline bool gm_is_of_optimizer(enum gm_says says)
     return says == GM_SAYS_OPTIMIZER || says == GM_SAYS_OPTIMIZER_SETUP;
 }
 
-bool gm_role_lives(struct gm_role_work *w);  /* fills life, heirs, backwards, world. false: no memory */
-bool gm_role_sizes(struct gm_role_work *w);  /* fills claim; likewise */
+bool gm_role_lives(struct gm_role_work *w); /* fills life, heirs, backwards, world. false: no memory */
+bool gm_role_sizes(struct gm_role_work *w); /* fills claim; likewise */
 
 /* How many states of its size an optimizer keeps for each parameter at most, by the names of those that ran. */
 uint32_t gm_role_most_states(const struct gm_snapshot *snapshot);

@@ -2,8 +2,9 @@
  *
  * The phase of every event. An allocation's stack says it (step_classify.c); what a stack does not say goes on from the
  * allocation before; a step begins with forward. A free has no stack of its own, so it is in the phase that was going
- * on. Annotations of the optimizer overrule; without any stacks what is live tells (phase_shape.c). For inference, a step is prefill or decode if its stacks name it, or if
- * the first round of a generating loop allocates many times what the others do.
+ * on. Annotations of the optimizer overrule; without any stacks what is live tells (phase_shape.c). For inference, a
+ * step is prefill or decode if its stacks name it, or if the first round of a generating loop allocates many times what
+ * the others do.
  */
 #include "analyze/timeline/steps/step_work.h"
 

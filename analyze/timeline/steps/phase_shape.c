@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Backward where no stack tells of it: forward piles up blocks, backward gives them back. Of what is made and given up
- * between two optimizer steps, the number that is live rises and falls once for each forward and backward: a hill, whose
- * falling side is backward. Forwards that keep nothing make no hill to speak of.
+ * between two optimizer steps, the number that is live rises and falls once for each forward and backward: a hill,
+ * whose falling side is backward. Forwards that keep nothing make no hill to speak of.
  */
 #include "analyze/timeline/steps/step_work.h"
 

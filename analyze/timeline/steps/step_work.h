@@ -63,13 +63,13 @@ struct gm_step_work {
 };
 
 /* The parts, in order. Each returns false only if there is no memory. */
-bool gm_step_ranges(struct gm_step_work *w);  /* step_ranges.c: annotations */
-bool gm_step_spans(struct gm_step_work *w);   /* step_spans.c: the steps, from the best source */
-bool gm_step_phases(struct gm_step_work *w);  /* phase_events.c: pass->phase */
+bool gm_step_ranges(struct gm_step_work *w);                     /* step_ranges.c: annotations */
+bool gm_step_spans(struct gm_step_work *w);                      /* step_spans.c: the steps, from the best source */
+bool gm_step_phases(struct gm_step_work *w);                     /* phase_events.c: pass->phase */
 void gm_phases_by_shape(struct gm_step_work *w, uint8_t *phase); /* phase_shape.c: backward without stacks */
-bool gm_step_rows(struct gm_step_work *w);    /* step_rows.c: out->steps.rows, pass->step */
-bool gm_step_bands(struct gm_step_work *w);   /* step_bands.c */
-bool gm_step_pattern(struct gm_step_work *w); /* pattern.c */
+bool gm_step_rows(struct gm_step_work *w);                       /* step_rows.c: out->steps.rows, pass->step */
+bool gm_step_bands(struct gm_step_work *w);                      /* step_bands.c */
+bool gm_step_pattern(struct gm_step_work *w);                    /* pattern.c */
 
 /* step_ends.c: steps from events that end them (the ends of optimizer steps), ascending. */
 bool gm_spans_from_ends(struct gm_step_work *w, const uint32_t *ends, size_t count);
