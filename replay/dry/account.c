@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ static struct dry_account *account;
 static struct dry_row *row; /* ours */
 static int file = -1;
 static uint64_t estimated[DRY_DEVICES]; /* bytes of this process whose size is a rule's */
+static uint64_t most[DRY_DEVICES],
+    refused[DRY_DEVICES]; /* of this process: with the context; that did not fit, the last */
 
 static struct dry_account *map(int flags)
 {
@@ -67,6 +70,8 @@ static struct dry_row *own_row(void)
             row = &account->rows[i];
     if (row != NULL)
         *row = (struct dry_row){.pid = pid};
+    memset(most, 0, sizeof most);
+    memset(refused, 0, sizeof refused);
     return row;
 }
 
@@ -95,6 +100,8 @@ static bool take(int at, uint64_t bytes)
     if (others > total || bytes > total - others)
         return false;
     row->used[at] += bytes;
+    if (row->used[at] > most[at])
+        most[at] = row->used[at];
     if (others + bytes > account->peak[at])
         account->peak[at] = others + bytes;
     return true;
@@ -123,9 +130,24 @@ bool dry_charge(int device, uint64_t bytes)
     lock(true);
     const bool fits = enter(at) && take(at, bytes);
     lock(false);
-    if (!fits)
+    if (!fits) {
+        refused[at] = bytes;
         say_estimated(device);
+    }
     return fits;
+}
+
+/* What the hook cannot ask an allocator that is not PyTorch's: the most that this process took of a device. */
+API(uint64_t, gmdryTaken, int device)
+{
+    const uint64_t bytes = most[dry_physical(device)], context = dry_card()->context;
+    return bytes > context ? bytes - context : 0;
+}
+
+/* ... and what it was last refused, for want of room; 0: nothing. */
+API(uint64_t, gmdryRefused, int device)
+{
+    return refused[dry_physical(device)];
 }
 
 bool dry_charge_estimate(int device, uint64_t bytes)

@@ -25,7 +25,7 @@ static int allocate(void **pointer, uint64_t bytes)
     dry_lock();
     uint64_t address = 0;
     if (dry_charge(device, bytes)) {
-        address = dry_take(bytes, device, false);
+        address = dry_take(bytes, device, false, NULL);
         if (address == 0)
             dry_discharge(device, bytes);
     }
@@ -41,7 +41,9 @@ static int release(void *pointer)
         return DRY_OK;
     dry_lock();
     const bool is_ours = dry_give((uint64_t)(uintptr_t)pointer, false, &range);
-    if (is_ours)
+    if (is_ours && range.pool != NULL)
+        dry_pool_release(range.pool, range.bytes);
+    else if (is_ours)
         dry_discharge(range.device, range.bytes);
     dry_unlock();
     return is_ours ? DRY_OK : dry_result(DRY_INVALID);
@@ -82,16 +84,6 @@ API(int, cudaFree, void *pointer)
     return release(pointer);
 }
 
-API(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
-{
-    return allocate(pointer, bytes);
-}
-
-API(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
-{
-    return allocate(pointer, bytes);
-}
-
 API(int, cudaFreeAsync, void *pointer, void *stream)
 {
     return release(pointer);
@@ -105,11 +97,6 @@ API(int, cuMemAlloc_v2, void **pointer, size_t bytes)
 API(int, cuMemFree_v2, void *pointer)
 {
     return release(pointer);
-}
-
-API(int, cuMemAllocAsync, void **pointer, size_t bytes, void *stream)
-{
-    return allocate(pointer, bytes);
 }
 
 API(int, cuMemFreeAsync, void *pointer, void *stream)
@@ -182,18 +169,6 @@ API(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
     return DRY_OK;
 }
 
-API(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
-{
-    *pool = dry_handle();
-    return DRY_OK;
-}
-
-API(int, cudaMemPoolGetAttribute, void *pool, int attribute, uint64_t *value)
-{
-    *value = 0;
-    return DRY_OK;
-}
-
 /* ---- sharing with another process -------------------------------------------------------------------------------- */
 
 /* What a handle says: the memory is its maker's, and counted there. */
@@ -222,7 +197,7 @@ API(int, cudaIpcOpenMemHandle, void **pointer, struct shared handle, unsigned fl
     while (device < dry_devices() && dry_physical(device) != handle.device)
         device++;
     dry_lock();
-    const uint64_t address = device < dry_devices() ? dry_take(handle.bytes, device, false) : 0;
+    const uint64_t address = device < dry_devices() ? dry_take(handle.bytes, device, false, NULL) : 0;
     dry_unlock();
     *pointer = (void *)(uintptr_t)address;
     return address == 0 ? dry_result(DRY_INVALID) : DRY_OK;
@@ -355,7 +330,7 @@ API(int, cuMemAddressReserve, uint64_t *address, size_t bytes, size_t alignment,
     unsigned long long flags)
 {
     dry_lock();
-    *address = dry_take(bytes, dry_current(), true);
+    *address = dry_take(bytes, dry_current(), true, NULL);
     dry_unlock();
     return *address == 0 ? DRY_NO_MEMORY : DRY_OK;
 }

@@ -284,18 +284,25 @@ void dry_discharge_estimate(int device, uint64_t bytes);
 
 /* ---- space.c: addresses; the caller holds the lock --------------------------------------------------------------- */
 
+struct dry_pool;
 struct dry_range {
     uint64_t begin, bytes;
     int device;
+    struct dry_pool *pool; /* NULL: none */
 };
 
 /* Addresses for `bytes` at the lowest place; 0: there are none. Reservations of virtual memory have their own part. */
-uint64_t dry_take(uint64_t bytes, int device, bool is_reservation);
+uint64_t dry_take(uint64_t bytes, int device, bool is_reservation, struct dry_pool *pool);
 bool dry_give(uint64_t begin, bool is_reservation, struct dry_range *range);
 /* The allocation or reservation that the address is in. */
 bool dry_find(uint64_t address, struct dry_range *range);
 bool dry_is_device(const void *pointer);
 /* Somewhere on a device, not part of any allocation: symbols of modules. */
 void *dry_symbol(void);
+
+/* ---- pool.c: memory pools; the caller holds the lock --------------------------------------------------------------
+ */
+
+void dry_pool_release(struct dry_pool *pool, uint64_t bytes);
 
 #endif

@@ -70,7 +70,7 @@ static bool make_room(struct list *list)
     return true;
 }
 
-uint64_t dry_take(uint64_t bytes, int device, bool is_reservation)
+uint64_t dry_take(uint64_t bytes, int device, bool is_reservation, struct dry_pool *pool)
 {
     struct list *list = &lists[is_reservation];
     if (bytes == 0 || bytes > SPAN || find_base() == 0 || !make_room(list))
@@ -82,7 +82,7 @@ uint64_t dry_take(uint64_t bytes, int device, bool is_reservation)
     if (at + gm_round_up(bytes, GRAIN) > base + (is_reservation ? 2 : 1) * SPAN)
         return 0;
     memmove(list->v + i + 1, list->v + i, (list->n - i) * sizeof *list->v);
-    list->v[i] = (struct dry_range){at, bytes, device};
+    list->v[i] = (struct dry_range){at, bytes, device, pool};
     list->n++;
     return at;
 }

@@ -124,6 +124,18 @@ class Gmdry(unittest.TestCase):
         self.assertIs(said["exact"], True)
         self.assertEqual(said["command"][0], sys.executable)
 
+    def test_untraced(self):
+        """Another allocator than PyTorch's has peaks and no trace."""
+        tells = ("import os\nfolder = os.environ['GMDRY_FOLDER'] + '/processes/1'\nos.makedirs(folder)\n"
+                 "open(folder + '/told', 'w').write('rank -1\\nuntraced\\ndevice 0 12582912 20971520 0 0\\n%s')\nexit(%d)")
+        done, said = self.json_of(["--sweep"], [sys.executable, "-c", tells % ("", 0)])
+        self.assertEqual((done.returncode, said["verdict"], said["devices"][0]["peak_reserved_bytes"]), (0, "FITS", 20 * MIB))
+        self.assertIn("the allocator keeps no trace", done.stderr)
+        self.assertFalse(os.path.exists(self.folder.name + "/results"))
+        done = self.run_it([], [sys.executable, "-c", tells % ("wanted 0 1048576\\n", 1)])
+        self.assertIn("does not fit on h100-80: out of memory at 20.00 MiB reserved", done.stdout)
+        self.assertEqual(done.returncode, 1)
+
     def test_process_without_memory(self):
         """A worker of a compiler opens the devices and uses none of them: its snapshot is empty."""
         worker = telling(lines="device 0 0 0 0 0\n")
@@ -362,10 +374,16 @@ class Gmdry(unittest.TestCase):
             self.assertIn("needs 2.00 MiB reserved", done.stdout)
 
     def test_another_allocator(self):
-        program = self.make_torch("12.4") + "torch.cuda.backend = 'cudaMallocAsync'; torch.cuda.init()"
-        done, said = self.json_of([], [sys.executable, "-c", program])
-        self.assertEqual((done.returncode, said["verdict"], said["devices"]), (0, None, []))
-        self.assertEqual(done.stderr, "gmdry: the program's allocator is not PyTorch's own: nothing can be recorded\n")
+        """The driver's tells torch its peaks; of the program's own the stand-in knows what it took."""
+        take = "import ctypes; p = ctypes.c_void_p(); ctypes.CDLL('libcudart.so.12').cudaMalloc(ctypes.byref(p), ctypes.c_size_t(%d)); "
+        for backend, bytes, reserved, code in [("cudaMallocAsync", 0, 2 * MIB, 0), ("pluggable", 3 * MIB, 3 * MIB, 0),
+                                               ("pluggable", 1 << 40, 0, 1)]:
+            program = self.make_torch("12.4") + f"torch.cuda.backend = {backend!r}; torch.cuda.init(); {take % bytes}exit({code})"
+            done, said = self.json_of([], [sys.executable, "-c", program])
+            self.assertEqual((done.returncode, said["verdict"]), (code, "OOM" if code else "FITS"), done.stderr)
+            self.assertEqual([device["peak_reserved_bytes"] for device in said["devices"]], [reserved])
+            self.assertIn(f"gmdry: the program's allocator ({backend}) is not PyTorch's own: it has peaks, but no trace",
+                          done.stderr)
 
     def test_nothing_of_the_program_is_changed(self):
         """But what is watched: no name, no path, no option of Python."""

@@ -100,6 +100,63 @@ static void virtual_memory(void **state)
     assert_int_equal(left, 768 * MIB);
 }
 
+/* What a pool keeps grows in whole steps, and goes back where its threshold says so. */
+static void memory_pools(void **state)
+{
+    (void)state;
+    enum { THRESHOLD = 4, RESERVED, RESERVED_HIGH, USED, USED_HIGH };
+    FIND(int (*)(void **, int), cudaDeviceGetDefaultMemPool);
+    FIND(int (*)(void **, int), cudaDeviceGetMemPool);
+    FIND(int (*)(int, void *), cudaDeviceSetMemPool);
+    FIND(int (*)(void *, int, uint64_t *), cudaMemPoolGetAttribute);
+    FIND(int (*)(void *, int, uint64_t *), cudaMemPoolSetAttribute);
+    FIND(int (*)(void *, size_t), cudaMemPoolTrimTo);
+    FIND(int (*)(void **, const struct properties *), cudaMemPoolCreate);
+    FIND(free_fn, cudaMemPoolDestroy);
+    FIND(int (*)(void **, size_t, void *), cudaMallocAsync);
+    FIND(int (*)(void *, void *), cudaFreeAsync);
+    FIND(free_fn, cudaFree);
+    FIND(info_fn, cudaMemGetInfo);
+    FIND(uint64_t(*)(int), gmdryTaken);
+    FIND(uint64_t(*)(int), gmdryRefused);
+    const struct properties on_0 = {.type = 1, .location = {1, 0}};
+    void *pool = NULL, *own = NULL, *now = NULL, *a = NULL, *b = NULL;
+    uint64_t value = UINT64_MAX;
+    size_t left = 0, total = 0;
+    assert_int_equal(cudaDeviceGetDefaultMemPool(&pool, 0), OK);
+    assert_int_equal(cudaMemPoolSetAttribute(pool, THRESHOLD, &value), OK);
+    assert_int_equal(cudaMallocAsync(&a, 1000, NULL) | cudaMallocAsync(&b, 40 * MIB, NULL), OK);
+    assert_int_equal(cudaMemPoolGetAttribute(pool, USED, &value), OK);
+    assert_int_equal(value, 40 * MIB + 1024);
+    assert_int_equal(cudaMemPoolGetAttribute(pool, RESERVED, &value), OK);
+    assert_int_equal(value, 64 * MIB);
+    assert_int_equal(cudaFreeAsync(b, NULL), OK); /* the pool keeps it */
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 704 * MIB);
+    assert_int_equal(cudaMemPoolTrimTo(pool, 0), OK);
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 766 * MIB);
+    assert_int_equal(cudaMemPoolGetAttribute(pool, USED_HIGH, &value), OK);
+    assert_int_equal(value, 40 * MIB + 1024);
+    assert_int_equal(cudaMemPoolSetAttribute(pool, USED_HIGH, &(uint64_t){0}), OK);
+    assert_int_equal(cudaMemPoolGetAttribute(pool, USED_HIGH, &value), OK);
+    assert_int_equal(value, 1024);
+    assert_int_equal(cudaMallocAsync(&b, 768 * MIB, NULL), NO_MEMORY);
+    assert_null(b);
+    assert_int_equal(gmdryRefused(0), 768 * MIB);
+    assert_int_equal(cudaMallocAsync(&b, 765 * MIB, NULL), OK); /* no whole step is left */
+    assert_true(gmdryTaken(0) >= 768 * MIB);
+    assert_int_equal(cudaFree(b) | cudaFreeAsync(a, NULL) | cudaMemPoolTrimTo(pool, 0), OK);
+    assert_int_equal(cudaMemPoolCreate(&own, &on_0) | cudaDeviceSetMemPool(0, own), OK);
+    assert_int_equal(cudaDeviceGetMemPool(&now, 0) | cudaMallocAsync(&a, MIB, NULL), OK);
+    assert_ptr_equal(now, own);
+    assert_int_equal(cudaFreeAsync(a, NULL) | cudaMemPoolDestroy(own), OK); /* without a threshold it goes back */
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 768 * MIB);
+    assert_int_equal(cudaDeviceGetMemPool(&now, 0), OK);
+    assert_ptr_equal(now, pool);
+}
+
 static void copies(void **state)
 {
     (void)state;
@@ -298,9 +355,10 @@ static void handles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(capacity),          cmocka_unit_test(virtual_memory), cmocka_unit_test(copies),
-        cmocka_unit_test(streams),           cmocka_unit_test(properties),     cmocka_unit_test(entry_points),
-        cmocka_unit_test(unknown_functions), cmocka_unit_test(events),         cmocka_unit_test(handles),
+        cmocka_unit_test(capacity),     cmocka_unit_test(virtual_memory),    cmocka_unit_test(memory_pools),
+        cmocka_unit_test(copies),       cmocka_unit_test(streams),           cmocka_unit_test(properties),
+        cmocka_unit_test(entry_points), cmocka_unit_test(unknown_functions), cmocka_unit_test(events),
+        cmocka_unit_test(handles),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }

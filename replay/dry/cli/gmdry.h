@@ -69,10 +69,11 @@ struct gm_dry_device {
 };
 
 struct gm_dry_process {
-    char *snapshot;
-    int rank;     /* -1: none */
-    bool is_late; /* recorded only from where the program began to */
-    bool is_user; /* of some device's memory */
+    char *snapshot; /* NULL: its allocator keeps no trace */
+    int rank;       /* -1: none */
+    bool is_late;   /* recorded only from where the program began to */
+    bool is_user;   /* of some device's memory */
+    bool is_untraced;
     uint64_t steps;
     uint64_t allocated, reserved; /* peaks of the device of which it needs most */
     uint64_t wanted;              /* bytes, when it was out of memory; 0: it never was */
@@ -95,8 +96,8 @@ struct gm_dry_read {
 
 struct gm_dry_told {
     enum gm_dry_torch torch;
-    struct gm_dry_process *processes; /* by rank, then as they were found */
-    size_t process_count;
+    struct gm_dry_process *processes;   /* by rank, then by their snapshots' paths */
+    size_t process_count, traced_count; /* those with a snapshot come first */
     size_t silent_count; /* processes that used a device and were ended, as by a signal, before they told anything */
     struct gm_dry_device devices[GM_DRY_DEVICES];
     size_t device_count;         /* the largest number in use, plus one */

@@ -23,6 +23,7 @@ class Recording:
         self.since = "start"
         self.is_final = False
         self.oom = None  # what the allocator wanted when it gave up
+        self.allocator = "native"
 
     def is_ours(self):
         return self.pid == os.getpid()
@@ -31,13 +32,15 @@ class Recording:
         """Called by torch when it has opened the devices, before anything is allocated."""
         if self.pid is not None:
             return
-        if self.torch.cuda.get_allocator_backend() != "native":
-            print("gmdry: the program's allocator is not PyTorch's own: nothing can be recorded", file=sys.stderr)
-            return
         self.pid = os.getpid()
         with contextlib.suppress(FileExistsError):  # of a process before that had the same number
             os.mkdir(self.folder())
         importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(self.step)
+        self.allocator = self.torch.cuda.get_allocator_backend()
+        if self.allocator != "native":
+            print(f"gmdry: the program's allocator ({self.allocator}) is not PyTorch's own: it has peaks, but no trace to"
+                  " make a report of", file=sys.stderr)
+            return
         self.record(stacks=os.environ.get("GMDRY_STACKS", "python"), max_entries=sys.maxsize)
         self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
         if os.environ.get("GMDRY_DATA", "zeros") != "zeros":
@@ -45,7 +48,6 @@ class Recording:
 
     def answer_types(self):
         """With --data: the stand-in asks what lies at an address. It must not keep a tensor alive, nor be compiled."""
-        import ctypes
         import gc
 
         torch, tensor = self.torch, self.torch._C.TensorBase
@@ -65,10 +67,9 @@ class Recording:
             torch._C._dynamo.eval_frame.skip_code(type_at.__code__)
         except AttributeError:
             pass  # another version of torch: it is compiled then, and does the same
-        stand_in = ctypes.CDLL(os.environ["GMDRY_LIBRARY"])
         self.answer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(type_at)
-        stand_in.gmdry_ask_types(self.answer)
-        atexit.register(stand_in.gmdry_ask_types, None)
+        stand_in().gmdry_ask_types(self.answer)
+        atexit.register(stand_in().gmdry_ask_types, None)
 
     def folder(self):
         """It is there from the beginning: one without what is told is that of a killed process."""
@@ -77,34 +78,46 @@ class Recording:
     @staticmethod
     def in_machine(device):
         """Its number without CUDA_VISIBLE_DEVICES."""
-        import ctypes
+        return stand_in().gmdryPhysical(device)
 
-        return ctypes.CDLL(os.environ["GMDRY_LIBRARY"]).gmdryPhysical(device)
+    def stats(self, device):
+        """Of another allocator than PyTorch's: what it knows itself, or the stand-in of it."""
+        stats = self.torch.cuda.memory_stats(device) if self.allocator != "pluggable" else {}
+        if self.allocator == "native":
+            return stats
+        taken, refused = stand_in().gmdryTaken(device), stand_in().gmdryRefused(device)
+        if refused:
+            self.oom = (device, refused)
+        return {"allocated_bytes.all.peak": taken, "reserved_bytes.all.peak": taken, **stats, "num_ooms": int(refused > 0)}
 
     def note_peaks(self):
         for device in range(self.torch.cuda.device_count()):
-            stats = self.torch.cuda.memory_stats(device)
+            stats = self.stats(device)
             peaks = self.peaks.setdefault(self.in_machine(device), [0, 0])
             for i, kind in enumerate(("allocated", "reserved")):
                 peaks[i] = max(peaks[i], stats.get(f"{kind}_bytes.all.peak", 0))
             peaks[2:] = [stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)]
 
-    def write(self, why):
-        if self.is_final or not self.is_ours() or not os.path.isdir(self.folder()):
-            return  # without its folder: gmdry has ended before this process, and nothing of it must stay
+    def keep_snapshot(self, rank):
         import pickle
 
-        self.note_peaks()
-        rank = str(RANKS["rank_of"]())
-        folder = self.folder()
-        under = os.path.join(folder, "rank" + rank if rank.isdigit() else "run")
+        under = os.path.join(self.folder(), "rank" + rank if rank.isdigit() else "run")
         os.makedirs(under, exist_ok=True)
         stem = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
         path = os.path.join(under, (stem if stem not in ("", "-c", "-m", "__main__") else "python") + ".pickle")
         with open(path + ".part", "wb") as file:
             pickle.dump(self.torch.cuda.memory._snapshot(), file)
         os.replace(path + ".part", path)
-        lines = [f"why {why}", f"since {self.since}", f"rank {rank or -1}", f"steps {self.steps}", f"snapshot {path}"]
+        return path
+
+    def write(self, why):
+        if self.is_final or not self.is_ours() or not os.path.isdir(self.folder()):
+            return  # without its folder: gmdry has ended before this process, and nothing of it must stay
+        self.note_peaks()
+        rank = str(RANKS["rank_of"]())
+        folder = self.folder()
+        lines = [f"why {why}", f"since {self.since}", f"rank {rank or -1}", f"steps {self.steps}"]
+        lines.append("snapshot " + self.keep_snapshot(rank) if self.allocator == "native" else "untraced")
         lines += [f"device {device} " + " ".join(map(str, peaks)) for device, peaks in self.peaks.items()]
         if self.oom:
             lines.append("wanted %d %d" % self.oom)
@@ -174,7 +187,7 @@ def tell_cudnn(torch):
     cudnn = getattr(torch._C, "_cudnn", None)
     if cudnn is not None:
         major, minor, patch = cudnn.getCompileVersion()
-        ctypes.CDLL(None).gmdry_set_cudnn_version(10000 * major + 100 * minor + patch)
+        stand_in().gmdry_set_cudnn_version(10000 * major + 100 * minor + patch)
 
 
 def follow_generation(utils):
@@ -252,6 +265,10 @@ def start(memory):
     if has_cuda:
         tell_failure(tell_cudnn, torch)
         Recording(torch).watch(memory)
+
+
+def stand_in():
+    return RANKS["library"]()
 
 
 def tell(line):

@@ -135,9 +135,12 @@ static void tell_doubts(struct gm_call *call, const struct gm_dry_result *result
     if (told->unknown_count > 0)
         gm_call_warn(call, NULL, "functions were called that the stand-in does not know (named above, and in --json)");
     if (told->estimated_count > 0)
-        gm_call_warn(call, NULL, "sizes of workspaces are estimates (--json names them)");
+        gm_call_warn(call, NULL, "some sizes are estimates (--json names them)");
     if (told->silent_count > 0)
         gm_call_warn(call, NULL, "a process that used a device was ended before it told what it needs, as by a signal");
+    if (told->traced_count == 0 && told->process_count > 0 &&
+        (result->options->snapshot != NULL || result->options->sweep))
+        gm_call_warn(call, NULL, "the allocator keeps no trace: there is nothing for --snapshot and --sweep");
     for (size_t i = 0; i < told->device_count; i++)
         if (told->devices[i].processes > 1) {
             gm_call_warn(call, NULL,
@@ -202,7 +205,7 @@ static void keep_snapshots(struct gm_call *call, const struct gm_dry_result *res
 {
     char to[SHOWN];
     struct gm_error err;
-    for (size_t i = 0; i < result->told->process_count; i++)
+    for (size_t i = 0; i < result->told->traced_count; i++)
         if (place_snapshot(to, result, i) && keep_snapshot(to, result->told->processes[i].snapshot, &err) != GM_OK)
             gm_call_fail(call, to, &err);
 }
@@ -212,7 +215,7 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
                               const struct gm_dry_result *result, struct gm_error *err)
 {
     const struct gm_dry_told *told = result->told;
-    const size_t count = told->process_count;
+    const size_t count = told->traced_count;
     char(*shown)[SHOWN] = calloc(count, sizeof *shown);
     struct gm_job *jobs = calloc(count, sizeof *jobs);
     char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
@@ -285,7 +288,7 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     }
     tell_doubts(call, result);
     keep_snapshots(call, result);
-    if (told->process_count > 0 && analyse(outcome, context, result, &err) != GM_OK)
+    if (told->traced_count > 0 && analyse(outcome, context, result, &err) != GM_OK)
         gm_call_fail(call, NULL, &err);
     if (o->json != NULL) {
         gm_dry_json(&json, result);

@@ -11,11 +11,13 @@ OBJECTS = ("all_gather_object", "gather_object", "broadcast_object_list", "scatt
            "recv_object_list")
 
 
+@functools.lru_cache(None)
 def library():
     """The stand-in, which is loaded already."""
     found = ctypes.CDLL(os.environ["GMDRY_LIBRARY"])
     found.gmdryKnown.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
     found.gmdryTell.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int)
+    found.gmdryTaken.restype = found.gmdryRefused.restype = ctypes.c_uint64
     return found
 
 

@@ -95,7 +95,7 @@ enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_d
     const struct gm_dry_told *told = result->told;
     enum gm_status status = GM_OK;
     const bool is_whole = result->verdict == GM_DRY_FITS || result->verdict == GM_DRY_FAIL;
-    bool is_known = is_whole && told->process_count <= PROCESSES;
+    bool is_known = is_whole && told->process_count <= PROCESSES && told->traced_count == told->process_count;
     for (size_t i = 0; is_known && status == GM_OK && i < told->process_count; i++) {
         if (told->processes[i].is_late)
             is_known = false;
@@ -104,7 +104,7 @@ enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_d
         is_known = is_known && replayed->is_known;
     }
     replayed->is_known = is_known && status == GM_OK;
-    if (status == GM_OK && result->options->sweep && told->process_count > 0)
+    if (status == GM_OK && result->options->sweep && told->traced_count > 0)
         status = sweep(replayed, result, told->processes[0].snapshot, terminal, err);
     if (status != GM_OK)
         gm_dry_replayed_free(replayed);

@@ -193,6 +193,8 @@ static bool read_process_line(struct gm_dry_told *told, const char *line)
         p->steps = n[0];
     else if (strcmp(line, "since program") == 0)
         p->is_late = true;
+    else if (strcmp(line, "untraced") == 0)
+        p->is_untraced = true;
     else
         sscanf(line, "rank %d", &p->rank);
     return true;
@@ -222,11 +224,12 @@ static bool read_process(struct gm_dry_told *told, const char *path)
     more[told->process_count] = (struct gm_dry_process){.rank = -1};
     const bool ok = read_lines(told, path, read_process_line);
     const struct gm_dry_process *p = &more[told->process_count];
-    if (p->snapshot == NULL)
+    if (p->snapshot == NULL && !p->is_untraced)
         told->silent_count++;
-    else if (p->is_user)
+    else if (p->is_user) {
         told->process_count++;
-    else
+        told->traced_count += !p->is_untraced;
+    } else
         free(p->snapshot); /* it only opened the devices, as workers of compilers do: there is nothing in it */
     return ok;
 }
@@ -234,7 +237,11 @@ static bool read_process(struct gm_dry_told *told, const char *path)
 static int by_rank(const void *a, const void *b)
 {
     const struct gm_dry_process *p = a, *q = b;
-    return p->rank != q->rank ? (p->rank > q->rank) - (p->rank < q->rank) : strcmp(p->snapshot, q->snapshot);
+    if (p->is_untraced != q->is_untraced)
+        return p->is_untraced - q->is_untraced;
+    if (p->rank != q->rank || p->is_untraced)
+        return (p->rank > q->rank) - (p->rank < q->rank);
+    return strcmp(p->snapshot, q->snapshot);
 }
 
 /* What the processes took of the devices together. */
