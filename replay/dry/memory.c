@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE UINT64_C(4096)
 #define GRANULARITY (UINT64_C(2) << 20)
@@ -190,12 +192,19 @@ API(int, cudaIpcGetMemHandle, struct shared *handle, void *pointer)
     return DRY_OK;
 }
 
+/* dry_devices(): this process does not see it. */
+static int visible_of(int physical)
+{
+    int device = 0;
+    while (device < dry_devices() && dry_physical(device) != physical)
+        device++;
+    return device;
+}
+
 /* Addresses of its own in this process. What lies there is not known. */
 API(int, cudaIpcOpenMemHandle, void **pointer, struct shared handle, unsigned flags)
 {
-    int device = 0;
-    while (device < dry_devices() && dry_physical(device) != handle.device)
-        device++;
+    const int device = visible_of(handle.device);
     dry_lock();
     const uint64_t address = device < dry_devices() ? dry_take(handle.bytes, device, false, NULL) : 0;
     dry_unlock();
@@ -302,6 +311,7 @@ struct physical {
     uint64_t bytes;
     unsigned holders;
     int device;
+    bool is_foreign; /* another process's, and counted there */
 };
 
 struct mapping {
@@ -316,7 +326,8 @@ static void let_go(struct physical *physical)
 {
     if (--physical->holders > 0)
         return;
-    dry_discharge(physical->device, physical->bytes);
+    if (!physical->is_foreign)
+        dry_discharge(physical->device, physical->bytes);
     free(physical);
 }
 
@@ -344,10 +355,14 @@ API(int, cuMemAddressFree, uint64_t address, size_t bytes)
     return is_ours ? DRY_OK : DRY_INVALID;
 }
 
+enum { POSIX_FILE = 1, FABRIC = 8 }; /* kinds of handles */
+
 API(int, cuMemCreate, struct physical **handle, size_t bytes, const struct physical_properties *properties,
     unsigned long long flags)
 {
     const int device = properties->location.id;
+    if ((properties->handle_types & FABRIC) != 0)
+        return DRY_NOT_SUPPORTED;
     if (device < 0 || device >= dry_devices() || bytes == 0 || bytes % GRANULARITY != 0)
         return DRY_INVALID;
     struct physical *physical = malloc(sizeof *physical);
@@ -424,14 +439,33 @@ API(int, cuMemUnmap, uint64_t begin, size_t bytes)
     return error;
 }
 
-API(int, cuMemExportToShareableHandle, void *shared, struct physical *handle, int type, unsigned long long flags)
+/* A file, which goes to the other process as a card's would, and says what the memory is. */
+API(int, cuMemExportToShareableHandle, int *file, struct physical *handle, int type, unsigned long long flags)
 {
+    const struct shared shared = {.bytes = handle->bytes, .device = dry_physical(handle->device)};
+    if (type != POSIX_FILE)
+        return DRY_NOT_SUPPORTED;
+    *file = memfd_create("gmdry", MFD_CLOEXEC);
+    if (*file >= 0 && pwrite(*file, &shared, sizeof shared, 0) == sizeof shared)
+        return DRY_OK;
+    if (*file >= 0)
+        close(*file);
     return DRY_NOT_SUPPORTED;
 }
 
-API(int, cuMemImportFromShareableHandle, struct physical **handle, void *shared, int type)
+API(int, cuMemImportFromShareableHandle, struct physical **handle, void *file, int type)
 {
-    return DRY_NOT_SUPPORTED;
+    struct shared shared;
+    if (type != POSIX_FILE)
+        return DRY_NOT_SUPPORTED;
+    if (pread((int)(intptr_t)file, &shared, sizeof shared, 0) != sizeof shared)
+        return DRY_INVALID;
+    const int device = visible_of(shared.device);
+    *handle = device < dry_devices() ? malloc(sizeof **handle) : NULL;
+    if (*handle == NULL)
+        return DRY_INVALID;
+    **handle = (struct physical){.bytes = shared.bytes, .holders = 1, .device = device, .is_foreign = true};
+    return DRY_OK;
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */

@@ -127,14 +127,22 @@ API(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void *handle, unsigned link, void 
     return NVML_NOT_SUPPORTED;
 }
 
-API(int, nvmlDeviceGetGpuFabricInfo, void *handle, void *info)
+/* Of up to version 3: the cluster, a status, the clique, and the state: such fabric is not supported. */
+static int tell_fabric(void *cluster)
 {
-    return NVML_NOT_SUPPORTED;
+    enum { CLUSTER = 16, BYTES = CLUSTER + 3 * sizeof(uint32_t) };
+    memset(cluster, 0, BYTES);
+    return NVML_OK;
 }
 
-API(int, nvmlDeviceGetGpuFabricInfoV, void *handle, void *info)
+API(int, nvmlDeviceGetGpuFabricInfo, void *handle, void *info)
 {
-    return NVML_NOT_SUPPORTED;
+    return tell_fabric(info);
+}
+
+API(int, nvmlDeviceGetGpuFabricInfoV, void *handle, uint32_t *info)
+{
+    return tell_fabric(info + 1); /* behind the version */
 }
 
 API(int, nvmlSystemGetDriverVersion, char *version, unsigned length)

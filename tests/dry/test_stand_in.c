@@ -80,6 +80,7 @@ static void virtual_memory(void **state)
     FIND(int (*)(uint64_t, size_t), cuMemUnmap);
     FIND(info_fn, cudaMemGetInfo);
     const struct properties on_0 = {.type = 1, .location = {1, 0}};
+    const struct properties of_fabric = {.type = 1, .handles = 8, .location = {1, 0}};
     uint64_t range = 0;
     void *pages[2] = {NULL, NULL}, *none = NULL;
     size_t left = 0, total = 0;
@@ -90,10 +91,24 @@ static void virtual_memory(void **state)
         assert_int_equal(cuMemRelease(pages[i]), OK); /* the mapping holds it */
     }
     assert_int_equal(cuMemCreate(&none, 170 * MIB, &on_0, 0), NO_MEMORY);
+    assert_int_equal(cuMemCreate(&none, 2 * MIB, &of_fabric, 0), 801); /* PyTorch takes files then */
     assert_int_not_equal(cuMemUnmap(range, 100 * MIB), OK); /* not a whole mapping */
     assert_int_equal(cuMemUnmap(range, 300 * MIB), OK);
     assert_int_equal(cudaMemGetInfo(&left, &total), OK);
     assert_int_equal(left, 468 * MIB);
+    FIND(int (*)(int *, void *, int, unsigned long long), cuMemExportToShareableHandle);
+    FIND(int (*)(void **, void *, int), cuMemImportFromShareableHandle);
+    void *other = NULL;
+    int file = -1;
+    assert_int_equal(cuMemExportToShareableHandle(&file, pages[1], 1, 0), OK);
+    assert_int_equal(cuMemImportFromShareableHandle(&other, (void *)(intptr_t)file, 1), OK);
+    assert_int_equal(close(file), 0);
+    assert_int_equal(cuMemMap(range, 300 * MIB, 0, other, 0), OK);
+    assert_int_equal(cuMemRelease(other), OK);
+    assert_int_equal(cuMemUnmap(range, 300 * MIB), OK);
+    assert_int_equal(cudaMemGetInfo(&left, &total), OK);
+    assert_int_equal(left, 468 * MIB); /* it is counted where it was made */
+    assert_int_not_equal(cuMemImportFromShareableHandle(&other, (void *)(intptr_t)-1, 1), OK);
     assert_int_equal(cuMemUnmap(range + 300 * MIB, 300 * MIB), OK);
     assert_int_equal(cuMemAddressFree(range, (size_t)4096 * MIB), OK);
     assert_int_equal(cudaMemGetInfo(&left, &total), OK);

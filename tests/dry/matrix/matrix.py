@@ -7,7 +7,7 @@
 
 A program works if it ends as it should, every address in its snapshot is the one that gmreplay's model chooses, and the
 peaks that it counts itself are those that gmdry says. The lines at its top say what is special about it:
-    # needs: PACKAGES     # since: the first version of torch that can do it     # launch: in place of `python`
+    # needs: PACKAGES     # since: the first version of torch that can do it     # launch: a module, with options
     # gmdry: OPTIONS      # environment: NAME=VALUE     # verdict: OOM           # peak: bytes, if it cannot count itself
     # trace: none, if its allocator keeps none
 Exit code 1 if one fails, 77 if there is no environment."""
@@ -27,16 +27,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BASE = ["filelock", "typing_extensions", "sympy", "networkx", "jinja2", "fsspec", "numpy", "setuptools", "packaging"]
 # What needs torch is installed without what it depends on, as torch depends on gigabytes that are not used.
-BESIDE = ["nvidia-ml-py", "safetensors", "transformers", "psutil", "pillow", "pyyaml", "tqdm"]
-ON_TORCH = ["accelerate", "peft"]
+BESIDE = ["nvidia-ml-py", "safetensors", "transformers", "psutil", "pillow", "pyyaml", "tqdm", "hjson", "einops", "msgpack",
+          "ninja", "py-cpuinfo", "pydantic"]
+ON_TORCH = ["accelerate", "deepspeed", "peft"]
 
 COUNTS = """
 if __name__ == "__main__":
     import json as _json
     import torch as _torch
     if _torch.cuda.is_initialized() and _torch.cuda.get_allocator_backend() != "pluggable":
-        print("STATS", _json.dumps([[_torch.cuda.max_memory_allocated(d), _torch.cuda.max_memory_reserved(d)]
-                                    for d in range(_torch.cuda.device_count())]))
+        _peaks = [[_torch.cuda.max_memory_allocated(d), _torch.cuda.max_memory_reserved(d)]
+                  for d in range(_torch.cuda.device_count())]
+        print(f"STATS {_json.dumps(_peaks)}\\n", end="")  # at once: ranks share the output
 """
 
 
@@ -56,7 +58,7 @@ class Environment:
         self.python, self.extra = python, extra
         code = ("import importlib.util as u, json, platform, torch; print(json.dumps([torch.__version__, "
                 "platform.python_version(), [n for n in %r if u.find_spec(n)]]))"
-                % ["accelerate", "peft", "pynvml", "safetensors", "torchvision", "transformers", "triton"])
+                % ["accelerate", "deepspeed", "peft", "pynvml", "safetensors", "torchvision", "transformers", "triton"])
         # torch without NVIDIA's libraries can be imported on the stand-in only
         said = subprocess.run([gmdry(), "-q", "--json", os.devnull, "--", python, "-c", code], text=True, capture_output=True,
                               env=self.environment())
@@ -175,7 +177,7 @@ def run(program, environment, verbose):
         with open(os.path.join(folder, program.name + ".py"), "w") as file:
             file.write(program.text + COUNTS)
         launch = program.get("launch")
-        command = [environment.python, *(["-m", "torch.distributed.run", *launch[1:]] if launch else []), program.name + ".py"]
+        command = [environment.python, *(["-m", *launch] if launch else []), program.name + ".py"]
         try:
             done = subprocess.run([gmdry(), "-q", "--no-charts", "--json", "said.json", "--snapshot", "kept.pickle",
                                    *program.get("gmdry"), "--", *command], cwd=folder, text=True, capture_output=True,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # gmdry: --devices 2
-# launch: torchrun --nproc-per-node 2
+# launch: torch.distributed.run --nproc-per-node 2
 """DistributedDataParallel on two ranks."""
 import os
 import torch
