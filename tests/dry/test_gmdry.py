@@ -339,7 +339,7 @@ class Gmdry(unittest.TestCase):
                            CUDA_VISIBLE_DEVICES="0,2")
         self.assertEqual(done.stdout.splitlines()[0], "2 2 2 2 /users/own 0,2", done.stderr)
 
-    def make_torch(self, cuda):
+    def make_torch(self, cuda, more=()):
         """A package that is to the hook what torch is, with one device of which 2 MiB are in use."""
         torch = self.folder.name + "/packages/torch"
         for path, text in {
@@ -359,6 +359,7 @@ class Gmdry(unittest.TestCase):
                               f"def _snapshot(): return {SNAPSHOT!r}\n",
             "optim/__init__.py": "",
             "optim/optimizer.py": "def register_optimizer_step_post_hook(hook): pass\n",
+            **dict(more),
         }.items():
             os.makedirs(os.path.dirname(f"{torch}/{path}"), exist_ok=True)
             with open(f"{torch}/{path}", "w") as file:
@@ -384,6 +385,25 @@ class Gmdry(unittest.TestCase):
             self.assertEqual([device["peak_reserved_bytes"] for device in said["devices"]], [reserved])
             self.assertIn(f"gmdry: the program's allocator ({backend}) is not PyTorch's own: it has peaks, but no trace",
                           done.stderr)
+
+    def test_objects_of_absent_ranks(self):
+        """Those that are sent need nothing; those that a pipeline's stage would get end it with one line."""
+        program = self.make_torch("12.4", {
+            "__init__.py": "from . import version, _C, cuda\nclass Tensor: pass\n",
+            "utils/_python_dispatch.py": "class TorchDispatchMode:\n    def __enter__(self): pass\n"
+                                         "    def __exit__(self, *what): pass\n",
+            "utils/_pytree.py": "tree_flatten = tree_unflatten = None\n",
+            "distributed/__init__.py": "class Store: pass\n", "distributed/pipelining.py": "from .distributed_c10d import *\n"
+                                       "def infer(): recv_object_list([None], src=0)\n",
+            "distributed/distributed_c10d.py": "class Store: pass\n" + "".join(
+                f"def {name}(*args, **kwargs): exit('asks the others')\n" for name in
+                ("barrier", "init_process_group", "_new_process_group_helper", "send_object_list", "recv_object_list"))})
+        program += "from torch.distributed.pipelining import *; send_object_list([1], 1); recv_object_list([1], src=1); infer()"
+        done = self.run_it(["--world-size", "4"], [sys.executable, "-c", program])
+        lines = [line for line in done.stderr.splitlines() if "gmdry: " in line]
+        self.assertEqual(lines[0], "gmdry: recv_object_list: what absent ranks would send is not known")
+        self.assertIn("give PipelineStage input_args and output_args", lines[1])
+        self.assertEqual((len(lines), lines[2]), (3, "gmdry: the command failed with exit code 1"))
 
     def test_nothing_of_the_program_is_changed(self):
         """But what is watched: no name, no path, no option of Python."""
