@@ -213,6 +213,15 @@ static uint64_t unsigned_at(const void *field, size_t size)
     return u64;
 }
 
+static int64_t signed_at(const void *field, size_t size)
+{
+    int32_t i32 = 0;
+    int64_t i64 = 0;
+    assert(size == sizeof i32 || size == sizeof i64);
+    memcpy(size == sizeof i32 ? (void *)&i32 : (void *)&i64, field, size);
+    return size == sizeof i32 ? i32 : i64;
+}
+
 union gm_value gm_doc_value(const struct gm_cell_of *cell)
 {
     const struct gm_column *column = cell->column;
@@ -228,8 +237,7 @@ union gm_value gm_doc_value(const struct gm_cell_of *cell)
     case GM_SIGNED:
     case GM_HANDLE:
     case GM_ID:
-        assert(column->size == sizeof value.i);
-        memcpy(&value.i, field, sizeof value.i);
+        value.i = signed_at(field, column->size);
         break;
     case GM_REAL:
     case GM_RATIO:

@@ -90,51 +90,42 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
     return status;
 }
 
-static bool list(struct gm_text *out, const struct gm_replay_run *run, enum fate fate)
+/* The names of those that fare so. */
+static size_t list(const char **names, const struct gm_replay_run *run, enum fate fate)
 {
-    const size_t before = out->length;
-    for (size_t i = 0; i < gm_gpu_count(); i++)
-        if (run->cards->fate[i] == fate)
-            gm_text_printf(out, "%s%s", out->length > before ? ", " : "", gm_gpu_at(i)->name);
-    return out->length > before;
-}
-
-static void add_cards(struct gm_text *out, const struct gm_replay_run *run, const char *label, enum fate fate)
-{
-    struct gm_text names = {0};
-    const bool has_some = list(&names, run, fate);
-    if (has_some || fate != UNTRIED) {
-        gm_text_printf(out, "  %-8s ", label);
-        gm_columns_wrap(out, has_some ? names.data : "none in the table", 11);
-    }
-    out->failed |= names.failed;
-    gm_text_free(&names);
-}
-
-void gm_replay_card_words(struct gm_text *out, const struct gm_replay_run *run)
-{
-    char context[GM_NUMBER_TEXT];
-    if (run->cards == NULL)
-        return;
-    gm_text_printf(out, "cards that run it, each less %s for the CUDA context (safe: %d %% are left at the peak):\n",
-                   gm_bytes_format(context, GM_GPU_CONTEXT), GM_REPLAY_MARGIN);
-    add_cards(out, run, "safe:", SAFE);
-    add_cards(out, run, "tight:", TIGHT);
-    add_cards(out, run, "untried:", UNTRIED); /* the run is too long */
-}
-
-static void add_json(struct gm_json *json, const struct gm_replay_run *run, const char *key, enum fate fate)
-{
-    gm_json_open_flat(json, key, '[');
+    size_t n = 0;
     for (size_t i = 0; run->cards != NULL && i < gm_gpu_count(); i++)
         if (run->cards->fate[i] == fate)
-            gm_json_string(json, NULL, gm_gpu_at(i)->name);
-    gm_json_close(json, ']');
+            names[n++] = gm_gpu_at(i)->name;
+    return n;
 }
 
-void gm_replay_card_json(struct gm_json *json, const struct gm_replay_run *run)
+/* `label` for people, `key` in JSON: an empty array if it is not known. */
+static void say_cards(struct gm_doc *doc, const struct gm_replay_run *run, const char *label, const char *key,
+                      enum fate fate)
 {
-    add_json(json, run, "safe_gpus", SAFE);
-    add_json(json, run, "tight_gpus", TIGHT);
-    add_json(json, run, "untried_gpus", UNTRIED);
+    const char **names = gm_doc_rows(doc, gm_gpu_count(), sizeof *names);
+    const size_t n = names == NULL ? 0 : list(names, run, fate);
+    struct gm_text text = {0};
+    GM_LIST(doc, key, GM_FIGURE, names, n);
+    for (size_t i = 0; i < n; i++)
+        gm_text_printf(&text, "%s%s", i > 0 ? ", " : "", names[i]);
+    const char *all = gm_doc_take(doc, &text);
+    if (gm_doc_is(doc, GM_JSON) || (n == 0 && fate == UNTRIED))
+        return;
+    gm_text_printf(doc->out, "  %-8s ", label);
+    gm_columns_wrap(doc->out, n > 0 ? all : "none in the table", 11);
+}
+
+void gm_replay_say_cards(struct gm_doc *doc, const struct gm_replay_run *run)
+{
+    if (run->cards == NULL && !gm_doc_is(doc, GM_JSON))
+        return;
+    if (!gm_doc_is(doc, GM_JSON))
+        gm_text_printf(doc->out,
+                       "cards that run it, each less %s for the CUDA context (safe: %d %% are left at the peak):\n",
+                       gm_doc_bytes(doc, GM_GPU_CONTEXT), GM_REPLAY_MARGIN);
+    say_cards(doc, run, "safe:", "safe_gpus", SAFE);
+    say_cards(doc, run, "tight:", "tight_gpus", TIGHT);
+    say_cards(doc, run, "untried:", "untried_gpus", UNTRIED); /* the run is too long */
 }

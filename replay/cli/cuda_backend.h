@@ -5,7 +5,7 @@
 #ifndef GM_CLI_CUDA_BACKEND_H
 #define GM_CLI_CUDA_BACKEND_H
 
-#include "analyze/document/json_out.h"
+#include "analyze/document/document.h"
 #include "replay/cli/gmreplay.h"
 
 bool gm_replay_on_gpu(const struct gm_replay_options *options);
@@ -22,11 +22,9 @@ enum gm_status gm_replay_run_on_gpu(struct gm_replay_run *run, size_t index, con
 bool gm_replay_has_mismatches(const struct gm_replay_run *run);
 
 /* cuda_words.c */
-void gm_replay_gpu_head_words(struct gm_text *out, const struct gm_replay_run *run);
-void gm_replay_gpu_words(struct gm_text *out, struct gm_replay_run *run, size_t index);
-void gm_replay_gpu_json(struct gm_json *json, struct gm_replay_run *run, size_t index);
-/* Two more columns of --csv. */
-void gm_replay_gpu_csv_head(struct gm_text *out);
+void gm_replay_gpu_head_words(struct gm_doc *doc, const struct gm_replay_run *run);
+void gm_replay_gpu_words(struct gm_doc *doc, struct gm_replay_run *run, size_t index);
+void gm_replay_gpu_json(struct gm_doc *doc, struct gm_replay_run *run, size_t index);
 const struct gm_compute_memory *gm_replay_gpu_part(const struct gm_replay_device *device, size_t part);
 
 #endif

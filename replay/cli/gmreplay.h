@@ -9,6 +9,7 @@
 #include "analyze/base/arena.h"
 #include "analyze/base/text.h"
 #include "analyze/cli/terminal.h"
+#include "analyze/document/document.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
@@ -190,12 +191,12 @@ enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *p
 bool gm_replay_find_untraced(struct gm_replay_run *run);
 uint64_t gm_replay_most_untraced(const struct gm_replay_run *run);   /* bytes of one of them */
 int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run); /* that one; there is one */
-void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run);
+void gm_replay_untraced(struct gm_doc *doc, const struct gm_replay_run *run);
 
 /* replay_words.c, replay_json.c, replay_csv.c */
 /* Appends `item` if the line has room for it; else on a new one, indented by `indent` and without the item's leading
  * blank. */
-void gm_replay_put_item(struct gm_text *out, const char *item, size_t indent);
+void gm_replay_put_item(struct gm_doc *doc, const char *item, size_t indent);
 void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);
 void gm_replay_json(struct gm_text *out, struct gm_replay_run *run);
 void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run);

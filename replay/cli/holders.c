@@ -60,7 +60,7 @@ static size_t next_largest(const struct gm_whatif_class *class, size_t before)
     return best;
 }
 
-void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run, size_t index, bool is_category,
+void gm_replay_holder_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index, bool is_category,
                             size_t indent)
 {
     const struct gm_replay_device *device = &run->devices[index];
@@ -75,13 +75,13 @@ void gm_replay_holder_words(struct gm_text *out, const struct gm_replay_run *run
                  next == SIZE_MAX     ? ""
                  : shown + 1 == SHOWN ? ", ..."
                                       : ",");
-        gm_replay_put_item(out, item, indent);
+        gm_replay_put_item(doc, item, indent);
         at = next;
     }
-    gm_text_add(out, class->count == 0 || next_largest(class, SIZE_MAX) == SIZE_MAX ? " nothing\n" : "\n");
+    gm_text_add(doc->out, class->count == 0 || next_largest(class, SIZE_MAX) == SIZE_MAX ? " nothing\n" : "\n");
 }
 
-void gm_replay_holder_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)
+void gm_replay_holder_json(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_replay_device *device = &run->devices[index];
     uint64_t peak = (uint64_t)device->whatif.stats.requested_bytes[GM_STAT_ALL].peak;
@@ -89,17 +89,17 @@ void gm_replay_holder_json(struct gm_json *json, const struct gm_replay_run *run
         const struct gm_whatif_class *class = &device->classes[c];
         const char *key = c == ROLES ? "roles_at_peak" : "categories_at_peak";
         if (device->held == NULL) {
-            gm_json_null(json, key);
+            gm_json_null(&doc->json, key);
             continue;
         }
-        gm_json_open(json, key, '[');
+        gm_json_open(&doc->json, key, '[');
         for (size_t at = next_largest(class, SIZE_MAX); at != SIZE_MAX; at = next_largest(class, at)) {
-            gm_json_open_flat(json, NULL, '{');
-            gm_json_string(json, "name", name_of(run, c == CATEGORIES, at));
-            gm_json_number(json, "bytes", class->at_peak[at]);
-            gm_json_percent(json, "percent", class->at_peak[at], peak);
-            gm_json_close(json, '}');
+            gm_json_open_flat(&doc->json, NULL, '{');
+            gm_json_string(&doc->json, "name", name_of(run, c == CATEGORIES, at));
+            gm_json_number(&doc->json, "bytes", class->at_peak[at]);
+            gm_json_percent(&doc->json, "percent", class->at_peak[at], peak);
+            gm_json_close(&doc->json, '}');
         }
-        gm_json_close(json, ']');
+        gm_json_close(&doc->json, ']');
     }
 }

@@ -35,58 +35,60 @@ static bool find_first_over(const struct gm_replay_run *run, size_t index, uint6
     return i < played && gm_replay_member_of(device, i, member, step);
 }
 
-void gm_replay_limit_words(struct gm_text *out, const struct gm_replay_run *run)
+void gm_replay_limit_words(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     uint64_t limit = run->options->limit, peak = gm_replay_need(run);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    char d[GM_NUMBER_TEXT];
     const enum gm_replay_verdict verdict = gm_replay_judged(run);
     bool passes = verdict == GM_VERDICT_PASS;
     uint64_t margin = peak > limit ? peak - limit : limit - peak;
-    gm_text_printf(out, "%s: peak reserved %s%s, limit %s, %s %s (%s %% of the limit)\n",
+    gm_text_printf(doc->out, "%s: peak reserved %s%s, limit %s, %s %s (%s %% of the limit)\n",
                    passes                          ? "TEST PASSED"
                    : verdict == GM_VERDICT_UNKNOWN ? "TEST NOT DECIDED"
                                                    : "TEST FAILED",
-                   gm_replay_is_cut_short(run) ? "at least " : "", gm_bytes_format(a, peak), gm_bytes_format(b, limit),
-                   peak > limit ? "over by" : "safety margin", gm_bytes_format(c, margin),
+                   gm_replay_is_cut_short(run) ? "at least " : "", gm_doc_bytes(doc, peak), gm_doc_bytes(doc, limit),
+                   peak > limit ? "over by" : "safety margin", gm_doc_bytes(doc, margin),
                    gm_percent_format(d, margin, limit, 1));
     if (passes && gm_replay_is_tight(peak, limit))
-        gm_text_printf(out, "less than %d %% of the limit are left: another input may need more\n", GM_REPLAY_MARGIN);
+        gm_text_printf(doc->out, "less than %d %% of the limit are left: another input may need more\n",
+                       GM_REPLAY_MARGIN);
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t member, step;
         if (find_first_over(run, i, &member, &step))
-            gm_text_printf(out, "device %" PRId64 " exceeds the limit first in member %" PRIu64 ", step %" PRIu64 "\n",
+            gm_text_printf(doc->out,
+                           "device %" PRId64 " exceeds the limit first in member %" PRIu64 ", step %" PRIu64 "\n",
                            run->devices[i].whatif.device, member, step);
     }
     if (!run->options->verify)
-        gm_replay_limit_advice_words(out, run);
+        gm_replay_limit_advice_words(doc, run);
 }
 
-void gm_replay_limit_json(struct gm_json *json, const struct gm_replay_run *run)
+void gm_replay_limit_json(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     uint64_t limit = run->options->limit, peak = gm_replay_need(run);
     if (limit == UINT64_MAX) {
-        gm_json_null(json, "limit");
+        gm_json_null(&doc->json, "limit");
         return;
     }
-    gm_json_open(json, "limit", '{');
-    gm_json_number(json, "bytes", limit);
-    gm_json_number(json, "peak_reserved_bytes", peak);
-    gm_json_signed(json, "margin_bytes", (int64_t)(limit - peak));
-    gm_json_percent(json, peak > limit ? "over_percent" : "margin_percent", peak > limit ? peak - limit : limit - peak,
-                    limit);
-    gm_replay_card_json(json, run);
-    gm_json_open(json, "exceeded_in", '[');
+    gm_json_open(&doc->json, "limit", '{');
+    gm_json_number(&doc->json, "bytes", limit);
+    gm_json_number(&doc->json, "peak_reserved_bytes", peak);
+    gm_json_signed(&doc->json, "margin_bytes", (int64_t)(limit - peak));
+    gm_json_percent(&doc->json, peak > limit ? "over_percent" : "margin_percent",
+                    peak > limit ? peak - limit : limit - peak, limit);
+    gm_replay_say_cards(doc, run);
+    gm_json_open(&doc->json, "exceeded_in", '[');
     for (size_t i = 0; i < run->device_count; i++) {
         uint64_t member, step;
         if (!find_first_over(run, i, &member, &step))
             continue;
-        gm_json_open_flat(json, NULL, '{');
-        gm_json_signed(json, "device", run->devices[i].whatif.device);
-        gm_json_number(json, "member", member);
-        gm_json_number(json, "step", step);
-        gm_json_close(json, '}');
+        gm_json_open_flat(&doc->json, NULL, '{');
+        gm_json_signed(&doc->json, "device", run->devices[i].whatif.device);
+        gm_json_number(&doc->json, "member", member);
+        gm_json_number(&doc->json, "step", step);
+        gm_json_close(&doc->json, '}');
     }
-    gm_json_close(json, ']');
-    gm_replay_recommended_json(json, run);
-    gm_json_close(json, '}');
+    gm_json_close(&doc->json, ']');
+    gm_replay_recommended_json(doc, run);
+    gm_json_close(&doc->json, '}');
 }

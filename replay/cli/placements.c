@@ -50,34 +50,34 @@ enum gm_replay_verdict gm_replay_placed(const struct gm_replay_run *run, size_t 
     return passes ? GM_VERDICT_PASS : d->whatif.has_failed ? GM_VERDICT_OOM : GM_VERDICT_FAIL;
 }
 
-void gm_replay_range_words(struct gm_text *out, const char *before, const struct gm_trial_range *range)
+void gm_replay_range_words(struct gm_doc *doc, const char *before, const struct gm_trial_range *range)
 {
     const unsigned failed = range->replays - range->runs;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    char b[GM_NUMBER_TEXT];
     if (range->low == range->high && (failed == 0 || range->runs == 0))
         return;
-    gm_text_add(out, before);
+    gm_text_add(doc->out, before);
     if (range->low < range->high)
-        gm_text_printf(out, "%s to %s reserved, by where the driver puts segments", gm_bytes_format(a, range->low),
+        gm_text_printf(doc->out, "%s to %s reserved, by where the driver puts segments", gm_doc_bytes(doc, range->low),
                        gm_bytes_format(b, range->high));
     else
-        gm_text_printf(out, "%s reserved where the driver puts segments so that it runs",
-                       gm_bytes_format(a, range->low));
+        gm_text_printf(doc->out, "%s reserved where the driver puts segments so that it runs",
+                       gm_doc_bytes(doc, range->low));
     if (failed > 0)
-        gm_text_printf(out, "; out of memory in %u of %u other places", failed, range->replays);
-    gm_text_add_char(out, '\n');
+        gm_text_printf(doc->out, "; out of memory in %u of %u other places", failed, range->replays);
+    gm_text_add_char(doc->out, '\n');
 }
 
-void gm_replay_range_json(struct gm_json *json, const struct gm_trial_range *range)
+void gm_replay_range_json(struct gm_doc *doc, const struct gm_trial_range *range)
 {
     if (range->replays == 0) {
-        gm_json_null(json, "peak_reserved_range_bytes");
+        gm_json_null(&doc->json, "peak_reserved_range_bytes");
     } else {
-        gm_json_open_flat(json, "peak_reserved_range_bytes", '[');
-        gm_json_number(json, NULL, range->low);
-        gm_json_number(json, NULL, range->high);
-        gm_json_close(json, ']');
+        gm_json_open_flat(&doc->json, "peak_reserved_range_bytes", '[');
+        gm_json_number(&doc->json, NULL, range->low);
+        gm_json_number(&doc->json, NULL, range->high);
+        gm_json_close(&doc->json, ']');
     }
-    gm_json_number(json, "other_placements", range->replays);
-    gm_json_number(json, "other_placements_run", range->runs);
+    gm_json_number(&doc->json, "other_placements", range->replays);
+    gm_json_number(&doc->json, "other_placements_run", range->runs);
 }

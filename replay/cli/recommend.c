@@ -127,16 +127,15 @@ enum gm_status gm_replay_recommend(struct gm_replay_run *run, struct gm_error *e
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-static void add_holders(struct gm_text *out, const struct gm_replay_run *run, size_t index, int *n)
+static void add_holders(struct gm_doc *doc, const struct gm_replay_run *run, size_t index, int *n)
 {
-    char a[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  %d. hold less: of the %s requested at once on device %" PRId64 "\n     by role", ++*n,
-                   gm_bytes_format(a, (uint64_t)run->devices[index].whatif.stats.requested_bytes[GM_STAT_ALL].peak),
+    gm_text_printf(doc->out, "  %d. hold less: of the %s requested at once on device %" PRId64 "\n     by role", ++*n,
+                   gm_doc_bytes(doc, (uint64_t)run->devices[index].whatif.stats.requested_bytes[GM_STAT_ALL].peak),
                    run->devices[index].whatif.device);
-    gm_replay_holder_words(out, run, index, false, 13);
-    gm_text_add(out, "     by category");
-    gm_replay_holder_words(out, run, index, true, 17);
-    gm_text_add(out, "     (--scale and --drop replay it with less)\n");
+    gm_replay_holder_words(doc, run, index, false, 13);
+    gm_text_add(doc->out, "     by category");
+    gm_replay_holder_words(doc, run, index, true, 17);
+    gm_text_add(doc->out, "     (--scale and --drop replay it with less)\n");
 }
 
 static const char *how_it_ends(const struct gm_replay_run *run, const struct gm_trial *t)
@@ -147,133 +146,129 @@ static const char *how_it_ends(const struct gm_replay_run *run, const struct gm_
                                                     : ", within the limit";
 }
 
-static void add_setting(struct gm_text *out, const struct gm_replay_run *run, const struct gm_trial *t, int *n)
+static void add_setting(struct gm_doc *doc, const struct gm_replay_run *run, const struct gm_trial *t, int *n)
 {
     const struct gm_trial *base = &run->recommended->trials[BASE];
     const bool is_async = run->options->backend == GM_REPLAY_CUDA_ASYNC;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  %d. %s" GM_CONF_VARIABLE "=", ++*n, is_async ? "the caching allocator: " : "");
-    gm_conf_text(out, &t->conf);
-    gm_text_printf(out, "\n     replayed: peak reserved %s", gm_bytes_format(a, t->peak_reserved));
+    gm_text_printf(doc->out, "  %d. %s" GM_CONF_VARIABLE "=", ++*n, is_async ? "the caching allocator: " : "");
+    gm_conf_text(doc->out, &t->conf);
+    gm_text_printf(doc->out, "\n     replayed: peak reserved %s", gm_doc_bytes(doc, t->peak_reserved));
     if (base->runs && t != base)
-        gm_text_printf(out, " instead of %s", gm_bytes_format(b, base->peak_reserved));
-    gm_text_printf(out, "%s\n", how_it_ends(run, t));
+        gm_text_printf(doc->out, " instead of %s", gm_doc_bytes(doc, base->peak_reserved));
+    gm_text_printf(doc->out, "%s\n", how_it_ends(run, t));
 }
 
-static void add_settings(struct gm_text *out, const struct gm_replay_run *run, int *n)
+static void add_settings(struct gm_doc *doc, const struct gm_replay_run *run, int *n)
 {
     const struct gm_replay_recommended *r = run->recommended;
-    char a[GM_NUMBER_TEXT];
     if (r->index != SIZE_MAX && r->trials[BASE].runs && run->options->backend == GM_REPLAY_CUDA_ASYNC)
-        add_setting(out, run, &r->trials[BASE], n);
+        add_setting(doc, run, &r->trials[BASE], n);
     else if (r->index != SIZE_MAX && r->trials[BASE].runs)
-        gm_text_printf(out, "  the same settings run in the model, with peak reserved %s\n",
-                       gm_bytes_format(a, r->trials[BASE].peak_reserved));
+        gm_text_printf(doc->out, "  the same settings run in the model, with peak reserved %s\n",
+                       gm_doc_bytes(doc, r->trials[BASE].peak_reserved));
     for (size_t i = 0; i < r->ordered; i++)
-        add_setting(out, run, &r->trials[r->order[i]], n);
-    gm_text_add(out, *n > 0                 ? "     (" GM_CONF_OLD_VARIABLE ")\n"
-                     : r->index != SIZE_MAX ? "  none of the settings that were tried helps\n"
-                                            : "  none of the settings that were tried lowers the peak (--sweep tries "
-                                              "more)\n");
+        add_setting(doc, run, &r->trials[r->order[i]], n);
+    gm_text_add(doc->out, *n > 0 ? "     (" GM_CONF_OLD_VARIABLE ")\n"
+                          : r->index != SIZE_MAX
+                              ? "  none of the settings that were tried helps\n"
+                              : "  none of the settings that were tried lowers the peak (--sweep tries "
+                                "more)\n");
 }
 
-static void add_bounded(struct gm_text *out, const struct gm_replay_run *run, int *n)
+static void add_bounded(struct gm_doc *doc, const struct gm_replay_run *run, int *n)
 {
     const struct gm_trial *t = &run->recommended->trials[1];
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (t->is_given_up)
         return;
     if (!t->runs)
-        gm_text_printf(out, "     with a memory fraction of %s and these settings it runs out of memory\n",
-                       gm_bytes_format(a, run->options->limit));
+        gm_text_printf(doc->out, "     with a memory fraction of %s and these settings it runs out of memory\n",
+                       gm_doc_bytes(doc, run->options->limit));
     else
-        gm_text_printf(out,
+        gm_text_printf(doc->out,
                        "  %d. torch.cuda.set_per_process_memory_fraction(limit / memory of the device)\n"
                        "     replayed: with a fraction of %s it %s, with %s retr%s that give%s cached memory back\n",
-                       ++*n, gm_bytes_format(a, run->options->limit),
+                       ++*n, gm_doc_bytes(doc, run->options->limit),
                        gm_replay_is_open(run) ? "gets to where the recording ended" : "runs",
-                       gm_count_format(b, t->retries), t->retries == 1 ? "y" : "ies", t->retries == 1 ? "s" : "");
+                       gm_doc_count(doc, t->retries), t->retries == 1 ? "y" : "ies", t->retries == 1 ? "s" : "");
 }
 
-void gm_replay_limit_advice_words(struct gm_text *out, const struct gm_replay_run *run)
+void gm_replay_limit_advice_words(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     uint64_t limit = run->options->limit, peak = gm_replay_need(run), requested = least_need(run);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     int n = 0;
     if (!gm_replay_has_failed(run) && !gm_replay_is_tight(peak, limit))
         return;
-    gm_text_add(out, "recommendations:\n");
+    gm_text_add(doc->out, "recommendations:\n");
     if (requested > limit) {
-        gm_text_printf(out, "  no allocator setting can help: %s are requested at once, %s more than the limit\n",
-                       gm_bytes_format(a, requested), gm_bytes_format(b, requested - limit));
+        gm_text_printf(doc->out, "  no allocator setting can help: %s are requested at once, %s more than the limit\n",
+                       gm_doc_bytes(doc, requested), gm_doc_bytes(doc, requested - limit));
     } else if (is_untraced_highest(run)) {
-        gm_text_add(out, "  the device with most has no events: what else it could do with is not known\n");
+        gm_text_add(doc->out, "  the device with most has no events: what else it could do with is not known\n");
         return;
     } else if (run->recommended == NULL || run->recommended->index != SIZE_MAX) {
-        gm_text_add(out, "  the replay ended out of memory: how much it needs is not known (--fit tells)\n");
+        gm_text_add(doc->out, "  the replay ended out of memory: how much it needs is not known (--fit tells)\n");
     } else if (run->recommended->is_too_long) {
-        gm_text_add(out, "  settings were not tried: this run is too long to be replayed several times\n");
+        gm_text_add(doc->out, "  settings were not tried: this run is too long to be replayed several times\n");
     } else {
-        add_settings(out, run, &n);
+        add_settings(doc, run, &n);
         if (peak > limit)
-            add_bounded(out, run, &n);
+            add_bounded(doc, run, &n);
     }
-    add_holders(out, run, fullest(run), &n);
+    add_holders(doc, run, fullest(run), &n);
 }
 
-void gm_replay_oom_advice_words(struct gm_text *out, const struct gm_replay_run *run)
+void gm_replay_oom_advice_words(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     const struct gm_replay_recommended *r = run->recommended;
-    char a[GM_NUMBER_TEXT];
     int n = 0;
     if (r == NULL || r->index == SIZE_MAX)
         return;
-    gm_text_printf(out, "recommendations (tried in the model, with the %s that the GPU had for this):\n",
-                   gm_bytes_format(a, r->capacity));
-    add_settings(out, run, &n);
-    add_holders(out, run, r->index, &n);
-    gm_text_add(out, "  --fit, without --backend, tells how much memory is enough\n");
+    gm_text_printf(doc->out, "recommendations (tried in the model, with the %s that the GPU had for this):\n",
+                   gm_doc_bytes(doc, r->capacity));
+    add_settings(doc, run, &n);
+    add_holders(doc, run, r->index, &n);
+    gm_text_add(doc->out, "  --fit, without --backend, tells how much memory is enough\n");
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-void gm_replay_json_conf(struct gm_json *json, const char *key, const struct gm_conf *conf)
+void gm_replay_json_conf(struct gm_doc *doc, const char *key, const struct gm_conf *conf)
 {
     struct gm_text text = {0};
     gm_conf_text(&text, conf);
-    gm_json_string(json, key, text.length == 0 ? "" : text.data);
-    json->out->failed |= text.failed;
+    gm_json_string(&doc->json, key, text.length == 0 ? "" : text.data);
+    doc->out->failed |= text.failed;
     gm_text_free(&text);
 }
 
-void gm_replay_recommended_json(struct gm_json *json, const struct gm_replay_run *run)
+void gm_replay_recommended_json(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     const struct gm_replay_recommended *r = run->recommended;
-    gm_json_open(json, "replayed", '[');
+    gm_json_open(&doc->json, "replayed", '[');
     for (size_t t = 0; r != NULL && t < r->count; t++) {
         const struct gm_trial *trial = &r->trials[t];
-        gm_json_open_flat(json, NULL, '{');
-        gm_replay_json_conf(json, "alloc_conf", &trial->conf);
-        gm_json_bool(json, "is_bounded", trial->is_fraction);
+        gm_json_open_flat(&doc->json, NULL, '{');
+        gm_replay_json_conf(doc, "alloc_conf", &trial->conf);
+        gm_json_bool(&doc->json, "is_bounded", trial->is_fraction);
         if (trial->is_given_up)
-            gm_json_null(json, "runs");
+            gm_json_null(&doc->json, "runs");
         else
-            gm_json_bool(json, "runs", trial->runs);
-        gm_json_number(json, "peak_reserved_bytes", trial->runs ? trial->peak_reserved : GM_REPORT_NONE);
-        gm_json_number(json, "num_alloc_retries", trial->is_given_up ? GM_REPORT_NONE : trial->retries);
-        gm_json_close(json, '}');
+            gm_json_bool(&doc->json, "runs", trial->runs);
+        gm_json_number(&doc->json, "peak_reserved_bytes", trial->runs ? trial->peak_reserved : GM_REPORT_NONE);
+        gm_json_number(&doc->json, "num_alloc_retries", trial->is_given_up ? GM_REPORT_NONE : trial->retries);
+        gm_json_close(&doc->json, '}');
     }
-    gm_json_close(json, ']');
+    gm_json_close(&doc->json, ']');
 }
 
-void gm_replay_oom_advice_json(struct gm_json *json, const struct gm_replay_run *run)
+void gm_replay_oom_advice_json(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     const struct gm_replay_recommended *r = run->recommended;
     if (r == NULL || r->index == SIZE_MAX)
         return;
-    gm_json_open(json, "recommendations", '{');
-    gm_json_signed(json, "device", run->devices[r->index].whatif.device);
-    gm_json_number(json, "memory_bytes", r->capacity);
-    gm_replay_recommended_json(json, run);
-    gm_json_close(json, '}');
+    gm_json_open(&doc->json, "recommendations", '{');
+    gm_json_signed(&doc->json, "device", run->devices[r->index].whatif.device);
+    gm_json_number(&doc->json, "memory_bytes", r->capacity);
+    gm_replay_recommended_json(doc, run);
+    gm_json_close(&doc->json, '}');
 }

@@ -36,66 +36,66 @@ static size_t turns_done(const struct gm_replay_device *device)
     return done < device->repetition.turns ? done : device->repetition.turns;
 }
 
-static void add_left(struct gm_text *out, const struct gm_replay_repetition *r, enum gm_repeat_fate fate,
+static void add_left(struct gm_doc *doc, const struct gm_replay_repetition *r, enum gm_repeat_fate fate,
                      const char *of_one, const char *of_many)
 {
     const struct gm_repeat_left *left = &r->plan.left[fate];
     const size_t n = left->allocations.n;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (n > 0)
-        gm_text_printf(out, "               %s%s block%s, %s, %s\n", r->compared_from == GM_NEVER ? "assumed: " : "",
-                       gm_count_format(a, n), gm_plural(n), gm_bytes_format(b, left->bytes), n == 1 ? of_one : of_many);
+        gm_text_printf(doc->out, "               %s%s block%s, %s, %s\n",
+                       r->compared_from == GM_NEVER ? "assumed: " : "", gm_doc_count(doc, n), gm_plural(n),
+                       gm_doc_bytes(doc, left->bytes), n == 1 ? of_one : of_many);
 }
 
 /* What each repetition leaves behind. */
-static void add_growth(struct gm_text *out, const struct gm_replay_repetition *r)
+static void add_growth(struct gm_doc *doc, const struct gm_replay_repetition *r)
 {
     const struct gm_repeat_left *piles = &r->plan.left[GM_REPEAT_PILES_UP];
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    char b[GM_NUMBER_TEXT];
     if (piles->allocations.n > 0)
-        gm_text_printf(out, "  each time    grows by %s block%s, %s requested, as in the step before\n",
-                       gm_count_format(a, piles->allocations.n), gm_plural(piles->allocations.n),
+        gm_text_printf(doc->out, "  each time    grows by %s block%s, %s requested, as in the step before\n",
+                       gm_doc_count(doc, piles->allocations.n), gm_plural(piles->allocations.n),
                        gm_bytes_format(b, piles->bytes));
     else if (gm_repeat_left_bytes(&r->plan) == 0)
-        gm_text_add(out, "  each time    no growth: as much is freed as is allocated\n");
+        gm_text_add(doc->out, "  each time    no growth: as much is freed as is allocated\n");
     else if (r->compared_from == GM_NEVER)
-        gm_text_add(out, "  each time    no growth is known: there is no step before it to compare with\n");
+        gm_text_add(doc->out, "  each time    no growth is known: there is no step before it to compare with\n");
     else
-        gm_text_add(out, "  each time    no growth: the step before left nothing like that\n");
-    add_left(out, r, GM_REPEAT_IS_ONCE, "a gradient or state, is made once", "gradients and states, are made once");
-    add_left(out, r, GM_REPEAT_IS_REPLACED, "is replaced by that of the next time",
+        gm_text_add(doc->out, "  each time    no growth: the step before left nothing like that\n");
+    add_left(doc, r, GM_REPEAT_IS_ONCE, "a gradient or state, is made once", "gradients and states, are made once");
+    add_left(doc, r, GM_REPEAT_IS_REPLACED, "is replaced by that of the next time",
              "are replaced by those of the next time");
     if (r->plan.unmatched > 0)
-        gm_text_printf(out, "               %s free%s (%s) had no block to free and are left out\n",
-                       gm_count_format(a, r->plan.unmatched), gm_plural(r->plan.unmatched),
+        gm_text_printf(doc->out, "               %s free%s (%s) had no block to free and are left out\n",
+                       gm_doc_count(doc, r->plan.unmatched), gm_plural(r->plan.unmatched),
                        gm_bytes_format(b, r->plan.unmatched_bytes));
 }
 
-void gm_replay_repetition_words(struct gm_text *out, const struct gm_replay_run *run, size_t index)
+void gm_replay_repetition_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_replay_device *device = &run->devices[index];
     const struct gm_replay_repetition *r = &device->repetition;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    char b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     if (run->options->members == 0 && run->options->steps == 0)
         return;
     if (!r->is_used) {
-        gm_text_add(out, "  repeated     nothing: no complete step was found on this device\n");
+        gm_text_add(doc->out, "  repeated     nothing: no complete step was found on this device\n");
         return;
     }
-    gm_text_printf(out, "  forecast     %s member%s of %s step%s%s, of which %s as recorded\n",
-                   gm_count_format(a, r->members), gm_plural(r->members), gm_count_format(b, r->steps),
+    gm_text_printf(doc->out, "  forecast     %s member%s of %s step%s%s, of which %s as recorded\n",
+                   gm_doc_count(doc, r->members), gm_plural(r->members), gm_count_format(b, r->steps),
                    gm_plural(r->steps), r->members > 1 ? " each" : "", gm_count_format(c, r->recorded));
     if (r->turns == 0)
         return;
-    gm_text_printf(out, "  repeated     recorded step %" PRIu64 " (events %s to %s, %s), %s time%s\n",
-                   device->part_number[r->step + 1], gm_count_format(a, r->plan.first),
+    gm_text_printf(doc->out, "  repeated     recorded step %" PRIu64 " (events %s to %s, %s), %s time%s\n",
+                   device->part_number[r->step + 1], gm_doc_count(doc, r->plan.first),
                    gm_count_format(b, r->plan.end - 1), gm_duration_format(c, r->duration_us),
                    gm_count_format(d, r->turns), gm_plural(r->turns));
-    add_growth(out, r);
+    add_growth(doc, r);
     size_t done = turns_done(device);
     if (done > 0)
-        gm_text_printf(out, "  allocated    %s after the recorded step, %s after %s repetitions\n",
-                       gm_bytes_format(a, device->parts[r->recorded].allocated_at_end),
+        gm_text_printf(doc->out, "  allocated    %s after the recorded step, %s after %s repetitions\n",
+                       gm_doc_bytes(doc, device->parts[r->recorded].allocated_at_end),
                        gm_bytes_format(b, device->parts[r->recorded + done].allocated_at_end),
                        gm_count_format(c, done));
 }
@@ -129,66 +129,66 @@ static uint64_t members_played(const struct gm_replay_device *device)
     return played < r->members ? played : r->members;
 }
 
-void gm_replay_member_words(struct gm_text *out, const struct gm_replay_run *run, size_t index)
+void gm_replay_member_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_replay_device *device = &run->devices[index];
     uint64_t played = device->repetition.is_used ? members_played(device) : 0;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    char c[GM_NUMBER_TEXT];
     if (played == 0)
         return;
-    gm_text_add(out, "  member       peak allocated  peak reserved  allocated at its end\n");
+    gm_text_add(doc->out, "  member       peak allocated  peak reserved  allocated at its end\n");
     for (uint64_t i = 1; i <= played; i++) {
         if (i == MEMBERS_AT_ENDS + 1 && played > 2 * MEMBERS_AT_ENDS) {
             i = played - MEMBERS_AT_ENDS;
-            gm_text_printf(out, "  ...          %s more\n", gm_count_format(a, i - MEMBERS_AT_ENDS));
+            gm_text_printf(doc->out, "  ...          %s more\n", gm_doc_count(doc, i - MEMBERS_AT_ENDS));
             continue;
         }
         struct member m = measure(device, i);
-        gm_text_printf(out, "  %-12s %14s %14s %21s\n", gm_count_format(a, i), gm_bytes_format(b, m.allocated),
-                       gm_bytes_format(c, m.reserved), gm_bytes_format(d, m.at_end));
+        gm_text_printf(doc->out, "  %-12s %14s %14s %21s\n", gm_doc_count(doc, i), gm_doc_bytes(doc, m.allocated),
+                       gm_bytes_format(c, m.reserved), gm_doc_bytes(doc, m.at_end));
     }
 }
 
-void gm_replay_repetition_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)
+void gm_replay_repetition_json(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_replay_device *device = &run->devices[index];
     const struct gm_replay_repetition *r = &device->repetition;
     if (!r->is_used) {
-        gm_json_null(json, "repetition");
+        gm_json_null(&doc->json, "repetition");
         return;
     }
-    gm_json_open(json, "repetition", '{');
-    gm_json_number(json, "members", r->members);
-    gm_json_number(json, "steps", r->steps);
-    gm_json_number(json, "recorded_steps", r->recorded);
-    gm_json_number(json, "turns", r->turns);
-    gm_json_number(json, "turns_done", turns_done(device));
-    gm_json_number(json, "first_event", r->plan.first);
-    gm_json_number(json, "last_event", (uint64_t)r->plan.end - 1);
-    gm_json_number(json, "duration_us", r->duration_us);
+    gm_json_open(&doc->json, "repetition", '{');
+    gm_json_number(&doc->json, "members", r->members);
+    gm_json_number(&doc->json, "steps", r->steps);
+    gm_json_number(&doc->json, "recorded_steps", r->recorded);
+    gm_json_number(&doc->json, "turns", r->turns);
+    gm_json_number(&doc->json, "turns_done", turns_done(device));
+    gm_json_number(&doc->json, "first_event", r->plan.first);
+    gm_json_number(&doc->json, "last_event", (uint64_t)r->plan.end - 1);
+    gm_json_number(&doc->json, "duration_us", r->duration_us);
     if (r->compared_from == GM_NEVER)
-        gm_json_null(json, "compared_from_event");
+        gm_json_null(&doc->json, "compared_from_event");
     else
-        gm_json_number(json, "compared_from_event", r->compared_from);
+        gm_json_number(&doc->json, "compared_from_event", r->compared_from);
     static const char *const names[GM_REPEAT_FATES][2] = {
         {"kept_blocks", "kept_bytes"}, {"once_blocks", "once_bytes"}, {"replaced_blocks", "replaced_bytes"}};
     for (int fate = 0; fate < GM_REPEAT_FATES; fate++) {
-        gm_json_number(json, names[fate][0], r->plan.left[fate].allocations.n);
-        gm_json_number(json, names[fate][1], r->plan.left[fate].bytes);
+        gm_json_number(&doc->json, names[fate][0], r->plan.left[fate].allocations.n);
+        gm_json_number(&doc->json, names[fate][1], r->plan.left[fate].bytes);
     }
-    gm_json_bool(json, "growth_is_assumed", r->compared_from == GM_NEVER && gm_repeat_left_bytes(&r->plan) > 0);
-    gm_json_number(json, "frees_not_repeated", r->plan.unmatched);
-    gm_json_number(json, "frees_not_repeated_bytes", r->plan.unmatched_bytes);
-    gm_json_open(json, "peaks", '[');
+    gm_json_bool(&doc->json, "growth_is_assumed", r->compared_from == GM_NEVER && gm_repeat_left_bytes(&r->plan) > 0);
+    gm_json_number(&doc->json, "frees_not_repeated", r->plan.unmatched);
+    gm_json_number(&doc->json, "frees_not_repeated_bytes", r->plan.unmatched_bytes);
+    gm_json_open(&doc->json, "peaks", '[');
     for (uint64_t i = 1, n = members_played(device); i <= n; i++) {
         struct member m = measure(device, i);
-        gm_json_open_flat(json, NULL, '{');
-        gm_json_number(json, "member", i);
-        gm_json_number(json, "peak_allocated_bytes", m.allocated);
-        gm_json_number(json, "peak_reserved_bytes", m.reserved);
-        gm_json_number(json, "allocated_at_end_bytes", m.at_end);
-        gm_json_close(json, '}');
+        gm_json_open_flat(&doc->json, NULL, '{');
+        gm_json_number(&doc->json, "member", i);
+        gm_json_number(&doc->json, "peak_allocated_bytes", m.allocated);
+        gm_json_number(&doc->json, "peak_reserved_bytes", m.reserved);
+        gm_json_number(&doc->json, "allocated_at_end_bytes", m.at_end);
+        gm_json_close(&doc->json, '}');
     }
-    gm_json_close(json, ']');
-    gm_json_close(json, '}');
+    gm_json_close(&doc->json, ']');
+    gm_json_close(&doc->json, '}');
 }

@@ -70,7 +70,7 @@ void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run)
 {
     gm_text_add(out, "timestamp,member,step,allocated_GB,reserved_GB,current_GB");
     if (gm_replay_on_gpu(run->options))
-        gm_replay_gpu_csv_head(out);
+        gm_text_add(out, ",device_used_GB,not_ours_GB");
     gm_text_add_char(out, '\n');
     for (size_t d = 0; d < run->device_count; d++) {
         const struct gm_replay_device *device = &run->devices[d];

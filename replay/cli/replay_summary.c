@@ -10,67 +10,70 @@
 enum { INDENT = 29 };
 
 /* "event 12, member 1, step 3" */
-static void add_moment(struct gm_text *out, const struct gm_replay_device *device)
+static void add_moment(struct gm_doc *doc, const struct gm_replay_device *device)
 {
     const struct gm_whatif_peak *peak = &device->whatif.peak;
     uint64_t member, step;
     if (peak->event == GM_NEVER)
-        gm_text_add(out, "before the first event");
+        gm_text_add(doc->out, "before the first event");
     else
-        gm_text_printf(out, "event %s", gm_count_format((char[GM_NUMBER_TEXT]){0}, peak->event));
+        gm_text_printf(doc->out, "event %s", gm_doc_count(doc, peak->event));
     if (gm_replay_member_of(device, peak->part, &member, &step))
-        gm_text_printf(out, ", member %" PRIu64 ", step %" PRIu64, member, step);
+        gm_text_printf(doc->out, ", member %" PRIu64 ", step %" PRIu64, member, step);
     else if (peak->part != SIZE_MAX && peak->part > 0 && peak->part + 1 < device->part_count)
-        gm_text_printf(out, ", step %" PRIu64, device->part_number[peak->part]);
+        gm_text_printf(doc->out, ", step %" PRIu64, device->part_number[peak->part]);
 }
 
-void gm_replay_peak_words(struct gm_text *out, const struct gm_replay_run *run, size_t index)
+void gm_replay_peak_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_replay_device *device = &run->devices[index];
     const struct gm_whatif_peak *peak = &device->whatif.peak;
     uint64_t capacity = gm_replay_capacity(run),
              unused = peak->reserved > peak->allocated ? peak->reserved - peak->allocated : 0;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  at the peak of reserved memory, %s (", gm_bytes_format(a, peak->reserved));
-    add_moment(out, device);
-    gm_text_add(out, "):\n");
+    char a[GM_NUMBER_TEXT];
+    gm_text_printf(doc->out, "  at the peak of reserved memory, %s (", gm_bytes_format(a, peak->reserved));
+    add_moment(doc, device);
+    gm_text_add(doc->out, "):\n");
     if (capacity != UINT64_MAX)
-        gm_text_printf(out, "    of the device's memory   %s %%\n", gm_percent_format(a, peak->reserved, capacity, 1));
-    gm_text_printf(out, "    utilisation              %s %%, %s allocated\n",
-                   gm_percent_format(a, peak->allocated, peak->reserved, 1), gm_bytes_format(b, peak->allocated));
-    gm_text_printf(out, "    fragmentation            %s %%, %s reserved and not allocated\n",
-                   gm_percent_format(a, unused, peak->reserved, 1), gm_bytes_format(b, unused));
+        gm_text_printf(doc->out, "    of the device's memory   %s %%\n",
+                       gm_percent_format(a, peak->reserved, capacity, 1));
+    gm_text_printf(doc->out, "    utilisation              %s %%, %s allocated\n",
+                   gm_percent_format(a, peak->allocated, peak->reserved, 1), gm_doc_bytes(doc, peak->allocated));
+    gm_text_printf(doc->out, "    fragmentation            %s %%, %s reserved and not allocated\n",
+                   gm_percent_format(a, unused, peak->reserved, 1), gm_doc_bytes(doc, unused));
     if (peak->largest_free != GM_ABSENT)
-        gm_text_printf(out, "    largest free block       %s\n", gm_bytes_format(a, peak->largest_free));
-    gm_text_printf(out, "  at the peak of requested memory, %s:\n",
+        gm_text_printf(doc->out, "    largest free block       %s\n", gm_bytes_format(a, peak->largest_free));
+    gm_text_printf(doc->out, "  at the peak of requested memory, %s:\n",
                    gm_bytes_format(a, (uint64_t)device->whatif.stats.requested_bytes[GM_STAT_ALL].peak));
-    gm_text_add(out, "    by role                 ");
-    gm_replay_holder_words(out, run, index, false, INDENT);
-    gm_text_add(out, "    by category             ");
-    gm_replay_holder_words(out, run, index, true, INDENT);
+    gm_text_add(doc->out, "    by role                 ");
+    gm_replay_holder_words(doc, run, index, false, INDENT);
+    gm_text_add(doc->out, "    by category             ");
+    gm_replay_holder_words(doc, run, index, true, INDENT);
 }
 
-void gm_replay_peak_json(struct gm_json *json, const struct gm_replay_run *run, size_t index)
+void gm_replay_peak_json(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_whatif_peak *peak = &run->devices[index].whatif.peak;
     uint64_t capacity = gm_replay_capacity(run);
-    gm_json_open(json, "at_peak_reserved", '{');
-    gm_json_number(json, "event", peak->event == GM_NEVER ? GM_REPORT_NONE : peak->event);
-    gm_json_number(json, "reserved_bytes", peak->reserved);
-    gm_json_number(json, "allocated_bytes", peak->allocated);
-    gm_json_number(json, "active_bytes", peak->active);
-    gm_json_number(json, "requested_bytes", peak->requested);
-    gm_json_number(json, "largest_free_bytes", peak->largest_free == GM_ABSENT ? GM_REPORT_NONE : peak->largest_free);
-    gm_json_percent(json, "utilisation_percent", peak->allocated, peak->reserved);
-    gm_json_percent(json, "of_memory_percent", peak->reserved, capacity == UINT64_MAX ? GM_REPORT_NONE : capacity);
-    gm_json_close(json, '}');
-    gm_replay_holder_json(json, run, index);
+    gm_json_open(&doc->json, "at_peak_reserved", '{');
+    gm_json_number(&doc->json, "event", peak->event == GM_NEVER ? GM_REPORT_NONE : peak->event);
+    gm_json_number(&doc->json, "reserved_bytes", peak->reserved);
+    gm_json_number(&doc->json, "allocated_bytes", peak->allocated);
+    gm_json_number(&doc->json, "active_bytes", peak->active);
+    gm_json_number(&doc->json, "requested_bytes", peak->requested);
+    gm_json_number(&doc->json, "largest_free_bytes",
+                   peak->largest_free == GM_ABSENT ? GM_REPORT_NONE : peak->largest_free);
+    gm_json_percent(&doc->json, "utilisation_percent", peak->allocated, peak->reserved);
+    gm_json_percent(&doc->json, "of_memory_percent", peak->reserved,
+                    capacity == UINT64_MAX ? GM_REPORT_NONE : capacity);
+    gm_json_close(&doc->json, '}');
+    gm_replay_holder_json(doc, run, index);
 }
 
-void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *run)
+void gm_replay_aggregate_words(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     uint64_t reserved = 0, allocated = 0, most_allocated = 0, capacity = gm_replay_capacity(run);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
+    char c[GM_NUMBER_TEXT];
     for (size_t i = 0; i < run->device_count; i++) {
         const struct gm_stats *s = run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
         uint64_t peak = (uint64_t)s->allocated_bytes[GM_STAT_ALL].peak;
@@ -78,11 +81,11 @@ void gm_replay_aggregate_words(struct gm_text *out, const struct gm_replay_run *
         allocated += peak;
         most_allocated = peak > most_allocated ? peak : most_allocated;
     }
-    gm_text_printf(out, "all devices (%zu): peaks add up to %s reserved, %s allocated\n", run->device_count,
-                   gm_bytes_format(a, reserved), gm_bytes_format(b, allocated));
-    gm_text_printf(out, "highest of one device: %s reserved, %s allocated\n",
-                   gm_bytes_format(c, gm_replay_peak_reserved(run)), gm_bytes_format(d, most_allocated));
+    gm_text_printf(doc->out, "all devices (%zu): peaks add up to %s reserved, %s allocated\n", run->device_count,
+                   gm_doc_bytes(doc, reserved), gm_doc_bytes(doc, allocated));
+    gm_text_printf(doc->out, "highest of one device: %s reserved, %s allocated\n",
+                   gm_bytes_format(c, gm_replay_peak_reserved(run)), gm_doc_bytes(doc, most_allocated));
     if (capacity != UINT64_MAX)
-        gm_text_printf(out, "utilisation of the device's memory: %s %%\n",
+        gm_text_printf(doc->out, "utilisation of the device's memory: %s %%\n",
                        gm_percent_format(c, gm_replay_peak_reserved(run), capacity, 1));
 }

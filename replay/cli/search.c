@@ -244,7 +244,7 @@ static const char *result_of(const struct gm_replay_run *run, const struct gm_tr
 }
 
 /* At the end of a row. What is too long is broken between two options. */
-static void add_settings(struct gm_text *out, const char *text)
+static void add_settings(struct gm_doc *doc, const char *text)
 {
     enum { COLUMN = 51 };
     char item[GM_CANDIDATE_TEXT];
@@ -255,93 +255,92 @@ static void add_settings(struct gm_text *out, const char *text)
             in_list = text[n] == '[' || (in_list && text[n] != ']');
         memcpy(item, text, n);
         item[n] = '\0';
-        gm_replay_put_item(out, item, COLUMN);
+        gm_replay_put_item(doc, item, COLUMN);
         text += n;
     }
 }
 
-static void add_row(struct gm_text *out, const struct gm_replay_run *run, const struct gm_sweep_row *row)
+static void add_row(struct gm_doc *doc, const struct gm_replay_run *run, const struct gm_sweep_row *row)
 {
     const struct gm_trial *t = &row->trial;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     const char *text = gm_searched_text(run, row);
     bool can_compare = t->runs && run->search->sweep.rows[run->search->sweep.baseline].trial.runs;
-    gm_text_printf(out, "  %10s %10s %7s %7s %-4s %4s%s %s", gm_bytes_format(a, t->peak_reserved),
-                   can_compare ? gm_signed_bytes_format(b, gm_sweep_saved(&run->search->sweep, row)) : "-",
-                   gm_count_format(c, t->device_allocs), gm_count_format(d, t->retries), result_of(run, t),
+    gm_text_printf(doc->out, "  %10s %10s %7s %7s %-4s %4s%s %s", gm_doc_bytes(doc, t->peak_reserved),
+                   can_compare ? gm_doc_signed_bytes(doc, gm_sweep_saved(&run->search->sweep, row)) : "-",
+                   gm_doc_count(doc, t->device_allocs), gm_doc_count(doc, t->retries), result_of(run, t),
                    row->since != NULL ? row->since : "any", row->since != NULL ? "+" : " ",
                    row->text == NULL ? "baseline: " : "");
-    add_settings(out, text[0] == '\0' ? "PyTorch's defaults" : text);
-    gm_text_add_char(out, '\n');
+    add_settings(doc, text[0] == '\0' ? "PyTorch's defaults" : text);
+    gm_text_add_char(doc->out, '\n');
 }
 
-static void add_paste_line(struct gm_text *out, const struct gm_replay_run *run, const char *label, size_t index)
+static void add_paste_line(struct gm_doc *doc, const struct gm_replay_run *run, const char *label, size_t index)
 {
     const struct gm_sweep *sweep = &run->search->sweep;
     const struct gm_sweep_row *row = &sweep->rows[index];
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
     char a[GM_NUMBER_TEXT], b[GM_SIZE_CHANGE_TEXT], c[GM_NUMBER_TEXT];
-    gm_text_printf(out, "%s%s%s%s\n  " GM_CONF_VARIABLE "=%s\n", label, row->since != NULL ? " (PyTorch " : "",
+    gm_text_printf(doc->out, "%s%s%s%s\n  " GM_CONF_VARIABLE "=%s\n", label, row->since != NULL ? " (PyTorch " : "",
                    row->since != NULL ? row->since : "", row->since != NULL ? " or later):" : ":", row->text);
     if (!baseline->runs) {
-        gm_text_printf(out, "  runs with a peak of %s reserved; the baseline does not run\n",
+        gm_text_printf(doc->out, "  runs with a peak of %s reserved; the baseline does not run\n",
                        gm_bytes_format(a, row->trial.peak_reserved));
         return;
     }
     uint64_t saved = (uint64_t)gm_sweep_saved(sweep, row);
-    gm_text_printf(out, "  replayed: %s reserved, saves %s (%s %%)\n",
+    gm_text_printf(doc->out, "  replayed: %s reserved, saves %s (%s %%)\n",
                    gm_size_format_change(b, baseline->peak_reserved, row->trial.peak_reserved),
                    gm_bytes_format(a, saved), gm_percent_format(c, saved, baseline->peak_reserved, 1));
-    gm_replay_range_words(out, "  the baseline: ", &baseline->range);
-    gm_replay_range_words(out, "  these: ", &row->trial.range);
+    gm_replay_range_words(doc, "  the baseline: ", &baseline->range);
+    gm_replay_range_words(doc, "  these: ", &row->trial.range);
 }
 
-static void add_winner(struct gm_text *out, const struct gm_replay_run *run)
+static void add_winner(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     const struct gm_sweep *sweep = &run->search->sweep;
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
     if (sweep->winner == GM_SWEEP_NONE) {
-        gm_text_add(out, baseline->runs ? "no change is recommended: no settings save as much as 1 % of peak reserved\n"
-                         : baseline->is_given_up
-                             ? "no recommendation: the baseline kept the model busy for too long to compare with it\n"
-                         : baseline->failed_device == run->device_count
-                             ? "no recommendation: more is needed than there is, whatever the settings\n"
-                             : "no recommendation: none of these settings runs\n");
+        gm_text_add(doc->out,
+                    baseline->runs ? "no change is recommended: no settings save as much as 1 % of peak reserved\n"
+                    : baseline->is_given_up
+                        ? "no recommendation: the baseline kept the model busy for too long to compare with it\n"
+                    : baseline->failed_device == run->device_count
+                        ? "no recommendation: more is needed than there is, whatever the settings\n"
+                        : "no recommendation: none of these settings runs\n");
         return;
     }
-    add_paste_line(out, run, "best settings", sweep->winner);
+    add_paste_line(doc, run, "best settings", sweep->winner);
     if (sweep->usual_winner != sweep->winner && sweep->usual_winner != GM_SWEEP_NONE)
-        add_paste_line(out, run, "best settings for any PyTorch", sweep->usual_winner);
+        add_paste_line(doc, run, "best settings for any PyTorch", sweep->usual_winner);
     if (sweep->simple_winner != GM_SWEEP_NONE)
-        add_paste_line(out, run, "nearly as good, and simpler", sweep->simple_winner);
-    gm_text_add(out, "(" GM_CONF_OLD_VARIABLE ")\n");
+        add_paste_line(doc, run, "nearly as good, and simpler", sweep->simple_winner);
+    gm_text_add(doc->out, "(" GM_CONF_OLD_VARIABLE ")\n");
 }
 
-static void add_sweep(struct gm_text *out, const struct gm_replay_run *run, bool is_long)
+static void add_sweep(struct gm_doc *doc, const struct gm_replay_run *run, bool is_long)
 {
     const struct gm_sweep *sweep = &run->search->sweep;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     uint64_t capacity = sweep->rows[0].trial.capacity;
-    gm_text_printf(out, "sweep: %zu settings and the baseline, each from an empty allocator, %s\n", sweep->count - 1,
-                   capacity == UINT64_MAX ? "unlimited memory" : gm_bytes_format(a, capacity));
-    gm_text_printf(out, "  recorded peak reserved: %s\n", gm_bytes_format(b, gm_searched_peak(run->search)));
-    gm_text_printf(out, "  %10s %10s %7s\n  %10s %10s %7s %7s %-4s %-5s %s\n", "peak", "", "device", "reserved",
+    gm_text_printf(doc->out, "sweep: %zu settings and the baseline, each from an empty allocator, %s\n",
+                   sweep->count - 1, capacity == UINT64_MAX ? "unlimited memory" : gm_doc_bytes(doc, capacity));
+    gm_text_printf(doc->out, "  recorded peak reserved: %s\n", gm_doc_bytes(doc, gm_searched_peak(run->search)));
+    gm_text_printf(doc->out, "  %10s %10s %7s\n  %10s %10s %7s %7s %-4s %-5s %s\n", "peak", "", "device", "reserved",
                    "saved", "allocs", "retries", run->options->limit == UINT64_MAX ? "" : "lim.", "torch", "settings");
     size_t shown = is_long || sweep->count <= ROWS_SHOWN ? sweep->count : ROWS_SHOWN;
     for (size_t i = 0; i < shown; i++)
-        add_row(out, run, &sweep->rows[i]);
+        add_row(doc, run, &sweep->rows[i]);
     if (shown <= sweep->baseline) {
-        gm_text_add(out, "  ...\n");
-        add_row(out, run, &sweep->rows[sweep->baseline]);
+        gm_text_add(doc->out, "  ...\n");
+        add_row(doc, run, &sweep->rows[sweep->baseline]);
     }
     if (shown < sweep->count)
-        gm_text_printf(out, "  ... all %zu rows: --json FILE\n", sweep->count);
+        gm_text_printf(doc->out, "  ... all %zu rows: --json FILE\n", sweep->count);
     if (sweep->left_out > 0) {
         char why[GM_CUT_TEXT];
-        gm_text_printf(out, "not tried: %zu more settings, because %s\n", sweep->left_out,
+        gm_text_printf(doc->out, "not tried: %zu more settings, because %s\n", sweep->left_out,
                        gm_searched_cut(why, run->search, false));
     }
-    add_winner(out, run);
+    add_winner(doc, run);
 }
 
 /* ---- words: memory ----------------------------------------------------------------------------------------------- */
@@ -352,38 +351,37 @@ const char *gm_searched_site(struct gm_replay_run *run, struct gm_stack_id stack
     return site == NULL ? "?" : site;
 }
 
-static void add_failing(struct gm_text *out, struct gm_replay_run *run, const struct gm_fit *fit)
+static void add_failing(struct gm_doc *doc, struct gm_replay_run *run, const struct gm_fit *fit)
 {
     const struct gm_whatif_failure *f = &fit->failure;
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     if (fit->capacity == 0)
         return;
     if (fit->is_cut && fit->failing == 0) {
-        gm_text_add(out, "    less may do: the search was cut short\n");
+        gm_text_add(doc->out, "    less may do: the search was cut short\n");
         return;
     }
     if (fit->is_given_up) {
-        gm_text_add(out, "    with 2 MiB less the model was busy for too long to tell\n");
+        gm_text_add(doc->out, "    with 2 MiB less the model was busy for too long to tell\n");
         return;
     }
     if (fit->failed_device == run->device_count) {
-        gm_text_printf(out,
+        gm_text_printf(doc->out,
                        "    too little with 2 MiB less: device %" PRId64 ", which has no events, has more reserved\n",
                        gm_replay_fullest_untraced(run));
         return;
     }
-    gm_text_printf(out, "    fails with 2 MiB less: device %" PRId64 ", ",
+    gm_text_printf(doc->out, "    fails with 2 MiB less: device %" PRId64 ", ",
                    run->devices[fit->failed_device].whatif.device);
     if (f->is_at_start)
-        gm_text_add(out, "live since before the trace");
+        gm_text_add(doc->out, "live since before the trace");
     else
-        gm_text_printf(out, "event %s", gm_count_format(a, f->event));
+        gm_text_printf(doc->out, "event %s", gm_doc_count(doc, f->event));
     struct gm_text site = {0};
     gm_text_printf(&site, " for %s", gm_searched_site(run, f->stack));
-    gm_text_printf(out, ", %s", gm_bytes_format(b, f->requested));
-    gm_replay_put_item(out, site.failed ? "" : site.data, 6);
-    gm_text_add_char(out, '\n');
-    out->failed |= site.failed;
+    gm_text_printf(doc->out, ", %s", gm_doc_bytes(doc, f->requested));
+    gm_replay_put_item(doc, site.failed ? "" : site.data, 6);
+    gm_text_add_char(doc->out, '\n');
+    doc->out->failed |= site.failed;
     gm_text_free(&site);
 }
 
@@ -395,85 +393,82 @@ static const char *retries_of(char text[RETRIES], uint64_t retries)
     return retries == 0 ? "" : text;
 }
 
-static void add_fit(struct gm_text *out, struct gm_replay_run *run, size_t i)
+static void add_fit(struct gm_doc *doc, struct gm_replay_run *run, size_t i)
 {
     const struct gm_fit *fit = &run->search->fits[i];
     const char *text = gm_searched_text(run, run->search->fitted[i]);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT], c[RETRIES];
-    gm_text_printf(out, "  %s: %s\n",
+    char c[RETRIES];
+    gm_text_printf(doc->out, "  %s: %s\n",
                    i == 0   ? "baseline"
                    : i == 1 ? "settings with the lowest peak"
                             : "settings that run with least memory",
                    text[0] == '\0' ? "PyTorch's defaults" : text);
     if (!fit->is_found) {
-        gm_text_printf(out, "    %s (%u replays)\n",
+        gm_text_printf(doc->out, "    %s (%u replays)\n",
                        fit->is_cut ? "not known: the search was cut short"
                                    : "does not run with any memory that was tried",
                        fit->replays);
         return;
     }
     bool is_open = run->search->search.is_open;
-    gm_text_printf(out, "    %s %s (--memory %" PRIu64 "MiB)%s; lower bound %s; %u replays\n",
-                   is_open ? "gets to where the recording ended with" : "runs with", gm_bytes_format(a, fit->capacity),
-                   fit->capacity >> 20, retries_of(c, fit->retries), gm_bytes_format(b, fit->lower_bound),
-                   fit->replays);
+    gm_text_printf(doc->out, "    %s %s (--memory %" PRIu64 "MiB)%s; lower bound %s; %u replays\n",
+                   is_open ? "gets to where the recording ended with" : "runs with", gm_doc_bytes(doc, fit->capacity),
+                   fit->capacity >> 20, retries_of(c, fit->retries), gm_doc_bytes(doc, fit->lower_bound), fit->replays);
     if (fit->everywhere == UINT64_MAX && !fit->is_cut)
-        gm_text_add(out, "    elsewhere the driver may put segments so that nothing that was tried is enough\n");
+        gm_text_add(doc->out, "    elsewhere the driver may put segments so that nothing that was tried is enough\n");
     else if (fit->everywhere > fit->capacity && fit->everywhere != UINT64_MAX)
-        gm_text_printf(out, "    wherever the driver puts segments, as far as was tried: with %s\n",
-                       gm_bytes_format(a, fit->everywhere));
-    add_failing(out, run, fit);
+        gm_text_printf(doc->out, "    wherever the driver puts segments, as far as was tried: with %s\n",
+                       gm_doc_bytes(doc, fit->everywhere));
+    add_failing(doc, run, fit);
     if (is_open)
-        gm_text_add(out, "    at least as much is needed; what is enough, and the smallest card, is not known\n");
+        gm_text_add(doc->out, "    at least as much is needed; what is enough, and the smallest card, is not known\n");
     else if (fit->gpu != NULL)
-        gm_text_printf(out, "    smallest card: %s (%s), %s usable%s\n", fit->gpu->name, fit->gpu->title,
-                       gm_bytes_format(a, gm_gpu_usable(fit->gpu)), retries_of(c, fit->gpu_retries));
+        gm_text_printf(doc->out, "    smallest card: %s (%s), %s usable%s\n", fit->gpu->name, fit->gpu->title,
+                       gm_doc_bytes(doc, gm_gpu_usable(fit->gpu)), retries_of(c, fit->gpu_retries));
     else if (!fit->is_cut)
-        gm_text_add(out, "    smallest card: none in the table has that much\n");
+        gm_text_add(doc->out, "    smallest card: none in the table has that much\n");
 }
 
-static void add_height(struct gm_text *out, const char *what, uint64_t bound, uint64_t plan, bool is_quick)
+static void add_height(struct gm_doc *doc, const char *what, uint64_t bound, uint64_t plan, bool is_quick)
 {
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    gm_text_printf(out, "  %-30s %10s %10s%s\n", what, gm_bytes_format(a, bound), gm_bytes_format(b, plan),
+    gm_text_printf(doc->out, "  %-30s %10s %10s%s\n", what, gm_doc_bytes(doc, bound), gm_doc_bytes(doc, plan),
                    is_quick ? " (quickly: too many blocks at the same time)" : "");
 }
 
-static void add_bounds(struct gm_text *out, const struct gm_replay_run *run, size_t i)
+static void add_bounds(struct gm_doc *doc, const struct gm_replay_run *run, size_t i)
 {
     const struct gm_bounds *b = &run->search->bounds[i];
-    char a[GM_NUMBER_TEXT];
-    gm_text_printf(out, "bounds of device %" PRId64 ": how little memory could be enough\n",
+    gm_text_printf(doc->out, "bounds of device %" PRId64 ": how little memory could be enough\n",
                    run->devices[i].whatif.device);
     if (!b->is_known) {
-        gm_text_add(out, "  not computed: its sizes are no device's\n");
+        gm_text_add(doc->out, "  not computed: its sizes are no device's\n");
         return;
     }
-    gm_text_printf(out, "  %-30s %10s %10s\n", "", "at least", "planned");
-    gm_text_printf(out, "  %-30s %10s\n", "blocks not yet freed", gm_bytes_format(a, b->live));
-    add_height(out, "and frees not yet completed", b->active, b->plan, b->is_quick);
-    add_height(out, "with PyTorch's separate pools", b->separate, b->separate_plan, b->is_separate_quick);
-    gm_text_printf(out, "  %-30s %21s\n",
+    gm_text_printf(doc->out, "  %-30s %10s %10s\n", "", "at least", "planned");
+    gm_text_printf(doc->out, "  %-30s %10s\n", "blocks not yet freed", gm_doc_bytes(doc, b->live));
+    add_height(doc, "and frees not yet completed", b->active, b->plan, b->is_quick);
+    add_height(doc, "with PyTorch's separate pools", b->separate, b->separate_plan, b->is_separate_quick);
+    gm_text_printf(doc->out, "  %-30s %21s\n",
                    run->devices[i].whatif.has_failed ? "this replay, until it failed" : "this replay",
-                   gm_bytes_format(a, (uint64_t)run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak));
+                   gm_doc_bytes(doc, (uint64_t)run->devices[i].whatif.stats.reserved_bytes[GM_STAT_ALL].peak));
 }
 
-void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool is_long)
+void gm_replay_search_words(struct gm_doc *doc, struct gm_replay_run *run, bool is_long)
 {
     if (run->search == NULL)
         return;
     if (run->options->sweep)
-        add_sweep(out, run, is_long);
+        add_sweep(doc, run, is_long);
     if (run->options->fit)
-        gm_text_printf(out, "fit: the smallest memory found that %s\n",
+        gm_text_printf(doc->out, "fit: the smallest memory found that %s\n",
                        run->search->search.is_open ? "is not too little" : "runs it");
     if (run->search->cut[true] != GM_CUT_NOT) {
         char why[GM_CUT_TEXT];
-        gm_text_printf(out, "  not all was tried, because %s\n", gm_searched_cut(why, run->search, true));
+        gm_text_printf(doc->out, "  not all was tried, because %s\n", gm_searched_cut(why, run->search, true));
     }
     for (size_t i = 0; i < GM_SEARCHED_FITS; i++)
         if (run->search->fitted[i] != NULL)
-            add_fit(out, run, i);
+            add_fit(doc, run, i);
     for (size_t i = 0; i < run->device_count; i++)
-        add_bounds(out, run, i);
+        add_bounds(doc, run, i);
 }

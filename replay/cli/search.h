@@ -7,7 +7,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/document/json_out.h"
+#include "analyze/document/document.h"
 
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@ enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *
 void gm_replay_search_free(struct gm_replay_run *run);
 
 /* Nothing if nothing was searched. */
-void gm_replay_search_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);
-void gm_replay_search_json(struct gm_json *json, struct gm_replay_run *run);
+void gm_replay_search_words(struct gm_doc *doc, struct gm_replay_run *run, bool is_long);
+void gm_replay_search_json(struct gm_doc *doc, struct gm_replay_run *run);
 
 #endif

@@ -2,7 +2,6 @@
  *
  * Devices that have segments and no events: nothing can be replayed there, and what they have reserved stays so.
  */
-#include "analyze/document/json_out.h"
 #include "analyze/document/numbers.h"
 #include "analyze/report/view.h"
 #include "replay/cli/judged.h"
@@ -62,27 +61,22 @@ int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run)
     return run->untraced[best].device;
 }
 
-void gm_replay_untraced_words(struct gm_text *out, const struct gm_replay_run *run)
+void gm_replay_untraced(struct gm_doc *doc, const struct gm_replay_run *run)
 {
-    char a[GM_NUMBER_TEXT];
-    for (size_t i = 0; i < run->untraced_count && i < SHOWN; i++) {
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_HANDLE, "device", struct gm_untraced_device, device),
+        GM_KEY(GM_BYTES, "reserved_bytes", struct gm_untraced_device, reserved),
+    };
+    gm_doc_table(doc, &(struct gm_table){.key = "untraced_devices",
+                                         .in = GM_JSON,
+                                         GM_COLUMNS(columns),
+                                         GM_ROWS(run->untraced, run->untraced_count)});
+    for (size_t i = 0; gm_doc_is(doc, GM_TXT) && i < run->untraced_count && i < SHOWN; i++) {
         const struct gm_untraced_device *d = &run->untraced[i];
-        gm_text_printf(out, "device %" PRId64 ": no events, its %s reserved stay as they are%s\n", d->device,
-                       gm_bytes_format(a, d->reserved),
+        gm_text_printf(doc->out, "device %" PRId64 ": no events, its %s reserved stay as they are%s\n", d->device,
+                       gm_doc_bytes(doc, d->reserved),
                        d->reserved > gm_replay_capacity(run) ? ": more than there is" : "");
     }
-    if (run->untraced_count > SHOWN)
-        gm_text_printf(out, "... %s devices have no events\n", gm_count_format(a, run->untraced_count));
-}
-
-void gm_replay_untraced_json(struct gm_json *json, const struct gm_replay_run *run)
-{
-    gm_json_open(json, "untraced_devices", '[');
-    for (size_t i = 0; i < run->untraced_count; i++) {
-        gm_json_open_flat(json, NULL, '{');
-        gm_json_signed(json, "device", run->untraced[i].device);
-        gm_json_number(json, "reserved_bytes", run->untraced[i].reserved);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
+    if (run->untraced_count > SHOWN && gm_doc_is(doc, GM_TXT))
+        gm_text_printf(doc->out, "... %s devices have no events\n", gm_doc_count(doc, run->untraced_count));
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the JSON of two builds on real snapshots: the same keys with the same values, and keys that are new listed.
 Not a test that ctest runs: it needs the other build.
-usage: same_json.py BEFORE AFTER SNAPSHOTS (folders with gmanalyze, gmdiff and gmfleet in them; a folder)"""
+usage: same_json.py BEFORE AFTER SNAPSHOTS [PROGRAM] (folders with gmanalyze, gmdiff, gmfleet and gmreplay in them; a
+folder; only that program)"""
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 BEFORE, AFTER, SNAPSHOTS = sys.argv[1:4]
 SUFFIXES = (".pickle", ".pkl", ".html", ".gmtrace", ".json", ".gz", ".zst")
-VOLATILE = {"created"}
+VOLATILE = {"created", "events_per_second"}
 # Categories were named after code since: the names before, and what they are now.
 RENAMED = {"Parameters/loading": "Model loading", "Data loading/input": "Data loading",
            "Optimizer State": "Optimizer step", "KV cache": "KV cache code", "Gradient/backward": "Backward pass",
@@ -22,9 +23,14 @@ RENAMED = {"Parameters/loading": "Model loading", "Data loading/input": "Data lo
 def output(folder, program, operands):
     """The JSON that a program writes; None if it wrote none."""
     with tempfile.TemporaryDirectory() as results:
-        command = [os.path.join(folder, program), "-q", "-n", "same", "-o", results, "--no-charts", *operands]
+        if program == "gmreplay":
+            found = os.path.join(results, "latest")
+            command = [os.path.join(folder, program), "-q", "--json", os.path.join(found, "a.json"), *operands]
+            os.mkdir(found)
+        else:
+            command = [os.path.join(folder, program), "-q", "-n", "same", "-o", results, "--no-charts", *operands]
         done = subprocess.run(command, capture_output=True, check=False)
-        if done.returncode not in (0, 3):
+        if done.returncode not in (0, 1, 3):
             raise RuntimeError(f"{command}: exit {done.returncode}: {done.stderr.decode()}")
         found = sorted(pathlib.Path(results).glob("latest/*.json"))
         return json.loads(found[0].read_bytes()) if found else None
@@ -58,6 +64,12 @@ def runs():
     for i in range(0, len(paths) - 5, 5):
         yield "gmdiff", paths[i:i + 5]
     yield "gmfleet", [SNAPSHOTS]
+    for path in paths:
+        yield "gmreplay", ["--verify", path]
+        yield "gmreplay", ["--limit", "4GiB", path]
+        yield "gmreplay", ["--gpu", "rtx-4090", "--drop", "Activation", "--members", "3", path]
+    for path in (p for p in paths if os.path.getsize(p) < 1 << 20):
+        yield "gmreplay", ["--sweep", "--fit", "--budget", "0", "-j", "1", path]
 
 
 def compare(run):

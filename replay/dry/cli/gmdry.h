@@ -175,7 +175,7 @@ struct gm_dry_replayed {
 };
 
 struct gm_dry_result;
-struct gm_json;
+struct gm_doc;
 struct gm_terminal;
 /* To be freed in any case. What is wrong with a snapshot is an error. */
 enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_dry_result *result,
@@ -183,7 +183,7 @@ enum gm_status gm_dry_replay(struct gm_dry_replayed *replayed, const struct gm_d
 void gm_dry_replayed_free(struct gm_dry_replayed *replayed);
 /* Nothing if it was not asked for. */
 void gm_dry_sweep_words(struct gm_text *out, const struct gm_dry_result *result);
-void gm_dry_sweep_json(struct gm_json *json, const struct gm_dry_result *result);
+void gm_dry_sweep_json(struct gm_doc *doc, const struct gm_dry_result *result);
 
 /* ---- words.c ------------------------------------------------------------------------------------------------------
  */

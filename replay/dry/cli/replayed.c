@@ -67,14 +67,17 @@ static enum gm_status sweep(struct gm_dry_replayed *replayed, const struct gm_dr
 
 void gm_dry_sweep_words(struct gm_text *out, const struct gm_dry_result *result)
 {
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_TXT, out);
     if (result->replayed.swept != NULL)
-        gm_replay_search_words(out, &result->replayed.swept->run, false);
+        gm_replay_search_words(&doc, &result->replayed.swept->run, false);
+    gm_doc_end(&doc);
 }
 
-void gm_dry_sweep_json(struct gm_json *json, const struct gm_dry_result *result)
+void gm_dry_sweep_json(struct gm_doc *doc, const struct gm_dry_result *result)
 {
     if (result->replayed.swept != NULL)
-        gm_replay_search_json(json, &result->replayed.swept->run);
+        gm_replay_search_json(doc, &result->replayed.swept->run);
 }
 
 void gm_dry_replayed_free(struct gm_dry_replayed *replayed)

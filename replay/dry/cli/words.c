@@ -3,7 +3,8 @@
  * The line on top, and --json: gmdry.run/1.
  */
 #include "analyze/base/size.h"
-#include "analyze/document/json_out.h"
+#include "analyze/document/document.h"
+#include "analyze/report/report.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <inttypes.h>
@@ -266,168 +267,142 @@ void gm_dry_found(struct gm_text *out, const struct gm_dry_result *result)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static void add_names(struct gm_json *json, const char *key, char *const *names, size_t count)
+static void add_devices(struct gm_doc *doc, const struct gm_dry_result *result)
 {
-    gm_json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++)
-        gm_json_string(json, NULL, names[i]);
-    gm_json_close(json, ']');
-}
-
-static void add_processes(struct gm_json *json, const struct gm_dry_told *told)
-{
-    gm_json_open(json, "processes", '[');
-    for (size_t i = 0; i < told->process_count; i++) {
-        const struct gm_dry_process *p = &told->processes[i];
-        gm_json_open(json, NULL, '{');
-        if (p->rank < 0)
-            gm_json_null(json, "rank");
-        else
-            gm_json_number(json, "rank", (uint64_t)p->rank);
-        gm_json_number(json, "peak_allocated_bytes", p->allocated);
-        gm_json_number(json, "peak_reserved_bytes", p->reserved);
-        gm_json_number(json, "steps", p->steps);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
-}
-
-static void add_devices(struct gm_json *json, const struct gm_dry_result *result)
-{
-    const struct gm_dry_told *told = result->told;
+#define KEY(unit, key, field) GM_KEY(unit, key, struct gm_dry_device, field)
+    static const struct gm_column columns[] = {
+        KEY(GM_BYTES, "peak_allocated_bytes", peak_allocated),
+        KEY(GM_BYTES, "peak_reserved_bytes", peak_reserved),
+        KEY(GM_COUNT, "num_ooms", ooms),
+        KEY(GM_COUNT, "num_alloc_retries", retries),
+        KEY(GM_COUNT, "processes", processes),
+        KEY(GM_BYTES, "peak_used_bytes", used),
+    };
+#undef KEY
     const uint64_t total = gm_dry_total(result->options, result->gpu);
-    gm_json_open(json, "devices", '[');
-    for (size_t i = 0; i < told->device_count; i++) {
-        const struct gm_dry_device *d = &told->devices[i];
-        if (d->processes == 0)
+    gm_json_open(&doc->json, "devices", '[');
+    for (size_t i = 0; i < result->told->device_count; i++) {
+        if (result->told->devices[i].processes == 0)
             continue;
-        gm_json_open(json, NULL, '{');
-        gm_json_number(json, "device", i);
-        gm_json_number(json, "peak_allocated_bytes", d->peak_allocated);
-        gm_json_number(json, "peak_reserved_bytes", d->peak_reserved);
-        gm_json_number(json, "context_bytes", total - gm_dry_usable(result->options, result->gpu));
-        gm_json_number(json, "total_bytes", total);
-        gm_json_number(json, "num_ooms", d->ooms);
-        gm_json_number(json, "num_alloc_retries", d->retries);
-        gm_json_number(json, "processes", d->processes);
-        gm_json_number(json, "peak_used_bytes", d->used);
-        gm_json_close(json, '}');
+        gm_json_open(&doc->json, NULL, '{');
+        gm_json_number(&doc->json, "device", i);
+        GM_FIELDS(doc, columns, &result->told->devices[i], NULL);
+        gm_json_number(&doc->json, "context_bytes", total - gm_dry_usable(result->options, result->gpu));
+        gm_json_number(&doc->json, "total_bytes", total);
+        gm_json_close(&doc->json, '}');
     }
-    gm_json_close(json, ']');
+    gm_json_close(&doc->json, ']');
 }
 
-static void add_kernels(struct gm_json *json, const struct gm_dry_told *told)
-{
-    gm_json_open(json, "kernels", '[');
-    for (size_t i = 0; i < told->kernel_count; i++) {
-        gm_json_open(json, NULL, '{');
-        gm_json_string(json, "name", told->kernels[i].name);
-        gm_json_number(json, "launches", told->kernels[i].launches);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
-}
-
-static void add_exact(struct gm_json *json, const struct gm_dry_told *told)
+static void add_exact(struct gm_doc *doc, const struct gm_dry_told *told)
 {
     const enum exactness exactness = exactness_of(told);
     if (exactness == MAY_DEPEND)
-        gm_json_null(json, "exact");
+        gm_json_null(&doc->json, "exact");
     else
-        gm_json_bool(json, "exact", exactness == EXACT);
+        gm_json_bool(&doc->json, "exact", exactness == EXACT);
 }
 
-static void put_sites(struct gm_json *json, const struct gm_dry_told *told)
+static void put_site(const struct gm_cell_of *c)
 {
-    gm_json_open(json, "data_dependent", '[');
-    for (size_t i = 0; i < told->site_count; i++) {
-        const struct gm_dry_read *site = &told->sites[i];
-        gm_json_open(json, NULL, '{');
-        gm_json_string(json, "operator", name_of(site));
-        if (site->inner[0] != '\0')
-            gm_json_string(json, "through", site->inner);
-        gm_json_string(json, "site", site->site);
-        gm_json_number(json, "count", site->count);
-        gm_json_string(json, "decides", site->is_size ? "size" : "unknown");
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
+    const struct gm_dry_read *site = c->row;
+    gm_json_string(&c->doc->json, "operator", name_of(site));
+    if (site->inner[0] != '\0')
+        gm_json_string(&c->doc->json, "through", site->inner);
+    gm_json_string(&c->doc->json, "site", site->site);
+    gm_json_number(&c->doc->json, "count", site->count);
+    gm_json_string(&c->doc->json, "decides", site->is_size ? "size" : "unknown");
 }
 
-static void put_value(struct gm_json *json, const char *key, const struct gm_dry_find *find,
-                      const struct gm_dry_try *try)
+static void put_value(struct gm_doc *doc, const char *key, const struct gm_dry_find *find, const struct gm_dry_try *try)
 {
     if (try == NULL)
-        gm_json_null(json, key);
+        gm_json_null(&doc->json, key);
     else
-        gm_json_decimal(json, key, try->value, find->range->decimals);
+        gm_json_decimal(&doc->json, key, try->value, find->range->decimals);
 }
 
-static void put_find(struct gm_json *json, const struct gm_dry_find *find)
+static void put_try(const struct gm_cell_of *c)
+{
+    const struct gm_dry_try *try = c->row;
+    put_value(c->doc, "value", c->of, try);
+    gm_json_bool(&c->doc->json, "fits", try->fits);
+    gm_json_number(&c->doc->json, "peak_allocated_bytes", try->allocated);
+    gm_json_number(&c->doc->json, "peak_reserved_bytes", try->reserved);
+    gm_json_decimal(&c->doc->json, "seconds", try->seconds, 1);
+}
+
+static void put_find(struct gm_doc *doc, const struct gm_dry_find *find)
 {
     if (find == NULL)
         return;
-    gm_json_open(json, "find", '{');
-    gm_json_string(json, "name", find->range->name);
-    put_value(json, "largest_that_fits", find, gm_dry_find_largest(find));
-    put_value(json, "smallest_that_does_not", find, gm_dry_find_failing(find));
-    gm_json_open(json, "tried", '[');
-    for (size_t i = 0; i < find->count; i++) {
-        const struct gm_dry_try *try = &find->tries[i];
-        gm_json_open(json, NULL, '{');
-        put_value(json, "value", find, try);
-        gm_json_bool(json, "fits", try->fits);
-        gm_json_number(json, "peak_allocated_bytes", try->allocated);
-        gm_json_number(json, "peak_reserved_bytes", try->reserved);
-        gm_json_decimal(json, "seconds", try->seconds, 1);
-        gm_json_close(json, '}');
-    }
-    gm_json_close(json, ']');
-    gm_json_close(json, '}');
+    gm_doc_open(doc, "find", NULL);
+    gm_json_string(&doc->json, "name", find->range->name);
+    put_value(doc, "largest_that_fits", find, gm_dry_find_largest(find));
+    put_value(doc, "smallest_that_does_not", find, gm_dry_find_failing(find));
+    gm_doc_nested(doc, "tried", put_try, GM_NESTED_ROWS(find->tries, find->count), find);
+    gm_doc_close(doc);
+}
+
+static void put_needs(struct gm_doc *doc, const struct gm_dry_result *result)
+{
+    const struct gm_gpu *card = smallest_card(result);
+    gm_json_string(&doc->json, "smallest_card", card == NULL ? NULL : card->name);
+    gm_json_number(&doc->json, "smallest_memory_bytes",
+                   result->replayed.is_known ? result->replayed.memory : GM_REPORT_NONE);
+}
+
+static void put_processes(struct gm_doc *doc, const struct gm_dry_told *told)
+{
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_ID, "rank", struct gm_dry_process, rank),
+        GM_KEY(GM_BYTES, "peak_allocated_bytes", struct gm_dry_process, allocated),
+        GM_KEY(GM_BYTES, "peak_reserved_bytes", struct gm_dry_process, reserved),
+        GM_KEY(GM_COUNT, "steps", struct gm_dry_process, steps),
+    };
+    gm_doc_table(doc, &(struct gm_table){
+                          .key = "processes", GM_COLUMNS(columns), GM_ROWS(told->processes, told->process_count)});
+}
+
+static void put_kernels(struct gm_doc *doc, const struct gm_dry_told *told)
+{
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_NAME, "name", struct gm_dry_kernel, name),
+        GM_KEY(GM_COUNT, "launches", struct gm_dry_kernel, launches),
+    };
+    gm_doc_table(doc,
+                 &(struct gm_table){.key = "kernels", GM_COLUMNS(columns), GM_ROWS(told->kernels, told->kernel_count)});
 }
 
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
 {
     static const char *const verdicts[] = {NULL, "FITS", "OOM", "FAIL"};
     const struct gm_dry_told *told = result->told;
-    struct gm_json json = {.out = out};
-    gm_json_open(&json, NULL, '{');
-    gm_json_string(&json, "schema", "gmdry.run/1");
-    gm_json_string(&json, "gpu", result->gpu->name);
-    gm_json_open(&json, "command", '[');
-    for (size_t i = 0; result->command[i] != NULL; i++)
-        gm_json_string(&json, NULL, result->command[i]);
-    gm_json_close(&json, ']');
-    gm_json_number(&json, "exit_code", (uint64_t)result->exit_code);
-    add_devices(&json, result);
-    add_processes(&json, told);
-    add_exact(&json, told);
-    put_sites(&json, told);
-    gm_json_string(&json, "data", gm_dry_data_names[result->options->data]);
-    add_names(&json, "estimated", told->estimated, told->estimated_count);
-    add_names(&json, "unknown_functions", told->unknown, told->unknown_count);
-    gm_json_number(&json, "launches", told->launches);
+    size_t words = 0;
+    struct gm_doc doc;
+    while (result->command[words] != NULL)
+        words++;
+    gm_doc_begin(&doc, GM_JSON, out);
+    gm_json_string(&doc.json, "schema", "gmdry.run/1");
+    gm_json_string(&doc.json, "gpu", result->gpu->name);
+    GM_LIST(&doc, "command", GM_TEXT, result->command, words);
+    gm_json_number(&doc.json, "exit_code", (uint64_t)result->exit_code);
+    add_devices(&doc, result);
+    put_processes(&doc, told);
+    add_exact(&doc, told);
+    gm_doc_nested(&doc, "data_dependent", put_site, GM_NESTED_ROWS(told->sites, told->site_count), NULL);
+    gm_json_string(&doc.json, "data", gm_dry_data_names[result->options->data]);
+    GM_LIST(&doc, "estimated", GM_TEXT, told->estimated, told->estimated_count);
+    GM_LIST(&doc, "unknown_functions", GM_TEXT, told->unknown, told->unknown_count);
+    gm_json_number(&doc.json, "launches", told->launches);
     if (told->crash[0] != '\0')
-        gm_json_string(&json, "crash", told->crash);
-    add_kernels(&json, told);
-    gm_json_number(&json, "copies_to_host", told->copies_to_host);
-    put_find(&json, result->find);
-    gm_dry_sweep_json(&json, result);
-    if (told->process_count > 0 && result->verdict != GM_DRY_OOM) {
-        const struct gm_gpu *card = smallest_card(result);
-        if (card != NULL)
-            gm_json_string(&json, "smallest_card", card->name);
-        else
-            gm_json_null(&json, "smallest_card");
-        if (result->replayed.is_known)
-            gm_json_number(&json, "smallest_memory_bytes", result->replayed.memory);
-        else
-            gm_json_null(&json, "smallest_memory_bytes");
-    }
-    if (result->verdict == GM_DRY_NONE)
-        gm_json_null(&json, "verdict");
-    else
-        gm_json_string(&json, "verdict", verdicts[result->verdict]);
-    gm_json_close(&json, '}');
-    gm_text_add(out, "\n");
+        gm_json_string(&doc.json, "crash", told->crash);
+    put_kernels(&doc, told);
+    gm_json_number(&doc.json, "copies_to_host", told->copies_to_host);
+    put_find(&doc, result->find);
+    gm_dry_sweep_json(&doc, result);
+    if (told->process_count > 0 && result->verdict != GM_DRY_OOM)
+        put_needs(&doc, result);
+    gm_json_string(&doc.json, "verdict", verdicts[result->verdict]);
+    gm_doc_end(&doc);
 }
