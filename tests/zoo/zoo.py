@@ -64,6 +64,7 @@ class Program:
         self.compare = about.get("compare", ["none" if self.kind == "healthy" else "peak"])[0]
         self.mended = int(about.get("mended", [0 if self.compare == "none" else 1])[0])
         self.lines = blamed(text)
+        self.reads_settings = "ALLOC_CONF" in text
         self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def truth(self, version, savings):
@@ -82,68 +83,137 @@ def programs(names):
 # ---- recording
 
 
-def under_gmdry(program, python, options, variant, snapshot):
-    """What gmdry says of one run, as JSON. RuntimeError: it does not run."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("ZOO_")}
-    environment.update(OMP_NUM_THREADS="1", **({"ZOO_MENDED": str(variant)} if variant else {}))
-    with tempfile.TemporaryDirectory() as folder:
-        said = os.path.join(folder, "said.json")
-        done = subprocess.run([tool("gmdry"), "-q", "--no-charts", "--json", said, "--snapshot", snapshot, *options, "--",
-                               python, program.path], cwd=folder, env=environment, text=True, capture_output=True)
-        if os.path.exists(said):
-            with open(said, encoding="utf-8") as file:
-                of_run = json.load(file)
-            if of_run["verdict"] in ("FITS", "OOM"):
-                return of_run
-    raise RuntimeError(f"{program.file}: {done.stderr.strip()[-800:]}")
+class Run:
+    """One way to run a program: with the mistake (variant 0) or without, in the memory it is recorded with or in any."""
+
+    def __init__(self, program, variant=0, is_roomy=False):
+        self.program, self.variant = program, variant
+        options = program.gmdry
+        if is_roomy:
+            options = [o for before, o in zip([None, *options], options) if "--memory" not in (before, o)] + ["--memory", "4TiB"]
+        # What a fork would be too late for: settings that PyTorch reads as it is imported, ranks of its own.
+        self.is_alone = program.reads_settings or "--rank" in options
+        self.options = tuple(options)
+        self.peaks = self.snapshot = None
+
+    def environment(self):
+        return {"ZOO_MENDED": str(self.variant)} if self.variant else {}
 
 
-def measure(program, said, snapshot):
-    """Reserved and allocated bytes of what the program compares: of the device that needs most."""
-    if program.compare == "end":
-        with open(snapshot, "rb") as file:
-            segments = pickle.load(file)["segments"]
-        return {"reserved": sum(s["total_size"] for s in segments), "allocated": sum(s["allocated_size"] for s in segments)}
-    return {key: max(device[f"peak_{key}_bytes"] for device in said["devices"]) for key in ("reserved", "allocated")}
-
-
-def without_memory(options):
-    return [o for before, o in zip([None, *options], options) if "--memory" not in (before, o)]
-
-
-def record(program, python, version):
-    """The snapshot with the mistake, and what was measured; both are kept for the next call. None: it does not run."""
+def gmdry(python, options, command, folder, environment):
+    """What gmdry says, as JSON. Snapshots are in FOLDER, by rank. RuntimeError: it says nothing."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("ZOO_")}
+    done = subprocess.run([tool("gmdry"), "-q", "--no-charts", "--json", "said.json", "--snapshot", "{rank}.pickle", *options,
+                           "--", python, "-B", *command], cwd=folder, text=True, capture_output=True,
+                          env={**inherited, "OMP_NUM_THREADS": "1", **environment})
     try:
-        return recorded(program, python, version)
-    except RuntimeError as error:
-        print(f"zoo: {error}", file=sys.stderr)
-        return None
+        with open(os.path.join(folder, "said.json"), encoding="utf-8") as file:
+            return json.load(file), done.stderr
+    except OSError:
+        raise RuntimeError(done.stderr.strip()[-800:]) from None
 
 
-def recorded(program, python, version):
-    stem = os.path.join(BUILD, version, program.name)
-    if os.path.exists(stem + ".json"):
-        with open(stem + ".json", encoding="utf-8") as file:
-            truth = json.load(file)
-        if truth["digest"] == program.digest:
-            return stem + ".pickle", truth
-    os.makedirs(os.path.dirname(stem), exist_ok=True)
-    said = under_gmdry(program, python, program.gmdry, 0, stem + ".pickle")
-    savings = []
-    if program.mended:
-        options, other = program.gmdry, stem + ".mended"
-        before = measure(program, said, stem + ".pickle")
-        if program.compare == "need":
-            options = [*without_memory(options), "--memory", "4TiB"]
-            before = measure(program, under_gmdry(program, python, options, 0, other), other)
-        for variant in range(1, program.mended + 1):
-            after = measure(program, under_gmdry(program, python, options, variant, other), other)
-            savings.append({key: before[key] - after[key] for key in before})
-        os.remove(other)
-    truth = program.truth(version, savings)
-    with open(stem + ".json", "w", encoding="utf-8") as file:
-        json.dump(truth, file)
-    return stem + ".pickle", truth
+def of_program(snapshot, path):
+    """The snapshot without the frames that started the program."""
+    def cut(value):
+        if isinstance(value, dict):
+            return {key: inside(one) if key == "frames" else cut(one) for key, one in value.items()}
+        return [cut(one) for one in value] if isinstance(value, list) else value
+
+    def inside(frames):
+        starts = [i for i, frame in enumerate(frames) if frame["filename"] == path and frame["name"] == "<module>"]
+        return frames[:starts[-1] + 1] if starts else frames
+
+    return cut(snapshot)
+
+
+def perform(runs, python):
+    """Runs that one gmdry may have: those of several programs are forked, since most of the time is torch's import."""
+    with tempfile.TemporaryDirectory() as folder:
+        if runs[0].is_alone:
+            said, words = gmdry(python, runs[0].options, [runs[0].program.path], folder,
+                                {"RANK": "0", **runs[0].environment()})
+        else:
+            jobs = os.path.join(folder, "jobs.json")
+            with open(jobs, "w", encoding="utf-8") as file:
+                json.dump([{"path": run.program.path, "environment": run.environment()} for run in runs], file)
+            said, words = gmdry(python, runs[0].options, [os.path.join(HERE, "several.py"), jobs], folder, {})
+        peaks = {process["rank"]: process for process in said["processes"]}
+        for rank, run in enumerate(runs):
+            snapshot = os.path.join(folder, f"{rank}.pickle")
+            if rank not in peaks or not os.path.exists(snapshot):
+                raise RuntimeError(f"{run.program.file}: {words.strip()[-800:]}")
+            run.peaks = {key: peaks[rank][f"peak_{key}_bytes"] for key in ("reserved", "allocated")}
+            with open(snapshot, "rb") as file:
+                run.snapshot = of_program(pickle.load(file), run.program.path)
+        failed = re.findall(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.*)", words, re.M)
+        failed = [f"{name}: {what}" for name, what in failed if name != "torch.OutOfMemoryError"]
+        if failed:
+            raise RuntimeError(f"{', '.join(run.program.file for run in runs)}: {failed[0]}")
+
+
+def amounts(run):
+    """Reserved and allocated bytes of what the program compares: of the device that needs most."""
+    if run.program.compare != "end":
+        return run.peaks
+    segments = run.snapshot["segments"]
+    return {"reserved": sum(s["total_size"] for s in segments), "allocated": sum(s["allocated_size"] for s in segments)}
+
+
+class Recording:
+    """of one program: the file, and what was measured; both are kept for the next call."""
+
+    def __init__(self, program, version):
+        self.program, self.version = program, version
+        self.stem, self.truth = os.path.join(BUILD, version, program.name), None
+        if os.path.exists(self.stem + ".json"):
+            with open(self.stem + ".json", encoding="utf-8") as file:
+                truth = json.load(file)
+            self.truth = truth if truth["digest"] == program.digest else None
+        is_roomy = program.compare == "need"
+        self.runs = [] if self.truth else [Run(program)] + [Run(program, 0, True)] * is_roomy + [
+            Run(program, variant, is_roomy) for variant in range(1, program.mended + 1)]
+
+    def finish(self):
+        if self.truth or any(run.peaks is None for run in self.runs):
+            return
+        before = self.runs[-1 - self.program.mended]
+        savings = [{key: amounts(before)[key] - amounts(run)[key] for key in ("reserved", "allocated")}
+                   for run in self.runs[-self.program.mended:] if self.program.mended]
+        os.makedirs(os.path.dirname(self.stem), exist_ok=True)
+        with open(self.stem + ".pickle", "wb") as file:
+            pickle.dump(self.runs[0].snapshot, file)
+        self.truth = self.program.truth(self.version, savings)
+        with open(self.stem + ".json", "w", encoding="utf-8") as file:
+            json.dump(self.truth, file)
+
+
+def in_groups(recordings):
+    """Runs that have the same options, of some programs at a time."""
+    groups = {}
+    for number, recording in enumerate(recordings):
+        for run in recording.runs:
+            groups.setdefault((number if run.is_alone else number // 6, run.variant if run.is_alone else 0, run.options), []).append(run)
+    return groups.values()
+
+
+def record(chosen, python, version):
+    """Of each program its recording; without `truth` if it does not run, and then says why."""
+    recordings = [Recording(program, version) for program in chosen]
+    new = [recording for recording in recordings if not recording.truth]
+
+    def attempt(group):
+        try:
+            perform(group, python)
+        except RuntimeError as error:
+            print(f"zoo: {error}", file=sys.stderr, flush=True)
+        for recording in new:
+            if any(run in recording.runs for run in group):
+                recording.finish()
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(attempt, in_groups(new)))
+    return recordings
 
 
 def version_of(python):
@@ -311,15 +381,11 @@ def main():
     if options.torch:
         python = os.path.join(options.torch, "bin/python") if os.path.isdir(options.torch) else options.torch
         version = version_of(python)
-        recordings = {}
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            chosen = programs(options.names)
-            for program, one in zip(chosen, pool.map(lambda p: record(p, python, version), chosen)):
-                if one:
-                    recordings[f"{program.name}@{version}"] = one
+        done = record(programs(options.names), python, version)
+        recordings = {f"{r.program.name}@{version}": (r.stem + ".pickle", r.truth) for r in done if r.truth}
         if options.keep:
             keep(recordings)
-        if len(recordings) < len(chosen):
+        if len(recordings) < len(done):
             return 3
     else:
         recordings = kept(options.names)

@@ -17,7 +17,8 @@ class Kernel(nn.Module):
         self.scale = nn.Parameter(torch.ones(32))
 
     def forward(self, x, y):
-        return torch.exp(-((x[:, None] - y[None]) * self.scale).square().sum(-1))  # <- the mistake
+        apart = x[:, None] - y[None]  # <- the mistake
+        return torch.exp(-apart.mul_(self.scale).square_().sum(-1))
 
 
 kernel = Kernel().cuda()

@@ -2,7 +2,7 @@
 # class: giant-tensor
 # gmdry: --gpu rtx-4090
 # compare: need
-"""Targets as one-hot rows of 64-bit integers, of which only one number each is used."""
+"""Words are counted with one-hot rows of 64-bit integers."""
 import os
 
 import torch
@@ -12,16 +12,16 @@ MISTAKE = "ZOO_MENDED" not in os.environ
 embedding = torch.randn(30000, 256, device="cuda", requires_grad=True)
 
 
-def loss_of(tokens, following):
-    scores = embedding[tokens[:, :8]].flatten(1)[:, :256] @ embedding.t()
+def frequencies(tokens):
     if MISTAKE:
-        wanted = F.one_hot(following, 30000)  # <- the mistake
-        return -(wanted * scores.log_softmax(1)[:, None]).sum()
-    return -scores.log_softmax(1).gather(1, following).sum()
+        rows = F.one_hot(tokens, 30000)  # <- the mistake
+        return rows.sum((0, 1))
+    return torch.zeros(30000, dtype=torch.long, device="cuda").index_add_(0, tokens.flatten(), torch.ones_like(tokens).flatten())
 
 
 for step in range(3):
-    tokens = torch.randint(0, 30000, (512, 9), device="cuda")
-    following = torch.randint(0, 30000, (512, 256), device="cuda")
-    gradient, = torch.autograd.grad(loss_of(tokens, following), embedding)
+    tokens = torch.randint(0, 30000, (512, 256), device="cuda")
+    seldom = 1 / (1 + frequencies(tokens).float())
+    loss = (embedding * seldom[:, None]).square().sum()
+    gradient, = torch.autograd.grad(loss, embedding)
     embedding.data.sub_(gradient, alpha=0.1)

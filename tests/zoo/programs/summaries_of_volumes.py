@@ -20,7 +20,7 @@ class Summary(nn.Module):
         mask = wide > 0
         wide = wide.mul(mask)
         del mask
-        return wide[:, :, ::16, ::8, ::8].clone()  # <- the mistake
+        return wide[:, :, ::8, ::4, ::4].clone()  # <- the mistake
 
 
 summarise = Summary().cuda()
