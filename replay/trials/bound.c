@@ -60,15 +60,15 @@ enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *dev
     return GM_OK;
 }
 
-/* The event of the last request, if it was refused. */
+/* The event of the last refused request; false: there is none. */
 static bool find_refused(const struct gm_history *h, uint32_t *event)
 {
     const uint8_t *action = h->snapshot->events.action + h->first;
     size_t i = h->count;
-    while (i > 0 && action[i - 1] != GM_ACTION_OOM && action[i - 1] != GM_ACTION_ALLOC)
+    while (i > 0 && action[i - 1] != GM_ACTION_OOM)
         i--;
     *event = (uint32_t)(i - (i > 0));
-    return i > 0 && action[i - 1] == GM_ACTION_OOM;
+    return i > 0;
 }
 
 bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const struct gm_rules *recorded)
@@ -82,9 +82,14 @@ bool gm_bound_refused(struct gm_refused *refused, struct gm_history *h, const st
     refused->size = h->snapshot->events.size[h->first + refused->request.event];
     if (refused->size > MOST)
         return false;
+    uint64_t later = 0;
     for (size_t a = 0; a < h->allocation_count; a++)
-        if (h->born[a] <= then && end_of(h, a, false) > then)
+        if (h->born[a] > then)
+            later += h->born[a] == GM_NEVER ? 0 : block_bytes(&device, &rules, a);
+        else if (end_of(h, a, false) > then)
             refused->in_use += block_bytes(&device, &rules, a);
+    if (later > 0 && later >= refused->in_use / 2)
+        return false; /* it went on */
     bool is_plain = true;
     for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
         is_plain = is_plain && recorded->roundup[i] <= 1;

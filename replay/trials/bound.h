@@ -39,8 +39,9 @@ enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_d
  * with less than the live ones. 0: not known, the sizes add up to 2^62 and more. */
 enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *device, const struct gm_rules *rules,
                              bool until_completed, struct gm_error *err);
-/* A request that the recording refused, and nothing was asked for after it: the program ended there. To get any further
- * it needs at least the blocks that were not freed then, and that request. */
+/* A request that the recording refused, and after it not half as much was asked for, all together, as was in use: the
+ * program, or the step of it, ended there, and who catches the error or saves a checkpoint asks for little. To get any
+ * further it needs at least the blocks that were not freed then, and that request. */
 struct gm_refused {
     uint64_t size;                    /* rounded, by the recorded settings */
     uint64_t in_use;                  /* blocks, in multiples of 512: the least that any settings make of them */

@@ -337,8 +337,15 @@ class WhatIf(Replay):
         self.assertEqual((found["verdict"], found["devices"][0]["oom"]), ("OOM", None))
         self.assertEqual(self.numbers("--limit", "85MiB", two, code=1)["verdict"], "FAIL")
 
+        # Who catches the error asks for little: less than half of the 50 MiB. The step that failed is as unknown.
+        more = [event("segment_alloc", other, 24), event("alloc", other, 24), event("free_requested", other, 24),
+                event("free_completed", other, 24)]
+        open_ended("--memory", "80MiB", ended("caught.pickle", trace + more))
+        self.assertEqual(self.numbers("--memory", "79MiB", self.at("caught.pickle"), code=1)["devices"][0]["oom"]["event"],
+                         2)
+
         # The program went on: what was refused is no matter, the trace has what came next.
-        more = [event("segment_alloc", other, 2), event("alloc", other, 1)]
+        more = [event("segment_alloc", other, 2), event("alloc", other, 1)] * 25
         found = self.numbers("--memory", "60MiB", ended("went_on.pickle", trace + more))
         self.assertEqual((found["verdict"], found["devices"][0]["recorded_end"], found["notes"]), ("PASS", None, []))
 
