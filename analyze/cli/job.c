@@ -5,6 +5,7 @@
 #include "analyze/cli/checks.h"
 #include "analyze/cli/full_csv.h"
 #include "analyze/cli/outputs.h"
+#include "analyze/cli/remedies.h"
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
@@ -153,7 +154,7 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     }
     if (status == GM_OK)
         status = name_report(&work->report, job, context->when, err);
-    if (status != GM_OK || !work->needs_replay)
+    if (status != GM_OK || work->kept.count == 0)
         forget_snapshot(work);
     work->times.analyse = lap(&clock);
     return status;
@@ -176,9 +177,11 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     }
     if (status == GM_OK && work->needs_replay)
         status = gm_advice_replay(report, &work->snapshot, &work->kept, err);
-    forget_snapshot(work);
     if (status == GM_OK)
         status = gm_diagnose(report, err);
+    if (status == GM_OK)
+        status = gm_job_replay_remedies(report, &work->snapshot, &work->kept, err);
+    forget_snapshot(work);
     if (status == GM_OK)
         gm_outputs_make(&outputs, &context->options, report);
     if (charts != NULL) {

@@ -112,6 +112,23 @@ void gm_put_size(struct gm_text *t, uint64_t bytes)
     gm_text_add(t, gm_size_format(size, bytes));
 }
 
+struct gm_remedy *gm_case_remedy(struct gm_case *c, int64_t device)
+{
+    struct gm_remedy *remedy = gm_arena_calloc(&c->report->arena, 1, sizeof *remedy);
+    c->failed |= remedy == NULL;
+    if (remedy != NULL)
+        *remedy = (struct gm_remedy){.device = device, .saving = GM_REMEDY_NOT_REPLAYED};
+    return remedy;
+}
+
+struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const char *site)
+{
+    struct gm_remedy *remedy = gm_case_remedy(c, device);
+    if (remedy != NULL)
+        remedy->site = site;
+    return remedy;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* The first device that ran out of memory, else the one with the highest peak. */
@@ -130,8 +147,9 @@ static enum gm_status end(const struct gm_case *c, struct gm_error *err)
 enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
 {
     struct gm_case c = {.report = report};
-    report->diagnosis =
-        (struct gm_diagnosis){.findings = report->diagnosis.findings, .finding_count = report->diagnosis.finding_count};
+    const struct gm_diagnosis first = report->diagnosis;
+    report->diagnosis = (struct gm_diagnosis){
+        .findings = first.findings, .finding_count = first.finding_count, .of_site = first.of_site};
     find_view(&c);
     gm_reliability_tell(&c);
     gm_to_do_rank(&c);
@@ -160,6 +178,7 @@ enum gm_status gm_diagnose(struct gm_report *report, struct gm_error *err)
     if (c.failed)
         return end(&c, err);
     qsort(c.findings, c.n, sizeof *c.findings, gm_finding_order);
+    report->diagnosis.of_site = NULL;
     report->diagnosis.findings = c.findings;
     report->diagnosis.finding_count = c.n;
     return gm_diagnose_tell(report, err);

@@ -9,7 +9,9 @@
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
 
-/* report->diagnosis, of all the rest of the report. GM_E_NOMEM is the only error. */
+/* report->diagnosis, of all the rest of the report. GM_E_NOMEM is the only error. What the findings' remedies
+ * (analyze/report/remedy.h) save nobody knows yet: who can replay them does, and then asks for the second half again.
+ */
 enum gm_status gm_diagnose(struct gm_report *report, struct gm_error *err);
 
 /* Its second half: the rest of report->diagnosis, of the findings that it has. */

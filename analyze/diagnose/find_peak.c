@@ -127,6 +127,7 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
                         "as much. %s",
                         s->label, size[0], device->device, size[1], gm_size_format(size[2], s->peak_after),
                         advice_for(c->report, d, s->label));
+        f->remedy = gm_case_drop_site(c, device->device, s->label);
     }
     f->site = s->label;
 }

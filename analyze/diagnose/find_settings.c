@@ -74,6 +74,18 @@ static void put_detail(struct gm_text *out, const struct gm_settings_advice *adv
         gm_text_add(out, " (" GM_CONF_OLD_VARIABLE ".)");
 }
 
+/* Of the device with the highest recorded peak. */
+static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_settings_advice *advice, const char *settings)
+{
+    size_t most = 0;
+    for (size_t d = 1; d < advice->device_count; d++)
+        most = advice->devices[d].recorded > advice->devices[most].recorded ? d : most;
+    struct gm_remedy *remedy = gm_case_remedy(c, advice->devices[most].device);
+    if (remedy != NULL)
+        remedy->settings = settings;
+    return remedy;
+}
+
 static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_settings_advice *advice = c->report->advice;
@@ -87,6 +99,7 @@ static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
     const bool is_in_pieces =
         c->has_view && c->view.timeline->oom_count > 0 && c->view.timeline->ooms[0].verdict == GM_OOM_FRAGMENTATION;
     struct gm_finding *f = gm_case_add(c, rule, is_much ? GM_WARNING : GM_INFO, best->saved, &t);
+    f->remedy = remedy_of(c, advice, best->settings);
     f->rank = is_in_pieces ? GM_RANK_WRONG_FIGURES : is_much ? GM_RANK_LARGE_SETTING : GM_RANK_SETTING;
     f->brief = gm_case_printf(c, "%s (replayed: %s reserved)", gm_settings_name(best->settings),
                               gm_size_format_change(change, advice->baseline->roomy.peak, best->roomy.peak));

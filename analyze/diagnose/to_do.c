@@ -54,6 +54,42 @@ static void insert(struct gm_finding *list, size_t *n, const struct gm_finding *
     list[at] = *item;
 }
 
+static bool is_replayed(const struct gm_finding *f)
+{
+    return f->remedy != NULL && f->remedy->saving.on_top != GM_REPORT_NONE;
+}
+
+/* Among themselves those that were replayed stand by what they save: each figure is on top of those above it. */
+static void put_replayed_in_order(struct gm_finding *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (is_replayed(&list[i]) && is_replayed(&list[k]) &&
+                list[k].remedy->saving.rank < list[i].remedy->saving.rank) {
+                const struct gm_finding later = list[i];
+                list[i] = list[k];
+                list[k] = later;
+            }
+}
+
+/* The detail, with what a replay says of it. */
+static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
+{
+    char change[GM_SIZE_CHANGE_TEXT], size[GM_SIZE_TEXT];
+    struct gm_text t = {0};
+    if (!is_replayed(f))
+        return f->detail;
+    const struct gm_remedy_saving *s = &f->remedy->saving;
+    gm_text_add(&t, f->detail);
+    if (f->remedy->settings == NULL) /* their detail has it */
+        gm_text_printf(&t, " Replayed: %s reserved.", gm_size_format_change(change, s->before, s->before - s->alone));
+    if (s->rank > 0)
+        gm_text_printf(&t, " After those above it saves %s.", gm_size_format(size, s->on_top));
+    if (s->card != NULL)
+        gm_text_printf(&t, " Then it fits on %s (%s usable).", s->card, gm_size_format(size, s->card_usable));
+    return gm_case_take(c, &t);
+}
+
 void gm_to_do_rank(struct gm_case *c)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -65,8 +101,12 @@ void gm_to_do_rank(struct gm_case *c)
     if (list == NULL)
         return;
     c->to_do = list;
-    if (site != NULL)
+    if (site != NULL) {
+        struct gm_remedy **remedy = &c->report->diagnosis.of_site;
+        *remedy = *remedy != NULL ? *remedy : gm_case_drop_site(c, c->view.device->device, site->label);
         best = of_site(c, site);
+        best.remedy = *remedy;
+    }
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
         if (site != NULL && f->rank == GM_RANK_OTHERS && f->site != NULL && strcmp(f->site, site->label) == 0) {
@@ -74,6 +114,7 @@ void gm_to_do_rank(struct gm_case *c)
             best = *f;
             best.brief = told.brief;
             best.rank = told.rank;
+            best.remedy = f->remedy != NULL ? f->remedy : told.remedy;
         } else {
             insert(list, &c->to_do_count, f);
         }
@@ -84,6 +125,7 @@ void gm_to_do_rank(struct gm_case *c)
         best = of_role(c, &role);
         insert(list, &c->to_do_count, &best);
     }
+    put_replayed_in_order(list, c->to_do_count);
 }
 
 void gm_to_do_tell(struct gm_case *c)
@@ -98,7 +140,8 @@ void gm_to_do_tell(struct gm_case *c)
                                 ? f->title
                                 : gm_case_printf(c, "%s (%s%s)", f->title, gm_bytes_format(size, f->bytes),
                                                  f->unit != NULL ? f->unit : "");
-        rows[diagnosis->to_do_count++] = (struct gm_to_do){f->severity, title, f->detail, f->id};
+        rows[diagnosis->to_do_count++] = (struct gm_to_do){
+            f->severity, title, detail_of(c, f), f->id, f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
     }
     diagnosis->to_do = rows;
 }

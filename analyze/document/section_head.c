@@ -200,6 +200,10 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_TEXT, "title", struct gm_to_do, title),
         GM_KEY(GM_TEXT, "detail", struct gm_to_do, detail),
         GM_KEY(GM_TEXT, "finding", struct gm_to_do, finding),
+        GM_KEY(GM_BYTES, "saves_reserved_bytes", struct gm_to_do, saving.alone),
+        GM_KEY(GM_BYTES, "saves_after_those_above", struct gm_to_do, saving.on_top),
+        GM_KEY(GM_BYTES, "peak_reserved_then_bytes", struct gm_to_do, saving.peak),
+        GM_KEY(GM_TEXT, "fits_gpu", struct gm_to_do, saving.card),
     };
     const struct gm_to_do *items = report->diagnosis.to_do;
     const size_t begin = d->out->length, n = report->diagnosis.to_do_count;

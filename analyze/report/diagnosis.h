@@ -6,6 +6,8 @@
 #ifndef GM_REPORT_DIAGNOSIS_H
 #define GM_REPORT_DIAGNOSIS_H
 
+#include "analyze/report/remedy.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +39,8 @@ struct gm_finding {
     const char *brief;  /* a clause for one line; NULL: the title will do */
     const char *site;   /* the place that it blames; NULL: none. `brief` ends so that it may follow */
     enum gm_to_do_rank rank;
+    struct gm_remedy *remedy; /* what mending it does to allocations; replayed between the two halves of a diagnosis.
+                               * NULL: it names none */
 };
 /* For qsort: most severe first, then most bytes, then by id. */
 int gm_finding_order(const void *left, const void *right);
@@ -58,7 +62,8 @@ const char *gm_reliability_name(enum gm_reliability reliability); /* "no-trace" 
 struct gm_to_do {
     enum gm_severity severity;
     const char *title, *detail;
-    const char *finding; /* its id; NULL: it is none */
+    const char *finding;            /* its id; NULL: it is none */
+    struct gm_remedy_saving saving; /* of its remedy; those with a known one stand by its rank among themselves */
 };
 
 struct gm_diagnosis {
@@ -70,6 +75,7 @@ struct gm_diagnosis {
     enum gm_reliability reliability;
     const char *const *doubts; /* why not to trust the trace, device by device, a sentence or two each */
     size_t doubt_count;
+    struct gm_remedy *of_site;    /* of the call site among what to do; NULL: there is none */
     const struct gm_to_do *to_do; /* what to do first, first */
     size_t to_do_count;
 };

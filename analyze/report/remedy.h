@@ -19,7 +19,6 @@
 #ifndef GM_REPORT_REMEDY_H
 #define GM_REPORT_REMEDY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,7 +32,7 @@ struct gm_remedy_change {
 };
 
 /* The result of gm_remedies_replay. Bytes of the device's peak of reserved memory, as replayed from an empty allocator
- * with unlimited memory; GM_REPORT_NONE (report.h): not known, nothing was replayed. */
+ * with unlimited memory; GM_REPORT_NONE (report.h), in all of them: not known. */
 struct gm_remedy_saving {
     uint64_t alone;   /* less than without any remedy; 0 if it is not less */
     uint64_t on_top;  /* less than with the remedies that save more alone, too */
@@ -45,11 +44,16 @@ struct gm_remedy_saving {
     uint64_t card_usable; /* bytes of it */
 };
 
+#define GM_REMEDY_NOT_REPLAYED                                                                                         \
+    ((struct gm_remedy_saving){                                                                                        \
+        .alone = UINT64_MAX, .on_top = UINT64_MAX, .peak = UINT64_MAX, .before = UINT64_MAX, .rank = SIZE_MAX})
+
 /* Of one device: changes of its allocations, or other settings of the allocator (on all devices), or both. */
 struct gm_remedy {
     int64_t device;
     const struct gm_remedy_change *changes;
     size_t count;
+    const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
     struct gm_remedy_saving saving;
 };

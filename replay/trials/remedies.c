@@ -161,8 +161,7 @@ static enum gm_status replay_alone(struct work *w, struct gm_error *err)
     begin(w, 0);
     for (size_t r = 0; r < w->count; r++) {
         struct gm_remedy *remedy = w->remedies[r];
-        remedy->saving =
-            (struct gm_remedy_saving){GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE, .rank = SIZE_MAX};
+        remedy->saving = GM_REMEDY_NOT_REPLAYED;
         begin(w, n);
         if (device_of(w, remedy) == w->search->device_count || !add_settings(&w->trials[n], w->search->devices, remedy))
             continue;

@@ -6,6 +6,7 @@
 #include "analyze/base/size.h"
 #include "replay/trials/bound.h"
 #include "replay/trials/candidates.h"
+#include "replay/trials/remedies.h"
 #include "replay/trials/trial.h"
 #include "replay/verify/follow.h"
 #include "replay/verify/verify.h"
@@ -243,6 +244,8 @@ static void follow(struct advising *a, size_t d)
 {
     struct gm_advice_device *device = &a->devices[d];
     struct gm_verify_result result;
+    if (device->exact != GM_REPORT_NONE) /* that was done before */
+        return;
     if (!is_on_with(a, gm_verify(&result, a->history[d], &a->recorded, &a->err)) ||
         !is_on_with(a, gm_verify_settle_pools(a->history[d], &a->recorded, &a->err)))
         return;
@@ -410,15 +413,28 @@ static const char *not_from_the_trace(struct advising *a, uint64_t replayed)
     return take(a, &text);
 }
 
+/* What is replayed: the recorded settings, and the devices with what is known of them. */
+static void prepare(struct advising *a, const struct gm_snapshot *snapshot, struct gm_kept *kept)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->v[i].history.count > 0 && n < DEVICES_MOST)
+            a->history[n++] = &kept->v[i].history;
+    a->search = (struct gm_search){.devices = a->searched, .device_count = n, .threads = 1};
+    if (n != a->advice->device_count)
+        a->reason = "it has too many devices";
+    else
+        find_settings(a, snapshot);
+    for (size_t d = 0; d < n && goes_on(a); d++)
+        follow(a, d);
+    for (size_t d = 0; d < n && goes_on(a); d++)
+        list_device(a, d);
+}
+
 static void advise(struct advising *a)
 {
     struct gm_settings_advice *advice = a->advice;
-    for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
-        follow(a, d);
-    for (size_t d = 0; d < advice->device_count && goes_on(a); d++)
-        list_device(a, d);
-    a->search = (struct gm_search){.devices = a->searched, .device_count = advice->device_count, .threads = 1};
-    struct gm_advice_trial *trials = goes_on(a) ? replay_all(a) : NULL;
+    struct gm_advice_trial *trials = replay_all(a);
     if (trials == NULL)
         return;
     advice->baseline = trials;
@@ -436,20 +452,39 @@ static void advise(struct advising *a)
         advice->verdict = is_enough && !advice->is_by_chance ? GM_ADVICE_GIVEN : GM_ADVICE_NO_GAIN;
 }
 
+static enum gm_status end(const struct advising *a, struct gm_error *err)
+{
+    return a->has_no_memory ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+}
+
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
                                 struct gm_error *err)
 {
     struct advising a = {.report = report, .advice = report->advice, .devices = report->advice->devices};
-    size_t n = 0;
-    for (size_t i = 0; i < kept->count; i++)
-        if (kept->v[i].history.count > 0 && n < sizeof a.history / sizeof *a.history)
-            a.history[n++] = &kept->v[i].history;
-    if (n != a.advice->device_count)
-        a.reason = "it has too many devices";
-    else
-        find_settings(&a, snapshot);
+    prepare(&a, snapshot, kept);
     if (goes_on(&a))
         advise(&a);
     a.advice->reason = a.reason;
-    return !a.has_no_memory ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return end(&a, err);
+}
+
+enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err)
+{
+    struct advising a = {.report = report, .advice = report->advice};
+    const uint64_t events = sum(report).events;
+    if (a.advice == NULL || a.advice->reason != NULL || count == 0 || events > GM_ADVICE_EVENTS)
+        return GM_OK;
+    a.devices = a.advice->devices;
+    prepare(&a, snapshot, kept);
+    for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++)
+        a.search.is_open |= a.devices[d].was_refused;
+    const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);
+    if (goes_on(&a) && gm_remedies_replay(remedies,
+                                          most == 0      ? 1
+                                          : most < count ? most
+                                                         : count,
+                                          &a.search, err) == GM_E_NOMEM)
+        a.has_no_memory = true;
+    return end(&a, err);
 }

@@ -18,6 +18,8 @@
 #include "analyze/base/error.h"
 #include "analyze/timeline/trace_analyze.h"
 
+/* So many events are played for remedies, if more than one is replayed: they take less time than charts do. */
+enum { GM_ADVICE_PLAYED = 250000 };
 /* Traces with more events, all devices together, are not replayed: it would take longer than the rest of a report. */
 enum { GM_ADVICE_EVENTS = 1000000 };
 
@@ -33,5 +35,12 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
  * report's devices. Does not touch what charts are made of. */
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
                                 struct gm_error *err);
+
+/* After gm_advice_begin: replays what the remedies do to the allocations, with those histories; those that cannot be
+ * judged, for the reasons for which settings cannot, and those for which there is no time (GM_ADVICE_PLAYED) have no
+ * saving. */
+struct gm_remedy;
+enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                                  struct gm_remedy *const *remedies, size_t count, struct gm_error *err);
 
 #endif

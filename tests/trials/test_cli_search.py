@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gmreplay --sweep and --fit as their users meet them: what they print, exit codes, refusals."""
+"""gmreplay --sweep and --fit as their users meet them: what they print, exit codes, refusals. What gmanalyze replays."""
 import json
 import os
 import re
@@ -193,6 +193,22 @@ class Search(Case):
             text = file.read()
         rows = self.numbers("--sweep", self.splitting)["sweep"]["rows"]
         self.assertEqual(sum(" runs " in line for line in text.splitlines()), len(rows))
+
+    def test_what_to_do_is_replayed(self):
+        """gmanalyze: expandable segments save 74 MiB, whoever else is mended. Without the 50 MiB of line 50 it is 10 + 30 +
+        84, and with both still five pages of 20 MiB."""
+        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--json", "all.json", self.splitting],
+                       cwd=self.folder, timeout=120, check=True, stdin=subprocess.DEVNULL)
+        with open(os.path.join(self.folder, "all.json"), encoding="utf-8") as file:
+            found = json.load(file)
+        told = [t for t in found["to_do"] if t["saves_reserved_bytes"] is not None]
+        self.assertEqual([(t["finding"], t["saves_reserved_bytes"] // MIB, t["saves_after_those_above"] // MIB,
+                           t["peak_reserved_then_bytes"] // MIB) for t in told],
+                         [("replayed-settings", 74, 74, 100), (None, 50, 0, 100)])
+        self.assertIn("model.py:50", told[1]["detail"])
+        self.assertIn(" Replayed: 174.0 -> 124.0 MiB reserved. After those above it saves 0 B. Then it fits on ",
+                      told[1]["detail"])
+        self.assertEqual(len({t["fits_gpu"] for t in told}), 1)
 
     def test_refused(self):
         for options in (["--verify", "--sweep"], ["--verify", "--fit"], ["--sweep", "-j", "0"], ["--sweep", "-j", "x"],

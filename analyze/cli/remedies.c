@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/remedies.h"
+
+#include "analyze/diagnose/diagnose.h"
+#include "analyze/report/remedy.h"
+#include "analyze/state/shown_names.h"
+#include "replay/trials/settings_advice.h"
+
+#include <string.h>
+
+enum { REMEDIES_MOST = 16 };
+
+/* All allocations of the call site are dropped. false: no memory. */
+static bool drop_site(struct gm_remedy *remedy, struct gm_report *report, const struct gm_snapshot *snapshot,
+                      const struct gm_history *h)
+{
+    enum { UNKNOWN, THERE, ELSEWHERE };
+    struct gm_names names;
+    struct gm_remedy_change *changes = gm_arena_calloc(&report->arena, h->allocation_count + 1, sizeof *changes);
+    uint8_t *place = gm_arena_calloc(&report->arena, (size_t)snapshot->stacks.count + 1, 1); /* [stack] */
+    bool ok = gm_names_init(&names, snapshot, &report->arena) && changes != NULL && place != NULL;
+    for (uint32_t a = 0; ok && a < h->allocation_count; a++) {
+        const struct gm_stack_id stack = {h->stack[a]};
+        if (place[stack.v] == UNKNOWN) {
+            const char *site = gm_names_site(&names, stack);
+            ok = site != NULL;
+            place[stack.v] = ok && strcmp(site, remedy->site) == 0 ? THERE : ELSEWHERE;
+        }
+        if (place[stack.v] == THERE)
+            changes[remedy->count++] =
+                (struct gm_remedy_change){.allocation = a, .gone = GM_REMEDY_NEVER, .again = GM_REMEDY_NEVER};
+    }
+    remedy->changes = changes;
+    gm_names_free(&names);
+    return ok;
+}
+
+/* Once what is said twice. */
+static void add(struct gm_remedy *list[REMEDIES_MOST], size_t *n, struct gm_remedy *remedy)
+{
+    bool is_new = remedy != NULL && *n < REMEDIES_MOST;
+    for (size_t i = 0; i < *n && is_new; i++)
+        is_new = remedy->site == NULL || list[i]->site == NULL || strcmp(remedy->site, list[i]->site) != 0;
+    if (is_new)
+        list[(*n)++] = remedy;
+}
+
+/* What is to be replayed. */
+static size_t list_remedies(struct gm_remedy *list[REMEDIES_MOST], const struct gm_diagnosis *diagnosis)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        add(list, &n, diagnosis->findings[i].remedy);
+    add(list, &n, diagnosis->of_site);
+    return n;
+}
+
+enum gm_status gm_job_replay_remedies(struct gm_report *report, const struct gm_snapshot *snapshot,
+                                      struct gm_kept *kept, struct gm_error *err)
+{
+    struct gm_remedy *list[REMEDIES_MOST];
+    const size_t n = kept->count == 0 ? 0 : list_remedies(list, &report->diagnosis);
+    for (size_t i = 0; i < n; i++)
+        for (size_t d = 0; d < kept->count && list[i]->site != NULL && list[i]->changes == NULL; d++)
+            if (kept->v[d].history.device == list[i]->device &&
+                !drop_site(list[i], report, snapshot, &kept->v[d].history))
+                return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, snapshot, kept, list, n, err);
+    return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
+}
