@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/call.h"
 
+#include "analyze/cli/interrupt.h"
 #include "analyze/cli/paths.h"
 
 #include <time.h>
@@ -72,28 +73,53 @@ void gm_call_print(struct gm_call *call, struct gm_text *text)
     gm_call_put(call, "-", text);
 }
 
-static void print_page(struct gm_call *call, const struct gm_program *program, enum gm_parsed page)
+static void print_page(struct gm_call *call, const struct gm_program *program, const struct gm_parsed *page)
 {
     struct gm_text text = {0};
     if (call->is_mute)
         return;
-    if (page == GM_PARSED_HELP)
+    if (page->what == GM_PARSED_HELP)
         gm_options_help(program, &text);
+    else if (page->what == GM_PARSED_LIST)
+        page->list(&text);
     else
         gm_text_printf(&text, "%s %s\n", program->name, GM_VERSION);
     gm_call_print(call, &text);
 }
 
-bool gm_call_goes_on(struct gm_call *call, const struct gm_program *program, enum gm_status status, enum gm_parsed page,
-                     struct gm_error *err)
+static enum gm_status check(const struct gm_program *program, void *options, char **operands, int *count,
+                            struct gm_error *err)
 {
+    const struct gm_usual_options *usual = options;
+    const enum gm_status status = program->check == NULL ? GM_OK : program->check(options, operands, count, err);
+    if (status == GM_OK && usual->results != NULL && usual->results[0] == '\0')
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
+    operands[*count] = NULL; /* they were moved to the front */
+    return status;
+}
+
+bool gm_call_begin(struct gm_call *call, const struct gm_program *program, int *argc, char **argv, void *options)
+{
+    const struct gm_usual_options *usual = options;
+    struct gm_parsed page;
+    struct gm_error err;
+    int count = 0;
+    call->terminal = gm_terminal_open(program->name);
+    gm_interrupt_install();
+    gm_call_time(call, NULL);
+    enum gm_status status = gm_options_parse(program, *argc, argv, options, &count, &page, &err);
+    if (status == GM_OK && page.what == GM_PARSED_RUN)
+        status = check(program, options, argv, &count, &err);
+    *argc = count;
+    call->is_quiet = usual->quiet;
+    call->is_verbose = usual->verbose;
     if (status != GM_OK) {
-        gm_fail(err, status, GM_NO_OFFSET, "%s (see %s --help)", err->message, program->name);
-        gm_call_fail(call, NULL, err);
-    } else if (page != GM_PARSED_RUN) {
-        print_page(call, program, page);
+        gm_fail(&err, status, GM_NO_OFFSET, "%s (see %s --help)", err.message, program->name);
+        gm_call_fail(call, NULL, &err);
+    } else if (page.what != GM_PARSED_RUN) {
+        print_page(call, program, &page);
     }
-    return status == GM_OK && page == GM_PARSED_RUN;
+    return status == GM_OK && page.what == GM_PARSED_RUN;
 }
 
 void gm_call_time(struct gm_call *call, const char *what)

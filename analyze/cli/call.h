@@ -35,10 +35,10 @@ void gm_call_note(struct gm_call *call, const char *text);
 void gm_call_print(struct gm_call *call, struct gm_text *text);
 /* The same to its place: a file, - for stdout, NULL for nowhere. */
 void gm_call_put(struct gm_call *call, const char *path, struct gm_text *text);
-/* After the command line: tells what is wrong with it (`status`, `err`), or prints the page that was asked for. Whether
- * there is something to do. */
-bool gm_call_goes_on(struct gm_call *call, const struct gm_program *program, enum gm_status status, enum gm_parsed page,
-                     struct gm_error *err);
+/* The beginning of every program: streams, signals and clock; then the command line into *options, which begins with a
+ * struct gm_usual_options and has its defaults. Operands are argv[0 .. *argc), and a NULL behind them. false: there is
+ * nothing to do; what is wrong was told, or the page was printed that was asked for. `is_mute` may be set before. */
+bool gm_call_begin(struct gm_call *call, const struct gm_program *program, int *argc, char **argv, void *options);
 /* The end of a phase: tells how long it took if the call is verbose. The first call only starts the clock (`what` is
  * NULL). */
 void gm_call_time(struct gm_call *call, const char *what);

@@ -49,9 +49,12 @@ enum gm_status gm_charts_finish(struct gm_charts *charts, struct gm_error *err)
     return GM_OK;
 }
 
-const struct gm_png *gm_charts_png(const struct gm_charts *charts, enum gm_chart chart)
+void gm_charts_take(struct gm_charts *charts, enum gm_chart chart, struct gm_run_files *files)
 {
-    return &charts->png[chart];
+    if (charts->png[chart].data == NULL)
+        return;
+    *gm_run_files_png(files, gm_chart_file_name(chart)) = charts->png[chart];
+    charts->png[chart] = (struct gm_png){0};
 }
 
 void gm_charts_free(struct gm_charts *charts)

@@ -6,6 +6,7 @@
 #define GM_CLI_CHART_THREADS_H
 
 #include "analyze/cli/font_thread.h"
+#include "analyze/cli/run_files.h"
 #include "render/render.h"
 
 struct gm_charts;
@@ -16,8 +17,8 @@ struct gm_charts *gm_charts_start(struct gm_fonts *fonts, const struct gm_report
 /* Draws what nobody has begun yet and waits for the rest. Must be called once, also if the charts are not wanted any
  * more. */
 enum gm_status gm_charts_finish(struct gm_charts *charts, struct gm_error *err);
-/* A chart after that; without data if it does not apply. */
-const struct gm_png *gm_charts_png(const struct gm_charts *charts, enum gm_chart chart);
+/* Moves a chart after that to the files, if it applies. */
+void gm_charts_take(struct gm_charts *charts, enum gm_chart chart, struct gm_run_files *files);
 void gm_charts_free(struct gm_charts *charts); /* NULL is fine */
 
 /* NULL-terminated pairs of file name and caption of the charts that apply, for gm_analysis_markdown. */

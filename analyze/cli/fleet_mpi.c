@@ -267,10 +267,10 @@ static bool take_result(struct hall *hall, const char *message, size_t length)
 static bool send_home(struct hall *hall, int who, const char *why, size_t length)
 {
     struct gm_text message = {0};
-    gm_message_add(&message, &hall->context->terminal, GM_MESSAGE_WARNING, NULL,
+    gm_message_add(&message, &hall->context->shell.said.terminal, GM_MESSAGE_WARNING, NULL,
                    "warning: process %d does not take part: %.*s", who, (int)(length < 1000 ? length : 1000), why);
     gm_bar_hold(&hall->progress.bar);
-    if (hall->context->options.quiet)
+    if (hall->context->options.usual.quiet)
         gm_text_free(&message);
     else
         gm_message_flush(&message);
@@ -314,7 +314,7 @@ enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *
     if (order == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     gm_fleet_progress_start(&hall.progress, context, tasks, count);
-    gm_threads_start(&threads, (size_t)context->threads, (size_t)context->threads, work_here, &hall);
+    gm_threads_start(&threads, (size_t)context->shell.threads, (size_t)context->shell.threads, work_here, &hall);
     const bool ok = serve(&hall);
     gm_threads_finish(&threads);
     gm_bar_stop(&hall.progress.bar);

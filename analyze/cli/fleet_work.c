@@ -35,22 +35,13 @@ static void fail_each(struct gm_error *err, const struct gm_job *job)
 static bool run_each(struct gm_fleet_task *task, const struct gm_fleet_context *context)
 {
     const struct gm_fleet_cli_options *o = &context->options;
-    const struct gm_analyze_context each = {.options = {.results = o->results,
-                                                        .name = o->name,
-                                                        .categories = o->categories,
-                                                        .device = o->device,
-                                                        .top = 50,
-                                                        .no_charts = o->no_charts,
-                                                        .salvage = o->salvage,
-                                                        .max_memory = o->max_memory,
-                                                        .quiet = true,
-                                                        .fail_above = UINT64_MAX,
-                                                        .fail_below_efficiency = -1},
-                                            .terminal = plain,
-                                            .rules = context->rules,
-                                            .fonts = context->fonts,
-                                            .when = context->when,
-                                            .draw_threads = 1};
+    struct gm_shell shell = context->shell;
+    struct gm_analyze_context each = {
+        .options = GM_ANALYZE_DEFAULTS, .shell = &shell, .terminal = plain, .draw_threads = 1};
+    each.options.usual = o->usual;
+    each.options.usual.top = 50;
+    each.options.usual.quiet = true;
+    each.options.usual.verbose = false;
     struct gm_job job = {.path = task->file->path, .is_one_of_several = true};
     memcpy(job.name, task->name, sizeof job.name);
     gm_job_run(&job, &each);
@@ -75,10 +66,10 @@ static uint64_t salt_of(const struct gm_fleet_task *task, const struct gm_fleet_
 
 static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context *context)
 {
-    const struct gm_record_options options = {.rules = context->rules,
-                                              .device = context->options.device,
-                                              .salvage = context->options.salvage,
-                                              .max_memory = context->options.max_memory};
+    const struct gm_record_options options = {.rules = context->shell.rules,
+                                              .device = context->options.usual.device,
+                                              .salvage = context->options.usual.salvage,
+                                              .max_memory = context->options.usual.max_memory};
     struct gm_error err = task->file->error;
     task->status = task->file->status;
     if (task->status != GM_OK) {
@@ -87,7 +78,7 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
     }
     task->has_key = gm_kept_key(task->key, task->file, salt_of(task, context));
     if (task->has_key && gm_kept_has(&context->kept, task->key) &&
-        gm_kept_load(&task->record, context->options.results, task->key)) {
+        gm_kept_load(&task->record, context->options.usual.results, task->key)) {
         task->was_kept = true;
         return;
     }
@@ -96,7 +87,7 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
     if (is_whole && context->options.each)
         is_whole = run_each(task, context);
     if (is_whole && task->has_key)
-        gm_kept_save(context->options.results, task->key, &task->record);
+        gm_kept_save(context->options.usual.results, task->key, &task->record);
 }
 
 void gm_fleet_task_run(struct gm_fleet_task *task, const struct gm_fleet_context *context)
@@ -133,13 +124,17 @@ static uint64_t add_file(uint64_t sum, const char *path)
 uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *o)
 {
     static const char version[] = GM_RECORD_MAGIC " " GM_VERSION;
-    const int64_t numbers[] = {
-        o->device, o->salvage, (int64_t)o->max_memory, o->each, o->each && o->no_charts, o->categories != NULL};
+    const int64_t numbers[] = {o->usual.device,
+                               o->usual.salvage,
+                               (int64_t)o->usual.max_memory,
+                               o->each,
+                               o->each && o->usual.no_charts,
+                               o->usual.categories != NULL};
     uint64_t sum = gm_record_sum(version, sizeof version, GM_RECORD_SUM_START);
     sum = gm_record_sum(numbers, sizeof numbers, sum);
-    if (o->each && o->name != NULL)
-        sum = gm_record_sum(o->name, strlen(o->name), sum);
-    return o->categories != NULL ? add_file(sum, o->categories) : sum;
+    if (o->each && o->usual.name != NULL)
+        sum = gm_record_sum(o->usual.name, strlen(o->usual.name), sum);
+    return o->usual.categories != NULL ? add_file(sum, o->usual.categories) : sum;
 }
 
 /* ---- their order ---------------------------------------------------------------------------------------------------
@@ -199,7 +194,7 @@ void gm_fleet_progress_start(struct gm_fleet_progress *p, const struct gm_fleet_
     *p = (struct gm_fleet_progress){.total = count};
     for (size_t i = 0; i < count; i++)
         p->bytes += tasks[i].file->bytes;
-    gm_bar_start(&p->bar, context->options.quiet ? NULL : &context->terminal, tell, p);
+    gm_bar_start(&p->bar, context->options.usual.quiet ? NULL : &context->shell.said.terminal, tell, p);
 }
 
 void gm_fleet_progress_count(struct gm_fleet_progress *p, const struct gm_fleet_task *task)
@@ -232,7 +227,7 @@ void gm_fleet_tasks_run(struct gm_fleet_task *tasks, size_t count, const struct 
     struct work w = {.tasks = tasks, .order = order, .context = context};
     struct gm_threads threads;
     gm_fleet_progress_start(&w.progress, context, tasks, count);
-    gm_threads_run(&threads, count, (size_t)context->threads, work, &w);
+    gm_threads_run(&threads, count, (size_t)context->shell.threads, work, &w);
     gm_bar_stop(&w.progress.bar);
     free(order);
 }

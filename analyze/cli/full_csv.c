@@ -40,8 +40,8 @@ static bool begin_file(struct gm_full_csv *csv)
 {
     gm_interrupt_hold();
     csv->is_holding = true;
-    if (!keep(csv, gm_run_begin(&csv->job->run, csv->context->options.results, csv->job->name, csv->context->when,
-                                &csv->err)) ||
+    if (!keep(csv, gm_run_begin(&csv->job->run, csv->context->options.usual.results, csv->job->name,
+                                csv->context->shell->when, &csv->err)) ||
         !keep(csv, gm_run_file_open(&csv->file, csv->job->run, "timeline.csv", &csv->err)))
         return false;
     csv->used = strlen(gm_csv_header());

@@ -5,12 +5,9 @@
  */
 #include "analyze/cli/gmanalyze.h"
 
-#include "analyze/cli/interrupt.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/options.h"
 #include "analyze/cli/outcome.h"
 #include "analyze/cli/paths.h"
-#include "analyze/cli/rules_file.h"
 #include "analyze/export/export.h"
 
 #include <stddef.h>
@@ -25,13 +22,12 @@ static const char *const layers[] = {"role", "category", NULL};                 
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
 
 static const struct gm_option option_table[] = {
-    {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
-    {'n', "name", "NAME", "name of the run; all operands are snapshots then", GM_OPTION_TEXT, AT(name)},
-    {0, "json", "FILE", "write analysis.json there too; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
-    {0, "categories", "FILE", "category rules to use instead of the built-in ones", GM_OPTION_TEXT, AT(categories)},
-    {0, "device", "N", "report on this device only", GM_OPTION_INTEGER, AT(device), .min = 0, .max = 65535},
-    {0, "top", "N", "how many blocks and call sites to list (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
-     .max = 1000000},
+    GM_ROW_RESULTS,
+    GM_ROW_NAME("name of the run; all operands are snapshots then"),
+    GM_ROW_JSON("write analysis.json there too; - is stdout, instead of the summary"),
+    GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
+    GM_ROW_DEVICE("report on this device only"),
+    GM_ROW_TOP("how many blocks and call sites to list (default: 50)"),
     {0, "from", "PLACE",
      "look at the trace from there on: an event's number (12345), a time since its first event (3.5s, "
      "120ms) or a step (step:12)",
@@ -54,20 +50,20 @@ static const struct gm_option option_table[] = {
     {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
-    {'j', "jobs", "N", "threads to use (default: one for each CPU)", GM_OPTION_INTEGER, AT(threads), .min = 1,
-     .max = 256},
-    {0, "no-charts", NULL, "no PNG files", GM_OPTION_FLAG, AT(no_charts)},
-    {0, "max-memory", "SIZE", GM_MAX_MEMORY_HELP, GM_OPTION_SIZE, AT(max_memory)},
-    {0, "salvage", NULL, "analyse what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
+    GM_ROW_JOBS("threads to use (default: one for each CPU)", 256),
+    GM_ROW_NO_CHARTS("no PNG files"),
+    GM_ROW_MAX_MEMORY,
+    GM_ROW_SALVAGE("analyse what is complete of a damaged file"),
     {0, "fail-above", "SIZE", "exit code 1 if peak reserved is more on any device (without a trace: reserved)",
      GM_OPTION_SIZE, AT(fail_above)},
     {0, "fail-below-efficiency", "PERCENT", "exit code 1 if less of the reserved memory is allocated",
      GM_OPTION_PERCENT, AT(fail_below_efficiency)},
-    {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
-    {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},
-    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
-    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+    GM_ROW_QUIET("no summary and no warnings, only errors"),
+    GM_ROW_VERBOSE("tell on stderr how long each phase took"),
+    GM_ROWS_PAGES,
 };
+
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err);
 
 static const struct gm_program program = {
     .name = "gmanalyze",
@@ -98,6 +94,7 @@ static const struct gm_program program = {
             "could not be written, or an internal error. Of several, the largest.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
+    .check = check_options,
 };
 
 /* Their names and paths; NULL: no memory. */
@@ -122,73 +119,49 @@ static struct gm_job *new_jobs(char **paths, size_t count, const char *name)
 
 /* What no single option can tell: that two of them disagree, or that the JSON file would be written over a snapshot
  * (someone took --json for a flag). */
-static enum gm_status check_options(const struct gm_analyze_options *options, char **paths, size_t count,
-                                    struct gm_error *err)
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
-    if (options->results[0] == '\0')
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
-    if (options->from.kind == options->to.kind && options->from.value > options->to.value)
+    struct gm_analyze_options *options = values;
+    struct gm_usual_options *usual = &options->usual;
+    enum gm_status status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
+    if (usual->results == NULL)
+        usual->results = "results";
+    if (status == GM_OK && options->from.kind == options->to.kind && options->from.value > options->to.value)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
-    if (options->explain && gm_path_is_standard(options->json))
+    if (status == GM_OK && options->explain && gm_path_is_standard(usual->json))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--explain and --json - both want standard output");
-    enum gm_status status = GM_OK;
-    for (size_t i = 0; status == GM_OK && i < count; i++)
-        status = gm_paths_check_json(options->json, paths[i], err);
+    for (int i = 0; status == GM_OK && i < *count; i++)
+        status = gm_paths_check_json(usual->json, operands[i], err);
     return status;
 }
 
-static enum gm_status analyse_all(struct gm_outcome *outcome, struct gm_analyze_context *context, char **paths,
-                                  size_t count, struct gm_error *err)
+static enum gm_status analyse_all(struct gm_analyze_context *context, char **paths, size_t count, struct gm_error *err)
 {
     const struct gm_analyze_options *options = &context->options;
-    int threads = options->threads > 0 ? (int)options->threads : gm_cpu_count();
-    int workers = (size_t)threads < count ? threads : (int)count;
-    context->draw_threads = threads / workers;
-    context->when = time(NULL);
-    enum gm_status status = gm_run_check(options->results, err);
-    if (status == GM_OK && !options->no_charts && (context->fonts = gm_fonts_start(threads > 1)) == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    if (status == GM_OK)
-        status = gm_rules_load(&context->rules, options->categories, err);
+    enum gm_status status = gm_shell_begin(context->shell, &options->usual, true, err);
     if (status != GM_OK)
         return status;
-    struct gm_job *jobs = new_jobs(paths, count, options->name);
+    const int threads = context->shell->threads, workers = (size_t)threads < count ? threads : (int)count;
+    context->draw_threads = threads / workers;
+    struct gm_job *jobs = new_jobs(paths, count, options->usual.name);
     if (jobs == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    outcome->is_array = count > 1;
-    gm_outcome_run(outcome, jobs, count, workers);
+    gm_outcome_run(context, jobs, count, workers);
     free(jobs);
     return GM_OK;
 }
 
 int main(int argc, char **argv)
 {
-    struct gm_analyze_context context = {
-        .options = {.device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
-        .terminal = gm_terminal_open(program.name),
-    };
-    struct gm_outcome outcome = {.context = &context, .said = {.terminal = context.terminal}};
+    struct gm_shell shell = {.threads = 0};
+    struct gm_analyze_context context = {.options = GM_ANALYZE_DEFAULTS, .shell = &shell};
     struct gm_error err;
-    enum gm_parsed page = GM_PARSED_RUN;
-    int operands = 0;
-    gm_call_time(&outcome.said, NULL);
-    gm_interrupt_install();
-    enum gm_status status = gm_options_parse(&program, argc, argv, &context.options, &operands, &page, &err);
-    if (status == GM_OK && page == GM_PARSED_RUN)
-        status = gm_operands_sort(&context.options.name, &context.options.results, argv, &operands, &err);
-    if (context.options.results == NULL)
-        context.options.results = "results";
-    if (status == GM_OK && page == GM_PARSED_RUN)
-        status = check_options(&context.options, argv, (size_t)operands, &err);
-    outcome.said.is_quiet = context.options.quiet;
-    outcome.said.is_verbose = context.options.verbose;
-    if (gm_call_goes_on(&outcome.said, &program, status, page, &err)) {
-        if (analyse_all(&outcome, &context, argv, (size_t)operands, &err) != GM_OK)
-            gm_call_fail(&outcome.said, NULL, &err);
-        gm_call_time(&outcome.said, "total");
+    context.options.usual.results = NULL; /* an operand may say */
+    if (gm_call_begin(&shell.said, &program, &argc, argv, &context.options)) {
+        context.terminal = shell.said.terminal;
+        if (analyse_all(&context, argv, (size_t)argc, &err) != GM_OK)
+            gm_call_fail(&shell.said, NULL, &err);
+        gm_call_time(&shell.said, "total");
     }
-    gm_outcome_free(&outcome);
-    gm_category_rules_free(context.rules);
-    gm_fonts_free(context.fonts);
-    return gm_call_end(&outcome.said);
+    return gm_shell_end(&shell);
 }

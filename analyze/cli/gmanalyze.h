@@ -5,25 +5,20 @@
 #ifndef GM_CLI_GMANALYZE_H
 #define GM_CLI_GMANALYZE_H
 
-#include "analyze/cli/font_thread.h"
-#include "analyze/cli/terminal.h"
+#include "analyze/cli/shell.h"
 #include "analyze/cli/values.h"
-#include "analyze/state/categories.h"
 #include "analyze/timeline/trace_analyze.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 struct gm_analyze_options {
-    const char *results, *name, *json, *categories; /* name, json, categories: NULL if not given */
+    struct gm_usual_options usual;
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
-    int64_t device;      /* -1: all */
-    int64_t top, threads;
-    bool no_charts, salvage, quiet, verbose, explain, csv_full, cpp;
+    bool explain, csv_full, cpp;
     struct gm_place from, to;
     struct gm_wanted_stream stream;
-    uint64_t min_size, max_memory;
+    uint64_t min_size;
     enum gm_axis axis;
     enum gm_layers_by layers_by;
     enum gm_group_by group;
@@ -33,14 +28,17 @@ struct gm_analyze_options {
     double fail_below_efficiency; /* negative: no such check */
 };
 
+#define GM_ANALYZE_DEFAULTS                                                                                            \
+    {                                                                                                                  \
+        .usual = GM_USUAL_DEFAULTS, .fail_above = UINT64_MAX, .fail_below_efficiency = -1                              \
+    }
+
 /* Read-only while jobs run. */
 struct gm_analyze_context {
     struct gm_analyze_options options;
     struct gm_terminal terminal;
-    struct gm_category_rules *rules;
-    struct gm_fonts *fonts; /* NULL: no charts */
-    time_t when;            /* the one time of this call */
-    int draw_threads;       /* for the charts of one snapshot */
+    struct gm_shell *shell;
+    int draw_threads; /* for the charts of one snapshot */
 };
 
 #endif

@@ -5,19 +5,16 @@
  */
 #include "analyze/cli/gmfleet.h"
 
-#include "analyze/cli/call.h"
 #include "analyze/cli/fleet_mpi.h"
-#include "analyze/cli/fleet_outputs.h"
 #include "analyze/cli/fleet_work.h"
-#include "analyze/cli/interrupt.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"
-#include "analyze/cli/rules_file.h"
 #include "analyze/document/documents.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
 #include "analyze/fleet/record.h"
 #include "analyze/run/run_names.h"
+#include "render/fleet_charts.h"
 #include "replay/whatif/gpus.h"
 
 #include <stddef.h>
@@ -29,34 +26,33 @@
 #define AT(field) .offset = offsetof(struct gm_fleet_cli_options, field)
 
 static const struct gm_option option_table[] = {
-    {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
-    {'n', "name", "NAME", "name of the run (default: that of the operand, or fleet)", GM_OPTION_TEXT, AT(name)},
+    GM_ROW_RESULTS,
+    GM_ROW_NAME("name of the run (default: that of the operand, or fleet)"),
     {0, "pattern", "PATTERN",
      "how rank and iteration stand in the paths, as in 'job*/it{iteration}/r{rank}.pickle'; it must match the end of "
      "a path from a / on",
      GM_OPTION_TEXT, AT(pattern)},
     {0, "memory", "SIZE", "a device's memory: how many iterations are left until growth fills it", GM_OPTION_SIZE,
      AT(memory)},
-    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; list shows all", GM_OPTION_TEXT,
-     AT(gpu)},
+    {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80 ...; list shows all", GM_OPTION_LISTED,
+     AT(gpu), .list = gm_gpu_list},
     {0, "each", NULL, "also the run directory that gmanalyze makes, for each snapshot", GM_OPTION_FLAG, AT(each)},
     {0, "resume", NULL, "take what an interrupted run with the same --results had finished", GM_OPTION_FLAG,
      AT(resume)},
-    {0, "json", "FILE", "write fleet.json there too; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
-    {0, "categories", "FILE", "category rules to use instead of the built-in ones", GM_OPTION_TEXT, AT(categories)},
-    {0, "device", "N", "this device of each snapshot only", GM_OPTION_INTEGER, AT(device), .min = 0, .max = 65535},
-    {0, "top", "N", "call sites of each difference in fleet.json (default: 50)", GM_OPTION_INTEGER, AT(top), .min = 1,
-     .max = 1000000},
-    {'j', "jobs", "N", "snapshots in memory at the same time (default: one for each CPU)", GM_OPTION_INTEGER,
-     AT(threads), .min = 1, .max = 256},
-    {0, "no-charts", NULL, "no pictures", GM_OPTION_FLAG, AT(no_charts)},
-    {0, "max-memory", "SIZE", GM_MAX_MEMORY_HELP, GM_OPTION_SIZE, AT(max_memory)},
-    {0, "salvage", NULL, "count what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
-    {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
-    {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},
-    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
-    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+    GM_ROW_JSON("write fleet.json there too; - is stdout, instead of the summary"),
+    GM_ROW_CATEGORIES("category rules to use instead of the built-in ones"),
+    GM_ROW_DEVICE("this device of each snapshot only"),
+    GM_ROW_TOP("call sites of each difference in fleet.json (default: 50)"),
+    GM_ROW_JOBS("snapshots in memory at the same time (default: one for each CPU)", 256),
+    GM_ROW_NO_CHARTS("no pictures"),
+    GM_ROW_MAX_MEMORY,
+    GM_ROW_SALVAGE("count what is complete of a damaged file"),
+    GM_ROW_QUIET("no summary and no warnings, only errors"),
+    GM_ROW_VERBOSE("tell on stderr how long each phase took"),
+    GM_ROWS_PAGES,
 };
+
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err);
 
 static const struct gm_program program = {
     .name = "gmfleet",
@@ -85,27 +81,26 @@ static const struct gm_program program = {
             "written, or an internal error.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
+    .check = check_options,
 };
 
 struct call {
     struct gm_fleet_context context;
     struct gm_fleet_mpi *mpi; /* NULL: one process */
-    struct gm_call said;      /* mute if this is not the process that talks */
 };
 
 /* ---- the command line ----------------------------------------------------------------------------------------------
  */
 
-static enum gm_status check_options(const struct gm_fleet_cli_options *o, char **operands, size_t count,
-                                    struct gm_error *err)
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
-    if (count == 0)
+    const struct gm_fleet_cli_options *o = values;
+    if (*count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no DIR and no SNAPSHOT given");
-    if (o->results[0] == '\0')
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
     if (o->memory != UINT64_MAX && o->gpu != NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
-    enum gm_status status = gm_paths_check_stdin(operands, count, o->each ? 0 : 1, err); /* --each reads all twice */
+    const size_t most = o->each ? 0 : 1; /* --each reads all twice */
+    enum gm_status status = gm_paths_check_stdin(operands, (size_t)*count, most, err);
     if (status == GM_OK && o->pattern != NULL)
         status = gm_place_check_pattern(o->pattern, err);
     return status;
@@ -124,15 +119,15 @@ static enum gm_status find_capacity(struct call *call, struct gm_fleet_options *
         return status;
     options->capacity = gm_gpu_usable(gpu);
     options->capacity_name = gpu->title;
-    if (note[0] != '\0' && !call->said.is_mute)
-        gm_call_note(&call->said, note);
+    if (note[0] != '\0' && !call->context.shell.said.is_mute)
+        gm_call_note(&call->context.shell.said, note);
     return GM_OK;
 }
 
 /* That of the only operand; "fleet" for several, and for one without a name. */
 static void name_run(char out[GM_NAME_SIZE], const struct gm_fleet_cli_options *o, char **operands, size_t count)
 {
-    const char *name = o->name;
+    const char *name = o->usual.name;
     char *copy = NULL;
     struct stat st;
     if (name == NULL && count == 1 && stat(operands[0], &st) == 0 && S_ISDIR(st.st_mode) &&
@@ -167,7 +162,7 @@ static size_t keep_tasks(struct call *call, struct gm_fleet_task *tasks, size_t 
     if (resumed > 0) {
         char text[96];
         snprintf(text, sizeof text, "%zu of %zu snapshots were finished before", resumed, kept);
-        gm_call_note(&call->said, text);
+        gm_call_note(&call->context.shell.said, text);
     }
     return kept;
 }
@@ -177,18 +172,19 @@ static void tell_failures(struct call *call, const struct gm_fleet *fleet)
     for (size_t i = 0; i < fleet->item_count; i++) {
         const struct gm_fleet_item *item = &fleet->items[i];
         if (item->status != GM_OK) {
-            gm_call_fail_with(&call->said, item->path, item->status, item->error == NULL ? "" : item->error);
+            gm_call_fail_with(&call->context.shell.said, item->path, item->status,
+                              item->error == NULL ? "" : item->error);
         } else if (item->each_status != GM_OK) {
-            gm_call_fail_with(&call->said, item->path, item->each_status, item->each_error);
+            gm_call_fail_with(&call->context.shell.said, item->path, item->each_status, item->each_error);
         }
         if (item->is_salvaged)
-            gm_call_warn(&call->said, item->path, "damaged, only a part of it counts");
+            gm_call_warn(&call->context.shell.said, item->path, "damaged, only a part of it counts");
     }
     if (fleet->missing_rank_count > 0 && fleet->read_count > 0) {
         char text[128];
         snprintf(text, sizeof text, "no snapshot of %zu rank%s below the largest one: see fleet_report.txt",
                  fleet->missing_rank_count, fleet->missing_rank_count == 1 ? "" : "s");
-        gm_call_warn(&call->said, NULL, text);
+        gm_call_warn(&call->context.shell.said, NULL, text);
     }
 }
 
@@ -196,8 +192,8 @@ static void forget_kept(const struct call *call, const struct gm_fleet_task *tas
 {
     for (size_t i = 0; i < count; i++)
         if (tasks[i].has_key)
-            gm_kept_forget(call->context.options.results, tasks[i].key);
-    gm_kept_finish(call->context.options.results);
+            gm_kept_forget(call->context.options.usual.results, tasks[i].key);
+    gm_kept_finish(call->context.options.usual.results);
 }
 
 /* ---- from records to the page --------------------------------------------------------------------------------------
@@ -208,7 +204,6 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
                                  struct gm_error *err)
 {
     struct gm_fleet_part *parts = calloc(count + 1, sizeof *parts);
-    char stamp[GM_RUN_DATE];
     if (parts == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t i = 0; i < count; i++)
@@ -217,23 +212,34 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
     free(parts);
     if (status != GM_OK)
         return status;
-    gm_run_date(stamp, call->context.when);
-    fleet->run_name = gm_arena_copy(&fleet->arena, name, strlen(name));
-    fleet->timestamp = gm_arena_copy(&fleet->arena, stamp, strlen(stamp));
-    return fleet->run_name != NULL && fleet->timestamp != NULL
-               ? GM_OK
-               : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_shell_name(&fleet->arena, &fleet->run_name, &fleet->timestamp, name, call->context.shell.when, err);
 }
 
-static void say(struct call *call, const struct gm_fleet *fleet, const struct gm_run *run, struct gm_text *json)
+static const char json_name[] = "fleet.json";
+
+static enum gm_status draw(struct gm_run_files *files, struct gm_fonts *fonts, const struct gm_fleet *fleet,
+                           struct gm_error *err)
 {
-    const struct gm_fleet_cli_options *o = &call->context.options;
-    gm_call_put(&call->said, o->json, json);
-    if (!gm_path_is_standard(o->json) && !o->quiet) {
-        struct gm_text summary = {0};
-        gm_fleet_summary(&summary, fleet, gm_run_path(run));
-        gm_call_print(&call->said, &summary);
+    struct gm_painter *painter;
+    enum gm_status status = gm_fonts_wait(fonts, &painter, err);
+    for (enum gm_fleet_chart i = 0; status == GM_OK && i < GM_FLEET_CHART_COUNT; i++)
+        status = gm_fleet_chart_draw(gm_run_files_png(files, gm_fleet_chart_file_name(i)), painter, fleet, i, err);
+    return status;
+}
+
+static enum gm_status make(struct gm_run_files *files, struct gm_fonts *fonts, const struct gm_fleet *fleet,
+                           struct gm_error *err)
+{
+    const char *charts[2 * GM_FLEET_CHART_COUNT + 1] = {NULL};
+    for (enum gm_fleet_chart i = 0; i < GM_FLEET_CHART_COUNT; i++) {
+        charts[2 * i] = gm_fleet_chart_file_name(i);
+        charts[2 * i + 1] = gm_fleet_chart_caption(i);
     }
+    gm_fleet_json(gm_run_files_text(files, json_name), fleet);
+    gm_fleet_text(gm_run_files_text(files, "fleet_report.txt"), fleet);
+    gm_fleet_markdown(gm_run_files_text(files, "README.md"), fleet, fonts != NULL ? charts : NULL);
+    gm_fleet_csv(gm_run_files_text(files, "fleet.csv"), fleet);
+    return fonts != NULL ? draw(files, fonts, fleet, err) : GM_OK;
 }
 
 static enum gm_status publish(struct call *call, const struct gm_fleet_task *tasks, size_t count,
@@ -241,22 +247,24 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
 {
     struct gm_fleet fleet = {0};
     struct gm_run *run = NULL;
-    struct gm_text json = {0};
-    bool was_left_alone = false;
+    struct gm_run_files files = {.count = 0};
+    struct gm_shell *shell = &call->context.shell;
     enum gm_status status = make_fleet(&fleet, call, tasks, count, options, name, err);
-    gm_call_time(&call->said, "compare");
+    gm_call_time(&call->context.shell.said, "compare");
     if (status == GM_OK)
         tell_failures(call, &fleet);
     if (status == GM_OK && fleet.read_count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
     if (status == GM_OK)
-        status = gm_fleet_outputs_write(&run, &json, &was_left_alone, &call->context, &fleet, name, err);
-    gm_call_time(&call->said, "draw+write");
-    if (status == GM_OK && was_left_alone)
-        gm_call_warn(&call->said, call->context.options.results, "'latest' there is no symbolic link; left as it is");
+        status = make(&files, shell->fonts, &fleet, err);
     if (status == GM_OK)
-        say(call, &fleet, run, &json);
-    gm_text_free(&json);
+        status = gm_shell_publish(&run, shell, &files, name, json_name, err);
+    if (status == GM_OK) {
+        struct gm_text summary = {0};
+        gm_fleet_summary(&summary, &fleet, gm_run_path(run));
+        gm_shell_print(shell, &summary);
+    }
+    gm_run_files_free(&files);
     gm_run_free(run);
     gm_fleet_free(&fleet);
     return status;
@@ -286,7 +294,7 @@ static enum gm_status do_all(struct call *call, const struct gm_found_files *fil
     char(*names)[GM_NAME_SIZE] = NULL; /* of the runs of --each */
     enum gm_status status = GM_OK;
     if (tasks == NULL ||
-        (call->context.options.each && (names = name_each(files, call->context.options.name)) == NULL)) {
+        (call->context.options.each && (names = name_each(files, call->context.options.usual.name)) == NULL)) {
         free(tasks);
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
@@ -296,7 +304,7 @@ static enum gm_status do_all(struct call *call, const struct gm_found_files *fil
         status = gm_fleet_mpi_run(call->mpi, tasks, files->n, &call->context, err);
     else
         gm_fleet_tasks_run(tasks, files->n, &call->context);
-    gm_call_time(&call->said, "read+analyse");
+    gm_call_time(&call->context.shell.said, "read+analyse");
     const size_t count = status == GM_OK ? keep_tasks(call, tasks, files->n) : 0;
     if (status == GM_OK && count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot found");
@@ -316,21 +324,13 @@ static enum gm_status prepare(struct call *call, struct gm_error *err)
 {
     struct gm_fleet_context *context = &call->context;
     const struct gm_fleet_cli_options *o = &context->options;
-    enum gm_status status = GM_OK;
-    if (!call->said.is_mute || o->each)
-        status = gm_run_check(o->results, err);
-    if (status == GM_OK)
-        status = gm_rules_load(&context->rules, o->categories, err);
+    if (call->mpi != NULL)
+        context->shell.threads = 1;
+    enum gm_status status = gm_shell_begin(&context->shell, &o->usual, !context->shell.said.is_mute || o->each, err);
     if (status == GM_OK && o->resume)
-        status = gm_kept_list(&context->kept, o->results, err);
-    if (status != GM_OK)
-        return status;
-    context->threads = o->threads > 0 ? (int)o->threads : call->mpi != NULL ? 1 : gm_cpu_count();
+        status = gm_kept_list(&context->kept, o->usual.results, err);
     context->salt = gm_fleet_salt(o);
-    if (!o->no_charts && (!call->said.is_mute || o->each) &&
-        (context->fonts = gm_fonts_start(context->threads > 1)) == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    return GM_OK;
+    return status;
 }
 
 /* --json must not overwrite what is read. */
@@ -339,7 +339,7 @@ static enum gm_status check_json(const struct gm_fleet_cli_options *o, const str
 {
     enum gm_status status = GM_OK;
     for (size_t i = 0; status == GM_OK && i < files->n; i++)
-        status = gm_paths_check_json(o->json, files->v[i].path, err);
+        status = gm_paths_check_json(o->usual.json, files->v[i].path, err);
     return status;
 }
 
@@ -347,13 +347,9 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
 {
     struct gm_fleet_context *context = &call->context;
     const struct gm_fleet_cli_options *o = &context->options;
-    struct gm_fleet_options options = {.pattern = o->pattern, .top = (size_t)o->top};
+    struct gm_fleet_options options = {.pattern = o->pattern, .top = (size_t)o->usual.top};
     struct gm_found_files files = {0};
     char name[GM_NAME_SIZE];
-    context->when = time(NULL);
-    call->said.is_quiet = o->quiet;
-    call->said.is_verbose = o->verbose;
-    gm_call_time(&call->said, NULL);
     enum gm_status status = find_capacity(call, &options, err);
     if (status == GM_OK)
         status = gm_fleet_mpi_start(&call->mpi, err);
@@ -365,10 +361,10 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
     if (status != GM_OK)
         return status;
     name_run(name, o, operands, count);
-    status = gm_find_files(&files, operands, count, o->results, err);
+    status = gm_find_files(&files, operands, count, o->usual.results, err);
     if (status == GM_OK)
         status = check_json(o, &files, err);
-    gm_call_time(&call->said, "find");
+    gm_call_time(&call->context.shell.said, "find");
     if (status == GM_OK)
         status = do_all(call, &files, &options, name, err);
     gm_found_files_free(&files);
@@ -377,32 +373,19 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
 
 int main(int argc, char **argv)
 {
-    struct call call = {.context = {.options = {.results = "results", .device = -1, .top = 50, .memory = UINT64_MAX},
-                                    .terminal = gm_terminal_open(program.name)}};
+    struct call call = {.context = {.options = {.usual = GM_USUAL_DEFAULTS, .memory = UINT64_MAX},
+                                    .shell.said.is_mute = gm_fleet_mpi_is_helper()}};
+    struct gm_call *said = &call.context.shell.said;
     struct gm_error err;
-    enum gm_parsed page = GM_PARSED_RUN;
-    int operands = 0;
-    call.said = (struct gm_call){.terminal = call.context.terminal, .is_mute = gm_fleet_mpi_is_helper()};
-    gm_interrupt_install();
-    enum gm_status status = gm_options_parse(&program, argc, argv, &call.context.options, &operands, &page, &err);
-    const bool is_list = !call.said.is_mute && gm_gpu_is_list(call.context.options.gpu);
-    if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
-        status = check_options(&call.context.options, argv, (size_t)operands, &err);
-    const bool goes_on = gm_call_goes_on(&call.said, &program, status, page, &err);
-    if (goes_on && is_list) {
-        struct gm_text cards = {0};
-        gm_gpu_list(&cards);
-        gm_call_print(&call.said, &cards);
-    } else if (goes_on && run(&call, argv, (size_t)operands, &err) != GM_OK) {
-        gm_call_fail(&call.said, NULL, &err);
-        if (call.said.is_mute || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
-            gm_fleet_mpi_give_up(call.mpi, call.said.exit_code);
+    if (gm_call_begin(said, &program, &argc, argv, &call.context.options) &&
+        run(&call, argv, (size_t)argc, &err) != GM_OK) {
+        gm_call_fail(said, NULL, &err);
+        if (said->is_mute || err.status == GM_E_NOMEM || err.status == GM_E_INTERNAL)
+            gm_fleet_mpi_give_up(call.mpi, said->exit_code);
     }
     gm_fleet_mpi_stop(call.mpi);
-    gm_category_rules_free(call.context.rules);
     gm_kept_keys_free(&call.context.kept);
-    gm_fonts_free(call.context.fonts);
-    if (call.said.is_mute && call.mpi == NULL)
-        return 0; /* process 0 fails alike, and its exit code counts */
-    return gm_call_end(&call.said);
+    const bool follows = said->is_mute && call.mpi == NULL; /* process 0 fails alike, and its exit code counts */
+    const int exit_code = gm_shell_end(&call.context.shell);
+    return follows ? 0 : exit_code;
 }

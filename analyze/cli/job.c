@@ -4,8 +4,8 @@
 #include "analyze/cli/chart_threads.h"
 #include "analyze/cli/checks.h"
 #include "analyze/cli/full_csv.h"
+#include "analyze/cli/job_remedies.h"
 #include "analyze/cli/outputs.h"
-#include "analyze/cli/remedies.h"
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
@@ -60,15 +60,11 @@ static const char *shown_path(const struct gm_job *job)
 
 static enum gm_status name_report(struct gm_report *report, const struct gm_job *job, time_t when, struct gm_error *err)
 {
-    char stamp[GM_RUN_DATE];
-    gm_run_date(stamp, when);
-    report->run_name = gm_arena_copy(&report->arena, job->name, strlen(job->name));
-    report->timestamp = gm_arena_copy(&report->arena, stamp, strlen(stamp));
     if (job->shown != NULL)
         report->snapshot.path = gm_arena_copy(&report->arena, job->shown, strlen(job->shown));
-    if (report->run_name == NULL || report->timestamp == NULL || report->snapshot.path == NULL)
+    if (report->snapshot.path == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    return GM_OK;
+    return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, job->name, when, err);
 }
 
 static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
@@ -110,8 +106,9 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
 {
     struct gm_report *report = &work->report;
     const struct gm_snapshot *snapshot = &work->snapshot;
-    struct gm_state_options state = {
-        .top = (size_t)context->options.top, .device = context->options.device, .rules = context->rules};
+    struct gm_state_options state = {.top = (size_t)context->options.usual.top,
+                                     .device = context->options.usual.device,
+                                     .rules = context->shell->rules};
     enum gm_status status = GM_OK;
     if (context->options.stream.is_given)
         status = check_stream(&context->options.stream, snapshot, err);
@@ -142,8 +139,8 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
 static enum gm_status read_report(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
                                   struct gm_full_csv *csv, struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = context->options.salvage,
-                                         .max_memory = context->options.max_memory};
+    const struct gm_load_options load = {.salvage = context->options.usual.salvage,
+                                         .max_memory = context->options.usual.max_memory};
     double clock = now();
     atomic_store(&job->stage, GM_JOB_LOADS);
     enum gm_status status = gm_snapshot_load(&work->snapshot, job->path, &load, err);
@@ -153,7 +150,7 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
         status = analyse(work, context, csv, err);
     }
     if (status == GM_OK)
-        status = name_report(&work->report, job, context->when, err);
+        status = name_report(&work->report, job, context->shell->when, err);
     if (status != GM_OK || work->kept.count == 0)
         forget_snapshot(work);
     work->times.analyse = lap(&clock);
@@ -167,11 +164,11 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     double clock = now();
     struct gm_report *report = &work->report;
     struct gm_charts *charts = NULL;
-    struct gm_outputs outputs = {.n = 0};
+    struct gm_run_files files = {.count = 0};
     enum gm_status status = GM_OK;
     atomic_store(&job->stage, GM_JOB_DRAWS);
-    if (context->fonts != NULL) {
-        charts = gm_charts_start(context->fonts, report, context->draw_threads);
+    if (context->shell->fonts != NULL) {
+        charts = gm_charts_start(context->shell->fonts, report, context->draw_threads);
         if (charts == NULL)
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
@@ -183,7 +180,7 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         status = gm_job_replay_remedies(report, &work->snapshot, &work->kept, err);
     forget_snapshot(work);
     if (status == GM_OK)
-        gm_outputs_make(&outputs, &context->options, report);
+        gm_outputs_make(&files, &context->options, report);
     if (charts != NULL) {
         struct gm_error drawing;
         enum gm_status drawn = gm_charts_finish(charts, &drawing);
@@ -195,20 +192,20 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     work->times.draw = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_WRITES);
-        status = gm_outputs_write(job, context, report, &outputs, charts, err);
+        status = gm_outputs_write(job, context, report, &files, charts, err);
         work->times.write = lap(&clock);
     } else {
         gm_run_free(job->run);
         job->run = NULL;
     }
     gm_charts_free(charts);
-    gm_outputs_free(&outputs);
+    gm_run_files_free(&files);
     return status;
 }
 
 static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *context, const struct gm_report *report)
 {
-    if (context->options.quiet)
+    if (context->options.usual.quiet)
         return;
     for (size_t i = 0; i < report->warning_count; i++)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_WARNING, shown_path(job), "warning: %s",
@@ -242,7 +239,7 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
         gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
     gm_report_free(&work.report);
     gm_full_csv_free(csv);
-    if (context->options.verbose)
+    if (context->options.usual.verbose)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, shown_path(job),
                        "read+decode %.3f ms, analyse %.3f ms, draw %.3f ms, write %.3f ms", 1e3 * work.times.load,
                        1e3 * work.times.analyse, 1e3 * work.times.draw, 1e3 * work.times.write);

@@ -142,6 +142,7 @@ static enum gm_status store(const struct gm_option *option, const char *shown, c
     double percent;
     switch (option->kind) {
     case GM_OPTION_TEXT:
+    case GM_OPTION_LISTED:
         memcpy(where, &argument, sizeof argument);
         return GM_OK;
     case GM_OPTION_INTEGER:
@@ -200,7 +201,7 @@ struct cursor {
     char **argv;
     int argc, next; /* argv[next] is the word after the current one */
     void *values;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
 };
 
 /* One option with what may be glued to it: "=value" of a long one, the rest of the word of a short one. */
@@ -212,16 +213,19 @@ static enum gm_status take(struct cursor *at, const struct gm_option *option, co
         if (glued != NULL)
             return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s takes no argument", shown);
         if (option->kind == GM_OPTION_HELP)
-            at->parsed = GM_PARSED_HELP;
+            at->parsed.what = GM_PARSED_HELP;
         else if (option->kind == GM_OPTION_VERSION)
-            at->parsed = GM_PARSED_VERSION;
+            at->parsed.what = GM_PARSED_VERSION;
         else
             memcpy((char *)at->values + option->offset, &given, sizeof given);
         return GM_OK;
     }
     if (glued == NULL && at->next >= at->argc)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s needs an argument: %s", shown, option->argument);
-    return store(option, shown, glued != NULL ? glued : at->argv[at->next++], at->values, err);
+    const char *argument = glued != NULL ? glued : at->argv[at->next++];
+    if (option->kind == GM_OPTION_LISTED && (strcmp(argument, "list") == 0 || strcmp(argument, "help") == 0))
+        at->parsed = (struct gm_parsed){GM_PARSED_LIST, option->list};
+    return store(option, shown, argument, at->values, err);
 }
 
 static enum gm_status refuse_long(const struct gm_program *program, const char *word, size_t length,
@@ -255,19 +259,19 @@ static enum gm_status take_short(struct cursor *at, const char *word, struct gm_
         const char shown[] = {'-', *letter, '\0'};
         bool takes = option->argument != NULL;
         enum gm_status status = take(at, option, shown, takes && letter[1] != '\0' ? letter + 1 : NULL, err);
-        if (status != GM_OK || takes || at->parsed != GM_PARSED_RUN)
+        if (status != GM_OK || takes || at->parsed.what != GM_PARSED_RUN)
             return status;
     }
     return GM_OK;
 }
 
 enum gm_status gm_options_parse(const struct gm_program *program, int argc, char **argv, void *values, int *operands,
-                                enum gm_parsed *parsed, struct gm_error *err)
+                                struct gm_parsed *parsed, struct gm_error *err)
 {
-    struct cursor at = {program, argv, argc, 1, values, GM_PARSED_RUN};
+    struct cursor at = {program, argv, argc, 1, values, {GM_PARSED_RUN, NULL}};
     bool options_ended = false;
     *operands = 0;
-    *parsed = GM_PARSED_RUN;
+    *parsed = at.parsed;
     while (at.next < argc) {
         char *word = argv[at.next++];
         enum gm_status status = GM_OK;
@@ -278,7 +282,7 @@ enum gm_status gm_options_parse(const struct gm_program *program, int argc, char
         else
             status = word[1] == '-' ? take_long(&at, word, err) : take_short(&at, word, err);
         *parsed = at.parsed;
-        if (status != GM_OK || at.parsed != GM_PARSED_RUN)
+        if (status != GM_OK || at.parsed.what != GM_PARSED_RUN)
             return status;
     }
     return GM_OK;

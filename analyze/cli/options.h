@@ -17,6 +17,7 @@
 enum gm_option_kind {
     GM_OPTION_FLAG,    /* bool: true once given; no argument */
     GM_OPTION_TEXT,    /* const char *: the argument itself */
+    GM_OPTION_LISTED,  /* the same, but "list" or "help" ends parsing: print what `list` writes */
     GM_OPTION_INTEGER, /* int64_t: a whole number from `min` to `max` */
     GM_OPTION_SIZE,    /* uint64_t: bytes, see analyze/base/size.h */
     GM_OPTION_PERCENT, /* double: 0 to 100, a '%' may follow */
@@ -38,6 +39,7 @@ struct gm_option {
     bool (*parse)(const char *text, void *value); /* false: `text` is none; repeated options come one after the other */
     const char *wants;                            /* for the message: "as in 12345, 3.5s, step:12" */
     const char *const *choices;                   /* up to a NULL */
+    void (*list)(struct gm_text *out);
 };
 
 struct gm_program {
@@ -46,20 +48,93 @@ struct gm_program {
     const char *tail; /* likewise what follows them */
     const struct gm_option *options;
     size_t option_count;
+    /* What no single option can tell; NULL: nothing. `values` as for gm_options_parse. */
+    enum gm_status (*check)(void *values, char **operands, int *count, struct gm_error *err);
 };
 
-/* --max-memory, of all that read snapshots; see struct gm_load_options. 0 is the default. */
-#define GM_MAX_MEMORY_HELP                                                                                             \
-    "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at most the "         \
-    "machine's)"
+/* What several programs take. A program's options begin with it, and its table has a row of each that it takes. */
+struct gm_usual_options {
+    const char *results, *name, *json, *categories; /* NULL: not given */
+    int64_t device;                                 /* -1: all */
+    int64_t top, threads;                           /* threads 0: not given */
+    uint64_t max_memory;                            /* as in struct gm_load_options; 0: not given */
+    bool no_charts, salvage, quiet, verbose;
+};
+#define GM_USUAL_DEFAULTS                                                                                              \
+    {                                                                                                                  \
+        .results = "results", .device = -1, .top = 50                                                                  \
+    }
 
-enum gm_parsed { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION };
+#define GM_USUAL(field) .offset = offsetof(struct gm_usual_options, field)
+#define GM_ROW_RESULTS                                                                                                 \
+    {                                                                                                                  \
+        'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, GM_USUAL(results)        \
+    }
+#define GM_ROW_NAME(text)                                                                                              \
+    {                                                                                                                  \
+        'n', "name", "NAME", text, GM_OPTION_TEXT, GM_USUAL(name)                                                      \
+    }
+#define GM_ROW_JSON(text)                                                                                              \
+    {                                                                                                                  \
+        0, "json", "FILE", text, GM_OPTION_TEXT, GM_USUAL(json)                                                        \
+    }
+#define GM_ROW_CATEGORIES(text)                                                                                        \
+    {                                                                                                                  \
+        0, "categories", "FILE", text, GM_OPTION_TEXT, GM_USUAL(categories)                                            \
+    }
+#define GM_ROW_DEVICE(text)                                                                                            \
+    {                                                                                                                  \
+        0, "device", "N", text, GM_OPTION_INTEGER, GM_USUAL(device), .min = 0, .max = 65535                            \
+    }
+#define GM_ROW_TOP(text)                                                                                               \
+    {                                                                                                                  \
+        0, "top", "N", text, GM_OPTION_INTEGER, GM_USUAL(top), .min = 1, .max = 1000000                                \
+    }
+#define GM_ROW_JOBS(text, most)                                                                                        \
+    {                                                                                                                  \
+        'j', "jobs", "N", text, GM_OPTION_INTEGER, GM_USUAL(threads), .min = 1, .max = most                            \
+    }
+#define GM_ROW_NO_CHARTS(text)                                                                                         \
+    {                                                                                                                  \
+        0, "no-charts", NULL, text, GM_OPTION_FLAG, GM_USUAL(no_charts)                                                \
+    }
+#define GM_ROW_MAX_MEMORY                                                                                              \
+    {                                                                                                                  \
+        0, "max-memory", "SIZE",                                                                                       \
+            "memory that a snapshot may need, or it is refused (default: 512 MiB and 100 times the file, at most the " \
+            "machine's)",                                                                                              \
+            GM_OPTION_SIZE, GM_USUAL(max_memory)                                                                       \
+    }
+#define GM_ROW_SALVAGE(text)                                                                                           \
+    {                                                                                                                  \
+        0, "salvage", NULL, text, GM_OPTION_FLAG, GM_USUAL(salvage)                                                    \
+    }
+#define GM_ROW_QUIET(text)                                                                                             \
+    {                                                                                                                  \
+        'q', "quiet", NULL, text, GM_OPTION_FLAG, GM_USUAL(quiet)                                                      \
+    }
+#define GM_ROW_VERBOSE(text)                                                                                           \
+    {                                                                                                                  \
+        'v', "verbose", NULL, text, GM_OPTION_FLAG, GM_USUAL(verbose)                                                  \
+    }
+/* Of all programs, and at the end of the table. */
+#define GM_ROWS_PAGES                                                                                                  \
+    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},                                               \
+    {                                                                                                                  \
+        'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0                                      \
+    }
+
+/* What there is to do: run, or print a page. */
+struct gm_parsed {
+    enum { GM_PARSED_RUN, GM_PARSED_HELP, GM_PARSED_VERSION, GM_PARSED_LIST } what;
+    void (*list)(struct gm_text *out); /* of GM_PARSED_LIST */
+};
 
 /* Parses argv[1 .. argc). Values go into *values (whose defaults the caller has set; a repeated option: the last one
  * counts). Options may stand anywhere; "--" ends them; "-" is an operand. Operands are moved, in order, to argv[0 ..
  * *operands). GM_E_USAGE with a message that names the option, and what was probably meant if it is unknown. */
 enum gm_status gm_options_parse(const struct gm_program *program, int argc, char **argv, void *values, int *operands,
-                                enum gm_parsed *parsed, struct gm_error *err);
+                                struct gm_parsed *parsed, struct gm_error *err);
 
 /* The help page: at most 80 columns. */
 void gm_options_help(const struct gm_program *program, struct gm_text *out);

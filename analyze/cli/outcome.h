@@ -6,20 +6,10 @@
 #ifndef GM_CLI_OUTCOME_H
 #define GM_CLI_OUTCOME_H
 
-#include "analyze/cli/call.h"
 #include "analyze/cli/job.h"
-
-struct gm_outcome {
-    const struct gm_analyze_context *context;
-    struct gm_call said;
-    struct gm_text json; /* so far */
-    bool is_array;       /* the JSON of several snapshots */
-    struct gm_run *last; /* of the last operand that succeeded */
-};
 
 /* Runs the jobs in `threads` threads. Each is told and freed when it and those before it are done; at last `latest` and
  * --json. Meanwhile a person who watches sees how far it is. */
-void gm_outcome_run(struct gm_outcome *outcome, struct gm_job *jobs, size_t count, int threads);
-void gm_outcome_free(struct gm_outcome *outcome);
+void gm_outcome_run(const struct gm_analyze_context *context, struct gm_job *jobs, size_t count, int threads);
 
 #endif

@@ -38,19 +38,16 @@ static enum gm_status fill(struct gm_run *run, const struct gm_run_files *files,
     return status;
 }
 
-enum gm_status gm_run_files_publish(struct gm_run **run, bool *latest_was_left_alone, const struct gm_run_files *files,
-                                    const char *results, const char *name, time_t when, struct gm_error *err)
+enum gm_status gm_run_files_write(struct gm_run **run, const struct gm_run_files *files, const char *results,
+                                  const char *name, time_t when, struct gm_error *err)
 {
-    *run = NULL;
     gm_interrupt_hold();
-    enum gm_status status = gm_run_begin(run, results, name, when, err);
+    enum gm_status status = *run == NULL ? gm_run_begin(run, results, name, when, err) : GM_OK;
     if (status == GM_OK)
         status = fill(*run, files, err);
     if (status == GM_OK)
         status = gm_run_commit(*run, err);
-    if (status == GM_OK) {
-        status = gm_run_point_latest(*run, latest_was_left_alone, err);
-    } else {
+    if (status != GM_OK) {
         gm_run_free(*run);
         *run = NULL;
     }

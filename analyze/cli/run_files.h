@@ -14,7 +14,7 @@
 #include <time.h>
 
 /* Zero-initialise; gm_run_files_free frees what was added. */
-enum { GM_RUN_FILES = 16 };
+enum { GM_RUN_FILES = 32 };
 struct gm_run_files_file {
     const char *name; /* not owned */
     struct gm_text text;
@@ -28,10 +28,10 @@ struct gm_run_files {
 /* An empty file to be filled; GM_RUN_FILES at the most. */
 struct gm_text *gm_run_files_text(struct gm_run_files *files, const char *name);
 struct gm_png *gm_run_files_png(struct gm_run_files *files, const char *name);
-/* All files into a new run directory, `name` below `results`, to which `latest` then points; no signal comes between.
- * The caller frees *run (NULL after an error). */
-enum gm_status gm_run_files_publish(struct gm_run **run, bool *latest_was_left_alone, const struct gm_run_files *files,
-                                    const char *results, const char *name, time_t when, struct gm_error *err);
+/* All files into the run, which is then committed; *run is begun as `name` below `results` if it is NULL. No signal
+ * comes between. Given up after an error: freed, and *run is NULL. */
+enum gm_status gm_run_files_write(struct gm_run **run, const struct gm_run_files *files, const char *results,
+                                  const char *name, time_t when, struct gm_error *err);
 /* Takes the text of the file called `name`, which is then empty. */
 struct gm_text gm_run_files_take(struct gm_run_files *files, const char *name);
 void gm_run_files_free(struct gm_run_files *files);

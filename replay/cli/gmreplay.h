@@ -8,6 +8,7 @@
 #include "analyze/allocator/conf.h"
 #include "analyze/base/arena.h"
 #include "analyze/base/text.h"
+#include "analyze/cli/options.h"
 #include "analyze/cli/terminal.h"
 #include "analyze/document/document.h"
 #include "analyze/snapshot/snapshot.h"
@@ -38,21 +39,19 @@ struct gm_class_changes {
 };
 
 struct gm_replay_options {
-    bool verify, quiet, verbose, salvage;
+    struct gm_usual_options usual; /* without results, name, device, top and charts */
+    bool verify;
     enum gm_replay_backend backend;
     struct gm_torch {
         bool is_given;
         enum gm_ties ties;
     } torch;
-    const char *alloc_conf, *gpu, *csv, *summary, *json, *trace_out; /* NULL if not given */
-    const char *output;                                              /* -o, likewise */
-    uint64_t memory, limit;                                          /* UINT64_MAX: not given */
-    uint64_t max_memory;                                             /* 0: not given */
+    const char *alloc_conf, *gpu, *csv, *summary, *trace_out; /* NULL if not given */
+    const char *output;                                       /* -o, likewise */
+    uint64_t memory, limit;                                   /* UINT64_MAX: not given */
     bool sweep, fit;
-    int64_t jobs;   /* threads of the searches; 0: not given */
     int64_t budget; /* seconds of the searches; -1: not given, 0: none */
     struct gm_class_changes changes;
-    const char *categories;
     int64_t members, steps; /* 0: not given */
     bool pace;
     enum gm_compute_mode compute;

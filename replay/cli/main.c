@@ -4,7 +4,6 @@
  */
 #include "analyze/cli/call.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/cli/options.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/formats/gmtrace_write.h"
@@ -44,7 +43,7 @@ static const struct gm_option option_table[] = {
      GM_OPTION_PARSED, AT(torch), .parse = parse_torch, .wants = "a version of PyTorch, as in 2.10"},
     {0, "memory", "SIZE", "memory of the device (default: unlimited)", GM_OPTION_SIZE, AT(memory)},
     {0, "gpu", "NAME", "... that of a card, less its CUDA context: h100-80, rtx-4090 ...; list shows all",
-     GM_OPTION_TEXT, AT(gpu)},
+     GM_OPTION_LISTED, AT(gpu), .list = gm_gpu_list},
     {0, "scale", "CLASS=FACTOR", "sizes of a role or category: Activation=0.5", GM_OPTION_PARSED, AT(changes),
      .parse = gm_value_scale, .wants = "as in Activation=0.5 or category:Attention=2"},
     {0, "drop", "CLASS", "leave a role or category out, as if it were offloaded", GM_OPTION_PARSED, AT(changes),
@@ -54,8 +53,7 @@ static const struct gm_option option_table[] = {
     {0, "budget", "SECONDS",
      "... in that time, then what was found (default: 60, and 60 for each million events; 0: any)", GM_OPTION_INTEGER,
      AT(budget), .min = 0, .max = 1000000000},
-    {'j', "jobs", "N", "threads for --sweep and --fit (default: one for each CPU)", GM_OPTION_INTEGER, AT(jobs),
-     .min = 1, .max = 1024},
+    GM_ROW_JOBS("threads for --sweep and --fit (default: one for each CPU)", 1024),
     {0, "limit", "SIZE",
      "exit code 1 if peak reserved is more on any device; else PASS, with cards and recommendations", GM_OPTION_SIZE,
      AT(limit)},
@@ -70,21 +68,21 @@ static const struct gm_option option_table[] = {
      AT(summary)},
     {0, "trace-out", "FILE", "write the recorded trace as a compact .gmtrace, to archive it", GM_OPTION_TEXT,
      AT(trace_out)},
-    {0, "json", "FILE", "all numbers; - is stdout, instead of the summary", GM_OPTION_TEXT, AT(json)},
+    GM_ROW_JSON("all numbers; - is stdout, instead of the summary"),
     {0, "backend", "NAME", "what is behind the allocator: sim (default), null (never full), cuda, cuda-async",
      GM_OPTION_CHOICE, AT(backend), .choices = gm_replay_backend_names},
     {0, "compute", "WHAT", "on a GPU: none (default); touch: fill and verify each block; full: kernels too",
      GM_OPTION_CHOICE, AT(compute), .choices = compute_names},
     {0, "pace", NULL, "on a GPU: not faster than it was recorded", GM_OPTION_FLAG, AT(pace)},
-    {0, "categories", "FILE", "category rules for --scale, --drop, --summary and --limit", GM_OPTION_TEXT,
-     AT(categories)},
-    {0, "max-memory", "SIZE", GM_MAX_MEMORY_HELP, GM_OPTION_SIZE, AT(max_memory)},
-    {0, "salvage", NULL, "replay what is complete of a damaged file", GM_OPTION_FLAG, AT(salvage)},
-    {'q', "quiet", NULL, "no summary and no warnings, only errors", GM_OPTION_FLAG, AT(quiet)},
-    {'v', "verbose", NULL, "tell the model's speed on stderr", GM_OPTION_FLAG, AT(verbose)},
-    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
-    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+    GM_ROW_CATEGORIES("category rules for --scale, --drop, --summary and --limit"),
+    GM_ROW_MAX_MEMORY,
+    GM_ROW_SALVAGE("replay what is complete of a damaged file"),
+    GM_ROW_QUIET("no summary and no warnings, only errors"),
+    GM_ROW_VERBOSE("tell the model's speed on stderr"),
+    GM_ROWS_PAGES,
 };
+
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err);
 
 static const struct gm_program program = {
     .name = "gmreplay",
@@ -114,6 +112,7 @@ static const struct gm_program program = {
             "internal error.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
+    .check = check_options,
 };
 
 /* No output may overwrite the trace or another one. */
@@ -121,7 +120,7 @@ static enum gm_status check_outputs(const struct gm_replay_options *o, const cha
 {
     const struct {
         const char *name, *path;
-    } outputs[] = {{"--json", o->json},
+    } outputs[] = {{"--json", o->usual.json},
                    {"--csv", o->csv},
                    {"--summary", o->summary},
                    {"--trace-out", o->trace_out},
@@ -169,10 +168,11 @@ static enum gm_status check_repetition(const struct gm_replay_options *o, struct
                    wrong);
 }
 
-static enum gm_status check_options(const struct gm_replay_options *o, int operands, char **argv, struct gm_error *err)
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
-    if (operands != 1)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, operands == 0 ? "no trace given" : "more than one trace given");
+    const struct gm_replay_options *o = values;
+    if (*count != 1)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, *count == 0 ? "no trace given" : "more than one trace given");
     if (o->memory != UINT64_MAX && o->gpu != NULL)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--memory and --gpu both say how much memory there is");
     if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
@@ -182,7 +182,7 @@ static enum gm_status check_options(const struct gm_replay_options *o, int opera
     if (status == GM_OK)
         status = check_repetition(o, err);
     if (status == GM_OK)
-        status = check_outputs(o, argv[0], err);
+        status = check_outputs(o, operands[0], err);
     if (status == GM_OK)
         status = gm_replay_check_gpu(o, err);
     return status;
@@ -194,9 +194,9 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
     const struct gm_replay_options *o = run->options;
     struct gm_text text = {0};
     struct gm_error err;
-    if (o->json != NULL) {
+    if (o->usual.json != NULL) {
         gm_replay_json(&text, run);
-        gm_call_put(call, o->json, &text);
+        gm_call_put(call, o->usual.json, &text);
     }
     if (o->csv != NULL) {
         gm_replay_csv(&text, run);
@@ -213,7 +213,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
             gm_call_fail(call, NULL, &err);
         gm_text_free(&text);
     }
-    if (!o->quiet && !gm_path_is_standard(o->json) && !gm_path_is_standard(o->csv) &&
+    if (!o->usual.quiet && !gm_path_is_standard(o->usual.json) && !gm_path_is_standard(o->csv) &&
         !gm_path_is_standard(o->summary) && !gm_path_is_standard(o->trace_out) && !gm_path_is_standard(o->output)) {
         gm_replay_words(&text, run, false);
         gm_call_print(call, &text);
@@ -226,13 +226,13 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
 {
     struct gm_replay_run run = {.options = options, .terminal = &call->terminal, .capacity = UINT64_MAX};
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    if (!options->quiet)
+    if (!options->usual.quiet)
         gm_replay_progress_start(&run.progress, &call->terminal, path);
-    enum gm_status status = gm_rules_load(&run.rules, options->categories, &err);
+    enum gm_status status = gm_rules_load(&run.rules, options->usual.categories, &err);
     if (status == GM_OK)
         status = gm_replay_run(&run, path, &err);
     gm_bar_stop(&run.progress.bar);
-    if (!options->quiet)
+    if (!options->usual.quiet)
         gm_message_flush(&run.messages);
     if (status == GM_OK) {
         const enum gm_replay_verdict verdict = gm_replay_judged(&run);
@@ -242,7 +242,7 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     } else {
         gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);
     }
-    if (status == GM_OK && options->verbose) {
+    if (status == GM_OK && options->usual.verbose) {
         struct gm_text message = {0};
         gm_message_add(&message, &call->terminal, GM_MESSAGE_NOTE, NULL, "the model: %.1f million events/s",
                        gm_replay_speed(&run) * 1e-6);
@@ -257,22 +257,8 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
 int main(int argc, char **argv)
 {
     struct gm_replay_options options = {.budget = -1, .memory = UINT64_MAX, .limit = UINT64_MAX};
-    struct gm_call call = {.terminal = gm_terminal_open(program.name)};
-    struct gm_error err;
-    enum gm_parsed page = GM_PARSED_RUN;
-    int operands = 0;
-    gm_interrupt_install();
-    enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
-    const bool is_list = gm_gpu_is_list(options.gpu);
-    if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
-        status = check_options(&options, operands, argv, &err);
-    const bool goes_on = gm_call_goes_on(&call, &program, status, page, &err);
-    if (goes_on && is_list) {
-        struct gm_text cards = {0};
-        gm_gpu_list(&cards);
-        gm_call_print(&call, &cards);
-    } else if (goes_on) {
+    struct gm_call call = {.exit_code = 0};
+    if (gm_call_begin(&call, &program, &argc, argv, &options))
         run_it(&options, &call, argv[0]);
-    }
     return gm_call_end(&call);
 }

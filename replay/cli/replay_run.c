@@ -187,7 +187,8 @@ static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
 
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = run->options->salvage, .max_memory = run->options->max_memory};
+    const struct gm_load_options load = {.salvage = run->options->usual.salvage,
+                                         .max_memory = run->options->usual.max_memory};
     const struct gm_replay_options *o = run->options;
     bool is_repeated = o->members > 0 || o->steps > 0;
     bool needs_passes = !o->verify && (o->changes.n > 0 || o->csv != NULL || o->summary != NULL ||

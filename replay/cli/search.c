@@ -24,7 +24,7 @@ enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24 };
 
 unsigned gm_replay_threads(const struct gm_replay_run *run)
 {
-    long n = run->options->jobs > 0 ? (long)run->options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+    long n = run->options->usual.threads > 0 ? (long)run->options->usual.threads : sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
 }
 

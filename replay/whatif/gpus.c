@@ -309,11 +309,6 @@ enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], 
 
 /* ---- the table as text ------------------------------------------------------------------------------------------- */
 
-bool gm_gpu_is_list(const char *name)
-{
-    return name != NULL && (strcmp(name, "list") == 0 || strcmp(name, "help") == 0);
-}
-
 void gm_gpu_list(struct gm_text *out)
 {
     char total[GM_SIZE_TEXT], usable[GM_SIZE_TEXT];

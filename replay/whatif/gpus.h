@@ -50,7 +50,6 @@ const struct gm_gpu *gm_gpu_find(const char *name);
  * the name with another size, else "". */
 enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *name, struct gm_error *err);
 /* "list" or "help" asks for the table: name, total, usable bytes, source. */
-bool gm_gpu_is_list(const char *name); /* false for NULL */
 void gm_gpu_list(struct gm_text *out);
 static inline uint64_t gm_gpu_usable(const struct gm_gpu *gpu)
 {

@@ -24,7 +24,13 @@ struct values {
     int letters; /* one bit for each of a to z */
     enum { NOTHING, STACK, FILE_NAME, ROLE } choice;
     unsigned formats;
+    const char *card;
 };
+
+static void list_cards(struct gm_text *out)
+{
+    gm_text_add(out, "cards\n");
+}
 
 static bool parse_letters(const char *text, void *value)
 {
@@ -53,16 +59,21 @@ static const struct gm_option table[] = {
     {0, "letters", "LETTERS", "a set", GM_OPTION_PARSED, AT(letters), .parse = parse_letters, .wants = "as in abc"},
     {0, "group", "BY", "one of them", GM_OPTION_CHOICE, AT(choice), .min = STACK, .choices = choices},
     {0, "export", "FORMAT", "some of them", GM_OPTION_CHOICES, AT(formats), .choices = formats},
+    {0, "card", "NAME", "a card", GM_OPTION_LISTED, AT(card), .list = list_cards},
     {'h', "help", NULL, "help", GM_OPTION_HELP, .offset = 0},
     {0, "version", NULL, "version", GM_OPTION_VERSION, .offset = 0},
 };
 
-static const struct gm_program program = {"prog", "HEAD\n", "TAIL\n", table, sizeof table / sizeof table[0]};
+static const struct gm_program program = {.name = "prog",
+                                          .head = "HEAD\n",
+                                          .tail = "TAIL\n",
+                                          .options = table,
+                                          .option_count = sizeof table / sizeof table[0]};
 
 enum { MOST = 12 };
 
 /* Parses the NULL-terminated words after the program's name; the operands are left in words[0 ..). */
-static enum gm_status parse(char *words[MOST], struct values *values, int *operands, enum gm_parsed *parsed,
+static enum gm_status parse(char *words[MOST], struct values *values, int *operands, struct gm_parsed *parsed,
                             struct gm_error *err)
 {
     int argc = 1;
@@ -81,7 +92,7 @@ static void expect_error(const char *message, const char *word1, const char *wor
     struct values values = {0};
     struct gm_error err = {0};
     int operands;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
     assert_int_equal(parse(words, &values, &operands, &parsed, &err), GM_E_USAGE);
     assert_int_equal(err.status, GM_E_USAGE);
     assert_string_equal(err.message, message);
@@ -95,9 +106,9 @@ static void test_values(void **state)
     char *words[MOST] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9};
     struct values values = {0};
     int operands = -1;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
     assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
-    assert_int_equal(parsed, GM_PARSED_RUN);
+    assert_int_equal(parsed.what, GM_PARSED_RUN);
     assert_int_equal(operands, 2);
     assert_string_equal(words[0], "one");
     assert_string_equal(words[1], "two");
@@ -117,7 +128,7 @@ static void test_own_parser(void **state)
     char *words[MOST] = {w0, w1, w2, w3};
     struct values values = {0};
     int operands = -1;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
     assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
     assert_int_equal(values.letters, 1 | 4 | 1 << 25);
     assert_int_equal(operands, 0);
@@ -130,7 +141,7 @@ static void test_choices(void **state)
     char *words[MOST] = {w0, w1, w2, w3, w4};
     struct values values = {0};
     int operands = -1;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
     assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
     assert_int_equal(values.choice, FILE_NAME);
     assert_int_equal(values.formats, 1 | 4);
@@ -154,7 +165,7 @@ static void test_ends(void **state)
     char *words[MOST] = {w0, w1, w2, w3, w4, w5};
     struct values values = {0};
     int operands = -1;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
     assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
     assert_int_equal(operands, 3);
     assert_string_equal(words[0], "-");
@@ -171,9 +182,25 @@ static void test_help_stops_parsing(void **state)
     char *words[MOST] = {w0, w1, w2};
     struct values values = {0};
     int operands;
-    enum gm_parsed parsed;
+    struct gm_parsed parsed;
     assert_int_equal(parse(words, &values, &operands, &parsed, NULL), GM_OK);
-    assert_int_equal(parsed, GM_PARSED_HELP);
+    assert_int_equal(parsed.what, GM_PARSED_HELP);
+}
+
+static void test_a_list_stops_parsing(void **state)
+{
+    (void)state;
+    char w0[] = "prog", w1[] = "--card", w2[] = "small", w3[] = "list", w4[] = "--unknown";
+    char *named[MOST] = {w0, w1, w2}, *listed[MOST] = {w0, w1, w3, w4};
+    struct values values = {0};
+    int operands;
+    struct gm_parsed parsed;
+    assert_int_equal(parse(named, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(parsed.what, GM_PARSED_RUN);
+    assert_string_equal(values.card, "small");
+    assert_int_equal(parse(listed, &values, &operands, &parsed, NULL), GM_OK);
+    assert_int_equal(parsed.what, GM_PARSED_LIST);
+    assert_ptr_equal(parsed.list, list_cards);
 }
 
 static void test_errors(void **state)
@@ -219,6 +246,7 @@ static void test_help_page(void **state)
                                   "      --letters LETTERS   a set\n"
                                   "      --group BY          one of them\n"
                                   "      --export FORMAT     some of them\n"
+                                  "      --card NAME         a card\n"
                                   "  -h, --help              help\n"
                                   "      --version           version\n"
                                   "TAIL\n");
@@ -254,9 +282,15 @@ static void test_write_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),    cmocka_unit_test(test_own_parser),         cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_help_stops_parsing), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_help_page), cmocka_unit_test(test_messages),           cmocka_unit_test(test_write_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_own_parser),
+                                       cmocka_unit_test(test_choices),
+                                       cmocka_unit_test(test_ends),
+                                       cmocka_unit_test(test_help_stops_parsing),
+                                       cmocka_unit_test(test_a_list_stops_parsing),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_help_page),
+                                       cmocka_unit_test(test_messages),
+                                       cmocka_unit_test(test_write_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

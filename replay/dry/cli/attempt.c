@@ -86,7 +86,7 @@ static void add_try(struct gm_dry_try *try, const struct gm_dry_attempt *attempt
 static void say(const struct gm_dry_options *options, const char *name, const char *value, const struct gm_dry_try *try)
 {
     char reserved[GM_SIZE_TEXT];
-    if (!options->quiet)
+    if (!options->usual.quiet)
         fprintf(stderr, "gmdry: %s=%s: %s, %s reserved, %.1f s\n", name, value, try->fits ? "fits" : "does not fit",
                 gm_size_format(reserved, try->reserved), try->seconds);
 }
@@ -134,7 +134,7 @@ enum gm_status gm_dry_seek(struct gm_dry_find *find, struct gm_dry_attempt *kept
 {
     struct gm_dry_options hidden = *options;
     struct gm_dry_result asked = {.options = &hidden, .gpu = gpu, .command = command};
-    hidden.hides_output = !options->verbose;
+    hidden.hides_output = !options->usual.verbose;
     find->capacity = options->limit > 0 ? options->limit : gm_dry_usable(options, gpu);
     enum gm_status status = GM_OK;
     for (size_t next; status == GM_OK && (next = gm_dry_find_next(find)) < find->range->count;)

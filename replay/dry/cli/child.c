@@ -171,7 +171,7 @@ static void become(char **command, const struct gm_dry_folder *folder, const str
     set_environment(folder, options, gpu);
     if (options->hides_output)
         hide_output(folder);
-    else if (gm_path_is_standard(options->json))
+    else if (gm_path_is_standard(options->usual.json))
         dup2(STDERR_FILENO, STDOUT_FILENO); /* which is for the JSON alone */
     execvp(command[0], command);
     fprintf(stderr, "gmdry: %s: %s\n", command[0], strerror(errno));

@@ -7,6 +7,7 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
+#include "analyze/cli/options.h"
 #include "replay/whatif/gpus.h"
 
 #include <limits.h>
@@ -22,13 +23,14 @@ extern const char *const gm_dry_stack_names[]; /* likewise */
 enum { GM_DRY_EVENTS_SYNC = -1 };
 
 struct gm_dry_options {
-    const char *gpu, *snapshot, *results, *name, *json, *find; /* NULL if not given, but for gpu and results */
-    uint64_t memory, limit;                                    /* bytes; 0: not given */
-    int64_t devices, steps, world_size, rank;                  /* steps 0: all; world_size 0, rank -1: not given */
-    int64_t events; /* polls until one is complete; GM_DRY_EVENTS_SYNC: the host waits */
+    struct gm_usual_options usual;            /* without categories, device, top and threads */
+    const char *gpu, *snapshot, *find;        /* NULL if not given, but for gpu */
+    uint64_t memory, limit;                   /* bytes; 0: not given */
+    int64_t devices, steps, world_size, rank; /* steps 0: all; world_size 0, rank -1: not given */
+    int64_t events;                           /* polls until one is complete; GM_DRY_EVENTS_SYNC: the host waits */
     enum gm_dry_data data;
     enum gm_dry_stacks stacks;
-    bool no_charts, quiet, verbose, sweep;
+    bool sweep;
     bool hides_output; /* what COMMAND prints goes to the folder's `output` */
 };
 

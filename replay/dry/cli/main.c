@@ -4,12 +4,9 @@
  * run directories as gmanalyze makes them.
  */
 #include "analyze/cli/gmanalyze.h"
-#include "analyze/cli/interrupt.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/options.h"
 #include "analyze/cli/outcome.h"
 #include "analyze/cli/paths.h"
-#include "analyze/cli/rules_file.h"
 #include "replay/dry/cli/gmdry.h"
 
 #include <stddef.h>
@@ -34,7 +31,8 @@ static bool parse_events(const char *text, void *value)
 #define AT(field) .offset = offsetof(struct gm_dry_options, field)
 
 static const struct gm_option option_table[] = {
-    {0, "gpu", "NAME", "the card to answer as (default: h100-80); list shows all", GM_OPTION_TEXT, AT(gpu)},
+    {0, "gpu", "NAME", "the card to answer as (default: h100-80); list shows all", GM_OPTION_LISTED, AT(gpu),
+     .list = gm_gpu_list},
     {0, "memory", "SIZE", "memory of each device, in place of the card's", GM_OPTION_SIZE, AT(memory)},
     {0, "devices", "N", "how many of it there are (default: 1)", GM_OPTION_INTEGER, AT(devices), .min = 1,
      .max = GM_DRY_DEVICES},
@@ -55,15 +53,16 @@ static const struct gm_option option_table[] = {
     {0, "sweep", NULL, "other allocator settings, replayed: the command runs once", GM_OPTION_FLAG, AT(sweep)},
     {0, "snapshot", "FILE", "keep PyTorch's snapshot there: of the first rank, or of each with {rank} in FILE",
      GM_OPTION_TEXT, AT(snapshot)},
-    {'o', "results", "DIR", "where run directories go (default: results)", GM_OPTION_TEXT, AT(results)},
-    {'n', "name", "NAME", "name of the run (default: the script's)", GM_OPTION_TEXT, AT(name)},
-    {0, "json", "FILE", "what came of it, as JSON; - is stdout, instead of the words", GM_OPTION_TEXT, AT(json)},
-    {0, "no-charts", NULL, "no PNG files", GM_OPTION_FLAG, AT(no_charts)},
-    {'q', "quiet", NULL, "the line on top only", GM_OPTION_FLAG, AT(quiet)},
-    {'v', "verbose", NULL, "tell on stderr how long each phase took", GM_OPTION_FLAG, AT(verbose)},
-    {'h', "help", NULL, "print this page", GM_OPTION_HELP, .offset = 0},
-    {'V', "version", NULL, "print the version", GM_OPTION_VERSION, .offset = 0},
+    GM_ROW_RESULTS,
+    GM_ROW_NAME("name of the run (default: the script's)"),
+    GM_ROW_JSON("what came of it, as JSON; - is stdout, instead of the words"),
+    GM_ROW_NO_CHARTS("no PNG files"),
+    GM_ROW_QUIET("the line on top only"),
+    GM_ROW_VERBOSE("tell on stderr how long each phase took"),
+    GM_ROWS_PAGES,
 };
+
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err);
 
 static const struct gm_program program = {
     .name = "gmdry",
@@ -89,6 +88,7 @@ static const struct gm_program program = {
             "internal error.\n",
     .options = option_table,
     .option_count = sizeof option_table / sizeof option_table[0],
+    .check = check_options,
 };
 
 static enum gm_status check_find(const struct gm_dry_options *o, char *const *command, struct gm_error *err)
@@ -100,20 +100,30 @@ static enum gm_status check_find(const struct gm_dry_options *o, char *const *co
     return status;
 }
 
-static enum gm_status check_options(const struct gm_dry_options *o, int operands, char *const *command,
-                                    const struct gm_gpu *gpu, struct gm_error *err)
+/* The options, and the card that --gpu names, which is looked up when they are checked. */
+struct checked {
+    struct gm_dry_options options;
+    const struct gm_gpu *gpu;
+    char note[GM_GPU_NOTE];
+};
+
+static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
-    if (operands == 0)
+    struct checked *checked = values;
+    const struct gm_dry_options *o = &checked->options;
+    enum gm_status status = gm_gpu_choose(&checked->gpu, checked->note, o->gpu, err);
+    if (status != GM_OK)
+        return status;
+    operands[*count] = NULL; /* they are moved to the front */
+    if (*count == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "no command: gmdry [options] -- COMMAND...");
-    if (o->results[0] == '\0')
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--results is empty");
-    if (gpu->chip.major == 0)
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: %s does not run CUDA", gpu->name);
+    if (checked->gpu->chip.major == 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--gpu: %s does not run CUDA", checked->gpu->name);
     if (o->rank >= 0 && o->world_size == 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank is one of --world-size, which is not given");
     if (o->rank >= 0 && o->rank >= o->world_size)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--rank: ranks are 0 to %lld", (long long)o->world_size - 1);
-    return check_find(o, command, err);
+    return check_find(o, operands, err);
 }
 
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
@@ -211,22 +221,18 @@ static void keep_snapshots(struct gm_call *call, const struct gm_dry_result *res
 }
 
 /* Run directories, one for each process, as gmanalyze makes them. */
-static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_context *context,
-                              const struct gm_dry_result *result, struct gm_error *err)
+static enum gm_status analyse(struct gm_analyze_context *context, const struct gm_dry_result *result,
+                              struct gm_error *err)
 {
     const struct gm_dry_told *told = result->told;
     const size_t count = told->traced_count;
     char(*shown)[SHOWN] = calloc(count, sizeof *shown);
     struct gm_job *jobs = calloc(count, sizeof *jobs);
     char(*names)[GM_NAME_SIZE] = calloc(count, sizeof *names);
-    enum gm_status status = gm_run_check(context->options.results, err);
-    if (status == GM_OK && !context->options.no_charts && (context->fonts = gm_fonts_start(true)) == NULL)
-        status = GM_E_NOMEM;
-    if (status == GM_OK)
-        status = gm_rules_load(&context->rules, NULL, err);
-    for (size_t i = 0; status == GM_OK && jobs != NULL && names != NULL && i < count; i++)
-        gm_operands_name(names[i], told->processes[i].snapshot, context->options.name, count > 1);
-    if (jobs == NULL || names == NULL || shown == NULL || status == GM_E_NOMEM || !gm_operands_number(names, count))
+    enum gm_status status = gm_shell_begin(context->shell, &context->options.usual, true, err);
+    for (size_t i = 0; status == GM_OK && names != NULL && i < count; i++)
+        gm_operands_name(names[i], told->processes[i].snapshot, context->options.usual.name, count > 1);
+    if (status == GM_OK && (jobs == NULL || names == NULL || shown == NULL || !gm_operands_number(names, count)))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK) {
         for (size_t i = 0; i < count; i++) {
@@ -236,9 +242,7 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
             jobs[i].is_one_of_several = count > 1;
             memcpy(jobs[i].name, names[i], sizeof jobs[i].name);
         }
-        context->when = time(NULL);
-        context->draw_threads = 1;
-        gm_outcome_run(outcome, jobs, count, gm_cpu_count());
+        gm_outcome_run(context, jobs, count, context->shell->threads);
     }
     free(shown);
     free(names);
@@ -246,11 +250,11 @@ static enum gm_status analyse(struct gm_outcome *outcome, struct gm_analyze_cont
     return status;
 }
 
-static void report(struct gm_outcome *outcome, struct gm_analyze_context *context, struct gm_dry_result *result)
+static void report(struct gm_analyze_context *context, struct gm_dry_result *result)
 {
     const struct gm_dry_options *o = result->options;
     const struct gm_dry_told *told = result->told;
-    struct gm_call *call = &outcome->said;
+    struct gm_call *call = &context->shell->said;
     struct gm_text line = {0}, preface = {0}, json = {0};
     struct gm_error err;
     const char *missing = missing_here(result);
@@ -277,22 +281,22 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     gm_dry_sites(&preface, result);
     context->options.preface = preface.failed ? NULL : preface.data;
     const bool is_told = told->process_count > 0 || result->exit_code == 0; /* else the message above says all */
-    if (!gm_path_is_standard(o->json) && missing == NULL && is_told) {
+    if (!gm_path_is_standard(o->usual.json) && missing == NULL && is_told) {
         if (result->find != NULL)
             gm_dry_found(&line, result);
         gm_dry_line(&line, result);
-        if (!o->quiet)
+        if (!o->usual.quiet)
             gm_dry_sites(&line, result);
         gm_dry_sweep_words(&line, result);
         gm_call_print(call, &line);
     }
     tell_doubts(call, result);
     keep_snapshots(call, result);
-    if (told->traced_count > 0 && analyse(outcome, context, result, &err) != GM_OK)
+    if (told->traced_count > 0 && analyse(context, result, &err) != GM_OK)
         gm_call_fail(call, NULL, &err);
-    if (o->json != NULL) {
+    if (o->usual.json != NULL) {
         gm_dry_json(&json, result);
-        gm_call_put(call, o->json, &json);
+        gm_call_put(call, o->usual.json, &json);
     }
     context->options.preface = NULL;
     gm_text_free(&preface);
@@ -300,9 +304,8 @@ static void report(struct gm_outcome *outcome, struct gm_analyze_context *contex
     gm_call_time(call, "report");
 }
 
-static enum gm_status run(struct gm_outcome *outcome, struct gm_analyze_context *context,
-                          const struct gm_dry_options *options, const struct gm_gpu *gpu, char **command,
-                          struct gm_error *err)
+static enum gm_status run(struct gm_analyze_context *context, const struct gm_dry_options *options,
+                          const struct gm_gpu *gpu, char **command, struct gm_error *err)
 {
     struct gm_dry_attempt attempt = {0};
     struct gm_dry_range range;
@@ -315,9 +318,9 @@ static enum gm_status run(struct gm_outcome *outcome, struct gm_analyze_context 
         if (status == GM_OK)
             status = gm_dry_seek(&find, &attempt, options, gpu, command, err);
     }
-    gm_call_time(&outcome->said, "the command");
+    gm_call_time(&context->shell->said, "the command");
     if (status == GM_OK)
-        report(outcome, context, &attempt.result);
+        report(context, &attempt.result);
     gm_dry_attempt_free(&attempt);
     gm_dry_find_free(&find);
     return status;
@@ -325,48 +328,20 @@ static enum gm_status run(struct gm_outcome *outcome, struct gm_analyze_context 
 
 int main(int argc, char **argv)
 {
-    struct gm_dry_options options = {.gpu = "h100-80", .results = "results", .devices = 1, .rank = -1};
-    struct gm_analyze_context context = {
-        .options = {.device = -1, .top = 50, .fail_above = UINT64_MAX, .fail_below_efficiency = -1},
-        .terminal = gm_terminal_open(program.name),
-    };
-    struct gm_outcome outcome = {.context = &context, .said = {.terminal = context.terminal}};
-    const struct gm_gpu *gpu = NULL;
-    char note[GM_GPU_NOTE] = "";
+    struct checked checked = {.options = {.usual = GM_USUAL_DEFAULTS, .gpu = "h100-80", .devices = 1, .rank = -1}};
+    struct gm_shell shell = {.threads = 0};
+    struct gm_analyze_context context = {.options = GM_ANALYZE_DEFAULTS, .shell = &shell, .draw_threads = 1};
+    struct gm_usual_options *usual = &context.options.usual;
     struct gm_error err;
-    enum gm_parsed page = GM_PARSED_RUN;
-    int operands = 0;
-    gm_interrupt_install();
-    gm_call_time(&outcome.said, NULL);
-    enum gm_status status = gm_options_parse(&program, argc, argv, &options, &operands, &page, &err);
-    const bool is_list = status == GM_OK && page == GM_PARSED_RUN && gm_gpu_is_list(options.gpu);
-    if (status == GM_OK && page == GM_PARSED_RUN && !is_list)
-        status = gm_gpu_choose(&gpu, note, options.gpu, &err);
-    if (gpu != NULL && status == GM_OK) {
-        argv[operands] = NULL; /* they are moved to the front */
-        status = check_options(&options, operands, argv, gpu, &err);
+    if (gm_call_begin(&shell.said, &program, &argc, argv, &checked)) {
+        *usual = checked.options.usual;
+        usual->json = NULL; /* it is not analysis.json that is wanted there */
+        usual->quiet = usual->quiet || gm_path_is_standard(checked.options.usual.json);
+        context.terminal = shell.said.terminal;
+        if (checked.note[0] != '\0')
+            gm_call_note(&shell.said, checked.note);
+        if (run(&context, &checked.options, checked.gpu, argv, &err) != GM_OK)
+            gm_call_fail(&shell.said, NULL, &err);
     }
-    context.options.results = options.results;
-    context.options.name = options.name;
-    context.options.no_charts = options.no_charts;
-    context.options.quiet = options.quiet || gm_path_is_standard(options.json);
-    context.options.verbose = outcome.said.is_verbose = options.verbose;
-    outcome.said.is_quiet = options.quiet;
-    if (gm_call_goes_on(&outcome.said, &program, status, page, &err)) {
-        if (is_list) {
-            struct gm_text list = {0};
-            gm_gpu_list(&list);
-            gm_call_print(&outcome.said, &list);
-        } else {
-            if (note[0] != '\0')
-                gm_call_note(&outcome.said, note);
-            status = run(&outcome, &context, &options, gpu, argv, &err);
-            if (status != GM_OK)
-                gm_call_fail(&outcome.said, NULL, &err);
-        }
-    }
-    gm_outcome_free(&outcome);
-    gm_category_rules_free(context.rules);
-    gm_fonts_free(context.fonts);
-    return gm_call_end(&outcome.said);
+    return gm_shell_end(&shell);
 }

@@ -19,7 +19,7 @@ enum { SECONDS = 5, PROCESSES = 16 };
 static struct gm_replay_options usual(const struct gm_dry_result *result)
 {
     return (struct gm_replay_options){
-        .quiet = true, .budget = -1, .limit = UINT64_MAX, .memory = gm_dry_usable(result->options, result->gpu)};
+        .usual.quiet = true, .budget = -1, .limit = UINT64_MAX, .memory = gm_dry_usable(result->options, result->gpu)};
 }
 
 /* Of one process: how much memory it needs, on which card. */

@@ -257,7 +257,7 @@ void gm_dry_found(struct gm_text *out, const struct gm_dry_result *result)
     else
         gm_text_printf(out, "the largest %s that fits on %s is %s: %s does not\n", name, result->gpu->name,
                        value_of(value, find, fits), value_of(other, find, fails));
-    if (result->options->quiet)
+    if (result->options->usual.quiet)
         return;
     add_tries(out, find);
     gm_text_printf(out, "  (taken for granted: with a smaller %s it needs no more)\n", name);

@@ -2,8 +2,8 @@
  *
  * The findings' remedies, replayed: brings analyze/diagnose and replay/trials together.
  */
-#ifndef GM_CLI_REMEDIES_H
-#define GM_CLI_REMEDIES_H
+#ifndef GM_CLI_JOB_REMEDIES_H
+#define GM_CLI_JOB_REMEDIES_H
 
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
