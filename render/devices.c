@@ -6,6 +6,7 @@
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
+#include "render/axis.h"
 #include "render/number_text.h"
 
 #include <inttypes.h>
@@ -81,10 +82,37 @@ void gm_devices_note_hidden(struct gm_page *page, const struct gm_shown_devices 
 {
     if (shown->hidden == 0)
         return;
-    char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT];
     gm_page_note(page, gm_display_printf(page->display,
                                          "%zu more devices, each with no more reserved than any of these: %s "
                                          "reserved, %s allocated",
-                                         shown->hidden, gm_size_format(reserved, shown->hidden_reserved),
-                                         gm_size_format(allocated, shown->hidden_allocated)));
+                                         shown->hidden, gm_size_text(page->display, shown->hidden_reserved),
+                                         gm_size_text(page->display, shown->hidden_allocated)));
+}
+
+void gm_device_bars(struct gm_page *page, const struct gm_report *report, double pitch, double bar,
+                    gm_parts_fn *parts_of, const void *of)
+{
+    const double label_width = 84, x = GM_PAGE_LEFT + label_width + 8, width = GM_PAGE_RIGHT - 92 - x;
+    const struct gm_shown_devices shown = gm_devices_shown(report);
+    struct gm_display *d = page->display;
+    struct gm_piece parts[GM_DEVICE_PARTS];
+    uint64_t largest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < shown.n; i++) {
+        parts_of(parts, &n, shown.v[i], of);
+        largest = gm_max(largest, gm_pieces_sum(parts, n));
+    }
+    const struct gm_axis axis = gm_axis_bytes(largest);
+    const double bottom = page->y + pitch * (double)shown.n;
+    gm_axis_draw(d, &axis, x, width, page->y, bottom);
+    for (size_t i = 0; i < shown.n; i++) {
+        const double middle = page->y + pitch * ((double)i + 0.5);
+        const uint64_t value = parts_of(parts, &n, shown.v[i], of);
+        gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
+        gm_stacked_bar(d, x, middle - bar / 2, width, bar, parts, n, axis.step * axis.steps);
+        gm_put_value(d, x + gm_axis_span(&axis, gm_pieces_sum(parts, n), width) + 8, GM_PAGE_RIGHT, middle,
+                     gm_style_label, gm_size_text(d, value));
+    }
+    page->y = bottom + GM_AXIS_HEIGHT;
+    gm_devices_note_hidden(page, &shown);
 }

@@ -26,4 +26,12 @@ const char *gm_device_label(struct gm_display *display, const struct gm_device_r
 /* A line about the devices that are not shown, if there are any. */
 void gm_devices_note_hidden(struct gm_page *page, const struct gm_shown_devices *shown);
 
+/* Rows of stacked bars, a device each: `parts_of` stores the parts of one (at most GM_DEVICE_PARTS), and returns what
+ * stands at the bar's end. */
+enum { GM_DEVICE_PARTS = 20 };
+typedef uint64_t gm_parts_fn(struct gm_piece *parts, size_t *count, const struct gm_device_report *device,
+                             const void *of);
+void gm_device_bars(struct gm_page *page, const struct gm_report *report, double pitch, double bar,
+                    gm_parts_fn *parts_of, const void *of);
+
 #endif

@@ -17,7 +17,7 @@ gm_diff_layout_fn gm_layout_diff_overview, gm_layout_diff_timeline, gm_layout_di
 #define GM_GREW 0xb42318U
 #define GM_SHRANK 0x1d5fa8U
 
-/* Title, the runs, a line of numbers. */
+/* Title, and the runs. */
 struct gm_page gm_diff_page_begin(struct gm_display *display, const struct gm_comparison *c, const char *title);
 /* Of the i-th run; told apart with any colour-blindness, BASE is grey. */
 uint32_t gm_run_color(size_t i);
@@ -27,7 +27,6 @@ const char *gm_run_label(struct gm_display *display, const struct gm_comparison 
                          enum gm_text_size size);
 /* "+1.20 GiB (+10.8%)". */
 const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after);
-const char *gm_delta_text(struct gm_display *display, int64_t delta);
 /* Grew, shrank, or neither. */
 uint32_t gm_change_color(int64_t delta);
 

@@ -77,15 +77,8 @@ uint32_t gm_change_color(int64_t delta)
     return delta > 0 ? GM_GREW : delta < 0 ? GM_SHRANK : GM_MUTED;
 }
 
-const char *gm_delta_text(struct gm_display *display, int64_t delta)
-{
-    char text[GM_SIZE_TEXT];
-    return gm_display_printf(display, "%s", gm_size_format_delta(text, delta));
-}
-
 const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after)
 {
-    char percent[GM_NUMBER_TEXT];
     if (base == GM_REPORT_NONE || after == GM_REPORT_NONE)
         return "n/a";
     const int64_t delta = gm_diff_delta(base, after);
@@ -94,7 +87,7 @@ const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t a
     const char *text = gm_delta_text(display, delta);
     if (base == 0 || gm_diff_size(delta) / 100 > base) /* a percentage that long tells nothing */
         return text;
-    gm_percent_text(percent, gm_diff_size(delta), base);
+    const char *percent = gm_share_text(display, gm_diff_size(delta), base);
     const char *sign = percent[0] == '<' ? "" : delta > 0 ? "+" : "-";
     return gm_display_printf(display, "%s (%s%s)", text, sign, percent);
 }
@@ -109,18 +102,11 @@ const char *gm_run_label(struct gm_display *display, const struct gm_comparison 
 
 struct gm_page gm_diff_page_begin(struct gm_display *display, const struct gm_comparison *c, const char *title)
 {
-    struct gm_page page = {display, 36};
-    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
     const double half = c->run_count == 2 ? GM_PAGE_INNER / 2 - 20 : GM_PAGE_INNER / 2;
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, title);
-    page.y += 27;
     const char *base = gm_run_label(display, c, 0, half, GM_TEXT_BODY);
     const char *after = c->run_count == 2 ? gm_run_label(display, c, 1, half, GM_TEXT_BODY)
                                           : gm_display_printf(display, "%zu more runs", c->run_count - 1);
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
-           gm_display_printf(display, "%s" DOT "%s", base, after));
-    page.y += 36;
-    return page;
+    return gm_page_title(display, title, gm_display_printf(display, "%s" DOT "%s", base, after));
 }
 
 void gm_diff_grid(struct gm_display *display, const struct gm_axis *axis, double x, double width, double top,

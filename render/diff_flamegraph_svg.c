@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diff_flamegraph.svg: see svg.h for what is common to all flame graphs.
+ * diff_flamegraph.svg: see flame_svg.h for what is common to all flame graphs.
  */
 #include "analyze/base/size.h"
 #include "render/diff_chart_parts.h"
 #include "render/flame_svg.h"
 #include "render/metric.h"
-#include "render/svg.h"
 #include "render/theme.h"
 
 static void put_box(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flamegraph.svg: see svg.h for what is common to all of them.
+ * flamegraph.svg: see flame_svg.h for what is common to all of them.
  */
 #include "render/render.h"
 
@@ -9,7 +9,6 @@
 #include "render/layout.h"
 #include "render/metric.h"
 #include "render/number_text.h"
-#include "render/svg.h"
 #include "render/theme.h"
 #include "render/traced.h"
 

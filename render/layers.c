@@ -2,7 +2,7 @@
  *
  * Layers of the stacked timelines; see layers.h.
  */
-#include "render/layers.h"
+#include "render/timeline_plot.h"
 
 #include "analyze/base/arithmetic.h"
 #include "render/fold.h"

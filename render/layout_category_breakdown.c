@@ -12,6 +12,8 @@
 #include "render/page.h"
 #include "render/theme.h"
 
+#include <assert.h>
+
 static const double name_x = GM_PAGE_LEFT + 22, bar_x = 240, bar_width = 400;
 static const double bytes_end = 736, share_end = 796, blocks_end = GM_PAGE_RIGHT;
 
@@ -41,49 +43,33 @@ static void draw_rows(struct gm_page *page, const struct gm_folded *f)
     for (size_t i = 0; i < f->n; i++) {
         const struct gm_piece *part = &f->parts[i];
         double middle = page->y + pitch * ((double)i + 0.5);
-        char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
+        char blocks[GM_NUMBER_TEXT];
         gm_display_rect(d, GM_PAGE_LEFT, middle - 6, 12, 12, part->fill, GM_RECT_SWATCH);
         gm_put_between(d, name_x, bar_x - 8, middle, gm_style_label, part->name);
         gm_display_rect(d, bar_x, middle - bar / 2, gm_axis_span(&axis, part->bytes, bar_width), bar, part->fill,
                         GM_RECT_BAR);
-        gm_put_between(d, bar_x + bar_width + 8, bytes_end, middle, gm_style_value, gm_size_format(size, part->bytes));
-        gm_put_between(d, bytes_end + 4, share_end, middle, gm_style_value,
-                       gm_percent_text(percent, part->bytes, f->bytes));
+        gm_put_between(d, bar_x + bar_width + 8, bytes_end, middle, gm_style_value, gm_size_text(d, part->bytes));
+        gm_put_between(d, bytes_end + 4, share_end, middle, gm_style_value, gm_share_text(d, part->bytes, f->bytes));
         gm_put_between(d, share_end + 4, blocks_end, middle, muted, gm_count_text(blocks, f->blocks[i]));
     }
     page->y = bottom + GM_AXIS_HEIGHT;
 }
 
+static uint64_t device_parts(struct gm_piece *parts, size_t *count, const struct gm_device_report *device,
+                             const void *of)
+{
+    const struct gm_folded *f = of;
+    static_assert((int)GM_FOLD_ROWS <= (int)GM_DEVICE_PARTS, "they have room");
+    gm_fold_like(f, device->categories, device->category_count, parts);
+    *count = f->n;
+    return gm_pieces_sum(parts, f->n);
+}
+
 static void draw_devices(struct gm_page *page, const struct gm_report *report, const struct gm_folded *f)
 {
-    const double label_width = 84, x = GM_PAGE_LEFT + label_width + 8, width = GM_PAGE_RIGHT - 92 - x;
-    const double bar = 20, pitch = 26;
-    struct gm_display *d = page->display;
-    struct gm_shown_devices shown = gm_devices_shown(report);
     page->y += 20;
     gm_page_section(page, "By device", "colours as above; at the bar's end: allocated");
-    uint64_t largest = 0;
-    struct gm_piece parts[GM_FOLD_ROWS];
-    for (size_t i = 0; i < shown.n; i++) {
-        gm_fold_like(f, shown.v[i]->categories, shown.v[i]->category_count, parts);
-        uint64_t sum = gm_pieces_sum(parts, f->n);
-        largest = sum > largest ? sum : largest;
-    }
-    struct gm_axis axis = gm_axis_bytes(largest);
-    double bottom = page->y + pitch * (double)shown.n;
-    gm_axis_draw(d, &axis, x, width, page->y, bottom);
-    for (size_t i = 0; i < shown.n; i++) {
-        double middle = page->y + pitch * ((double)i + 0.5);
-        gm_fold_like(f, shown.v[i]->categories, shown.v[i]->category_count, parts);
-        uint64_t sum = gm_pieces_sum(parts, f->n);
-        gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
-        gm_stacked_bar(d, x, middle - bar / 2, width, bar, parts, f->n, axis.step * axis.steps);
-        char size[GM_SIZE_TEXT];
-        gm_put_value(d, x + gm_axis_span(&axis, sum, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_size_format(size, sum));
-    }
-    page->y = bottom + GM_AXIS_HEIGHT;
-    gm_devices_note_hidden(page, &shown);
+    gm_device_bars(page, report, 26, 20, device_parts, f);
 }
 
 static void draw_roles(struct gm_page *page, const struct gm_report *report)

@@ -94,13 +94,12 @@ void gm_layout_diff_flamegraph(struct gm_display *display, const struct gm_compa
         gm_page_note(&page,
                      gm_display_printf(display, "Base against %s; the other runs are not in it",
                                        gm_shorten_end(display, gm_name(c->labels[1]), 400, GM_TEXT_SMALL, GM_REGULAR)));
-    char number[GM_NUMBER_TEXT];
     if (boxes.deepest + 1 > boxes.rows)
         gm_page_note(&page,
                      gm_display_printf(display, "%s deeper levels are not shown here; diff_flamegraph.svg has them",
-                                       gm_exact_text(number, boxes.deepest + 1 - boxes.rows)));
+                                       gm_digits_text(display, boxes.deepest + 1 - boxes.rows)));
     if (boxes.narrow > 0)
         gm_page_note(&page, gm_display_printf(display, "%s frames are too narrow to be shown",
-                                              gm_exact_text(number, boxes.narrow)));
+                                              gm_digits_text(display, boxes.narrow)));
     gm_page_end(&page);
 }

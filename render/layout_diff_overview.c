@@ -42,10 +42,9 @@ static uint64_t level_bytes(const struct gm_summary *run, enum gm_level level, b
 /* Right of a bar: how much the i-th run has, and how that compares with BASE. */
 static void draw_value(struct gm_display *d, double middle, size_t i, uint64_t base, uint64_t bytes)
 {
-    char size[GM_SIZE_TEXT];
     struct gm_style change = gm_style_note;
     gm_put_between(d, GM_PAGE_RIGHT - value_width + 6, GM_PAGE_RIGHT - 152, middle, gm_style_value,
-                   gm_size_format(size, bytes));
+                   gm_size_text(d, bytes));
     change.anchor = GM_ANCHOR_END;
     change.color = gm_change_color(i == 0 || base == GM_REPORT_NONE ? 0 : gm_diff_delta(base, bytes));
     if (i > 0)

@@ -20,9 +20,8 @@ enum { PIXELS = 1500, LINE = 3, LEVELS = 3, CATEGORIES = 8, MOST_SERIES = 4 };
 /* Up to three decimals. */
 static const char *number_text(struct gm_display *d, double value)
 {
-    char whole[GM_NUMBER_TEXT];
     const uint64_t thousandths = (uint64_t)(fmin(value, 9e12) * 1000 + 0.5);
-    gm_exact_text(whole, thousandths / 1000);
+    const char *whole = gm_digits_text(d, thousandths / 1000);
     if (thousandths % 1000 == 0)
         return gm_display_printf(d, "%s", whole);
     if (thousandths % 100 == 0)

@@ -53,10 +53,10 @@ static void draw_boxes(struct gm_page *page, const struct gm_flame *flame, const
             label_box(d, node, color, x, width, y + height / 2);
             continue;
         }
-        char size[GM_SIZE_TEXT], blocks[GM_NUMBER_TEXT];
+        char blocks[GM_NUMBER_TEXT];
         const struct gm_style style = {GM_TEXT_SMALL, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
         gm_put(d, x + pad, y + height / 2, width - 2 * pad, style,
-               gm_display_printf(d, "all: %s requested in %s blocks", gm_size_format(size, node->bytes),
+               gm_display_printf(d, "all: %s requested in %s blocks", gm_size_text(d, node->bytes),
                                  gm_exact_text(blocks, node->blocks)));
     }
     page->y += pitch * boxes->rows + 8;
@@ -74,16 +74,14 @@ static void put_notes(struct gm_page *page, const struct gm_report *report, cons
                       const struct gm_flame_boxes *boxes)
 {
     struct gm_display *d = page->display;
-    char number[GM_NUMBER_TEXT];
     const size_t deeper = boxes->deepest + 1 > boxes->rows ? boxes->deepest + 1 - boxes->rows : 0;
     if (deeper > 0)
         gm_page_note(page, gm_display_printf(d, "%s deeper level%s not shown here; flamegraph.svg has %s",
-                                             gm_exact_text(number, deeper), deeper == 1 ? " is" : "s are",
+                                             gm_digits_text(d, deeper), deeper == 1 ? " is" : "s are",
                                              deeper == 1 ? "it" : "them"));
     if (boxes->narrow > 0)
-        gm_page_note(page,
-                     gm_display_printf(d, "%s frame%s too narrow to be shown", gm_exact_text(number, boxes->narrow),
-                                       boxes->narrow == 1 ? " is" : "s are"));
+        gm_page_note(page, gm_display_printf(d, "%s frame%s too narrow to be shown", gm_digits_text(d, boxes->narrow),
+                                             boxes->narrow == 1 ? " is" : "s are"));
     size_t traces = 0;
     for (size_t i = 0; i < report->device_count; i++)
         traces += report->devices[i].trace.events > 0;

@@ -189,7 +189,6 @@ static void draw_sites(struct gm_page *page, const struct gm_fleet *f)
     const double pitch = 22, label = 380, x = GM_PAGE_LEFT + label + 12, width = GM_PAGE_RIGHT - x - 96;
     const size_t n = f->survivors.count < SITES ? f->survivors.count : SITES;
     struct gm_display *d = page->display;
-    char text[GM_SIZE_TEXT];
     uint64_t most = 1;
     for (size_t i = 0; i < n; i++) {
         const int64_t delta = f->survivors.rows[i].delta;
@@ -197,7 +196,7 @@ static void draw_sites(struct gm_page *page, const struct gm_fleet *f)
         most = size > most ? size : most;
     }
     gm_page_section(page, "End of the last iteration against end of the first, all ranks",
-                    gm_display_printf(d, "in all %s", gm_size_format_delta(text, f->survivors.delta)));
+                    gm_display_printf(d, "in all %s", gm_delta_text(d, f->survivors.delta)));
     if (n == 0)
         gm_page_note(page, "No call site holds more or less");
     for (size_t i = 0; i < n; i++) {
@@ -210,7 +209,7 @@ static void draw_sites(struct gm_page *page, const struct gm_fleet *f)
                gm_shorten_end(d, gm_name(name), label, GM_TEXT_BODY, GM_REGULAR));
         gm_display_rect(d, x, middle - 7, bar, 14, gm_solid(row->delta > 0 ? 0xb42318 : 0x1d5fa8), GM_RECT_BAR);
         gm_put(d, x + bar + 6, middle, GM_PAGE_RIGHT - x - bar - 6, gm_style_note,
-               gm_display_printf(d, "%s", gm_size_format_delta(text, row->delta)));
+               gm_display_printf(d, "%s", gm_delta_text(d, row->delta)));
         page->y += pitch;
     }
     page->y += 16;
@@ -218,14 +217,10 @@ static void draw_sites(struct gm_page *page, const struct gm_fleet *f)
 
 void gm_layout_fleet_growth(struct gm_display *display, const struct gm_fleet *f)
 {
-    struct gm_page page = {display, 36};
-    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, "Growth over iterations");
-    page.y += 27;
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
-           gm_display_printf(display, "%s \xc2\xb7 %zu rank%s with two iterations or more", gm_name(f->run_name),
-                             f->growth_count, f->growth_count == 1 ? "" : "s"));
-    page.y += 36;
+    struct gm_page page =
+        gm_page_title(display, "Growth over iterations",
+                      gm_display_printf(display, "%s \xc2\xb7 %zu rank%s with two iterations or more",
+                                        gm_name(f->run_name), f->growth_count, f->growth_count == 1 ? "" : "s"));
     if (f->growth_count == 0) {
         gm_page_empty(&page, "No rank has snapshots of two iterations or more.");
     } else {

@@ -99,10 +99,9 @@ static uint32_t color_of(uint64_t value, uint64_t least, uint64_t most, enum map
 
 static const char *value_text(struct gm_display *d, const struct cell *cell, enum map map)
 {
-    char text[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
     if (map == MAP_EFFICIENCY)
-        return gm_display_printf(d, "%s", gm_percent_text(text, cell->part, cell->whole));
-    return gm_display_printf(d, "%s", gm_size_format(size, cell->bytes));
+        return gm_display_printf(d, "%s", gm_share_text(d, cell->part, cell->whole));
+    return gm_display_printf(d, "%s", gm_size_text(d, cell->bytes));
 }
 
 static const char *row_label(struct gm_display *d, const struct gm_fleet *f, const struct grid *g, size_t row)
@@ -225,15 +224,10 @@ static struct grid grid_of(const struct gm_fleet *f)
 
 void gm_layout_fleet_heatmap(struct gm_display *display, const struct gm_fleet *f)
 {
-    struct gm_page page = {display, 36};
-    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
     const struct grid g = grid_of(f);
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, "Ranks and iterations");
-    page.y += 27;
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
-           gm_display_printf(display, "%s \xc2\xb7 %zu of %zu snapshots read", gm_name(f->run_name), f->read_count,
-                             f->item_count));
-    page.y += 36;
+    struct gm_page page = gm_page_title(display, "Ranks and iterations",
+                                        gm_display_printf(display, "%s \xc2\xb7 %zu of %zu snapshots read",
+                                                          gm_name(f->run_name), f->read_count, f->item_count));
     for (int map = 0; map < MAPS && f->read_count > 0; map++)
         draw_map(&page, f, &g, (enum map)map);
     if (f->read_count == 0)

@@ -8,7 +8,6 @@
 #include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/devices.h"
-#include "render/imbalance.h"
 #include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
@@ -16,6 +15,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 static const double label_width = 84, bar_x = GM_PAGE_LEFT + 92, bar_width = GM_PAGE_RIGHT - 146 - GM_PAGE_LEFT - 92;
 static const double good_from = 95, excellent_from = 98; /* the limits of gm_grade_of */
@@ -60,8 +60,7 @@ static void draw_grade_row(struct gm_display *d, const char *name, const struct 
     gm_put(d, GM_PAGE_LEFT, middle, label_width, style, name);
     double percent = gm_totals_efficiency(totals);
     enum gm_grade grade = gm_grade_of(percent);
-    char text[GM_NUMBER_TEXT];
-    gm_percent_text(text, totals->allocated, totals->reserved);
+    const char *text = gm_share_text(d, totals->allocated, totals->reserved);
     double span = percent < 0 ? 0 : bar_width * fmin(percent, 100) / 100;
     if (totals->allocated > 0)
         gm_display_rect(d, bar_x, middle - 9, fmax(span, 0.5), 18, gm_use_fill(GM_USE_ALLOCATED), GM_RECT_BAR);
@@ -143,10 +142,9 @@ static void draw_rest_rows(struct gm_page *page, const struct gm_piece parts[ROW
         double span = gm_axis_span(&axis, parts[i].bytes, width);
         if (span > 0)
             gm_display_rect(d, x, middle - 8, span, 16, parts[i].fill, GM_RECT_BAR);
-        char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
         gm_put_value(d, x + span + 7, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_display_printf(d, "%s  (%s)", gm_size_format(size, parts[i].bytes),
-                                       gm_percent_text(percent, parts[i].bytes, reserved)));
+                     gm_display_printf(d, "%s  (%s)", gm_size_text(d, parts[i].bytes),
+                                       gm_share_text(d, parts[i].bytes, reserved)));
     }
     page->y = bottom + GM_AXIS_HEIGHT;
 }
@@ -156,48 +154,35 @@ static void draw_ledger(struct gm_page *page, const struct gm_report *report)
     struct gm_piece parts[ROWS];
     ledger_parts(&report->ledger, parts);
     uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST), sum = gm_sat_add(rest, parts[REQUESTED].bytes);
-    char size[GM_SIZE_TEXT];
-    gm_page_section(page,
-                    gm_display_printf(page->display, "The other %s of the reserved memory", gm_size_format(size, rest)),
-                    "percentages: of what is reserved");
+    gm_page_section(
+        page,
+        gm_display_printf(page->display, "The other %s of the reserved memory", gm_size_text(page->display, rest)),
+        "percentages: of what is reserved");
     if (sum > 0) {
         gm_stacked_bar(page->display, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 34, parts, ROWS, (double)sum);
         page->y += 34 + 12;
     }
     draw_rest_rows(page, parts, report->ledger.reserved);
-    char returned[GM_SIZE_TEXT];
     gm_page_note(page, gm_display_printf(page->display, "torch.cuda.empty_cache() would return %s",
-                                         gm_size_format(returned, report->fragmentation.empty_cache)));
+                                         gm_size_text(page->display, report->fragmentation.empty_cache)));
+}
+
+static uint64_t device_rest(struct gm_piece *parts, size_t *count, const struct gm_device_report *device,
+                            const void *of)
+{
+    struct gm_piece all[ROWS];
+    (void)of;
+    ledger_parts(&device->ledger, all);
+    *count = ROWS - REST;
+    memcpy(parts, all + REST, *count * sizeof *parts);
+    return gm_pieces_sum(parts, *count);
 }
 
 static void draw_devices(struct gm_page *page, const struct gm_report *report)
 {
-    const double pitch = 26, width = GM_PAGE_RIGHT - 92 - bar_x;
-    struct gm_display *d = page->display;
-    struct gm_shown_devices shown = gm_devices_shown(report);
     page->y += 20;
     gm_page_section(page, "The same by device", "without what was requested; fills as above");
-    struct gm_piece parts[ROWS];
-    uint64_t largest = 0;
-    for (size_t i = 0; i < shown.n; i++) {
-        ledger_parts(&shown.v[i]->ledger, parts);
-        uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST);
-        largest = rest > largest ? rest : largest;
-    }
-    struct gm_axis axis = gm_axis_bytes(largest);
-    double bottom = page->y + pitch * (double)shown.n;
-    gm_axis_draw(d, &axis, bar_x, width, page->y, bottom);
-    for (size_t i = 0; i < shown.n; i++) {
-        double middle = page->y + pitch * ((double)i + 0.5);
-        ledger_parts(&shown.v[i]->ledger, parts);
-        uint64_t rest = gm_pieces_sum(parts + REST, ROWS - REST);
-        gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
-        gm_stacked_bar(d, bar_x, middle - 9, width, 18, parts + REST, ROWS - REST, axis.step * axis.steps);
-        char size[GM_SIZE_TEXT];
-        gm_put_value(d, bar_x + gm_axis_span(&axis, rest, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_size_format(size, rest));
-    }
-    page->y = bottom + GM_AXIS_HEIGHT;
+    gm_device_bars(page, report, 26, 18, device_rest, NULL);
 }
 
 void gm_layout_memory_efficiency(struct gm_display *display, const struct gm_report *report)

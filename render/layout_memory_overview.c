@@ -5,10 +5,8 @@
 #include "render/layout.h"
 
 #include "analyze/base/size.h"
-#include "render/axis.h"
 #include "render/devices.h"
 #include "render/fold.h"
-#include "render/imbalance.h"
 #include "render/page.h"
 #include "render/theme.h"
 
@@ -46,35 +44,19 @@ static void draw_total(struct gm_page *page, const struct gm_report *report)
     page->y += 22;
 }
 
+static uint64_t device_uses(struct gm_piece *parts, size_t *count, const struct gm_device_report *device,
+                            const void *of)
+{
+    (void)of;
+    uses_of(&device->totals, &device->ledger, parts);
+    *count = USES;
+    return device->totals.reserved;
+}
+
 static void draw_devices(struct gm_page *page, const struct gm_report *report)
 {
-    const double label_width = 84, x = GM_PAGE_LEFT + label_width + 8, width = GM_PAGE_RIGHT - 92 - x;
-    const double bar = 22, pitch = 29;
-    struct gm_display *d = page->display;
-    struct gm_shown_devices shown = gm_devices_shown(report);
     gm_page_section(page, "By device", "at the bar's end: reserved");
-    struct gm_piece parts[USES];
-    uint64_t largest = 0;
-    for (size_t i = 0; i < shown.n; i++) {
-        uses_of(&shown.v[i]->totals, &shown.v[i]->ledger, parts);
-        uint64_t sum = gm_pieces_sum(parts, USES);
-        largest = sum > largest ? sum : largest;
-    }
-    struct gm_axis axis = gm_axis_bytes(largest);
-    double bottom = page->y + pitch * (double)shown.n;
-    gm_axis_draw(d, &axis, x, width, page->y, bottom);
-    for (size_t i = 0; i < shown.n; i++) {
-        double y = page->y + pitch * (double)i + (pitch - bar) / 2, middle = y + bar / 2;
-        uses_of(&shown.v[i]->totals, &shown.v[i]->ledger, parts);
-        uint64_t sum = gm_pieces_sum(parts, USES);
-        gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, shown.v[i]));
-        gm_stacked_bar(d, x, y, width, bar, parts, USES, axis.step * axis.steps);
-        char size[GM_SIZE_TEXT];
-        gm_put_value(d, x + gm_axis_span(&axis, sum, width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_size_format(size, shown.v[i]->totals.reserved));
-    }
-    page->y = bottom + GM_AXIS_HEIGHT;
-    gm_devices_note_hidden(page, &shown);
+    gm_device_bars(page, report, 29, 22, device_uses, NULL);
     page->y += 20;
 }
 

@@ -22,12 +22,11 @@ static double height_for(size_t devices)
 static const char *remark_for(struct gm_display *d, const struct gm_traced *traced)
 {
     const struct gm_device_timeline *t = traced->timeline;
-    char events[GM_NUMBER_TEXT], span[GM_NUMBER_TEXT];
-    gm_exact_text(events, traced->device->trace.events);
+    const char *events = gm_digits_text(d, traced->device->trace.events);
     const char *plural = traced->device->trace.events == 1 ? "" : "s";
     if (!t->curve.has_times || traced->device->trace.span_us == GM_REPORT_NONE)
         return gm_display_printf(d, "%s event%s, without times", events, plural);
-    gm_duration_text(span, traced->device->trace.span_us);
+    const char *span = gm_time_text(d, traced->device->trace.span_us);
     if (t->curve.axis_note == NULL)
         return gm_display_printf(d, "%s event%s in %s", events, plural, span);
     return gm_display_printf(d, "%s event%s in %s; %s, so the axis is events", events, plural, span,

@@ -53,17 +53,17 @@ static void draw_books(struct gm_page *page, const struct gm_report *report, con
     gm_stacked_bar(d, GM_PAGE_LEFT, page->y, GM_PAGE_INNER, 36, parts, 3, (double)whole);
     page->y += 36 + 8;
     page->y += gm_legend(d, page->y, 3, parts, 3, whole) + 4;
-    char requested[GM_SIZE_TEXT], rounded[GM_SIZE_TEXT], active[GM_SIZE_TEXT], rest[GM_SIZE_TEXT], all[GM_SIZE_TEXT];
-    gm_size_format(all, l->reserved);
+    char requested[GM_SIZE_TEXT], active[GM_SIZE_TEXT];
+    const char *all = gm_size_text(d, l->reserved);
     const char *books = gm_display_printf(d, "%s requested + %s rounding = %s active",
-                                          gm_size_format(requested, traced->peak->requested),
-                                          gm_size_format(rounded, rounding), gm_size_format(active, l->active));
+                                          gm_size_format(requested, traced->peak->requested), gm_size_text(d, rounding),
+                                          gm_size_format(active, l->active));
     books = l->active > l->reserved
                 ? gm_display_printf(d, "%s, but %s reserved: blocks lie outside all segments", books, all)
-                : gm_display_printf(d, "%s; + %s cached = %s reserved", books, gm_size_format(rest, cached), all);
+                : gm_display_printf(d, "%s; + %s cached = %s reserved", books, gm_size_text(d, cached), all);
     if (l->allocated != GM_REPORT_NONE && l->allocated < l->active)
         books = gm_display_printf(d, "%s. Of what is active %s are pending", books,
-                                  gm_size_format(rest, l->active - l->allocated));
+                                  gm_size_text(d, l->active - l->allocated));
     gm_page_note(page, books);
     page->y += 20;
 }
@@ -99,7 +99,7 @@ static void draw_site(struct gm_display *d, const struct gm_traced *traced, cons
     const double room = site_end - GM_PAGE_LEFT;
     gm_put_between(d, GM_PAGE_LEFT, site_end, y + 8.5, style,
                    gm_shorten_site(d, gm_name(site->label), room, style.size, style.weight));
-    char blocks[GM_NUMBER_TEXT], size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
+    char blocks[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
     const char *what = gm_shorten_end(d, gm_name(site->category), room / 2, style.size, style.weight);
     if (site->role != NULL)
         what = gm_display_printf(d, "%s" DOT "%s", what,
@@ -112,7 +112,7 @@ static void draw_site(struct gm_display *d, const struct gm_traced *traced, cons
     gm_put_value(d, bar_x + span + 6, bar_x + span + 90, middle, gm_style_label, gm_size_format(size, site->bytes));
     if (site->peak_without == GM_REPORT_NONE)
         return;
-    gm_percent_text(percent, less(traced->peak->requested, site->peak_without), traced->peak->requested);
+    const char *percent = gm_share_text(d, less(traced->peak->requested, site->peak_without), traced->peak->requested);
     gm_size_format(size, site->peak_without);
     gm_put_between(d, value_end + 4, without_end, middle, gm_style_value,
                    site->peak_without >= traced->peak->requested ? gm_display_printf(d, "%s (no less)", size)
@@ -137,11 +137,10 @@ static void note_rest(struct gm_page *page, const struct gm_peak_detail *detail,
     }
     if (detail->site_total <= n)
         return;
-    char number[GM_NUMBER_TEXT], count[GM_NUMBER_TEXT], size[GM_SIZE_TEXT];
     gm_page_note(page, gm_display_printf(page->display, "+ %s more call site%s: %s in %s block%s",
-                                         gm_exact_text(number, detail->site_total - n),
-                                         detail->site_total - n == 1 ? "" : "s", gm_size_format(size, bytes),
-                                         gm_exact_text(count, blocks), blocks == 1 ? "" : "s"));
+                                         gm_digits_text(page->display, detail->site_total - n),
+                                         detail->site_total - n == 1 ? "" : "s", gm_size_text(page->display, bytes),
+                                         gm_digits_text(page->display, blocks), blocks == 1 ? "" : "s"));
 }
 
 /* Sites that hold next to nothing are not worth a row, unless there are few. */
@@ -208,11 +207,10 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
         const struct gm_peak *peak = devices.v[i].peak;
         const double middle = page->y + pitch * ((double)i + 0.5);
         struct gm_folded f = gm_fold_categories(d, peak->categories, peak->category_count, SLICE_ROWS);
-        char size[GM_SIZE_TEXT];
         gm_put(d, GM_PAGE_LEFT, middle, label_width, gm_style_label, gm_device_label(d, devices.v[i].device));
         gm_stacked_bar(d, x, middle - bar / 2, width, bar, f.parts, f.n, axis.step * axis.steps);
         gm_put_value(d, x + fmin(gm_axis_span(&axis, f.bytes, width), width) + 8, GM_PAGE_RIGHT, middle, gm_style_label,
-                     gm_size_format(size, peak->requested));
+                     gm_size_text(d, peak->requested));
     }
     page->y = bottom + GM_AXIS_HEIGHT;
     gm_traced_note_hidden(page, &devices);

@@ -80,11 +80,10 @@ static void draw_heading(struct gm_page *page, const struct gm_report *report, s
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++)
         sum = gm_sat_add(sum, report->top_blocks[i].bytes);
-    char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
-    gm_count_text(blocks, report->totals.allocated_blocks);
-    gm_percent_text(percent, sum, report->totals.allocated);
+    const char *blocks = gm_number_text(page->display, report->totals.allocated_blocks);
+    const char *percent = gm_share_text(page->display, sum, report->totals.allocated);
     const char *remark = gm_display_printf(page->display, "together %s, %s of what is allocated in %s blocks",
-                                           gm_size_format(size, sum), percent, blocks);
+                                           gm_size_text(page->display, sum), percent, blocks);
     const char *heading = n == 1
                               ? "The largest block"
                               : gm_display_printf(page->display, "The %zu largest blocks, by where they were made", n);

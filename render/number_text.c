@@ -110,3 +110,21 @@ char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us)
 {
     return gm_microseconds_format(out, us);
 }
+
+#define LASTING(name, format, type, size)                                                                              \
+    const char *name(struct gm_display *display, type value)                                                           \
+    {                                                                                                                  \
+        char text[size];                                                                                               \
+        return gm_display_printf(display, "%s", format(text, value));                                                  \
+    }
+LASTING(gm_size_text, gm_size_format, uint64_t, GM_SIZE_TEXT)
+LASTING(gm_number_text, gm_count_text, uint64_t, GM_NUMBER_TEXT)
+LASTING(gm_digits_text, gm_exact_text, uint64_t, GM_NUMBER_TEXT)
+LASTING(gm_time_text, gm_duration_text, uint64_t, GM_NUMBER_TEXT)
+LASTING(gm_delta_text, gm_size_format_delta, int64_t, GM_SIZE_TEXT)
+
+const char *gm_share_text(struct gm_display *display, uint64_t part, uint64_t total)
+{
+    char text[GM_NUMBER_TEXT];
+    return gm_display_printf(display, "%s", gm_percent_text(text, part, total));
+}

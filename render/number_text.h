@@ -5,6 +5,8 @@
 #ifndef GM_RENDER_NUMBER_TEXT_H
 #define GM_RENDER_NUMBER_TEXT_H
 
+#include "render/display.h"
+
 #include <stdint.h>
 
 enum { GM_NUMBER_TEXT = 32 };
@@ -22,5 +24,13 @@ char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count);
 char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number);
 /* Microseconds as the reports show them: "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min". Returns out. */
 char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us);
+
+/* These, and sizes ("1.50 GiB"), as strings that live as long as the list. */
+const char *gm_size_text(struct gm_display *display, uint64_t bytes);
+const char *gm_share_text(struct gm_display *display, uint64_t part, uint64_t total);
+const char *gm_number_text(struct gm_display *display, uint64_t count);
+const char *gm_digits_text(struct gm_display *display, uint64_t number);
+const char *gm_time_text(struct gm_display *display, uint64_t us);
+const char *gm_delta_text(struct gm_display *display, int64_t bytes);
 
 #endif

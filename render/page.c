@@ -44,11 +44,10 @@ void gm_put_value(struct gm_display *display, double x1, double x2, double y, st
 static const char *totals_line(struct gm_display *display, const struct gm_report *report)
 {
     const struct gm_totals *t = &report->totals;
-    char reserved[GM_SIZE_TEXT], allocated[GM_SIZE_TEXT], cached[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
-    gm_size_format(reserved, t->reserved);
-    gm_size_format(allocated, t->allocated);
-    gm_size_format(cached, t->inactive);
-    gm_percent_text(percent, t->allocated, t->reserved);
+    const char *reserved = gm_size_text(display, t->reserved);
+    const char *allocated = gm_size_text(display, t->allocated);
+    const char *cached = gm_size_text(display, t->inactive);
+    const char *percent = gm_share_text(display, t->allocated, t->reserved);
     const char *line =
         gm_display_printf(display, "%s reserved" DOT "%s allocated" DOT "%s cached", reserved, allocated, cached);
     if (t->pending > 0) {
@@ -60,6 +59,14 @@ static const char *totals_line(struct gm_display *display, const struct gm_repor
     return line;
 }
 
+struct gm_page gm_page_title(struct gm_display *display, const char *title, const char *line)
+{
+    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+    gm_put(display, GM_PAGE_LEFT, 36, GM_PAGE_INNER, big, title);
+    gm_put(display, GM_PAGE_LEFT, 63, GM_PAGE_INNER, gm_style_label, line);
+    return (struct gm_page){display, 99};
+}
+
 struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report *report, const char *title)
 {
     return gm_page_begin_with(display, report, title, totals_line(display, report));
@@ -68,17 +75,12 @@ struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report 
 struct gm_page gm_page_begin_with(struct gm_display *display, const struct gm_report *report, const char *title,
                                   const char *line)
 {
-    struct gm_page page = {display, 36};
-    const struct gm_style big = {GM_TEXT_TITLE, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, big, title);
-    page.y += 27;
     const char *name = gm_name(report->run_name);
     const char *devices = gm_devices_text(display, report);
     double room = GM_PAGE_INNER - gm_text_width(devices, GM_TEXT_BODY, GM_REGULAR) - 60;
     name = gm_shorten_end(display, name, room, GM_TEXT_BODY, GM_REGULAR);
-    gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, gm_style_label,
-           gm_display_printf(display, "Run %s" DOT "%s", name, devices));
-    page.y += 19;
+    struct gm_page page = gm_page_title(display, title, gm_display_printf(display, "Run %s" DOT "%s", name, devices));
+    page.y -= 17;
     struct gm_style muted = gm_style_label;
     muted.color = GM_MUTED;
     gm_put(display, GM_PAGE_LEFT, page.y, GM_PAGE_INNER, muted, line);
@@ -162,13 +164,12 @@ double gm_legend(struct gm_display *display, double y, unsigned columns, const s
     for (size_t i = 0; i < count; i++) {
         double x = GM_PAGE_LEFT + (double)(i / rows) * (width + gutter);
         double middle = y + (double)(i % rows) * row_height + row_height / 2;
-        char size[GM_SIZE_TEXT], percent[GM_NUMBER_TEXT];
         gm_display_rect(display, x, middle - 6, 12, 12, parts[i].fill, GM_RECT_SWATCH);
         gm_put_between(display, x + 20, x + width - 140, middle, gm_style_label, parts[i].name);
         gm_put_between(display, x + width - 136, x + width - 56, middle, gm_style_value,
-                       gm_size_format(size, parts[i].bytes));
+                       gm_size_text(display, parts[i].bytes));
         gm_put_between(display, x + width - 52, x + width, middle, muted,
-                       gm_percent_text(percent, parts[i].bytes, total));
+                       gm_share_text(display, parts[i].bytes, total));
     }
     return (double)rows * row_height;
 }
@@ -189,4 +190,24 @@ double gm_keys(struct gm_display *display, double y, const struct gm_piece *part
         x += swatch + width + gap;
     }
     return count == 0 ? 0 : middle + row_height / 2 - y;
+}
+
+struct gm_piece gm_unexplained_piece(const struct gm_ledger *ledger)
+{
+    uint64_t bytes = ledger->residual < 0 ? 0 - (uint64_t)ledger->residual : (uint64_t)ledger->residual;
+    return (struct gm_piece){"Unexplained", bytes, gm_use_fill(GM_USE_RESIDUAL)};
+}
+
+void gm_unexplained_note(struct gm_page *page, const struct gm_ledger *ledger)
+{
+    if (ledger->residual == 0)
+        return;
+    const char *size = gm_size_text(page->display, gm_unexplained_piece(ledger).bytes);
+    page->y += 4;
+    gm_page_note(
+        page,
+        ledger->residual > 0
+            ? gm_display_printf(page->display,
+                                "Unexplained: %s are reserved, but the file's blocks do not say for what", size)
+            : gm_display_printf(page->display, "Unexplained: the file's blocks sum to %s more than is reserved", size));
 }

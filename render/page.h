@@ -40,6 +40,8 @@ struct gm_page {
     double y;
 };
 
+/* A title and a line. */
+struct gm_page gm_page_title(struct gm_display *display, const char *title, const char *line);
 /* Title, run and devices, totals of the state at the end. */
 struct gm_page gm_page_begin(struct gm_display *display, const struct gm_report *report, const char *title);
 /* The same with another line in place of the totals. */
@@ -71,6 +73,10 @@ double gm_legend(struct gm_display *display, double y, unsigned columns, const s
                  uint64_t total);
 /* Swatches and names only, side by side on as many lines as it takes. Returns the height. */
 double gm_keys(struct gm_display *display, double y, const struct gm_piece *parts, size_t count);
+/* "Unexplained": the residual without its sign, where a file's blocks do not sum to what it says is reserved; 0 bytes
+ * if they do. And a line that says what that part is and of which sign. */
+struct gm_piece gm_unexplained_piece(const struct gm_ledger *ledger);
+void gm_unexplained_note(struct gm_page *page, const struct gm_ledger *ledger);
 uint64_t gm_pieces_sum(const struct gm_piece *parts, size_t count);
 
 #endif

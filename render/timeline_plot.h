@@ -7,12 +7,36 @@
 #define GM_RENDER_TIMELINE_PLOT_H
 
 #include "render/axis.h"
-#include "render/layers.h"
+#include "render/page.h"
+#include "render/traced.h"
 
 /* As many pixels as a curve has columns at most, so that a column is a pixel. */
 #define GM_PLOT_X 94.0
 #define GM_PLOT_WIDTH 750.0
 enum { GM_PLOT_PIXELS = 1500 };
+
+/* ---- layers.c: the largest roles or categories of all devices shown, steady ones below, one on top for the rest
+ * ------
+ */
+
+enum { GM_LAYERS_NAMED = 10, GM_LAYERS = GM_LAYERS_NAMED + 1 };
+
+struct gm_layers {
+    struct gm_piece parts[GM_LAYERS]; /* bottom first, bytes 0; the rest, if any, last */
+    size_t n;
+    size_t folded;            /* how many the last one stands for; 0: it is one of its own */
+    const char *folded_names; /* "Loss, Input, KV cache ..." */
+};
+struct gm_layers gm_layers_of(struct gm_display *display, const struct gm_traced_devices *devices);
+/* Which layer shows which of a curve's: slots[curve->layer_count]; NULL if there is no memory. */
+const unsigned char *gm_layers_slots(struct gm_display *display, const struct gm_layers *layers,
+                                     const struct gm_curve *curve);
+/* The bytes of one column of a curve by layer. */
+void gm_layers_sum(const struct gm_layers *layers, const unsigned char *slots, const struct gm_curve *curve,
+                   size_t column, uint64_t out[GM_LAYERS]);
+
+/* ---- the plot ------------------------------------------------------------------------------------------------------
+ */
 
 struct gm_plot {
     struct gm_display *display;

@@ -69,23 +69,21 @@ const char *gm_moment_text(struct gm_display *display, const struct gm_traced *t
 {
     if (event == GM_REPORT_NONE)
         return "the start of the trace";
-    char number[GM_NUMBER_TEXT], time[GM_NUMBER_TEXT];
-    gm_exact_text(number, event);
+    const char *number = gm_digits_text(display, event);
     const struct gm_device_timeline *timeline = traced->timeline;
     const uint64_t start = timeline->curve.has_times ? timeline->curve.start_us : timeline->books.first_time_us;
     if (time_us == GM_REPORT_NONE || start == GM_REPORT_NONE || time_us < start)
         return gm_display_printf(display, "event %s", number);
-    return gm_display_printf(display, "event %s, %s", number, gm_duration_text(time, time_us - start));
+    return gm_display_printf(display, "event %s, %s", number, gm_time_text(display, time_us - start));
 }
 
 const char *gm_peak_line(struct gm_display *display, const struct gm_report *report, const struct gm_traced *traced)
 {
-    char size[GM_SIZE_TEXT];
     if (traced->peak->requested == 0)
         return "Nothing was live at any moment of the trace";
     const char *device =
         report->device_count > 1 ? gm_display_printf(display, " on device %" PRId64, traced->device->device) : "";
-    return gm_display_printf(display, "Peak: %s requested%s at %s", gm_size_format(size, traced->peak->requested),
+    return gm_display_printf(display, "Peak: %s requested%s at %s", gm_size_text(display, traced->peak->requested),
                              device, gm_moment_text(display, traced, traced->peak->event, traced->peak->time_us));
 }
 
