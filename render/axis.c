@@ -84,3 +84,21 @@ void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double
         gm_put(display, at, y2 + 11, fmin(stride * pitch - TICK_GAP, GM_AXIS_LABEL), tick_style, text);
     }
 }
+
+void gm_axis_grid(struct gm_display *display, const struct gm_axis *axis, double top, double bottom)
+{
+    struct gm_style tick = gm_style_note;
+    const double height = bottom - top, least = 15;
+    unsigned stride = 1;
+    tick.anchor = GM_ANCHOR_END;
+    while (height / axis->steps * stride < least && stride < axis->steps)
+        stride++;
+    for (unsigned i = 0; i <= axis->steps; i++) {
+        const double y = bottom - height * i / axis->steps;
+        char text[GM_NUMBER_TEXT];
+        gm_display_line(display, GM_PLOT_X, y, GM_PLOT_X + GM_PLOT_WIDTH, y, GM_GRID, false);
+        tick_text(text, axis, i);
+        if (i % stride == 0)
+            gm_put_between(display, GM_PAGE_LEFT - 8, GM_PLOT_X - 7, y, tick, text);
+    }
+}

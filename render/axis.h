@@ -23,6 +23,13 @@ double gm_axis_span(const struct gm_axis *axis, uint64_t value, double width);
 /* Grid lines from y1 to y2 and tick labels below y2 (GM_AXIS_HEIGHT in all), at every second or third line only where
  * they would not fit side by side. They stand out by up to half of GM_AXIS_LABEL on both sides. */
 void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double x, double width, double y1, double y2);
+/* The same from `bottom` up to `top`: grid lines as wide as a plot, their labels at its left, every second or third one
+ * only where there is too little height. */
+void gm_axis_grid(struct gm_display *display, const struct gm_axis *axis, double top, double bottom);
+/* Where plots over time, steps or runs stand. As many pixels as a curve has columns at most: a column is a pixel. */
+#define GM_PLOT_X 94.0
+#define GM_PLOT_WIDTH 750.0
+enum { GM_PLOT_PIXELS = 1500 };
 enum { GM_AXIS_HEIGHT = 20, GM_AXIS_LABEL = 80 };
 
 #endif

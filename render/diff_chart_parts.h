@@ -30,10 +30,6 @@ const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t a
 /* Grew, shrank, or neither. */
 uint32_t gm_change_color(int64_t delta);
 
-/* Horizontal grid lines with sizes at their left, from x on, `width` wide. */
-void gm_diff_grid(struct gm_display *display, const struct gm_axis *axis, double x, double width, double top,
-                  double bottom);
-
 /* The tree of both runs as a flame graph whose nodes are as wide as the larger of the two. NULL: no memory. */
 const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff);
 /* Red: more in NEW; blue: less; the stronger, the larger the part of it that changed. */

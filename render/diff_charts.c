@@ -109,20 +109,6 @@ struct gm_page gm_diff_page_begin(struct gm_display *display, const struct gm_co
     return gm_page_title(display, title, gm_display_printf(display, "%s" DOT "%s", base, after));
 }
 
-void gm_diff_grid(struct gm_display *display, const struct gm_axis *axis, double x, double width, double top,
-                  double bottom)
-{
-    struct gm_style tick = gm_style_note;
-    tick.anchor = GM_ANCHOR_END;
-    for (unsigned i = 0; i <= axis->steps; i++) {
-        const double y = bottom - (bottom - top) * i / axis->steps, value = axis->step * i;
-        char text[GM_NUMBER_TEXT];
-        gm_display_line(display, x, y, x + width, y, GM_GRID, false);
-        gm_tick_bytes_text(text, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
-        gm_put_between(display, GM_PAGE_LEFT - 8, x - 7, y, tick, text);
-    }
-}
-
 const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff)
 {
     struct gm_flame *flame = gm_arena_calloc(&display->arena, 1, sizeof *flame);

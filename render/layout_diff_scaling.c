@@ -13,9 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#define PLOT_X 94.0
-#define PLOT_WIDTH 750.0
-enum { PIXELS = 1500, LINE = 3, LEVELS = 3, CATEGORIES = 8, MOST_SERIES = 4 };
+enum { LINE = 3, LEVELS = 3, CATEGORIES = 8, MOST_SERIES = 4 };
 
 /* Up to three decimals. */
 static const char *number_text(struct gm_display *d, double value)
@@ -50,19 +48,19 @@ static double y_of(const struct plot *plot, double bytes)
 
 static void draw_law(const struct plot *plot, const struct gm_fit *fit, uint32_t color)
 {
-    uint16_t *top = gm_display_rows(plot->d, PIXELS), *bottom = gm_display_rows(plot->d, PIXELS);
+    uint16_t *top = gm_display_rows(plot->d, GM_PLOT_PIXELS), *bottom = gm_display_rows(plot->d, GM_PLOT_PIXELS);
     uint16_t before = 0;
     if (top == NULL || bottom == NULL)
         return;
-    for (size_t p = 0; p < PIXELS; p++) {
-        const double n = plot->end * ((double)p + 0.5) / PIXELS;
+    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
+        const double n = plot->end * ((double)p + 0.5) / GM_PLOT_PIXELS;
         const uint16_t row = (uint16_t)round(y_of(plot, law_at(fit, n)) * GM_DISPLAY_SCALE);
         before = p == 0 ? row : before;
         top[p] = (uint16_t)((before < row ? before : row) - 1);
         bottom[p] = (uint16_t)((before > row ? before : row) + LINE - 1);
         before = row;
     }
-    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(PLOT_X * GM_DISPLAY_SCALE), PIXELS, top, bottom,
+    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
                                                     gm_solid(gm_paler(color, 0.35)), false});
 }
 
@@ -70,7 +68,7 @@ static void draw_points(const struct plot *plot, const struct gm_series *series,
                         uint32_t color, double size)
 {
     for (size_t i = 0; i < series->count; i++) {
-        const double x = PLOT_X + PLOT_WIDTH * (series->n[i] / plot->end), y = y_of(plot, (double)fit->bytes[i]);
+        const double x = GM_PLOT_X + GM_PLOT_WIDTH * (series->n[i] / plot->end), y = y_of(plot, (double)fit->bytes[i]);
         gm_display_rect(plot->d, x - size / 2, y - size / 2, size, size, gm_solid(color), GM_RECT_PLAIN);
     }
 }
@@ -78,16 +76,16 @@ static void draw_points(const struct plot *plot, const struct gm_series *series,
 static void draw_ticks(const struct plot *plot, const struct gm_series *series)
 {
     const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
-    double last = PLOT_X - 32; /* beside the 0 */
+    double last = GM_PLOT_X - 32; /* beside the 0 */
     for (size_t i = 0; i < series->count; i++) {
-        const double x = PLOT_X + PLOT_WIDTH * (series->n[i] / plot->end), room = 56;
+        const double x = GM_PLOT_X + GM_PLOT_WIDTH * (series->n[i] / plot->end), room = 56;
         if (x - last < room)
             continue;
         gm_display_line(plot->d, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
         gm_put(plot->d, x, plot->bottom + 13, room, style, number_text(plot->d, series->n[i]));
         last = x;
     }
-    gm_put(plot->d, PLOT_X, plot->bottom + 13, 40, style, "0");
+    gm_put(plot->d, GM_PLOT_X, plot->bottom + 13, 40, style, "0");
 }
 
 /* "1.20 GiB + 5.40 MiB x ctx" */
@@ -178,7 +176,7 @@ static void draw_panel(struct gm_page *page, const struct gm_series *series, siz
     page->y += 6;
     const struct plot plot = {d, page->y, page->y + height, last,
                               gm_axis_bytes(most < 9e18 ? (uint64_t)most : INT64_MAX)};
-    gm_diff_grid(d, &plot.axis, PLOT_X, PLOT_WIDTH, plot.top, plot.bottom);
+    gm_axis_grid(d, &plot.axis, plot.top, plot.bottom);
     for (size_t f = end; f-- > first;)
         if (series->fits[f].law != GM_LAW_NONE)
             draw_law(&plot, &series->fits[f], color_of(series, f));

@@ -12,9 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define PLOT_X 94.0
-#define PLOT_WIDTH 750.0
-enum { PIXELS = 1500, LINE = 3, NOTHING = UINT16_MAX };
+enum { LINE = 3, NOTHING = UINT16_MAX };
 
 struct plot {
     struct gm_display *d;
@@ -38,7 +36,7 @@ static size_t drawn(const struct gm_comparison *c)
 static uint64_t on_pixel(const struct plot *plot, const struct gm_diff_line *line, size_t p)
 {
     const size_t n = plot->c->timeline.column_count;
-    size_t first = p * n / PIXELS, end = (p + 1) * n / PIXELS;
+    size_t first = p * n / GM_PLOT_PIXELS, end = (p + 1) * n / GM_PLOT_PIXELS;
     uint64_t most = GM_REPORT_NONE;
     end = end > first ? end : first + 1;
     for (size_t i = first; i < end; i++) {
@@ -58,8 +56,8 @@ static double y_of(const struct plot *plot, uint64_t bytes)
 /* NOTHING where the run has nothing. */
 static const uint16_t *rows_of(const struct plot *plot, const struct gm_diff_line *line)
 {
-    uint16_t *rows = gm_display_rows(plot->d, PIXELS);
-    for (size_t p = 0; rows != NULL && p < PIXELS; p++) {
+    uint16_t *rows = gm_display_rows(plot->d, GM_PLOT_PIXELS);
+    for (size_t p = 0; rows != NULL && p < GM_PLOT_PIXELS; p++) {
         const uint64_t bytes = on_pixel(plot, line, p);
         rows[p] = bytes == GM_REPORT_NONE ? (uint16_t)NOTHING : (uint16_t)round(y_of(plot, bytes) * GM_DISPLAY_SCALE);
     }
@@ -68,16 +66,16 @@ static const uint16_t *rows_of(const struct plot *plot, const struct gm_diff_lin
 
 static void area(const struct plot *plot, const uint16_t *top, const uint16_t *bottom, uint32_t color)
 {
-    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(PLOT_X * GM_DISPLAY_SCALE), PIXELS, top, bottom,
+    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
                                                     gm_solid(color), false});
 }
 
 static void draw_line(const struct plot *plot, const uint16_t *rows, uint32_t color)
 {
-    uint16_t *top = gm_display_rows(plot->d, PIXELS), *bottom = gm_display_rows(plot->d, PIXELS);
+    uint16_t *top = gm_display_rows(plot->d, GM_PLOT_PIXELS), *bottom = gm_display_rows(plot->d, GM_PLOT_PIXELS);
     if (top == NULL || bottom == NULL)
         return;
-    for (size_t p = 0; p < PIXELS; p++) {
+    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
         if (rows[p] == NOTHING)
             continue; /* top and bottom are 0: nothing is painted */
         const uint16_t before = p > 0 && rows[p - 1] != NOTHING ? rows[p - 1] : rows[p];
@@ -92,12 +90,12 @@ static void shade(const struct plot *plot, const uint16_t *base, const uint16_t 
 {
     uint16_t *more[2], *less[2];
     for (int i = 0; i < 2; i++) {
-        more[i] = gm_display_rows(plot->d, PIXELS);
-        less[i] = gm_display_rows(plot->d, PIXELS);
+        more[i] = gm_display_rows(plot->d, GM_PLOT_PIXELS);
+        less[i] = gm_display_rows(plot->d, GM_PLOT_PIXELS);
         if (more[i] == NULL || less[i] == NULL)
             return;
     }
-    for (size_t p = 0; p < PIXELS; p++) {
+    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
         if (base[p] == NOTHING || after[p] == NOTHING)
             continue;
         uint16_t **where = after[p] < base[p] ? more : less; /* rows count from the top */
@@ -111,7 +109,7 @@ static void shade(const struct plot *plot, const uint16_t *base, const uint16_t 
 static double x_of(const struct gm_comparison *c, double x)
 {
     const double share = c->timeline.end > 0 ? x / c->timeline.end : 0;
-    return PLOT_X + PLOT_WIDTH * fmin(fmax(share, 0), 1);
+    return GM_PLOT_X + GM_PLOT_WIDTH * fmin(fmax(share, 0), 1);
 }
 
 static void draw_ticks(const struct plot *plot)
@@ -133,11 +131,11 @@ static void draw_ticks(const struct plot *plot)
     if (t->axis == GM_AXIS_SHARE)
         return;
     const double first = x_of(plot->c, t->before), last = x_of(plot->c, t->end - t->after), room = 44;
-    if (first - PLOT_X > room)
-        gm_put(plot->d, (PLOT_X + first) / 2, plot->bottom + 13, first - PLOT_X - 4, style, "before");
-    if (PLOT_X + PLOT_WIDTH - last > room)
-        gm_put(plot->d, (last + PLOT_X + PLOT_WIDTH) / 2, plot->bottom + 13, PLOT_X + PLOT_WIDTH - last - 4, style,
-               "after");
+    if (first - GM_PLOT_X > room)
+        gm_put(plot->d, (GM_PLOT_X + first) / 2, plot->bottom + 13, first - GM_PLOT_X - 4, style, "before");
+    if (GM_PLOT_X + GM_PLOT_WIDTH - last > room)
+        gm_put(plot->d, (last + GM_PLOT_X + GM_PLOT_WIDTH) / 2, plot->bottom + 13, GM_PLOT_X + GM_PLOT_WIDTH - last - 4,
+               style, "after");
 }
 
 static uint64_t highest(const struct gm_comparison *c, bool is_reserved)
@@ -171,7 +169,7 @@ static void draw_lines(const struct plot *plot, const uint16_t *const rows[GM_RU
 {
     size_t pixels[GM_RUNS_DRAWN] = {0};
     for (size_t i = 0; i < n; i++)
-        for (size_t p = 0; rows[i] != NULL && p < PIXELS; p++)
+        for (size_t p = 0; rows[i] != NULL && p < GM_PLOT_PIXELS; p++)
             pixels[i] += rows[i][p] != NOTHING;
     for (size_t k = 0; k < n; k++) {
         size_t longest = 0;
@@ -197,7 +195,7 @@ static void draw_plot(struct gm_page *page, const struct gm_comparison *c, bool 
         return;
     }
     const struct plot plot = {d, c, page->y, page->y + height, gm_axis_bytes(most), is_reserved};
-    gm_diff_grid(d, &plot.axis, PLOT_X, PLOT_WIDTH, plot.top, plot.bottom);
+    gm_axis_grid(d, &plot.axis, plot.top, plot.bottom);
     draw_ticks(&plot);
     for (size_t i = 0; i < drawn(c); i++)
         if (c->timeline.lines[i].columns != NULL)

@@ -14,9 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define PLOT_X 94.0
-#define PLOT_WIDTH 750.0
-enum { PIXELS = 1500, LINE = 4, SITES = 12, POINTS_MOST = 60 };
+enum { LINE = 4, SITES = 12, POINTS_MOST = 60 };
 
 enum series { SERIES_MOST, SERIES_MEAN, SERIES_LEAST, SERIES_STEEPEST, SERIES };
 static const uint32_t colors[SERIES] = {0xb42318, 0x1f2328, 0x1d5fa8, 0xcc8500};
@@ -75,13 +73,13 @@ static double y_of(const struct plot *p, double bytes)
 static double x_of(const struct plot *p, int64_t iteration)
 {
     const double span = p->last > p->first ? (double)(p->last - p->first) : 1;
-    return PLOT_X + 10 + (PLOT_WIDTH - 20) * ((double)(iteration - p->first) / span);
+    return GM_PLOT_X + 10 + (GM_PLOT_WIDTH - 20) * ((double)(iteration - p->first) / span);
 }
 
 static void draw_line(const struct plot *p, const double *values, uint32_t color, double square)
 {
     const struct gm_fleet *f = p->f;
-    uint16_t *top = gm_display_rows(p->d, PIXELS), *bottom = gm_display_rows(p->d, PIXELS);
+    uint16_t *top = gm_display_rows(p->d, GM_PLOT_PIXELS), *bottom = gm_display_rows(p->d, GM_PLOT_PIXELS);
     double x0 = -1, y0 = 0;
     size_t points = 0;
     if (top == NULL || bottom == NULL)
@@ -91,9 +89,9 @@ static void draw_line(const struct plot *p, const double *values, uint32_t color
             continue;
         const double x = x_of(p, f->columns[c].iteration), y = y_of(p, values[c]);
         double before = y0;
-        for (long i = x0 < 0 ? 0 : lround((x0 - PLOT_X) * GM_DISPLAY_SCALE);
-             x0 >= 0 && i <= lround((x - PLOT_X) * GM_DISPLAY_SCALE) && i < PIXELS; i++) {
-            const double at = PLOT_X + (double)i / GM_DISPLAY_SCALE,
+        for (long i = x0 < 0 ? 0 : lround((x0 - GM_PLOT_X) * GM_DISPLAY_SCALE);
+             x0 >= 0 && i <= lround((x - GM_PLOT_X) * GM_DISPLAY_SCALE) && i < GM_PLOT_PIXELS; i++) {
+            const double at = GM_PLOT_X + (double)i / GM_DISPLAY_SCALE,
                          now = x > x0 ? y0 + (y - y0) * fmin(fmax((at - x0) / (x - x0), 0), 1) : y;
             const double high = fmin(before, now), low = fmax(before, now);
             top[i] = (uint16_t)(lround(high * GM_DISPLAY_SCALE) - LINE / 2);
@@ -104,7 +102,7 @@ static void draw_line(const struct plot *p, const double *values, uint32_t color
         y0 = y;
         points++;
     }
-    gm_display_area(p->d, &(struct gm_area_item){(size_t)(PLOT_X * GM_DISPLAY_SCALE), PIXELS, top, bottom,
+    gm_display_area(p->d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
                                                  gm_solid(gm_paler(color, 0.25)), false});
     for (size_t c = 0; c < f->column_count && points <= POINTS_MOST; c++)
         if (f->columns[c].iteration >= 0 && values[c] >= 0)
@@ -114,17 +112,10 @@ static void draw_line(const struct plot *p, const double *values, uint32_t color
 
 static void draw_frame(const struct plot *p)
 {
-    struct gm_style tick = gm_style_note, below = gm_style_note;
+    struct gm_style below = gm_style_note;
     double last = 0;
-    tick.anchor = GM_ANCHOR_END;
     below.anchor = GM_ANCHOR_MIDDLE;
-    for (unsigned i = 0; i <= p->axis.steps; i++) {
-        const double value = p->axis.step * i, y = y_of(p, value);
-        char text[GM_NUMBER_TEXT];
-        gm_display_line(p->d, PLOT_X, y, PLOT_X + PLOT_WIDTH, y, GM_GRID, false);
-        gm_tick_bytes_text(text, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
-        gm_put_between(p->d, GM_PAGE_LEFT - 8, PLOT_X - 7, y, tick, text);
-    }
+    gm_axis_grid(p->d, &p->axis, p->top, p->bottom);
     for (size_t c = 0; c < p->f->column_count; c++) {
         if (p->f->columns[c].iteration < 0)
             continue;

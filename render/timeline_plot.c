@@ -145,34 +145,13 @@ static void line(struct gm_display *d, const uint16_t *rows, uint32_t color)
     area(d, top, bottom, gm_solid(color), false);
 }
 
-static void draw_grid(const struct gm_plot *plot)
-{
-    struct gm_style tick = gm_style_note;
-    tick.anchor = GM_ANCHOR_END;
-    /* labels need some height: leave out every second, if there is too little */
-    const double height = plot->bottom - plot->top, least = 15;
-    unsigned stride = 1;
-    while (height / plot->axis.steps * stride < least && stride < plot->axis.steps)
-        stride++;
-    for (unsigned i = 0; i <= plot->axis.steps; i++) {
-        const double y = plot->bottom - height * i / plot->axis.steps;
-        gm_display_line(plot->display, GM_PLOT_X, y, GM_PLOT_X + GM_PLOT_WIDTH, y, GM_GRID, false);
-        if (i % stride != 0)
-            continue;
-        const double value = plot->axis.step * i;
-        char text[GM_NUMBER_TEXT];
-        gm_tick_bytes_text(text, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
-        gm_put_between(plot->display, GM_PAGE_LEFT - 8, GM_PLOT_X - 7, y, tick, text);
-    }
-}
-
 void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers)
 {
     struct gm_display *d = plot->display;
     struct rows rows;
     const size_t n = plot->curve->layer_count > 0 ? layers->n : 0;
     const unsigned char *slots = gm_layers_slots(d, layers, plot->curve);
-    draw_grid(plot);
+    gm_axis_grid(d, &plot->axis, plot->top, plot->bottom);
     if (slots == NULL || !make_rows(d, &rows, n))
         return;
     fill_rows(plot, layers, slots, &rows);

@@ -10,11 +10,6 @@
 #include "render/page.h"
 #include "render/traced.h"
 
-/* As many pixels as a curve has columns at most, so that a column is a pixel. */
-#define GM_PLOT_X 94.0
-#define GM_PLOT_WIDTH 750.0
-enum { GM_PLOT_PIXELS = 1500 };
-
 /* ---- layers.c: the largest roles or categories of all devices shown, steady ones below, one on top for the rest
  * ------
  */
