@@ -57,8 +57,7 @@ static void say_runs(struct gm_doc *d, const struct gm_comparison *c)
         GM_GET(GM_PATH, GM_READ | GM_UNDER, NULL, "Snapshot", run_path),
         GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Note", run_note),
     };
-    gm_doc_table(d, &(struct gm_table){
-                        .in = GM_READ, GM_COLUMNS(columns), GM_ROWS(c->runs, c->run_count), .md_max = 16, .of = c});
+    GM_TABLE(d, columns, c->runs, c->run_count, .in = GM_READ, .md_max = 16, .of = c);
 }
 
 static void say_failures(struct gm_doc *d, const struct gm_comparison *c)
@@ -195,8 +194,7 @@ static void say_facts(struct gm_doc *d, const struct gm_diff_pair *pair)
         GM_FIELD(GM_NAME, GM_JSON, "new", NULL, struct gm_diff_fact, after),
     };
     const size_t most = gm_doc_is(d, GM_MD) ? FACTS : SIZE_MAX;
-    gm_doc_table(d, &(struct gm_table){
-                        .key = "settings", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(pair->facts, pair->fact_count)});
+    GM_TABLE(d, columns, pair->facts, pair->fact_count, .key = "settings", .in = GM_JSON);
     if (gm_doc_is(d, GM_JSON) || (gm_doc_is(d, GM_MD) && pair->fact_count == 0))
         return;
     gm_doc_fold(d, NULL, "Settings and features that differ");

@@ -99,7 +99,7 @@ void gm_json_diff_gate(struct gm_doc *d, const struct gm_comparison *c)
     gm_doc_open(d, "gate", NULL);
     gm_json_string(&d->json, "limit", c->limit.text);
     gm_json_string(&d->json, "verdict", c->growth_count > 0 ? "FAIL" : "PASS");
-    gm_doc_table(d, &(struct gm_table){.key = "over", GM_COLUMNS(columns), GM_ROWS(c->growths, c->growth_count)});
+    GM_TABLE(d, columns, c->growths, c->growth_count, .key = "over");
     gm_doc_close(d);
 }
 
@@ -189,8 +189,7 @@ void gm_json_diff_pair(struct gm_doc *d, const struct gm_comparison *c, const st
     const struct gm_summary *base = c->runs[0], *after = c->runs[pair->after];
     add_totals_delta(&d->json, &base->totals, &after->totals);
     add_peaks_delta(&d->json, base, after);
-    gm_doc_table(d,
-                 &(struct gm_table){.key = "devices", GM_COLUMNS(columns), GM_ROWS(pair->devices, pair->device_count)});
+    GM_TABLE(d, columns, pair->devices, pair->device_count, .key = "devices");
 }
 
 static union gm_value line_device(const struct gm_cell_of *c)
@@ -226,7 +225,6 @@ void gm_json_diff_timeline(struct gm_doc *d, const struct gm_comparison *c)
     gm_doc_open(d, "alignment", NULL);
     gm_json_string(&d->json, "axis", axes[t->axis]);
     gm_json_real(&d->json, "end", t->end);
-    gm_doc_table(
-        d, &(struct gm_table){.key = "runs", GM_COLUMNS(columns), GM_ROWS(t->lines, c->run_count), .of = t->lines});
+    GM_TABLE(d, columns, t->lines, c->run_count, .key = "runs", .of = t->lines);
     gm_doc_close(d);
 }

@@ -160,7 +160,7 @@ static void say_series(struct gm_doc *d, const struct gm_series *s)
         gm_text_printf(&numbers, "%s%s", i > 0 ? ", " : "", gm_real_format(n, s->n[i]));
     }
     gm_doc_tell(d, "Runs called " GM_QUOTED ", N = %s.", s->name, gm_doc_take(d, &numbers));
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(fit_columns), GM_ROWS(s->fits, s->fit_count), .md_max = 16, .of = s});
+    GM_TABLE(d, fit_columns, s->fits, s->fit_count, .md_max = 16, .of = s);
 }
 
 void gm_diff_series(struct gm_doc *d, const struct gm_comparison *c)

@@ -61,7 +61,7 @@ struct gm_diff_row gm_diff_row_of(const char *name, uint64_t base, uint64_t afte
 
 void gm_diff_rows(struct gm_doc *d, const struct gm_diff_row *rows, size_t count, size_t md_max)
 {
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(row_columns), GM_ROWS(rows, count), .md_max = md_max});
+    GM_TABLE(d, row_columns, rows, count, .in = GM_READ, .md_max = md_max);
 }
 
 static union gm_value site_of(const struct gm_cell_of *c)
@@ -115,13 +115,12 @@ static const struct gm_column site_columns[] = {
 /* What the rows add up to. */
 static void say_sums(struct gm_doc *d, const struct gm_diff_sums *s)
 {
-    char listed[GM_NUMBER_TEXT], after[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], residual[GM_NUMBER_TEXT],
-        same[GM_NUMBER_TEXT], bytes[GM_NUMBER_TEXT];
+    char listed[GM_NUMBER_TEXT], delta[GM_NUMBER_TEXT], residual[GM_NUMBER_TEXT], same[GM_NUMBER_TEXT];
     gm_doc_tell(d, "All rows: %s; the totals: %s to %s, %s; residual: %s; unchanged: %s, %s.",
                 gm_delta_bytes_format(listed, s->listed), gm_doc_bytes(d, s->base_total),
-                gm_bytes_format(after, s->after_total), gm_delta_bytes_format(delta, s->delta),
+                gm_doc_bytes(d, s->after_total), gm_delta_bytes_format(delta, s->delta),
                 gm_delta_bytes_format(residual, s->residual), gm_count_format(same, s->same),
-                gm_bytes_format(bytes, s->same_bytes));
+                gm_doc_bytes(d, s->same_bytes));
 }
 
 /* "12 new +1.20 GiB, 3 gone -5.00 MiB" */
@@ -290,8 +289,7 @@ static void say_steps(struct gm_doc *d, const struct gm_diff_pair *pair, size_t 
     const struct gm_summary_device *b = pair->devices[i].base, *a = pair->devices[i].after;
     const char *title =
         pair->device_count == 1 ? NULL : gm_doc_printf(d, "Device %" PRId64, pair->devices[i].after->device);
-    gm_doc_table(d, &(struct gm_table){
-                        .title = title, GM_COLUMNS(step_columns), GM_ROWS(steps, n), .txt_max = 20, .md_max = 20});
+    GM_TABLE(d, step_columns, steps, n, .title = title, .txt_max = 20, .md_max = 20);
     if (b->step_total != a->step_total)
         gm_doc_tell(d, "The base has %zu steps, the new run %zu.", b->step_total, a->step_total);
 }
@@ -314,7 +312,7 @@ void gm_diff_steps(struct gm_doc *d, const struct gm_diff_pair *pair)
         n += more;
     }
     if (gm_doc_is(d, GM_JSON))
-        gm_doc_table(d, &(struct gm_table){.key = "steps", GM_COLUMNS(step_columns), GM_ROWS(steps, n)});
+        GM_TABLE(d, step_columns, steps, n, .key = "steps");
     else if (any)
         gm_doc_close(d);
 }

@@ -199,6 +199,9 @@ void gm_doc_picture(struct gm_doc *doc, const char *file, const char *caption);
 void gm_doc_fields(struct gm_doc *doc, const struct gm_column *columns, size_t count, const void *row, const void *of);
 #define GM_FIELDS(doc, columns, row, of) gm_doc_fields(doc, columns, sizeof(columns) / sizeof *(columns), row, of)
 void gm_doc_table(struct gm_doc *doc, const struct gm_table *table);
+/* GM_TABLE(doc, columns, rows, count, .key = ..., .title = ...) */
+#define GM_TABLE(doc, columns, rows, count, ...)                                                                       \
+    gm_doc_table(doc, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, count), __VA_ARGS__})
 /* An object of the same under `key`, null without a row; JSON only. */
 void gm_doc_object(struct gm_doc *doc, const char *key, const struct gm_column *columns, size_t count, const void *row,
                    const void *of);

@@ -86,8 +86,7 @@ static void say_unread(struct gm_doc *d, const struct gm_fleet *f)
         if (f->items[i].status != GM_OK)
             rows[n++] = f->items[i];
     gm_doc_open(d, NULL, "Not read, left out of all that is compared");
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(snapshots), GM_ROWS(rows, count), .in = GM_READ, .txt_max = LISTED,
-                                       .md_max = FEW, .of = f});
+    GM_TABLE(d, snapshots, rows, count, .in = GM_READ, .txt_max = LISTED, .md_max = FEW, .of = f);
     gm_doc_close(d);
 }
 
@@ -247,14 +246,8 @@ static void say_spread(struct gm_doc *d, const struct gm_fleet *f, const char *t
         if (row.s.most_item != SIZE_MAX)
             rows[n++] = row;
     }
-    gm_doc_table(d, &(struct gm_table){.title = title,
-                                       .in = GM_READ,
-                                       GM_COLUMNS(spreads),
-                                       GM_ROWS(rows, n),
-                                       .txt_max = LISTED,
-                                       .md_max = FEW,
-                                       .cut = GM_CUT_HEAD,
-                                       .of = f});
+    GM_TABLE(d, spreads, rows, n, .title = title, .in = GM_READ, .txt_max = LISTED, .md_max = FEW, .cut = GM_CUT_HEAD,
+             .of = f);
 }
 
 static void say_iterations(struct gm_doc *d, const struct gm_fleet *f)
@@ -268,9 +261,7 @@ static void say_iterations(struct gm_doc *d, const struct gm_fleet *f)
         GM_NESTED("reserved", add_spread),
         GM_NESTED("allocated", add_spread),
     };
-    gm_doc_table(
-        d, &(struct gm_table){
-               .key = "iterations", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(f->columns, f->column_count), .of = f});
+    GM_TABLE(d, columns, f->columns, f->column_count, .key = "iterations", .in = GM_JSON, .of = f);
     if (gm_doc_is(d, GM_JSON) || f->read_count == 0)
         return;
     gm_doc_open(d, NULL, "Imbalance");
@@ -303,9 +294,7 @@ static void say_head(struct gm_doc *d, const struct gm_fleet *f)
 static void say_job(struct gm_doc *d, const struct gm_fleet *f, const char *const *charts)
 {
     say_head(d, f);
-    gm_doc_table(
-        d, &(struct gm_table){
-               .key = "snapshots", .in = GM_JSON, GM_COLUMNS(snapshots), GM_ROWS(f->items, f->item_count), .of = f});
+    GM_TABLE(d, snapshots, f->items, f->item_count, .key = "snapshots", .in = GM_JSON, .of = f);
     say_unread(d, f);
     say_missing(d, f);
     for (const char *const *chart = charts; chart != NULL && chart[0] != NULL; chart += 2)

@@ -141,13 +141,13 @@ const char *gm_fleet_read_text(struct gm_doc *d, const struct gm_fleet *f)
 
 static void add_imbalance(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {
-    char ratio[GM_NUMBER_TEXT], mean[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT];
+    char ratio[GM_NUMBER_TEXT], most[GM_NUMBER_TEXT];
     const struct gm_fleet_column *c = &f->columns[f->reference];
     if (c->ranks < 2 || c->reserved.most_item == SIZE_MAX)
         return;
     gm_text_printf(out, " The highest rank reserves %s times the mean (%s, mean %s)%s%s.",
                    gm_ratio_format(ratio, gm_fleet_imbalance(&c->reserved)), gm_bytes_format(most, c->reserved.most),
-                   gm_bytes_format(mean, gm_fleet_mean(&c->reserved)), gm_fleet_has_iterations(f) ? " at " : "",
+                   gm_doc_bytes(d, gm_fleet_mean(&c->reserved)), gm_fleet_has_iterations(f) ? " at " : "",
                    gm_fleet_has_iterations(f) ? gm_fleet_column_name(d, c) : "");
 }
 
@@ -155,7 +155,6 @@ static void add_imbalance(struct gm_text *out, struct gm_doc *d, const struct gm
 static void add_odd(struct gm_text *out, struct gm_doc *d, const struct gm_fleet *f)
 {
     enum { NAMED = 3 };
-    char text[GM_NUMBER_TEXT];
     if (f->odd_total == 0)
         return;
     gm_text_printf(out, " %zu rank%s unlike the others: ", f->odd_total, f->odd_total == 1 ? " is" : "s are");
@@ -163,8 +162,7 @@ static void add_odd(struct gm_text *out, struct gm_doc *d, const struct gm_fleet
         const struct gm_fleet_odd *odd = &f->odds[i];
         const bool is_held = llabs(odd->held_delta) > llabs(odd->reserved_delta);
         gm_text_printf(out, "%s%s (%s %s)", i > 0 ? "; " : "", gm_fleet_item_name(d, f, &f->items[odd->item]),
-                       gm_delta_bytes_format(text, is_held ? odd->held_delta : odd->reserved_delta),
-                       is_held ? "held" : "reserved");
+                       gm_doc_delta(d, is_held ? odd->held_delta : odd->reserved_delta), is_held ? "held" : "reserved");
     }
     gm_text_add(out, f->odd_total > NAMED ? "; ..." : ".");
 }

@@ -143,12 +143,11 @@ static void say_uncompared(struct gm_doc *d, const struct gm_fleet *f)
 
 static void say_rule(struct gm_doc *d, const struct gm_fleet *f)
 {
-    char reserved[GM_NUMBER_TEXT];
     const char *typical = "";
     if (f->typical != SIZE_MAX)
-        typical = gm_doc_printf(d, ": %s, which holds %s and reserves %s",
-                                gm_fleet_item_name(d, f, &f->items[f->typical]), gm_doc_bytes(d, f->median_held),
-                                gm_bytes_format(reserved, gm_fleet_reserved(&f->items[f->typical])));
+        typical =
+            gm_doc_printf(d, ": %s, which holds %s and reserves %s", gm_fleet_item_name(d, f, &f->items[f->typical]),
+                          gm_doc_bytes(d, f->median_held), gm_doc_bytes(d, gm_fleet_reserved(&f->items[f->typical])));
     gm_doc_tell(d,
                 "Odd is what differs by more than 5 %%, three robust standard deviations and 1 MiB from the median of "
                 "its group of alike ranks (below) if that is a large one, else from the median of all%s. What has half "
@@ -180,16 +179,14 @@ static void add_odd(const struct gm_cell_of *c)
 
 static void say_odd(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_odd *odd)
 {
-    char delta[GM_NUMBER_TEXT], held[GM_NUMBER_TEXT], rest[GM_NUMBER_TEXT];
     const char *in = f->compared_count < 2
                          ? ""
                          : gm_doc_printf(d, "; odd in %zu of %zu iterations", odd->iterations, f->compared_count);
     gm_doc_open(d, NULL, gm_doc_printf(d, "Odd: %s", gm_fleet_item_name(d, f, &f->items[odd->item])));
     gm_doc_tell(d, "Peak reserved %s (%s against %s); of that held by call sites %s, cache and rounding %s%s",
-                gm_doc_bytes(d, gm_fleet_reserved(&f->items[odd->item])),
-                gm_delta_bytes_format(delta, odd->reserved_delta), gm_fleet_item_name(d, f, &f->items[odd->against]),
-                gm_delta_bytes_format(held, odd->held_delta),
-                gm_delta_bytes_format(rest, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
+                gm_doc_bytes(d, gm_fleet_reserved(&f->items[odd->item])), gm_doc_delta(d, odd->reserved_delta),
+                gm_fleet_item_name(d, f, &f->items[odd->against]), gm_doc_delta(d, odd->held_delta),
+                gm_doc_delta(d, gm_diff_minus(odd->reserved_delta, odd->held_delta)), in);
     add_changes(d, f, &odd->sites);
     gm_doc_close(d);
 }

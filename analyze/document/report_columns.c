@@ -59,7 +59,7 @@ void gm_json_frames(struct gm_doc *d, const struct gm_frame_row *frames, size_t 
         GM_KEY(GM_PATH, "filename", struct gm_frame_row, filename),
         GM_KEY(GM_COUNT, "line", struct gm_frame_row, line),
     };
-    gm_doc_table(d, &(struct gm_table){.key = "frames", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(frames, count)});
+    GM_TABLE(d, columns, frames, count, .key = "frames", .in = GM_JSON);
 }
 
 static const struct gm_column slice_columns[] = {
@@ -71,8 +71,7 @@ static const struct gm_column slice_columns[] = {
 
 void gm_json_slices(struct gm_doc *d, const char *key, const struct gm_slice *slices, size_t count, uint64_t whole)
 {
-    gm_doc_table(d, &(struct gm_table){
-                        .key = key, .in = GM_JSON, GM_COLUMNS(slice_columns), GM_ROWS(slices, count), .of = &whole});
+    GM_TABLE(d, slice_columns, slices, count, .key = key, .in = GM_JSON, .of = &whole);
 }
 
 void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slice *slices, size_t count, size_t most,
@@ -91,13 +90,8 @@ void gm_section_slices(struct gm_doc *d, const char *title, const struct gm_slic
     lacking.bytes = gm_less(whole, sum);
     struct gm_slice feet[2] = {rest, lacking};
     const size_t first = count > most ? 0 : 1, end = lacking.bytes == GM_REPORT_NONE || lacking.bytes == 0 ? 1 : 2;
-    gm_doc_table(d, &(struct gm_table){.title = title,
-                                       .in = GM_READ,
-                                       GM_COLUMNS(slice_columns),
-                                       GM_ROWS(slices, most),
-                                       .feet = feet + first,
-                                       .foot_count = count == 0 ? 0 : end - first,
-                                       .of = &whole});
+    GM_TABLE(d, slice_columns, slices, most, .title = title, .in = GM_READ, .feet = feet + first,
+             .foot_count = count == 0 ? 0 : end - first, .of = &whole);
 }
 
 const char *gm_stream_name(struct gm_doc *d, const struct gm_view *view, int64_t stream)

@@ -137,7 +137,7 @@ static void say_runs(struct gm_doc *d, const struct gm_report *report)
         runs[n] = run_of(report, i);
         runs[n].stack = stack_of(runs, n);
     }
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(runs, n), .of = runs});
+    GM_TABLE(d, columns, runs, n, .in = GM_READ, .of = runs);
 }
 
 static union gm_value rank_of(const struct gm_cell_of *c)
@@ -169,11 +169,7 @@ void gm_section_blocks(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_SITE, "site", struct gm_block_row, site),
     };
     const size_t n = report->top_block_count;
-    gm_doc_table(d, &(struct gm_table){.key = "top_blocks",
-                                       .in = GM_JSON,
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(report->top_blocks, n),
-                                       .of = report->top_blocks});
+    GM_TABLE(d, columns, report->top_blocks, n, .key = "top_blocks", .in = GM_JSON, .of = report->top_blocks);
     if (gm_doc_is(d, GM_JSON) || (n == 0 && gm_doc_is(d, GM_MD)))
         return;
     gm_doc_fold(d, NULL, n < 2 ? "The largest block" : gm_doc_printf(d, "The %zu largest blocks", n));

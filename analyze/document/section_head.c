@@ -75,7 +75,7 @@ static void say_headline(struct gm_doc *d, const char *key, const struct gm_head
         if (h->count > 0)
             gm_doc_say(d, GM_SAY_LABEL, GM_MD, h->label, "%s", rows[n++].text);
     }
-    gm_doc_table(d, &(struct gm_table){.key = key, .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+    GM_TABLE(d, columns, rows, n, .key = key, .in = GM_JSON);
 }
 
 void gm_section_headline(struct gm_doc *d, const struct gm_report *report)
@@ -175,7 +175,7 @@ void gm_section_summary(struct gm_doc *d, const struct gm_report *report)
     n += add_host(rows + n, "Pinned host memory, reserved", report->host_reserved);
     n += add_host(rows + n, "Pinned host memory, active", report->host_active);
     gm_doc_open(d, NULL, "Summary");
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, n), .of = &t->reserved});
+    GM_TABLE(d, columns, rows, n, .in = GM_READ, .of = &t->reserved);
     gm_doc_tell(d,
                 "Efficiency (allocated / reserved): %s%s (%s). Over 98 %% is excellent, 95 to 98 %% good, below poor.",
                 gm_doc_share(d, t->allocated, t->reserved), t->reserved == 0 ? "" : " %",
@@ -207,7 +207,7 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
     };
     const struct gm_to_do *items = report->diagnosis.to_do;
     const size_t begin = d->out->length, n = report->diagnosis.to_do_count;
-    gm_doc_table(d, &(struct gm_table){.key = "to_do", .in = GM_JSON, GM_COLUMNS(columns), GM_ROWS(items, n)});
+    GM_TABLE(d, columns, items, n, .key = "to_do", .in = GM_JSON);
     gm_doc_open(d, NULL, "To do");
     if (n == 0)
         gm_doc_tell(d, "Nothing stands out.");

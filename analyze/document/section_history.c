@@ -34,9 +34,7 @@ static void say_samples(struct gm_doc *d, const struct gm_fragmentation_history 
     struct gm_fragmentation_sample rows[SAMPLES + 1];
     const size_t steps = h->sample_count < SAMPLES ? h->sample_count : SAMPLES, worst = worst_sample(h);
     size_t n = 0, last = SIZE_MAX;
-    gm_doc_table(
-        d, &(struct gm_table){
-               .key = "samples", .in = GM_JSON, GM_COLUMNS(sample_columns), GM_ROWS(h->samples, h->sample_count)});
+    GM_TABLE(d, sample_columns, h->samples, h->sample_count, .key = "samples", .in = GM_JSON);
     if (h->sample_count == 0)
         return;
     for (size_t k = 0; k < steps; k++) {
@@ -46,7 +44,7 @@ static void say_samples(struct gm_doc *d, const struct gm_fragmentation_history 
         rows[n++] = h->samples[i];
         last = i;
     }
-    gm_doc_table(d, &(struct gm_table){.in = GM_TXT, GM_COLUMNS(sample_columns), GM_ROWS(rows, n)});
+    GM_TABLE(d, sample_columns, rows, n, .in = GM_TXT);
     gm_doc_tell(
         d,
         "Most was stranded after event %s: %s. Stranded: cached, and could not go back to the driver because of "
@@ -112,7 +110,6 @@ static const struct gm_column growth_columns[] = {
 
 static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct gm_fragmentation_history *h)
 {
-    char c[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
     if (h->growth_total == 0)
         gm_doc_tell(d, "The reserved memory did not grow in the trace.");
     else
@@ -120,17 +117,12 @@ static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct 
                     "Reserved memory grew %s time%s, by %s. %s of it (%s %%) came although as many bytes as were asked "
                     "for were cached in the right pool and stream.",
                     gm_doc_count(d, h->growth_total), gm_plural(h->growth_total), gm_doc_bytes(d, h->growth_bytes),
-                    gm_bytes_format(c, h->growth_avoidable_bytes),
-                    gm_share_format(share, h->growth_avoidable_bytes, h->growth_bytes));
+                    gm_doc_bytes(d, h->growth_avoidable_bytes),
+                    gm_doc_share(d, h->growth_avoidable_bytes, h->growth_bytes));
     if (h->growths_examined < h->growth_total)
         gm_doc_tell(d, "%s of them could be looked at; so it is at least that.", gm_doc_count(d, h->growths_examined));
-    gm_doc_table(d, &(struct gm_table){.key = "largest_growths",
-                                       .title = "The largest",
-                                       GM_COLUMNS(growth_columns),
-                                       GM_ROWS(h->growths, h->growth_count),
-                                       .txt_max = ROWS,
-                                       .md_max = ROWS,
-                                       .of = v});
+    GM_TABLE(d, growth_columns, h->growths, h->growth_count, .key = "largest_growths", .title = "The largest",
+             .txt_max = ROWS, .md_max = ROWS, .of = v);
 }
 
 /* ---- pinners -------------------------------------------------------------------------------------------------------
@@ -194,18 +186,12 @@ static void say_pinners(struct gm_doc *d, const struct gm_fragmentation_history 
 {
     struct pinner *rows = gm_doc_rows(d, h->pinner_count, sizeof *rows);
     size_t n = 0;
-    gm_doc_table(
-        d, &(struct gm_table){
-               .key = "pinners", .in = GM_JSON, GM_COLUMNS(pinner_columns), GM_ROWS(h->pinners, h->pinner_count)});
+    GM_TABLE(d, pinner_columns, h->pinners, h->pinner_count, .key = "pinners", .in = GM_JSON);
     for (size_t i = 0; rows != NULL && i < h->pinner_count; i += rows[n++].count)
         rows[n] = (struct pinner){h->pinners[i], pinner_run(h, i)};
-    gm_doc_table(
-        d, &(struct gm_table){.title = "Live blocks that kept the most cached memory from going back, when it was most",
-                              .in = GM_READ,
-                              GM_COLUMNS(pinner_columns),
-                              GM_ROWS(rows, n),
-                              .txt_max = ROWS,
-                              .md_max = ROWS});
+    GM_TABLE(d, pinner_columns, rows, n,
+             .title = "Live blocks that kept the most cached memory from going back, when it was most", .in = GM_READ,
+             .txt_max = ROWS, .md_max = ROWS);
 }
 
 /* ---- rounding and churn --------------------------------------------------------------------------------------------
@@ -253,17 +239,13 @@ static const struct gm_column churn_columns[] = {
 
 static void say_churn(struct gm_doc *d, const struct gm_fragmentation_history *h)
 {
-    char b[GM_NUMBER_TEXT];
     gm_doc_tell(d, "%s allocation%s (%s) %s freed before any other was made. Rounding at the peak of active bytes: %s.",
                 gm_doc_count(d, h->temporary_allocs), gm_plural(h->temporary_allocs),
-                gm_bytes_format(b, h->temporary_bytes), h->temporary_allocs == 1 ? "was" : "were",
+                gm_doc_bytes(d, h->temporary_bytes), h->temporary_allocs == 1 ? "was" : "were",
                 gm_doc_bytes(d, h->rounding_bytes));
-    gm_doc_table(d, &(struct gm_table){.key = "churn",
-                                       .title = "All that was made and freed in the trace, the most allocations first",
-                                       .in = GM_TXT | GM_JSON,
-                                       GM_COLUMNS(churn_columns),
-                                       GM_ROWS(h->churn, h->churn_count),
-                                       .txt_max = ROWS});
+    GM_TABLE(d, churn_columns, h->churn, h->churn_count, .key = "churn",
+             .title = "All that was made and freed in the trace, the most allocations first", .in = GM_TXT | GM_JSON,
+             .txt_max = ROWS);
 }
 
 /* ---- all of it -----------------------------------------------------------------------------------------------------

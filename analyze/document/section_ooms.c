@@ -62,7 +62,7 @@ static void say_bytes(struct gm_doc *d, const struct of *of)
     rows[n++] = (struct part){"= reserved", l.reserved};
     if (is_known && of->oom->pending > 0)
         rows[n++] = (struct part){"of it live but freed (pending a stream)", of->oom->pending};
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, n), .of = &l.reserved});
+    GM_TABLE(d, columns, rows, n, .in = GM_READ, .of = &l.reserved);
     if (!is_known)
         gm_doc_tell(d, "What was cached, and why, is not known: %s.", gm_view_reason(of->view));
 }
@@ -97,13 +97,8 @@ static void say_holes(struct gm_doc *d, const struct gm_oom_row *oom)
         GM_FIELD(GM_SITE, GM_JSON, "pinned_by", NULL, struct gm_hole, pinned_by),
         GM_GET(GM_SITE, GM_READ, NULL, "Made in", hole_site),
     };
-    gm_doc_table(d,
-                 &(struct gm_table){.key = "holes",
-                                    .in = GM_TXT | GM_JSON,
-                                    .title = "The largest holes that did not fit, and the live block that bounds each",
-                                    GM_COLUMNS(columns),
-                                    GM_ROWS(oom->holes, oom->hole_count),
-                                    .txt_max = ROWS});
+    GM_TABLE(d, columns, oom->holes, oom->hole_count, .key = "holes", .in = GM_TXT | GM_JSON,
+             .title = "The largest holes that did not fit, and the live block that bounds each", .txt_max = ROWS);
 }
 
 static void say_grew(struct gm_doc *d, const struct gm_oom_row *oom)
@@ -114,13 +109,9 @@ static void say_grew(struct gm_doc *d, const struct gm_oom_row *oom)
         GM_FIELD(GM_TEXT, GM_JSON, "category", NULL, struct gm_group_row, category),
         GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_group_row, label),
     };
-    gm_doc_table(d, &(struct gm_table){
-                        .key = "grew",
-                        .title = gm_doc_printf(d, "Who grew %s", oom->grew_since != NULL ? oom->grew_since : "last"),
-                        GM_COLUMNS(columns),
-                        GM_ROWS(oom->grew, oom->grew_count),
-                        .txt_max = ROWS,
-                        .md_max = 5});
+    GM_TABLE(d, columns, oom->grew, oom->grew_count, .key = "grew",
+             .title = gm_doc_printf(d, "Who grew %s", oom->grew_since != NULL ? oom->grew_since : "last"),
+             .txt_max = ROWS, .md_max = 5);
 }
 
 /* ---- one -----------------------------------------------------------------------------------------------------------
@@ -217,11 +208,7 @@ static void add_ooms(struct gm_doc *d, const struct gm_view *v)
         KEY(GM_TEXT, "grew_since", grew_since),
     };
 #undef KEY
-    gm_doc_table(d, &(struct gm_table){.key = "out_of_memory",
-                                       .in = GM_JSON,
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(known_ooms(d, v), v->timeline->oom_count),
-                                       .of = v});
+    GM_TABLE(d, columns, known_ooms(d, v), v->timeline->oom_count, .key = "out_of_memory", .in = GM_JSON, .of = v);
 }
 
 bool gm_view_has_ooms(const struct gm_view *v)

@@ -46,7 +46,7 @@ void gm_section_peak_devices(struct gm_doc *d, const struct gm_report *report)
     if (n < 2)
         return;
     gm_doc_open(d, NULL, "Peaks of the devices");
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+    GM_TABLE(d, columns, rows, n, .in = GM_READ);
     if (gm_doc_is(d, GM_MD) && gm_view_highest(&v, report))
         gm_doc_tell(d, "What follows is of device %" PRId64 "; the others are in %s.", v.device->device, d->text_name);
     gm_doc_close(d);
@@ -75,8 +75,7 @@ static void say_moments(struct gm_doc *d, const struct gm_view *v)
         rows[3].moment.levels = gm_view_levels(v, rows[3].moment.levels);
         rows[1] = rows[3];
     }
-    gm_doc_table(d, &(struct gm_table){
-                        .in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, (v->is_reconstructed ? 3u : 1u) + is_known)});
+    GM_TABLE(d, columns, rows, (v->is_reconstructed ? 3u : 1u) + is_known, .in = GM_READ);
     if (!is_known)
         gm_doc_tell(d, "The peak of reserved bytes is not known.");
     if (!v->is_reconstructed)
@@ -164,7 +163,7 @@ static void say_unused(struct gm_doc *d, const struct gm_view *v)
         {"active but freed (pending a stream)", difference(a.active, a.allocated), difference(b.active, b.allocated), 0,
          0},
     };
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(columns), GM_ROWS(rows, sizeof rows / sizeof *rows)});
+    GM_TABLE(d, columns, rows, sizeof rows / sizeof *rows, .in = GM_READ);
     if (difference(a.reserved, a.active) < 0 && a.active != GM_REPORT_NONE)
         gm_doc_tell(d, "More is active than reserved: blocks lie outside all segments.");
 }
@@ -240,13 +239,8 @@ static void say_groups(struct gm_doc *d, const struct groups *g)
     feet[1].bytes = gm_less(g->whole, sum);
     const size_t first = g->total > shown || feet[0].bytes > 0 ? 0 : 1;
     const size_t end = feet[1].bytes == GM_REPORT_NONE || feet[1].bytes == 0 ? 1 : 2;
-    gm_doc_table(d, &(struct gm_table){.title = g->by == NULL ? NULL : gm_doc_printf(d, "By %s", g->by),
-                                       .in = GM_READ,
-                                       GM_COLUMNS(group_columns),
-                                       GM_ROWS(g->rows, shown),
-                                       .feet = feet + first,
-                                       .foot_count = g->count > 0 && first < end ? end - first : 0,
-                                       .of = g});
+    GM_TABLE(d, group_columns, g->rows, shown, .title = g->by == NULL ? NULL : gm_doc_printf(d, "By %s", g->by),
+             .in = GM_READ, .feet = feet + first, .foot_count = g->count > 0 && first < end ? end - first : 0, .of = g);
 }
 
 static void add_groups(struct gm_doc *d, const char *key, const struct groups *g)
@@ -258,8 +252,7 @@ static void add_groups(struct gm_doc *d, const char *key, const struct groups *g
     gm_doc_open(d, key, NULL);
     if (g->by != NULL)
         gm_json_string(&d->json, "by", g->by);
-    gm_doc_table(d, &(struct gm_table){
-                        .key = "rows", .in = GM_JSON, GM_COLUMNS(group_columns), GM_ROWS(g->rows, g->count), .of = g});
+    GM_TABLE(d, group_columns, g->rows, g->count, .key = "rows", .in = GM_JSON, .of = g);
     gm_json_number(&d->json, "total", g->total);
     gm_json_number(&d->json, "rest_bytes", g->rest_bytes);
     gm_json_number(&d->json, "rest_blocks", g->rest_blocks);
@@ -361,8 +354,7 @@ void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v)
         GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Where", next_note),
     };
     const struct gm_peak_detail *p = &v->timeline->peak;
-    gm_doc_table(
-        d, &(struct gm_table){.key = "next_peaks", GM_COLUMNS(columns), GM_ROWS(p->next, p->next_count), .of = v});
+    GM_TABLE(d, columns, p->next, p->next_count, .key = "next_peaks", .of = v);
     if (p->next_count == 0)
         gm_doc_tell(d, p->times == 0 && p->site_count == 0 ? "Not known."
                        : p->times > 1                      ? "No lower peak: the others are as high as the first."
@@ -390,9 +382,7 @@ void gm_section_savings(struct gm_doc *d, const struct gm_view *v)
         gm_doc_tell(d,
                     "The call sites to look at first: each is removed in addition to those above it, and the peak is "
                     "looked for anew, because it moves.");
-    gm_doc_table(
-        d, &(struct gm_table){
-               .key = "savings", GM_COLUMNS(columns), GM_ROWS(p->savings, p->saving_count), .of = &v->peak->requested});
+    GM_TABLE(d, columns, p->savings, p->saving_count, .key = "savings", .of = &v->peak->requested);
 }
 
 bool gm_peak_has_savings(const struct gm_view *v)
@@ -440,10 +430,7 @@ void gm_section_roles(struct gm_doc *d, const struct gm_view *v)
         sum.blocks_at_end = gm_plus(sum.blocks_at_end, t->reasons[i].blocks_at_end);
         sum.bytes_at_end = gm_plus(sum.bytes_at_end, t->reasons[i].bytes_at_end);
     }
-    gm_doc_table(d, &(struct gm_table){.key = "role_reasons",
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(t->reasons, t->reason_count),
-                                       GM_FEET(&sum, t->reason_count > 0)});
+    GM_TABLE(d, columns, t->reasons, t->reason_count, .key = "role_reasons", GM_FEET(&sum, t->reason_count > 0));
     if (t->reason_count == 0) {
         gm_doc_tell(d, "Roles were not inferred.");
         return;

@@ -62,7 +62,7 @@ void gm_section_pins(struct gm_doc *d, const struct gm_report *report)
     gm_doc_tell(d,
                 "By the share of one block. Pinned: their share in what the range strands; sharers: all live blocks in "
                 "it. A range is a segment, or whole pages of an expandable one.");
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, n), .txt_max = PINS, .md_max = PINS});
+    GM_TABLE(d, columns, rows, n, .txt_max = PINS, .md_max = PINS);
     gm_doc_close(d);
 }
 
@@ -83,7 +83,6 @@ void gm_section_histogram(struct gm_doc *d, const struct gm_report *report)
         if (gm_doc_is(d, GM_JSON) || report->histogram[i].active.blocks > 0 || report->histogram[i].cached.blocks > 0)
             rows[n++] = report->histogram[i];
     gm_doc_open(d, NULL, gm_doc_is(d, GM_TXT) ? "Blocks by size" : NULL);
-    gm_doc_table(d,
-                 &(struct gm_table){.key = "histogram", .in = GM_TXT | GM_JSON, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+    GM_TABLE(d, columns, rows, n, .key = "histogram", .in = GM_TXT | GM_JSON);
     gm_doc_close(d);
 }

@@ -64,9 +64,7 @@ void gm_section_findings(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_TEXT, "title", struct gm_finding, title),  GM_KEY(GM_TEXT, "detail", struct gm_finding, detail),
         GM_KEY(GM_BYTES, "bytes", struct gm_finding, bytes),
     };
-    gm_doc_table(d, &(struct gm_table){.key = "findings",
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(report->diagnosis.findings, report->diagnosis.finding_count)});
+    GM_TABLE(d, columns, report->diagnosis.findings, report->diagnosis.finding_count, .key = "findings");
 }
 
 /* ---- the allocator's state -----------------------------------------------------------------------------------------
@@ -171,10 +169,8 @@ static void add_device(const struct gm_cell_of *c)
     const struct gm_device_report *device = c->row;
     gm_json_signed(&c->doc->json, "device", device->device);
     GM_FIELDS(c->doc, gm_totals_columns, &device->totals, NULL);
-    gm_doc_table(c->doc, &(struct gm_table){
-                             .key = "streams", GM_COLUMNS(streams), GM_ROWS(device->streams, device->stream_count)});
-    gm_doc_table(c->doc,
-                 &(struct gm_table){.key = "pools", GM_COLUMNS(pools), GM_ROWS(device->pools, device->pool_count)});
+    GM_TABLE(c->doc, streams, device->streams, device->stream_count, .key = "streams");
+    GM_TABLE(c->doc, pools, device->pools, device->pool_count, .key = "pools");
     gm_json_slices(c->doc, "categories", device->categories, device->category_count, device->totals.allocated);
     gm_json_fragmentation(c->doc, &device->fragmentation, false);
     gm_json_ledger(c->doc, &device->ledger);
@@ -265,10 +261,8 @@ static void add_parts(struct gm_doc *d, const struct gm_view *v)
 #undef ROW
     const struct gm_device_timeline *t = v->timeline;
     const bool is_known = v->is_reconstructed;
-    gm_doc_table(d, &(struct gm_table){
-                        .key = "streams", GM_COLUMNS(streams), GM_ROWS(t->streams, is_known ? t->stream_count : 0)});
-    gm_doc_table(
-        d, &(struct gm_table){.key = "pools", GM_COLUMNS(pools), GM_ROWS(t->pools, is_known ? t->pool_count : 0)});
+    GM_TABLE(d, streams, t->streams, is_known ? t->stream_count : 0, .key = "streams");
+    GM_TABLE(d, pools, t->pools, is_known ? t->pool_count : 0, .key = "pools");
 }
 
 /* The contract's keys about the peak, which are null without a view. */

@@ -33,30 +33,28 @@ static void say_balance(struct gm_doc *d, const struct gm_timeline_books *b)
          gm_less(b->snapshot.reserved, b->snapshot.active)},
         {"= reserved", b->at_start.reserved, b->at_end.reserved, b->snapshot.reserved},
     };
-    char active[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT], worst[GM_NUMBER_TEXT];
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(rows, sizeof rows / sizeof *rows)});
+    char active[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    GM_TABLE(d, columns, rows, sizeof rows / sizeof *rows, .in = 0);
     gm_doc_tell(d, "Residual, end - snapshot: %s active, %s reserved; %s at the worst event.",
                 gm_signed_bytes_format(active, b->residual_active),
-                gm_signed_bytes_format(reserved, b->residual_reserved),
-                gm_signed_bytes_format(worst, b->worst_residual));
+                gm_signed_bytes_format(reserved, b->residual_reserved), gm_doc_signed_bytes(d, b->worst_residual));
 }
 
 static void say_forward_pass(struct gm_doc *d, const struct gm_timeline_books *b)
 {
-    char c[GM_NUMBER_TEXT];
     gm_doc_tell(d, "The forward pass ends in %s of the snapshot's %s blocks: same address, size and state%s",
-                gm_doc_count(d, b->end_blocks_same), gm_count_format(c, b->end_blocks),
+                gm_doc_count(d, b->end_blocks_same), gm_doc_count(d, b->end_blocks),
                 b->end_blocks_same == b->end_blocks ? "." : " (the others DIFFER).");
     if (b->sizes_from_snapshot > 0)
         gm_doc_tell(d,
                     "%s block%s did not get the size from the allocator's rules; the snapshot's was taken (%s in all).",
                     gm_doc_count(d, b->sizes_from_snapshot), gm_plural(b->sizes_from_snapshot),
-                    gm_bytes_format(c, b->sizes_from_snapshot_bytes));
+                    gm_doc_bytes(d, b->sizes_from_snapshot_bytes));
     gm_doc_tell(d, "%s block%s (%s) lived before the trace.", gm_doc_count(d, b->baseline_blocks),
-                gm_plural(b->baseline_blocks), gm_bytes_format(c, b->baseline_bytes));
+                gm_plural(b->baseline_blocks), gm_doc_bytes(d, b->baseline_bytes));
     gm_doc_tell(d, "%s block%s (%s) allocated in the trace %s never freed in it.",
                 gm_doc_count(d, b->never_freed_blocks), gm_plural(b->never_freed_blocks),
-                gm_bytes_format(c, b->never_freed_bytes), b->never_freed_blocks == 1 ? "was" : "were");
+                gm_doc_bytes(d, b->never_freed_bytes), b->never_freed_blocks == 1 ? "was" : "were");
     if (b->unsplit_bytes != GM_REPORT_NONE && b->unsplit_bytes > 0)
         gm_doc_tell(d, "%s at the end are remainders that the allocator left inside blocks.",
                     gm_doc_bytes(d, b->unsplit_bytes));
@@ -85,8 +83,7 @@ static void say_disagreements(struct gm_doc *d, const struct gm_timeline_books *
         any_expected = any_expected || b->disagreements[i].is_expected;
     if (b->disagreement_count == 0)
         gm_doc_tell(d, "Events and segments do not contradict each other.");
-    gm_doc_table(d, &(struct gm_table){
-                        .key = "disagreements", GM_COLUMNS(columns), GM_ROWS(b->disagreements, b->disagreement_count)});
+    GM_TABLE(d, columns, b->disagreements, b->disagreement_count, .key = "disagreements");
     if (any_expected)
         gm_doc_tell(d, "Expected: it follows from a trace that begins in the middle of a run.");
 }
@@ -114,12 +111,7 @@ static void say_parts(struct gm_doc *d, const char *title, const struct gm_devic
         GM_FIELD(GM_BYTES, GM_TXT, NULL, "Reserved", struct gm_part, peak.reserved),
     };
     if (count > 1)
-        gm_doc_table(d, &(struct gm_table){.title = title,
-                                           .in = GM_TXT,
-                                           GM_COLUMNS(columns),
-                                           GM_ROWS(parts, count),
-                                           .txt_max = PARTS,
-                                           .of = streams_of});
+        GM_TABLE(d, columns, parts, count, .title = title, .in = GM_TXT, .txt_max = PARTS, .of = streams_of);
 }
 
 static void add_facts(struct gm_doc *d, const struct gm_timeline_books *b)

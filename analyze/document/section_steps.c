@@ -197,12 +197,8 @@ static void say_survivors(struct gm_doc *d, const struct gm_steps *s)
         GM_FIELD(GM_TEXT, GM_JSON, "role", NULL, struct gm_group_row, role),
         GM_FIELD(GM_SITE, GM_ALL, "site", "Made in", struct gm_group_row, label),
     };
-    gm_doc_table(d, &(struct gm_table){.key = "survivors",
-                                       .title = "Allocated in a step and still live two steps later",
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(s->survivors, s->survivor_count),
-                                       .txt_max = SURVIVORS,
-                                       .md_max = SURVIVORS});
+    GM_TABLE(d, columns, s->survivors, s->survivor_count, .key = "survivors",
+             .title = "Allocated in a step and still live two steps later", .txt_max = SURVIVORS, .md_max = SURVIVORS);
 }
 
 static union gm_value band_phase(const struct gm_cell_of *c)
@@ -223,10 +219,7 @@ static void add_bands(struct gm_doc *d, const struct gm_steps *s)
         GM_FIELD(GM_TIME, GM_JSON, "from_us", NULL, struct gm_band, from_us),
         GM_FIELD(GM_TIME, GM_JSON, "to_us", NULL, struct gm_band, to_us),
     };
-    gm_doc_table(d, &(struct gm_table){.key = "ranges",
-                                       .in = GM_JSON,
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(s->bands, s->band_count < BANDS ? s->band_count : BANDS)});
+    GM_TABLE(d, columns, s->bands, s->band_count < BANDS ? s->band_count : BANDS, .key = "ranges", .in = GM_JSON);
 }
 
 static void add_facts(struct gm_json *json, const struct gm_steps *s)

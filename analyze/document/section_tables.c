@@ -98,7 +98,7 @@ void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
     gm_doc_open(d, NULL, "Per device");
     if (report->device_count == 0)
         gm_doc_tell(d, "No device holds a segment or an event.");
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(report->devices, report->device_count)});
+    GM_TABLE(d, columns, report->devices, report->device_count, .in = 0);
     gm_doc_close(d);
 }
 
@@ -123,7 +123,7 @@ static void say_parts(struct gm_doc *d, const struct part *parts, size_t count)
     };
     if (count == 0)
         gm_doc_tell(d, "None.");
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(columns), GM_ROWS(parts, count)});
+    GM_TABLE(d, columns, parts, count, .in = 0);
 }
 
 void gm_section_pools(struct gm_doc *d, const struct gm_report *report)
@@ -214,9 +214,7 @@ static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
     char residual[GM_NUMBER_TEXT];
     if (report->device_count < 2)
         return;
-    gm_doc_table(d, &(struct gm_table){.title = "The same of each device",
-                                       GM_COLUMNS(columns),
-                                       GM_ROWS(report->devices, report->device_count)});
+    GM_TABLE(d, columns, report->devices, report->device_count, .title = "The same of each device");
     for (size_t i = 0; i < report->device_count; i++)
         if (report->devices[i].ledger.residual != 0)
             gm_doc_tell(d, "Residual of device %" PRId64 ": %s bytes.", report->devices[i].device,
@@ -243,10 +241,9 @@ void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
         {"requested", signed_of(l->stated_requested), agrees(l->stated_requested, t->requested)},
     };
     gm_doc_fold(d, NULL, "Ledger: where every reserved byte is");
-    gm_doc_table(d, &(struct gm_table){GM_COLUMNS(entry_columns), GM_ROWS(entries, sizeof entries / sizeof *entries)});
-    gm_doc_table(d, &(struct gm_table){.title = "What the file itself states per segment, against its blocks",
-                                       GM_COLUMNS(stated_columns),
-                                       GM_ROWS(stated, sizeof stated / sizeof *stated)});
+    GM_TABLE(d, entry_columns, entries, sizeof entries / sizeof *entries, .in = 0);
+    GM_TABLE(d, stated_columns, stated, sizeof stated / sizeof *stated,
+             .title = "What the file itself states per segment, against its blocks");
     if (l->segments_disagreeing > 0)
         gm_doc_tell(d, "Segments that disagree with their blocks: %s.", gm_doc_count(d, l->segments_disagreeing));
     if (l->explanation != NULL)
@@ -346,7 +343,7 @@ static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i
     };
     struct entry rows[sizeof all / sizeof *all];
     size_t n = 0;
-    char events[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT], reserved[GM_NUMBER_TEXT];
+    char events[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT];
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k].bytes != 0)
             rows[n++] = all[k];
@@ -355,8 +352,8 @@ static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i
                       gm_count_format(events, t->events),
                       t->span_us == GM_REPORT_NONE ? "unknown time" : gm_doc_duration(d, t->span_us),
                       gm_bytes_format(requested, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
-                      gm_bytes_format(reserved, t->peak_reserved));
-    gm_doc_table(d, &(struct gm_table){.title = title, GM_COLUMNS(columns), GM_ROWS(rows, n)});
+                      gm_doc_bytes(d, t->peak_reserved));
+    GM_TABLE(d, columns, rows, n, .title = title);
     if (t->overflowed > 0)
         gm_doc_tell(d, "The recorder was full: events before the first one here are lost.");
 }

@@ -187,9 +187,9 @@ static void say_trials(struct gm_doc *d, const struct gm_settings_advice *advice
         rows[i] = trial_of(d, advice, i);
     if (rows == NULL)
         return;
-    gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(roomy), GM_ROWS(rows, count)});
+    GM_TABLE(d, roomy, rows, count, .in = GM_READ);
     if (advice->is_limited)
-        gm_doc_table(d, &(struct gm_table){.in = GM_READ, GM_COLUMNS(limited), GM_ROWS(rows, count)});
+        GM_TABLE(d, limited, rows, count, .in = GM_READ);
     gm_doc_tell(d, "The recording itself reserved %s at its peak.", gm_doc_bytes(d, sums_of(advice).recorded));
 }
 

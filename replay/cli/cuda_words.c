@@ -52,19 +52,17 @@ void gm_replay_gpu_head_words(struct gm_doc *doc, const struct gm_replay_run *ru
 
 static void add_memory(struct gm_doc *doc, const char *label, const struct gm_compute_memory *m)
 {
-    char b[GM_NUMBER_TEXT];
     if (m->is_known)
         gm_text_printf(doc->out, "    %-22s %12s %12s %12s %12s\n", label, gm_doc_bytes(doc, m->used),
-                       gm_bytes_format(b, m->ours), gm_doc_bytes(doc, m->scratch), gm_doc_bytes(doc, others(m)));
+                       gm_doc_bytes(doc, m->ours), gm_doc_bytes(doc, m->scratch), gm_doc_bytes(doc, others(m)));
 }
 
 static void add_sums(struct gm_doc *doc, const char *name, const struct gm_compute_sums *s)
 {
-    char b[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     if (s->launches > 0)
         gm_text_printf(doc->out, "    %-26s %10s %12s %12s %12s%s %10s\n", name, gm_doc_count(doc, s->launches),
-                       gm_bytes_format(b, s->bytes), gm_doc_duration(doc, us_of(s->seconds)),
-                       gm_bytes_format(d, rate(s)), s->seconds > 0 ? "/s" : "  ", gm_doc_count(doc, s->mismatches));
+                       gm_doc_bytes(doc, s->bytes), gm_doc_duration(doc, us_of(s->seconds)), gm_doc_bytes(doc, rate(s)),
+                       s->seconds > 0 ? "/s" : "  ", gm_doc_count(doc, s->mismatches));
 }
 
 static void add_mismatches(struct gm_doc *doc, struct gm_replay_run *run, size_t index)
@@ -112,7 +110,6 @@ static void add_kernels(struct gm_doc *doc, struct gm_replay_run *run, size_t in
 void gm_replay_gpu_words(struct gm_doc *doc, struct gm_replay_run *run, size_t index)
 {
     const struct gm_compute_result *g = run->devices[index].gpu;
-    char c[GM_NUMBER_TEXT];
     if (g == NULL)
         return;
     if (run->options->backend == GM_REPLAY_CUDA_ASYNC)
@@ -121,7 +118,7 @@ void gm_replay_gpu_words(struct gm_doc *doc, struct gm_replay_run *run, size_t i
             "  pool         high-water marks: reserved %s, used %s; the caching allocator's model, without a "
             "limit: reserved %s\n",
             gm_doc_bytes(doc, g->pool.reserved_high), gm_doc_bytes(doc, g->pool.used_high),
-            gm_bytes_format(c, g->model_reserved));
+            gm_doc_bytes(doc, g->model_reserved));
     gm_text_printf(doc->out, "  %-24s %12s %12s %12s %12s\n", "cudaMemGetInfo", "used", "replay", "scratch", "others");
     add_memory(doc, "before", &g->at_start);
     add_memory(doc, "at the reserved peak", &g->at_peak);

@@ -53,13 +53,12 @@ enum gm_replay_verdict gm_replay_placed(const struct gm_replay_run *run, size_t 
 void gm_replay_range_words(struct gm_doc *doc, const char *before, const struct gm_trial_range *range)
 {
     const unsigned failed = range->replays - range->runs;
-    char b[GM_NUMBER_TEXT];
     if (range->low == range->high && (failed == 0 || range->runs == 0))
         return;
     gm_text_add(doc->out, before);
     if (range->low < range->high)
         gm_text_printf(doc->out, "%s to %s reserved, by where the driver puts segments", gm_doc_bytes(doc, range->low),
-                       gm_bytes_format(b, range->high));
+                       gm_doc_bytes(doc, range->high));
     else
         gm_text_printf(doc->out, "%s reserved where the driver puts segments so that it runs",
                        gm_doc_bytes(doc, range->low));

@@ -51,11 +51,10 @@ static void add_left(struct gm_doc *doc, const struct gm_replay_repetition *r, e
 static void add_growth(struct gm_doc *doc, const struct gm_replay_repetition *r)
 {
     const struct gm_repeat_left *piles = &r->plan.left[GM_REPEAT_PILES_UP];
-    char b[GM_NUMBER_TEXT];
     if (piles->allocations.n > 0)
         gm_text_printf(doc->out, "  each time    grows by %s block%s, %s requested, as in the step before\n",
                        gm_doc_count(doc, piles->allocations.n), gm_plural(piles->allocations.n),
-                       gm_bytes_format(b, piles->bytes));
+                       gm_doc_bytes(doc, piles->bytes));
     else if (gm_repeat_left_bytes(&r->plan) == 0)
         gm_text_add(doc->out, "  each time    no growth: as much is freed as is allocated\n");
     else if (r->compared_from == GM_NEVER)
@@ -68,14 +67,13 @@ static void add_growth(struct gm_doc *doc, const struct gm_replay_repetition *r)
     if (r->plan.unmatched > 0)
         gm_text_printf(doc->out, "               %s free%s (%s) had no block to free and are left out\n",
                        gm_doc_count(doc, r->plan.unmatched), gm_plural(r->plan.unmatched),
-                       gm_bytes_format(b, r->plan.unmatched_bytes));
+                       gm_doc_bytes(doc, r->plan.unmatched_bytes));
 }
 
 void gm_replay_repetition_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const struct gm_replay_device *device = &run->devices[index];
     const struct gm_replay_repetition *r = &device->repetition;
-    char b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT], d[GM_NUMBER_TEXT];
     if (run->options->members == 0 && run->options->steps == 0)
         return;
     if (!r->is_used) {
@@ -83,21 +81,20 @@ void gm_replay_repetition_words(struct gm_doc *doc, const struct gm_replay_run *
         return;
     }
     gm_text_printf(doc->out, "  forecast     %s member%s of %s step%s%s, of which %s as recorded\n",
-                   gm_doc_count(doc, r->members), gm_plural(r->members), gm_count_format(b, r->steps),
-                   gm_plural(r->steps), r->members > 1 ? " each" : "", gm_count_format(c, r->recorded));
+                   gm_doc_count(doc, r->members), gm_plural(r->members), gm_doc_count(doc, r->steps),
+                   gm_plural(r->steps), r->members > 1 ? " each" : "", gm_doc_count(doc, r->recorded));
     if (r->turns == 0)
         return;
     gm_text_printf(doc->out, "  repeated     recorded step %" PRIu64 " (events %s to %s, %s), %s time%s\n",
                    device->part_number[r->step + 1], gm_doc_count(doc, r->plan.first),
-                   gm_count_format(b, r->plan.end - 1), gm_duration_format(c, r->duration_us),
-                   gm_count_format(d, r->turns), gm_plural(r->turns));
+                   gm_doc_count(doc, r->plan.end - 1), gm_doc_duration(doc, r->duration_us),
+                   gm_doc_count(doc, r->turns), gm_plural(r->turns));
     add_growth(doc, r);
     size_t done = turns_done(device);
     if (done > 0)
         gm_text_printf(doc->out, "  allocated    %s after the recorded step, %s after %s repetitions\n",
                        gm_doc_bytes(doc, device->parts[r->recorded].allocated_at_end),
-                       gm_bytes_format(b, device->parts[r->recorded + done].allocated_at_end),
-                       gm_count_format(c, done));
+                       gm_doc_bytes(doc, device->parts[r->recorded + done].allocated_at_end), gm_doc_count(doc, done));
 }
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
@@ -133,7 +130,6 @@ void gm_replay_member_words(struct gm_doc *doc, const struct gm_replay_run *run,
 {
     const struct gm_replay_device *device = &run->devices[index];
     uint64_t played = device->repetition.is_used ? members_played(device) : 0;
-    char c[GM_NUMBER_TEXT];
     if (played == 0)
         return;
     gm_text_add(doc->out, "  member       peak allocated  peak reserved  allocated at its end\n");
@@ -145,7 +141,7 @@ void gm_replay_member_words(struct gm_doc *doc, const struct gm_replay_run *run,
         }
         struct member m = measure(device, i);
         gm_text_printf(doc->out, "  %-12s %14s %14s %21s\n", gm_doc_count(doc, i), gm_doc_bytes(doc, m.allocated),
-                       gm_bytes_format(c, m.reserved), gm_doc_bytes(doc, m.at_end));
+                       gm_doc_bytes(doc, m.reserved), gm_doc_bytes(doc, m.at_end));
     }
 }
 

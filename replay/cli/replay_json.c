@@ -224,9 +224,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     if (run->gpu != NULL)
         gm_json_string(&doc.json, "gpu", run->gpu->name);
     add_inferred(&doc, run);
-    gm_doc_table(&doc, &(struct gm_table){.key = "changes",
-                                          GM_COLUMNS(changed_columns),
-                                          GM_ROWS(run->changed, run->options->changes.n)});
+    GM_TABLE(&doc, changed_columns, run->changed, run->options->changes.n, .key = "changes");
     gm_json_open(&doc.json, "devices", '[');
     for (size_t i = 0; i < run->device_count; i++) {
         gm_json_open(&doc.json, NULL, '{');

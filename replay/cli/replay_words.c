@@ -130,7 +130,6 @@ static void add_failure(struct gm_doc *doc, struct gm_replay_run *run, size_t in
 {
     const struct gm_whatif_failure *f = &run->devices[index].whatif.failure;
     const struct gm_history *h = &run->kept.v[run->device_of[index]].history;
-    char c[GM_NUMBER_TEXT];
     const char *site = gm_names_site(&run->names, f->stack);
     gm_text_printf(doc->out, "  OUT OF MEMORY: tried to allocate %s%s", gm_doc_bytes(doc, f->requested),
                    f->is_at_start  ? ", live since before the trace"
@@ -138,7 +137,7 @@ static void add_failure(struct gm_doc *doc, struct gm_replay_run *run, size_t in
                                    : "");
     char left[3 * GM_NUMBER_TEXT];
     snprintf(left, sizeof left, " (free on the device: %s, reserved: %s)", gm_doc_bytes(doc, f->device_free),
-             gm_bytes_format(c, f->reserved));
+             gm_doc_bytes(doc, f->reserved));
     gm_replay_put_item(doc, left, 4);
     gm_text_add_char(doc->out, '\n');
     if (!f->is_at_start) {
@@ -161,22 +160,19 @@ static void add_device_calls(struct gm_doc *doc, const struct gm_whatif_result *
 {
     uint64_t allocs = (uint64_t)r->stats.num_device_alloc, frees = (uint64_t)r->stats.num_device_free,
              retries = (uint64_t)r->stats.num_alloc_retries;
-    char c[GM_NUMBER_TEXT];
     gm_text_printf(doc->out, "  device calls %s allocation%s, %s release%s, %s retr%s, %s empty_cache()\n",
                    gm_doc_count(doc, allocs), gm_plural(allocs), gm_doc_count(doc, frees), gm_plural(frees),
-                   gm_count_format(c, retries), retries == 1 ? "y" : "ies", gm_doc_count(doc, r->empty_caches));
+                   gm_doc_count(doc, retries), retries == 1 ? "y" : "ies", gm_doc_count(doc, r->empty_caches));
 }
 
 /* The answer to --memory and --gpu. */
 static void add_fitting(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
 {
     const uint64_t peak = (uint64_t)run->devices[index].whatif.stats.reserved_bytes[GM_STAT_ALL].peak;
-    char b[GM_NUMBER_TEXT], c[GM_NUMBER_TEXT];
     if (gm_replay_is_bounded(run) && peak <= run->capacity && gm_replay_most_untraced(run) <= run->capacity)
         gm_text_printf(doc->out, "  %-12s in %s: %s (%s %%) are left at the peak\n",
                        run->devices[index].was_refused ? "fits so far" : "fits", gm_doc_bytes(doc, run->capacity),
-                       gm_bytes_format(b, run->capacity - peak),
-                       gm_share_format(c, run->capacity - peak, run->capacity));
+                       gm_doc_bytes(doc, run->capacity - peak), gm_doc_share(doc, run->capacity - peak, run->capacity));
 }
 
 static void add_replayed(struct gm_doc *doc, struct gm_replay_run *run, size_t index, bool is_long)

@@ -279,18 +279,18 @@ static void add_paste_line(struct gm_doc *doc, const struct gm_replay_run *run, 
     const struct gm_sweep *sweep = &run->search->sweep;
     const struct gm_sweep_row *row = &sweep->rows[index];
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
-    char a[GM_NUMBER_TEXT], b[GM_SIZE_CHANGE_TEXT], c[GM_NUMBER_TEXT];
+    char b[GM_SIZE_CHANGE_TEXT], c[GM_NUMBER_TEXT];
     gm_text_printf(doc->out, "%s%s%s%s\n  " GM_CONF_VARIABLE "=%s\n", label, row->since != NULL ? " (PyTorch " : "",
                    row->since != NULL ? row->since : "", row->since != NULL ? " or later):" : ":", row->text);
     if (!baseline->runs) {
         gm_text_printf(doc->out, "  runs with a peak of %s reserved; the baseline does not run\n",
-                       gm_bytes_format(a, row->trial.peak_reserved));
+                       gm_doc_bytes(doc, row->trial.peak_reserved));
         return;
     }
     uint64_t saved = (uint64_t)gm_sweep_saved(sweep, row);
     gm_text_printf(doc->out, "  replayed: %s reserved, saves %s (%s %%)\n",
                    gm_size_format_change(b, baseline->peak_reserved, row->trial.peak_reserved),
-                   gm_bytes_format(a, saved), gm_percent_format(c, saved, baseline->peak_reserved, 1));
+                   gm_doc_bytes(doc, saved), gm_percent_format(c, saved, baseline->peak_reserved, 1));
     gm_replay_range_words(doc, "  the baseline: ", &baseline->range);
     gm_replay_range_words(doc, "  these: ", &row->trial.range);
 }

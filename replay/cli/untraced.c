@@ -67,10 +67,7 @@ void gm_replay_untraced(struct gm_doc *doc, const struct gm_replay_run *run)
         GM_KEY(GM_HANDLE, "device", struct gm_untraced_device, device),
         GM_KEY(GM_BYTES, "reserved_bytes", struct gm_untraced_device, reserved),
     };
-    gm_doc_table(doc, &(struct gm_table){.key = "untraced_devices",
-                                         .in = GM_JSON,
-                                         GM_COLUMNS(columns),
-                                         GM_ROWS(run->untraced, run->untraced_count)});
+    GM_TABLE(doc, columns, run->untraced, run->untraced_count, .key = "untraced_devices", .in = GM_JSON);
     for (size_t i = 0; gm_doc_is(doc, GM_TXT) && i < run->untraced_count && i < SHOWN; i++) {
         const struct gm_untraced_device *d = &run->untraced[i];
         gm_text_printf(doc->out, "device %" PRId64 ": no events, its %s reserved stay as they are%s\n", d->device,

@@ -360,8 +360,7 @@ static void put_processes(struct gm_doc *doc, const struct gm_dry_told *told)
         GM_KEY(GM_BYTES, "peak_reserved_bytes", struct gm_dry_process, reserved),
         GM_KEY(GM_COUNT, "steps", struct gm_dry_process, steps),
     };
-    gm_doc_table(doc, &(struct gm_table){
-                          .key = "processes", GM_COLUMNS(columns), GM_ROWS(told->processes, told->process_count)});
+    GM_TABLE(doc, columns, told->processes, told->process_count, .key = "processes");
 }
 
 static void put_kernels(struct gm_doc *doc, const struct gm_dry_told *told)
@@ -370,8 +369,7 @@ static void put_kernels(struct gm_doc *doc, const struct gm_dry_told *told)
         GM_KEY(GM_NAME, "name", struct gm_dry_kernel, name),
         GM_KEY(GM_COUNT, "launches", struct gm_dry_kernel, launches),
     };
-    gm_doc_table(doc,
-                 &(struct gm_table){.key = "kernels", GM_COLUMNS(columns), GM_ROWS(told->kernels, told->kernel_count)});
+    GM_TABLE(doc, columns, told->kernels, told->kernel_count, .key = "kernels");
 }
 
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result)
