@@ -145,10 +145,7 @@ API(uint64_t, gmdryTaken, int device)
 }
 
 /* ... and what it was last refused, for want of room; 0: nothing. */
-API(uint64_t, gmdryRefused, int device)
-{
-    return refused[dry_physical(device)];
-}
+API_IS(uint64_t, gmdryRefused, refused[dry_physical(device)], int device)
 
 bool dry_charge_estimate(int device, uint64_t bytes)
 {

@@ -271,10 +271,7 @@ API(int, cudaDeviceGetAttribute, int *value, int number, int device)
     return DRY_OK;
 }
 
-API(int, cuDeviceGetAttribute, int *value, int number, int device)
-{
-    return cudaDeviceGetAttribute(value, number, device);
-}
+API_IS(int, cuDeviceGetAttribute, cudaDeviceGetAttribute(value, number, device), int *value, int number, int device)
 
 API(int, cuDeviceComputeCapability, int *major, int *minor, int device)
 {
@@ -301,10 +298,7 @@ API(int, cuDeviceGetUuid_v2, char *uuid, int device)
     return check_device(device);
 }
 
-API(int, cuDeviceGetUuid, char *uuid, int device)
-{
-    return cuDeviceGetUuid_v2(uuid, device);
-}
+API_IS(int, cuDeviceGetUuid, cuDeviceGetUuid_v2(uuid, device), char *uuid, int device)
 
 static int tell_bus(char *text, int length, int device)
 {
@@ -312,15 +306,8 @@ static int tell_bus(char *text, int length, int device)
     return check_device(device);
 }
 
-API(int, cudaDeviceGetPCIBusId, char *text, int length, int device)
-{
-    return tell_bus(text, length, device);
-}
-
-API(int, cuDeviceGetPCIBusId, char *text, int length, int device)
-{
-    return tell_bus(text, length, device);
-}
+API_IS(int, cudaDeviceGetPCIBusId, tell_bus(text, length, device), char *text, int length, int device)
+API_IS(int, cuDeviceGetPCIBusId, tell_bus(text, length, device), char *text, int length, int device)
 
 /* ---- how many, which versions ------------------------------------------------------------------------------------ */
 
@@ -330,15 +317,8 @@ static int count_devices(int *count)
     return *count > 0 ? DRY_OK : dry_result(DRY_NO_DEVICE);
 }
 
-API(int, cudaGetDeviceCount, int *count)
-{
-    return count_devices(count);
-}
-
-API(int, cuDeviceGetCount, int *count)
-{
-    return count_devices(count);
-}
+API_IS(int, cudaGetDeviceCount, count_devices(count), int *count)
+API_IS(int, cuDeviceGetCount, count_devices(count), int *count)
 
 API(int, cuDeviceGet, int *device, int ordinal)
 {
@@ -352,25 +332,10 @@ static int tell_driver(int *version)
     return DRY_OK;
 }
 
-API(int, cudaDriverGetVersion, int *version)
-{
-    return tell_driver(version);
-}
-
-API(int, cuDriverGetVersion, int *version)
-{
-    return tell_driver(version);
-}
-
-API(int, nvmlSystemGetCudaDriverVersion_v2, int *version)
-{
-    return tell_driver(version);
-}
-
-API(int, nvmlSystemGetCudaDriverVersion, int *version)
-{
-    return tell_driver(version);
-}
+API_IS(int, cudaDriverGetVersion, tell_driver(version), int *version)
+API_IS(int, cuDriverGetVersion, tell_driver(version), int *version)
+API_IS(int, nvmlSystemGetCudaDriverVersion_v2, tell_driver(version), int *version)
+API_IS(int, nvmlSystemGetCudaDriverVersion, tell_driver(version), int *version)
 
 API_OF("libcudart.so.12", int, dry_runtime_version_12, cudaRuntimeGetVersion, int *version)
 {
@@ -423,10 +388,7 @@ API(int, cuCtxGetCurrent, void **context)
     return DRY_OK;
 }
 
-API(int, cuCtxPushCurrent_v2, void *context)
-{
-    return DRY_OK;
-}
+API_IS(int, cuCtxPushCurrent_v2, DRY_OK, void *context)
 
 API(int, cuCtxPopCurrent_v2, void **context)
 {
@@ -441,7 +403,4 @@ API(int, cuCtxGetDevice, int *device)
     return DRY_OK;
 }
 
-API(int, cuCtxGetLimit, size_t *value, int limit)
-{
-    return cudaDeviceGetLimit(value, limit);
-}
+API_IS(int, cuCtxGetLimit, cudaDeviceGetLimit(value, limit), size_t *value, int limit)

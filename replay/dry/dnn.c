@@ -23,10 +23,7 @@ static int version_of_cudnn(void)
     return version > 0 ? version : VERSION;
 }
 
-API(size_t, cudnnGetVersion, void)
-{
-    return (size_t)version_of_cudnn();
-}
+API_IS(size_t, cudnnGetVersion, (size_t)version_of_cudnn(), void)
 
 API(size_t, cudnnGetMaxDeviceVersion, void)
 {
@@ -34,10 +31,7 @@ API(size_t, cudnnGetMaxDeviceVersion, void)
     return (size_t)number;
 }
 
-API(size_t, cudnnGetCudartVersion, void)
-{
-    return RUNTIME;
-}
+API_IS(size_t, cudnnGetCudartVersion, RUNTIME, void)
 
 API(int, cudnnGetProperty, int which, int *value)
 {

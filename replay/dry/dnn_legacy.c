@@ -29,35 +29,12 @@ static int destroy(void *descriptor)
     return DNN_OK;
 }
 
-API(int, cudnnCreateTensorDescriptor, void **made)
-{
-    return create(made, sizeof(struct dnn_tensor));
-}
-
-API(int, cudnnDestroyTensorDescriptor, void *tensor)
-{
-    return destroy(tensor);
-}
-
-API(int, cudnnCreateFilterDescriptor, void **made)
-{
-    return create(made, sizeof(struct dnn_tensor));
-}
-
-API(int, cudnnDestroyFilterDescriptor, void *filter)
-{
-    return destroy(filter);
-}
-
-API(int, cudnnCreateConvolutionDescriptor, void **made)
-{
-    return create(made, sizeof(struct convolution));
-}
-
-API(int, cudnnDestroyConvolutionDescriptor, void *convolution)
-{
-    return destroy(convolution);
-}
+API_IS(int, cudnnCreateTensorDescriptor, create(made, sizeof(struct dnn_tensor)), void **made)
+API_IS(int, cudnnDestroyTensorDescriptor, destroy(tensor), void *tensor)
+API_IS(int, cudnnCreateFilterDescriptor, create(made, sizeof(struct dnn_tensor)), void **made)
+API_IS(int, cudnnDestroyFilterDescriptor, destroy(filter), void *filter)
+API_IS(int, cudnnCreateConvolutionDescriptor, create(made, sizeof(struct convolution)), void **made)
+API_IS(int, cudnnDestroyConvolutionDescriptor, destroy(convolution), void *convolution)
 
 void dnn_tensor_set(struct dnn_tensor *tensor, int type, int dimensions, const int *sizes, const int *strides)
 {

@@ -33,25 +33,10 @@ static int destroy(void *descriptor)
     return DNN_OK;
 }
 
-API(int, cudnnCreateRNNDescriptor, void **made)
-{
-    return create(made, sizeof(struct rnn));
-}
-
-API(int, cudnnDestroyRNNDescriptor, void *rnn)
-{
-    return destroy(rnn);
-}
-
-API(int, cudnnCreateRNNDataDescriptor, void **made)
-{
-    return create(made, sizeof(struct sequences));
-}
-
-API(int, cudnnDestroyRNNDataDescriptor, void *sequences)
-{
-    return destroy(sequences);
-}
+API_IS(int, cudnnCreateRNNDescriptor, create(made, sizeof(struct rnn)), void **made)
+API_IS(int, cudnnDestroyRNNDescriptor, destroy(rnn), void *rnn)
+API_IS(int, cudnnCreateRNNDataDescriptor, create(made, sizeof(struct sequences)), void **made)
+API_IS(int, cudnnDestroyRNNDataDescriptor, destroy(sequences), void *sequences)
 
 API(int, cudnnSetRNNDescriptor_v8, struct rnn *rnn, int algorithm, int mode, int bias, int direction, int input_mode,
     int type, int precision, int math, int32_t input, int32_t hidden, int32_t projection, int32_t layers, void *dropout,

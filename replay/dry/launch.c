@@ -169,15 +169,8 @@ static size_t row_of(int error)
     return errors[i].error == error ? i : 1;
 }
 
-API(const char *, cudaGetErrorString, int error)
-{
-    return errors[row_of(error)].words;
-}
-
-API(const char *, cudaGetErrorName, int error)
-{
-    return errors[row_of(error)].name;
-}
+API_IS(const char *, cudaGetErrorString, errors[row_of(error)].words, int error)
+API_IS(const char *, cudaGetErrorName, errors[row_of(error)].name, int error)
 
 API(int, cuGetErrorString, int error, const char **words)
 {

@@ -18,10 +18,7 @@ API(int, cublasGetVersion_v2, void *handle, int *version)
     return 0;
 }
 
-API(size_t, cublasGetCudartVersion, void)
-{
-    return RUNTIME;
-}
+API_IS(size_t, cublasGetCudartVersion, RUNTIME, void)
 
 static _Thread_local int math_mode, pointer_mode;
 
@@ -60,35 +57,12 @@ static const char *words(int status)
     return status == 0 ? "success" : "not supported (by gmdry's stand-in)";
 }
 
-API(const char *, cublasGetStatusString, int status)
-{
-    return words(status);
-}
-
-API(const char *, cublasGetStatusName, int status)
-{
-    return words(status);
-}
-
-API(const char *, cublasLtGetStatusString, int status)
-{
-    return words(status);
-}
-
-API(const char *, cusparseGetErrorString, int status)
-{
-    return words(status);
-}
-
-API(const char *, cusparseGetErrorName, int status)
-{
-    return words(status);
-}
-
-API(size_t, cublasLtGetVersion, void)
-{
-    return CUBLAS_VERSION;
-}
+API_IS(const char *, cublasGetStatusString, words(status), int status)
+API_IS(const char *, cublasGetStatusName, words(status), int status)
+API_IS(const char *, cublasLtGetStatusString, words(status), int status)
+API_IS(const char *, cusparseGetErrorString, words(status), int status)
+API_IS(const char *, cusparseGetErrorName, words(status), int status)
+API_IS(size_t, cublasLtGetVersion, CUBLAS_VERSION, void)
 
 /* One algorithm, that needs no workspace: PyTorch allocates what it is ready to give, whatever is taken of it. */
 struct heuristic {
@@ -182,10 +156,7 @@ API(int, nvrtcVersion, int *major, int *minor)
     return 0;
 }
 
-API(const char *, nvrtcGetErrorString, int status)
-{
-    return words(status);
-}
+API_IS(const char *, nvrtcGetErrorString, words(status), int status)
 
 API(int, nvrtcDestroyProgram, void **program)
 {
@@ -211,25 +182,10 @@ static int give_image(char *image)
     return 0;
 }
 
-API(int, nvrtcGetCUBINSize, void *program, size_t *bytes)
-{
-    return tell_image_size(bytes);
-}
-
-API(int, nvrtcGetPTXSize, void *program, size_t *bytes)
-{
-    return tell_image_size(bytes);
-}
-
-API(int, nvrtcGetCUBIN, void *program, char *image)
-{
-    return give_image(image);
-}
-
-API(int, nvrtcGetPTX, void *program, char *image)
-{
-    return give_image(image);
-}
+API_IS(int, nvrtcGetCUBINSize, tell_image_size(bytes), void *program, size_t *bytes)
+API_IS(int, nvrtcGetPTXSize, tell_image_size(bytes), void *program, size_t *bytes)
+API_IS(int, nvrtcGetCUBIN, give_image(image), void *program, char *image)
+API_IS(int, nvrtcGetPTX, give_image(image), void *program, char *image)
 
 API(int, nvrtcGetProgramLogSize, void *program, size_t *bytes)
 {

@@ -74,10 +74,7 @@ static int tell_free(size_t *free_bytes, size_t *total)
     return DRY_OK;
 }
 
-API(int, cudaMalloc, void **pointer, size_t bytes)
-{
-    return allocate(pointer, bytes);
-}
+API_IS(int, cudaMalloc, allocate(pointer, bytes), void **pointer, size_t bytes)
 
 /* It waits for the device. */
 API(int, cudaFree, void *pointer)
@@ -86,25 +83,10 @@ API(int, cudaFree, void *pointer)
     return release(pointer);
 }
 
-API(int, cudaFreeAsync, void *pointer, void *stream)
-{
-    return release(pointer);
-}
-
-API(int, cuMemAlloc_v2, void **pointer, size_t bytes)
-{
-    return allocate(pointer, bytes);
-}
-
-API(int, cuMemFree_v2, void *pointer)
-{
-    return release(pointer);
-}
-
-API(int, cuMemFreeAsync, void *pointer, void *stream)
-{
-    return release(pointer);
-}
+API_IS(int, cudaFreeAsync, release(pointer), void *pointer, void *stream)
+API_IS(int, cuMemAlloc_v2, allocate(pointer, bytes), void **pointer, size_t bytes)
+API_IS(int, cuMemFree_v2, release(pointer), void *pointer)
+API_IS(int, cuMemFreeAsync, release(pointer), void *pointer, void *stream)
 
 /* Rows at multiples of what textures want. */
 API(int, cudaMallocPitch, void **pointer, size_t *pitch, size_t width, size_t height)
@@ -124,46 +106,16 @@ API(int, ncclMemFree, void *pointer)
     return release(pointer) == DRY_OK ? 0 : 4;
 }
 
-API(int, cudaMemGetInfo, size_t *free_bytes, size_t *total)
-{
-    return tell_free(free_bytes, total);
-}
-
-API(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
-{
-    return tell_free(free_bytes, total);
-}
-
-API(int, cudaHostAlloc, void **pointer, size_t bytes, unsigned flags)
-{
-    return allocate_host(pointer, bytes);
-}
-
-API(int, cudaMallocHost, void **pointer, size_t bytes)
-{
-    return allocate_host(pointer, bytes);
-}
-
-API(int, cuMemAllocHost_v2, void **pointer, size_t bytes)
-{
-    return allocate_host(pointer, bytes);
-}
-
-API(int, cudaFreeHost, void *pointer)
-{
-    return free_host(pointer);
-}
-
-API(int, cuMemFreeHost, void *pointer)
-{
-    return free_host(pointer);
-}
+API_IS(int, cudaMemGetInfo, tell_free(free_bytes, total), size_t *free_bytes, size_t *total)
+API_IS(int, cuMemGetInfo_v2, tell_free(free_bytes, total), size_t *free_bytes, size_t *total)
+API_IS(int, cudaHostAlloc, allocate_host(pointer, bytes), void **pointer, size_t bytes, unsigned flags)
+API_IS(int, cudaMallocHost, allocate_host(pointer, bytes), void **pointer, size_t bytes)
+API_IS(int, cuMemAllocHost_v2, allocate_host(pointer, bytes), void **pointer, size_t bytes)
+API_IS(int, cudaFreeHost, free_host(pointer), void *pointer)
+API_IS(int, cuMemFreeHost, free_host(pointer), void *pointer)
 
 /* Real memory, which kernels would fault in: not counted as the device's. It is freed by cudaFree, so never. */
-API(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
-{
-    return allocate_host(pointer, bytes);
-}
+API_IS(int, cudaMallocManaged, allocate_host(pointer, bytes), void **pointer, size_t bytes, unsigned flags)
 
 API(int, cudaHostGetDevicePointer, void **device, void *host, unsigned flags)
 {
@@ -550,30 +502,11 @@ API(int, cudaMemcpyFromSymbolAsync, void *to, const void *symbol, size_t bytes, 
     return copy_symbol(to, bytes);
 }
 
-API(int, cuMemcpyHtoD_v2, void *to, const void *from, size_t bytes)
-{
-    return copy(to, from, bytes);
-}
-
-API(int, cuMemcpyHtoDAsync_v2, void *to, const void *from, size_t bytes, void *stream)
-{
-    return copy(to, from, bytes);
-}
-
-API(int, cuMemcpyDtoDAsync_v2, void *to, const void *from, size_t bytes, void *stream)
-{
-    return copy(to, from, bytes);
-}
-
-API(int, cuMemcpyDtoH_v2, void *to, const void *from, size_t bytes)
-{
-    return copy(to, from, bytes);
-}
-
-API(int, cuMemcpyDtoHAsync_v2, void *to, const void *from, size_t bytes, void *stream)
-{
-    return copy(to, from, bytes);
-}
+API_IS(int, cuMemcpyHtoD_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes)
+API_IS(int, cuMemcpyHtoDAsync_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes, void *stream)
+API_IS(int, cuMemcpyDtoDAsync_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes, void *stream)
+API_IS(int, cuMemcpyDtoH_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes)
+API_IS(int, cuMemcpyDtoHAsync_v2, copy(to, from, bytes), void *to, const void *from, size_t bytes, void *stream)
 
 /* ---- fills ------------------------------------------------------------------------------------------------------- */
 
@@ -587,32 +520,14 @@ static int set(void *to, uint32_t value, uint64_t size, uint64_t elements)
     return DRY_OK;
 }
 
-API(int, cudaMemset, void *to, int value, size_t bytes)
-{
-    return set(to, (uint32_t)value, 1, bytes);
-}
-
-API(int, cudaMemsetAsync, void *to, int value, size_t bytes, void *stream)
-{
-    return set(to, (uint32_t)value, 1, bytes);
-}
-
-API(int, cuMemsetD8_v2, void *to, unsigned char value, size_t elements)
-{
-    return set(to, value, 1, elements);
-}
+API_IS(int, cudaMemset, set(to, (uint32_t)value, 1, bytes), void *to, int value, size_t bytes)
+API_IS(int, cudaMemsetAsync, set(to, (uint32_t)value, 1, bytes), void *to, int value, size_t bytes, void *stream)
+API_IS(int, cuMemsetD8_v2, set(to, value, 1, elements), void *to, unsigned char value, size_t elements)
 
 API(int, cuMemsetD8Async, void *to, unsigned char value, size_t elements, void *stream)
 {
     return set(to, value, 1, elements);
 }
 
-API(int, cuMemsetD32_v2, void *to, unsigned value, size_t elements)
-{
-    return set(to, value, 4, elements);
-}
-
-API(int, cuMemsetD32Async, void *to, unsigned value, size_t elements, void *stream)
-{
-    return set(to, value, 4, elements);
-}
+API_IS(int, cuMemsetD32_v2, set(to, value, 4, elements), void *to, unsigned value, size_t elements)
+API_IS(int, cuMemsetD32Async, set(to, value, 4, elements), void *to, unsigned value, size_t elements, void *stream)

@@ -132,20 +132,9 @@ static int tell_kernel(const void **kernel, const void *stub)
     return DRY_OK;
 }
 
-API(int, __cudaGetKernel, const void **kernel, const void *stub)
-{
-    return tell_kernel(kernel, stub);
-}
-
-API(int, cudaGetKernel, const void **kernel, const void *stub)
-{
-    return tell_kernel(kernel, stub);
-}
-
-API(int, cudaGetFuncBySymbol, const void **kernel, const void *stub)
-{
-    return tell_kernel(kernel, stub);
-}
+API_IS(int, __cudaGetKernel, tell_kernel(kernel, stub), const void **kernel, const void *stub)
+API_IS(int, cudaGetKernel, tell_kernel(kernel, stub), const void **kernel, const void *stub)
+API_IS(int, cudaGetFuncBySymbol, tell_kernel(kernel, stub), const void **kernel, const void *stub)
 
 API(int, cudaGetSymbolAddress, void **address, const void *symbol)
 {
@@ -162,20 +151,9 @@ static int tell_name(const char **name, const void *handle)
     return kernel != NULL ? DRY_OK : DRY_INVALID;
 }
 
-API(int, cudaFuncGetName, const char **name, const void *kernel)
-{
-    return dry_result(tell_name(name, kernel));
-}
-
-API(int, cuFuncGetName, const char **name, const void *kernel)
-{
-    return tell_name(name, kernel);
-}
-
-API(int, cuKernelGetName, const char **name, const void *kernel)
-{
-    return tell_name(name, kernel);
-}
+API_IS(int, cudaFuncGetName, dry_result(tell_name(name, kernel)), const char **name, const void *kernel)
+API_IS(int, cuFuncGetName, tell_name(name, kernel), const char **name, const void *kernel)
+API_IS(int, cuKernelGetName, tell_name(name, kernel), const char **name, const void *kernel)
 
 /* ---- modules and libraries: the same here ------------------------------------------------------------------------ */
 
@@ -230,35 +208,17 @@ static int get_kernel(void **handle, struct module *module, const char *name)
     return DRY_OK;
 }
 
-API(int, cuModuleLoad, void **module, const char *path)
-{
-    return load(module, NULL);
-}
-
-API(int, cuModuleLoadData, void **module, const void *image)
-{
-    return load(module, image);
-}
+API_IS(int, cuModuleLoad, load(module, NULL), void **module, const char *path)
+API_IS(int, cuModuleLoadData, load(module, image), void **module, const void *image)
 
 API(int, cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *options, void **values)
 {
     return load(module, image);
 }
 
-API(int, cuModuleLoadFatBinary, void **module, const void *image)
-{
-    return load(module, image);
-}
-
-API(int, cuLibraryLoadData, void **library, const void *image)
-{
-    return load(library, image);
-}
-
-API(int, cudaLibraryLoadData, void **library, const void *image)
-{
-    return load(library, image);
-}
+API_IS(int, cuModuleLoadFatBinary, load(module, image), void **module, const void *image)
+API_IS(int, cuLibraryLoadData, load(library, image), void **library, const void *image)
+API_IS(int, cudaLibraryLoadData, load(library, image), void **library, const void *image)
 
 API(int, cuModuleGetFunction, void **function, struct module *module, const char *name)
 {
@@ -284,10 +244,7 @@ API(int, cuModuleGetGlobal_v2, void **address, size_t *bytes, void *module, cons
     return DRY_OK;
 }
 
-API(int, cuKernelGetFunction, const void **function, const void *kernel)
-{
-    return tell_kernel(function, kernel);
-}
+API_IS(int, cuKernelGetFunction, tell_kernel(function, kernel), const void **function, const void *kernel)
 
 API(int, cuFuncGetModule, void **module, const void *function)
 {
@@ -370,27 +327,13 @@ API(int, cudaLaunchKernelExC, const void *configuration, const void *kernel, voi
     return launch(kernel, parameters);
 }
 
-API(int, cudaLaunchCooperativeKernel, const void *kernel)
-{
-    return launch(kernel, NULL);
-}
+API_IS(int, cudaLaunchCooperativeKernel, launch(kernel, NULL), const void *kernel)
 
 API(int, __cudaLaunchKernel, const void *kernel, struct size3 grid, struct size3 block, void **parameters)
 {
     return launch(kernel, parameters);
 }
 
-API(int, cuLaunchKernel, const void *kernel)
-{
-    return launch(kernel, NULL);
-}
-
-API(int, cuLaunchKernelEx, const void *configuration, const void *kernel)
-{
-    return launch(kernel, NULL);
-}
-
-API(int, cuLaunchCooperativeKernel, const void *kernel)
-{
-    return launch(kernel, NULL);
-}
+API_IS(int, cuLaunchKernel, launch(kernel, NULL), const void *kernel)
+API_IS(int, cuLaunchKernelEx, launch(kernel, NULL), const void *configuration, const void *kernel)
+API_IS(int, cuLaunchCooperativeKernel, launch(kernel, NULL), const void *kernel)

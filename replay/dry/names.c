@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions that are only names (names.def). They are weak: one written by hand wins.
+ * Functions that are only names (names.def).
  */
 #include "replay/dry/private.h"
 
 #include <string.h>
 
-#define WEAK __attribute__((weak, DRY_PUBLIC))
+#define PUBLIC __attribute__((DRY_PUBLIC))
 
 /* NCCL's that are only names do not, of CUDA itself only those that fill or copy; who looks on does not. */
 static bool may_write(enum dry_library library, const char *name)
@@ -18,7 +18,7 @@ static bool may_write(enum dry_library library, const char *name)
 }
 
 #define RUNS(library, name)                                                                                            \
-    WEAK int name(void);                                                                                               \
+    PUBLIC int name(void);                                                                                             \
     int name(void)                                                                                                     \
     {                                                                                                                  \
         if (may_write(DRY_LIBRARY_##library, #name))                                                                   \
@@ -26,14 +26,14 @@ static bool may_write(enum dry_library library, const char *name)
         return 0;                                                                                                      \
     }
 #define CREATES(library, name)                                                                                         \
-    WEAK int name(void **handle);                                                                                      \
+    PUBLIC int name(void **handle);                                                                                    \
     int name(void **handle)                                                                                            \
     {                                                                                                                  \
         *handle = dry_new_handle();                                                                                    \
         return 0;                                                                                                      \
     }
 #define FAILS(library, name)                                                                                           \
-    WEAK int name(void);                                                                                               \
+    PUBLIC int name(void);                                                                                             \
     int name(void)                                                                                                     \
     {                                                                                                                  \
         static bool is_said;                                                                                           \

@@ -57,15 +57,8 @@ static const char *words(int status)
     return status == NCCL_OK ? "no error" : "error (of gmdry's stand-in)";
 }
 
-API(const char *, ncclGetErrorString, int status)
-{
-    return words(status);
-}
-
-API(const char *, ncclGetLastError, void *communicator)
-{
-    return "";
-}
+API_IS(const char *, ncclGetErrorString, words(status), int status)
+API_IS(const char *, ncclGetLastError, "", void *communicator)
 
 API(int, ncclGetVersion, int *version)
 {
@@ -222,15 +215,8 @@ API(int, ncclCommInitAll, struct dry_communicator **communicators, int count, co
     return status;
 }
 
-API(int, ncclCommDestroy, struct dry_communicator *communicator)
-{
-    return discharge(communicator);
-}
-
-API(int, ncclCommAbort, struct dry_communicator *communicator)
-{
-    return discharge(communicator);
-}
+API_IS(int, ncclCommDestroy, discharge(communicator), struct dry_communicator *communicator)
+API_IS(int, ncclCommAbort, discharge(communicator), struct dry_communicator *communicator)
 
 API(int, ncclCommCount, const struct dry_communicator *communicator, int *ranks)
 {

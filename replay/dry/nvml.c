@@ -28,25 +28,10 @@ static int count_devices(unsigned *count)
     return NVML_OK;
 }
 
-API(int, nvmlDeviceGetCount, unsigned *count)
-{
-    return count_devices(count);
-}
-
-API(int, nvmlDeviceGetCount_v2, unsigned *count)
-{
-    return count_devices(count);
-}
-
-API(int, nvmlDeviceGetHandleByIndex, unsigned index, void **handle)
-{
-    return give_device(handle, index);
-}
-
-API(int, nvmlDeviceGetHandleByIndex_v2, unsigned index, void **handle)
-{
-    return give_device(handle, index);
-}
+API_IS(int, nvmlDeviceGetCount, count_devices(count), unsigned *count)
+API_IS(int, nvmlDeviceGetCount_v2, count_devices(count), unsigned *count)
+API_IS(int, nvmlDeviceGetHandleByIndex, give_device(handle, index), unsigned index, void **handle)
+API_IS(int, nvmlDeviceGetHandleByIndex_v2, give_device(handle, index), unsigned index, void **handle)
 
 /* As cudaDeviceGetPCIBusId tells it: 0000:01:00.0 is device 0. */
 API(int, nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **handle)
@@ -122,10 +107,7 @@ API(int, nvmlDeviceGetNvLinkRemoteDeviceType, void *handle, unsigned link, unsig
     return NVML_NOT_SUPPORTED;
 }
 
-API(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void *handle, unsigned link, void *info)
-{
-    return NVML_NOT_SUPPORTED;
-}
+API_IS(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, NVML_NOT_SUPPORTED, void *handle, unsigned link, void *info)
 
 /* Of up to version 3: the cluster, a status, the clique, and the state: such fabric is not supported. */
 static int tell_fabric(void *cluster)
@@ -135,10 +117,7 @@ static int tell_fabric(void *cluster)
     return NVML_OK;
 }
 
-API(int, nvmlDeviceGetGpuFabricInfo, void *handle, void *info)
-{
-    return tell_fabric(info);
-}
+API_IS(int, nvmlDeviceGetGpuFabricInfo, tell_fabric(info), void *handle, void *info)
 
 API(int, nvmlDeviceGetGpuFabricInfoV, void *handle, uint32_t *info)
 {
@@ -229,15 +208,8 @@ API(int, nvmlDeviceGetUtilizationRates, void *handle, unsigned rates[2])
     return NVML_OK;
 }
 
-API(int, nvmlDeviceGetTemperature, void *handle, int sensor, unsigned *degrees)
-{
-    return give(degrees, 30);
-}
-
-API(int, nvmlDeviceGetPowerUsage, void *handle, unsigned *milliwatts)
-{
-    return give(milliwatts, 0);
-}
+API_IS(int, nvmlDeviceGetTemperature, give(degrees, 30), void *handle, int sensor, unsigned *degrees)
+API_IS(int, nvmlDeviceGetPowerUsage, give(milliwatts, 0), void *handle, unsigned *milliwatts)
 
 API(int, nvmlDeviceGetTotalEnergyConsumption, void *handle, unsigned long long *millijoules)
 {
@@ -251,45 +223,15 @@ API(int, nvmlDeviceGetClockInfo, void *handle, int clock, unsigned *megahertz)
     return give(megahertz, (unsigned)(clock == MEMORY ? dry_card()->memory_megahertz : dry_card()->megahertz));
 }
 
-API(int, nvmlDeviceGetPersistenceMode, void *handle, unsigned *is_on)
-{
-    return give(is_on, 1);
-}
-
-API(int, nvmlDeviceGetMigMode, void *handle, unsigned *now, unsigned *then)
-{
-    return give(now, 0) | give(then, 0);
-}
+API_IS(int, nvmlDeviceGetPersistenceMode, give(is_on, 1), void *handle, unsigned *is_on)
+API_IS(int, nvmlDeviceGetMigMode, give(now, 0) | give(then, 0), void *handle, unsigned *now, unsigned *then)
 
 /* ---- what it has not ----------------------------------------------------------------------------------------------
  */
 
-API(int, nvmlDeviceGetNvLinkState, void *handle, unsigned link, int *is_active)
-{
-    return NVML_NOT_SUPPORTED;
-}
-
-API(int, nvmlDeviceGetNvLinkVersion, void *handle, unsigned link, unsigned *version)
-{
-    return NVML_NOT_SUPPORTED;
-}
-
-API(int, nvmlDeviceGetNvLinkCapability, void *handle, unsigned link, int what, unsigned *can)
-{
-    return NVML_NOT_SUPPORTED;
-}
-
-API(int, nvmlDeviceGetNumaNodeId, void *handle, unsigned *node)
-{
-    return NVML_NOT_SUPPORTED;
-}
-
-API(int, nvmlDeviceGetEnforcedPowerLimit, void *handle, unsigned *milliwatts)
-{
-    return NVML_NOT_SUPPORTED;
-}
-
-API(int, nvmlDeviceGetPowerManagementLimit, void *handle, unsigned *milliwatts)
-{
-    return NVML_NOT_SUPPORTED;
-}
+API_IS(int, nvmlDeviceGetNvLinkState, NVML_NOT_SUPPORTED, void *handle, unsigned link, int *is_active)
+API_IS(int, nvmlDeviceGetNvLinkVersion, NVML_NOT_SUPPORTED, void *handle, unsigned link, unsigned *version)
+API_IS(int, nvmlDeviceGetNvLinkCapability, NVML_NOT_SUPPORTED, void *handle, unsigned link, int what, unsigned *can)
+API_IS(int, nvmlDeviceGetNumaNodeId, NVML_NOT_SUPPORTED, void *handle, unsigned *node)
+API_IS(int, nvmlDeviceGetEnforcedPowerLimit, NVML_NOT_SUPPORTED, void *handle, unsigned *milliwatts)
+API_IS(int, nvmlDeviceGetPowerManagementLimit, NVML_NOT_SUPPORTED, void *handle, unsigned *milliwatts)

@@ -96,15 +96,8 @@ void dry_pool_release(struct dry_pool *pool, uint64_t bytes)
         shrink(pool, pool->threshold);
 }
 
-API(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
-{
-    return allocate(pointer, bytes, NULL);
-}
-
-API(int, cuMemAllocAsync, void **pointer, size_t bytes, void *stream)
-{
-    return allocate(pointer, bytes, NULL);
-}
+API_IS(int, cudaMallocAsync, allocate(pointer, bytes, NULL), void **pointer, size_t bytes, void *stream)
+API_IS(int, cuMemAllocAsync, allocate(pointer, bytes, NULL), void **pointer, size_t bytes, void *stream)
 
 API(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, struct dry_pool *pool, void *stream)
 {

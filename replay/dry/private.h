@@ -19,6 +19,12 @@
 #define API(type, name, ...)                                                                                           \
     __attribute__((DRY_PUBLIC)) type name(__VA_ARGS__);                                                                \
     type name(__VA_ARGS__)
+/* ... that answers what something else does. */
+#define API_IS(type, name, answer, ...)                                                                                \
+    API(type, name, __VA_ARGS__)                                                                                       \
+    {                                                                                                                  \
+        return answer;                                                                                                 \
+    }
 /* ... which versions of a library take differently: `local` is what those call that are linked with `version`. */
 #define API_OF(version, type, local, name, ...)                                                                        \
     __attribute__((DRY_PUBLIC, used)) type local(__VA_ARGS__);                                                         \

@@ -84,10 +84,7 @@ int dry_physical(int device)
     return device >= 0 && device < DRY_DEVICES ? physical[device] : 0;
 }
 
-API(int, gmdryPhysical, int device)
-{
-    return dry_physical(device);
-}
+API_IS(int, gmdryPhysical, dry_physical(device), int device)
 
 static const char *const data_names[] = {"zeros", "ones", "random", "half"}; /* enum dry_data */
 
@@ -201,10 +198,7 @@ API(int, cudaGetLastError, void)
     return error;
 }
 
-API(int, cudaPeekAtLastError, void)
-{
-    return last_error;
-}
+API_IS(int, cudaPeekAtLastError, last_error, void)
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 

@@ -79,15 +79,8 @@ static int create(void **handle, unsigned flags, int priority)
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
-API(int, cudaStreamCreate, void **stream)
-{
-    return create(stream, 0, 0);
-}
-
-API(int, cudaStreamCreateWithFlags, void **stream, unsigned flags)
-{
-    return create(stream, flags, 0);
-}
+API_IS(int, cudaStreamCreate, create(stream, 0, 0), void **stream)
+API_IS(int, cudaStreamCreateWithFlags, create(stream, flags, 0), void **stream, unsigned flags)
 
 API(int, cudaStreamCreateWithPriority, void **stream, unsigned flags, int priority)
 {
@@ -97,21 +90,11 @@ API(int, cudaStreamCreateWithPriority, void **stream, unsigned flags, int priori
                                                  : priority);
 }
 
-API(int, cuStreamCreate, void **stream, unsigned flags)
-{
-    return create(stream, flags, 0);
-}
+API_IS(int, cuStreamCreate, create(stream, flags, 0), void **stream, unsigned flags)
 
 /* Its handle is not used again. */
-API(int, cudaStreamDestroy, void *stream)
-{
-    return DRY_OK;
-}
-
-API(int, cuStreamDestroy_v2, void *stream)
-{
-    return DRY_OK;
-}
+API_IS(int, cudaStreamDestroy, DRY_OK, void *stream)
+API_IS(int, cuStreamDestroy_v2, DRY_OK, void *stream)
 
 API(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
 {
@@ -179,25 +162,10 @@ static int ask_for(void *stream)
     return DRY_OK;
 }
 
-API(int, cudaStreamQuery, void *stream)
-{
-    return ask_for(stream);
-}
-
-API(int, cudaStreamSynchronize, void *stream)
-{
-    return wait_for(stream);
-}
-
-API(int, cuStreamQuery, void *stream)
-{
-    return ask_for(stream);
-}
-
-API(int, cuStreamSynchronize, void *stream)
-{
-    return wait_for(stream);
-}
+API_IS(int, cudaStreamQuery, ask_for(stream), void *stream)
+API_IS(int, cudaStreamSynchronize, wait_for(stream), void *stream)
+API_IS(int, cuStreamQuery, ask_for(stream), void *stream)
+API_IS(int, cuStreamSynchronize, wait_for(stream), void *stream)
 
 API(int, cudaDeviceSynchronize, void)
 {
@@ -206,10 +174,7 @@ API(int, cudaDeviceSynchronize, void)
     return DRY_OK;
 }
 
-API(int, cudaDeviceReset, void)
-{
-    return DRY_OK;
-}
+API_IS(int, cudaDeviceReset, DRY_OK, void)
 
 API(int, cudaLaunchHostFunc, void *stream, void (*function)(void *), void *data)
 {
@@ -250,45 +215,14 @@ static int record(struct event *event, void *stream)
     return DRY_OK;
 }
 
-API(int, cudaEventCreate, void **event)
-{
-    return create_event(event);
-}
-
-API(int, cudaEventCreateWithFlags, void **event, unsigned flags)
-{
-    return create_event(event);
-}
-
-API(int, cuEventCreate, void **event, unsigned flags)
-{
-    return create_event(event);
-}
-
-API(int, cudaEventDestroy, void *event)
-{
-    return destroy_event(event);
-}
-
-API(int, cuEventDestroy_v2, void *event)
-{
-    return destroy_event(event);
-}
-
-API(int, cudaEventRecord, void *event, void *stream)
-{
-    return record(event, stream);
-}
-
-API(int, cudaEventRecordWithFlags, void *event, void *stream, unsigned flags)
-{
-    return record(event, stream);
-}
-
-API(int, cuEventRecord, void *event, void *stream)
-{
-    return record(event, stream);
-}
+API_IS(int, cudaEventCreate, create_event(event), void **event)
+API_IS(int, cudaEventCreateWithFlags, create_event(event), void **event, unsigned flags)
+API_IS(int, cuEventCreate, create_event(event), void **event, unsigned flags)
+API_IS(int, cudaEventDestroy, destroy_event(event), void *event)
+API_IS(int, cuEventDestroy_v2, destroy_event(event), void *event)
+API_IS(int, cudaEventRecord, record(event, stream), void *event, void *stream)
+API_IS(int, cudaEventRecordWithFlags, record(event, stream), void *event, void *stream, unsigned flags)
+API_IS(int, cuEventRecord, record(event, stream), void *event, void *stream)
 
 static int ask_event(struct event *event)
 {
@@ -302,25 +236,10 @@ static int wait_event(const struct event *event)
     return DRY_OK;
 }
 
-API(int, cudaEventQuery, void *event)
-{
-    return ask_event(event);
-}
-
-API(int, cudaEventSynchronize, void *event)
-{
-    return wait_event(event);
-}
-
-API(int, cuEventQuery, void *event)
-{
-    return ask_event(event);
-}
-
-API(int, cuEventSynchronize, void *event)
-{
-    return wait_event(event);
-}
+API_IS(int, cudaEventQuery, ask_event(event), void *event)
+API_IS(int, cudaEventSynchronize, wait_event(event), void *event)
+API_IS(int, cuEventQuery, ask_event(event), void *event)
+API_IS(int, cuEventSynchronize, wait_event(event), void *event)
 
 static int elapsed(float *milliseconds)
 {
@@ -328,20 +247,9 @@ static int elapsed(float *milliseconds)
     return DRY_OK;
 }
 
-API(int, cudaEventElapsedTime, float *milliseconds, void *from, void *to)
-{
-    return elapsed(milliseconds);
-}
-
-API(int, cudaEventElapsedTime_v2, float *milliseconds, void *from, void *to)
-{
-    return elapsed(milliseconds);
-}
-
-API(int, cuEventElapsedTime, float *milliseconds, void *from, void *to)
-{
-    return elapsed(milliseconds);
-}
+API_IS(int, cudaEventElapsedTime, elapsed(milliseconds), float *milliseconds, void *from, void *to)
+API_IS(int, cudaEventElapsedTime_v2, elapsed(milliseconds), float *milliseconds, void *from, void *to)
+API_IS(int, cuEventElapsedTime, elapsed(milliseconds), float *milliseconds, void *from, void *to)
 
 struct shared_event {
     char unused[64];
@@ -354,10 +262,7 @@ API(int, cudaIpcGetEventHandle, struct shared_event *handle, void *event)
     return DRY_OK;
 }
 
-API(int, cudaIpcOpenEventHandle, void **event, struct shared_event handle)
-{
-    return create_event(event);
-}
+API_IS(int, cudaIpcOpenEventHandle, create_event(event), void **event, struct shared_event handle)
 
 API(int, cudaStreamWaitEvent, void *stream, struct event *event, unsigned flags)
 {
@@ -394,10 +299,7 @@ static int begin(void *stream)
     return DRY_OK;
 }
 
-API(int, cudaStreamBeginCapture, void *stream, int mode)
-{
-    return begin(stream);
-}
+API_IS(int, cudaStreamBeginCapture, begin(stream), void *stream, int mode)
 
 API(int, cudaStreamBeginCaptureToGraph, void *stream, void *graph, const void *dependencies, const void *data,
     size_t count, int mode)
@@ -424,10 +326,7 @@ API(int, cudaStreamIsCapturing, void *stream, int *status)
     return DRY_OK;
 }
 
-API(int, cuStreamIsCapturing, void *stream, int *status)
-{
-    return cudaStreamIsCapturing(stream, status);
-}
+API_IS(int, cuStreamIsCapturing, cudaStreamIsCapturing(stream, status), void *stream, int *status)
 
 struct capture_info {
     int *status;
@@ -512,15 +411,8 @@ API(int, cudaGraphLaunch, void *executable, void *stream)
     return DRY_OK;
 }
 
-API(int, cudaGraphDestroy, void *graph)
-{
-    return DRY_OK;
-}
-
-API(int, cudaGraphExecDestroy, void *executable)
-{
-    return DRY_OK;
-}
+API_IS(int, cudaGraphDestroy, DRY_OK, void *graph)
+API_IS(int, cudaGraphExecDestroy, DRY_OK, void *executable)
 
 /* One node, so that nobody takes it for an empty graph. */
 API(int, cudaGraphGetNodes, void *graph, void **nodes, size_t *count)
