@@ -200,6 +200,7 @@ enum dry_reading {
     DRY_READS_VALUE,   /* the program's, as far as one can see */
     DRY_READS_CHECK,   /* whether all is well: it is */
     DRY_READS_TROUBLE, /* whether anything is wrong: it is not */
+    DRY_READS_BOTH,    /* the one, then the other */
     /* From here on a size depends on it. */
     DRY_READS_COUNT,    /* how many elements are not zero */
     DRY_READS_SUM,      /* of all elements */

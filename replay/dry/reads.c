@@ -38,6 +38,7 @@ static const struct {
     {"_is_all_true", DRY_READS_CHECK},
     {"linalg_eig", DRY_READS_CHECK}, /* is all finite? */
     {"_linalg_check_errors", DRY_READS_TROUBLE},
+    {"multinomial", DRY_READS_BOTH}, /* up to 2.5: are these probabilities? is their sum 0? */
 };
 
 /* "repeat_interleave_self_Tensor": overloads' names begin with a capital but for these. */
@@ -195,8 +196,9 @@ static void say(const struct site *site, unsigned before)
 static struct site *place_of(const struct chain *chain, const struct dry_line *line, bool *is_new)
 {
     size_t i = 0;
-    while (i < site_count && (sites[i].line.line != line->line || strcmp(sites[i].chain.called, chain->called) != 0 ||
-                              sites[i].chain.reading != chain->reading || strcmp(sites[i].line.file, line->file) != 0))
+    while (i < site_count &&
+           (sites[i].line.line != line->line || strcmp(sites[i].chain.called, chain->called) != 0 ||
+            is_size(sites[i].chain.reading) != is_size(chain->reading) || strcmp(sites[i].line.file, line->file) != 0))
         i++;
     *is_new = i == site_count;
     if (i == SITES)
@@ -249,6 +251,7 @@ static enum dry_type type_of(struct site *site, const void *from, uint64_t bytes
 
 enum dry_reading dry_read(const void *from, uint64_t bytes, enum dry_type *type)
 {
+    static _Thread_local bool is_second;
     void *stack[DEPTH];
     struct dry_line line;
     char inner[DRY_FILE];
@@ -261,6 +264,8 @@ enum dry_reading dry_read(const void *from, uint64_t bytes, enum dry_type *type)
     dry_count_to_host(bytes);
     if (bytes == 1 && chain.reading == DRY_READS_SUM)
         return DRY_READS_CHECK; /* none of them is negative: at a place that has a line already */
+    if (chain.reading == DRY_READS_BOTH)
+        chain.reading = (is_second = !is_second) ? DRY_READS_CHECK : DRY_READS_TROUBLE;
     chain.reading = check_of(chain.reading, inner, bytes);
     dry_lock();
     struct site *site = place_of(&chain, &line, &is_new), copy = *site;

@@ -92,7 +92,7 @@ static void virtual_memory(void **state)
     }
     assert_int_equal(cuMemCreate(&none, 170 * MIB, &on_0, 0), NO_MEMORY);
     assert_int_equal(cuMemCreate(&none, 2 * MIB, &of_fabric, 0), 801); /* PyTorch takes files then */
-    assert_int_not_equal(cuMemUnmap(range, 100 * MIB), OK); /* not a whole mapping */
+    assert_int_not_equal(cuMemUnmap(range, 100 * MIB), OK);            /* not a whole mapping */
     assert_int_equal(cuMemUnmap(range, 300 * MIB), OK);
     assert_int_equal(cudaMemGetInfo(&left, &total), OK);
     assert_int_equal(left, 468 * MIB);
@@ -202,6 +202,34 @@ static void copies(void **state)
     assert_int_equal(cudaMemcpy(other, pinned, 7, 0), OK);
     assert_string_equal(other, "pinned");
     assert_int_equal(cudaFreeHost(pinned) | cudaFree(device), OK);
+}
+
+/* A function that has an operator's name, as PyTorch's do. */
+int _ZN2at4_ops11multinomial4callEv(copy_fn copy, void *to, const void *from); // NOLINT(bugprone-reserved-identifier)
+__attribute__((noinline)) int _ZN2at4_ops11multinomial4callEv(copy_fn copy, void *to, const void *from)
+{
+    int status[2];
+    for (int i = 0; i < 2; i++)
+        status[i] = copy((char *)to + i, from, 1, 2);
+    return status[0] | status[1];
+}
+
+/* What operators check of data that nobody has computed is as it should be: all is well, and nothing is wrong. */
+static void checks(void **state)
+{
+    (void)state;
+    FIND(malloc_fn, cudaMalloc);
+    FIND(free_fn, cudaFree);
+    FIND(copy_fn, cudaMemcpy);
+    void *device = NULL;
+    assert_int_equal(cudaMalloc(&device, MIB), OK);
+    for (int i = 0; i < 2; i++) {
+        bool read[2] = {false, true};
+        assert_int_equal(_ZN2at4_ops11multinomial4callEv(cudaMemcpy, read, device), OK);
+        assert_true(read[0]);
+        assert_false(read[1]);
+    }
+    assert_int_equal(cudaFree(device), OK);
 }
 
 static void streams(void **state)
@@ -370,10 +398,10 @@ static void handles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(capacity),     cmocka_unit_test(virtual_memory),    cmocka_unit_test(memory_pools),
-        cmocka_unit_test(copies),       cmocka_unit_test(streams),           cmocka_unit_test(properties),
-        cmocka_unit_test(entry_points), cmocka_unit_test(unknown_functions), cmocka_unit_test(events),
-        cmocka_unit_test(handles),
+        cmocka_unit_test(capacity),   cmocka_unit_test(virtual_memory), cmocka_unit_test(memory_pools),
+        cmocka_unit_test(copies),     cmocka_unit_test(checks),         cmocka_unit_test(streams),
+        cmocka_unit_test(properties), cmocka_unit_test(entry_points),   cmocka_unit_test(unknown_functions),
+        cmocka_unit_test(events),     cmocka_unit_test(handles),
     };
     return cmocka_run_group_tests(tests, open_library, NULL);
 }
