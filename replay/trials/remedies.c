@@ -17,6 +17,7 @@ struct work {
     struct gm_trial_requests *requests;
     size_t *order; /* by what they save alone; those without a saving are not in it */
     size_t ordered;
+    size_t first; /* the trial of the first of them */
 };
 
 static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
@@ -155,10 +156,13 @@ static void put_in_order(struct work *w, size_t r)
 }
 
 /* trials[0] is the baseline, trials[1 + i] the i-th of those that can be replayed. */
-static enum gm_status replay_alone(struct work *w, struct gm_error *err)
+static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, struct gm_error *err)
 {
-    size_t n = 1;
+    size_t n = 1, known = baseline != NULL;
     begin(w, 0);
+    w->trials[0].runs = baseline != NULL;
+    for (size_t d = 0; baseline != NULL && d < w->search->device_count; d++)
+        w->results[d].peak_reserved = baseline[d];
     for (size_t r = 0; r < w->count; r++) {
         struct gm_remedy *remedy = w->remedies[r];
         remedy->saving = GM_REMEDY_NOT_REPLAYED;
@@ -169,7 +173,7 @@ static enum gm_status replay_alone(struct work *w, struct gm_error *err)
             return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
         w->order[n++ - 1] = r;
     }
-    enum gm_status status = gm_trials_run(w->search, w->trials, n, err);
+    enum gm_status status = gm_trials_run(w->search, w->trials + known, n - known, err);
     if (status != GM_OK || !w->trials[0].runs)
         return status;
     for (size_t i = 1; i < n; i++) {
@@ -179,6 +183,7 @@ static enum gm_status replay_alone(struct work *w, struct gm_error *err)
         w->remedies[r]->saving.before = peak(w, &w->trials[0], w->remedies[r]);
         w->remedies[r]->saving.alone = less(w->remedies[r]->saving.before, peak(w, &w->trials[i], w->remedies[r]));
         put_in_order(w, r); /* writes only where what was there has been read */
+        w->first = w->order[0] == r ? i : w->first;
     }
     return GM_OK;
 }
@@ -197,13 +202,17 @@ static void find_card(struct gm_remedy_saving *saving, const struct work *w, con
 /* trials[1 + k]: the first 1 + k of the order. The first of them has been replayed. */
 static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
 {
-    for (size_t k = 0; k < w->ordered; k++) {
+    const size_t n = w->search->device_count;
+    memmove(w->results + n, w->results + w->first * n, n * sizeof *w->results);
+    w->trials[1] = w->trials[w->first];
+    w->trials[1].devices = w->results + n;
+    for (size_t k = 1; k < w->ordered; k++) {
         begin(w, 1 + k);
         for (size_t i = 0; i <= k; i++)
             if (!add(w, 1 + k, w->remedies[w->order[i]]))
                 return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
-    enum gm_status status = gm_trials_run(w->search, w->trials + 1, w->ordered, err);
+    enum gm_status status = gm_trials_run(w->search, w->trials + 2, w->ordered - 1, err);
     for (size_t k = 0; status == GM_OK && k < w->ordered && w->trials[1 + k].runs && w->trials[k].runs; k++) {
         const struct gm_remedy *remedy = w->remedies[w->order[k]];
         struct gm_remedy_saving *saving = &w->remedies[w->order[k]]->saving;
@@ -216,7 +225,7 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
 }
 
 enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t count, const struct gm_search *search,
-                                  struct gm_error *err)
+                                  const uint64_t *baseline, struct gm_error *err)
 {
     struct work w = {.remedies = remedies, .count = count, .search = search};
     const size_t all = (count + 1) * search->device_count + 1;
@@ -228,7 +237,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
     if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL)
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     else if (count > 0 && search->device_count > 0)
-        status = replay_alone(&w, err);
+        status = replay_alone(&w, baseline, err);
     if (w.requests != NULL)
         forget_requests(&w);
     if (status == GM_OK && w.ordered > 0)

@@ -480,11 +480,9 @@ enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snap
     for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++)
         a.search.is_open |= a.devices[d].was_refused;
     const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);
-    if (goes_on(&a) && gm_remedies_replay(remedies,
-                                          most == 0      ? 1
-                                          : most < count ? most
-                                                         : count,
-                                          &a.search, err) == GM_E_NOMEM)
+    const uint64_t *peaks = a.advice->baseline != NULL ? a.advice->baseline->roomy.peaks : NULL;
+    const size_t n = most == 0 ? 1 : most < count ? most : count;
+    if (goes_on(&a) && gm_remedies_replay(remedies, n, &a.search, peaks, err) == GM_E_NOMEM)
         a.has_no_memory = true;
     return end(&a, err);
 }

@@ -89,7 +89,7 @@ static void replay(struct tried *t, struct gm_remedy *remedies, size_t count)
     assert_true(count <= 8);
     for (size_t i = 0; i < count; i++)
         list[i] = &remedies[i];
-    assert_int_equal(gm_remedies_replay(list, count, &t->search, &err), GM_OK);
+    assert_int_equal(gm_remedies_replay(list, count, &t->search, NULL, &err), GM_OK);
 }
 
 /* What one remedy of one change leaves reserved at the peak. */
@@ -220,7 +220,12 @@ static void what_is_not_known(void **state)
     struct tried t;
     setup(&t, false);
     const struct gm_remedy_change no_kept = change(of_mib(&t, 100), 0, GM_NEVER, GM_NEVER);
-    struct gm_remedy remedy = {.changes = &no_kept, .count = 1};
+    struct gm_remedy remedy = {.changes = &no_kept, .count = 1}, *list = &remedy;
+    const uint64_t known = MIB(700); /* the baseline, by somebody else */
+    struct gm_error err = {0};
+    assert_int_equal(gm_remedies_replay(&list, 1, &t.search, &known, &err), GM_OK);
+    assert_int_equal(remedy.saving.before, MIB(700));
+    assert_int_equal(remedy.saving.alone, MIB(200));
     t.search.is_open = true;
     replay(&t, &remedy, 1);
     assert_int_equal(remedy.saving.alone, MIB(100));
