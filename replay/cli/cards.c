@@ -6,7 +6,7 @@
 #include "analyze/document/columns.h"
 #include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
-#include "replay/cli/searched.h"
+#include "replay/cli/search.h"
 
 #include <stdlib.h>
 

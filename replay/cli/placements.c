@@ -6,7 +6,7 @@
 #include "analyze/document/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
-#include "replay/cli/searched.h"
+#include "replay/cli/search.h"
 
 #define MOST_EVENTS (UINT64_C(1) << 26) /* longer runs are not replayed again */
 

@@ -6,7 +6,7 @@
 #include "analyze/document/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
-#include "replay/cli/searched.h"
+#include "replay/cli/search.h"
 #include "replay/trials/candidates.h"
 
 #include <inttypes.h>

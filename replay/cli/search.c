@@ -2,14 +2,13 @@
  *
  * --sweep and --fit: runs the searches, tells them in words.
  */
-#include "replay/cli/searched.h"
+#include "replay/cli/search.h"
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/document/numbers.h"
 #include "replay/cli/judged.h"
-#include "replay/trials/least.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * --sweep and --fit in JSON.
  */
-#include "replay/cli/searched.h"
+#include "replay/cli/search.h"
 
 #include "analyze/document/json_out.h"
 #include "replay/cli/judged.h"

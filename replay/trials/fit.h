@@ -10,7 +10,7 @@
 #ifndef GM_REPLAY_FIT_H
 #define GM_REPLAY_FIT_H
 
-#include "replay/trials/trial.h"
+#include "replay/trials/sweep.h"
 #include "replay/whatif/gpus.h"
 
 #define GM_FIT_GRANULE (UINT64_C(2) << 20) /* all capacities tried are multiples of it */
@@ -40,5 +40,16 @@ struct gm_fit {
  * with them. */
 enum gm_status gm_fit_run(struct gm_fit *fit, const struct gm_search *search, const struct gm_trial *trial,
                           uint64_t peak_reserved, struct gm_error *err);
+
+/* Which settings of a sweep run with the least memory. That need not be those with the lowest peak: an allocator that
+ * is short of memory gives back what it has cached, and some settings leave it more to give back.
+ *
+ * Looks for a row that runs with less than `below` bytes, a multiple of GM_FIT_GRANULE: all are replayed with one
+ * granule less, the best of those that run is fitted, those that ran are replayed with less than that, and so on,
+ * GM_LEAST_ROUNDS times at most; or until the search is over (*is_cut). *row is GM_SWEEP_NONE if there is none; *fit is
+ * the row's otherwise. */
+enum gm_status gm_least(struct gm_fit *fit, size_t *row, const struct gm_search *search, const struct gm_sweep *sweep,
+                        uint64_t below, bool *is_cut, struct gm_error *err);
+enum { GM_LEAST_ROUNDS = 8 };
 
 #endif

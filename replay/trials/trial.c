@@ -13,9 +13,8 @@
 struct unit {
     enum gm_status status;
     struct gm_error error;
-    bool is_left_out, has_failed, hangs_on_placement;
-    struct gm_whatif_failure failure;
-    uint64_t peak_reserved, start_at_peak, device_allocs, retries;
+    bool is_left_out;
+    struct gm_whatif_result result;
 };
 
 struct work {
@@ -56,16 +55,8 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     }
     if (d->part_count > 0)
         memcpy(options.parts, d->parts, d->part_count * sizeof *options.parts);
-    struct gm_whatif_result result = {0};
-    unit->status = gm_whatif(&result, d->history, &options, &unit->error);
+    unit->status = gm_whatif(&unit->result, d->history, &options, &unit->error);
     free(options.parts);
-    unit->has_failed = result.has_failed;
-    unit->hangs_on_placement = result.hangs_on_placement;
-    unit->failure = result.failure;
-    unit->peak_reserved = (uint64_t)result.stats.reserved_bytes[GM_STAT_ALL].peak;
-    unit->start_at_peak = result.start_bytes_at_peak;
-    unit->device_allocs = (uint64_t)result.stats.num_device_alloc;
-    unit->retries = (uint64_t)result.stats.num_alloc_retries;
 }
 
 static void work_on(void *argument, size_t i)
@@ -82,22 +73,22 @@ static void work_on(void *argument, size_t i)
 
 static void add_unit(struct gm_trial *trial, size_t device, const struct unit *unit)
 {
-    if (unit->has_failed && trial->runs) {
+    const struct gm_whatif_result *r = &unit->result;
+    const uint64_t peak = (uint64_t)r->stats.reserved_bytes[GM_STAT_ALL].peak;
+    if (r->has_failed && trial->runs) {
         trial->failed_device = device;
-        trial->failure = unit->failure;
+        trial->failure = r->failure;
     }
     trial->is_left_out |= unit->is_left_out;
-    trial->hangs_on_placement |= unit->hangs_on_placement;
+    trial->hangs_on_placement |= r->hangs_on_placement;
     trial->is_given_up |= unit->status == GM_E_LIMIT;
-    trial->runs = trial->runs && !unit->has_failed;
-    if (unit->peak_reserved > trial->peak_reserved)
-        trial->peak_reserved = unit->peak_reserved;
+    trial->runs = trial->runs && !r->has_failed;
+    trial->peak_reserved = peak > trial->peak_reserved ? peak : trial->peak_reserved;
+    trial->sum_reserved = gm_sat_add(trial->sum_reserved, peak);
+    trial->device_allocs += (uint64_t)r->stats.num_device_alloc;
+    trial->retries += (uint64_t)r->stats.num_alloc_retries;
     if (trial->devices != NULL)
-        trial->devices[device] =
-            (struct gm_trial_device){unit->has_failed, unit->peak_reserved, unit->start_at_peak, unit->retries};
-    trial->sum_reserved = gm_sat_add(trial->sum_reserved, unit->peak_reserved);
-    trial->device_allocs += unit->device_allocs;
-    trial->retries += unit->retries;
+        trial->devices[device] = (struct gm_trial_device){peak, r->start_bytes_at_peak};
 }
 
 enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *trials, size_t count,

@@ -6,7 +6,6 @@
  */
 #include "replay/trials/bound.h"
 #include "replay/trials/fit.h"
-#include "replay/trials/least.h"
 #include "replay/trials/sweep.h"
 #include "tests/timeline/traced.h"
 
