@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Columns and keys that several documents have. Private to analyze/document.
+ * Columns and keys that several documents have.
  */
 #ifndef GM_DOCUMENT_REPORT_COLUMNS_H
 #define GM_DOCUMENT_REPORT_COLUMNS_H

@@ -276,6 +276,17 @@ static inline uint64_t gm_block_requested(const struct gm_blocks *blocks, size_t
     return blocks->requested[block] != GM_ABSENT ? blocks->requested[block] : blocks->size[block];
 }
 
+static inline bool gm_segment_is_private(const struct gm_snapshot *s, size_t segment)
+{
+    struct gm_pool_id pool = s->segments.pool[segment];
+    return pool.v != 0 && (s->pools[pool.v].first != 0 || s->pools[pool.v].second != 0);
+}
+
+static inline bool gm_segment_is_expandable(const struct gm_snapshot *s, size_t segment)
+{
+    return s->segments.is_expandable[segment] == GM_TRUE;
+}
+
 /* The setting called `key`, or NULL. */
 const struct gm_setting *gm_snapshot_setting(const struct gm_snapshot *snapshot, const char *key);
 /* The recorded text of PYTORCH_CUDA_ALLOC_CONF (not NUL-terminated); "" if there is none. */

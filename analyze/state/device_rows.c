@@ -4,7 +4,6 @@
  */
 #include "analyze/state/state_pass.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 struct keyed {
@@ -35,28 +34,6 @@ static size_t count_groups(const struct keyed *keys, size_t n)
     for (size_t i = 1; i < n; i++)
         groups += !same(&keys[i - 1], &keys[i]);
     return groups;
-}
-
-static const char *pool_kind(const struct gm_snapshot *s, size_t segment)
-{
-    switch ((enum gm_segment_type)s->segments.type[segment]) {
-    case GM_SEGMENT_SMALL:
-        return "small";
-    case GM_SEGMENT_LARGE:
-        return "large";
-    case GM_SEGMENT_TYPE_ABSENT:
-        break;
-    }
-    return "unknown";
-}
-
-const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment)
-{
-    const char *kind = pool_kind(s, segment);
-    if (!gm_segment_is_private(s, segment))
-        return kind;
-    struct gm_pool_key key = s->pools[s->segments.pool[segment].v];
-    return gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", key.first, key.second, kind);
 }
 
 static bool fill_streams(struct gm_pass *pass, size_t d, struct keyed *keys)
@@ -109,7 +86,7 @@ static bool fill_pools(struct gm_pass *pass, size_t d, struct keyed *keys)
         struct gm_pool_row *out = &rows[row];
         if (out->name == NULL) {
             out->name = gm_pool_name(&pass->report->arena, s, segment);
-            out->kind = pool_kind(s, segment);
+            out->kind = gm_pool_kind(s, segment);
             out->id_first = pool != 0 ? s->pools[pool].first : GM_REPORT_NONE;
             out->id_second = pool != 0 ? s->pools[pool].second : GM_REPORT_NONE;
             out->is_private = gm_segment_is_private(s, segment);

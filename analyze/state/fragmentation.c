@@ -51,7 +51,7 @@ static void measure_pages(const struct gm_snapshot *s, size_t segment, uint64_t 
     uint64_t at = s->segments.address[segment];
     for (size_t b = first; b < end; b++) {
         uint64_t from = s->blocks.address[b] > at ? s->blocks.address[b] : at;
-        uint64_t to = gm_end_of(from, s->blocks.size[b]);
+        uint64_t to = gm_sat_add(from, s->blocks.size[b]);
         at = to;
         if (s->blocks.state[b] == GM_BLOCK_INACTIVE)
             extend_run(&inactive, from, to, base, page);

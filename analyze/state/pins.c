@@ -26,7 +26,7 @@ bool gm_pins_of_segment(struct gm_pins *pins, const struct gm_snapshot *s, size_
     if (inactive == 0 || live == 0)
         return true;
     size_t first = s->segments.block_first[segment], end = first + s->segments.block_count[segment];
-    uint64_t from = s->segments.address[segment], to = gm_end_of(from, s->segments.total_size[segment]);
+    uint64_t from = s->segments.address[segment], to = gm_sat_add(from, s->segments.total_size[segment]);
     uint32_t sharers = live < UINT32_MAX ? (uint32_t)live : UINT32_MAX;
     for (size_t b = first; b < end; b++)
         if (s->blocks.state[b] != GM_BLOCK_INACTIVE && !add(pins, (uint32_t)b, inactive / live, sharers, from, to))
@@ -88,7 +88,7 @@ bool gm_pins_of_pages(struct gm_pins *pins, const struct gm_snapshot *s, size_t 
     struct page_walk w = {.pins = pins, .s = s, .base = base, .size = page, .page = {.index = at / page}};
     for (size_t b = first; b < end; b++) {
         uint64_t offset = gm_sat_sub(s->blocks.address[b], base);
-        uint64_t from = offset > at ? offset : at, to = gm_end_of(from, s->blocks.size[b]);
+        uint64_t from = offset > at ? offset : at, to = gm_sat_add(from, s->blocks.size[b]);
         at = to;
         if (from == to)
             continue;

@@ -3,6 +3,7 @@
 
 #include "analyze/base/utf8.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,28 @@ const char *gm_clean_copy(struct gm_arena *arena, const char *s)
     if (buffer != NULL)
         gm_utf8_clean_line(buffer, GM_UTF8_CLEAN(n), s, n);
     return buffer;
+}
+
+const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment)
+{
+    switch ((enum gm_segment_type)s->segments.type[segment]) {
+    case GM_SEGMENT_SMALL:
+        return "small";
+    case GM_SEGMENT_LARGE:
+        return "large";
+    case GM_SEGMENT_TYPE_ABSENT:
+        break;
+    }
+    return "unknown";
+}
+
+const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment)
+{
+    const char *kind = gm_pool_kind(s, segment);
+    if (!gm_segment_is_private(s, segment))
+        return kind;
+    struct gm_pool_key key = s->pools[s->segments.pool[segment].v];
+    return gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", key.first, key.second, kind);
 }
 
 /* A copy of s[0..n), of a long one its ends: a file says a name once, and shows it as often as it likes. */

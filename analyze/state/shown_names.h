@@ -34,6 +34,9 @@ void gm_names_free(struct gm_names *names);
 
 /* Each returns NULL if there is no memory. */
 const char *gm_clean_copy(struct gm_arena *arena, const char *s);
+/* Of the segment's pool: "small", "large" or "unknown"; the second tells a private one, too: "private (0,1) small". */
+const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment);
+const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
 const char *gm_names_string(struct gm_names *names, struct gm_string_id id);
 /* GM_FILE_IS_... of a file's name, and gm_name_is_noise; 0 also if there is no memory. */
 unsigned gm_names_file_kind(struct gm_names *names, struct gm_string_id file);

@@ -76,22 +76,6 @@ bool gm_pass_settings(struct gm_pass *pass);
 
 void gm_totals_add(struct gm_totals *to, const struct gm_totals *from);
 
-static inline bool gm_segment_is_private(const struct gm_snapshot *s, size_t segment)
-{
-    struct gm_pool_id pool = s->segments.pool[segment];
-    return pool.v != 0 && (s->pools[pool.v].first != 0 || s->pools[pool.v].second != 0);
-}
-
-static inline bool gm_segment_is_expandable(const struct gm_snapshot *s, size_t segment)
-{
-    return s->segments.is_expandable[segment] == GM_TRUE;
-}
-
-static inline uint64_t gm_end_of(uint64_t address, uint64_t size)
-{
-    return gm_sat_add(address, size);
-}
-
 /* Page size of an expandable segment: 2 MiB, or the large segment size in force. */
 uint64_t gm_page_size(const struct gm_pass *pass, size_t segment);
 /* Where the reservation of an expandable segment begins, as far as the trace shows. */
@@ -118,8 +102,5 @@ bool gm_top_new(struct gm_top *top, size_t k, size_t candidates);
 void gm_top_offer(struct gm_top *top, const struct gm_top_key *key);
 void gm_top_sort(struct gm_top *top); /* largest first; no more offers */
 void gm_top_free(struct gm_top *top);
-
-/* Rows and strings of the report; NULL or false if there is no memory. */
-const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
 
 #endif

@@ -52,7 +52,7 @@ static void sum_segment(struct gm_segment_sums *sums, const struct gm_snapshot *
     for (size_t b = first; b < first + count; b++) {
         uint64_t size = blocks->size[b];
         sums->tiles &= blocks->address[b] == at;
-        at = gm_end_of(at, size);
+        at = gm_sat_add(at, size);
         sums->block_bytes = gm_sat_add(sums->block_bytes, size);
         if (blocks->state[b] == GM_BLOCK_INACTIVE) {
             t->inactive_blocks++;

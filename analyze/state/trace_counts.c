@@ -30,7 +30,7 @@ static void undo_segment_event(struct walk *w, size_t row, enum gm_action action
     if (w->reservations != NULL && address != GM_ABSENT &&
         (action == GM_ACTION_SEGMENT_MAP || action == GM_ACTION_SEGMENT_UNMAP))
         w->has_memory &= gm_reservations_add(w->reservations, gm_rare_at(&w->s->events.stream, row), address,
-                                             gm_end_of(address, size));
+                                             gm_sat_add(address, size));
 }
 
 /* Counts every action and undoes the segment events. Neighbours mostly differ in action, so even and odd rows count

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The top level holds exactly what it should, `results` only its page, and every source says its licence."""
+"""The top level holds exactly what it should, `results` only its page, every source says its licence, and no two
+production files have one name."""
+import collections
 import os
 import subprocess
 import sys
@@ -8,6 +10,8 @@ import sys
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOP = {"CMakeLists.txt", "CMakePresets.json", "analyze", "replay", "kernels", "render", "results", "tests", "docs",
        "README.md", "LICENSE", "dev", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", ".ci"}
+
+MAY_REPEAT = {"main.c", "CMakeLists.txt", "README.md"}
 
 
 def main():
@@ -28,6 +32,12 @@ def main():
             with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
                 if "SPDX-License-Identifier: Apache-2.0" not in file.read(300):
                     wrong.append(f"{path}: names no licence at its top")
+    named = collections.defaultdict(list)
+    for path in files:
+        if path.startswith(("analyze/", "render/", "replay/", "kernels/")):
+            named[os.path.basename(path)].append(path)
+    wrong += [f"{' and '.join(paths)}: two files of one name" for name, paths in named.items()
+              if len(paths) > 1 and name not in MAY_REPEAT]
     for path in ("dev", ".ci/run"):
         if not os.access(os.path.join(SOURCE, path), os.X_OK):
             wrong.append(f"{path}: is not executable")

@@ -9,7 +9,6 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/vec.h"
-#include "analyze/state/state_pass.h"
 #include "analyze/timeline/history/telling.h"
 
 #include <stdlib.h>

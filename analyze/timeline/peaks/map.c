@@ -7,7 +7,8 @@
  * pixel.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/state/state_pass.h"
+#include "analyze/base/vec.h"
+#include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
