@@ -352,6 +352,95 @@ def names_outlive_the_round(torch, truth, begin):
     return net, opt, logits, loss, shown
 
 
+@script
+def layers_in_a_function(torch, truth, begin):
+    """Layers called one after the other by a function of the script, frame by frame."""
+    nn = torch.nn
+    layers = nn.ModuleList(nn.TransformerEncoderLayer(384, 6, 1024, dropout=0, batch_first=True) for _ in range(8)).cuda().eval()
+    stem, tip = nn.Linear(96, 384).cuda(), nn.Linear(384, 10).cuda()
+    truth.watch(layers, stem, tip)
+
+    def look(frame):
+        x = torch.tanh(stem(frame))
+        for layer in layers:
+            x = layer(x)
+        return tip(x.mean(1)).softmax(-1)
+
+    answers = []
+    with torch.no_grad():
+        for i in range(14):
+            if i == 5:
+                begin()
+            answers.append(look(torch.randn(8, 100, 96, device="cuda")).argmax(-1))
+            truth.step()
+    return layers, stem, tip, answers
+
+
+@script
+def encoder_of_pages(torch, truth, begin):
+    """torch's own encoder for one page after the other; pages are of one length."""
+    nn = torch.nn
+    table = nn.Embedding(8000, 256).bfloat16().cuda()
+    inner = nn.TransformerEncoder(nn.TransformerEncoderLayer(256, 4, 1024, dropout=0, batch_first=True), 10,
+                                  enable_nested_tensor=False).bfloat16().cuda().eval()
+    truth.watch(table, inner)
+    found = []
+    for page in range(12):
+        if page == 4:
+            begin()
+        words = torch.randint(8000, (16, 200), device="cuda")
+        with torch.inference_mode():
+            vectors = inner(table(words))
+            found.append(nn.functional.normalize(vectors.mean(1), dim=-1))
+        truth.step()
+    return table, inner, found
+
+
+@script
+def rooms_of_a_class(torch, truth, begin):
+    """Weights as a checkpoint would give them, caches as an object that nobody calls a cache; the prompt, then words."""
+    nn = torch.nn
+    d, heads, depth = 384, 6, 6
+
+    class Memory:
+        def __init__(self, rows, length):
+            self.keys = [torch.zeros(rows, heads, length, d // heads, device="cuda") for _ in range(depth)]
+            self.values = [torch.zeros(rows, heads, length, d // heads, device="cuda") for _ in range(depth)]
+
+    class Step(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.out, self.norm = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.LayerNorm(d)
+            self.wide, self.back = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+        def forward(self, x, memory, n, at):
+            b, t, _ = x.shape
+            q, k, v = (p.view(b, t, heads, -1).transpose(1, 2) for p in self.qkv(self.norm(x)).chunk(3, -1))
+            memory.keys[n][:, :, at:at + t] = k
+            memory.values[n][:, :, at:at + t] = v
+            y = nn.functional.scaled_dot_product_attention(q, memory.keys[n][:, :, :at + t], memory.values[n][:, :, :at + t])
+            x = x + self.out(y.transpose(1, 2).reshape(b, t, d))
+            return x + self.back(nn.functional.gelu(self.wide(x)))
+
+    words, steps = nn.Embedding(3000, d).cuda(), nn.ModuleList(Step() for _ in range(depth)).cuda()
+    truth.watch(words, steps)
+    memory = Memory(8, 320)
+    for part in (*memory.keys, *memory.values):
+        truth.note(part, "KV cache")
+    with torch.inference_mode():
+        tokens, at = torch.randint(3000, (8, 100), device="cuda"), 0
+        for i in range(20):
+            if i == 8:
+                begin()
+            x = words(tokens)
+            for n, step in enumerate(steps):
+                x = step(x, memory, n, at)
+            at += tokens.shape[1]
+            tokens = (x[:, -1:] @ words.weight.t()).argmax(-1)
+            truth.step()
+    return words, steps, memory
+
+
 @held
 def two_halves_two_optimizers(torch, truth, begin):
     """An autoencoder whose halves are stepped by optimizers of two kinds."""
@@ -662,11 +751,11 @@ def latents_to_pictures(torch, truth, begin):
     """A transformer takes noise out of latents, then a decoder makes pictures of them, round after round."""
     nn = torch.nn
     core = nn.TransformerEncoder(nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0), 6,
-                                 enable_nested_tensor=False).cuda().half().eval()
-    shape = nn.Linear(16, 512).cuda().half()
-    back = nn.Linear(512, 16).cuda().half()
+                                 enable_nested_tensor=False).half().cuda().eval()
+    shape = nn.Linear(16, 512).half().cuda()
+    back = nn.Linear(512, 16).half().cuda()
     decoder = nn.Sequential(nn.ConvTranspose2d(16, 128, 4, 2, 1), nn.SiLU(), nn.ConvTranspose2d(128, 64, 4, 2, 1), nn.SiLU(),
-                            nn.Conv2d(64, 3, 3, padding=1)).cuda().half()
+                            nn.Conv2d(64, 3, 3, padding=1)).half().cuda()
     truth.watch(core, shape, back, decoder)
     pictures = []
     with torch.no_grad():

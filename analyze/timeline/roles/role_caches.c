@@ -53,14 +53,14 @@ static int by_bytes(const void *left, const void *right)
     return a->bytes != b->bytes ? (a->bytes < b->bytes ? -1 : 1) : a->allocation < b->allocation ? -1 : 1;
 }
 
-/* Several of a size are a cache's; one is something else that the prompt made. */
-static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n)
+/* Several of a size are a cache's; one is something else. */
+static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n, enum gm_claim claim)
 {
     if (n > 1)
         qsort(firsts, n, sizeof *firsts, by_bytes);
     for (size_t i = 0; i < n; i++)
         if ((i > 0 && firsts[i].bytes == firsts[i - 1].bytes) || (i + 1 < n && firsts[i].bytes == firsts[i + 1].bytes))
-            w->claim[firsts[i].allocation] = GM_CLAIM_GROWING;
+            w->claim[firsts[i].allocation] = (uint8_t)claim;
 }
 
 /* Made before the first round in which caches are longer, given up in it. */
@@ -86,7 +86,7 @@ static bool claim_firsts(struct gm_role_work *w, struct growth *growths)
             ok = GM_VEC_PUSH(&firsts, ((struct first){h->requested[a], a}));
         }
     }
-    claim_alike(w, firsts.v, firsts.n);
+    claim_alike(w, firsts.v, firsts.n, GM_CLAIM_GROWING);
     free(firsts.v);
     return ok;
 }
@@ -100,26 +100,35 @@ static bool stays(const struct gm_role_work *w, size_t a)
     return w->h->born[a] > 0 && gm_life_of(w, a) >= GM_LIFE_LASTING;
 }
 
-/* Weights, if none were loaded; what came after them is caches. */
-static void claim_early(struct gm_role_work *w)
+/* Weights, if none were loaded. Else what came before or after them, several of a size, is caches. */
+static bool claim_early(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
     const struct gm_steps *steps = &w->pass->out->steps;
-    uint32_t loaded = 0, first = steps->row_count > 0 ? (uint32_t)steps->rows[0].first_event + 1 : GM_NEVER;
+    struct GM_VEC(struct first) slots = {0};
+    uint32_t loading = GM_NEVER, loaded = 0;
+    uint32_t first = steps->row_count > 0 ? (uint32_t)steps->rows[0].first_event + 1 : GM_NEVER;
     for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
         if (h->born[a] > 0 && gm_role_says(w, a) == GM_SAYS_FORWARD)
             first = h->born[a];
     for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
-        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_LOADING)
+        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_LOADING) {
+            loading = h->born[a] < loading ? h->born[a] : loading;
             loaded = h->born[a];
-    for (size_t a = 0; first != GM_NEVER && a < h->allocation_count && h->born[a] < first; a++) {
-        if (!stays(w, a) || w->claim[a] != GM_CLAIM_NONE || gm_role_says(w, a) != GM_SAYS_OTHER)
+        }
+    bool ok = true;
+    for (uint32_t a = 0; ok && first != GM_NEVER && a < h->allocation_count && h->born[a] < first; a++) {
+        enum gm_says says = gm_role_says(w, a);
+        if (!stays(w, a) || w->claim[a] != GM_CLAIM_NONE || (says != GM_SAYS_OTHER && says != GM_SAYS_OBJECT))
             continue;
-        if (loaded == 0)
+        if (loaded == 0 && says == GM_SAYS_OTHER)
             w->claim[a] = GM_CLAIM_INFERENCE;
-        else if (h->born[a] > loaded && h->requested[a] >= LEAST_SLOTS)
-            w->claim[a] = GM_CLAIM_SLOTS;
+        else if (loaded > 0 && (h->born[a] > loaded || h->born[a] < loading) && h->requested[a] >= LEAST_SLOTS)
+            ok = GM_VEC_PUSH(&slots, ((struct first){h->requested[a], a}));
     }
+    claim_alike(w, slots.v, slots.n, GM_CLAIM_SLOTS);
+    free(slots.v);
+    return ok;
 }
 
 bool gm_role_caches(struct gm_role_work *w)
@@ -144,8 +153,7 @@ bool gm_role_caches(struct gm_role_work *w)
             g->abandoned++;
     }
     claim_growing(w, growths);
-    bool ok = claim_firsts(w, growths);
-    claim_early(w);
+    bool ok = claim_firsts(w, growths) && claim_early(w);
     free(growths);
     return ok;
 }

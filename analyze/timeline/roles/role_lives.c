@@ -67,7 +67,7 @@ static void part_of_alloc(struct lives *l, uint32_t event, enum gm_says says, en
 {
     if (part_of_says(says, part) || part_of_phase(l->w->pass, event, part))
         return;
-    if (says == GM_SAYS_OTHER || says == GM_SAYS_LOADING || says == GM_SAYS_INPUT || says == GM_SAYS_FORWARD ||
+    if (says == GM_SAYS_OTHER || gm_is_of_weights(says) || says == GM_SAYS_INPUT || says == GM_SAYS_FORWARD ||
         (says == GM_SAYS_NONE && l->w->pass->phase != NULL))
         *part = GM_PART_FORWARD;
 }

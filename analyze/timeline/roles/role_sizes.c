@@ -140,7 +140,7 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
                        (gm_outlived(w, a) || life == GM_LIFE_OPEN || life == GM_LIFE_TAIL || life == GM_LIFE_OLD);
     bool is_state = gm_is_of_optimizer(says) && (gm_outlived(w, a) || !is_new);
     s->has_old_forward |= !is_new && (says == GM_SAYS_FORWARD || says == GM_SAYS_KV_CACHE);
-    bool is_parameter = says == GM_SAYS_LOADING, may_be_one = is_trainable(w, at, a, says);
+    bool is_parameter = gm_is_of_weights(says), may_be_one = is_trainable(w, at, a, says);
     if (!is_bare_one && !is_gradient && !is_state && !is_parameter && !may_be_one)
         return true;
     struct size_row *row = row_of(s, w->h->requested[a]);
@@ -470,7 +470,7 @@ static void claim_bare(struct sizes *s)
 
 static bool is_set_up(enum gm_says says)
 {
-    return says == GM_SAYS_LOADING || says == GM_SAYS_OTHER;
+    return gm_is_of_weights(says) || says == GM_SAYS_OTHER;
 }
 
 /* An optimizer's states have that size, and half of it is a parameter's and its gradient's, of which it has no states.

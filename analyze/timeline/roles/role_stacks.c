@@ -22,7 +22,8 @@ static const struct {
     {"optimizer", GM_SAYS_OPTIMIZER},   {"recompute", GM_SAYS_RECOMPUTE},
     {"accumulate", GM_SAYS_ACCUMULATE}, {"backward", GM_SAYS_BACKWARD},
     {"loading", GM_SAYS_LOADING},       {"input", GM_SAYS_INPUT},
-    {"forward", GM_SAYS_FORWARD},       {"No stack recorded", GM_SAYS_NONE},
+    {"forward", GM_SAYS_FORWARD},       {"object", GM_SAYS_OBJECT},
+    {"No stack recorded", GM_SAYS_NONE},
 };
 
 enum { MAX_CATEGORIES = 32 };

@@ -24,6 +24,7 @@ enum gm_says {
     GM_SAYS_ACCUMULATE,
     GM_SAYS_BACKWARD,
     GM_SAYS_LOADING,
+    GM_SAYS_OBJECT, /* an object of the program makes it for itself */
     GM_SAYS_INPUT,
     GM_SAYS_FORWARD,
     GM_SAYS_COUNT

@@ -23,6 +23,7 @@ struct rule {
 #define W(x) (1u << GM_WORLD_##x)
 #define OPTIMIZERS (S(OPTIMIZER) | S(OPTIMIZER_SETUP))
 #define BACKWARDS (S(BACKWARD) | S(ACCUMULATE) | S(EMPTY))
+#define WEIGHTS (S(LOADING) | S(OBJECT))
 #define OUTLIVED (L(LATER) | L(LASTING))
 #define OLD_ONES (L(OLD) | L(OLD_BACKWARD) | L(OLD_TAIL) | L(OLD_REPLACED) | L(OLD_FREED))
 #define ANY 0
@@ -69,11 +70,17 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 55, BACKWARDS, L(OPEN), ANY, ANY, ANY, "made in the backward in which the trace ends"},
     {GM_ROLE_TEMPORARY, 92, BACKWARDS, ANY, ANY, ANY, ANY, "made and freed in one backward"},
 
+    /* caches of inference that no stack names */
+    {GM_ROLE_KV_CACHE, 75, ANY, ANY, C(GROWING), ANY, W(INFERENCE),
+     "its code makes longer and longer tensors, each in the place of the one before"},
+    {GM_ROLE_KV_CACHE, 55, ANY, ANY, C(SLOTS), ANY, W(INFERENCE),
+     "made to stay when the weights were there, before the first forward, by the program's own code"},
+
     /* weights, input */
     {GM_ROLE_OPTIMIZER_STATE, 70, ANY, ANY, C(COPY), ANY, ANY,
      "twice the size of a parameter, and an optimizer's states have that size: a copy of higher precision"},
-    {GM_ROLE_TEMPORARY, 75, S(LOADING), L(BRIEF), ANY, ANY, ANY, "made while weights are set up, and freed at once"},
-    {GM_ROLE_PARAMETER, 92, S(LOADING), ANY, ANY, ANY, ANY, "its stack makes, loads or moves weights"},
+    {GM_ROLE_TEMPORARY, 75, WEIGHTS, L(BRIEF), ANY, ANY, ANY, "made while weights are set up, and freed at once"},
+    {GM_ROLE_PARAMETER, 92, WEIGHTS, ANY, ANY, ANY, ANY, "its stack makes, loads or moves weights"},
     {GM_ROLE_PARAMETER, 75, ANY, ANY, C(TRAINED), ANY, ANY, "never freed, and gradients of its size were made"},
     {GM_ROLE_GRADIENT, 70, ANY, ANY, C(KEPT_GRADIENT), ANY, ANY,
      "never freed, one of each parameter's size, and no gradient of that size outlived a backward: written in place"},
@@ -84,12 +91,6 @@ static const struct rule rules[] = {
     {GM_ROLE_TEMPORARY, 70, S(INPUT), L(BRIEF), ANY, ANY, ANY, "made while input is moved, and freed at once"},
     {GM_ROLE_INPUT, 80, S(INPUT), ANY, ANY, ANY, ANY,
      "its stack makes a batch, or moves a tensor outside of any module"},
-
-    /* caches of inference that no stack names */
-    {GM_ROLE_KV_CACHE, 75, ANY, ANY, C(GROWING), ANY, W(INFERENCE),
-     "its code makes longer and longer tensors, each in the place of the one before"},
-    {GM_ROLE_KV_CACHE, 55, ANY, ANY, C(SLOTS), ANY, W(INFERENCE),
-     "made to stay when the weights were there, before the first forward, by the program's own code"},
 
     /* the model, by life */
     {GM_ROLE_ACTIVATION, 93, ANY, L(BACKWARD), ANY, P(FORWARD), ANY, "made before backward, freed in it"},

@@ -120,6 +120,10 @@ static inline bool gm_is_of_backward(enum gm_says says)
 {
     return says == GM_SAYS_ACCUMULATE || says == GM_SAYS_BACKWARD || says == GM_SAYS_EMPTY;
 }
+static inline bool gm_is_of_weights(enum gm_says says)
+{
+    return says == GM_SAYS_LOADING || says == GM_SAYS_OBJECT;
+}
 static inline bool gm_is_of_optimizer(enum gm_says says)
 {
     return says == GM_SAYS_OPTIMIZER || says == GM_SAYS_OPTIMIZER_SETUP;

@@ -16,6 +16,7 @@ enum {
     REPEATS = 80,  /* percent of the allocations of the repeating part that must repeat */
     COVERS = 60,   /* percent of the trace's allocations that it must be */
     SMALLEST = 16, /* allocations */
+    FOREIGN = 50,  /* one part in so many of a loop is other code */
     WINDOW = 1 << 19
 };
 
@@ -93,12 +94,31 @@ static bool explains_symbols(const struct loop *l, const struct gm_period *p, si
     return true;
 }
 
+/* Whether the rounds are interrupted by code that is in none of them, as the layers of a model are that a function of
+ * the program calls one after the other: then a longer period may be the step. */
+static bool is_interrupted(const struct loop *l, const struct gm_period *p, bool *answer)
+{
+    const uint32_t *stack = l->w->allocs.stack;
+    size_t end = p->last + p->length, foreign = 0;
+    uint8_t *is_inside = calloc((size_t)l->w->pass->snapshot->stacks.count + 2, 1);
+    if (is_inside == NULL)
+        return false;
+    for (size_t i = p->first; i < p->last; i++)
+        is_inside[stack[i]] |= l->symbols[i] == l->symbols[i + p->length];
+    for (size_t i = p->first; i < end; i++)
+        foreign += !is_inside[stack[i]];
+    free(is_inside);
+    *answer = foreign * FOREIGN >= end - p->first;
+    return true;
+}
+
 /* The period of allocs [first, first + n); matches 0 if there is none. */
 static bool find_period(struct loop *l, size_t first, size_t n)
 {
     const uint32_t *symbols = l->symbols + first;
     size_t lengths[CANDIDATES], count;
-    struct gm_period unjudged = {0};
+    struct gm_period best = {0};
+    bool is_sure = false; /* stacks say that the best one is in no module */
     l->period = (struct gm_period){0};
     if (!gm_period_candidates(symbols, n, l->symbol_count, lengths, CANDIDATES, &count))
         return false;
@@ -108,7 +128,7 @@ static bool find_period(struct loop *l, size_t first, size_t n)
         struct gm_loop_body body = {0};
         bool explains = false;
         if (p.matches == 0 || gm_period_certainty(&p) < REPEATS || (p.last + p.length - p.first) * 100 < n * COVERS ||
-            (unjudged.matches != 0 && !explains_more(&p, &unjudged)))
+            (best.matches != 0 && !explains_more(&p, &best)))
             continue;
         p.first += first;
         p.last += first;
@@ -116,15 +136,17 @@ static bool find_period(struct loop *l, size_t first, size_t n)
             (verdict == GM_LOOP_UNKNOWN && !explains_symbols(l, &p, first + n, &explains)) ||
             ((verdict == GM_LOOP_YES || explains) && !gm_loop_look(l->w, l->symbols, l->symbol_count, &p, &body)))
             return false;
-        if (verdict == GM_LOOP_YES ? body.drift > MOST_DRIFT : !body.is_whole || body.drift > DOUBTED_DRIFT)
+        if (verdict == GM_LOOP_YES ? body.drift > MOST_DRIFT : is_sure || !body.is_whole || body.drift > DOUBTED_DRIFT)
             continue;
-        if (verdict == GM_LOOP_YES) {
-            l->period = p;
-            return true;
-        }
-        unjudged = p;
+        best = p;
+        is_sure = verdict == GM_LOOP_YES;
+        bool goes_on = true;
+        if (is_sure && !is_interrupted(l, &p, &goes_on))
+            return false;
+        if (!goes_on)
+            break;
     }
-    l->period = unjudged;
+    l->period = best;
     return true;
 }
 

@@ -80,7 +80,8 @@ static bool from_profiler(struct gm_step_work *w)
 /* Ends of the optimizer ranges. Several optimizers may step one after the other: if nothing but optimizers allocates
  * between two ranges they end one step. With different optimizers in turns, the one that steps most seldom counts (the
  * later one, if as often). Two optimizers of one class have one name: they are called from two places, and differ in
- * the sizes of their temporaries, which are those of their parameters. One that is called from two places does not. */
+ * the sizes of their temporaries, which are those of their parameters. One that is called from two places does not.
+ * Without stacks, these sizes tell alone. */
 enum { MOST_PLACES = 16 };
 struct place {
     uint32_t name;   /* of the annotation, 0 of a burst */
@@ -132,7 +133,7 @@ static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t na
     struct place now = {.name = name, .kind = (uint32_t)e->place_count};
     for (size_t i = gm_alloc_at(&w->allocs, first); i < w->allocs.count && w->allocs.event[i] <= last; i++) {
         uint32_t event = w->allocs.event[i], a = h->of_event[event];
-        if ((gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND) != GM_STACK_OPTIMIZER)
+        if (w->has_stacks && (gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND) != GM_STACK_OPTIMIZER)
             continue;
         if (now.caller == 0)
             now.caller = caller_of_optimizer(w, w->allocs.stack[i]);
@@ -141,7 +142,7 @@ static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t na
     }
     for (size_t i = 0; i < e->place_count; i++) {
         struct place *p = &e->places[i];
-        if (p->name == name && p->caller == now.caller) {
+        if (p->name == name && p->caller == now.caller && (w->has_stacks || p->asked == now.asked)) {
             p->asked = now.asked;
             return p->kind;
         }
