@@ -17,12 +17,12 @@ static const struct {
     const char *name;
     enum gm_says says;
 } names[] = {
-    {"workspace", GM_SAYS_WORKSPACE},   {"communication", GM_SAYS_COMMUNICATION},
-    {"kv cache", GM_SAYS_KV_CACHE},     {"optimizer setup", GM_SAYS_OPTIMIZER_SETUP},
-    {"optimizer", GM_SAYS_OPTIMIZER},   {"recompute", GM_SAYS_RECOMPUTE},
-    {"accumulate", GM_SAYS_ACCUMULATE}, {"backward", GM_SAYS_BACKWARD},
-    {"loading", GM_SAYS_LOADING},       {"input", GM_SAYS_INPUT},
-    {"forward", GM_SAYS_FORWARD},       {"object", GM_SAYS_OBJECT},
+    {"workspace", GM_SAYS_WORKSPACE},    {"communication", GM_SAYS_COMMUNICATION},
+    {"kv cache", GM_SAYS_KV_CACHE},      {"optimizer setup", GM_SAYS_OPTIMIZER_SETUP},
+    {"optimizer", GM_SAYS_OPTIMIZER},    {"recompute", GM_SAYS_RECOMPUTE},
+    {"accumulate", GM_SAYS_ACCUMULATE},  {"backward", GM_SAYS_BACKWARD},
+    {"loading", GM_SAYS_LOADING},        {"input", GM_SAYS_INPUT},
+    {"forward", GM_SAYS_FORWARD},        {"object", GM_SAYS_OBJECT},
     {"No stack recorded", GM_SAYS_NONE},
 };
 

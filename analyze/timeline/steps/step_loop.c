@@ -17,8 +17,10 @@ enum {
     COVERS = 60,   /* percent of the trace's allocations that it must be */
     SMALLEST = 16, /* allocations */
     FOREIGN = 50,  /* one part in so many of a loop is other code */
-    WINDOW = 1 << 19
+    WINDOW = 1 << 19,
+    PART_OF = 4 /* a size is of one part of a trace if that is less than one in so many */
 };
+static const uint32_t EVERYWHERE = UINT32_MAX, LOCAL = UINT32_MAX - 1;
 
 /* No leak is that large (of what a round rises by), with and without stacks that say that it is no layer's. */
 static const double MOST_DRIFT = 0.5, DOUBTED_DRIFT = 0.25;
@@ -297,6 +299,28 @@ static bool use_period(struct loop *l)
     return true;
 }
 
+/* Stacks alone; without them sizes, but those that only a part of the trace has (of what grows, or of a prompt) are one
+ * symbol. false: there is nothing to be found so. */
+static bool name_roughly(struct loop *l, uint32_t *first)
+{
+    size_t n = l->w->allocs.count, local = 0;
+    if (l->w->has_stacks) {
+        memcpy(l->symbols, l->w->allocs.stack, n * sizeof *l->symbols);
+        l->symbol_count = l->w->pass->snapshot->stacks.count + 1;
+        return true;
+    }
+    for (size_t i = n; i-- > 0;)
+        first[l->symbols[i]] = (uint32_t)i;
+    for (size_t i = n; i-- > 0;) { /* the last of a symbol comes first, and tells */
+        uint32_t *at = &first[l->symbols[i]];
+        if (*at != EVERYWHERE && *at != LOCAL)
+            *at = (i - *at) * PART_OF > n ? EVERYWHERE : LOCAL;
+        local += *at == LOCAL;
+        l->symbols[i] = *at == LOCAL ? 0 : l->symbols[i];
+    }
+    return 2 * local <= n;
+}
+
 bool gm_spans_from_period(struct gm_step_work *w)
 {
     struct loop l = {.w = w};
@@ -306,13 +330,9 @@ bool gm_spans_from_period(struct gm_step_work *w)
     l.symbols = malloc(n * sizeof *l.symbols);
     bool ok = l.symbols != NULL && name_pairs(&l) && find_period_of_all(&l);
     if (ok && l.period.matches == 0) {
-        bool has_stacks = false;
-        for (size_t i = 0; i < n; i++) {
-            l.symbols[i] = w->allocs.stack[i];
-            has_stacks |= l.symbols[i] > GM_STACK_EMPTY;
-        }
-        l.symbol_count = w->pass->snapshot->stacks.count + 1;
-        ok = !has_stacks || find_period_of_all(&l);
+        uint32_t *first = calloc((size_t)l.symbol_count + 1, sizeof *first);
+        ok = first != NULL && (!name_roughly(&l, first) || find_period_of_all(&l));
+        free(first);
     }
     if (ok && l.period.matches != 0)
         ok = use_period(&l);
