@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a what-if may differ from the recording under its setting without being wrong: what the default recording cannot
 know. Each is shown by a counterfactual: the program runs again without it, and then both must be the same."""
+import itertools
 import re
 
 import judge
+import settings
 
 LIST = r"roundup_power2_divisions:\[[^]]*\]"
 
@@ -11,6 +13,10 @@ WORDS = {
     "silent": "empty_cache() that gave nothing back leaves no event; equal when these calls are left out",
     "text": "this version reads the list of roundup_power2_divisions otherwise (up to 2.9 its > begins at the last number, "
             "not after it); equal with the values that the recording has",
+    "pool": "up to 2.11 no event names the pool, and what is gone in the end is named nowhere; equal with the pools named",
+    "graph": "that a graph is given up leaves no event, and its memory may go back from then on; equal when all are kept",
+    "fraction": "that set_per_process_memory_fraction() was called leaves no event: what went back for a request was "
+                "garbage, or a retry's; right with the fraction in the settings",
     "program": "the program itself asked for something else, or in another order, under the other setting",
 }
 
@@ -38,15 +44,68 @@ def as_recorded(bench, conf):
     return re.sub(LIST, "roundup_power2_divisions:[" + ",".join(f"{mib}:{d}" for mib, d in listed.items()) + "]", conf)
 
 
+def names_no_pool(snapshot):
+    return not any("pool_id" in event for trace in snapshot["device_traces"] for event in trace)
+
+
+def may_miss_pools(program, snapshot):
+    return any(op[0] in "GP" for op in program.get("ops", ())) and names_no_pool(snapshot)
+
+
+def verifies_told(bench, conf, name, answer):
+    """Whether --verify is right where it is told the fraction that the program called for."""
+    return settings.called(conf)[0] is not None and \
+        not judge.verify(bench.gmreplay, bench.path(name), answer, "--alloc-conf", settings.as_text(conf))[0]
+
+
+def verifies_with_pools(bench, program, conf, memory, name):
+    """Whether --verify is right where the recording names the pools that PyTorch's version does not."""
+    if not may_miss_pools(program, judge.load(bench.path(name))):
+        return False
+    answer = bench.record(program, "without.pickle", conf, memory, named=True)
+    return "error" not in answer and \
+        not judge.verify(bench.gmreplay, bench.path("without.pickle"), answer, "--torch", bench.version)[0]
+
+
+def possible(bench, program, conf, base):
+    """The causes that may be at work."""
+    ops = program.get("ops", ())
+    return [name for name, is_possible in (
+        ("text", as_recorded(bench, conf) is not None),
+        ("silent", bool(base["silent"])),
+        ("graph", any(op[0] == "G" and op[2] for op in ops)),
+        ("pool", may_miss_pools(program, judge.load(bench.path("base.pickle"))))) if is_possible]
+
+
+def is_equal_without(bench, program, conf, memory, named):
+    """Whether both are the same without these causes."""
+    keeps = {"keeps_graphs": "graph" in named}
+    base = bench.record(program, "without.pickle", named="pool" in named, **keeps)
+    if "error" in base:
+        return False
+    answer = bench.record(program, "real.pickle", conf, memory, skip=base["silent"] if "silent" in named else (), **keeps)
+    if "error" in answer:
+        return False
+    told = as_recorded(bench, conf) if "text" in named else conf
+    more = ["--torch", bench.version] if "pool" in named else []
+    return not bench.what_if(told, memory, answer, base="without.pickle", more=more)
+
+
+def of_verify(bench, program, conf, memory, name, answer):
+    """Likewise for --verify."""
+    if verifies_told(bench, conf, name, answer):
+        return "fraction"
+    return "pool" if verifies_with_pools(bench, program, conf, memory, name) else None
+
+
 def of(bench, program, conf, memory, base, answer):
-    """The cause's name, or None. real.pickle and model.pickle of the bench are made anew."""
+    """The cause's name, or None; several that only together explain it are joined by "+". real.pickle and model.pickle of
+    the bench are made anew."""
     if asks_otherwise(bench, base):
         return "program"
-    told = as_recorded(bench, conf)
-    if told is not None and not bench.what_if(told, memory, answer):
-        return "text"
-    if base["silent"]:
-        answer = bench.record(program, "real.pickle", conf, memory, skip=base["silent"])
-        if "error" not in answer and not bench.what_if(conf, memory, answer):
-            return "silent"
+    names = possible(bench, program, conf, base)
+    for count in range(1, len(names) + 1):
+        for named in itertools.combinations(names, count):
+            if is_equal_without(bench, program, conf, memory, named):
+                return "+".join(named)
     return None

@@ -45,10 +45,10 @@ def retries_cause(model, answer, device):
     return None
 
 
-def verify(gmreplay, path, answer):
+def verify(gmreplay, path, answer, *more):
     """What of a recording --verify does not say as it was, as (list of words, none: all is right; addresses; list of
     what the recording cannot show)."""
-    found = gmreplay("--verify", path)
+    found = gmreplay("--verify", *more, path)
     devices, wrong, unseen = by_device(found), [], []
     if found["verdict"] != "PASS":
         wrong.append("verdict " + str(found["verdict"]))

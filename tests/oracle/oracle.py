@@ -21,6 +21,7 @@ import time
 
 import causes
 import judge
+import kept
 import programs
 import settings
 import shrink
@@ -74,13 +75,17 @@ class Bench:
         return self.worker.do({"program": program, "conf": conf, "memory": memory or judge.CARD, "out": self.path(name),
                                "events": settings.lag(program["seed"], program["family"]), **more})
 
-    def what_if(self, conf, memory, answer, base="base.pickle", real="real.pickle"):
+    @property
+    def version(self):
+        return self.worker.torch.split("+")[0]
+
+    def what_if(self, conf, memory, answer, base="base.pickle", real="real.pickle", more=()):
         """What the model of the program's default recording says otherwise than the recording under the setting."""
         model = self.path("model.pickle")
         if os.path.exists(model):
             os.remove(model)
         limit = ["--memory", str(memory or judge.CARD)] if memory or causes.names_memory(conf) else []
-        found = self.gmreplay("--alloc-conf", conf, *limit, "-o", model, self.path(base))
+        found = self.gmreplay("--alloc-conf", settings.as_text(conf), *limit, *more, "-o", model, self.path(base))
         return judge.compare(answer, self.path(real), found, model)
 
 
@@ -124,13 +129,14 @@ class Oracle:
 
     def judge_verify(self, bench, version, program, conf, memory, name, answer):
         wrong, allocs, unseen = judge.verify(bench.gmreplay, bench.path(name), answer)
+        cause = causes.of_verify(bench, program, conf, memory, name, answer) if wrong else None
         with self.lock:
             row = self.row(version, conf, memory)
-            self.unseen.update(unseen)
+            self.unseen.update(unseen + ([causes.WORDS[cause]] if cause else []))
             row["recordings"] += 1
             row["verified"] += not wrong
             self.allocs += allocs
-        if wrong:
+        if wrong and cause is None:
             self.keep(version, program, conf, memory, "verify", "; ".join(wrong), bench)
 
     def judge_what_if(self, bench, version, program, conf, memory, base, answer):
@@ -223,8 +229,9 @@ def table(oracle):
                        " ".join(str(row[kind]).rjust(5) for kind in kinds))
     for i, kind in enumerate(kinds):
         name = kind.removeprefix("cause ")
-        out.append(f"({chr(97 + i)}) {causes.WORDS.get(name, name)}; first: {oracle.examples[name]}")
-    out += [f"verify, retries counted otherwise: {count}: {words}" for words, count in sorted(oracle.unseen.items())]
+        words = "; and: ".join(causes.WORDS.get(part, part) for part in name.split("+"))
+        out.append(f"({chr(97 + i)}) {words}; first: {oracle.examples[name]}")
+    out += [f"verify, not all as it was: {count}: {words}" for words, count in sorted(oracle.unseen.items())]
     return out
 
 
@@ -240,6 +247,8 @@ def play(bench, case):
         if "error" in answer:
             return [answer["error"]]
     wrong = judge.verify(bench.gmreplay, bench.path(name), answer)[0]
+    if wrong:
+        wrong.append(f"cause: {causes.of_verify(bench, program, conf, memory, name, answer)}")
     if conf or memory:
         found = bench.what_if(conf, memory, answer)
         wrong += [": ".join(pair) for pair in found]
@@ -255,6 +264,8 @@ def again(options, pythons):
     worker = Worker(options.gmdry, pythons.get(case["version"]) or next(iter(pythons.values())), folder)
     wrong = play(Bench(worker, judge.Gmreplay(options.gmreplay), folder), case)
     worker.close()
+    if options.keep_as:
+        kept.keep(judge.Gmreplay(options.gmreplay), folder, case, options.keep_as)
     print(f"files: {folder}\n" + ("\n".join(wrong) or "nothing is wrong any more"))
     return 1 if wrong else 0
 
@@ -270,6 +281,7 @@ def parse():
                         "missing (GM_TORCH_VENVS, or venvs in --folder)")
     parser.add_argument("--folder", default="build/oracle", help="for what failed (%(default)s)")
     parser.add_argument("--again", metavar="FOLDER", help="play what failed again")
+    parser.add_argument("--keep-as", metavar="NAME", help="with --again: its recordings become a test, in tests/data/oracle")
     parser.add_argument("--keep", type=int, default=20, help="so many failures are kept (%(default)s)")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--no-install", dest="install", action="store_false", help="only versions that are there")

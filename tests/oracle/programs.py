@@ -179,7 +179,10 @@ def program(seed):
 class Player:
     def __init__(self, torch):
         self.torch, self.tensors, self.pools, self.graphs, self.streams = torch, {}, {}, [], {}
-        self.in_pool = False
+        self.asked_of, self.pool = 0, (0, 0)  # device and pool of the latest request
+        self.asked = []  # of each request that was served: (device, address, pool)
+        self.captures = 0
+        self.keeps_graphs = False  # none is given up
         self.after = lambda: None  # called after each operation
 
     def stream(self, number, device):
@@ -191,29 +194,34 @@ class Player:
         return self.streams[key]
 
     def ask(self, number, size, stream, device, pool):
-        torch = self.torch
+        torch, routed = self.torch, self.pool
+        self.asked_of = device
         with torch.cuda.device(device), torch.cuda.stream(self.stream(stream, device)):
             if pool in self.pools:
-                self.in_pool = True
+                self.pool = self.pools[pool].id
                 with torch.cuda.use_mem_pool(self.pools[pool]):
                     self.tensors[number] = torch.empty(size, dtype=torch.uint8, device="cuda")
-                self.in_pool = False
             else:
                 self.tensors[number] = torch.empty(size, dtype=torch.uint8, device="cuda")
+        self.asked.append((device, self.tensors[number].data_ptr(), self.pool))
+        self.pool = routed
 
     def capture(self, ops, is_reset):
         torch, graph = self.torch, self.torch.cuda.CUDAGraph()
         side = torch.cuda.Stream()
         with torch.cuda.graph(graph, stream=side):
-            self.in_pool = True
+            self.captures += 1
+            self.pool = (self.captures, 0)  # the id of PyTorch's pool, which is told after the capture only
             others = {op[3] for op in ops if op[0] == "a"} - {0}
             for number in sorted(others):
                 self.stream(number, 0).wait_stream(side)
             self.play(ops)
             for number in sorted(others):
                 side.wait_stream(self.stream(number, 0))
-            self.in_pool = False
-        if is_reset:
+            told, self.pool = self.pool, (0, 0)
+        if tuple(graph.pool()) != told:
+            raise RuntimeError(f"the capture's pool is {graph.pool()}, not {told}")
+        if is_reset and not self.keeps_graphs:
             graph.reset()
         else:
             self.graphs.append(graph)

@@ -26,6 +26,10 @@ LIMITED = [
     "per_process_memory_fraction:0.9", "expandable_segments:True,per_process_memory_fraction:0.95",
     "expandable_segments:True,garbage_collection_threshold:0.6,per_process_memory_fraction:0.99",
     "throw_on_cudamalloc_oom:True,per_process_memory_fraction:0.95", "throw_on_cudamalloc_oom:True"]
+CALLED = [  # set_fraction: by a call, of which no event tells
+    "set_fraction:0.9", "set_fraction:0.95,expandable_segments:True", "set_fraction:0.9,garbage_collection_threshold:0.6",
+    "set_fraction:0.95,garbage_collection_threshold:0.7,max_split_size_mb:64",
+    "set_fraction:0.98,garbage_collection_threshold:0.8,roundup_power2_divisions:4"]
 EVENTS = [None, None, 1, 3, "sync"]
 
 
@@ -46,4 +50,17 @@ def plan(seed, peaks):
     chosen += [(rng.choice(SETTINGS), of(rng.choice([1.0, 0.92, 0.8, 0.6]), reserved)) for _ in range(3)]
     chosen += [(conf, of(rng.choice([1.05, 0.95, 0.85]), reserved)) for conf in rng.sample(LIMITED, 3)]
     chosen += [(rng.choice(["", "expandable_segments:True"]), of(1.03, active))]
+    rng = random.Random(seed * 13 + 7)
+    chosen += [(rng.choice(CALLED), of(rng.choice([1.1, 1.0, 0.9]), reserved))]
     return list(dict.fromkeys(chosen))
+
+
+def called(conf):
+    """(What the program calls set_per_process_memory_fraction with, or None; the other settings)."""
+    first, _, others = conf.partition(",")
+    return (float(first.partition(":")[2]), others) if first.startswith("set_fraction:") else (None, conf)
+
+
+def as_text(conf):
+    """The settings with that fraction as one of them."""
+    return conf.replace("set_fraction", "per_process_memory_fraction")

@@ -2,20 +2,21 @@
 """Runs under gmdry. Reads jobs, one line of JSON each, from standard input; plays each in a child, which has torch
 imported already, and answers with one line. A job: {"program", "conf" (settings), "memory" (bytes; null: the card's),
 "events" (null, or how the device lags behind, as GMDRY_EVENTS says it), "skip" (numbers of empty_cache() calls to leave
-out), "out" (a snapshot's path)}. The answer: {"stats": [memory_stats() of each device], "oom": what could not be had,
-"calls": of empty_cache(), "silent": the numbers of those that gave nothing back, "silent_retries": [of each device, those
-that gave nothing back, as far as the program is played by operations], "in_pool": whether memory ran out in a private
-pool} or {"error"}."""
+out), "keeps_graphs" (true: no graph is given up), "named" (true: events get the pools that PyTorch 2.12 names first),
+"out" (a snapshot's path)}. The answer: {"stats": [memory_stats() of each device], "oom": what could not be had, "calls": of
+empty_cache(), "silent": the numbers of those that gave nothing back, "silent_retries": [of each device, those that gave
+nothing back, as far as the program is played by operations], "in_pool": whether memory ran out in a private pool} or
+{"error"}."""
 import json
 import os
 import pickle
-import re
 import sys
 import traceback
 import warnings
 
 import programs
 import quiet
+import settings
 
 quiet.begin()
 import torch  # noqa: E402
@@ -56,6 +57,32 @@ class Retries:
             self.before[device] = now
 
 
+def name_pools(snapshot, player):
+    """Each event gets the pool that it is of, as the program knows it."""
+    for device, trace in enumerate(snapshot["device_traces"]):
+        asked = iter([row for row in player.asked if row[0] == device])
+        wanted, waiting, of_block, of_page = next(asked, None), [], {}, {}
+        for event in trace:
+            action, address, event["pool_id"] = event["action"], event.get("addr", event.get("device_free")), (0, 0)
+            if action in ("segment_alloc", "segment_map"):
+                waiting.append(event)
+            elif action in ("segment_free", "segment_unmap"):
+                event["pool_id"] = of_page.get(address, (0, 0))
+            elif action in ("alloc", "oom"):
+                if action == "oom" and player.asked_of == device:
+                    event["pool_id"] = player.pool
+                elif wanted is not None and wanted[1] == address:
+                    event["pool_id"], wanted = wanted[2], next(asked, None)
+                of_block[address] = event["pool_id"]
+                for growth in waiting:
+                    growth["pool_id"] = event["pool_id"]
+                    for page in range(growth["addr"], growth["addr"] + growth["size"], 2 << 20):
+                        of_page[page] = event["pool_id"]
+                waiting = []
+            else:
+                event["pool_id"] = of_block.get(address, (0, 0))
+
+
 def set_card(memory, events):
     """The stand-in reads its environment when it is first asked for the card: in the child, not at torch's import."""
     card = os.environ["GMDRY_CARD"].split(",")
@@ -69,35 +96,41 @@ def set_card(memory, events):
 
 def play(job):
     set_card(job.get("memory"), job.get("events"))
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = job.get("conf") or ""
+    fraction, conf = settings.called(job.get("conf") or "")
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = conf
     torch.cuda.memory._record_memory_history(max_entries=5_000_000, stacks="python", context=job.get("context", "all"))
     state = {"oom": None}
     torch.cuda.empty_cache = calls = Calls(job.get("skip", ()))
     retries, player = Retries(), programs.Player(torch)
+    player.keeps_graphs = job.get("keeps_graphs", False)
     if job.get("memory") is not None:
         player.after = retries.look
 
     def tell():
         player.after()
+        snapshot = torch.cuda.memory._snapshot()
+        if job.get("named"):
+            name_pools(snapshot, player)
         with open(job["out"], "wb") as file:
-            pickle.dump(torch.cuda.memory._snapshot(), file)
+            pickle.dump(snapshot, file)
         stats = [dict(torch.cuda.memory_stats(device)) for device in range(DEVICES)]
         with open(job["out"] + ".json", "w", encoding="utf-8") as file:
             json.dump({"stats": stats, "calls": calls.count, "silent": calls.silent, "silent_retries": retries.silent,
-                       "in_pool": player.in_pool, **state}, file)
+                       "in_pool": player.pool != (0, 0), **state}, file)
 
     def out_of_memory(device, wanted, total, free):
         state["oom"] = [device, wanted]
         tell()  # before the exception gives anything up
         os._exit(0)
 
+    for device in reversed(range(DEVICES if fraction is not None else 0)):  # up to 2.4 the last one becomes current
+        torch.cuda.set_per_process_memory_fraction(fraction, device)
     torch._C._cuda_attach_out_of_memory_observer(out_of_memory)
     try:
         kept = programs.run(torch, job["program"], player)
     except torch.OutOfMemoryError as error:  # throw_on_cudamalloc_oom does not ask the observer
         kept = error  # with the frames that hold the tensors
-        told = re.search(r"(?:GPU|device|cuda:) ?(\d+)", str(error))
-        state["oom"] = [int(told.group(1)) if told else torch.cuda.current_device(), None]
+        state["oom"] = [player.asked_of, None]
     tell()
     del kept
 

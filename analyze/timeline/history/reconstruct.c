@@ -64,23 +64,36 @@ uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address)
     return low > 0 && address < t->finals[low - 1].to ? t->finals[low - 1].segment : UINT32_MAX;
 }
 
+/* Whether the pages of the segment event `row` are small ones. They are mapped one at a time, and large ones never in
+ * that size; but many may go back at once. So it is as when they were mapped, or else as the snapshot has what lies
+ * there. */
+static bool are_small_pages(struct gm_telling *t, size_t row, uint32_t final)
+{
+    const struct gm_segments *g = &t->h->snapshot->segments;
+    const struct gm_events *e = &t->h->snapshot->events;
+    const uint64_t most = ((uint64_t)t->h->count + 64) * 64;
+    for (size_t i = row + 1; i-- > t->h->first && t->looked_at < most; t->looked_at++)
+        if (e->action[i] == GM_ACTION_SEGMENT_MAP && e->addr[row] - e->addr[i] < e->size[i])
+            return e->size[i] % t->rules.large_segment != 0;
+    return final == UINT32_MAX || g->type[final] == GM_SEGMENT_TYPE_ABSENT ? e->size[row] % t->rules.large_segment != 0
+                                                                           : g->type[final] == GM_SEGMENT_SMALL;
+}
+
 uint32_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
 {
     const struct gm_snapshot *s = t->h->snapshot;
-    uint64_t size = s->events.size[row];
-    bool is_small = is_map ? size % t->rules.large_segment != 0 : size == GM_SMALL_SEGMENT;
     uint32_t id = gm_rare_at(&s->events.pool, row), final = gm_telling_final_of(t, s->events.addr[row]);
-    if (id != 0)
+    if (final != UINT32_MAX && (s->segments.stream[final].v != gm_rare_at(&s->events.stream, row) ||
+                                (s->segments.is_expandable[final] == GM_TRUE) != is_map))
+        final = UINT32_MAX;
+    const bool is_small = is_map ? are_small_pages(t, row, final) : s->events.size[row] == GM_SMALL_SEGMENT;
+    if (id != 0 || final == UINT32_MAX)
         return gm_telling_pool(t, id, is_small);
-    if (final != UINT32_MAX && s->segments.stream[final].v == gm_rare_at(&s->events.stream, row) &&
-        (s->segments.is_expandable[final] == GM_TRUE) == is_map) {
-        /* A segment of another size was another one, gone by the end: its kind is its own, only the pool's id is likely
-         * the same. */
-        if (is_map || s->segments.total_size[final] == s->events.size[row])
-            return gm_telling_pool_of_segment(t, final);
-        return gm_telling_pool(t, s->segments.pool[final].v, is_small);
-    }
-    return gm_telling_pool(t, 0, is_small);
+    /* A segment of another size was another one, gone by the end: its kind is its own, only the pool's id is likely the
+     * same. */
+    if (!is_map && s->segments.total_size[final] == s->events.size[row])
+        return gm_telling_pool_of_segment(t, final);
+    return gm_telling_pool(t, s->segments.pool[final].v, is_small);
 }
 
 uint64_t gm_telling_size(const struct gm_telling *t, const struct gm_space_block *block, uint64_t rounded,

@@ -28,6 +28,7 @@ struct gm_telling {
     gm_telling_sum attributed; /* block bytes of the allocations that are active */
     gm_telling_sum outside;    /* of them, those that lie in no segment */
     size_t segment_capacity;   /* of h->segments */
+    uint64_t looked_at;        /* events, for the kind of pages */
     bool is_expandable;        /* the option, as the last growth shows it */
     bool has_no_memory;
 };
