@@ -14,6 +14,13 @@
 
 enum { MOST_TRIES = 4096 };
 
+size_t gm_history_segment_row(const struct gm_history *h, uint32_t event)
+{
+    size_t low = 0;
+    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
+    return low;
+}
+
 void gm_pools_begin(struct gm_verifying *v)
 {
     const struct gm_events *e = gm_events_of(v);
@@ -39,6 +46,12 @@ void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool,
     const struct gm_space *space = &v->model.space;
     const struct gm_events *e = gm_events_of(v);
     const size_t growth = gm_row(v, v->growth);
+    const uint32_t number = v->growth < event ? gm_release_order_pool(v, v->growth) : 0;
+    if (number != 0) {
+        v->guessed_pools++;
+        v->home = gm_allocator_home_of(&v->model, GM_POOL_NOBODY_NAMES, number);
+        return;
+    }
     uint32_t range = gm_space_range_of(space, address);
     if (range == GM_SPACE_NONE && v->growth < event && e->action[growth] == GM_ACTION_SEGMENT_MAP &&
         e->addr[growth] > 0) { /* the pages after those that it has */
@@ -104,14 +117,6 @@ static uint32_t try_other_homes(struct gm_verifying *v, uint32_t event, uint32_t
 
 /* ---- what is seen becomes the history's -------------------------------------------------------------------------- */
 
-/* The first segment event at or after `event`. */
-static size_t segment_row(const struct gm_history *h, uint32_t event)
-{
-    size_t low = 0;
-    GM_BISECT(low, h->segment_count, i, h->segments[i].event < event);
-    return low;
-}
-
 bool gm_pools_settle_begin(struct gm_verifying *v)
 {
     struct gm_settling *s = &v->settling;
@@ -126,14 +131,15 @@ void gm_pools_settle_alloc(struct gm_verifying *v, uint32_t grown, uint32_t a, u
         return;
     const uint32_t pool = v->model.space.blocks.v[block].pool + 1;
     v->settling.of_allocation[a] = pool;
-    for (size_t i = segment_row(v->h, grown); i < v->h->segment_count && v->h->segments[i].event < v->request; i++)
+    for (size_t i = gm_history_segment_row(v->h, grown);
+         i < v->h->segment_count && v->h->segments[i].event < v->request; i++)
         v->settling.of_segment[i] = pool;
 }
 
 void gm_pools_settle_release(struct gm_verifying *v, uint32_t event)
 {
     const uint32_t range = gm_space_range_of(&v->model.space, gm_events_of(v)->addr[gm_row(v, event)]);
-    const size_t row = segment_row(v->h, event);
+    const size_t row = gm_history_segment_row(v->h, event);
     if (v->settling.of_segment == NULL || range == GM_SPACE_NONE || row == v->h->segment_count ||
         v->h->segments[row].event != event)
         return;
@@ -151,7 +157,7 @@ static void settle_moved(struct gm_verifying *v, uint32_t event, uint64_t segmen
         const size_t row = gm_row(v, i);
         v->model.space.work++;
         if (e->action[row] == GM_ACTION_SEGMENT_ALLOC && e->addr[row] == segment) {
-            v->settling.of_segment[segment_row(h, i)] = pool + 1;
+            v->settling.of_segment[gm_history_segment_row(h, i)] = pool + 1;
             return;
         }
         if (e->action[row] == GM_ACTION_ALLOC && e->addr[row] - segment < size && h->of_event[i] != GM_NEVER)

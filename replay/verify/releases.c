@@ -6,37 +6,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNKNOWN, NAMES_IT, NAMES_NOTHING };
+enum { UNKNOWN, NAMES_EMPTY_CACHE, NAMES_POOL, NAMES_NOTHING };
 
 struct search {
     const struct gm_history *h;
-    uint8_t *names_empty_cache; /* [stack] one of the above: a stack is looked through once */
+    uint8_t *names; /* [stack] one of the above: a stack is looked through once */
     struct GM_VEC(struct gm_release_run) runs;
-    size_t end; /* of the latest run's waiting */
+    size_t end;      /* of the latest run's waiting */
+    size_t segment;  /* the next row of h->segments */
+    bool has_stacks; /* frees have */
 };
 
-static bool has_word(const struct gm_snapshot *s, struct gm_string_id id)
+static bool has_word(const struct gm_snapshot *s, struct gm_string_id id, const char *word)
 {
-    static const char *const words[] = {"empty_cache", "emptyCache"};
     size_t length;
     const char *text = gm_string(s, id, &length);
-    return memmem(text, length, words[0], strlen(words[0])) != NULL ||
-           memmem(text, length, words[1], strlen(words[1])) != NULL;
+    return memmem(text, length, word, strlen(word)) != NULL;
 }
 
-static bool names_empty_cache(struct search *search, struct gm_stack_id stack)
+static uint8_t what_it_names(struct search *search, struct gm_stack_id stack)
 {
     const struct gm_snapshot *s = search->h->snapshot;
-    uint8_t *known = &search->names_empty_cache[stack.v];
+    uint8_t *known = &search->names[stack.v];
     size_t depth;
     const struct gm_frame_id *frames = gm_stack_frames(s, stack, &depth);
     if (*known != UNKNOWN)
-        return *known == NAMES_IT;
+        return *known;
     *known = NAMES_NOTHING;
-    for (size_t i = 0; i < depth && *known != NAMES_IT; i++)
-        if (has_word(s, s->frames.name[frames[i].v]))
-            *known = NAMES_IT;
-    return *known == NAMES_IT;
+    for (size_t i = 0; i < depth && *known != NAMES_POOL; i++) {
+        const struct gm_string_id name = s->frames.name[frames[i].v];
+        if (has_word(s, name, "~MemPool"))
+            *known = NAMES_POOL;
+        else if (has_word(s, name, "empty_cache") || has_word(s, name, "emptyCache"))
+            *known = NAMES_EMPTY_CACHE;
+    }
+    return *known;
 }
 
 static bool ends_request(uint8_t action)
@@ -60,57 +64,124 @@ static size_t end_of_waiting(struct search *search, uint32_t last)
     return search->end;
 }
 
-/* The cause of the run that ends at `last`. */
-static enum gm_release_cause cause(struct search *search, uint32_t last)
+/* Whether the run was a request's. */
+static bool is_of_request(struct search *search, uint32_t last)
 {
     const struct gm_history *h = search->h;
     const struct gm_events *e = &h->snapshot->events;
     size_t row = h->first + last, end = end_of_waiting(search, last);
-    if (names_empty_cache(search, e->stack[row]))
-        return GM_RELEASE_EMPTY_CACHE;
+    if (what_it_names(search, e->stack[row]) != NAMES_NOTHING)
+        return false;
     if (end < h->count && e->stack[row].v > GM_STACK_EMPTY && e->stack[row].v == e->stack[h->first + end].v &&
         (ends_request(e->action[h->first + end]) || e->action[h->first + end] == GM_ACTION_ALLOC))
-        return GM_RELEASE_REQUEST;
+        return true;
     if ((size_t)last + 1 >= h->count || !ends_request(e->action[row + 1]))
-        return GM_RELEASE_EMPTY_CACHE;
+        return false;
     bool has_stacks = e->stack[row].v != 0 && e->stack[row + 1].v != 0;
-    return has_stacks && e->stack[row].v != e->stack[row + 1].v ? GM_RELEASE_EMPTY_CACHE : GM_RELEASE_REQUEST;
+    return !has_stacks || e->stack[row].v == e->stack[row + 1].v;
 }
 
-/* Whether the last run is a call of empty_cache() right before event `first`: with that event's it is one call, whose
- * events have the segments' own stacks where frees have none. */
-static bool ends_in_empty_cache(const struct search *search, uint32_t first)
+/* Of a run that is all of one private pool, or not. */
+static void find_cause(struct search *search, struct gm_release_run *run, bool is_of_pool)
 {
-    if (search->runs.n == 0)
+    const struct gm_stack_id stack = search->h->snapshot->events.stack[search->h->first + run->last];
+    const bool is_of = is_of_request(search, run->last);
+    run->may_be_mempools = !is_of && search->has_stacks && what_it_names(search, stack) != NAMES_EMPTY_CACHE;
+    run->cause = is_of                                ? GM_RELEASE_REQUEST
+                 : is_of_pool && run->may_be_mempools ? GM_RELEASE_POOL
+                                                      : GM_RELEASE_EMPTY_CACHE;
+}
+
+/* Whether frees are recorded with stacks; if not, segments that go back have the stack of their making. */
+static bool have_frees_stacks(const struct gm_history *h)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    for (size_t row = h->first; row < h->first + h->count; row++)
+        if (e->action[row] == GM_ACTION_FREE_REQUESTED || e->action[row] == GM_ACTION_FREE_COMPLETED)
+            return e->stack[row].v > GM_STACK_EMPTY;
+    return false;
+}
+
+static uint32_t pool_of(struct search *search, size_t event)
+{
+    const struct gm_history *h = search->h;
+    while (search->segment < h->segment_count && h->segments[search->segment].event < event)
+        search->segment++;
+    const bool is_known = search->segment < h->segment_count && h->segments[search->segment].event == event;
+    return is_known ? h->segments[search->segment].pool : 0;
+}
+
+static bool is_private(const struct gm_history *h, uint32_t pool)
+{
+    return pool < h->pool_count && !gm_history_pool_is_default(&h->pools[pool]);
+}
+
+static bool is_same_pool(const struct gm_history *h, uint32_t a, uint32_t b)
+{
+    return h->pools[a].id_first == h->pools[b].id_first && h->pools[a].id_second == h->pools[b].id_second;
+}
+
+/* The run that begins at `first`: events of one stack, and *is_of_pool whether they are of one private pool. */
+static struct gm_release_run run_from(struct search *search, uint32_t first, bool *is_of_pool)
+{
+    const struct gm_history *h = search->h;
+    const struct gm_events *e = &h->snapshot->events;
+    struct gm_release_run run = {.first = first, .last = first};
+    run.pool = pool_of(search, first);
+    *is_of_pool = is_private(h, run.pool);
+    for (size_t i = first + (size_t)1; i < h->count; i++) {
+        if (!gm_action_is_release(e->action[h->first + i]) || e->stack[h->first + i].v != e->stack[h->first + first].v)
+            break;
+        const uint32_t pool = pool_of(search, i);
+        if (*is_of_pool && !is_private(h, pool))
+            break;
+        *is_of_pool = *is_of_pool && is_same_pool(h, run.pool, pool);
+        run.last = (uint32_t)i;
+    }
+    return run;
+}
+
+/* What to do with a call that comes right after the last run. Events of several stacks may be one call: they have the
+ * segments' own where frees have none. But empty_cache() gives back the default pools' memory before that of others. */
+static bool continues(struct search *search, const struct gm_release_run *run, bool was_of_pool)
+{
+    const struct gm_history *h = search->h;
+    struct gm_release_run *last = search->runs.n == 0 ? NULL : &search->runs.v[search->runs.n - 1];
+    if (last == NULL || last->last + 1 != run->first || last->cause != GM_RELEASE_EMPTY_CACHE ||
+        run->cause != GM_RELEASE_EMPTY_CACHE || last->may_be_mempools || run->may_be_mempools)
         return false;
-    const struct gm_release_run *last = &search->runs.v[search->runs.n - 1];
-    return last->cause == GM_RELEASE_EMPTY_CACHE && last->last + 1 == first;
+    if (was_of_pool && !is_private(h, run->pool)) {
+        last->cause = GM_RELEASE_POOL;
+        return false;
+    }
+    last->last = run->last;
+    return true;
 }
 
 bool gm_releases_find(struct gm_releases *releases, const struct gm_history *h)
 {
     const struct gm_events *e = &h->snapshot->events;
-    struct search search = {.h = h};
+    struct search search = {.h = h, .has_stacks = have_frees_stacks(h)};
     *releases = (struct gm_releases){0};
-    search.names_empty_cache = calloc((size_t)h->snapshot->stacks.count + 1, 1);
-    bool ok = search.names_empty_cache != NULL;
+    search.names = calloc((size_t)h->snapshot->stacks.count + 1, 1);
+    bool ok = search.names != NULL, was_of_pool = false;
     for (size_t i = 0; ok && i < h->count; i++) {
-        size_t row = h->first + i, from = i;
-        if (!gm_action_is_release(e->action[row]))
+        if (!gm_action_is_release(e->action[h->first + i]))
             continue;
-        while (i + 1 < h->count && gm_action_is_release(e->action[h->first + i + 1]) &&
-               e->stack[h->first + i + 1].v == e->stack[row].v)
-            i++;
-        struct gm_release_run run = {(uint32_t)from, (uint32_t)i, cause(&search, (uint32_t)i)};
-        if (run.cause == GM_RELEASE_EMPTY_CACHE && ends_in_empty_cache(&search, run.first)) {
-            search.runs.v[search.runs.n - 1].last = run.last;
+        bool is_of_pool = false;
+        struct gm_release_run run = run_from(&search, (uint32_t)i, &is_of_pool);
+        find_cause(&search, &run, is_of_pool);
+        i = run.last;
+        if (continues(&search, &run, was_of_pool)) {
+            was_of_pool = was_of_pool && is_of_pool && is_same_pool(h, search.runs.v[search.runs.n - 1].pool, run.pool);
             continue;
         }
-        releases->requests += run.cause == GM_RELEASE_REQUEST;
-        releases->empty_caches += run.cause == GM_RELEASE_EMPTY_CACHE;
+        was_of_pool = is_of_pool;
         ok = GM_VEC_PUSH(&search.runs, run);
     }
-    free(search.names_empty_cache);
+    free(search.names);
+    for (size_t i = 0; i < search.runs.n; i++)
+        releases->requests += search.runs.v[i].cause == GM_RELEASE_REQUEST;
     releases->v = search.runs.v;
     releases->count = search.runs.n;
     return ok;

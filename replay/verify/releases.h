@@ -4,22 +4,26 @@
  * from empty_cache(), or from a request that found no memory (a retry, a reclaim, garbage collection) and then got it,
  * or failed. A run of such events is part of a request if the next growth, alloc or out-of-memory has the same stack
  * and nothing but releases and completed frees lie between; without stacks, if the next event is a growth or an
- * out-of-memory. Otherwise, and if the stack says so, it was empty_cache().
+ * out-of-memory. Otherwise, and if the stack says so, it was empty_cache(); or the end of a MemPool, which gives back
+ * only its own memory: then no stack names empty_cache where frees have stacks, or memory of the default pools, which
+ * is the first that empty_cache() gives back, comes after it.
  */
 #ifndef GM_REPLAY_RELEASES_H
 #define GM_REPLAY_RELEASES_H
 
 #include "analyze/timeline/history/history.h"
 
-enum gm_release_cause { GM_RELEASE_EMPTY_CACHE, GM_RELEASE_REQUEST };
+enum gm_release_cause { GM_RELEASE_EMPTY_CACHE, GM_RELEASE_REQUEST, GM_RELEASE_POOL };
 struct gm_release_run {
     uint32_t first, last; /* events */
     enum gm_release_cause cause;
+    uint32_t pool;        /* of the history, of its first event */
+    bool may_be_mempools; /* no request's, and its stack does not name empty_cache, where frees have stacks */
 };
 struct gm_releases { /* by event */
     struct gm_release_run *v;
     size_t count;
-    uint64_t requests, empty_caches; /* runs of each cause */
+    uint64_t requests; /* runs of that cause */
 };
 
 /* false: no memory. */

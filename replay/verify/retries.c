@@ -41,15 +41,17 @@ static bool has_spared(struct gm_verifying *v)
 void gm_retries_see_release(struct gm_verifying *v, uint32_t event)
 {
     const struct gm_events *e = gm_events_of(v);
-    if (v->model.conf.gc_threshold <= 0)
-        return;
     if (event == 0 || !gm_action_is_release(e->action[gm_row(v, event - 1)])) {
         free(v->garbage);
-        v->collected = 0;
-        v->garbage = gm_allocator_garbage(&v->model, &v->garbage_count);
+        v->collected = v->garbage_count = 0;
+        v->garbage_bytes = 0;
+        v->reserved_before = v->model.total;
+        v->garbage = v->model.conf.gc_threshold <= 0 ? NULL : gm_allocator_garbage(&v->model, &v->garbage_count);
     }
     const bool is_next = v->collected < v->garbage_count && e->action[gm_row(v, event)] == GM_ACTION_SEGMENT_FREE &&
                          v->garbage[v->collected].address == e->addr[gm_row(v, event)];
+    if (is_next && v->collected > 0 && v->garbage[v->collected].round != v->garbage[v->collected - 1].round)
+        v->garbage_bytes = v->reserved_before - v->model.total;
     v->collected = is_next ? v->collected + 1 : SIZE_MAX;
 }
 
@@ -60,13 +62,43 @@ static bool was_garbage(const struct gm_verifying *v)
            (v->collected == v->garbage_count || v->garbage[v->collected].round != v->garbage[v->collected - 1].round);
 }
 
+/* A growth without a release before it: had there been a limit that wants garbage collected, it would have been. */
+static void see_growth(struct gm_verifying *v)
+{
+    size_t count = 0;
+    if (v->model.conf.gc_threshold <= 0 || v->model.total <= v->uncollected ||
+        v->looked_at >= 64 * (uint64_t)v->h->count)
+        return;
+    const uint64_t work = v->model.space.work;
+    free(gm_allocator_garbage(&v->model, &count));
+    v->looked_at += v->model.space.work - work;
+    if (count > 0)
+        v->uncollected = v->model.total;
+}
+
 void gm_retries_note(struct gm_verifying *v, uint32_t event)
 {
-    if (event == 0 || !gm_action_is_release(gm_events_of(v)->action[gm_row(v, event - 1)]))
+    const uint8_t *action = gm_events_of(v)->action + v->h->first;
+    const bool is_first = event == 0 || !gm_action_is_growth(action[event - 1]);
+    if (event == 0 || !gm_action_is_release(action[event - 1])) {
+        if (is_first && gm_action_is_growth(action[event]))
+            see_growth(v);
         return;
-    const uint64_t reserved = (uint64_t)v->model.stats.reserved_bytes[GM_STAT_ALL].current;
-    const struct gm_release_note note = {event, was_garbage(v), has_spared(v), reserved};
+    }
+    const struct gm_release_note note = {
+        event, was_garbage(v), has_spared(v), v->garbage_bytes, v->reserved_before, v->model.total};
     v->model.has_no_memory |= !GM_VEC_PUSH(&v->notes, note);
+}
+
+/* Whether garbage collection gave back what the note is about, and not a retry. The limit is not recorded, but it was
+ * never less than what was reserved, and never so low that it would have collected more. */
+static bool is_collected(const struct gm_verifying *v, const struct gm_release_note *note)
+{
+    const double peak = (double)v->model.stats.reserved_bytes[GM_STAT_ALL].peak;
+    const uint64_t least = (uint64_t)(v->model.conf.gc_threshold * peak);
+    const uint64_t wanted_above = least > v->uncollected ? least : v->uncollected;
+    return v->collects && note->is_garbage && note->before > wanted_above &&
+           note->before - wanted_above > note->garbage;
 }
 
 /* Whether the run is what max_split_size reclaims for the alloc or oom at `end`: segments of its stream, enough with
@@ -121,7 +153,7 @@ static bool is_final_oom(const struct gm_verifying *v, uint32_t event)
 static bool is_retry(struct gm_verifying *v, const struct gm_release_run *run, const struct gm_release_note *note,
                      uint32_t end)
 {
-    if (note != NULL && (note->is_garbage || note->has_spared || was_affordable(v, run, note)))
+    if (note != NULL && (is_collected(v, note) || note->has_spared || was_affordable(v, run, note)))
         return false;
     return !is_reclaim(v, run, end);
 }
@@ -137,6 +169,16 @@ uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event)
     return event;
 }
 
+/* Whether there was a limit, without which nothing is collected: the settings say it, or, if the program has called
+ * set_per_process_memory_fraction(), that garbage went back and no retry can have done it. */
+static bool is_limited(const struct gm_verifying *v)
+{
+    bool is_shown = v->model.conf.memory_fraction < 1;
+    for (size_t i = 0; i < v->notes.n; i++)
+        is_shown |= v->notes.v[i].is_garbage && v->notes.v[i].has_spared;
+    return is_shown;
+}
+
 bool gm_retries_count(struct gm_verifying *v)
 {
     struct gm_verify_result *result = v->result;
@@ -145,6 +187,7 @@ bool gm_retries_count(struct gm_verifying *v)
     struct gm_releases releases;
     bool ok = gm_releases_find(&releases, h);
     uint32_t end = 0;
+    v->collects = is_limited(v);
     for (size_t i = 0, n = 0; ok && i < releases.count; i++) {
         const struct gm_release_run *run = &releases.v[i];
         const uint32_t next = run->last + 1;

@@ -343,11 +343,13 @@ static void follow_release(struct gm_verifying *v, uint32_t event)
     v->result->releases++;
     gm_retries_see_release(v, event);
     gm_pools_settle_release(v, event);
+    gm_release_order_see(v, event);
     if (gm_allocator_give_back(&v->model, gm_events_of(v)->addr[row], gm_events_of(v)->size[row]))
         v->result->releases_allowed++;
     else
         mismatch(v, event, gm_events_of(v)->addr[row],
                  "memory went back to the device that is not free and whole in the model");
+    gm_release_order_end_run(v, event);
 }
 
 static void follow(struct gm_verifying *v)
@@ -447,9 +449,29 @@ struct shown {
     struct gm_pool_key mismatched; /* the pool of the first wrong choice; (0,0): the default one, or none */
     bool settles;                  /* the pools that are guessed become the history's */
     uint64_t guessed_pools;
-    uint32_t *ages; /* [count]; NULL: nothing was learnt */
+    uint32_t *hints; /* [row of h->segments]: private pools, by the order of releases; NULL: it has shown none */
+    uint32_t *found; /* the hints and what this run has shown beside them; NULL: nothing new */
+    uint32_t *ages;  /* [count]; NULL: nothing was learnt */
     uint32_t count;
 };
+
+/* What the order of releases has shown beside the hints, for another run. */
+static void keep_found(struct gm_verifying *v, struct shown *shown)
+{
+    uint32_t *found = v->order.found;
+    bool has_new = false;
+    free(shown->found);
+    shown->found = NULL;
+    for (size_t i = 0; found != NULL && i < v->h->segment_count; i++) {
+        const uint32_t known = v->hints == NULL ? 0 : v->hints[i];
+        found[i] = found[i] == 0 ? known : found[i];
+        has_new |= found[i] != known;
+    }
+    if (has_new) {
+        shown->found = found;
+        v->order.found = NULL;
+    }
+}
 
 static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
                 struct gm_recorder *recorder, struct shown *shown, bool wants_ages)
@@ -484,7 +506,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  learnt);
     gm_ages_begin(&v);
     gm_pools_begin(&v);
-    ok = ok && (!shown->settles || gm_pools_settle_begin(&v));
+    v.hints = shown->hints;
+    ok = ok && gm_release_order_begin(&v) && (!shown->settles || gm_pools_settle_begin(&v));
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (ok)
         follow(&v);
@@ -516,6 +539,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
                  shown->unsplit_count);
     ok = ok && (!shown->settles || gm_pools_settle_end(&v));
     shown->guessed_pools = v.guessed_pools;
+    keep_found(&v, shown);
     shown->mismatched = v.mismatched;
     if (v.ages.learnt > 0 && wants_ages) {
         shown->count = v.ages.count;
@@ -534,8 +558,27 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     free(v.has_pages);
     free(v.settling.of_allocation);
     free(v.settling.of_segment);
+    gm_release_order_free(&v.order);
     gm_follow_free(&v.follow);
     gm_allocator_free(&v.model);
+    return ok;
+}
+
+/* Runs again as *more says. If it `is_better`, that and its result are kept, else what was there before. */
+static bool try_with(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                     struct shown *shown, struct shown *more, bool *is_better)
+{
+    struct gm_verify_result other;
+    more->found = NULL;
+    const bool ok = run(&other, h, conf, true, NULL, more, false);
+    *is_better = ok && (other.exact > result->exact || (gm_verify_passed(&other) && other.exact == result->exact));
+    if (*is_better) {
+        free(shown->found);
+        *shown = *more;
+        *result = other;
+    } else {
+        free(more->found);
+    }
     return ok;
 }
 
@@ -546,17 +589,45 @@ static bool find_unsplit_pools(struct gm_verify_result *result, struct gm_histor
     bool ok = true, is_better = true;
     while (ok && is_better && !gm_verify_passed(result) && shown->unsplit_count < MOST_UNSPLIT &&
            (shown->mismatched.first != 0 || shown->mismatched.second != 0)) {
-        struct gm_verify_result other;
         struct shown more = *shown;
         more.unsplit[more.unsplit_count++] = shown->mismatched;
-        ok = run(&other, h, conf, true, NULL, &more, false);
-        is_better = ok && other.exact > result->exact;
-        if (is_better) {
-            *shown = more;
-            *result = other;
-        }
+        ok = try_with(result, h, conf, shown, &more, &is_better);
     }
     return ok;
+}
+
+/* With what the order of releases shows of pools that are gone, as long as that is more and no choice gets wrong by it.
+ */
+static bool find_gone_pools(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                            struct shown *shown)
+{
+    enum { MOST_RUNS = 4 };
+    bool ok = true, is_better = true;
+    for (int i = 0; ok && is_better && i < MOST_RUNS && shown->found != NULL; i++) {
+        struct shown more = *shown;
+        uint32_t *before = shown->hints;
+        more.hints = shown->found;
+        shown->found = NULL;
+        ok = try_with(result, h, conf, shown, &more, &is_better);
+        free(is_better ? before : more.hints);
+    }
+    return ok;
+}
+
+static bool find_pools(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
+                       struct shown *shown, bool wants_all)
+{
+    bool ok = run(result, h, conf, true, NULL, shown, false) && find_unsplit_pools(result, h, conf, shown);
+    if (ok && (wants_all || !gm_verify_passed(result)))
+        ok = find_gone_pools(result, h, conf, shown) && find_unsplit_pools(result, h, conf, shown);
+    return ok;
+}
+
+static void forget(struct shown *shown)
+{
+    free(shown->hints);
+    free(shown->found);
+    free(shown->ages);
 }
 
 static bool has_private_pools(const struct gm_history *h)
@@ -573,9 +644,8 @@ enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_his
     struct shown shown = {0};
     const bool has_private = has_private_pools(h);
     bool ok = true;
-    if (has_private) {
-        ok = run(result, h, conf, true, NULL, &shown, false) && find_unsplit_pools(result, h, conf, &shown);
-    }
+    if (has_private)
+        ok = find_pools(result, h, conf, &shown, false);
     if (ok && (!has_private || recorder != NULL))
         ok = run(result, h, conf, true, recorder, &shown, false);
     result->exact_uninferred = result->exact;
@@ -584,6 +654,7 @@ enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_his
         ok = run(&plain, h, conf, false, NULL, &shown, false);
         result->exact_uninferred = plain.exact;
     }
+    forget(&shown);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
@@ -603,7 +674,7 @@ enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, 
     if (conf->ties == GM_TIES_LOWEST)
         return GM_OK;
     if (!run(&unused, h, conf, true, NULL, &shown, true)) {
-        free(shown.ages);
+        forget(&shown);
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
     *ages = shown.ages;
@@ -617,16 +688,16 @@ enum gm_status gm_verify_settle_pools(struct gm_history *h, const struct gm_conf
     struct shown shown = {0};
     if (!has_private_pools(h) || !h->snapshot->has_settings)
         return GM_OK;
-    bool ok = run(&result, h, conf, true, NULL, &shown, false) && find_unsplit_pools(&result, h, conf, &shown);
-    if (ok && !gm_verify_passed(&result))
-        return GM_OK;
+    bool ok = find_pools(&result, h, conf, &shown, true);
+    const bool is_known = ok && gm_verify_passed(&result);
     shown.settles = true;
-    if (ok && shown.guessed_pools > 0)
+    if (is_known && shown.guessed_pools > 0)
         ok = run(&result, h, conf, true, NULL, &shown, false);
-    for (size_t i = 0; i < shown.unsplit_count; i++)
+    for (size_t i = 0; is_known && i < shown.unsplit_count; i++)
         for (size_t p = 0; p < h->pool_count; p++)
             h->pools[p].never_splits |=
                 h->pools[p].id_first == shown.unsplit[i].first && h->pools[p].id_second == shown.unsplit[i].second;
+    forget(&shown);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 

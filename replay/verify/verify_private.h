@@ -8,14 +8,15 @@
 #include "analyze/base/vec.h"
 #include "replay/model/allocator.h"
 #include "replay/verify/follow.h"
+#include "replay/verify/releases.h"
 #include "replay/verify/verify.h"
 
 /* What is left when memory went back right before a growth, alloc or oom. */
 struct gm_release_note {
     uint32_t event;
-    bool is_garbage; /* all of it is what garbage collection gives back */
+    bool is_garbage; /* all of it is what garbage collection gives back, if it wants more than `garbage` bytes */
     bool has_spared; /* something that a retry would have given back, too, or waited for */
-    uint64_t reserved;
+    uint64_t garbage, before, reserved; /* before: what was reserved before it, reserved: after it */
 };
 
 /* ages.c. Objects from before the trace; an id is the age that it was given at first, its age its place in the order.
@@ -34,6 +35,22 @@ struct gm_ages {
 struct gm_settling {
     uint32_t *of_allocation; /* [allocation]; NULL: nobody asks */
     uint32_t *of_segment;    /* [row of h->segments] */
+};
+
+/* release_order.c: what went back last, and what is known by that. */
+struct gm_release_place {
+    int phase; /* large, then small segments; of private pools small, then large ones; each before its pages */
+    uint64_t stream, size, address;
+};
+struct gm_release_order {
+    struct gm_releases releases;
+    size_t next; /* the run of releases that is being followed, or the next one */
+    struct gm_release_place last;
+    bool has_last, is_private, has_default;
+    struct GM_VEC(uint32_t) rows; /* of h->segments: growths of the private pool that is giving back */
+    uint32_t *found; /* [row of h->segments]: number of the private pool that a growth was for; 0: unknown */
+    uint32_t number; /* of that pool: a number that is the same in every run */
+    uint64_t looked_at, budget;
 };
 
 struct gm_verifying {
@@ -59,6 +76,8 @@ struct gm_verifying {
     bool guesses_pools;
     uint64_t guessed_pools, pool_tries;
     struct gm_settling settling;
+    struct gm_release_order order;
+    const uint32_t *hints;         /* what an earlier run has found in `order`; NULL: none */
     struct gm_pool_key mismatched; /* the pool of the first wrong choice */
     uint64_t ended_reservations;   /* whose end was learnt */
     struct gm_recorder *recorder;  /* NULL: none */
@@ -66,8 +85,12 @@ struct gm_verifying {
     struct GM_VEC(struct gm_release_note) notes; /* by event */
     struct gm_garbage *garbage;                  /* [garbage_count]: before the releases that are being followed */
     size_t garbage_count, collected;             /* collected: how many of them were followed; SIZE_MAX: others, too */
-    uint64_t looked_at;                          /* free blocks, for the notes */
-    uint32_t event;                              /* the one that is being followed */
+    uint64_t garbage_bytes;                      /* of the rounds before the last of those */
+    uint64_t reserved_before;                    /* these releases */
+    bool collects;                               /* there was a limit that made garbage be collected */
+    uint64_t uncollected;            /* the most that was reserved when there was garbage and none was collected */
+    uint64_t looked_at;              /* free blocks, for the notes */
+    uint32_t event;                  /* the one that is being followed */
     bool has_switched;               /* the option has gone from its inferred first value to the recorded one */
     bool *has_pages;                 /* [pool of the history] grows by pages */
     struct gm_inference *switch_row; /* what says so; NULL: no room for it, or nothing to say */
@@ -118,7 +141,19 @@ bool gm_pools_settle_begin(struct gm_verifying *v);
 void gm_pools_settle_alloc(struct gm_verifying *v, uint32_t grown, uint32_t a, uint32_t block);
 void gm_pools_settle_release(struct gm_verifying *v, uint32_t event);
 bool gm_pools_settle_end(struct gm_verifying *v);
-#define GM_POOL_NOBODY_NAMES (UINT64_MAX - 1) /* first half of the id of a pool that is gone in the end */
+/* First half of the id of a pool that is gone in the end; the second is the number that release_order.c gave it, or 0.
+ */
+#define GM_POOL_NOBODY_NAMES (UINT64_MAX - 1)
+
+/* release_order.c: false, no memory; before and after release `event` is followed; the number of the private pool that
+ * the growth at `event` was for, as the hints have it, or 0. */
+bool gm_release_order_begin(struct gm_verifying *v);
+void gm_release_order_see(struct gm_verifying *v, uint32_t event);
+void gm_release_order_end_run(struct gm_verifying *v, uint32_t event);
+uint32_t gm_release_order_pool(const struct gm_verifying *v, uint32_t event);
+void gm_release_order_free(struct gm_release_order *o);
+/* pools.c: the first row of h->segments at or after `event`. */
+size_t gm_history_segment_row(const struct gm_history *h, uint32_t event);
 
 /* verify.c: the model's choice for allocation `a`, if it is the recorded one. Otherwise GM_SPACE_NONE: the choice is
  * given back, and *chosen is where it was. */

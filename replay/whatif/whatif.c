@@ -17,8 +17,9 @@ static void set_freeable(struct gm_playing *w, uint32_t pool, bool is_freeable)
     w->model.pools.v[home->large].is_freeable = is_freeable;
 }
 
-/* empty_cache(): of the private pools, those whose memory went back then too were out of use. */
-static void empty_cache(struct gm_playing *w, const struct gm_release_run *run)
+/* empty_cache(), or the end of a MemPool: of the private pools, those whose memory went back then too were out of use.
+ */
+static void give_back(struct gm_playing *w, const struct gm_release_run *run)
 {
     const struct gm_history *h = w->h;
     size_t first;
@@ -26,21 +27,24 @@ static void empty_cache(struct gm_playing *w, const struct gm_release_run *run)
         w->segment++;
     for (first = w->segment; w->segment < h->segment_count && h->segments[w->segment].event <= run->last; w->segment++)
         set_freeable(w, h->segments[w->segment].pool, true);
-    gm_allocator_empty_cache(&w->model);
+    if (run->cause == GM_RELEASE_POOL)
+        gm_allocator_empty_pool(&w->model, h->pools[run->pool].id_first, h->pools[run->pool].id_second);
+    else
+        gm_allocator_empty_cache(&w->model);
     const struct gm_whatif_hooks *hooks = w->options->hooks;
     if (hooks != NULL && hooks->emptied != NULL)
         gm_playing_heed(w, hooks->emptied(hooks->self, w->model.origin));
     for (size_t i = first; i < w->segment; i++)
         set_freeable(w, h->segments[i].pool, false);
-    w->result->empty_caches++;
+    w->result->empty_caches += run->cause == GM_RELEASE_EMPTY_CACHE;
 }
 
 static void follow_others(struct gm_playing *w, uint32_t event)
 {
     if (w->next_release < w->releases.count && w->releases.v[w->next_release].first == event) {
         const struct gm_release_run *run = &w->releases.v[w->next_release++];
-        if (run->cause == GM_RELEASE_EMPTY_CACHE)
-            empty_cache(w, run);
+        if (run->cause != GM_RELEASE_REQUEST)
+            give_back(w, run);
     } else if (w->refused != NULL && w->refused->event == event) {
         gm_playing_ask_refused(w);
     } else if (w->options->recorder != NULL) {
