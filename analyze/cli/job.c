@@ -121,7 +121,7 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
     if (csv != NULL)
         timeline.every_event = gm_full_csv_sink(csv);
     status = gm_state_analyze(report, snapshot, &state, err);
-    if (status == GM_OK && gm_advice_may_replay(report, is_partial(&context->options)))
+    if (status == GM_OK && !is_partial(&context->options))
         timeline.keep = &work->kept;
     if (status == GM_OK)
         status = gm_timeline_analyze(report, snapshot, &timeline, err);
@@ -175,7 +175,7 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     if (status == GM_OK && work->needs_replay)
         status = gm_advice_replay(report, &work->snapshot, &work->kept, err);
     if (status == GM_OK)
-        status = gm_diagnose(report, err);
+        status = gm_diagnose(report, &work->snapshot, work->kept.count > 0 ? &work->kept : NULL, err);
     if (status == GM_OK)
         status = gm_job_replay_remedies(report, &work->snapshot, &work->kept, err);
     forget_snapshot(work);

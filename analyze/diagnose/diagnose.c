@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/diagnose/diagnose.h"
 
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
+#include "analyze/report/remedy.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gm_theme *const themes[] = {&gm_theme_file,      &gm_theme_oom,  &gm_theme_cache,
-                                                &gm_theme_allocator, &gm_theme_peak, &gm_theme_settings,
-                                                &gm_theme_healthy};
+static const struct gm_theme *const themes[] = {&gm_theme_operators, &gm_theme_inference, &gm_theme_weights,
+                                                &gm_theme_kept,      &gm_theme_training,  &gm_theme_file,
+                                                &gm_theme_oom,       &gm_theme_cache,     &gm_theme_allocator,
+                                                &gm_theme_peak,      &gm_theme_settings,  &gm_theme_healthy};
+enum { LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
 enum { THEMES = sizeof themes / sizeof *themes };
 
 const struct gm_rule *gm_rule_at(size_t i)
@@ -80,6 +84,48 @@ struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, en
     return add(c, rule, severity, bytes, text);
 }
 
+static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_set *set)
+{
+    struct gm_remedy *remedy = gm_case_remedy(c, c->view.device->device);
+    struct gm_remedy_change *changes = gm_arena_calloc(&c->report->arena, set->n + 1, sizeof *changes);
+    c->failed |= changes == NULL;
+    if (remedy == NULL || changes == NULL)
+        return NULL;
+    memcpy(changes, set->v, set->n * sizeof *changes);
+    remedy->changes = changes;
+    remedy->count = set->n;
+    for (size_t i = 0; i < set->n; i++)
+        c->lives->taken[set->v[i].allocation] = 1;
+    return remedy;
+}
+
+struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                  bool is_of_reserved, const char *evidence)
+{
+    struct gm_finding *f = NULL;
+    struct gm_blame blame;
+    struct gm_text t = {0};
+    char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
+    c->failed |= set->n > 0 && !gm_lives_blame(c->lives, set, &blame);
+    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= c->lives->at_peak / LEAST_SHARE)) {
+        if (blame.bytes > 0)
+            gm_text_printf(&t, "%s at the peak (%s %%), in %s block%s, most of it made in %s: ",
+                           gm_size_format(bytes, blame.bytes), gm_share_format(share, blame.bytes, c->lives->at_peak),
+                           gm_count_format(blocks, blame.blocks), gm_plural(blame.blocks), blame.site);
+        else
+            gm_text_printf(&t, "Made in %s: ", blame.site);
+        gm_text_printf(&t, "%s. %s.", evidence, rule->fix);
+        f = gm_case_add(c, rule, rule->is_choice ? GM_INFO : GM_WARNING, blame.bytes, &t);
+        f->site = blame.site;
+        f->fix = rule->fix;
+        f->cost = rule->cost;
+        f->rank = GM_RANK_MISTAKE;
+        f->remedy = remedy_of(c, set);
+    }
+    free(set->v);
+    return f;
+}
+
 bool gm_case_has_allocs(const struct gm_case *c)
 {
     for (size_t d = 0; d < c->report->device_count; d++)
@@ -144,14 +190,46 @@ static enum gm_status end(const struct gm_case *c, struct gm_error *err)
     return c->failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
 }
 
+/* Whether a replay has shown that it saves nothing to speak of. */
+static bool is_in_vain(const struct gm_finding *f)
+{
+    return f->rank == GM_RANK_MISTAKE && f->remedy != NULL && f->remedy->saving.alone != GM_REPORT_NONE &&
+           f->remedy->saving.alone < f->remedy->saving.before / LEAST_SHARE;
+}
+
+/* Without what a replay has shown to be in vain; then with what follows from that. */
+static void judge(struct gm_case *c)
+{
+    struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    c->room = diagnosis->finding_count + 2;
+    c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
+    c->failed |= c->findings == NULL;
+    for (size_t i = 0; !c->failed && i < diagnosis->finding_count; i++)
+        if (!is_in_vain(&diagnosis->findings[i]) && strcmp(diagnosis->findings[i].id, "healthy") != 0)
+            c->findings[c->n++] = diagnosis->findings[i];
+    for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++)
+        if (gm_rule_at(i)->is_last)
+            gm_rule_at(i)->find(c, gm_rule_at(i));
+    if (c->failed)
+        return;
+    qsort(c->findings, c->n, sizeof *c->findings, gm_finding_order);
+    diagnosis->findings = c->findings;
+    diagnosis->finding_count = c->n;
+    diagnosis->is_healthy = gm_case_found(c, "healthy") != NULL;
+}
+
 enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
 {
     struct gm_case c = {.report = report};
     const struct gm_diagnosis first = report->diagnosis;
-    report->diagnosis = (struct gm_diagnosis){
-        .findings = first.findings, .finding_count = first.finding_count, .of_site = first.of_site};
+    report->diagnosis = (struct gm_diagnosis){.findings = first.findings,
+                                              .finding_count = first.finding_count,
+                                              .of_site = first.of_site,
+                                              .is_judged = first.is_judged};
     find_view(&c);
     gm_reliability_tell(&c);
+    if (first.is_judged)
+        judge(&c);
     gm_to_do_rank(&c);
     gm_to_do_tell(&c);
     gm_headline_of_end(&c);
@@ -162,23 +240,42 @@ enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
     return end(&c, err);
 }
 
-enum gm_status gm_diagnose(struct gm_report *report, struct gm_error *err)
+/* The device's allocations, if they were kept and a peak shows. */
+static bool start_lives(struct gm_case *c, struct gm_lives *lives, const struct gm_snapshot *snapshot,
+                        const struct gm_kept *kept)
+{
+    const bool is_there = c->has_view && kept != NULL && c->view.index < kept->count && c->view.peak->requested > 0 &&
+                          c->view.device->trace.allocs > 0;
+    *lives = (struct gm_lives){.h = NULL};
+    if (!is_there)
+        return true;
+    c->lives = lives;
+    return gm_lives_start(lives, c->report, snapshot, &kept->v[c->view.index], c->view.peak);
+}
+
+enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
+                           struct gm_error *err)
 {
     struct gm_case c = {.report = report, .room = 1};
+    struct gm_lives lives;
     for (size_t i = 0; gm_rule_at(i) != NULL; i++)
         c.room++;
     c.findings = gm_arena_calloc(&report->arena, c.room, sizeof *c.findings);
     if (c.findings == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     find_view(&c);
+    c.failed = !start_lives(&c, &lives, snapshot, kept);
     const bool has_trace = report->timelines != NULL && report->device_count > 0;
-    for (size_t i = 0; gm_rule_at(i) != NULL; i++)
-        if (has_trace || !gm_rule_at(i)->needs_trace)
+    for (size_t i = 0; gm_rule_at(i) != NULL && !c.failed; i++)
+        if (!gm_rule_at(i)->is_last && (has_trace || !gm_rule_at(i)->needs_trace) &&
+            (c.lives != NULL || !gm_rule_at(i)->needs_lives))
             gm_rule_at(i)->find(&c, gm_rule_at(i));
+    gm_lives_free(&lives);
     if (c.failed)
         return end(&c, err);
     qsort(c.findings, c.n, sizeof *c.findings, gm_finding_order);
     report->diagnosis.of_site = NULL;
+    report->diagnosis.is_judged = c.lives != NULL;
     report->diagnosis.findings = c.findings;
     report->diagnosis.finding_count = c.n;
     return gm_diagnose_tell(report, err);

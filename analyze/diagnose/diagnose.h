@@ -9,10 +9,15 @@
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
 
-/* report->diagnosis, of all the rest of the report. GM_E_NOMEM is the only error. What the findings' remedies
- * (analyze/report/remedy.h) save nobody knows yet: who can replay them does, and then asks for the second half again.
- */
-enum gm_status gm_diagnose(struct gm_report *report, struct gm_error *err);
+struct gm_kept; /* analyze/timeline/trace_analyze.h */
+struct gm_snapshot;
+
+/* report->diagnosis, of all the rest of the report. `kept` are the histories of its devices; without them (NULL) no
+ * mistake is looked for that shows in single allocations only. What the findings' remedies (analyze/report/remedy.h)
+ * save nobody knows yet: who can replay them does, and then asks for the second half again. GM_E_NOMEM is the only
+ * error. */
+enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,
+                           struct gm_error *err);
 
 /* Its second half: the rest of report->diagnosis, of the findings that it has. */
 enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err);

@@ -50,12 +50,13 @@ static void put_wreckage(struct gm_text *detail, const struct gm_case *c)
                             "it failed.");
 }
 
-/* Adds what the end alone makes a warning; what a run out of memory left behind, or its peak filled, is none. */
+/* Adds what the end alone makes a warning; what a run out of memory left behind, or its peak filled, is none, nor is
+ * anything of the end where the peak was looked at: then the peak's own findings warn. */
 static void add_of_end(struct gm_case *c, const struct gm_rule *rule, uint64_t bytes, struct gm_text *detail,
                        bool may_be_of_peak)
 {
     bool is_excused = gm_case_is_wreckage(c) || (may_be_of_peak && put_excuse(detail, c->report, bytes));
-    gm_case_add(c, rule, is_excused ? GM_INFO : GM_WARNING, bytes, detail);
+    gm_case_add(c, rule, is_excused || c->lives != NULL ? GM_INFO : GM_WARNING, bytes, detail);
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */
@@ -250,19 +251,19 @@ static const struct gm_rule rules[] = {
     {.id = "large-cache",
      .title = "More than 10 % of reserved memory is cached and unused",
      .find = find_cache,
-     .severity = "warning, or info after an error, or [where a peak used it](#what-a-peak-used)",
+     .severity = "info where a trace was looked at, or after an error; else warning",
      .when = "inactive memory is at least 100 MiB and 10 % of reserved. Names the allocator's efficiency, too",
      .what_to_do = "Nothing, if another peak will use it; else `torch.cuda.empty_cache()` after the peak"},
     {.id = "large-unused-blocks",
      .title = "Large blocks are unused",
      .find = find_large_blocks,
-     .severity = "warning, or info after an error, or where a peak used them",
+     .severity = "info where a trace was looked at, or after an error; else warning",
      .when = "any inactive block of over 100 MiB",
      .what_to_do = "The same; look for the step that needed such a block once"},
     {.id = "pinned-segments",
      .title = "A few live blocks keep whole segments from going back",
      .find = find_thin_segments,
-     .severity = "warning, or info after an error",
+     .severity = "info where a trace was looked at, or after an error; else warning",
      .when = "`cudaMalloc` segments with 10 MiB or more inactive and at most a tenth as much active: together at least "
              "64 MiB inactive and 2 % of reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "
@@ -271,8 +272,9 @@ static const struct gm_rule rules[] = {
      .title = "Allocator efficiency is poor",
      .find = find_grade,
      .unit = " unused",
-     .severity = "warning, or info if less than 512 MiB are unused, if it is good, after an error, or where a peak "
-                 "used it",
+     .severity =
+         "info where a trace was looked at, after an error, if it is good, or if less than 512 MiB are unused; else "
+         "warning",
      .when = "allocated is at most 98 % of reserved (at least 1 MiB), and `large-cache` does not say it. Good from 95 "
              "%, poor below; called small below 100 MiB",
      .what_to_do = "See the other findings on cached and pending memory"},

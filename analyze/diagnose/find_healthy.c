@@ -4,11 +4,13 @@
  */
 #include "analyze/diagnose/rules.h"
 
+#include <string.h>
+
 static void find_nothing(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_totals *totals = &c->report->totals;
     char size[3][GM_SIZE_TEXT], share[2][GM_NUMBER_TEXT];
-    if (c->n > 0 || totals->reserved < GM_MIB || c->report->category_count == 0 ||
+    if (c->n > 0 || c->lives != NULL || totals->reserved < GM_MIB || c->report->category_count == 0 ||
         gm_grade_of(gm_totals_efficiency(totals)) != GM_GRADE_EXCELLENT)
         return;
     const struct gm_slice *largest = &c->report->categories[0];
@@ -20,7 +22,45 @@ static void find_nothing(struct gm_case *c, const struct gm_rule *rule)
                 gm_size_format(size[2], largest->bytes), gm_share_format(share[1], largest->bytes, totals->allocated));
 }
 
+/* Most of the peak must be known by its role, or nobody can tell. */
+static bool is_understood(const struct gm_view *v)
+{
+    const struct gm_peak_detail *peak = &v->timeline->peak;
+    uint64_t unknown = 0;
+    for (size_t i = 0; i < peak->role_count; i++)
+        if (strcmp(peak->roles[i].name, "Unknown") == 0)
+            unknown = peak->roles[i].bytes;
+    return peak->role_count > 0 && unknown <= v->peak->requested / 2;
+}
+
+static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_text t = {0};
+    bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view);
+    for (size_t i = 0; i < c->n; i++)
+        is_healthy &= c->findings[i].severity == GM_INFO && c->findings[i].rank != GM_RANK_MISTAKE;
+    if (!is_healthy)
+        return;
+    const struct gm_peak_detail *peak = &c->view.timeline->peak;
+    gm_text_add(&t, "No mistake that the catalogue knows was found: the peak is what the program needs,");
+    for (size_t i = 0; i < peak->role_count && i < 3; i++) {
+        gm_text_printf(&t, "%s %s ", i > 0 ? "," : "", peak->roles[i].name);
+        gm_put_size(&t, peak->roles[i].bytes);
+    }
+    gm_text_add_char(&t, '.');
+    struct gm_finding *f = gm_case_add(c, rule, GM_INFO, 0, &t);
+    f->brief = "nothing: no mistake that is known was found, the peak is what the program needs";
+}
+
 static const struct gm_rule rules[] = {
+    {.id = "healthy",
+     .title = "Nothing is wrong",
+     .find = find_healthy,
+     .is_last = true,
+     .severity = "info",
+     .when = "a trace was looked at allocation by allocation, and there is no mistake, no warning, no doubt about the "
+             "trace and no out-of-memory; more than half of the peak has a role",
+     .what_to_do = "Nothing"},
     {.id = "nothing-to-reclaim",
      .title = "Nothing to reclaim",
      .find = find_nothing,

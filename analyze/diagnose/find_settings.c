@@ -4,6 +4,7 @@
  */
 #include "analyze/allocator/conf.h"
 #include "analyze/diagnose/rules.h"
+#include "analyze/report/remedy.h"
 
 #include <inttypes.h>
 

@@ -179,6 +179,18 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
         gm_headline_add(c, line, "enough was cached, but not in one piece");
 }
 
+/* What to do, what for, and where. */
+static void add_mistake(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
+{
+    const uint64_t saving = f->remedy == NULL ? GM_REPORT_NONE : f->remedy->saving.alone;
+    char s[GM_NUMBER_TEXT];
+    if (saving == GM_REPORT_NONE)
+        gm_headline_add(c, line, "%s", f->fix != NULL ? f->fix : f->title);
+    else
+        gm_headline_add(c, line, "saves %s reserved: %s", gm_bytes_format(s, saving),
+                        f->fix != NULL ? f->fix : f->title);
+}
+
 /* The first of what is to do; after running out of memory also the next, if it would help against that. */
 static void make_to_do(struct gm_case *c, struct gm_heading *line, const struct gm_view *highest)
 {
@@ -190,8 +202,11 @@ static void make_to_do(struct gm_case *c, struct gm_heading *line, const struct 
         const struct gm_finding *f = &c->to_do[i];
         if (c->has_oom && (f->rank == GM_RANK_OUT_OF_MEMORY || f->rank == GM_RANK_OTHERS))
             continue;
-        gm_headline_add(c, line, "%s", f->brief != NULL ? f->brief : f->title);
-        line->site = f->brief != NULL ? f->site : NULL;
+        if (f->rank == GM_RANK_MISTAKE)
+            add_mistake(c, line, f);
+        else
+            gm_headline_add(c, line, "%s", f->brief != NULL ? f->brief : f->title);
+        line->site = f->brief != NULL || f->rank == GM_RANK_MISTAKE ? f->site : NULL;
     }
     if (line->count == 0)
         gm_headline_add(c, line, "no single call site makes the peak, and nothing else stands out");

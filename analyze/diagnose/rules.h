@@ -15,6 +15,8 @@
 #include "analyze/report/report.h"
 #include "analyze/report/view.h"
 
+struct gm_lives; /* lives.h */
+
 /* A run while it is diagnosed. */
 struct gm_case {
     struct gm_report *report;
@@ -23,6 +25,7 @@ struct gm_case {
     bool failed;            /* there is no memory */
     bool has_view, has_oom; /* of the device that ran out of memory first, or has the highest peak */
     struct gm_view view;
+    struct gm_lives *lives;         /* of that device; NULL: there is no history to look at */
     const struct gm_finding *to_do; /* gm_to_do_rank: what to do first, first */
     size_t to_do_count;
 };
@@ -33,6 +36,10 @@ struct gm_rule {
     const char *unit;        /* struct gm_finding; NULL */
     enum gm_to_do_rank rank; /* likewise */
     bool needs_trace;        /* `find` is called only if there is a device, and the report has timelines */
+    bool needs_lives;        /* likewise only if there are allocations to look at */
+    bool is_last;            /* it asks what else was found, after the replays */
+    bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
+    const char *fix, *cost;  /* the call that mends it; what that costs. NULL */
     const char *severity, *when, *what_to_do; /* docs/findings.md: how severe, under which conditions, what helps */
 };
 struct gm_theme {
@@ -43,6 +50,7 @@ struct gm_theme {
     {                                                                                                                  \
         rules, sizeof(rules) / sizeof *(rules)                                                                         \
     }
+extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inference, gm_theme_weights, gm_theme_operators;
 extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
     gm_theme_settings, gm_theme_healthy;
 
@@ -52,6 +60,12 @@ struct gm_finding *gm_case_add(struct gm_case *c, const struct gm_rule *rule, en
                                struct gm_text *detail);
 struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
                                const char *detail, ...) __attribute__((format(printf, 5, 6)));
+/* Appends a mistake: of these allocations, and what mending it does to them. Nothing if there are none, or if they hold
+ * less than a hundredth of the peak and `is_of_reserved` does not say that they cost more than they hold. The site is
+ * that of most of them, unless it is set in what is returned; NULL: nothing was appended. Frees the set. */
+struct gm_set;
+struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
+                                  bool is_of_reserved, const char *evidence);
 /* A string of the report; "" if there is no memory. */
 const char *gm_case_printf(struct gm_case *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it */

@@ -4,8 +4,12 @@
  * out of memory first). All are findings while they are ranked; the headline takes the first of them.
  */
 #include "analyze/diagnose/rules.h"
+#include "analyze/report/remedy.h"
 
 #include <string.h>
+
+/* Parts of the peak: settings cost nothing, but are easily set in vain. */
+enum { LEAST_OF_SETTING = 20, MUCH_OF_SETTING = 10 };
 
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
 {
@@ -90,17 +94,66 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
     return gm_case_take(c, &t);
 }
 
-void gm_to_do_rank(struct gm_case *c)
+/* How much a remedy that was replayed saves; what was not replayed stands behind. */
+static uint64_t saving_of(const struct gm_finding *f)
+{
+    return is_replayed(f) ? f->remedy->saving.alone : 0;
+}
+
+static bool is_setting(const struct gm_finding *f)
+{
+    return f->rank == GM_RANK_LARGE_SETTING || f->rank == GM_RANK_SETTING;
+}
+
+static bool saves_a(const struct gm_finding *f, uint64_t part)
+{
+    return is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / part;
+}
+
+/* Mistakes and settings that save much are one list, by what they save; choices, which have a price, come after. */
+static int place_of(const struct gm_finding *f)
+{
+    if (is_setting(f))
+        return saves_a(f, MUCH_OF_SETTING) ? 2 * GM_RANK_MISTAKE : 2 * f->rank;
+    return 2 * f->rank + (f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO);
+}
+
+static bool is_before(const struct gm_finding *f, const struct gm_finding *other)
+{
+    if (place_of(f) != place_of(other))
+        return place_of(f) < place_of(other);
+    return place_of(f) / 2 == GM_RANK_MISTAKE && saving_of(f) > saving_of(other);
+}
+
+/* A setting that saves little is a fact, and nothing to do. */
+static bool is_worth_it(const struct gm_finding *f)
+{
+    return !is_setting(f) || !is_replayed(f) || saves_a(f, LEAST_OF_SETTING);
+}
+
+/* What was looked for by single allocations makes a list without guesses, which stand in where nothing was found, and
+ * without facts that ask for nothing. */
+static void rank_judged(struct gm_case *c, struct gm_finding *list)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
-    struct gm_finding *list = gm_arena_calloc(&c->report->arena, diagnosis->finding_count + 2, sizeof *list);
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        const bool is_fact = f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && strcmp(f->id, "healthy") != 0;
+        if (is_fact || !is_worth_it(f))
+            continue;
+        size_t at = c->to_do_count++;
+        for (; at > 0 && is_before(f, &list[at - 1]); at--)
+            list[at] = list[at - 1];
+        list[at] = *f;
+    }
+}
+
+static void rank_guessed(struct gm_case *c, struct gm_finding *list)
+{
+    const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
     const struct gm_group_row *site = c->has_view ? gm_advice_site(&c->view) : NULL;
     struct gm_finding best = {.id = NULL};
     struct gm_role_advice role;
-    c->failed |= list == NULL;
-    if (list == NULL)
-        return;
-    c->to_do = list;
     if (site != NULL) {
         struct gm_remedy **remedy = &c->report->diagnosis.of_site;
         *remedy = *remedy != NULL ? *remedy : gm_case_drop_site(c, c->view.device->device, site->label);
@@ -128,6 +181,22 @@ void gm_to_do_rank(struct gm_case *c)
     put_replayed_in_order(list, c->to_do_count);
 }
 
+void gm_to_do_rank(struct gm_case *c)
+{
+    const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    struct gm_finding *list = gm_arena_calloc(&c->report->arena, diagnosis->finding_count + 2, sizeof *list);
+    bool has_mistake = diagnosis->is_healthy;
+    c->failed |= list == NULL;
+    c->to_do = list;
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE ||
+                       (is_setting(&diagnosis->findings[i]) && saves_a(&diagnosis->findings[i], LEAST_OF_SETTING));
+    if (list != NULL && has_mistake)
+        rank_judged(c, list);
+    else if (list != NULL)
+        rank_guessed(c, list);
+}
+
 void gm_to_do_tell(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -141,7 +210,8 @@ void gm_to_do_tell(struct gm_case *c)
                                 : gm_case_printf(c, "%s (%s%s)", f->title, gm_bytes_format(size, f->bytes),
                                                  f->unit != NULL ? f->unit : "");
         rows[diagnosis->to_do_count++] = (struct gm_to_do){
-            f->severity, title, detail_of(c, f), f->id, f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
+            f->severity, title,  detail_of(c, f), f->id,
+            f->site,     f->fix, f->cost,         f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
     }
     diagnosis->to_do = rows;
 }

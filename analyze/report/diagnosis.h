@@ -18,8 +18,9 @@ const char *gm_severity_name(enum gm_severity severity); /* "info", "warning", "
 /* Where a finding stands in the list of what to do: what ends a run, then what says that the figures are wrong, then
  * what saves most with what a person can change; the rest by severity, as the findings are. */
 enum gm_to_do_rank {
-    GM_RANK_OUT_OF_MEMORY = -8,
+    GM_RANK_OUT_OF_MEMORY = -9,
     GM_RANK_WRONG_FIGURES,
+    GM_RANK_MISTAKE, /* among themselves by what they save */
     GM_RANK_GROWTH,
     GM_RANK_LARGE_SETTING,
     GM_RANK_SITE,
@@ -41,6 +42,7 @@ struct gm_finding {
     enum gm_to_do_rank rank;
     struct gm_remedy *remedy; /* what mending it does to allocations; replayed between the two halves of a diagnosis.
                                * NULL: it names none */
+    const char *fix, *cost;   /* the call that mends it, and its price; NULL */
 };
 /* For qsort: most severe first, then most bytes, then by id. */
 int gm_finding_order(const void *left, const void *right);
@@ -63,12 +65,15 @@ struct gm_to_do {
     enum gm_severity severity;
     const char *title, *detail;
     const char *finding;            /* its id; NULL: it is none */
-    struct gm_remedy_saving saving; /* of its remedy; those with a known one stand by its rank among themselves */
+    const char *site, *fix, *cost;  /* as in gm_finding */
+    struct gm_remedy_saving saving; /* of its remedy */
 };
 
 struct gm_diagnosis {
     const struct gm_finding *findings; /* gm_finding_order */
     size_t finding_count;
+    bool is_judged;                           /* mistakes were looked for, allocation by allocation */
+    bool is_healthy;                          /* and there is none */
     struct gm_heading headline[GM_HEADLINES]; /* of the peak; without a trace, of the end */
     struct gm_heading at_end[GM_HEADLINES];
     struct gm_heading summary[GM_HEADLINES]; /* of the headline what stands on a terminal */

@@ -18,7 +18,9 @@ bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t co
         device->history = passes[d].history;
         device->category = passes[d].category;
         device->role = passes[d].role;
+        device->phase = passes[d].phase;
         passes[d].history = (struct gm_history){0};
+        passes[d].phase = NULL;
         passes[d].category = NULL;
         passes[d].role = NULL;
     }
@@ -33,6 +35,7 @@ void gm_kept_free(struct gm_kept *kept)
         gm_history_free(&kept->v[d].history);
         free(kept->v[d].category);
         free(kept->v[d].role);
+        free(kept->v[d].phase);
         free(kept->v[d].steps);
     }
     free(kept->v);

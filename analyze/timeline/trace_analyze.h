@@ -29,11 +29,27 @@ struct gm_sample_sink {
     bool (*put)(void *self, int64_t device, const struct gm_sample *sample);
 };
 
+/* Roles by number, for those who sum by them. */
+enum gm_role {
+    GM_ROLE_PARAMETER,
+    GM_ROLE_GRADIENT,
+    GM_ROLE_OPTIMIZER_STATE,
+    GM_ROLE_ACTIVATION,
+    GM_ROLE_TEMPORARY,
+    GM_ROLE_WORKSPACE,
+    GM_ROLE_KV_CACHE,
+    GM_ROLE_COMMUNICATION,
+    GM_ROLE_INPUT,
+    GM_ROLE_UNKNOWN,
+    GM_ROLE_COUNT
+};
+
 /* What the passes found out about each allocation of a device, for those who go on from there (replay). */
 struct gm_kept_device {
     struct gm_history history;
     uint16_t *category; /* [history.allocation_count] of the rules */
-    uint8_t *role;      /* [history.allocation_count]: a number for gm_timeline_role_name */
+    uint8_t *role;      /* [history.allocation_count] enum gm_role */
+    uint8_t *phase;     /* [history.count] enum gm_phase of each event; NULL: phases are not known */
     struct gm_kept_step {
         uint64_t number;
         uint32_t first, last; /* events */

@@ -80,20 +80,6 @@ bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *
 /* kept.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
 bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);
 
-/* Roles by number, for those who sum by them. */
-enum gm_role {
-    GM_ROLE_PARAMETER,
-    GM_ROLE_GRADIENT,
-    GM_ROLE_OPTIMIZER_STATE,
-    GM_ROLE_ACTIVATION,
-    GM_ROLE_TEMPORARY,
-    GM_ROLE_WORKSPACE,
-    GM_ROLE_KV_CACHE,
-    GM_ROLE_COMMUNICATION,
-    GM_ROLE_INPUT,
-    GM_ROLE_UNKNOWN,
-    GM_ROLE_COUNT
-};
 const char *gm_role_name(enum gm_role role); /* "Optimizer state" */
 uint32_t gm_role_color(enum gm_role role);   /* 0xRRGGBB */
 

@@ -68,7 +68,7 @@ class Told(Case):
         allocator.free(allocator.alloc(900 * MIB, STEP))
         allocator.alloc(1000 * MIB, OTHER)
         found = self.findings({"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]})
-        self.assertEqual(found["large-cache"]["severity"], "warning")
+        self.assertEqual(found["large-cache"]["severity"], "info")  # the peak is what matters
         self.assertNotIn("in use;", found["large-cache"]["detail"])
 
     def test_uneven_devices(self):

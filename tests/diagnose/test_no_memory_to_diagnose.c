@@ -21,7 +21,7 @@ static void test_each_allocation(void **state)
             struct gm_error err;
             assert_true(sample_report(&report, sample_names[i]));
             nomem_begin(n, false);
-            const enum gm_status status = gm_diagnose(&report, &err);
+            const enum gm_status status = gm_diagnose(&report, NULL, NULL, &err);
             const bool was_refused = nomem_end();
             assert_int_equal(status, was_refused ? GM_E_NOMEM : GM_OK);
             gm_report_free(&report);

@@ -211,7 +211,7 @@ void fx_analyze(struct fixture *fx, struct gm_report *report, size_t top, int64_
     enum gm_status status = gm_state_analyze(report, &fx->s, &options, &err);
     gm_category_rules_free(rules);
     if (status == GM_OK)
-        status = gm_diagnose(report, &err);
+        status = gm_diagnose(report, NULL, NULL, &err);
     if (status != GM_OK)
         fail_msg("%s", err.message);
 }

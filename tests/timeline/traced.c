@@ -94,7 +94,7 @@ const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t)
     assert_int_equal(gm_classifier_new(&classifier, t->rules, &t->snapshot, &err), GM_OK);
     const struct gm_timeline_options options = {.rules = t->rules, .classifier = classifier, .top = 50};
     assert_int_equal(gm_timeline_analyze(&t->report, &t->snapshot, &options, &err), GM_OK);
-    assert_int_equal(gm_diagnose(&t->report, &err), GM_OK);
+    assert_int_equal(gm_diagnose(&t->report, NULL, NULL, &err), GM_OK);
     gm_classifier_free(classifier);
     assert_int_equal(t->report.device_count, 1);
     return &t->report.timelines[0];

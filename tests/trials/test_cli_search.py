@@ -201,8 +201,8 @@ class Search(Case):
                        cwd=self.folder, timeout=120, check=True, stdin=subprocess.DEVNULL)
         with open(os.path.join(self.folder, "all.json"), encoding="utf-8") as file:
             found = json.load(file)
-        told = [t for t in found["to_do"] if t["saves_reserved_bytes"] is not None]
-        self.assertEqual([(t["finding"], t["saves_reserved_bytes"] // MIB, t["saves_after_those_above"] // MIB,
+        told = [t for t in found["to_do"] if t["saves_bytes"] is not None]
+        self.assertEqual([(t["finding"], t["saves_bytes"] // MIB, t["saves_after_those_above"] // MIB,
                            t["peak_reserved_then_bytes"] // MIB) for t in told],
                          [("replayed-settings", 74, 74, 100), (None, 50, 0, 100)])
         self.assertIn("model.py:50", told[1]["detail"])

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inference: graphs that nobody needs, caches of keys and values.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include <stdlib.h>
+
+/* ---- without inference_mode -------------------------------------------------------------------------------------- */
+
+enum {
+    LATER = 6,   /* large allocations that are made while it lives, at least */
+    AT_ONCE = 4, /* that are freed without an allocation in between, at least */
+    USED_FOR = 2 /* large allocations after which an operator's input is done with */
+};
+
+/* The large allocations, by birth; and for each of all allocations how many of them were made before it. */
+struct large {
+    uint32_t *v, n;
+};
+
+static bool is_of_forward(const struct gm_lives *l, size_t a)
+{
+    const uint8_t role = l->role[a];
+    return !l->taken[a] && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER && role != GM_ROLE_KV_CACHE &&
+           role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
+           (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) == 0;
+}
+
+static bool find_large(const struct gm_lives *l, struct large *large)
+{
+    large->v = malloc((l->h->count + 1) * sizeof *large->v);
+    large->n = 0;
+    for (uint32_t e = 0; large->v != NULL && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a != GM_NEVER && l->h->born[a] == e + 1 && is_of_forward(l, a) && l->h->requested[a] >= l->at_peak / 1000)
+            large->v[large->n++] = a;
+    }
+    return large->v != NULL;
+}
+
+/* The number of those of large->v that were born before a moment. */
+static uint32_t born_before(const struct large *large, const struct gm_lives *l, uint32_t moment)
+{
+    uint32_t low = 0, high = large->n;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (l->h->born[large->v[middle]] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A graph goes at once, when its output does. Those freed at events [from, to), of which the last is the output. */
+static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct large *large, uint32_t from,
+                      uint32_t to)
+{
+    uint32_t held = 0, last = 0;
+    for (int is_second = 0; is_second < 2; is_second++)
+        for (uint32_t e = from; e < to; e++) {
+            const uint32_t a = l->h->of_event[e];
+            if (a == GM_NEVER || l->h->freed[a] != e + 1 || !is_of_forward(l, a) ||
+                l->h->requested[a] < l->at_peak / 1000)
+                continue;
+            const uint32_t at = born_before(large, l, l->h->born[a]);
+            if (born_before(large, l, e + 1) - at < LATER || at + USED_FOR >= large->n)
+                continue;
+            held += !is_second;
+            last = at > last ? at : last;
+            if (is_second && held >= AT_ONCE && at != last &&
+                !gm_set_add(set, a, l->h->born[large->v[at + USED_FOR]], GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
+                return false;
+        }
+    return true;
+}
+
+static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_events *events = &l->snapshot->events;
+    struct large large;
+    struct gm_set set = {.v = NULL};
+    if (l->has_backward || l->has_optimizer || l->has_oom)
+        return;
+    c->failed |= !find_large(l, &large);
+    for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
+        const bool is_end = e == l->h->count || events->action[l->h->first + e] == GM_ACTION_ALLOC;
+        if (is_end && e > from)
+            c->failed |= !add_graph(&set, l, &large, from, e);
+        from = is_end ? e + 1 : from;
+    }
+    free(large.v);
+    gm_case_accuse(c, rule, &set, false,
+                   "no backward pass is in the trace, yet what the forward pass makes stays until all of it goes at "
+                   "once, as a graph does");
+}
+
+/* ---- caches of keys and values ----------------------------------------------------------------------------------- */
+
+enum { LEAST_SIZES = 8 };
+
+/* Of one stack: whether its tensors become longer and longer. */
+struct growth {
+    uint64_t last, first;
+    uint32_t grown, shrunk, stays;
+};
+
+static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    struct gm_set set = {.v = NULL};
+    struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
+    c->failed |= growths == NULL;
+    for (uint32_t e = 0; !c->failed && e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER || h->born[a] != e + 1)
+            continue;
+        struct growth *g = &growths[h->stack[a]];
+        g->grown += h->requested[a] > g->last;
+        g->shrunk += h->requested[a] < g->last;
+        g->first = g->first == 0 ? h->requested[a] : g->first;
+        g->last = h->requested[a];
+    }
+    for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
+        const struct growth *g = &growths[h->stack[a]];
+        if (h->born[a] > 0 && g->grown >= LEAST_SIZES && g->shrunk * 8 <= g->grown && g->last > g->first &&
+            g->last >= l->at_peak / 200 && h->requested[a] < g->last && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    free(growths);
+    gm_case_accuse(c, rule, &set, true,
+                   "the same line makes a longer tensor each time and frees the one before, so old and new lie side by "
+                   "side and every length leaves a hole that the next one does not fit");
+}
+
+static void find_cache(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    uint64_t bytes = 0;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        if (l->role[a] != GM_ROLE_KV_CACHE || l->taken[a])
+            continue;
+        bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / 2);
+    }
+    if (gm_is_share(bytes, l->at_peak, 0.4))
+        gm_case_accuse(c, rule, &set, false, "the cache of keys and values is the largest part of the peak");
+    else
+        free(set.v);
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "no-inference-mode",
+     .title = "Graphs are kept that no backward pass uses",
+     .find = find_graphs,
+     .needs_lives = true,
+     .fix = "Run it under torch.inference_mode()",
+     .cost = "none",
+     .severity = "warning",
+     .when = "the trace has no backward pass, no optimizer and did not run out of memory, and at least 4 tensors that "
+             "outlived 6 later ones each are freed at once",
+     .what_to_do = "`with torch.inference_mode():`"},
+    {.id = "kv-cache-by-cat",
+     .title = "A cache is grown by torch.cat",
+     .find = find_grown_cache,
+     .needs_lives = true,
+     .fix = "Allocate the cache once for the longest sequence and write into it (cache[:, :, i] = k)",
+     .cost = "none",
+     .severity = "warning",
+     .when = "one stack makes at least 8 longer and longer tensors, and frees the one before",
+     .what_to_do = "Allocate once, write in place: a static cache"},
+    {.id = "kv-cache-dominates",
+     .title = "The cache of keys and values makes most of the peak",
+     .find = find_cache,
+     .needs_lives = true,
+     .is_choice = true,
+     .fix = "Keep it in 8 bits, in pages that are given out as they are needed, or for fewer tokens or sequences",
+     .cost = "accuracy with 8 bits",
+     .severity = "info",
+     .when = "the role KV cache holds 40 % of the peak; the saving is that of half the bytes",
+     .what_to_do = "8 bits, pages, fewer tokens or sequences, grouped heads"},
+};
+const struct gm_theme gm_theme_inference = GM_THEME(rules);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lives on after its round: the tensors of the last one, graphs that a sum keeps, tensors in a list.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include "analyze/base/size.h"
+
+#include <stdlib.h>
+
+enum {
+    LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
+    LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
+    GRAPH_BLOCKS = 3  /* of one stack in a round: of a graph; fewer are single tensors */
+};
+
+enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
+
+/* How the allocations of one stack outlive their rounds. */
+struct habit {
+    uint32_t stale, piled; /* rounds */
+    uint32_t stale_round, piled_round;
+    uint32_t round, first, successor; /* while they are walked backwards: the first of the round, and of the next one */
+};
+
+/* Whether it is made in every round to be done with: not what a run keeps by intent. */
+static bool is_of_round(const struct gm_lives *l, size_t a)
+{
+    const uint8_t role = l->role[a];
+    return !l->taken[a] && l->h->born[a] > 0 && l->h->requested[a] > 0 && role != GM_ROLE_PARAMETER &&
+           role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_WORKSPACE &&
+           role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION && role != GM_ROLE_INPUT &&
+           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0 &&
+           gm_lives_round(l, l->h->born[a]) > 0;
+}
+
+/* So many rounds begin between its birth and its end. */
+static uint32_t outlived(const struct gm_lives *l, size_t a)
+{
+    const uint32_t end = l->h->freed[a] == GM_NEVER ? (uint32_t)l->h->count : l->h->freed[a];
+    return gm_lives_round(l, end) - gm_lives_round(l, l->h->born[a]);
+}
+
+/* Backwards, so that the next allocation of a stack in a later round is known. A tensor is stale if it is still there
+ * when that one is made. */
+static uint8_t *classify(const struct gm_lives *l, struct habit *habits)
+{
+    const struct gm_history *h = l->h;
+    uint8_t *kinds = calloc(h->allocation_count + 1, 1);
+    for (uint32_t e = (uint32_t)h->count; kinds != NULL && e > 0; e--) {
+        const uint32_t a = h->of_event[e - 1];
+        if (a == GM_NEVER || h->born[a] != e || !is_of_round(l, a))
+            continue;
+        struct habit *habit = &habits[h->stack[a]];
+        const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);
+        if (habit->round != round) {
+            habit->successor = habit->round > 0 ? habit->first : GM_NEVER;
+            habit->round = round;
+        }
+        habit->first = e;
+        if (rounds == 1 && h->freed[a] != GM_NEVER && h->freed[a] > habit->successor) {
+            kinds[a] = STALE;
+            habit->stale += habit->stale_round != round;
+            habit->stale_round = round;
+        } else if (rounds == 1) {
+            kinds[a] = LEFT;
+        } else if (rounds > 1) {
+            kinds[a] = PILED;
+            habit->piled += habit->piled_round != round;
+            habit->piled_round = round;
+        }
+    }
+    return kinds;
+}
+
+/* How the bytes of a set are spread: a graph is made by several operators, or several times in each round by one. */
+struct spread {
+    uint64_t bytes, most; /* of all; of the stack that has most */
+    size_t blocks, most_blocks;
+    uint32_t most_rounds;
+};
+
+static bool is_graph(const struct spread *spread)
+{
+    return spread->most < spread->bytes / 10 * 6 || spread->most_blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds;
+}
+
+static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct habit *habits, uint8_t kind,
+                       uint64_t *bytes, struct spread *spread)
+{
+    const struct gm_history *h = l->h;
+    uint32_t most = 0;
+    *spread = (struct spread){.blocks = set->n};
+    for (size_t i = 0; i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation;
+        bytes[h->stack[a]] += h->requested[a];
+        spread->bytes += h->requested[a];
+        most = bytes[h->stack[a]] > bytes[most] ? h->stack[a] : most;
+    }
+    spread->most = bytes[most];
+    spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
+    for (size_t i = 0; i < set->n; i++)
+        spread->most_blocks +=
+            h->stack[set->v[i].allocation] == most && h->requested[set->v[i].allocation] >= l->at_peak / 10000;
+}
+
+/* The allocations of that kind, of stacks that make a habit of it. Returns whether they are graphs. */
+static bool collect(struct gm_case *c, const uint8_t *kinds, const struct habit *habits, uint8_t kind,
+                    struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    struct spread spread = {.bytes = 0};
+    c->failed |= bytes == NULL;
+    for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
+        const struct habit *habit = &habits[h->stack[a]];
+        if (kind == STALE ? kinds[a] == STALE && habit->stale >= LEAST_STALE
+                          : kinds[a] > 0 && habit->piled >= LEAST_ROUNDS)
+            c->failed |= !gm_set_add(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])), GM_REMEDY_NEVER,
+                                     GM_REMEDY_AS_RECORDED);
+    }
+    if (!c->failed)
+        spread_out(l, set, habits, kind, bytes, &spread);
+    free(bytes);
+    return is_graph(&spread);
+}
+
+static bool collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
+{
+    struct habit *habits = calloc((size_t)c->lives->snapshot->stacks.count + 1, sizeof *habits);
+    uint8_t *kinds = habits == NULL ? NULL : classify(c->lives, habits);
+    c->failed |= kinds == NULL;
+    const bool is_of_graph = kinds != NULL && collect(c, kinds, habits, kind, set);
+    free(kinds);
+    free(habits);
+    return is_of_graph;
+}
+
+/* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
+static const char *root_of(struct gm_case *c)
+{
+    struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    uint32_t *votes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *votes);
+    uint32_t round = 0, last = 0, most = 0;
+    c->failed |= votes == NULL;
+    for (uint32_t e = 0; votes != NULL && e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER || h->born[a] != e + 1 || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
+            continue;
+        if (gm_lives_round(l, e + 1) != round) {
+            votes[last]++;
+            most = last != 0 && votes[last] > votes[most] ? last : most;
+            round = gm_lives_round(l, e + 1);
+            last = 0;
+        }
+        last = is_of_round(l, a) && outlived(l, a) > 0 ? h->stack[a] : last;
+    }
+    free(votes);
+    return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
+}
+
+/* Only where the number of stacks is right for the rule. */
+static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kind, bool is_of_graph,
+                      const char *evidence)
+{
+    struct gm_set set = {.v = NULL};
+    if (collect_kind(c, kind, &set) != is_of_graph) {
+        free(set.v);
+        return;
+    }
+    const char *root = is_of_graph && kind == PILED ? root_of(c) : NULL;
+    struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
+    if (f != NULL && root != NULL)
+        f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
+}
+
+static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
+{
+    accuse_if(c, rule, PILED, true,
+              "what several operators made in a round of the loop is still there rounds later, so something holds "
+              "their graph");
+}
+
+static void find_list(struct gm_case *c, const struct gm_rule *rule)
+{
+    accuse_if(c, rule, PILED, false,
+              "one is left of every round of the loop, rounds later, so something collects them");
+}
+
+static void find_retained(struct gm_case *c, const struct gm_rule *rule)
+{
+    if (c->lives->has_backward)
+        accuse_if(c, rule, STALE, true,
+                  "a graph of the last round of the loop is still there after its backward pass, while the next "
+                  "forward pass makes the same tensors again");
+}
+
+static void find_stale(struct gm_case *c, const struct gm_rule *rule)
+{
+    accuse_if(c, rule, STALE, false,
+              "those of the last round of the loop are still there when the next ones are made in the same line, and "
+              "go right after, so a variable holds them");
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "loss-keeps-graph",
+     .title = "Graphs of past rounds are kept",
+     .find = find_kept_graph,
+     .needs_lives = true,
+     .fix = "Add up loss.item() or loss.detach(), and evaluate under torch.inference_mode()",
+     .cost = "none",
+     .severity = "warning",
+     .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there two rounds later, "
+             "of at "
+             "least 3 rounds, and holds 1 % of the peak; by several stacks, or 3 times a round by one",
+     .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
+    {.id = "tensors-in-a-list",
+     .title = "Tensors of every round are collected on the device",
+     .find = find_list,
+     .needs_lives = true,
+     .fix = "Append tensor.cpu(), or only the number that is needed (tensor.item())",
+     .cost = "a copy to the host for each",
+     .severity = "warning",
+     .when = "the same, of one stack that has 60 % of it, and fewer than 3 times a round",
+     .what_to_do = "`outputs.append(out.cpu())`"},
+    {.id = "retain-graph",
+     .title = "The graph of the last step is kept through the next one",
+     .find = find_retained,
+     .needs_lives = true,
+     .fix = "Call backward() without retain_graph=True, and del what holds the graph at the end of the step",
+     .cost = "none",
+     .severity = "warning",
+     .when =
+         "in training, what several stacks (or one, 3 times) made in a round is freed in the next one only after the "
+         "same stack made its successor, twice or more often",
+     .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
+    {.id = "stale-reference",
+     .title = "Tensors of the last round live while the next ones are made",
+     .find = find_stale,
+     .needs_lives = true,
+     .fix = "del the variable at the end of the loop's body, or leave it out",
+     .cost = "none",
+     .severity = "warning",
+     .when = "the same of single tensors, in any run",
+     .what_to_do = "`del logits` at the end of the loop's body"},
+};
+const struct gm_theme gm_theme_kept = GM_THEME(rules);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What single operators make: scores of attention, copies of logits, casts of weights, blocks that wait for a stream.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include <stdlib.h>
+
+/* Of one size in two, one or half as many bytes: other types, and masks. */
+static bool is_size_of(uint64_t bytes, uint64_t of)
+{
+    return of > 0 && (bytes == of || bytes == 2 * of || 2 * bytes == of || 4 * bytes == of);
+}
+
+/* All of that size that the marked code made, or autograd, and that are not there for good. `bytes`: what is left. */
+static void collect_size(struct gm_case *c, struct gm_set *set, uint64_t size, unsigned by, uint64_t divisor)
+{
+    const struct gm_lives *l = c->lives;
+    for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
+        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
+            (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0 && !gm_lives_is_lasting(l, a))
+            c->failed |=
+                !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, divisor == 0 ? 0 : l->h->requested[a] / divisor);
+}
+
+/* ---- attention --------------------------------------------------------------------------------------------------- */
+
+enum { SCORES = 4 /* times as large as what the same code makes else: a matrix of length x length */ };
+
+/* The size of which the marked code makes most bytes at the peak; and the largest other one that is smaller by
+ * `SCORES`. 0: there is none. */
+static uint64_t scores_of(const struct gm_lives *l, unsigned by)
+{
+    uint64_t largest = 0, others = 0;
+    size_t count = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if ((gm_lives_by(l, a) & by) != 0 && (gm_lives_by(l, a) & GM_BY_LOSS) == 0 && l->h->born[a] > 0 &&
+            gm_lives_at_peak(l, a) && l->h->requested[a] > largest)
+            largest = l->h->requested[a];
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        if ((gm_lives_by(l, a) & by) == 0 || l->h->born[a] == 0)
+            continue;
+        const uint64_t bytes = l->h->requested[a];
+        count += is_size_of(bytes, largest) && gm_lives_at_peak(l, a);
+        others = bytes > others && !is_size_of(bytes, largest) && bytes < largest ? bytes : others;
+    }
+    return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;
+}
+
+static void find_attention(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if ((gm_lives_by(l, a) & GM_BY_MATH_ATTENTION) != 0 && l->h->born[a] > 0)
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    if (set.n > 0) {
+        gm_case_accuse(
+            c, rule, &set, false,
+            "scaled_dot_product_attention fell back to its unfused code, which makes the scores of all pairs "
+            "of positions");
+        return;
+    }
+    collect_size(c, &set, scores_of(l, GM_BY_ATTENTION | GM_BY_SOFTMAX), GM_BY_ATTENTION | GM_BY_SOFTMAX, 0);
+    gm_case_accuse(c, rule, &set, false,
+                   "attention written by hand makes the scores of all pairs of positions, their softmax and more of "
+                   "that size, several times larger than anything else in it");
+}
+
+/* ---- the loss ---------------------------------------------------------------------------------------------------- */
+
+enum { COPIES = 3, CHUNKS = 8 };
+
+static void find_logits(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    uint64_t size = 0;
+    size_t copies = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0 && l->h->requested[a] > size)
+            size = l->h->requested[a];
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        copies += l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !gm_lives_is_lasting(l, a) &&
+                  is_size_of(l->h->requested[a], size);
+    if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03))
+        return;
+    collect_size(c, &set, size, ~0u, CHUNKS);
+    gm_case_accuse(c, rule, &set, false,
+                   "logits of all positions, their logarithms, casts and gradients are there at once, each as large as "
+                   "the vocabulary times the positions");
+}
+
+/* ---- autocast ---------------------------------------------------------------------------------------------------- */
+
+/* Of one size: the weights, and what is half as large beside them at the peak. */
+struct pair {
+    uint64_t weight;
+    uint32_t weights, casts;
+};
+struct pairs GM_VEC(struct pair);
+
+static struct pair *find_pair(const struct pairs *pairs, uint64_t weight)
+{
+    for (size_t i = 0; i < pairs->n; i++)
+        if (pairs->v[i].weight == weight)
+            return &pairs->v[i];
+    return NULL;
+}
+
+static bool is_cast(const struct gm_lives *l, size_t a)
+{
+    return !l->taken[a] && l->h->born[a] > 0 && l->role[a] != GM_ROLE_PARAMETER && l->role[a] != GM_ROLE_GRADIENT &&
+           l->role[a] != GM_ROLE_OPTIMIZER_STATE && !gm_lives_is_lasting(l, a) && l->h->requested[a] > 0;
+}
+
+static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
+{
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        if (l->role[a] != GM_ROLE_PARAMETER || !gm_lives_at_peak(l, a) || l->h->requested[a] < l->at_peak / 2000)
+            continue;
+        struct pair *pair = find_pair(pairs, l->h->requested[a]);
+        if (pair != NULL)
+            pair->weights++;
+        else if (!GM_VEC_PUSH(pairs, ((struct pair){l->h->requested[a], 1, 0})))
+            return false;
+    }
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        struct pair *pair = is_cast(l, a) && gm_lives_at_peak(l, a) ? find_pair(pairs, 2 * l->h->requested[a]) : NULL;
+        if (pair != NULL)
+            pair->casts++;
+    }
+    return true;
+}
+
+/* As many of half a weight's size as there are such weights, of most weights: casts, not activations. */
+static void find_casts(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct pairs pairs = {.v = NULL};
+    struct gm_set set = {.v = NULL};
+    uint64_t weights = 0, cast = 0;
+    c->failed |= !count_pairs(l, &pairs);
+    for (size_t i = 0; i < pairs.n; i++) {
+        weights += pairs.v[i].weight * pairs.v[i].weights;
+        cast += pairs.v[i].casts <= pairs.v[i].weights ? pairs.v[i].weight * pairs.v[i].casts : 0;
+    }
+    const bool is_found = gm_is_share(cast, weights, 0.6);
+    for (size_t a = 0; !c->failed && is_found && a < l->h->allocation_count; a++) {
+        const struct pair *pair = is_cast(l, a) ? find_pair(&pairs, 2 * l->h->requested[a]) : NULL;
+        if (pair != NULL && pair->casts > 0 && pair->casts <= pair->weights)
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    free(pairs.v);
+    gm_case_accuse(
+        c, rule, &set, false,
+        "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
+        "ends");
+}
+
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
+
+static void find_waiting(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    uint64_t waiting = 0;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const uint32_t let_go = l->h->let_go[a], freed = l->h->freed[a];
+        if (let_go == GM_NEVER || let_go == 0 || freed <= let_go + 1)
+            continue;
+        waiting += let_go <= l->peak && l->peak < freed ? l->h->requested[a] : 0;
+        c->failed |= !gm_set_add(&set, a, let_go - 1, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    }
+    struct gm_finding *f = NULL;
+    if (gm_is_share(waiting, l->at_peak, 0.05))
+        f = gm_case_accuse(c, rule, &set, false,
+                           "the program has let go of them, but record_stream makes the allocator wait for the other "
+                           "stream, and the next ones are made meanwhile");
+    else
+        free(set.v);
+    if (f != NULL)
+        f->bytes = waiting;
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "unfused-attention",
+     .title = "Attention makes its scores in memory",
+     .find = find_attention,
+     .needs_lives = true,
+     .fix = "Call torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True) with types and masks that "
+            "its fused kernels take",
+     .cost = "none; it is faster, too",
+     .severity = "warning",
+     .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
+             "largest size, at least twice at the peak, is 4 times its other sizes",
+     .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
+    {.id = "vocabulary-copies",
+     .title = "Several copies of the logits are there at once",
+     .find = find_logits,
+     .needs_lives = true,
+     .fix =
+         "Compute the loss in chunks of positions (a fused linear cross-entropy), so that the logits are never there "
+         "as a whole",
+     .cost = "none, or a little time",
+     .severity = "warning",
+     .when = "at least 3 tensors of the size of what the loss makes, or half or twice that, 3 % of the peak each; the "
+             "saving is that of chunks of an eighth",
+     .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
+    {.id = "autocast-weight-casts",
+     .title = "Casts of the weights are there beside the weights",
+     .find = find_casts,
+     .needs_lives = true,
+     .fix = "Keep the weights in bf16 (model.bfloat16()), or torch.autocast(..., cache_enabled=False) where nothing is "
+            "trained",
+     .cost = "accuracy of the weights; or a cast for each use",
+     .severity = "warning",
+     .when = "at the peak there are tensors half as large as the weights, at most one for each, of 60 % of their bytes",
+     .what_to_do = "`model.bfloat16()`, `cache_enabled=False`"},
+    {.id = "pending-on-streams",
+     .title = "Freed memory waits for another stream at the peak",
+     .find = find_waiting,
+     .needs_lives = true,
+     .fix =
+         "Let the main stream wait for the copy (wait_stream, or an event) and keep the tensor until then, instead of "
+         "tensor.record_stream(stream)",
+     .cost = "none",
+     .severity = "warning",
+     .when = "what is freed but waits for another stream is 5 % of the peak",
+     .what_to_do = "`torch.cuda.current_stream().wait_stream(side)` instead of `record_stream`"},
+};
+const struct gm_theme gm_theme_operators = GM_THEME(rules);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Training: gradients that live too long, copies that an optimizer makes, what activations and states would cost less.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+enum { LIST = 8 /* tensors of one stack side by side: a list of gradients */ };
+
+/* Where the backward pass of each round begins, and whether an optimizer stepped in it. */
+struct round {
+    uint32_t backward;
+    bool has_step;
+};
+
+static struct round *look_at_rounds(const struct gm_lives *l)
+{
+    const size_t n = l->rounds.n + 1;
+    struct round *rounds = calloc(n + 1, sizeof *rounds);
+    for (size_t r = 0; rounds != NULL && r < n; r++)
+        rounds[r].backward = GM_NEVER;
+    for (uint32_t e = 0; rounds != NULL && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        const bool is_made = a != GM_NEVER && l->h->born[a] == e + 1;
+        const bool is_backward =
+            (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
+        struct round *round = &rounds[gm_lives_round(l, e + 1)];
+        if (is_backward && round->backward == GM_NEVER)
+            round->backward = e;
+        round->has_step |= (l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
+                           (is_made && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
+    }
+    return rounds;
+}
+
+static bool is_of_backward(const struct gm_lives *l, size_t a)
+{
+    const uint32_t born = l->h->born[a];
+    return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0 ||
+           (l->phase != NULL && born > 0 && l->phase[born - 1] == GM_PHASE_BACKWARD);
+}
+
+/* A gradient is of no use from the end of a round to where the next backward pass makes it. */
+static bool add_gradient(struct gm_set *set, const struct gm_lives *l, const struct round *rounds, size_t a,
+                         bool has_steps)
+{
+    const uint32_t born = gm_lives_round(l, l->h->born[a]);
+    const uint32_t offset = rounds[born].backward < l->h->born[a] ? l->h->born[a] - rounds[born].backward : 0;
+    bool ok = true;
+    for (uint32_t r = born; ok && r < l->rounds.n && gm_lives_round_end(l, r) < l->h->freed[a]; r++) {
+        const uint32_t backward = rounds[r + 1].backward, gone = gm_lives_round_end(l, r);
+        if (has_steps && !rounds[r].has_step) /* they are accumulated */
+            continue;
+        if (backward != GM_NEVER && l->h->freed[a] > backward)
+            ok = gm_set_add(set, a, gone, backward + offset, GM_REMEDY_AS_RECORDED);
+        else if (l->h->freed[a] > gone)
+            ok = gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    }
+    return ok;
+}
+
+static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct round *rounds = look_at_rounds(l);
+    bool has_steps = false;
+    c->failed |= rounds == NULL;
+    for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++)
+        has_steps |= rounds[r].has_step;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (l->role[a] == GM_ROLE_GRADIENT && is_of_backward(l, a))
+            c->failed |= !add_gradient(&set, l, rounds, a, has_steps);
+    free(rounds);
+    gm_case_accuse(c, rule, &set, false,
+                   "they are gradients of the step before, kept through the forward pass, where nothing reads them");
+}
+
+/* ---- what the optimizer's code makes for a moment ---------------------------------------------------------------- */
+
+/* Of one stack: what it makes between a backward pass and the end of the round, all there at once. */
+struct burst {
+    uint64_t now, most;
+    uint32_t blocks;
+};
+
+/* The largest list of each stack: what lies side by side of what autograd did not make. */
+static struct burst *find_bursts(const struct gm_lives *l, const struct round *rounds)
+{
+    struct burst *bursts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bursts);
+    for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        const uint32_t backward = rounds[gm_lives_round(l, e + 1)].backward;
+        if (a == GM_NEVER || is_of_backward(l, a) || l->role[a] == GM_ROLE_PARAMETER || backward >= l->h->born[a])
+            continue;
+        struct burst *burst = &bursts[l->h->stack[a]];
+        if (l->h->born[a] == e + 1) {
+            burst->now += l->h->requested[a];
+            burst->blocks++;
+            burst->most = burst->now > burst->most ? burst->now : burst->most;
+        } else if (l->h->freed[a] == e + 1) {
+            burst->now -= l->h->requested[a] < burst->now ? l->h->requested[a] : burst->now;
+        }
+    }
+    return bursts;
+}
+
+static uint64_t gradients_at_peak(const struct gm_lives *l)
+{
+    uint64_t bytes = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        bytes +=
+            l->role[a] == GM_ROLE_GRADIENT && is_of_backward(l, a) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+    return bytes;
+}
+
+/* Whether it goes within the step in which it was made. */
+static bool is_brief(const struct gm_lives *l, size_t a)
+{
+    return !l->taken[a] && l->h->born[a] > 0 && l->h->freed[a] != GM_NEVER && !is_of_backward(l, a) &&
+           gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1;
+}
+
+static void find_transients(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    struct round *rounds = look_at_rounds(l);
+    struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
+    const uint64_t gradients = gradients_at_peak(l);
+    c->failed |= bursts == NULL;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        const struct burst *burst = &bursts[l->h->stack[a]];
+        const bool is_list = burst->blocks >= LIST && gm_is_share(burst->most, gradients, 0.5) &&
+                             rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
+        if (is_brief(l, a) && ((gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0 || is_list))
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    free(bursts);
+    free(rounds);
+    gm_case_accuse(c, rule, &set, false,
+                   "the optimizer or gradient clipping works on all tensors at once, and its "
+                   "copies of them make the peak");
+}
+
+static void find_states(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    uint64_t bytes = 0;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        if (l->role[a] != GM_ROLE_OPTIMIZER_STATE)
+            continue;
+        bytes += gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[a] / 4);
+    }
+    if (gm_is_share(bytes, l->at_peak, 0.3))
+        gm_case_accuse(c, rule, &set, false, "states of the optimizer are the largest part of what lasts");
+    else
+        free(set.v);
+}
+
+/* ---- activations ------------------------------------------------------------------------------------------------- */
+
+/* Whether backward needs it. */
+static bool is_activation(const struct gm_lives *l, size_t a)
+{
+    return l->role[a] == GM_ROLE_ACTIVATION && !l->taken[a] && l->h->born[a] > 0 &&
+           (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0;
+}
+
+/* A stack that makes one activation in each layer: the first such one. There are as many layers as most bytes of the
+ * peak have siblings of their stack. 0: there are none. */
+static uint32_t find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *bytes_of_count)
+{
+    size_t layers = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (is_activation(l, a) && gm_lives_at_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+            counts[l->h->stack[a]]++;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (is_activation(l, a) && gm_lives_at_peak(l, a))
+            bytes_of_count[counts[l->h->stack[a]]] += l->h->requested[a];
+    for (size_t n = 3; n <= l->h->allocation_count; n++)
+        layers = bytes_of_count[n] > bytes_of_count[layers] || layers == 0 ? n : layers;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a != GM_NEVER && l->h->born[a] == e + 1 && counts[l->h->stack[a]] == layers && layers > 0)
+            return l->h->stack[a];
+    }
+    return 0;
+}
+
+/* The activations of one layer: away from the end of its forward to where its backward begins, but for its last. */
+static bool add_layer(struct gm_set *set, const struct gm_lives *l, const uint32_t *layer, size_t n, uint32_t end)
+{
+    uint32_t again = GM_NEVER;
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        if (l->h->freed[layer[i]] > end + 1 && l->h->freed[layer[i]] < again)
+            again = l->h->freed[layer[i]];
+    for (size_t i = 0; ok && i + 1 < n && again != GM_NEVER; i++)
+        if (l->h->freed[layer[i]] >= again)
+            ok = gm_set_add(set, layer[i], end, again - 1, GM_REMEDY_AS_RECORDED);
+    return ok;
+}
+
+/* A layer ends where the next begins; the last one, where it has as many as the one before. */
+static bool collect_layers(struct gm_set *set, const struct gm_lives *l, uint32_t anchor)
+{
+    struct GM_VEC(uint32_t) layer = {.v = NULL};
+    size_t before = SIZE_MAX;
+    bool ok = true, is_open = false;
+    for (uint32_t e = 0; ok && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1 || !is_activation(l, a))
+            continue;
+        if (is_open && (l->h->stack[a] == anchor || layer.n == before)) {
+            ok = add_layer(set, l, layer.v, layer.n, e);
+            before = layer.n;
+            is_open = false;
+        }
+        if (l->h->stack[a] == anchor && !is_open) {
+            layer.n = 0;
+            is_open = true;
+        }
+        ok = ok && (!is_open || GM_VEC_PUSH(&layer, a));
+    }
+    free(layer.v);
+    return ok;
+}
+
+static void find_activations(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    uint64_t bytes = 0;
+    uint32_t *counts = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *counts);
+    uint64_t *bytes_of_count = calloc(l->h->allocation_count + 4, sizeof *bytes_of_count);
+    c->failed |= counts == NULL || bytes_of_count == NULL;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        bytes += is_activation(l, a) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+    if (!c->failed && l->has_backward && gm_is_share(bytes, l->at_peak, 0.5)) {
+        const uint32_t anchor = find_anchor(l, counts, bytes_of_count);
+        c->failed |= anchor != 0 && !collect_layers(&set, l, anchor);
+    }
+    free(counts);
+    free(bytes_of_count);
+    const char *site = set.n == 0 ? NULL : gm_lives_caller(c->lives, &set);
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &set, false,
+        "activations of layers that repeat are kept from the forward to the backward pass and make most of "
+        "the peak");
+    if (f != NULL && site != NULL)
+        f->site = site;
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "gradients-through-forward",
+     .title = "Gradients of the last step live through the forward pass",
+     .find = find_old_gradients,
+     .needs_lives = true,
+     .fix = "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the forward pass",
+     .cost = "none",
+     .severity = "warning",
+     .when = "gradients that are there after an optimizer step are not freed before the next backward pass",
+     .what_to_do = "`optimizer.zero_grad(set_to_none=True)` right after `optimizer.step()`; not where they are "
+                   "accumulated"},
+    {.id = "foreach-transients",
+     .title = "Copies that the optimizer or clipping makes for a moment set the peak",
+     .find = find_transients,
+     .needs_lives = true,
+     .fix = "Pass foreach=False, or fused=True, to the optimizer and to clip_grad_norm_",
+     .cost = "foreach=False: a slower step; fused=True: none",
+     .severity = "warning",
+     .when = "what the code of torch.optim or of gradient clipping makes and frees within a step holds 1 % of the peak",
+     .what_to_do = "`fused=True` or `foreach=False`"},
+    {.id = "activations-dominate",
+     .title = "Activations make most of the peak",
+     .find = find_activations,
+     .needs_lives = true,
+     .is_choice = true,
+     .fix = "Checkpoint the layers: x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
+     .cost = "time: each layer's forward runs twice, about a third more",
+     .severity = "info",
+     .when = "activations of layers that repeat at least 3 times hold half of the peak, and none is checkpointed",
+     .what_to_do = "`torch.utils.checkpoint`, or a smaller batch"},
+    {.id = "optimizer-state-dominates",
+     .title = "States of the optimizer make much of the peak",
+     .find = find_states,
+     .needs_lives = true,
+     .is_choice = true,
+     .fix = "Keep them in 8 bits (bitsandbytes.optim.AdamW8bit), shard them over ranks, or use an optimizer with fewer",
+     .cost = "accuracy with 8 bits; communication if they are sharded",
+     .severity = "info",
+     .when = "optimizer state holds 30 % of the peak; the saving is that of a quarter of the bytes",
+     .what_to_do = "8 bits, sharding (ZeRO), Adafactor, SGD"},
+};
+const struct gm_theme gm_theme_training = GM_THEME(rules);

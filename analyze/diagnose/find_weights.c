@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is set up before the first round: sets of weights that are there twice, data that need not be on the device.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One allocation of a set: what one line of code made before the first round, and is there at the peak. */
+struct member {
+    const char *site;
+    uint64_t bytes;
+    uint32_t allocation, born;
+    unsigned by;
+    bool goes; /* it is freed later */
+};
+struct members GM_VEC(struct member);
+
+static int by_site(const void *left, const void *right)
+{
+    const struct member *a = left, *b = right;
+    const int order = strcmp(a->site, b->site);
+    if (order != 0)
+        return order;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
+}
+
+static bool is_set_up(const struct gm_lives *l, size_t a)
+{
+    const uint8_t role = l->role[a];
+    return !l->taken[a] && gm_lives_at_peak(l, a) && l->h->requested[a] >= l->at_peak / 5000 &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && gm_lives_round(l, l->h->born[a]) <= 1 &&
+           (role == GM_ROLE_PARAMETER || role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
+            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) != 0);
+}
+
+static struct members list_members(struct gm_case *c)
+{
+    struct gm_lives *l = c->lives;
+    struct members found = {.v = NULL};
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
+        if (!is_set_up(l, a))
+            continue;
+        const char *site = gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
+        c->failed |=
+            site == NULL || !GM_VEC_PUSH(&found, ((struct member){site, l->h->requested[a], (uint32_t)a, l->h->born[a],
+                                                                  gm_lives_by(l, a), l->h->freed[a] != GM_NEVER}));
+    }
+    if (found.n > 0)
+        qsort(found.v, found.n, sizeof *found.v, by_site);
+    return found;
+}
+
+/* members[from, to) of one line. */
+struct part {
+    size_t from, to;
+    uint64_t bytes;
+    uint32_t born;
+    unsigned by;
+    bool goes;
+};
+
+static struct part part_at(const struct members *m, size_t from)
+{
+    struct part part = {.from = from, .to = from, .born = GM_NEVER};
+    for (; part.to < m->n && strcmp(m->v[part.to].site, m->v[from].site) == 0; part.to++) {
+        const struct member *row = &m->v[part.to];
+        part.bytes += row->bytes;
+        part.born = row->born < part.born ? row->born : part.born;
+        part.by |= row->by;
+        part.goes |= row->goes;
+    }
+    return part;
+}
+
+/* Tensor by tensor the same sizes, or all of them half, twice, a quarter or four times as large. */
+static bool are_alike(const struct members *m, const struct part *a, const struct part *b)
+{
+    const size_t n = a->to - a->from;
+    const double ratio = (double)a->bytes / (double)b->bytes;
+    size_t same = 0;
+    if (n != b->to - b->from || n < 2 || (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 0.5 && ratio != 0.25))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        same += (double)m->v[a->from + i].bytes == ratio * (double)m->v[b->from + i].bytes;
+    return same == n;
+}
+
+/* What was read from a file, or is of another type: the model's own copy is the later one. */
+static bool is_of_file(const struct gm_lives *l, const struct part *a, const struct part *b)
+{
+    return ((a->by | b->by) & GM_BY_COPYING) == 0 &&
+           (((a->by | b->by) & GM_BY_LOADING) != 0 || (!l->has_backward && a->bytes != b->bytes) || a->goes || b->goes);
+}
+
+/* The one of two that need not be there. */
+static const struct part *spare(const struct part *a, const struct part *b, bool is_file)
+{
+    if (is_file)
+        return a->born < b->born ? a : b;
+    if (((a->by ^ b->by) & GM_BY_COPYING) != 0)
+        return (a->by & GM_BY_COPYING) != 0 ? a : b;
+    return a->born < b->born ? b : a;
+}
+
+static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wanted_of_file, const char *evidence)
+{
+    struct members m = list_members(c);
+    struct gm_set set = {.v = NULL};
+    for (size_t i = 0; !c->failed && i < m.n;) {
+        const struct part a = part_at(&m, i);
+        for (size_t k = a.to; !c->failed && k < m.n;) {
+            const struct part b = part_at(&m, k);
+            const bool is_file = is_of_file(c->lives, &a, &b);
+            if (is_file == is_wanted_of_file && are_alike(&m, &a, &b)) {
+                const struct part *drop = spare(&a, &b, is_file);
+                for (size_t j = drop->from; j < drop->to; j++)
+                    c->failed |= !gm_set_add(&set, m.v[j].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            }
+            k = b.to;
+        }
+        i = a.to;
+    }
+    free(m.v);
+    gm_case_accuse(c, rule, &set, false, evidence);
+}
+
+static void find_checkpoint(struct gm_case *c, const struct gm_rule *rule)
+{
+    find_twice(c, rule, true,
+               "tensor by tensor they have the sizes of the model's weights, which lie beside them: what "
+               "was read from a file is still on the device");
+}
+
+static void find_second_copy(struct gm_case *c, const struct gm_rule *rule)
+{
+    find_twice(c, rule, false,
+               "tensor by tensor they have the sizes of the model's weights, which lie beside them: an "
+               "average, a teacher or a reference");
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+enum { DATA_BLOCKS = 16 };
+
+/* Whether gradients of that size are made: then it is a weight. */
+static bool has_gradient(const struct gm_lives *l, uint64_t bytes)
+{
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (l->role[a] == GM_ROLE_GRADIENT && l->h->requested[a] == bytes)
+            return true;
+    return false;
+}
+
+static void find_data(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    for (size_t a = 0; !c->failed && l->has_backward && a < l->h->allocation_count; a++)
+        if (is_set_up(l, a) && gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
+            gm_is_share(l->h->requested[a], l->at_peak, 0.1) && !has_gradient(l, l->h->requested[a]))
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    if (set.n <= DATA_BLOCKS)
+        gm_case_accuse(c, rule, &set, false,
+                       "few large tensors that are there from before the first step to the end, have no gradients and "
+                       "are no weights: data");
+    else
+        free(set.v);
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "checkpoint-beside-model",
+     .title = "A checkpoint lies on the device beside the model that it was read into",
+     .find = find_checkpoint,
+     .needs_lives = true,
+     .fix = "torch.load(path, map_location=\"cpu\", mmap=True), then load_state_dict, then del what was read",
+     .cost = "none",
+     .severity = "warning",
+     .when =
+         "two lines made tensors whose sizes agree one by one (or by a factor of 2 or 4) before the first round, and "
+         "one of them read a file, is freed later, or is of another type in inference",
+     .what_to_do = "`torch.load(path, map_location=\"cpu\")`, and `del` it after `load_state_dict`"},
+    {.id = "second-copy-of-weights",
+     .title = "The weights are there twice",
+     .find = find_second_copy,
+     .needs_lives = true,
+     .fix = "Keep the copy on the host (.cpu()), in bf16, or share the layers that do not differ",
+     .cost = "a copy to the device where it is used",
+     .severity = "warning",
+     .when = "the same, of two lines of which none read a file",
+     .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
+    {.id = "data-set-on-gpu",
+     .title = "Data lie on the device for the whole run",
+     .find = find_data,
+     .needs_lives = true,
+     .fix = "Keep them in pinned host memory, and copy each batch: batch.to(\"cuda\", non_blocking=True)",
+     .cost = "a copy for each batch, which overlaps",
+     .severity = "warning",
+     .when = "in training, at most 16 tensors of 10 % of the peak each, made before the first step by no module, never "
+             "freed, without gradients of their size",
+     .what_to_do = "`pin_memory()`, and `batch.to(\"cuda\", non_blocking=True)`"},
+};
+const struct gm_theme gm_theme_weights = GM_THEME(rules);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/diagnose/lives.h"
+
+#include "analyze/base/bisect.h"
+#include "analyze/report/frame_kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what stacks tell -------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *in; /* the frame's function if it has no '/', else its file */
+    unsigned by;
+} tells[] = {
+    {"torch/optim/", GM_BY_OPTIMIZER},
+    {"/clip_grad.py", GM_BY_CLIPPING},
+    {"clip_grad", GM_BY_CLIPPING},
+    {"cross_entropy", GM_BY_LOSS},
+    {"nll_loss", GM_BY_LOSS},
+    {"log_softmax", GM_BY_LOSS},
+    {"modules/loss.py", GM_BY_LOSS},
+    {"_scaled_dot_product_attention_math", GM_BY_MATH_ATTENTION},
+    {"softmax", GM_BY_SOFTMAX},
+    {"torch/serialization.py", GM_BY_LOADING},
+    {"safetensors/", GM_BY_LOADING},
+    {"load_file", GM_BY_LOADING},
+    {"/copy.py", GM_BY_COPYING},
+    {"deepcopy", GM_BY_COPYING},
+    {"swa_utils.py", GM_BY_COPYING},
+    {"utils/checkpoint.py", GM_BY_RECOMPUTE},
+    {"_call_impl", GM_BY_MODULE},
+    {"hook", GM_BY_HOOK},
+    {"autocast", GM_BY_AUTOCAST},
+    {"cached_cast", GM_BY_AUTOCAST},
+    {"autograd/graph.py", GM_BY_BACKWARD},
+    {"torch::autograd::", GM_BY_BACKWARD},
+    {"attn", GM_BY_ATTENTION},
+    {"attention", GM_BY_ATTENTION},
+    {"attend", GM_BY_ATTENTION},
+};
+
+static const char *string_of(struct gm_names *names, struct gm_string_id id)
+{
+    const char *s = gm_names_string(names, id);
+    return s == NULL ? "" : s;
+}
+
+static unsigned told_by_frame(struct gm_names *names, size_t frame)
+{
+    const char *name = string_of(names, names->snapshot->frames.name[frame]);
+    const char *file = string_of(names, names->snapshot->frames.filename[frame]);
+    unsigned by = gm_frame_is_python(file) ? 0 : GM_BY_NOBODY;
+    for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
+        if (strstr(strpbrk(tells[i].in, "/.") != NULL ? file : name, tells[i].in) != NULL)
+            by |= tells[i].by;
+    return by;
+}
+
+/* A stack tells what its frames tell; nobody made it only if no frame is of Python. */
+static bool read_stacks(struct gm_lives *l)
+{
+    const struct gm_snapshot *s = l->snapshot;
+    l->frame_by = malloc(((size_t)s->frames.count + 1) * sizeof *l->frame_by);
+    l->by = calloc((size_t)s->stacks.count + 1, sizeof *l->by);
+    if (l->frame_by == NULL || l->by == NULL)
+        return false;
+    for (size_t f = 0; f < s->frames.count; f++)
+        l->frame_by[f] = told_by_frame(&l->names, f);
+    for (size_t i = 0; i < s->stacks.count; i++) {
+        unsigned nobody = GM_BY_NOBODY;
+        for (uint64_t f = s->stacks.start[i]; f < s->stacks.start[i + 1]; f++) {
+            l->by[i] |= l->frame_by[s->stacks.frame_ids[f].v];
+            nobody &= l->frame_by[s->stacks.frame_ids[f].v];
+        }
+        l->by[i] = (l->by[i] & ~(unsigned)GM_BY_NOBODY) | nobody;
+    }
+    return true;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+
+enum { DEPTH_MOST = 64, LOOPS_MOST = 1024, ROUNDS_LEAST = 2 };
+
+/* The frames of Python of a stack, outermost first. */
+static size_t python_frames(const struct gm_lives *l, uint32_t stack, uint32_t out[DEPTH_MOST])
+{
+    const struct gm_snapshot *s = l->snapshot;
+    size_t n = 0;
+    if ((l->by[stack] & GM_BY_NOBODY) != 0)
+        return 0;
+    for (uint64_t f = s->stacks.start[stack + 1]; f > s->stacks.start[stack] && n < DEPTH_MOST; f--) {
+        const uint32_t frame = s->stacks.frame_ids[f - 1].v;
+        if ((l->frame_by[frame] & GM_BY_NOBODY) == 0)
+            out[n++] = frame;
+    }
+    return n;
+}
+
+/* A return to an earlier line of the function at `depth` of the stack. */
+struct loop_back {
+    uint32_t event;
+    uint32_t depth;
+    uint64_t above; /* of the frames above it, and its function */
+};
+
+/* Where two stacks part, if that is a step back in one function; DEPTH_MOST: it is none. */
+static size_t steps_back_at(const struct gm_lives *l, const uint32_t *from, size_t n, const uint32_t *to, size_t m)
+{
+    const struct gm_frames *f = &l->snapshot->frames;
+    size_t d = 0;
+    while (d < n && d < m && from[d] == to[d])
+        d++;
+    if (d == n || d == m)
+        return DEPTH_MOST;
+    const bool is_same = f->name[from[d]].v == f->name[to[d]].v && f->filename[from[d]].v == f->filename[to[d]].v;
+    return is_same && f->line[to[d]] < f->line[from[d]] ? d : DEPTH_MOST;
+}
+
+static uint64_t hash_above(const struct gm_lives *l, const uint32_t *frames, size_t depth)
+{
+    uint64_t hash = l->snapshot->frames.name[frames[depth]].v;
+    for (size_t i = 0; i < depth; i++)
+        hash = (hash ^ frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
+static bool is_in_module(const struct gm_lives *l, const uint32_t *frames, size_t depth)
+{
+    for (size_t i = 0; i < depth; i++)
+        if ((l->frame_by[frames[i]] & GM_BY_MODULE) != 0)
+            return true;
+    return false;
+}
+
+struct loop_backs GM_VEC(struct loop_back);
+
+static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
+{
+    uint32_t frames[2][DEPTH_MOST];
+    size_t n[2] = {0, 0};
+    unsigned now = 0;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        n[now] = python_frames(l, l->h->stack[a], frames[now]);
+        if (n[now] == 0)
+            continue;
+        const size_t d = steps_back_at(l, frames[!now], n[!now], frames[now], n[now]);
+        if (d < DEPTH_MOST && !is_in_module(l, frames[now], d) &&
+            !GM_VEC_PUSH(found, ((struct loop_back){e, (uint32_t)d, hash_above(l, frames[now], d)})))
+            return false;
+        now = !now;
+    }
+    return true;
+}
+
+static int by_loop(const void *left, const void *right)
+{
+    const struct loop_back *a = left, *b = right;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    if (a->above != b->above)
+        return a->above < b->above ? -1 : 1;
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Loops from the outside in; one that lies inside another that was taken is part of its rounds. */
+static bool take_loops(struct gm_lives *l, struct loop_backs *found)
+{
+    struct {
+        uint32_t first, last;
+    } taken[LOOPS_MOST];
+    size_t count = 0;
+    if (found->n > 0)
+        qsort(found->v, found->n, sizeof *found->v, by_loop);
+    for (size_t i = 0, end; i < found->n && count < LOOPS_MOST; i = end) {
+        for (end = i + 1;
+             end < found->n && found->v[end].depth == found->v[i].depth && found->v[end].above == found->v[i].above;)
+            end++;
+        const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
+        bool is_inside = end - i < ROUNDS_LEAST;
+        for (size_t k = 0; k < count && !is_inside; k++)
+            is_inside = taken[k].first <= last && first <= taken[k].last;
+        if (is_inside)
+            continue;
+        taken[count].first = first;
+        taken[count++].last = last;
+        for (size_t k = i; k < end; k++)
+            if (!GM_VEC_PUSH(&l->rounds, found->v[k].event))
+                return false;
+    }
+    if (l->rounds.n > 0)
+        qsort(l->rounds.v, l->rounds.n, sizeof *l->rounds.v, by_number);
+    return true;
+}
+
+static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept)
+{
+    struct loop_backs found = {.v = NULL};
+    if (kept->step_count > ROUNDS_LEAST) {
+        for (size_t i = 0; i < kept->step_count; i++)
+            if (!GM_VEC_PUSH(&l->rounds, kept->steps[i].first))
+                return false;
+        return true;
+    }
+    const bool ok = find_loop_backs(l, &found) && take_loops(l, &found);
+    free(found.v);
+    return ok;
+}
+
+uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
+{
+    size_t at = 0;
+    GM_BISECT(at, l->rounds.n, i, l->rounds.v[i] < moment);
+    return (uint32_t)at;
+}
+
+uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round)
+{
+    return round < l->rounds.n ? l->rounds.v[round] : GM_NEVER;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static void look_at_phases(struct gm_lives *l)
+{
+    l->first_forward = (uint32_t)l->h->count;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        const uint8_t phase = l->phase == NULL ? (uint8_t)GM_PHASE_OTHER : l->phase[e];
+        l->has_oom |= l->snapshot->events.action[l->h->first + e] == GM_ACTION_OOM;
+        l->has_backward |= phase == GM_PHASE_BACKWARD;
+        l->has_optimizer |= phase == GM_PHASE_OPTIMIZER;
+        if (a != GM_NEVER) {
+            l->has_optimizer |= (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
+            l->has_backward |= l->role[a] == GM_ROLE_GRADIENT;
+        }
+        if (phase != GM_PHASE_OTHER && l->first_forward == l->h->count)
+            l->first_forward = e;
+    }
+}
+
+bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
+                    const struct gm_kept_device *kept, const struct gm_peak *peak)
+{
+    *l = (struct gm_lives){.snapshot = snapshot,
+                           .h = &kept->history,
+                           .role = kept->role,
+                           .phase = kept->phase,
+                           .peak = peak->event == GM_REPORT_NONE ? 0 : (uint32_t)peak->event + 1,
+                           .at_peak = peak->requested};
+    l->taken = calloc(l->h->allocation_count + 1, 1);
+    if (l->taken == NULL || !gm_names_init(&l->names, snapshot, &report->arena) || !read_stacks(l) ||
+        !find_rounds(l, kept))
+        return false;
+    look_at_phases(l);
+    return true;
+}
+
+void gm_lives_free(struct gm_lives *l)
+{
+    gm_names_free(&l->names);
+    free(l->by);
+    free(l->frame_by);
+    free(l->taken);
+    free(l->rounds.v);
+    *l = (struct gm_lives){.h = NULL};
+}
+
+bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    return h->freed[a] == GM_NEVER && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
+}
+
+bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes)
+{
+    return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
+}
+
+/* The user's line, and, if it is another, the one that the run came from. */
+static const char *place_of(struct gm_lives *l, uint32_t stack)
+{
+    uint32_t frames[DEPTH_MOST];
+    const size_t n = python_frames(l, stack, frames);
+    const char *site = gm_names_site(&l->names, (struct gm_stack_id){stack});
+    const struct gm_frame_row *telling = gm_names_telling_frame(&l->names, (struct gm_stack_id){stack});
+    for (size_t i = 0; site != NULL && telling != NULL && i < n; i++) {
+        const char *file = string_of(&l->names, l->snapshot->frames.filename[frames[i]]);
+        const uint64_t line = l->snapshot->frames.line[frames[i]];
+        const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
+        if (line == GM_ABSENT || (gm_file_kind(file) & GM_FILE_IS_TORCH) != 0 || strstr(file, "runpy") != NULL)
+            continue;
+        if (line == telling->line && telling->filename != NULL && strcmp(file, telling->filename) == 0)
+            break;
+        return gm_arena_printf(l->names.arena, "%s, from %s:%llu", site, base, (unsigned long long)line);
+    }
+    return site;
+}
+
+bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
+{
+    const struct gm_history *h = l->h;
+    uint64_t *bytes = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *bytes);
+    uint32_t most = 0;
+    *blame = (struct gm_blame){.all = set->n};
+    for (size_t i = 0; bytes != NULL && i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation, stack = h->stack[a];
+        if (i > 0 && set->v[i - 1].allocation == a)
+            continue;
+        blame->stacks += bytes[stack] == 0;
+        bytes[stack] += 1;
+        if (gm_lives_at_peak(l, a)) {
+            bytes[stack] += h->requested[a];
+            blame->bytes += h->requested[a];
+            blame->blocks++;
+        }
+        const bool is_better = (l->by[stack] & GM_BY_NOBODY) <= (l->by[most] & GM_BY_NOBODY);
+        most = (is_better && bytes[stack] > bytes[most]) || (l->by[stack] & GM_BY_NOBODY) < (l->by[most] & GM_BY_NOBODY)
+                   ? stack
+                   : most;
+    }
+    const bool ok = bytes != NULL;
+    free(bytes);
+    blame->site = ok && set->n > 0 ? place_of(l, most) : NULL;
+    return ok;
+}
+
+const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set)
+{
+    uint32_t common[DEPTH_MOST], frames[DEPTH_MOST];
+    size_t n = DEPTH_MOST;
+    for (size_t i = 0; i < set->n; i++) {
+        const size_t m = python_frames(l, l->h->stack[set->v[i].allocation], frames);
+        if (i == 0)
+            memcpy(common, frames, (n = m) * sizeof *common);
+        for (size_t k = 0; k < n; k++)
+            n = k >= m || frames[k] != common[k] ? k : n;
+    }
+    for (; n > 0; n--) {
+        const char *file = string_of(&l->names, l->snapshot->frames.filename[common[n - 1]]);
+        const uint64_t line = l->snapshot->frames.line[common[n - 1]];
+        if (line != GM_ABSENT && (gm_file_kind(file) & GM_FILE_IS_TORCH) == 0)
+            return gm_arena_printf(
+                l->names.arena, "%s  %s:%llu", string_of(&l->names, l->snapshot->frames.name[common[n - 1]]),
+                strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file, (unsigned long long)line);
+    }
+    return NULL;
+}

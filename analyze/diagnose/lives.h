@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The allocations of one device as the rules of mistakes look at them: what each is for, which code made it, in which
+ * round of the program's loop, and who is left to be blamed for it.
+ *
+ * A round is one pass of the loop that makes the run: a step where steps are known, else a return of the program to an
+ * earlier line of the same function, outside modules, as far out as it does so twice.
+ */
+#ifndef GM_DIAGNOSE_LIVES_H
+#define GM_DIAGNOSE_LIVES_H
+
+#include "analyze/base/vec.h"
+#include "analyze/report/remedy.h"
+#include "analyze/state/shown_names.h"
+#include "analyze/timeline/trace_analyze.h"
+
+/* What the frames of a stack tell, bits. */
+enum {
+    GM_BY_OPTIMIZER = 1,
+    GM_BY_CLIPPING = 2,
+    GM_BY_LOSS = 4,
+    GM_BY_MATH_ATTENTION = 8, /* the unfused fallback of scaled_dot_product_attention */
+    GM_BY_SOFTMAX = 16,
+    GM_BY_LOADING = 32, /* reads a file */
+    GM_BY_COPYING = 64, /* deepcopy, an averaged model */
+    GM_BY_RECOMPUTE = 128,
+    GM_BY_MODULE = 256, /* inside the forward of a module */
+    GM_BY_HOOK = 512,
+    GM_BY_AUTOCAST = 1024,
+    GM_BY_BACKWARD = 2048,
+    GM_BY_NOBODY = 4096, /* no frame of Python */
+    GM_BY_ATTENTION = 8192
+};
+
+struct gm_lives {
+    const struct gm_snapshot *snapshot;
+    const struct gm_history *h;
+    const uint8_t *role;            /* [allocation] enum gm_role */
+    const uint8_t *phase;           /* [event] enum gm_phase; NULL: not known */
+    uint32_t peak;                  /* the moment of the peak of requested bytes */
+    uint64_t at_peak;               /* requested bytes then */
+    unsigned *by;                   /* [gm_stack_id] bits */
+    unsigned *frame_by;             /* [gm_frame_id] likewise; GM_BY_NOBODY: it is not of Python */
+    struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
+    struct gm_names names;
+    uint8_t *taken; /* [allocation] a mistake that was found has it */
+    bool has_backward, has_optimizer, has_oom;
+    uint32_t first_forward; /* the first event of a phase; h->count: none */
+};
+
+/* Of a device of the report, which owns the strings. false: no memory. Free also after failure. */
+bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
+                    const struct gm_kept_device *kept, const struct gm_peak *peak);
+void gm_lives_free(struct gm_lives *l);
+
+/* The round of a moment, from 1; 0: before the first. */
+uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment);
+/* The first moment of the round after that one; GM_NEVER: there is none. */
+uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round);
+static inline unsigned gm_lives_by(const struct gm_lives *l, size_t a)
+{
+    return l->by[l->h->stack[a]];
+}
+static inline bool gm_lives_is_role(const struct gm_lives *l, size_t a, enum gm_role role)
+{
+    return l->role[a] == (uint8_t)role;
+}
+static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
+{
+    return gm_history_is_active(l->h, a, l->peak);
+}
+/* Whether it was made before the trace or before the first round, and is never freed. */
+bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
+
+/* Allocations of a mistake, and what mending it does to them. */
+struct gm_set GM_VEC(struct gm_remedy_change);
+bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes);
+
+/* Who is to be blamed for a set. */
+struct gm_blame {
+    uint64_t bytes, blocks; /* requested, at the peak */
+    uint64_t all;           /* allocations, at any time */
+    size_t stacks;          /* different ones */
+    const char *site;       /* of the stack that has most: the user's line, and from where it was called */
+};
+/* false: no memory. */
+bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame);
+
+/* The innermost line that all of them were called from; NULL: there is none. */
+const char *gm_lives_caller(struct gm_lives *l, const struct gm_set *set);
+
+#endif
