@@ -405,6 +405,17 @@ class Gmdry(unittest.TestCase):
         self.assertIn("give PipelineStage input_args and output_args", lines[1])
         self.assertEqual((len(lines), lines[2]), (3, "gmdry: the command failed with exit code 1"))
 
+    def test_spawned_ranks(self):
+        """Of those that a program would start itself, one runs, in the program's process."""
+        program = self.make_torch("12.4", {"multiprocessing/__init__.py": "from .spawn import spawn, start_processes\n",
+                                           "multiprocessing/spawn.py": "def spawn(*args, **more): exit('starts them')\n"
+                                                                       "start_processes = spawn\n"})
+        program += "import os, torch.multiprocessing as m; tell = lambda *a: print(os.getpid(), *a); tell('own'); "
+        program += "m.spawn(tell, (7,), 4); print(m.start_processes(tell, nprocs=2, join=False, start_method='fork').join(3))"
+        done = self.run_it(["--world-size", "8", "--rank", "7", "--devices", "4"], [sys.executable, "-c", program])
+        own = done.stdout.split()[0]
+        self.assertEqual(done.stdout.splitlines()[:4], [own + " own", own + " 3 7", own + " 1", "True"], done.stderr)
+
     def test_nothing_of_the_program_is_changed(self):
         """But what is watched: no name, no path, no option of Python."""
         look = ("print(sorted(vars()), sys.path[1:], sys.meta_path[-3:], sys.flags, 'PYTHONPATH' in os.environ, "

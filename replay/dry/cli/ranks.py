@@ -356,10 +356,32 @@ def run_one(module):
     module.elastic_launch.__call__ = run
 
 
+class Done:
+    """What is left of processes that were not started."""
+
+    processes = ()
+
+    @staticmethod
+    def join(*_):
+        return True
+
+
+def spawn_one(module):
+    """torch.multiprocessing.spawn: the process of this rank only, which is this one."""
+
+    def start_processes(function, args=(), nprocs=1, join=True, **_):
+        function(int(os.environ["LOCAL_RANK"]) % nprocs, *args)
+        return None if join else Done
+
+    module.start_processes = start_processes
+    module.spawn = lambda fn, args=(), nprocs=1, join=True, **_: start_processes(fn, args, nprocs, join)
+
+
 def answer_tcp_stores(module):
     module.TCPStore = make_store(module.Store)
 
 
 WATCHED = {"torch.distributed.distributed_c10d": watch}
 if WORLD:
-    WATCHED.update({"torch.distributed.launcher.api": run_one, "torch.distributed": answer_tcp_stores})
+    WATCHED.update({"torch.distributed.launcher.api": run_one, "torch.distributed": answer_tcp_stores,
+                    "torch.multiprocessing.spawn": spawn_one})
