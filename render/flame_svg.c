@@ -35,13 +35,13 @@ void gm_svg_escaped(struct gm_text *out, const char *s)
 }
 
 /* A number of hundredths, without a locale. */
-void gm_svg_hundredths(struct gm_text *out, double value)
+static void put_hundredths(struct gm_text *out, double value)
 {
     uint64_t n = (uint64_t)(value * 100 + 0.5);
     gm_text_printf(out, "%" PRIu64 ".%02u", n / 100, (unsigned)(n % 100));
 }
 
-void gm_svg_millionths(struct gm_text *out, double value)
+static void put_millionths(struct gm_text *out, double value)
 {
     uint64_t n = (uint64_t)(value * 1e6 + 0.5);
     gm_text_printf(out, "%" PRIu64 ".%06u", n / 1000000, (unsigned)(n % 1000000));
@@ -161,9 +161,9 @@ void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes,
 void gm_flame_svg_box(struct gm_text *out, const struct gm_flame_box *box, const char *label, uint32_t color)
 {
     gm_text_printf(out, "<g class=\"b%s\" data-x=\"", gm_text_color_on(color) == GM_PAPER ? " w" : "");
-    gm_svg_millionths(out, box->x);
+    put_millionths(out, box->x);
     gm_text_add(out, "\" data-w=\"");
-    gm_svg_millionths(out, box->width);
+    put_millionths(out, box->width);
     gm_text_add(out, "\"><title>");
     gm_svg_escaped(out, label);
 }
@@ -174,11 +174,11 @@ void gm_flame_svg_box_end(struct gm_text *out, struct gm_display *scratch, const
     const double width = box->width * GM_SVG_INNER, x = GM_SVG_PAD + box->x * GM_SVG_INNER, least = 24;
     const int y = GM_SVG_TOP + GM_SVG_ROW * (int)box->row;
     gm_text_add(out, "</title><rect x=\"");
-    gm_svg_hundredths(out, x);
+    put_hundredths(out, x);
     gm_text_printf(out, "\" y=\"%d\" width=\"", y);
-    gm_svg_hundredths(out, width);
+    put_hundredths(out, width);
     gm_text_printf(out, "\" height=\"%d\" fill=\"#%06" PRIx32 "\"/><text x=\"", GM_SVG_ROW - 1, color);
-    gm_svg_hundredths(out, x + 4);
+    put_hundredths(out, x + 4);
     gm_text_printf(out, "\" y=\"%d\">", y + 13);
     if (box->node == 0)
         gm_svg_escaped(out, root);
@@ -196,10 +196,10 @@ void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const str
     char number[GM_NUMBER_TEXT];
     if (boxes->narrow > 0)
         left_out = gm_display_printf(scratch, "%s frame%s too narrow to be shown. ",
-                                     gm_exact_text(number, boxes->narrow), boxes->narrow == 1 ? " is" : "s are");
+                                     gm_count_format(number, boxes->narrow), boxes->narrow == 1 ? " is" : "s are");
     if (levels > 0)
-        left_out = gm_display_printf(scratch, "%s%s deeper level%s left out.", left_out, gm_exact_text(number, levels),
-                                     levels == 1 ? " is" : "s are");
+        left_out = gm_display_printf(scratch, "%s%s deeper level%s left out.", left_out,
+                                     gm_count_format(number, levels), levels == 1 ? " is" : "s are");
     if (legend != NULL) {
         y += put_keys(out, y, legend->keys, legend->count);
         gm_svg_text(out, "s", GM_SVG_PAD, y + 10, legend->note);

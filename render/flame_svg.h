@@ -24,9 +24,6 @@ extern const char gm_svg_script[];
 
 /* Text and attribute values. Characters that XML does not allow, even escaped, become U+FFFD. */
 void gm_svg_escaped(struct gm_text *out, const char *s);
-/* Numbers without a locale. */
-void gm_svg_hundredths(struct gm_text *out, double value);
-void gm_svg_millionths(struct gm_text *out, double value);
 void gm_svg_text(struct gm_text *out, const char *class, int x, int y, const char *text);
 
 /* ---- flame_svg.c --------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ static void put_box(struct gm_text *out, struct gm_display *scratch, const struc
     gm_percent_text(percent, node->bytes, flame->nodes[0].bytes);
     gm_text_printf(out, "\n%s (", gm_size_format(size, node->bytes));
     gm_svg_escaped(out, percent); /* "<0.1%" */
-    gm_text_printf(out, ") in %s block%s", gm_exact_text(blocks, node->blocks), node->blocks == 1 ? "" : "s");
+    gm_text_printf(out, ") in %s block%s", gm_count_format(blocks, node->blocks), node->blocks == 1 ? "" : "s");
     if (is_root)
         root = gm_display_printf(scratch, "all: %s requested in %s blocks", size, blocks);
     if (node->self_bytes > 0 && node->self_bytes < node->bytes)

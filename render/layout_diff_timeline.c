@@ -248,8 +248,8 @@ static void draw_legend(struct gm_page *page, const struct gm_comparison *c)
         gm_size_format(peak, at->bytes);
         const char *where = at->event == GM_REPORT_NONE
                                 ? "before the first event"
-                                : gm_display_printf(d, "at event %s of %s", gm_exact_text(event, at->event),
-                                                    gm_exact_text(events, device->events));
+                                : gm_display_printf(d, "at event %s of %s", gm_count_format(event, at->event),
+                                                    gm_count_format(events, device->events));
         if (at->event != GM_REPORT_NONE)
             where = gm_display_printf(d, "%s%s", where, around(d, device, at->event));
         gm_put_between(

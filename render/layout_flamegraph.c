@@ -57,7 +57,7 @@ static void draw_boxes(struct gm_page *page, const struct gm_flame *flame, const
         const struct gm_style style = {GM_TEXT_SMALL, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
         gm_put(d, x + pad, y + height / 2, width - 2 * pad, style,
                gm_display_printf(d, "all: %s requested in %s blocks", gm_size_text(d, node->bytes),
-                                 gm_exact_text(blocks, node->blocks)));
+                                 gm_count_format(blocks, node->blocks)));
     }
     page->y += pitch * boxes->rows + 8;
 }

@@ -92,25 +92,6 @@ char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count)
     return out;
 }
 
-char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number)
-{
-    char digits[GM_NUMBER_TEXT];
-    const int n = snprintf(digits, sizeof digits, "%" PRIu64, number);
-    size_t length = 0;
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
-            out[length++] = ',';
-        out[length++] = digits[i];
-    }
-    out[length] = '\0';
-    return out;
-}
-
-char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us)
-{
-    return gm_microseconds_format(out, us);
-}
-
 #define LASTING(name, format, type, size)                                                                              \
     const char *name(struct gm_display *display, type value)                                                           \
     {                                                                                                                  \
@@ -119,8 +100,8 @@ char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us)
     }
 LASTING(gm_size_text, gm_size_format, uint64_t, GM_SIZE_TEXT)
 LASTING(gm_number_text, gm_count_text, uint64_t, GM_NUMBER_TEXT)
-LASTING(gm_digits_text, gm_exact_text, uint64_t, GM_NUMBER_TEXT)
-LASTING(gm_time_text, gm_duration_text, uint64_t, GM_NUMBER_TEXT)
+LASTING(gm_digits_text, gm_count_format, uint64_t, GM_NUMBER_TEXT)
+LASTING(gm_time_text, gm_duration_format, uint64_t, GM_NUMBER_TEXT)
 LASTING(gm_delta_text, gm_size_format_delta, int64_t, GM_SIZE_TEXT)
 
 const char *gm_share_text(struct gm_display *display, uint64_t part, uint64_t total)

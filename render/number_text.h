@@ -5,11 +5,10 @@
 #ifndef GM_RENDER_NUMBER_TEXT_H
 #define GM_RENDER_NUMBER_TEXT_H
 
+#include "analyze/report/numbers.h"
 #include "render/display.h"
 
 #include <stdint.h>
-
-enum { GM_NUMBER_TEXT = 32 };
 
 /* "89.6%" of part / total; "<0.1%" for what would show as 0.0% but is not; "n/a" if total is 0. Returns out. */
 char *gm_percent_text(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t total);
@@ -19,11 +18,6 @@ char *gm_count_text(char out[GM_NUMBER_TEXT], uint64_t count);
 char *gm_tick_bytes_text(char out[GM_NUMBER_TEXT], uint64_t bytes);
 /* The same for counts: "0", "500", "1.5 k", "20 M". Returns out. */
 char *gm_tick_count_text(char out[GM_NUMBER_TEXT], uint64_t count);
-
-/* "1,234,567" whatever the size: for numbers that name something. Returns out. */
-char *gm_exact_text(char out[GM_NUMBER_TEXT], uint64_t number);
-/* Microseconds as the reports show them: "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min". Returns out. */
-char *gm_duration_text(char out[GM_NUMBER_TEXT], uint64_t us);
 
 /* These, and sizes ("1.50 GiB"), as strings that live as long as the list. */
 const char *gm_size_text(struct gm_display *display, uint64_t bytes);

@@ -119,7 +119,7 @@ static void draw_crowd(const struct gm_plot *plot, size_t n, enum band_kind kind
     char number[GM_NUMBER_TEXT];
     const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_INK, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
     gm_display_rect(plot->display, x1, y, fmax(x2 - x1, 1), band_height, gm_solid(0xdfe4ea), GM_RECT_PLAIN);
-    const char *label = gm_display_printf(plot->display, "%s %s", gm_exact_text(number, n), names[kind]);
+    const char *label = gm_display_printf(plot->display, "%s %s", gm_count_format(number, n), names[kind]);
     if (gm_text_width(label, style.size, style.weight) + 8 <= x2 - x1)
         gm_put(plot->display, (x1 + x2) / 2, y + band_height / 2, x2 - x1 - 4, style, label);
 }

@@ -4,8 +4,6 @@
  */
 #include "analyze/diagnose/rules.h"
 
-#include "analyze/document/sites.h"
-
 #include <inttypes.h>
 #include <string.h>
 

@@ -6,8 +6,6 @@
  */
 #include "analyze/diagnose/rules.h"
 
-#include "analyze/document/sites.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>

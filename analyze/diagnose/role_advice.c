@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/diagnose/rules.h"
 
-#include "analyze/document/sites.h"
-
 #include <string.h>
 
 enum {

@@ -11,7 +11,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "analyze/report/report.h"
 #include "analyze/report/view.h"
 

@@ -4,6 +4,7 @@
  */
 #include "analyze/document/diff_sections.h"
 #include "analyze/document/report_columns.h"
+#include "analyze/document/writer.h"
 
 #include <math.h>
 
@@ -112,111 +113,75 @@ static void add_delta(struct gm_json *json, const char *key, uint64_t base, uint
 }
 
 /* In points of percent, four decimals. */
-static void add_efficiency_delta(struct gm_json *json, const struct gm_totals *base, const struct gm_totals *after)
+static double efficiency_delta(const struct gm_totals *base, const struct gm_totals *after)
 {
     const double x = gm_totals_efficiency(base), y = gm_totals_efficiency(after);
-    const char *key = "efficiency_percent";
-    if (x < 0 || y < 0) {
+    return x < 0 || y < 0 ? (double)NAN : round((y - x) * 10000) / 10000;
+}
+
+/* The keys of totals, of those of the second less those of the first. */
+static void add_totals_delta(struct gm_doc *d, const struct gm_totals *base, const struct gm_totals *after)
+{
+    gm_doc_open(d, "totals_delta", NULL);
+    for (size_t i = 0; i < sizeof gm_totals_columns / sizeof *gm_totals_columns; i++) {
+        const struct gm_column *column = &gm_totals_columns[i];
+        const union gm_value b = gm_doc_value(&(struct gm_cell_of){d, base, NULL, column});
+        const union gm_value a = gm_doc_value(&(struct gm_cell_of){d, after, NULL, column});
+        if (column->unit == GM_SHARE)
+            gm_json_real(&d->json, column->key, efficiency_delta(base, after));
+        else
+            add_delta(&d->json, column->key, b.u, a.u);
+    }
+    gm_doc_close(d);
+}
+
+static void add_peaks_delta(struct gm_doc *d, const struct gm_summary *base, const struct gm_summary *after)
+{
+    gm_doc_open(d, "peaks_delta", NULL);
+    for (int i = 0; i < GM_LEVEL_COUNT; i++)
+        add_delta(&d->json, gm_doc_printf(d, "peak_%s_bytes", gm_level_name((enum gm_level)i)), base->peaks[i],
+                  after->peaks[i]);
+    gm_doc_close(d);
+}
+
+static void add_number(struct gm_json *json, const char *key, const struct gm_summary_device *device)
+{
+    if (device == NULL)
         gm_json_null(json, key);
-        return;
-    }
-    const double scaled = (y - x) * 10000;
-    const int64_t rounded = (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
-    gm_json_real(json, key, (double)rounded / 10000);
+    else
+        gm_json_signed(json, key, device->device);
 }
 
-static void add_totals_delta(struct gm_json *json, const struct gm_totals *b, const struct gm_totals *a)
+static void add_pair(const struct gm_cell_of *c)
 {
-    gm_json_open(json, "totals_delta", '{');
-    add_delta(json, "reserved_bytes", b->reserved, a->reserved);
-    add_delta(json, "allocated_bytes", b->allocated, a->allocated);
-    add_delta(json, "active_bytes", b->active, a->active);
-    add_delta(json, "requested_bytes", b->requested, a->requested);
-    add_delta(json, "inactive_bytes", b->inactive, a->inactive);
-    add_delta(json, "rounding_bytes", b->rounding, a->rounding);
-    add_efficiency_delta(json, b, a);
-    add_delta(json, "pending_bytes", b->pending, a->pending);
-    add_delta(json, "segments", b->segments, a->segments);
-    add_delta(json, "blocks", b->blocks, a->blocks);
-    add_delta(json, "active_blocks", b->active_blocks, a->active_blocks);
-    add_delta(json, "allocated_blocks", b->allocated_blocks, a->allocated_blocks);
-    add_delta(json, "inactive_blocks", b->inactive_blocks, a->inactive_blocks);
-    gm_json_close(json, '}');
+    const struct gm_summary_device *b = ((const struct gm_diff_device *)c->row)->base;
+    const struct gm_summary_device *a = ((const struct gm_diff_device *)c->row)->after;
+    struct gm_json *json = &c->doc->json;
+    add_number(json, "base_device", b);
+    add_number(json, "new_device", a);
+    for (int k = 0; k < GM_LEVEL_COUNT; k++)
+        add_delta(json, gm_doc_printf(c->doc, "peak_%s_delta_bytes", gm_level_name((enum gm_level)k)),
+                  b == NULL ? 0 : b->peaks[k].bytes, a == NULL ? 0 : a->peaks[k].bytes);
 }
-
-static void add_peaks_delta(struct gm_json *json, const struct gm_summary *b, const struct gm_summary *a)
-{
-    gm_json_open(json, "peaks_delta", '{');
-    add_delta(json, "peak_requested_bytes", b->peaks[GM_LEVEL_REQUESTED], a->peaks[GM_LEVEL_REQUESTED]);
-    add_delta(json, "peak_allocated_bytes", b->peaks[GM_LEVEL_ALLOCATED], a->peaks[GM_LEVEL_ALLOCATED]);
-    add_delta(json, "peak_active_bytes", b->peaks[GM_LEVEL_ACTIVE], a->peaks[GM_LEVEL_ACTIVE]);
-    add_delta(json, "peak_reserved_bytes", b->peaks[GM_LEVEL_RESERVED], a->peaks[GM_LEVEL_RESERVED]);
-    gm_json_close(json, '}');
-}
-
-static union gm_value peak_delta(const struct gm_cell_of *c)
-{
-    const struct gm_diff_device *row = c->row;
-    const size_t k = c->column->offset;
-    const uint64_t base = row->base == NULL ? 0 : row->base->peaks[k].bytes;
-    const uint64_t after = row->after == NULL ? 0 : row->after->peaks[k].bytes;
-    const bool is_known = base != GM_REPORT_NONE && after != GM_REPORT_NONE;
-    return (union gm_value){.i = is_known ? gm_diff_delta(base, after) : GM_SIGNED_NONE};
-}
-
-static union gm_value device_of(const struct gm_cell_of *c)
-{
-    const struct gm_diff_device *row = c->row;
-    const struct gm_summary_device *device = c->column->offset == 0 ? row->base : row->after;
-    return (union gm_value){.i = device == NULL ? GM_SIGNED_NONE : device->device};
-}
-
-#define GET_AT(unit, key, get, at)                                                                                     \
-    {                                                                                                                  \
-        key, NULL, GM_JSON, unit, at, 0, get, NULL, 0, NULL, 0                                                         \
-    }
 
 void gm_json_diff_pair(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair)
 {
-    static const struct gm_column columns[] = {
-        GET_AT(GM_SIGNED, "base_device", device_of, 0),
-        GET_AT(GM_SIGNED, "new_device", device_of, 1),
-        GET_AT(GM_DELTA, "peak_requested_delta_bytes", peak_delta, GM_LEVEL_REQUESTED),
-        GET_AT(GM_DELTA, "peak_allocated_delta_bytes", peak_delta, GM_LEVEL_ALLOCATED),
-        GET_AT(GM_DELTA, "peak_active_delta_bytes", peak_delta, GM_LEVEL_ACTIVE),
-        GET_AT(GM_DELTA, "peak_reserved_delta_bytes", peak_delta, GM_LEVEL_RESERVED),
-    };
-    const struct gm_summary *base = c->runs[0], *after = c->runs[pair->after];
-    add_totals_delta(&d->json, &base->totals, &after->totals);
-    add_peaks_delta(&d->json, base, after);
-    GM_TABLE(d, columns, pair->devices, pair->device_count, .key = "devices");
+    add_totals_delta(d, &c->runs[0]->totals, &c->runs[pair->after]->totals);
+    add_peaks_delta(d, c->runs[0], c->runs[pair->after]);
+    gm_doc_nested(d, "devices", add_pair, GM_NESTED_ROWS(pair->devices, pair->device_count), NULL);
 }
 
-static union gm_value line_device(const struct gm_cell_of *c)
+static void add_aligned(const struct gm_cell_of *c)
 {
-    const struct gm_diff_line *line = c->row;
-    return (union gm_value){.i = line->device == NULL ? GM_SIGNED_NONE : line->device->device};
-}
-
-static union gm_value line_peak(const struct gm_cell_of *c)
-{
-    const struct gm_diff_line *line = c->row;
-    return (union gm_value){.real = line->device == NULL ? (double)NAN : line->peak_x};
-}
-
-static union gm_value line_run(const struct gm_cell_of *c)
-{
-    return (union gm_value){.u = (uint64_t)((const struct gm_diff_line *)c->row - (const struct gm_diff_line *)c->of)};
+    const struct gm_diff_line *line = c->row, *first = c->of;
+    gm_json_number(&c->doc->json, "run", (uint64_t)(line - first));
+    add_number(&c->doc->json, "device", line->device);
+    gm_json_real(&c->doc->json, "peak_at", line->device == NULL ? (double)NAN : line->peak_x);
 }
 
 void gm_json_diff_timeline(struct gm_doc *d, const struct gm_comparison *c)
 {
     static const char *const axes[] = {"steps", "phases", "share"};
-    static const struct gm_column columns[] = {
-        GM_GET(GM_COUNT, GM_JSON, "run", NULL, line_run),
-        GM_GET(GM_SIGNED, GM_JSON, "device", NULL, line_device),
-        GM_GET(GM_REAL, GM_JSON, "peak_at", NULL, line_peak),
-    };
     const struct gm_diff_timeline *t = &c->timeline;
     if (t->lines == NULL) {
         gm_json_null(&d->json, "alignment");
@@ -225,6 +190,6 @@ void gm_json_diff_timeline(struct gm_doc *d, const struct gm_comparison *c)
     gm_doc_open(d, "alignment", NULL);
     gm_json_string(&d->json, "axis", axes[t->axis]);
     gm_json_real(&d->json, "end", t->end);
-    GM_TABLE(d, columns, t->lines, c->run_count, .key = "runs", .of = t->lines);
+    gm_doc_nested(d, "runs", add_aligned, GM_NESTED_ROWS(t->lines, c->run_count), t->lines);
     gm_doc_close(d);
 }

@@ -79,7 +79,8 @@ uint64_t gm_diff_category_bytes(const struct gm_summary *run, bool at_peak, cons
 /* ---- numbers ------------------------------------------------------------------------------------------------------
  */
 
-char *gm_delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
+/* "+1.20 GiB", "0 B"; "n/a" if either is not known. */
+static char *delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
 {
     if (base == GM_REPORT_NONE || after == GM_REPORT_NONE) {
         memcpy(out, "n/a", sizeof "n/a");
@@ -231,7 +232,7 @@ const char *gm_diff_verdict(struct gm_doc *d, const struct gm_comparison *c, con
         if (a == b)
             gm_text_add(&text, "unchanged");
         else
-            gm_text_printf(&text, "%s (%s)", gm_delta_format(delta, b, a), gm_growth_format(growth, b, a));
+            gm_text_printf(&text, "%s (%s)", delta_format(delta, b, a), gm_growth_format(growth, b, a));
     }
     return pair->is_same ? "No difference" : gm_doc_take(d, &text);
 }
@@ -246,7 +247,7 @@ void gm_diff_growth(struct gm_text *out, const struct gm_comparison *c)
     if (g->device >= 0)
         gm_text_printf(out, " on device %" PRId64, g->device);
     gm_text_printf(out, " grew by %s (%s), from %s (%" PRIu64 " bytes) to %s (%" PRIu64 " bytes), more than %s allows",
-                   gm_delta_format(delta, g->base, g->after) + 1, gm_growth_format(growth, g->base, g->after),
+                   delta_format(delta, g->base, g->after) + 1, gm_growth_format(growth, g->base, g->after),
                    gm_bytes_format(base, g->base), g->base, gm_bytes_format(after, g->after), g->after, c->limit.text);
     if (c->run_count > 2)
         gm_text_printf(out, ", in %s", c->labels[g->run]);

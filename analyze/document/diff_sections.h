@@ -6,8 +6,8 @@
 #define GM_DOCUMENT_DIFF_SECTIONS_H
 
 #include "analyze/document/document.h"
-#include "analyze/document/numbers.h"
 #include "analyze/report/comparison.h"
+#include "analyze/report/numbers.h"
 
 /* The numbers that every table of runs begins with. */
 enum gm_headline {
@@ -24,8 +24,6 @@ const char *gm_headline_name(enum gm_headline headline); /* "Peak reserved" */
 /* GM_REPORT_NONE: not known. */
 uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headline);
 
-/* "+1.20 GiB", "0 B"; "n/a" if either is not known. */
-char *gm_delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);
 /* "+10.8 %", "0.0 %", "<0.1 %" for what is less than that; "n/a" if it is not known or base is 0, "new" if only after
  * is something. */
 char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);

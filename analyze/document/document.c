@@ -301,7 +301,8 @@ static char *share_text(char small[GM_NUMBER_TEXT], uint64_t part, uint64_t whol
     return small;
 }
 
-const char *gm_value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, enum gm_unit unit, union gm_value value)
+static const char *value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, enum gm_unit unit,
+                              union gm_value value)
 {
     const bool is_known = gm_value_is_known(unit, value);
     if (!is_known && unit != GM_EVENT)
@@ -341,5 +342,5 @@ const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *ce
     const union gm_value value = gm_doc_value(cell);
     const enum gm_unit unit = cell->column->unit;
     const bool is_blank = is_foot || (cell->column->in & GM_BLANK) != 0;
-    return is_blank && !gm_value_is_known(unit, value) ? "" : gm_value_text(small, cell->doc, unit, value);
+    return is_blank && !gm_value_is_known(unit, value) ? "" : value_text(small, cell->doc, unit, value);
 }

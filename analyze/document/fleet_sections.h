@@ -7,8 +7,8 @@
 
 #include "analyze/document/document.h"
 #include "analyze/document/documents.h"
-#include "analyze/document/numbers.h"
 #include "analyze/document/report_columns.h"
+#include "analyze/report/numbers.h"
 
 /* The largest call sites of one snapshot. */
 void gm_fleet_uses(struct gm_doc *d, const struct gm_fleet *f, const struct gm_fleet_item *item);

@@ -2,7 +2,7 @@
 #include "analyze/document/json_out.h"
 
 #include "analyze/document/escape.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "analyze/report/report.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #define GM_DOCUMENT_REPORT_COLUMNS_H
 
 #include "analyze/document/document.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "analyze/report/summary.h"
 #include "analyze/report/view.h"
 

@@ -17,6 +17,27 @@ static const char *why_none(const struct gm_report *report)
     return report->totals.allocated == 0 ? "No block is allocated." : "None is listed.";
 }
 
+/* "20 of 57 call sites: 6.20 GiB, 97.7 % of allocated.", for the first n > 0 of report->sites. */
+static const char *sum_of(struct gm_doc *d, const struct gm_report *report, size_t n)
+{
+    uint64_t sum = 0;
+    const bool has_stackless = report->snapshot.live_blocks_with_stack < report->totals.allocated_blocks;
+    const size_t all = report->site_total - (report->site_total > 0 && has_stackless); /* one row is no site */
+    size_t shown = n;
+    for (size_t i = 0; i < n; i++) {
+        sum = gm_sat_add(sum, report->sites[i].bytes);
+        shown -= !gm_site_has_stack(report->sites[i].site);
+    }
+    const char *what = shown == 0 ? "Blocks without a stack"
+                       : shown < all
+                           ? gm_doc_printf(d, "%s of %s call sites", gm_doc_count(d, shown), gm_doc_count(d, all))
+                       : shown > 1 ? gm_doc_printf(d, "All %s call sites", gm_doc_count(d, shown))
+                                   : "The only call site";
+    return gm_doc_printf(d, "%s%s: %s, %s %% of allocated.", what,
+                         shown > 0 && shown < n ? ", and blocks without a stack" : "", gm_doc_bytes(d, sum),
+                         gm_doc_share(d, sum, report->totals.allocated));
+}
+
 void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
 {
     static const struct gm_column columns[] = {
@@ -33,14 +54,9 @@ void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
                                    .md_max = 10,
                                    .of = &report->totals.allocated,
                                    .is_silent = true};
-    struct gm_text sum = {0};
     gm_doc_open(d, NULL, "Largest call sites");
     gm_doc_table(d, &table);
-    if (report->site_count > 0)
-        gm_sites_add_sum(&sum, report, gm_doc_shown(d, &table));
-    else
-        gm_text_add(&sum, why_none(report));
-    gm_doc_tell(d, "%s", gm_doc_take(d, &sum));
+    gm_doc_tell(d, "%s", report->site_count == 0 ? why_none(report) : sum_of(d, report, gm_doc_shown(d, &table)));
     gm_doc_close(d);
 }
 

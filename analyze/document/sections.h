@@ -86,7 +86,4 @@ const char *gm_frames_below(struct gm_doc *doc, const struct gm_block_row *block
 /* Whether two blocks were made by the same stack. */
 bool gm_frames_equal(const struct gm_block_row *a, const struct gm_block_row *b);
 
-/* One line of at most `columns`; nothing if it is left out. */
-void gm_headline_line(struct gm_text *out, const struct gm_heading *line, size_t columns);
-
 #endif

@@ -3,7 +3,7 @@
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/document/columns.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -11,11 +11,6 @@
 enum { LEAST_NAME = 6, INDENT = 4 }; /* "tra..." */
 
 static const char gap[] = "  "; /* between the name and the path */
-
-bool gm_site_has_stack(const char *site)
-{
-    return strcmp(site, "no stack recorded") != 0; /* as struct gm_block_row has it */
-}
 
 /* Appends s[0..n) in at most `columns`. */
 static void add_name(struct gm_text *out, const char *s, size_t n, size_t columns)
@@ -50,7 +45,8 @@ size_t gm_site_least(const char *site)
     return strstr(site, gap) != NULL || wants < LEAST_NAME ? wants : LEAST_NAME;
 }
 
-void gm_site_below(struct gm_text *out, const char *file)
+/* A newline, and at the end of the next line the file (and its line number), cut only if it is longer than that. */
+static void add_below(struct gm_text *out, const char *file)
 {
     size_t wants = gm_columns(file);
     gm_text_add_char(out, '\n');
@@ -66,7 +62,7 @@ void gm_site_row(struct gm_text *out, const char *site, size_t columns)
         return;
     }
     add_name(out, site, (size_t)(path - site), columns);
-    gm_site_below(out, file_of(site));
+    add_below(out, file_of(site));
 }
 
 void gm_site_add(struct gm_text *out, const char *site, size_t columns)
@@ -92,28 +88,4 @@ void gm_site_add(struct gm_text *out, const char *site, size_t columns)
     gm_text_add(out, gap);
     gm_text_add(out, has_dots ? ".../" : "");
     gm_columns_cut(out, file, columns, false);
-}
-
-void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_t n)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum = gm_sat_add(sum, report->sites[i].bytes);
-    bool has_stackless = report->snapshot.live_blocks_with_stack < report->totals.allocated_blocks;
-    size_t all = report->site_total - (report->site_total > 0 && has_stackless), shown = n; /* one row is no site */
-    for (size_t i = 0; i < n; i++)
-        shown -= !gm_site_has_stack(report->sites[i].site);
-    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
-    if (shown == 0)
-        gm_text_add(out, "Blocks without a stack: ");
-    else if (shown < all)
-        gm_text_printf(out, "%s of %s call sites", gm_count_format(a, shown), gm_count_format(b, all));
-    else if (shown > 1)
-        gm_text_printf(out, "All %s call sites", gm_count_format(a, shown));
-    else
-        gm_text_add(out, "The only call site");
-    if (shown > 0)
-        gm_text_add(out, shown < n ? ", and blocks without a stack: " : ": ");
-    gm_text_printf(out, "%s, %s %% of allocated.", gm_bytes_format(a, sum),
-                   gm_share_format(b, sum, report->totals.allocated));
 }

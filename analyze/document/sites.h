@@ -8,24 +8,17 @@
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a site is the place of a stack, not the words that no stack was recorded. */
-bool gm_site_has_stack(const char *site);
 /* A site in at most `columns`: of "name  folder/file.py:12" the folder goes first, then the end of the name,
  * then all of it: the file and its line stay whole as long as they fit. */
 void gm_site_add(struct gm_text *out, const char *site, size_t columns);
 /* The same where a line of GM_LINE has `columns` left and ends with the site: a file and line that do not fit them go
  * on a line of their own, right below. */
 void gm_site_row(struct gm_text *out, const char *site, size_t columns);
-/* A newline, and at the end of the next line the file (and its line number), cut only if it is longer than that. */
-void gm_site_below(struct gm_text *out, const char *file);
 /* The least columns that show a site's file and line; of a site without them, the beginning of its name. */
 size_t gm_site_least(const char *site);
 /* The file's name in a path, of Windows, too. */
 const char *gm_path_base(const char *path);
-/* "20 of 57 call sites: 6.20 GiB, 97.7 % of allocated.", without a newline, for the first n > 0 of report->sites. */
-void gm_sites_add_sum(struct gm_text *out, const struct gm_report *report, size_t n);
 
 #endif

@@ -6,7 +6,7 @@
 #define GM_DOCUMENT_WRITER_H
 
 #include "analyze/document/document.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 
 struct gm_writer {
     enum gm_form form;
@@ -23,10 +23,8 @@ extern const struct gm_writer gm_text_writer, gm_markdown_writer, gm_json_writer
 union gm_value gm_doc_value(const struct gm_cell_of *cell);
 /* Whether the value is known. */
 bool gm_value_is_known(enum gm_unit unit, union gm_value value);
-/* As people read it: "1.50 GiB", "12.3 %", "n/a"; a string as it is. `small` is room for a number. */
-const char *gm_value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, enum gm_unit unit,
-                          union gm_value value);
-/* The same of a cell; "" where a foot has none. */
+/* A cell as people read it: "1.50 GiB", "12.3 %", "n/a"; a string as it is; "" where a foot has none. `small` is room
+ * for a number. */
 const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *cell, bool is_foot);
 /* Whether cells of this unit stand at the right of their column. */
 bool gm_unit_is_figure(enum gm_unit unit);

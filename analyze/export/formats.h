@@ -6,6 +6,7 @@
 #define GM_EXPORT_FORMATS_H
 
 #include "analyze/base/text.h"
+#include "analyze/document/escape.h"
 #include "analyze/report/report.h"
 
 void gm_export_folded(struct gm_text *out, const struct gm_report *report);
@@ -23,5 +24,11 @@ struct gm_place_in_code {
 struct gm_place_in_code gm_export_place(const struct gm_flame_node *node);
 /* How many devices have a tree of their peak. */
 size_t gm_export_trees(const struct gm_report *report);
+
+/* A JSON string with its quotes; "" for NULL. */
+static inline void gm_export_string(struct gm_text *out, const char *s)
+{
+    gm_escape_json(out, s == NULL ? "" : s);
+}
 
 #endif

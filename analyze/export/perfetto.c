@@ -7,7 +7,6 @@
 #include "analyze/base/size.h"
 #include "analyze/base/vec.h"
 #include "analyze/export/formats.h"
-#include "analyze/export/json_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

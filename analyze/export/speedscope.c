@@ -5,7 +5,6 @@
  */
 #include "analyze/export/flame_walk.h"
 #include "analyze/export/formats.h"
-#include "analyze/export/json_text.h"
 #include "analyze/export/triples.h"
 
 #include <inttypes.h>

@@ -103,3 +103,8 @@ int gm_finding_order(const void *left, const void *right)
         return x > y ? -1 : 1;
     return strcmp(a->id, b->id);
 }
+
+bool gm_site_has_stack(const char *site)
+{
+    return strcmp(site, "no stack recorded") != 0; /* as struct gm_block_row has it */
+}

@@ -294,6 +294,8 @@ struct gm_report {
 const char *gm_settings_name(const char *settings);
 /* Whether most of what is allocated has no stack, so that categories say little of it, and the roles say more. */
 bool gm_report_roles_say_more(const struct gm_report *report);
+/* Whether a site is the place of a stack, not the words that no stack was recorded. */
+bool gm_site_has_stack(const char *site);
 /* Whether the block has no stack, but a role that is known. */
 bool gm_block_has_role_only(const struct gm_block_row *block);
 /* Whether the recorded settings round sizes up on purpose. */

@@ -2,7 +2,7 @@
  *
  * Who holds the memory: live requested bytes by role and by category at the peak of requested bytes.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "analyze/state/categories.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"

@@ -60,7 +60,6 @@ bool gm_replay_is_tight(uint64_t peak, uint64_t whole);             /* not as mu
 enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *err);
 void gm_replay_say_cards(struct gm_doc *doc, const struct gm_replay_run *run); /* empty arrays if not known */
 
-void gm_replay_json_conf(struct gm_doc *doc, const char *key, const struct gm_conf *conf);
 /* whatif_notes.c */
 void gm_replay_notes(struct gm_doc *doc, const struct gm_replay_run *run);
 

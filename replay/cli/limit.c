@@ -2,7 +2,7 @@
  *
  * --limit: the verdict.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * What may help where the limit leaves no room, or where a GPU had no memory: settings that a replay has shown to help,
  * in the memory that there is (for a GPU: was), and who holds most.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
@@ -232,7 +232,7 @@ void gm_replay_oom_advice_words(struct gm_doc *doc, const struct gm_replay_run *
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-void gm_replay_json_conf(struct gm_doc *doc, const char *key, const struct gm_conf *conf)
+static void add_conf(struct gm_doc *doc, const char *key, const struct gm_conf *conf)
 {
     struct gm_text text = {0};
     gm_conf_text(&text, conf);
@@ -248,7 +248,7 @@ void gm_replay_recommended_json(struct gm_doc *doc, const struct gm_replay_run *
     for (size_t t = 0; r != NULL && t < r->count; t++) {
         const struct gm_trial *trial = &r->trials[t];
         gm_json_open_flat(&doc->json, NULL, '{');
-        gm_replay_json_conf(doc, "alloc_conf", &trial->conf);
+        add_conf(doc, "alloc_conf", &trial->conf);
         gm_json_bool(&doc->json, "is_bounded", trial->is_fraction);
         if (trial->is_given_up)
             gm_json_null(&doc->json, "runs");

@@ -2,7 +2,7 @@
  *
  * What --members and --steps came to, in words and in JSON.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  *
  * --summary: how well the memory is used, when most of it is reserved, and over all devices.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
 
 #include <inttypes.h>

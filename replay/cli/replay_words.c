@@ -4,7 +4,7 @@
  */
 #include "analyze/base/utf8.h"
 #include "analyze/document/columns.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "analyze/report/view.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"

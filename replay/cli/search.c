@@ -7,7 +7,7 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
 
 #include <inttypes.h>

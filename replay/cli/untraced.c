@@ -2,7 +2,7 @@
  *
  * Devices that have segments and no events: nothing can be replayed there, and what they have reserved stays so.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "analyze/report/view.h"
 #include "replay/cli/judged.h"
 

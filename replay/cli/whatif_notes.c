@@ -4,7 +4,7 @@
  * recording is decided anew.
  */
 #include "analyze/document/columns.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/trials/bound.h"

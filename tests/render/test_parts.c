@@ -52,32 +52,6 @@ static void test_counts(void **state)
     assert_string_equal(gm_tick_count_text(out, 1500000), "1.5 M");
 }
 
-static void test_exact_numbers(void **state)
-{
-    (void)state;
-    char s[GM_NUMBER_TEXT];
-    assert_string_equal(gm_exact_text(s, 0), "0");
-    assert_string_equal(gm_exact_text(s, 999), "999");
-    assert_string_equal(gm_exact_text(s, 1000), "1,000");
-    assert_string_equal(gm_exact_text(s, 123456), "123,456");
-    assert_string_equal(gm_exact_text(s, 10000000), "10,000,000");
-    assert_string_equal(gm_exact_text(s, UINT64_MAX), "18,446,744,073,709,551,615");
-}
-
-static void test_durations(void **state)
-{
-    (void)state;
-    char s[GM_NUMBER_TEXT];
-    assert_string_equal(gm_duration_text(s, 0), "0 us");
-    assert_string_equal(gm_duration_text(s, 999), "999 us");
-    assert_string_equal(gm_duration_text(s, 12345), "12.345 ms");
-    assert_string_equal(gm_duration_text(s, 2500000), "2.500 s");
-    assert_string_equal(gm_duration_text(s, 59999999), "59.999 s");
-    assert_string_equal(gm_duration_text(s, 200000000), "3 min 20 s");
-    assert_string_equal(gm_duration_text(s, 3780000000), "1 h 3 min");
-    assert_string_equal(gm_duration_text(s, UINT64_MAX), "5124095576 h 1 min");
-}
-
 static void test_ticks(void **state)
 {
     (void)state;
@@ -256,10 +230,9 @@ static void test_contrast(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percent),     cmocka_unit_test(test_counts),      cmocka_unit_test(test_exact_numbers),
-        cmocka_unit_test(test_durations),   cmocka_unit_test(test_ticks),       cmocka_unit_test(test_sum_stops),
-        cmocka_unit_test(test_axes),        cmocka_unit_test(test_axis_labels), cmocka_unit_test(test_shorten),
-        cmocka_unit_test(test_giant_names), cmocka_unit_test(test_contrast),
+        cmocka_unit_test(test_percent),   cmocka_unit_test(test_counts),      cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_sum_stops), cmocka_unit_test(test_axes),        cmocka_unit_test(test_axis_labels),
+        cmocka_unit_test(test_shorten),   cmocka_unit_test(test_giant_names), cmocka_unit_test(test_contrast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

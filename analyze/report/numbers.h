@@ -2,8 +2,8 @@
  *
  * Numbers as every writer shows them, made with integers only: no locale, no floating point, the same on every machine.
  */
-#ifndef GM_DOCUMENT_NUMBERS_H
-#define GM_DOCUMENT_NUMBERS_H
+#ifndef GM_REPORT_NUMBERS_H
+#define GM_REPORT_NUMBERS_H
 
 #include <stdint.h>
 
@@ -18,10 +18,9 @@ char *gm_bytes_format(char out[GM_NUMBER_TEXT], uint64_t bytes);
 char *gm_percent_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole, unsigned decimals);
 /* The same with one decimal, but "<0.1" for what is there and would round to 0.0. Returns out. */
 char *gm_share_format(char out[GM_NUMBER_TEXT], uint64_t part, uint64_t whole);
-/* gm_count_format, gm_size_format and gm_share_format with a '-' where `value` is negative. Return out. */
+/* gm_count_format and gm_size_format with a '-' where `value` is negative. Return out. */
 char *gm_signed_count_format(char out[GM_NUMBER_TEXT], int64_t value);
 char *gm_signed_bytes_format(char out[GM_NUMBER_TEXT], int64_t value);
-char *gm_signed_share_format(char out[GM_NUMBER_TEXT], int64_t value, uint64_t whole);
 /* "s", or "" for 1. */
 const char *gm_plural(uint64_t count);
 /* Microseconds as "850 us", "12.345 ms", "2.500 s", "3 min 20 s", "1 h 3 min"; "n/a" for GM_REPORT_NONE. */

@@ -2,7 +2,7 @@
  *
  * Percent by hand: printf would take the decimal point from the locale and round as the binary fraction happens to lie.
  */
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 
 #include "analyze/base/size.h"
 #include "analyze/report/view.h"
@@ -90,14 +90,6 @@ char *gm_signed_bytes_format(char out[GM_NUMBER_TEXT], int64_t value)
 {
     char text[GM_NUMBER_TEXT];
     return put_sign(out, value, gm_bytes_format(text, magnitude_of(value)));
-}
-
-/* "<0.1" has no sign: -0.04 is not less than 0.1 only. */
-char *gm_signed_share_format(char out[GM_NUMBER_TEXT], int64_t value, uint64_t whole)
-{
-    char text[GM_NUMBER_TEXT];
-    gm_share_format(text, magnitude_of(value), whole);
-    return put_sign(out, text[0] == '<' ? 0 : value, text);
 }
 
 const char *gm_plural(uint64_t count)
