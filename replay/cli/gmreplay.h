@@ -50,7 +50,8 @@ struct gm_replay_options {
     const char *output;                                       /* -o, likewise */
     uint64_t memory, limit;                                   /* UINT64_MAX: not given */
     bool sweep, fit;
-    int64_t budget; /* seconds of the searches; -1: not given, 0: none */
+    const char *plan; /* a card; NULL if not given */
+    int64_t budget;   /* seconds of the searches; -1: not given, 0: none */
     struct gm_class_changes changes;
     int64_t members, steps; /* 0: not given */
     bool pace;
@@ -122,6 +123,7 @@ struct gm_replay_run {
     struct gm_untraced_device *untraced; /* [untraced_count], in the arena */
     size_t untraced_count;
     struct gm_replay_recommended *recommended; /* recommend.c; NULL: there was nothing to try */
+    struct gm_replay_plan *plan;               /* plan_card.c; NULL without --plan */
     struct gm_replay_cards *cards;             /* cards.c; NULL: they were not asked for, or the replay failed */
     struct gm_recorder recorder;               /* for -o; zeroed without */
     struct gm_replay_search *search;           /* search.c; NULL without --sweep and --fit */

@@ -9,6 +9,7 @@
 #include "analyze/formats/gmtrace_write.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/gmreplay.h"
+#include "replay/cli/judged.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -50,6 +51,8 @@ static const struct gm_option option_table[] = {
      .parse = gm_value_drop, .wants = "a role or a category"},
     {0, "sweep", NULL, "try some 90 allocator settings and name the best", GM_OPTION_FLAG, AT(sweep)},
     {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
+    {0, "plan", "CARD", "the shortest list of fixes after which it runs there, with 5 % to spare; exit code 1: none",
+     GM_OPTION_TEXT, AT(plan)},
     {0, "budget", "SECONDS",
      "... in that time, then what was found (default: 60, and 60 for each million events; 0: any)", GM_OPTION_INTEGER,
      AT(budget), .min = 0, .max = 1000000000},
@@ -150,6 +153,7 @@ static enum gm_status check_verify(const struct gm_replay_options *o, struct gm_
                         : o->csv != NULL              ? "--csv"
                         : o->sweep                    ? "--sweep"
                         : o->fit                      ? "--fit"
+                        : o->plan != NULL             ? "--plan"
                         : o->members > 0              ? "--members"
                         : o->steps > 0                ? "--steps"
                         : o->backend != GM_REPLAY_SIM ? "--backend"
@@ -161,7 +165,7 @@ static enum gm_status check_verify(const struct gm_replay_options *o, struct gm_
 
 static enum gm_status check_repetition(const struct gm_replay_options *o, struct gm_error *err)
 {
-    const char *wrong = o->output != NULL ? "-o" : o->sweep ? "--sweep" : o->fit ? "--fit" : NULL;
+    const char *wrong = o->output != NULL ? "-o" : o->sweep ? "--sweep" : o->fit ? "--fit" : o->plan ? "--plan" : NULL;
     if (wrong == NULL || (o->members == 0 && o->steps == 0))
         return GM_OK;
     return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s takes the recording as it is: not with --members and --steps",
@@ -237,7 +241,7 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     if (status == GM_OK) {
         const enum gm_replay_verdict verdict = gm_replay_judged(&run);
         write_outputs(&run, call);
-        if (verdict != GM_VERDICT_NONE && verdict != GM_VERDICT_PASS)
+        if ((verdict != GM_VERDICT_NONE && verdict != GM_VERDICT_PASS) || gm_replay_plan_fails(&run))
             gm_call_raise(call, GM_E_CHECK);
     } else {
         gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);

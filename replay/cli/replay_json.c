@@ -240,6 +240,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     gm_replay_limit_json(&doc, run);
     gm_replay_oom_advice_json(&doc, run);
     gm_replay_search_json(&doc, run);
+    gm_replay_say_plan(&doc, run);
     gm_json_number(&doc.json, "events_per_second", (uint64_t)gm_replay_speed(run));
     gm_json_string(&doc.json, "verdict", verdict);
     gm_doc_end(&doc);

@@ -192,7 +192,7 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     const struct gm_replay_options *o = run->options;
     bool is_repeated = o->members > 0 || o->steps > 0;
     bool needs_passes = !o->verify && (o->changes.n > 0 || o->csv != NULL || o->summary != NULL ||
-                                       o->limit != UINT64_MAX || is_repeated || gm_replay_on_gpu(o));
+                                       o->limit != UINT64_MAX || o->plan != NULL || is_repeated || gm_replay_on_gpu(o));
     size_t events = 0;
     enum gm_status status = choose_device(run, err);
     if (status == GM_OK)
@@ -236,6 +236,8 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
         status = gm_replay_recommend(run, err);
     if (status == GM_OK)
         status = gm_replay_find_cards(run, err);
+    if (status == GM_OK)
+        status = gm_replay_make_plan(run, err);
     return status == GM_OK ? gm_replay_search(run, err) : status;
 }
 

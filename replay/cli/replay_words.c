@@ -261,6 +261,7 @@ static void say_all(struct gm_doc *doc, struct gm_replay_run *run, bool is_long)
     if (is_long || run->options->limit != UINT64_MAX)
         gm_replay_say_cards(doc, run);
     gm_replay_search_words(doc, run, is_long);
+    gm_replay_say_plan(doc, run);
     gm_replay_oom_advice_words(doc, run);
     if (verdict == GM_VERDICT_OOM && run->search == NULL && run->recommended == NULL && run->options->members == 0 &&
         run->options->steps == 0)

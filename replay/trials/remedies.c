@@ -250,3 +250,27 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
     free(w.requests);
     return status;
 }
+
+enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_t set_count, const struct gm_fix *fixes,
+                            size_t fix_count, const struct gm_search *search, struct gm_error *err)
+{
+    const size_t n = search->device_count;
+    struct work w = {.count = set_count, .search = search, .trials = trials};
+    w.requests = calloc((set_count + 1) * n + 1, sizeof *w.requests);
+    bool ok = w.requests != NULL;
+    for (size_t i = 0; i < set_count && ok; i++) {
+        trials[i].is_baseline = true;
+        trials[i].requests = &w.requests[i * n];
+        for (size_t f = 0; f < fix_count; f++)
+            for (size_t r = 0; r < fixes[f].count && ok && (sets[i] >> f & 1) != 0; r++)
+                ok = add(&w, i, &fixes[f].remedies[r]);
+    }
+    enum gm_status status =
+        ok ? gm_trials_run(search, trials, set_count, err) : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < set_count; i++)
+        trials[i].requests = NULL;
+    if (w.requests != NULL)
+        forget_requests(&w);
+    free(w.requests);
+    return status;
+}

@@ -15,4 +15,13 @@
 enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t count, const struct gm_search *search,
                                   const uint64_t *baseline, struct gm_error *err);
 
+/* Fixes that are tried together: each is a list of remedies, of several devices. */
+struct gm_fix {
+    const struct gm_remedy *remedies;
+    size_t count;
+};
+/* Replays trials[i] with all fixes whose bit is set in sets[i]; capacity and taken are the caller's. */
+enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_t set_count, const struct gm_fix *fixes,
+                            size_t fix_count, const struct gm_search *search, struct gm_error *err);
+
 #endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --plan CARD: the shortest list of fixes after which the recording runs on that card with 5 % of it to spare, or that
+ * all together are not enough, and by how much. Fixes are what the trace itself can prove: smaller or absent requests
+ * of a role, mistakes that the diagnosis has found, another setting. What is not in it (other kernels, other shapes) is
+ * none.
+ */
+#include "analyze/diagnose/diagnose.h"
+#include "analyze/document/document.h"
+#include "analyze/document/numbers.h"
+#include "replay/cli/judged.h"
+#include "replay/cli/search.h"
+#include "replay/trials/candidates.h"
+#include "replay/trials/remedies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SETS_MOST = 70 /* 4 of 8 */,
+    SPARE = 20 /* of so much one is spare */,
+    FIXES_MOST = 8,
+    PERMILLE = 1000,
+    BAR = 16
+};
+#define MOST_EVENTS (UINT64_C(1) << 28) /* of all replays together */
+
+/* The cheaper ones first. `keeps`: of the bytes of these roles, in thousandths. */
+static const struct kind {
+    const char *what, *costs, *roles[2];
+    unsigned keeps;
+} kinds[] = {
+    {"half the microbatch", "time", {"Activation", "Input"}, 500},
+    {"optimizer state on the host", "time", {"Optimizer state"}, 0},
+    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, 125},
+    {"half of that again", "time", {"Activation", "Input"}, 500},
+    {"8-bit optimizer", "accuracy", {"Optimizer state"}, 250},
+};
+
+struct stair {
+    const char *what, *costs;
+    uint64_t peak, saved; /* of the device with the highest; GM_REPORT_NONE */
+    const char *bar;
+};
+struct gm_replay_plan {
+    const struct gm_gpu *card;
+    uint64_t capacity;
+    struct gm_fix fixes[FIXES_MOST];
+    const char *what[FIXES_MOST], *costs[FIXES_MOST];
+    size_t count;
+    struct stair stairs[FIXES_MOST + 2];
+    size_t stair_count;
+    uint32_t chosen; /* fixes; all of them if they are not enough */
+    uint64_t missing, retries;
+    bool is_enough, is_too_long;
+};
+
+/* ---- the fixes --------------------------------------------------------------------------------------------------- */
+
+static void add_fix(struct gm_replay_plan *plan, const char *what, const char *costs, const struct gm_remedy *remedies,
+                    size_t count)
+{
+    if (plan->count == FIXES_MOST)
+        return;
+    plan->what[plan->count] = what;
+    plan->costs[plan->count] = costs;
+    plan->fixes[plan->count++] = (struct gm_fix){remedies, count};
+}
+
+static bool is_of(const struct kind *kind, const char *role)
+{
+    bool is = false;
+    for (size_t i = 0; i < sizeof kind->roles / sizeof *kind->roles; i++)
+        is |= kind->roles[i] != NULL && strcmp(kind->roles[i], role) == 0;
+    return is;
+}
+
+static uint64_t part_of(uint64_t bytes, unsigned keeps)
+{
+    return bytes / PERMILLE * keeps + (bytes % PERMILLE * keeps + PERMILLE / 2) / PERMILLE;
+}
+
+static bool add_kind(struct gm_replay_run *run, const struct kind *kind)
+{
+    struct gm_remedy *remedies = gm_arena_calloc(&run->arena, run->device_count + 1, sizeof *remedies);
+    size_t all = 0;
+    for (size_t d = 0; d < run->device_count && remedies != NULL; d++) {
+        const struct gm_kept_device *kept = &run->kept.v[run->device_of[d]];
+        const struct gm_history *h = &kept->history;
+        struct gm_remedy_change *changes = gm_arena_calloc(&run->arena, h->allocation_count + 1, sizeof *changes);
+        if (changes == NULL)
+            return false;
+        remedies[d] = (struct gm_remedy){.device = h->device, .changes = changes};
+        for (uint32_t a = 0; a < h->allocation_count; a++)
+            if (is_of(kind, gm_timeline_role_name(kept->role[a])))
+                changes[remedies[d].count++] = (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
+                                                                         part_of(h->requested[a], kind->keeps)};
+        all += remedies[d].count;
+    }
+    if (all > 0)
+        add_fix(run->plan, kind->what, kind->costs, remedies, run->device_count);
+    return remedies != NULL;
+}
+
+/* What it names allocations for, the diagnosis has found to be a mistake. */
+static enum gm_status add_mistakes(struct gm_replay_run *run, struct gm_error *err)
+{
+    enum gm_status status = gm_diagnose(&run->report, err);
+    for (size_t i = 0; status == GM_OK && i < run->report.diagnosis.finding_count; i++) {
+        const struct gm_finding *f = &run->report.diagnosis.findings[i];
+        if (f->remedy != NULL && f->remedy->changes != NULL && run->plan->count < FIXES_MOST / 2)
+            add_fix(run->plan, f->title, "nothing", f->remedy, 1);
+    }
+    return status;
+}
+
+/* The one of the first candidates that needs least. */
+static enum gm_status add_settings(struct gm_replay_run *run, struct gm_error *err)
+{
+    struct gm_candidates *list = gm_arena_calloc(&run->arena, 1, sizeof *list);
+    struct gm_trial trials[1 + GM_CANDIDATES_FEW] = {{.is_baseline = true, .capacity = UINT64_MAX}};
+    struct gm_remedy *remedy = gm_arena_calloc(&run->arena, 1, sizeof *remedy);
+    size_t best = 0;
+    if (list == NULL || remedy == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    enum gm_status status = gm_candidates_make(list, &run->conf, true, err);
+    for (size_t i = 0; status == GM_OK && i < list->few; i++)
+        trials[1 + i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = UINT64_MAX};
+    if (status == GM_OK)
+        status = gm_replay_try(run, SIZE_MAX, trials, 1 + list->few, false, err);
+    for (size_t i = 1; status == GM_OK && i <= list->few; i++)
+        best = trials[i].runs && trials[i].peak_reserved < trials[best].peak_reserved ? i : best;
+    if (status != GM_OK || best == 0)
+        return status;
+    *remedy = (struct gm_remedy){.device = run->devices[0].whatif.device, .settings = list->rows[best - 1].text};
+    add_fix(run->plan, list->rows[best - 1].text, "nothing", remedy, 1);
+    return GM_OK;
+}
+
+/* ---- the search -------------------------------------------------------------------------------------------------- */
+
+static unsigned bits(uint32_t set)
+{
+    unsigned n = 0;
+    for (; set != 0; set &= set - 1)
+        n++;
+    return n;
+}
+
+/* The smallest sets first, of these the one with the cheapest fixes. */
+static enum gm_status choose(struct gm_replay_plan *plan, const struct gm_search *search, struct gm_error *err)
+{
+    enum gm_status status = GM_OK;
+    for (unsigned size = 0; status == GM_OK && size <= plan->count && !plan->is_enough; size++) {
+        uint32_t sets[SETS_MOST];
+        struct gm_trial trials[SETS_MOST];
+        size_t n = 0;
+        for (uint32_t set = 0; set < UINT32_C(1) << plan->count; set++) {
+            if (bits(set) != size)
+                continue;
+            trials[n] = (struct gm_trial){.capacity = plan->capacity, .taken = GM_GPU_CONTEXT};
+            sets[n++] = set;
+        }
+        status = gm_fixes_try(trials, sets, n, plan->fixes, plan->count, search, err);
+        for (size_t i = 0; status == GM_OK && i < n && !plan->is_enough; i++) {
+            plan->is_enough = trials[i].runs;
+            plan->chosen = sets[i];
+            plan->retries = trials[i].retries;
+        }
+    }
+    return status;
+}
+
+/* One after the other, with unlimited memory. */
+static enum gm_status climb(struct gm_replay_plan *plan, const struct gm_search *search, struct gm_error *err)
+{
+    struct gm_trial trials[1 + FIXES_MOST] = {{.capacity = UINT64_MAX}};
+    uint32_t sets[1 + FIXES_MOST] = {0};
+    size_t n = 1;
+    plan->stairs[0] = (struct stair){.what = "as recorded", .saved = GM_REPORT_NONE};
+    for (size_t i = 0; i < plan->count; i++) {
+        if ((plan->chosen >> i & 1) == 0)
+            continue;
+        plan->stairs[n] = (struct stair){.what = plan->what[i], .costs = plan->costs[i]};
+        trials[n].capacity = UINT64_MAX;
+        sets[n] = sets[n - 1] | UINT32_C(1) << i;
+        n++;
+    }
+    enum gm_status status = gm_fixes_try(trials, sets, n, plan->fixes, plan->count, search, err);
+    for (size_t i = 0; status == GM_OK && i < n; i++) {
+        plan->stairs[i].peak = trials[i].peak_reserved > search->floor ? trials[i].peak_reserved : search->floor;
+        if (i > 0)
+            plan->stairs[i].saved =
+                plan->stairs[i - 1].peak > plan->stairs[i].peak ? plan->stairs[i - 1].peak - plan->stairs[i].peak : 0;
+    }
+    plan->stair_count = n + 1;
+    plan->missing = plan->stairs[n - 1].peak > plan->capacity ? plan->stairs[n - 1].peak - plan->capacity : 0;
+    plan->stairs[n] = (struct stair){.what = plan->card->name, .peak = plan->capacity, .saved = GM_REPORT_NONE};
+    return status;
+}
+
+enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *err)
+{
+    struct gm_replay_plan *plan;
+    char note[GM_GPU_NOTE];
+    uint64_t events = 0;
+    if (run->options->plan == NULL)
+        return GM_OK;
+    struct gm_search_device *devices = gm_arena_calloc(&run->arena, run->device_count + 1, sizeof *devices);
+    plan = run->plan = gm_arena_calloc(&run->arena, 1, sizeof *plan);
+    if (plan == NULL || devices == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    enum gm_status status = gm_gpu_choose(&plan->card, note, run->options->plan, err);
+    if (status != GM_OK)
+        return status;
+    plan->capacity = gm_gpu_usable(plan->card) - gm_gpu_usable(plan->card) / SPARE;
+    for (size_t i = 0; i < run->device_count; i++) {
+        devices[i] = gm_replay_search_device(run, i);
+        devices[i].refused = NULL; /* with other sizes it would be another request */
+        events += run->devices[i].whatif.events;
+    }
+    plan->is_too_long = events > MOST_EVENTS >> FIXES_MOST;
+    if (plan->is_too_long)
+        return GM_OK;
+    const struct gm_search search = {.devices = devices,
+                                     .device_count = run->device_count,
+                                     .floor = gm_replay_most_untraced(run),
+                                     .threads = gm_replay_threads(run)};
+    status = add_settings(run, err);
+    if (status == GM_OK)
+        status = add_mistakes(run, err);
+    for (size_t i = 0; status == GM_OK && i < sizeof kinds / sizeof *kinds; i++)
+        if (!add_kind(run, &kinds[i]))
+            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK)
+        status = choose(plan, &search, err);
+    return status == GM_OK ? climb(plan, &search, err) : status;
+}
+
+bool gm_replay_plan_fails(const struct gm_replay_run *run)
+{
+    return run->plan != NULL && (!run->plan->is_enough || gm_replay_is_open(run));
+}
+
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
+
+static void say_end(struct gm_doc *doc, const struct gm_replay_run *run)
+{
+    const struct gm_replay_plan *plan = run->plan;
+    if (!plan->is_enough && plan->missing == 0) {
+        gm_text_add(doc->out, "  not enough: with all that the trace can prove it runs out of memory\n");
+        return;
+    }
+    if (!plan->is_enough) {
+        gm_text_printf(doc->out, "  not enough: with all that the trace can prove %s are missing\n",
+                       gm_doc_bytes(doc, plan->missing));
+        return;
+    }
+    gm_text_printf(doc->out, "  it runs %s, with %d %% to spare",
+                   plan->chosen == 0 ? "as it is" : "with these, and with no shorter list", 100 / SPARE);
+    if (plan->retries > 0)
+        gm_text_printf(doc->out, ", giving cached memory back %s time%s", gm_doc_count(doc, plan->retries),
+                       gm_plural(plan->retries));
+    gm_text_add(doc->out, gm_replay_is_open(run) ? ", as far as it goes: the recording ended out of memory\n" : "\n");
+}
+
+void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_TEXT, GM_READ | GM_JSON, "fix", "Fixes, one after the other", struct stair, what),
+        GM_FIELD(GM_TEXT, GM_READ | GM_JSON | GM_BLANK, "costs", "Costs", struct stair, costs),
+        GM_FIELD(GM_BYTES, GM_READ | GM_JSON, "peak_reserved_bytes", "Reserved", struct stair, peak),
+        GM_FIELD(GM_BYTES, GM_READ | GM_JSON | GM_BLANK, "saves_bytes", "Saves", struct stair, saved),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, "", struct stair, bar),
+    };
+    struct gm_replay_plan *plan = run->plan;
+    if (plan == NULL)
+        return;
+    const bool is_json = gm_doc_is(doc, GM_JSON);
+    uint64_t most = 1;
+    for (size_t i = 0; i < plan->stair_count; i++)
+        most = plan->stairs[i].peak > most ? plan->stairs[i].peak : most;
+    for (size_t i = 0; i < plan->stair_count; i++)
+        plan->stairs[i].bar =
+            gm_doc_printf(doc, "%.*s", (int)((double)plan->stairs[i].peak / (double)most * BAR), "################");
+    if (is_json) {
+        gm_json_open(&doc->json, "plan", '{');
+        gm_json_string(&doc->json, "gpu", plan->card->name);
+        gm_json_number(&doc->json, "usable_bytes", gm_gpu_usable(plan->card));
+        gm_json_number(&doc->json, "capacity_bytes", plan->capacity);
+        if (plan->is_too_long || (plan->is_enough && gm_replay_is_open(run)))
+            gm_json_null(&doc->json, "is_enough");
+        else
+            gm_json_bool(&doc->json, "is_enough", plan->is_enough);
+        gm_json_number(&doc->json, "num_alloc_retries", plan->is_enough ? plan->retries : GM_REPORT_NONE);
+        gm_json_number(&doc->json, "missing_bytes",
+                       plan->is_enough || plan->is_too_long ? GM_REPORT_NONE : plan->missing);
+    } else {
+        gm_text_printf(doc->out, "plan for %s: %s usable, %s without what is to spare\n", plan->card->title,
+                       gm_doc_bytes(doc, gm_gpu_usable(plan->card)), gm_doc_bytes(doc, plan->capacity));
+    }
+    const size_t shown = plan->stair_count - (is_json && plan->stair_count > 0); /* the card is no step */
+    gm_doc_table(doc, &(struct gm_table){.key = "steps", GM_COLUMNS(columns), GM_ROWS(plan->stairs, shown)});
+    if (is_json)
+        gm_json_close(&doc->json, '}');
+    else if (plan->is_too_long)
+        gm_text_add(doc->out, "  not made: this run is too long to be replayed so often\n");
+    else
+        say_end(doc, run);
+}
