@@ -7,7 +7,7 @@
  */
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/document/document.h"
-#include "analyze/document/numbers.h"
+#include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 #include "replay/trials/candidates.h"
