@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 void gm_doc_begin(struct gm_doc *doc, enum gm_form form, struct gm_text *out)
@@ -301,6 +302,14 @@ static char *share_text(char small[GM_NUMBER_TEXT], uint64_t part, uint64_t whol
     return small;
 }
 
+static const char *exact_text(char small[GM_NUMBER_TEXT], uint64_t bytes)
+{
+    char count[GM_NUMBER_TEXT], size[GM_NUMBER_TEXT];
+    gm_count_format(count, bytes);
+    snprintf(small, GM_NUMBER_TEXT, bytes < 1024 ? "%s B" : "%.18s (%.10s)", count, gm_bytes_format(size, bytes));
+    return small;
+}
+
 static const char *value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *doc, enum gm_unit unit,
                               union gm_value value)
 {
@@ -310,6 +319,8 @@ static const char *value_text(char small[GM_NUMBER_TEXT], const struct gm_doc *d
     switch (unit) {
     case GM_BYTES:
         return gm_bytes_format(small, value.u);
+    case GM_EXACT:
+        return exact_text(small, value.u);
     case GM_COUNT:
         return gm_count_format(small, value.u);
     case GM_EVENT:

@@ -33,6 +33,7 @@ enum gm_form {
 
 enum gm_unit {
     GM_BYTES,    /* u */
+    GM_EXACT,    /* u: bytes that are told in full, too: "804,782,080 (767.5 MiB)" */
     GM_COUNT,    /* u */
     GM_EVENT,    /* u; absent: "start", the state before event 0 */
     GM_TIME,     /* u: microseconds, told since origin_us */

@@ -119,28 +119,6 @@ void gm_json_fragmentation(struct gm_doc *d, const struct gm_fragmentation *f, b
     gm_doc_close(d);
 }
 
-void gm_json_ledger(struct gm_doc *d, const struct gm_ledger *ledger)
-{
-#define ROW struct gm_ledger
-    static const struct gm_column columns[] = {
-        KEY(GM_BYTES, "allocated_requested_bytes", allocated_requested),
-        KEY(GM_BYTES, "allocated_rounding_bytes", allocated_rounding),
-        KEY(GM_BYTES, "pending_bytes", pending),
-        KEY(GM_BYTES, "releasable_bytes", releasable),
-        KEY(GM_BYTES, "stranded_bytes", stranded),
-        KEY(GM_BYTES, "sum_bytes", sum),
-        KEY(GM_BYTES, "reserved_bytes", reserved),
-        KEY(GM_SIGNED, "residual_bytes", residual),
-        KEY(GM_BYTES, "stated_allocated_bytes", stated_allocated),
-        KEY(GM_BYTES, "stated_active_bytes", stated_active),
-        KEY(GM_BYTES, "stated_requested_bytes", stated_requested),
-        KEY(GM_COUNT, "segments_disagreeing", segments_disagreeing),
-        KEY(GM_TEXT, "explanation", explanation),
-    };
-#undef ROW
-    GM_OBJECT(d, "ledger", columns, ledger, NULL);
-}
-
 static void add_pool_id(const struct gm_cell_of *c)
 {
     const struct gm_pool_row *pool = c->row;
@@ -173,7 +151,7 @@ static void add_device(const struct gm_cell_of *c)
     GM_TABLE(c->doc, pools, device->pools, device->pool_count, .key = "pools");
     gm_json_slices(c->doc, "categories", device->categories, device->category_count, device->totals.allocated);
     gm_json_fragmentation(c->doc, &device->fragmentation, false);
-    gm_json_ledger(c->doc, &device->ledger);
+    gm_ledger_tell(c->doc, &device->ledger);
 }
 
 void gm_json_devices(struct gm_doc *d, const struct gm_report *report)
@@ -325,28 +303,16 @@ static union gm_value overflowed(const struct gm_cell_of *c)
 
 static void add_traced(struct gm_doc *d, const struct gm_device_report *device, const struct gm_view *v)
 {
-#define ROW struct gm_trace_counts
-    static const struct gm_column counts[] = {
-        KEY(GM_COUNT, "events", events),
-        KEY(GM_COUNT, "allocs", allocs),
-        KEY(GM_COUNT, "frees", frees),
-        KEY(GM_COUNT, "ooms", ooms),
-        KEY(GM_COUNT, "segment_allocs", segment_allocs),
-        KEY(GM_COUNT, "segment_frees", segment_frees),
-        KEY(GM_COUNT, "segment_maps", segment_maps),
-        KEY(GM_COUNT, "segment_unmaps", segment_unmaps),
-    };
     static const struct gm_column others[] = {
-        KEY(GM_COUNT, "other_events", others),
-        KEY(GM_COUNT, "max_entries", max_entries),
-        KEY(GM_DURATION, "span_us", span_us),
+        GM_KEY(GM_COUNT, "other_events", struct gm_trace_counts, others),
+        GM_KEY(GM_COUNT, "max_entries", struct gm_trace_counts, max_entries),
+        GM_KEY(GM_DURATION, "span_us", struct gm_trace_counts, span_us),
         GM_GET(GM_BOOL, GM_JSON, "overflowed", NULL, overflowed),
     };
-#undef ROW
     const bool is_known = device->trace.overflowed >= 0;
     gm_json_open(&d->json, NULL, '{');
     gm_json_signed(&d->json, "device", device->device);
-    GM_FIELDS(d, counts, &device->trace, NULL);
+    gm_trace_counts_tell(d, &device->trace);
     add_contract(d, device, v);
     gm_doc_fields(d, others, is_known ? 4 : 3, &device->trace, NULL);
     if (!is_known)

@@ -182,39 +182,6 @@ void gm_section_streams(struct gm_doc *d, const struct gm_report *report)
 /* ---- ledger --------------------------------------------------------------------------------------------------------
  */
 
-struct entry {
-    const char *name;
-    int64_t bytes;
-    const char *note;
-};
-
-static union gm_value entry_size(const struct gm_cell_of *c)
-{
-    const struct entry *e = c->row;
-    return (union gm_value){.s = e->bytes == GM_SIGNED_NONE ? NULL : gm_doc_signed_bytes(c->doc, e->bytes)};
-}
-
-static int64_t signed_of(uint64_t bytes)
-{
-    return bytes == GM_REPORT_NONE ? GM_SIGNED_NONE : bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-}
-
-static const char *agrees(uint64_t stated, uint64_t counted)
-{
-    return stated == GM_REPORT_NONE ? "not stated" : stated == counted ? "agrees" : "DIFFERS";
-}
-
-static const struct gm_column entry_columns[] = {
-    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
-    GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct entry, bytes),
-    GM_GET(GM_FIGURE, GM_READ, NULL, "Size", entry_size),
-};
-static const struct gm_column stated_columns[] = {
-    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
-    GM_FIELD(GM_SIGNED, GM_READ, NULL, "Bytes", struct entry, bytes),
-    GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, note),
-};
-
 /* One row for each device; the same from left to right. */
 static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
 {
@@ -237,31 +204,44 @@ static void say_ledgers(struct gm_doc *d, const struct gm_report *report)
                         gm_signed_count_format(residual, report->devices[i].ledger.residual));
 }
 
+void gm_ledger_tell(struct gm_doc *d, const struct gm_ledger *ledger)
+{
+#define FIELD(unit, key, title, field) GM_FIELD(unit, GM_ALL, key, title, struct gm_ledger, field)
+    static const struct gm_column columns[] = {
+        FIELD(GM_EXACT, "allocated_requested_bytes", "allocated blocks, requested", allocated_requested),
+        FIELD(GM_EXACT, "allocated_rounding_bytes", "allocated blocks, rounding", allocated_rounding),
+        FIELD(GM_EXACT, "pending_bytes", "blocks pending free", pending),
+        FIELD(GM_EXACT, "releasable_bytes", "cached, releasable", releasable),
+        FIELD(GM_EXACT, "stranded_bytes", "cached, stranded", stranded),
+        FIELD(GM_EXACT, "sum_bytes", "sum of these", sum),
+        FIELD(GM_EXACT, "reserved_bytes", "reserved (sum of the segments)", reserved),
+        FIELD(GM_SIGNED, "residual_bytes", "residual (reserved - sum)", residual),
+        FIELD(GM_EXACT, "stated_allocated_bytes", "stated by the file: allocated", stated_allocated),
+        FIELD(GM_EXACT, "stated_active_bytes", "stated by the file: active", stated_active),
+        FIELD(GM_EXACT, "stated_requested_bytes", "stated by the file: requested", stated_requested),
+        FIELD(GM_COUNT, "segments_disagreeing", "segments unlike their blocks", segments_disagreeing),
+        GM_KEY(GM_TEXT, "explanation", struct gm_ledger, explanation),
+    };
+#undef FIELD
+    gm_doc_open(d, "ledger", NULL);
+    GM_FIELDS(d, columns, ledger, NULL);
+    gm_doc_close(d);
+}
+
+static bool differs(uint64_t stated, uint64_t counted)
+{
+    return stated != GM_REPORT_NONE && stated != counted;
+}
+
 void gm_section_ledger(struct gm_doc *d, const struct gm_report *report)
 {
     const struct gm_ledger *l = &report->ledger;
     const struct gm_totals *t = &report->totals;
-    const struct entry entries[] = {
-        {"allocated blocks: requested", signed_of(l->allocated_requested), NULL},
-        {"+ allocated blocks: rounding", signed_of(l->allocated_rounding), NULL},
-        {"+ blocks pending free", signed_of(l->pending), NULL},
-        {"+ cached, releasable", signed_of(l->releasable), NULL},
-        {"+ cached, stranded", signed_of(l->stranded), NULL},
-        {"= sum", signed_of(l->sum), NULL},
-        {"reserved (sum of the segments)", signed_of(l->reserved), NULL},
-        {"residual (reserved - sum)", l->residual, NULL},
-    };
-    const struct entry stated[] = {
-        {"allocated", signed_of(l->stated_allocated), agrees(l->stated_allocated, t->allocated)},
-        {"active", signed_of(l->stated_active), agrees(l->stated_active, t->active)},
-        {"requested", signed_of(l->stated_requested), agrees(l->stated_requested, t->requested)},
-    };
     gm_doc_fold(d, NULL, "Ledger: where every reserved byte is");
-    GM_TABLE(d, entry_columns, entries, sizeof entries / sizeof *entries, .in = 0);
-    GM_TABLE(d, stated_columns, stated, sizeof stated / sizeof *stated,
-             .title = "What the file itself states per segment, against its blocks");
-    if (l->segments_disagreeing > 0)
-        gm_doc_tell(d, "Segments that disagree with their blocks: %s.", gm_doc_count(d, l->segments_disagreeing));
+    gm_ledger_tell(d, l);
+    if (differs(l->stated_allocated, t->allocated) || differs(l->stated_active, t->active) ||
+        differs(l->stated_requested, t->requested))
+        gm_doc_tell(d, "What the file states DIFFERS from what its blocks add up to.");
     if (l->explanation != NULL)
         gm_doc_tell(d, "%s", l->explanation);
     say_ledgers(d, report);
@@ -338,40 +318,36 @@ void gm_section_settings(struct gm_doc *d, const struct gm_report *report)
 /* ---- trace and warnings --------------------------------------------------------------------------------------------
  */
 
+void gm_trace_counts_tell(struct gm_doc *d, const struct gm_trace_counts *counts)
+{
+#define FIELD(key, title, field) GM_FIELD(GM_COUNT, GM_ALL, key, title, struct gm_trace_counts, field)
+    static const struct gm_column columns[] = {
+        FIELD("events", "events", events),
+        FIELD("allocs", "allocations", allocs),
+        FIELD("frees", "frees completed", frees),
+        FIELD("ooms", "out of memory", ooms),
+        FIELD("segment_allocs", "segments from cudaMalloc", segment_allocs),
+        FIELD("segment_frees", "segments freed", segment_frees),
+        FIELD("segment_maps", "segment ranges mapped", segment_maps),
+        FIELD("segment_unmaps", "segment ranges unmapped", segment_unmaps),
+    };
+#undef FIELD
+    GM_FIELDS(d, columns, counts, NULL);
+}
+
 static void say_trace(struct gm_doc *d, const struct gm_report *report, size_t i)
 {
-    const struct gm_device_report *device = &report->devices[i];
-    const struct gm_trace_counts *t = &device->trace;
-    static const struct gm_column columns[] = {
-        GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
-        GM_FIELD(GM_SIGNED, GM_READ, NULL, NULL, struct entry, bytes),
-    };
-    const struct entry all[] = {
-        {"allocations", signed_of(t->allocs), NULL},
-        {"frees completed", signed_of(t->frees), NULL},
-        {"out of memory", signed_of(t->ooms), NULL},
-        {"segments from cudaMalloc", signed_of(t->segment_allocs), NULL},
-        {"segments freed", signed_of(t->segment_frees), NULL},
-        {"segment ranges mapped", signed_of(t->segment_maps), NULL},
-        {"segment ranges unmapped", signed_of(t->segment_unmaps), NULL},
-        {"other events", signed_of(t->others), NULL},
-        {"room in the recorder", t->max_entries == GM_REPORT_NONE ? 0 : signed_of(t->max_entries), NULL},
-    };
-    struct entry rows[sizeof all / sizeof *all];
-    size_t n = 0;
-    char events[GM_NUMBER_TEXT], requested[GM_NUMBER_TEXT];
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (all[k].bytes != 0)
-            rows[n++] = all[k];
-    const char *title =
-        gm_doc_printf(d, "Device %" PRId64 ": %s events in %s, peak requested %s, peak reserved %s", device->device,
-                      gm_count_format(events, t->events),
-                      t->span_us == GM_REPORT_NONE ? "unknown time" : gm_doc_duration(d, t->span_us),
-                      gm_bytes_format(requested, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
-                      gm_doc_bytes(d, t->peak_reserved));
-    GM_TABLE(d, columns, rows, n, .title = title);
-    if (t->overflowed > 0)
-        gm_doc_tell(d, "The recorder was full: events before the first one here are lost.");
+    const struct gm_trace_counts *t = &report->devices[i].trace;
+    const bool is_full = t->overflowed > 0;
+    gm_doc_tell(d, "Device %" PRId64 ": %s events in %s, peak requested %s, peak reserved %s",
+                report->devices[i].device, gm_doc_count(d, t->events),
+                t->span_us == GM_REPORT_NONE ? "unknown time" : gm_doc_duration(d, t->span_us),
+                gm_doc_bytes(d, report->peaks == NULL ? GM_REPORT_NONE : report->peaks[i].requested),
+                gm_doc_bytes(d, t->peak_reserved));
+    gm_trace_counts_tell(d, t);
+    gm_doc_tell(d, "Other events: %s. The recorder has room for %s%s", gm_doc_count(d, t->others),
+                gm_doc_count(d, t->max_entries),
+                is_full ? " and was full: events before the first one here are lost." : ".");
 }
 
 void gm_section_trace(struct gm_doc *d, const struct gm_report *report)

@@ -68,7 +68,9 @@ void gm_section_findings(struct gm_doc *d, const struct gm_report *report);
 void gm_json_devices(struct gm_doc *d, const struct gm_report *report);
 /* Stacks of the pins only if `with_stacks`: they are long, and the devices' pins are among those of all. */
 void gm_json_fragmentation(struct gm_doc *d, const struct gm_fragmentation *fragmentation, bool with_stacks);
-void gm_json_ledger(struct gm_doc *d, const struct gm_ledger *ledger);
+/* What of both is said in all forms. JSON: "ledger"; keys of a device in "timeline". */
+void gm_ledger_tell(struct gm_doc *d, const struct gm_ledger *ledger);
+void gm_trace_counts_tell(struct gm_doc *d, const struct gm_trace_counts *counts);
 /* "timeline"; nothing if no device has an event. */
 void gm_json_timeline(struct gm_doc *d, const struct gm_report *report);
 /* "event", "time_us", "since_first_us" and the levels, into the object that is open. */

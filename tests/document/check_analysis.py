@@ -93,11 +93,11 @@ def check_summary_text(sample, text):
 
 def check_ledger_text(sample, text):
     """The rows that a person sees add up to the sum that he sees."""
-    lines = [re.fullmatch(r"(.*?) {2,}(-?[\d,]+) +(-?[\d.]+ \S*B|n/a)", line.strip()) for line in section(text, LEDGER)]
-    rows = {line.group(1).lstrip("+= "): int(line.group(2).replace(",", "")) for line in lines if line}
+    lines = [re.fullmatch(r"(.*?) {2,}(-?[\d,]+)(?: B| \(-?[\d.]+ \S*B\))?", line.strip()) for line in section(text, LEDGER)]
+    rows = {line.group(1).strip(): int(line.group(2).replace(",", "")) for line in lines if line}
     parts = [value for name, value in rows.items() if name.startswith(("allocated blocks", "blocks", "cached"))]
-    expect(len(parts) == 5 and sum(parts) == rows["sum"], f"{sample}: the ledger's rows do not add up: {rows}")
-    expect(rows["reserved (sum of the segments)"] - rows["sum"] == rows["residual (reserved - sum)"],
+    expect(len(parts) == 5 and sum(parts) == rows["sum of these"], f"{sample}: the ledger's rows do not add up: {rows}")
+    expect(rows["reserved (sum of the segments)"] - rows["sum of these"] == rows["residual (reserved - sum)"],
            f"{sample}: residual {rows}")
 
 
