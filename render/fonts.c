@@ -4,7 +4,7 @@
  * a configuration of our own that names just the folders where the preferred font is packaged; the system's is read
  * only for texts with characters which that font lacks, or where it is not installed.
  */
-#include "render/fonts.h"
+#include "render/paint.h"
 
 #include "render/metric.h"
 

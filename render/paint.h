@@ -7,8 +7,39 @@
 
 #include "analyze/base/error.h"
 #include "render/display.h"
-#include "render/fonts.h"
 #include "render/png.h"
+#include "render/render.h"
+
+#include <pango/pangocairo.h>
+
+/* Text engines: pango layouts for each size and weight. Font maps may be used by one thread at a time, so a
+ * painter keeps a stock of canvases (a text engine and the buffers of one picture), one per thread that draws at
+ * the same time. */
+
+/* Layouts of one font map. */
+struct gm_typesetter {
+    PangoFontMap *map; /* NULL: not made yet */
+    PangoContext *context;
+    PangoLayout *layouts[GM_TEXT_SIZES][GM_WEIGHTS];
+};
+
+struct gm_canvas {
+    struct gm_canvas *next;
+    struct gm_typesetter usual;  /* the one or two fonts that nearly all texts need */
+    struct gm_typesetter system; /* all fonts of the system, for texts that the usual one lacks characters for */
+    uint16_t *pixels;            /* 5-6-5 bits of red, green, blue */
+    size_t pixel_capacity;       /* bytes */
+    struct gm_png_scratch scratch;
+};
+
+/* A canvas that no other thread has; to be given back. NULL if there is no memory. */
+struct gm_canvas *gm_painter_take(struct gm_painter *painter);
+void gm_painter_give_back(struct gm_painter *painter, struct gm_canvas *canvas);
+
+/* The layout to set `text` with: right size, weight and fonts that have its characters. */
+PangoLayout *gm_canvas_layout(struct gm_painter *painter, struct gm_canvas *canvas, const struct gm_text_item *text);
+/* How wide `text` is drawn if nothing limits it, in logical units: to check the estimate of metric.h. */
+double gm_painter_text_width(struct gm_painter *painter, const struct gm_text_item *text);
 
 /* Paints into the canvas's own buffer, which *pixels then points to.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/chart_threads.h"
+#include "analyze/cli/job_parts.h"
 
 #include "analyze/base/threads.h"
 

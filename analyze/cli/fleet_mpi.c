@@ -4,7 +4,7 @@
  * when there is none left, with STOP. Process 0 reads snapshots, too, in threads of its own, and only its main thread
  * talks.
  */
-#include "analyze/cli/fleet_mpi.h"
+#include "analyze/cli/gmfleet.h"
 
 #include "analyze/base/threads.h"
 #include "analyze/cli/mpi_module.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/fleet_work.h"
+#include "analyze/cli/gmfleet.h"
 
 #include "analyze/base/threads.h"
 #include "analyze/cli/job.h"

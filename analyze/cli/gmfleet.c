@@ -5,8 +5,6 @@
  */
 #include "analyze/cli/gmfleet.h"
 
-#include "analyze/cli/fleet_mpi.h"
-#include "analyze/cli/fleet_work.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/paths.h"
 #include "analyze/document/documents.h"

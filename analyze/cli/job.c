@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/job.h"
 
-#include "analyze/cli/chart_threads.h"
-#include "analyze/cli/checks.h"
-#include "analyze/cli/full_csv.h"
-#include "analyze/cli/job_remedies.h"
-#include "analyze/cli/outputs.h"
+#include "analyze/cli/job_parts.h"
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/job_remedies.h"
+#include "analyze/cli/job_parts.h"
 
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/report/remedy.h"

@@ -2,7 +2,7 @@
  *
  * Bytes as a function of a number: least squares, and whether the result deserves to be called a law.
  */
-#include "analyze/compare/series.h"
+#include "analyze/compare/comparison_parts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/compare/normalise.h"
+#include "analyze/compare/summary_work.h"
 
 #include "analyze/base/ascii.h"
 

@@ -2,7 +2,7 @@
  *
  * Runs that are called alike but for one number: which, and which number it is.
  */
-#include "analyze/compare/series.h"
+#include "analyze/compare/comparison_parts.h"
 
 #include "analyze/base/ascii.h"
 #include "analyze/base/text.h"

@@ -4,7 +4,6 @@
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/intern.h"
-#include "analyze/compare/normalise.h"
 #include "analyze/compare/summary_work.h"
 #include "analyze/report/frame_kind.h"
 

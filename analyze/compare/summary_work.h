@@ -5,11 +5,14 @@
 #ifndef GM_COMPARE_SUMMARY_WORK_H
 #define GM_COMPARE_SUMMARY_WORK_H
 
+#include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/summary_make.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
+
+#include <stdbool.h>
 
 struct gm_summary_work {
     struct gm_summary *summary;
@@ -38,5 +41,15 @@ bool gm_summary_sites(struct gm_summary_work *work);
 bool gm_summary_facts(struct gm_summary_work *work);
 bool gm_summary_slices(struct gm_summary_work *work);
 bool gm_summary_device(struct gm_summary_work *work, size_t device);
+
+/* What of a frame tells whether two runs mean the same place: see docs/diff.md. */
+
+/* Appends the function's name: of C++ without template arguments, hexadecimal addresses, and what compilers append
+ * (" [clone ...]", ".llvm.123", ".isra.0" ...). Python's names stay as they are, but for addresses and the line
+ * in "torch_dynamo_resume_in_f_at_88". */
+void gm_normalise_name(struct gm_text *out, const char *name, bool is_python);
+/* Appends the file's name without its folders; what is generated under a new name each time (notebook cells, compiled
+ * kernels) under one name. */
+void gm_normalise_file(struct gm_text *out, const char *filename);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/export/flame_walk.h"
+#include "analyze/export/formats.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
  * ';', a blank and the value. The format has no escapes, so a ';' in a name is written as ':' (as stackcollapse-perf.pl
  * does) and a line break as a blank.
  */
-#include "analyze/export/flame_walk.h"
 #include "analyze/export/formats.h"
 
 #include <inttypes.h>

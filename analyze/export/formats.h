@@ -5,9 +5,15 @@
 #ifndef GM_EXPORT_FORMATS_H
 #define GM_EXPORT_FORMATS_H
 
+#include "analyze/base/address_map.h"
+#include "analyze/base/intern.h"
 #include "analyze/base/text.h"
 #include "analyze/document/escape.h"
 #include "analyze/report/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 void gm_export_folded(struct gm_text *out, const struct gm_report *report);
 void gm_export_speedscope(struct gm_text *out, const struct gm_report *report);
@@ -30,5 +36,40 @@ static inline void gm_export_string(struct gm_text *out, const char *s)
 {
     gm_escape_json(out, s == NULL ? "" : s);
 }
+
+/* Numbers for things that are told apart by two strings and a number: frames, functions, and (with one string) the
+ * string table of a profile. Numbers count from 0 in the order of first appearance, so output does not hang on
+ * hashes. Strings must last as long as their table, unchanged. */
+
+struct gm_triple {
+    const char *name, *filename; /* not owned; never NULL */
+    uint64_t number;
+};
+struct gm_triples { /* zero-initialise */
+    struct gm_triple *v;
+    size_t n, capacity;
+    struct gm_address_map of_pointer; /* a string's address to its number in strings */
+    struct gm_intern strings, rows;
+    bool failed; /* no memory: numbers are 0 from then on */
+};
+
+/* The number of (name, filename, number); NULL is "". */
+uint32_t gm_triples_put(struct gm_triples *t, const char *name, const char *filename, uint64_t number);
+void gm_triples_free(struct gm_triples *t);
+
+/* The call stacks in the tree of a peak: a node that has bytes of its own is the innermost frame of one. */
+
+struct gm_flame_walk { /* zero-initialise */
+    uint32_t *path;    /* of the current stack: nodes, outermost first; without the root, unless it is all there is */
+    size_t depth;
+    uint32_t node; /* the last of the path */
+    bool has_begun;
+};
+
+/* Makes room for the paths of `flame`; false: no memory. */
+bool gm_flame_walk_start(struct gm_flame_walk *walk, const struct gm_flame *flame);
+/* The next stack, callers' largest callee first; false after the last. */
+bool gm_flame_walk_next(struct gm_flame_walk *walk, const struct gm_flame *flame);
+void gm_flame_walk_free(struct gm_flame_walk *walk);
 
 #endif

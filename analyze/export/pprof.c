@@ -4,9 +4,7 @@
  * buffer wire format needs two kinds of fields only: numbers (varints) and bytes with a length (strings, messages,
  * packed numbers). Numbers of fields are those of profile.proto.
  */
-#include "analyze/export/flame_walk.h"
 #include "analyze/export/formats.h"
-#include "analyze/export/triples.h"
 
 #include <inttypes.h>
 #include <libdeflate.h>

@@ -3,9 +3,7 @@
  * The file format of speedscope: frames that all profiles share, and a profile for each device: samples (stacks as
  * frame numbers, outermost first) and their weights in bytes.
  */
-#include "analyze/export/flame_walk.h"
 #include "analyze/export/formats.h"
-#include "analyze/export/triples.h"
 
 #include <inttypes.h>
 

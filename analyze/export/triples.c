@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/export/triples.h"
+#include "analyze/export/formats.h"
 
 #include <stdlib.h>
 #include <string.h>

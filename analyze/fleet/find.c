@@ -8,7 +8,7 @@
 
 #include "analyze/base/bisect.h"
 #include "analyze/base/vec.h"
-#include "analyze/formats/sniff.h"
+#include "analyze/formats/load.h"
 #include "analyze/run/run_names.h"
 
 #include <dirent.h>

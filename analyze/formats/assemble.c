@@ -4,7 +4,6 @@
  */
 #include "analyze/formats/assemble.h"
 
-#include "analyze/formats/assemble_row.h"
 #include "analyze/formats/assemble_value.h"
 
 #include <stdlib.h>

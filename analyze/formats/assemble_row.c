@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The schema. A dictionary's keys are collected into a bit mask and a table of its values; the mask says which row it
- * is. Unknown keys are reported once per kind of row; they, and fields of the wrong type, are kept aside (keep.h) and
+ * is. Unknown keys are reported once per kind of row; they, and fields of the wrong type, are kept aside (keep.c) and
  * otherwise ignored.
  */
-#include "analyze/formats/assemble_row.h"
-
-#include "analyze/formats/keep.h"
+#include "analyze/formats/assemble_value.h"
 
 #include <string.h>
 

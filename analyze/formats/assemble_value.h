@@ -15,8 +15,83 @@
 
 #include "analyze/base/vec.h"
 #include "analyze/formats/assemble.h"
-#include "analyze/formats/schema.h"
 #include "analyze/snapshot/builder.h"
+
+/* The words of the file format. They are interned first, in this order, so that a string's id is its enum value
+ * and the assembler compares numbers. Keys come first: gm_word < GM_KEY_COUNT is a key that we know. */
+
+#define GM_KEY_MAP(X)                                                                                                  \
+    X(ACTION, "action")                                                                                                \
+    X(ADDR, "addr")                                                                                                    \
+    X(DEVICE_FREE, "device_free")                                                                                      \
+    X(SIZE, "size")                                                                                                    \
+    X(STREAM, "stream")                                                                                                \
+    X(TIME_US, "time_us")                                                                                              \
+    X(COMPILE_CONTEXT, "compile_context")                                                                              \
+    X(USER_METADATA, "user_metadata")                                                                                  \
+    X(POOL_ID, "pool_id")                                                                                              \
+    X(FRAMES, "frames")                                                                                                \
+    X(CATEGORY, "category")                                                                                            \
+    X(FORWARD_FRAMES, "forward_frames")                                                                                \
+    X(INTERNAL_METADATA, "internal_metadata")                                                                          \
+    X(CPP_FRAMES, "cpp_frames")                                                                                        \
+    X(NAME, "name")                                                                                                    \
+    X(FILENAME, "filename")                                                                                            \
+    X(LINE, "line")                                                                                                    \
+    X(FX_NODE_OP, "fx_node_op")                                                                                        \
+    X(FX_NODE_NAME, "fx_node_name")                                                                                    \
+    X(FX_NODE_TARGET, "fx_node_target")                                                                                \
+    X(FX_NODE_INFO, "fx_node_info")                                                                                    \
+    X(FX_ORIGINAL_TRACE, "fx_original_trace")                                                                          \
+    X(DEVICE, "device")                                                                                                \
+    X(ADDRESS, "address")                                                                                              \
+    X(TOTAL_SIZE, "total_size")                                                                                        \
+    X(ALLOCATED_SIZE, "allocated_size")                                                                                \
+    X(ACTIVE_SIZE, "active_size")                                                                                      \
+    X(REQUESTED_SIZE, "requested_size")                                                                                \
+    X(SEGMENT_TYPE, "segment_type")                                                                                    \
+    X(SEGMENT_POOL_ID, "segment_pool_id")                                                                              \
+    X(IS_EXPANDABLE, "is_expandable")                                                                                  \
+    X(BLOCKS, "blocks")                                                                                                \
+    X(REGISTRATION_COUNTER, "registration_counter")                                                                    \
+    X(STATE, "state")                                                                                                  \
+    X(HISTORY, "history")                                                                                              \
+    X(REAL_SIZE, "real_size")                                                                                          \
+    X(STAGE, "stage")                                                                                                  \
+    X(SEGMENTS, "segments")                                                                                            \
+    X(DEVICE_TRACES, "device_traces")                                                                                  \
+    X(TRACES, "traces")                                                                                                \
+    X(ALLOCATOR_SETTINGS, "allocator_settings")                                                                        \
+    X(EXTERNAL_ANNOTATIONS, "external_annotations")                                                                    \
+    X(TRACE_ALLOC_MAX_ENTRIES, "trace_alloc_max_entries")                                                              \
+    X(TRACE_ALLOC_OVERFLOWED, "trace_alloc_overflowed")                                                                \
+    X(HOST_SEGMENTS, "host_segments")                                                                                  \
+    X(HOST_TRACES, "host_traces")
+
+/* Values that stand for something; the actions of GM_ACTION_MAP follow them. */
+#define GM_VALUE_MAP(X)                                                                                                \
+    X(INACTIVE, "inactive")                                                                                            \
+    X(ACTIVE_ALLOCATED, "active_allocated")                                                                            \
+    X(ACTIVE_PENDING_FREE, "active_pending_free")                                                                      \
+    X(ACTIVE_AWAITING_FREE, "active_awaiting_free")                                                                    \
+    X(SMALL, "small")                                                                                                  \
+    X(LARGE, "large")                                                                                                  \
+    X(START, "START")                                                                                                  \
+    X(END, "END")
+
+enum gm_word {
+    GM_WORD_ABSENT, /* string id 0 */
+#define X(name, text) GM_KEY_##name,
+    GM_KEY_MAP(X)
+#undef X
+        GM_KEY_COUNT,
+    GM_WORD_BEFORE_VALUES = GM_KEY_COUNT - 1,
+#define X(name, text) GM_VALUE_##name,
+    GM_VALUE_MAP(X)
+#undef X
+        GM_WORD_FIRST_ACTION
+};
+_Static_assert(GM_KEY_COUNT <= 64, "a dictionary's known keys are a 64-bit mask");
 
 enum gm_kind {
     GM_KIND_CONSTANT,   /* index: enum gm_constant */
@@ -87,7 +162,7 @@ struct gm_assembler {
     struct GM_VEC(struct gm_boxed) boxed;
     struct GM_VEC(struct gm_history) history;
     struct GM_VEC(uint64_t) unknown_keys;    /* row kind << 32 | key: said once each */
-    uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.h) */
+    uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.c) */
     uint32_t order_learned[GM_ORDER_COUNT];
     uint64_t last_event_keys;
     /* the last stream and pool: events repeat them */
@@ -128,5 +203,61 @@ enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_las
 enum gm_status gm_assembler_tuple(struct gm_assembler *a, size_t from, uint64_t offset, struct gm_error *err);
 /* Removes the values above `height` and their waiting items. */
 void gm_assembler_cut(struct gm_assembler *a, size_t height);
+
+/* Which row a dictionary is, by its keys, and how its fields become columns. */
+
+/* Makes a row of the dictionary of `count` pairs (complete values, key and value in turn) and sets *row to its
+ * reference; leaves *row alone if the keys fit no row. */
+enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_value *pairs, size_t count, uint32_t *row,
+                                     uint64_t offset, struct gm_error *err);
+
+/* The id of a pool, remembering the last one. */
+struct gm_pool_id gm_assembler_pool(struct gm_assembler *a, struct gm_pool_key key);
+
+/* Keeping what no column holds (analyze/snapshot/extras.h). While rows are made, a kept value is a reference of
+ * the assembler; when loading ends, rows get the numbers that they have in the snapshot and values become loose
+ * ones. All of this is off the hot path: a row that is nothing but columns costs two comparisons. */
+
+/* The reference that stands for "the file has no such key". */
+#define GM_KEPT_MISSING GM_REF(GM_KIND_CONSTANT, GM_MAX_ID)
+
+/* Keeps the pairs of row `row` whose keys are not in `columns`, a mask of known keys. `row` must not be lower than in
+ * the call before. false: no memory. */
+bool gm_keep_row(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, uint64_t columns,
+                 const struct gm_value *pairs, size_t count);
+bool gm_keep(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, uint32_t key, uint32_t ref);
+
+/* Frames are interned: those of equal name, file and line are one, with what the first of them had beside. */
+bool gm_keep_frame(struct gm_assembler *a, uint32_t frame, bool is_new, uint64_t columns, const struct gm_value *pairs,
+                   size_t count);
+
+/* Learns the order of a row's keys. */
+bool gm_keep_order_slow(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present, const struct gm_value *pairs,
+                        size_t count);
+static inline size_t gm_order_slot(uint64_t present)
+{
+    return (size_t)(present * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+static inline bool gm_keep_order(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present,
+                                 const struct gm_value *pairs, size_t count)
+{
+    return a->order_seen[kind][gm_order_slot(present)] == present || gm_keep_order_slow(a, kind, present, pairs, count);
+}
+
+/* Row i of the snapshot's table `to` is what row order[i] of the assembler's table `from` was: hands over what was kept
+ * for it. GM_E_LIMIT if rows that are named again and again would multiply that. */
+enum gm_status gm_keep_rows(struct gm_assembler *a, enum gm_row_kind from, enum gm_row_kind to, const uint32_t *order,
+                            size_t count, struct gm_error *err);
+/* For a list of segments with `blocks` blocks, both tables. */
+enum gm_status gm_keep_segments(struct gm_assembler *a, const struct gm_node *list, bool is_host, size_t blocks,
+                                struct gm_error *err);
+/* For tables whose rows stayed where they were. false: no memory. */
+bool gm_keep_all(struct gm_assembler *a, enum gm_row_kind kind);
+
+/* For the outermost dictionary: what it has beside the tables, and the order of its keys. false: no memory. */
+bool gm_keep_top(struct gm_assembler *a, const struct gm_node *root);
+
+/* At last, all that was handed over becomes loose values. `settings` is a reference or GM_NO_REF. false: no memory. */
+bool gm_keep_values(struct gm_assembler *a, uint32_t settings, struct gm_loose *settings_tree);
 
 #endif

@@ -5,7 +5,6 @@
  * the traces name them in order.
  */
 #include "analyze/formats/assemble_value.h"
-#include "analyze/formats/keep.h"
 
 #include <stdlib.h>
 #include <string.h>

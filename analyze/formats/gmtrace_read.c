@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/gmtrace_read.h"
+#include "analyze/formats/gmtrace_parts.h"
 
 #include "analyze/base/vec.h"
 #include "analyze/formats/source_filter.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/gmtrace_section.h"
+#include "analyze/formats/gmtrace_write_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/keep.h"
+#include "analyze/formats/assemble_value.h"
 
 #include "analyze/base/bisect.h"
 

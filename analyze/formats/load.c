@@ -10,9 +10,7 @@
 #include "analyze/formats/gmtrace.h"
 #include "analyze/formats/json.h"
 #include "analyze/formats/pickle.h"
-#include "analyze/formats/sniff.h"
 #include "analyze/formats/source.h"
-#include "analyze/formats/source_base.h"
 #include "analyze/formats/source_filter.h"
 #include "analyze/snapshot/builder.h"
 

@@ -14,7 +14,6 @@
 
 #include "analyze/formats/assemble_value.h"
 #include "analyze/formats/pickle_ops.h"
-#include "analyze/formats/pickle_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,11 @@
 #ifndef GM_FORMATS_PICKLE_OPS_H
 #define GM_FORMATS_PICKLE_OPS_H
 
+#include "analyze/formats/assemble_value.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What follows an opcode: nothing; N bytes; a line of text; a length of 1, 4 or 8 bytes and so many bytes. An opcode
  * marked REFUSED would import, call or look up something. */
@@ -94,5 +97,18 @@ unsigned gm_op_length_width(unsigned op); /* of GM_ARG_COUNTED: 1, 4 or 8 */
 /* Whether the opcode at p[0..n) and its fixed arguments are all there. The bytes that a length of 4 or 8 bytes
  * announces need not be; nor does the end of a line. Unknown and refused opcodes need only themselves. */
 bool gm_op_is_complete(const unsigned char *p, size_t n);
+
+/* The arguments of protocol 0, which are lines of text. */
+
+bool gm_pickle_text_index(const unsigned char *s, size_t n, uint64_t *index);
+/* INT: decimal, or 00 and 01 for False and True; LONG: decimal with an optional final L. */
+bool gm_pickle_text_integer(const unsigned char *s, size_t n, bool is_int, struct gm_value *value);
+/* A decimal number as repr() writes it, nan and inf included; whatever the locale. */
+bool gm_pickle_text_real(const unsigned char *s, size_t n, double *value);
+/* UNICODE: Latin-1 bytes with \uXXXX and \UXXXXXXXX; out gets UTF-8 and needs 3 * n + 1 bytes. A lone surrogate
+ * becomes U+FFFD. */
+bool gm_pickle_text_unicode(const unsigned char *s, size_t n, unsigned char *out, size_t *length);
+/* STRING: quoted, with backslash escapes; the bytes as they are. */
+bool gm_pickle_text_string(const unsigned char *s, size_t n, unsigned char *out, size_t *length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/pickle_text.h"
+#include "analyze/formats/pickle_ops.h"
 
 #include "analyze/base/utf8.h"
 

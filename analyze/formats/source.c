@@ -4,7 +4,7 @@
  */
 #include "analyze/formats/source.h"
 
-#include "analyze/formats/source_base.h"
+#include "analyze/formats/source_filter.h"
 
 #include <stdlib.h>
 #include <string.h>

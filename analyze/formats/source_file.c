@@ -2,7 +2,7 @@
  *
  * A file, or standard input, read in order by read(2). Nothing is mapped: mapped pages would count as our memory.
  */
-#include "analyze/formats/source_base.h"
+#include "analyze/formats/source_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * The pickle inside a page that PyTorch's _memory_viz.py wrote: a script with ["name": ..., "base64": "gASV..."]. Found
  * by its key, wherever it stands, and decoded as it streams by. The writer pads the pickle with zero bytes.
  */
-#include "analyze/formats/source_base.h"
+#include "analyze/formats/source_filter.h"
 
 #include <stdlib.h>
 #include <string.h>

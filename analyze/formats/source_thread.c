@@ -4,7 +4,7 @@
  * which decodes. The consumer works in the buffers themselves; each has room in front for the few bytes that the one
  * before left over, so nothing else is copied.
  */
-#include "analyze/formats/source_base.h"
+#include "analyze/formats/source_filter.h"
 
 #include <pthread.h>
 #include <stdlib.h>

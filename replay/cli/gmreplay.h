@@ -8,13 +8,13 @@
 #include "analyze/allocator/conf.h"
 #include "analyze/base/arena.h"
 #include "analyze/base/text.h"
+#include "analyze/cli/bar.h"
 #include "analyze/cli/options.h"
 #include "analyze/cli/terminal.h"
 #include "analyze/document/document.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
-#include "replay/cli/progress.h"
 #include "replay/compute/compute_run.h"
 #include "replay/regenerate/event_recorder.h"
 #include "replay/trials/bound.h"
@@ -22,6 +22,30 @@
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
 #include "replay/whatif/whatif.h"
+
+#include <stdatomic.h>
+
+/* A progress bar on stderr, for a person at a terminal and only if the work takes longer than a second. */
+
+enum gm_replay_stage {
+    GM_REPLAY_READING,
+    GM_REPLAY_ANALYSING,
+    GM_REPLAY_REPLAYING,
+    GM_REPLAY_SWEEPING,
+    GM_REPLAY_FITTING
+};
+
+/* Zeroed: nothing is shown, and setting a stage does nothing but note it. */
+struct gm_replay_progress {
+    atomic_int stage;
+    struct gm_search_progress searched; /* replays of the searches */
+    const char *path;
+    struct gm_bar bar;
+};
+
+/* Shows nothing if stderr is no terminal or no thread can be made. */
+void gm_replay_progress_start(struct gm_replay_progress *progress, const struct gm_terminal *terminal,
+                              const char *path);
 
 enum gm_replay_backend { GM_REPLAY_SIM, GM_REPLAY_NULL, GM_REPLAY_CUDA, GM_REPLAY_CUDA_ASYNC };
 extern const char *const gm_replay_backend_names[]; /* enum gm_replay_backend; up to a NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/cli/progress.h"
+#include "replay/cli/gmreplay.h"
 
 #include <string.h>
 

@@ -6,7 +6,28 @@
 #define GM_ALLOCATOR_PRIVATE_H
 
 #include "replay/model/allocator.h"
-#include "replay/model/profile.h"
+
+#include <stdatomic.h>
+
+/* What the model is doing, for a program that samples it (tests/bench/replay_shares.c). Only in a build with
+ * GM_PROFILE: one store at each change, into a global that is there for nothing else; without it, nothing. */
+
+enum gm_doing {
+    GM_DOING_OUTSIDE,     /* not in the model: the walk over the trace */
+    GM_DOING_SEARCH,      /* looking for the best fit */
+    GM_DOING_SPLIT_MERGE, /* splitting, merging, and the index of free blocks that follows them */
+    GM_DOING_BOOKKEEPING, /* rounding, statistics, pending frees, the sink */
+    GM_DOING_DEVICE,      /* growing, releasing, retries */
+    GM_DOINGS
+};
+
+#ifdef GM_PROFILE
+#include <stdatomic.h>
+extern volatile int gm_profile_doing;
+#define GM_DOING(doing) (atomic_signal_fence(memory_order_seq_cst), (void)(gm_profile_doing = (doing)))
+#else
+#define GM_DOING(doing) ((void)0)
+#endif
 
 static inline struct gm_space_block *gm_block(struct gm_allocator *a, uint32_t block)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/whatif/hooks.h"
+#include "replay/whatif/whatif.h"
 
 #include "replay/whatif/whatif_private.h"
 

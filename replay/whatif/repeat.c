@@ -2,7 +2,7 @@
  *
  * The step is walked once; what crosses its ends is sorted, and equals are paired.
  */
-#include "replay/whatif/repeat.h"
+#include "replay/whatif/whatif.h"
 
 #include "analyze/base/arithmetic.h"
 

@@ -18,11 +18,91 @@
 
 #include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
+#include "analyze/base/vec.h"
 #include "analyze/timeline/history/history.h"
+#include "analyze/timeline/trace_analyze.h"
+#include "replay/model/device.h"
 #include "replay/model/stats.h"
 #include "replay/regenerate/event_recorder.h"
-#include "replay/whatif/hooks.h"
-#include "replay/whatif/repeat.h"
+
+/* A recorded step played again and again: which step that is, and which blocks take the place of which. A turn
+ * allocates and frees as the step did. A block that the step freed but had not allocated came from before it; in a
+ * turn its place is taken by a block that the turn before (at first: the recorded step) left alive. They
+ * correspond if stack, requested bytes, stream and pool are equal; of those left over, if they come from the same
+ * place of the program (stack, stream, pool) with other sizes; then, if nobody knows the stack of the freed one,
+ * by bytes, stream and pool. Among equals the oldest corresponds to the oldest. A block whose free was requested,
+ * but not completed, when the step began or ended corresponds only to such a block. A free without a counterpart
+ * is not repeated. What is left alive without a counterpart piles up if the recording shows that it does: the step
+ * before left a block that corresponds to it, and that is still there when the step ends. Everything else stays as
+ * many bytes: what lasts by its role (parameters, gradients, optimizer state) is made once, a turn does not ask
+ * for it again; of the rest each turn asks anew, and then the block of the turn before goes. */
+
+/* At the end of a turn, `from` names a block; in the next turn `to` is that block. Both are allocations. */
+struct gm_repeat_carry {
+    uint32_t from, to;
+};
+struct gm_repeat_carries GM_VEC(struct gm_repeat_carry);
+
+/* What becomes of an allocation that the step leaves alive without a counterpart. */
+enum gm_repeat_fate { GM_REPEAT_PILES_UP, GM_REPEAT_IS_ONCE, GM_REPEAT_IS_REPLACED, GM_REPEAT_FATES };
+struct gm_repeat_left {
+    struct GM_VEC(uint32_t) allocations;
+    uint64_t bytes; /* requested, per turn; saturated */
+};
+struct gm_repeat {
+    uint32_t first, end;              /* events [first, end) */
+    struct gm_repeat_carries carries; /* each `from` and each `to` once */
+    struct gm_repeat_left left[GM_REPEAT_FATES];
+    uint64_t unmatched, unmatched_bytes; /* frees that are not repeated; saturated */
+};
+
+/* What else is known of the recording. */
+struct gm_repeat_evidence {
+    uint32_t before;     /* the first event of the step before; GM_NEVER: there is none */
+    const uint8_t *role; /* [allocation] as in struct gm_kept_device; NULL: not known */
+};
+
+/* The step to repeat: the last one that is complete; SIZE_MAX: there is none. */
+size_t gm_repeat_step(const struct gm_kept_step *steps, size_t count);
+
+/* false: no memory. gm_repeat_free in any case. */
+bool gm_repeat_plan(struct gm_repeat *repeat, const struct gm_history *h, uint32_t first, uint32_t end,
+                    const struct gm_repeat_evidence *evidence);
+/* Requested bytes of all that the step leaves alive without a counterpart; saturated. */
+uint64_t gm_repeat_left_bytes(const struct gm_repeat *repeat);
+void gm_repeat_free(struct gm_repeat *repeat);
+
+/* Somebody who does something with the blocks of a what-if while it is played: lets kernels run in them on a GPU,
+ * or gets them from another allocator as well. */
+
+struct gm_whatif_block {
+    uint32_t allocation;
+    uint64_t address, size; /* of the whole block */
+    uint64_t requested;
+    int64_t stream; /* the recorded handle */
+};
+
+/* Functions may be NULL. After one that fails the replay stops (GM_E_INTERNAL); whoever failed keeps the reason.
+ * `event` is GM_NEVER while what was live before the trace is asked for. Blocks are told apart by their addresses: a
+ * repeated step has several blocks of one allocation. */
+struct gm_whatif_hooks {
+    void *self;
+    bool (*before)(void *self, uint32_t event);
+    /* GM_DEVICE_FULL: this request fails, and the replay ends. */
+    enum gm_device_status (*allocated)(void *self, uint32_t event, const struct gm_whatif_block *block);
+    /* Nobody but other streams uses the block any more; those do if it is pending: it is freed later, not at once. Not
+     * told for blocks that are freed without it. */
+    bool (*let_go)(void *self, uint32_t event, uint64_t address, bool is_pending);
+    bool (*freed)(void *self, uint32_t event, uint64_t address); /* before its memory is used again */
+    bool (*emptied)(void *self, uint32_t event);                 /* empty_cache() */
+    /* Instead of the model's: bytes as they are. */
+    void (*levels)(void *self, uint64_t *reserved, uint64_t *allocated);
+    bool (*rose)(void *self);               /* reserved bytes were never that many */
+    bool (*ended)(void *self, size_t part); /* of options.parts */
+    bool (*finished)(void *self);           /* all is played, or a request failed; what lives is still there */
+    /* Of a request that it refused: what the device has left, and one line about it. */
+    uint64_t (*refused)(void *self, char *why, size_t size);
+};
 
 enum { GM_WHATIF_TEXT = 320 };
 

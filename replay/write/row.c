@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/write/row.h"
+#include "replay/write/snapshot_writer.h"
 
 /* The extra of a key; the last one counts, as in Python. */
 static const struct gm_extra *find_extra(const struct gm_writer *w, const struct gm_extra *extras, size_t count,

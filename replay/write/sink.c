@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/write/sink.h"
+#include "replay/write/snapshot_writer.h"
 
 #define ZLIB_CONST /* next_in is a pointer to const */
 #include <limits.h>

@@ -3,7 +3,7 @@
  * Into a file, compressed as its name says.
  */
 #include "analyze/base/new_file.h"
-#include "replay/write/sink.h"
+#include "replay/write/snapshot_writer.h"
 #include "replay/write/write.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * The tables: frames, segments with their blocks, events, annotations. A field of each is one case of a switch.
  */
-#include "replay/write/row.h"
+#include "replay/write/snapshot_writer.h"
 
 /* ---- fields ----------------------------------------------------------------------------------------------------- */
 

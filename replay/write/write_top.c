@@ -2,7 +2,7 @@
  *
  * The outermost dictionary.
  */
-#include "replay/write/row.h"
+#include "replay/write/snapshot_writer.h"
 
 /* Whether the file said it, or, of a snapshot that was not read from a file, whether there is something to say. */
 static bool has_top_key(const struct gm_writer *w, enum gm_put_word field, bool there_is)

@@ -9,7 +9,7 @@
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/formats/load.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/model/profile.h"
+#include "replay/model/allocator_private.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif.h"
 

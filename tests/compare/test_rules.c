@@ -3,8 +3,8 @@
  * The rules of a comparison: what of a name counts, what a limit allows, what is a law.
  */
 #include "analyze/compare/compare.h"
-#include "analyze/compare/normalise.h"
-#include "analyze/compare/series.h"
+#include "analyze/compare/comparison_parts.h"
+#include "analyze/compare/summary_work.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  *
  * What files are, by their first bytes.
  */
-#include "analyze/formats/sniff.h"
+#include "analyze/formats/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

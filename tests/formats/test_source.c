@@ -3,7 +3,6 @@
  * Sources: whatever the sizes of windows and reads, what comes out is what went in, or an error that says where.
  */
 #include "analyze/formats/source.h"
-#include "analyze/formats/source_base.h"
 #include "analyze/formats/source_filter.h"
 #include "tests/formats/sources.h"
 

@@ -4,7 +4,6 @@
  * colours exact, and texts no wider than the layout believed.
  */
 #include "render/charts.h"
-#include "render/fonts.h"
 #include "render/layout.h"
 #include "render/metric.h"
 #include "render/paint.h"

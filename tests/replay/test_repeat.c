@@ -3,7 +3,6 @@
  * A recorded step played again, on small traces worked out by hand. Addresses of the trace: A is 2^28, and so on; each
  * block has a segment of its own, of its own size (multiples of 2 MiB above 10 MiB).
  */
-#include "replay/whatif/repeat.h"
 
 #include "replay/whatif/whatif.h"
 #include "tests/timeline/traced.h"

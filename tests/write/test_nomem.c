@@ -4,7 +4,7 @@
  * sanitizer watches for leaks.
  */
 #include "analyze/formats/load.h"
-#include "replay/write/sink.h"
+#include "replay/write/snapshot_writer.h"
 #include "replay/write/write.h"
 #include "tests/formats/fixtures.h"
 #include "tests/nomem/nomem.h"

@@ -6,7 +6,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
-#include "analyze/timeline/fragmentation/request.h"
+#include "analyze/timeline/fragmentation/watch.h"
 
 #include <stdlib.h>
 #include <string.h>

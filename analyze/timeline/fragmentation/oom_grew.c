@@ -6,7 +6,6 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
-#include "analyze/timeline/fragmentation/oom_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

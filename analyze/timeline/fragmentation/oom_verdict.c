@@ -6,7 +6,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
-#include "analyze/timeline/fragmentation/oom_parts.h"
+#include "analyze/timeline/fragmentation/fragmentation.h"
 
 enum { NEARLY_FULL_PERCENT = 95 };
 

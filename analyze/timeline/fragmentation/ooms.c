@@ -6,7 +6,6 @@
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
 #include "analyze/state/slices.h"
-#include "analyze/timeline/fragmentation/oom_parts.h"
 #include "analyze/timeline/levels.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/timeline/fragmentation/request.h"
+#include "analyze/timeline/fragmentation/watch.h"
 
 #include "analyze/base/arithmetic.h"
 

@@ -8,7 +8,6 @@
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/bisect.h"
-#include "analyze/timeline/fragmentation/request.h"
 #include "analyze/timeline/history/reconstruct.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@
  *
  * Bytes are counted in doubles, which are exact up to 2^53 and have a fast maximum; more than that is refused.
  */
-#include "analyze/timeline/peaks/counterfactual.h"
+#include "analyze/timeline/peaks/peak_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

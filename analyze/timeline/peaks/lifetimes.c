@@ -2,7 +2,7 @@
  *
  * Classes of lifetimes.
  */
-#include "analyze/timeline/peaks/lifetimes.h"
+#include "analyze/timeline/peaks/peak_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

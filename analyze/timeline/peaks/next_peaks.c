@@ -2,7 +2,7 @@
  *
  * The highest distinct peaks after the peak itself.
  */
-#include "analyze/timeline/peaks/next_peaks.h"
+#include "analyze/timeline/peaks/peak_parts.h"
 
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/peaks/groups.h"

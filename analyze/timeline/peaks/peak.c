@@ -5,9 +5,7 @@
  */
 #include "analyze/state/slices.h"
 #include "analyze/timeline/levels.h"
-#include "analyze/timeline/peaks/counterfactual.h"
-#include "analyze/timeline/peaks/lifetimes.h"
-#include "analyze/timeline/peaks/next_peaks.h"
+#include "analyze/timeline/peaks/peak_parts.h"
 
 #include <stdlib.h>
 

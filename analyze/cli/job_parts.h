@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of one job: what it leaves behind (the files of its run directory, what it says on stdout), and the rest.
+ */
+#ifndef GM_CLI_JOB_PARTS_H
+#define GM_CLI_JOB_PARTS_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/text.h"
+#include "analyze/cli/font_thread.h"
+#include "analyze/cli/gmanalyze.h"
+#include "analyze/cli/job.h"
+#include "analyze/cli/run_files.h"
+#include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
+#include "analyze/timeline/trace_analyze.h"
+#include "render/render.h"
+
+/* All charts of one report, drawn by several threads while the caller does something else. */
+
+struct gm_charts;
+
+/* Begins to draw every chart that applies, in up to `threads` - 1 threads besides the caller's; NULL: no memory. The
+ * report must stay as it is until gm_charts_finish. */
+struct gm_charts *gm_charts_start(struct gm_fonts *fonts, const struct gm_report *report, int threads);
+/* Draws what nobody has begun yet and waits for the rest. Must be called once, also if the charts are not wanted any
+ * more. */
+enum gm_status gm_charts_finish(struct gm_charts *charts, struct gm_error *err);
+/* Moves a chart after that to the files, if it applies. */
+void gm_charts_take(struct gm_charts *charts, enum gm_chart chart, struct gm_run_files *files);
+void gm_charts_free(struct gm_charts *charts); /* NULL is fine */
+
+/* NULL-terminated pairs of file name and caption of the charts that apply, for gm_analysis_markdown. */
+struct gm_chart_list {
+    const char *v[2 * GM_CHART_COUNT + 1];
+};
+struct gm_chart_list gm_charts_list(const struct gm_report *report);
+
+/* All texts, as the options want them. What fails for want of memory is told by gm_outputs_write. */
+void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
+                     const struct gm_report *report);
+/* Charts and texts into the job's run (begun here, unless --csv-full has begun it), which is then committed, or on
+ * failure given up. `charts` is NULL if none are wanted, and has none after that. */
+enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,
+                                const struct gm_report *report, struct gm_run_files *files, struct gm_charts *charts,
+                                struct gm_error *err);
+
+/* The checks that a user may ask for on the command line; a failed one is exit code 1, and everything is still
+ * written. */
+
+/* GM_OK or GM_E_CHECK; each failed check adds a line about `path` to `messages`. */
+enum gm_status gm_checks_run(const struct gm_analyze_context *context, const struct gm_report *report, const char *path,
+                             struct gm_text *messages);
+
+/* --csv-full: timeline.csv while the trace is walked, a row for each event, in bounded memory. The file needs a
+ * run directory before the report is made, so the run begins with the first row; signals are held from then on. */
+
+struct gm_full_csv;
+
+/* A receiver for the job's rows; NULL if there is no memory. */
+struct gm_full_csv *gm_full_csv_new(struct gm_job *job, const struct gm_analyze_context *context);
+/* What to give to the timeline. */
+const struct gm_sample_sink *gm_full_csv_sink(const struct gm_full_csv *csv);
+/* GM_OK, or why it no longer takes rows. */
+enum gm_status gm_full_csv_status(const struct gm_full_csv *csv, struct gm_error *err);
+/* After the analysis: the rows of states before event 0, and the end of the file. Nothing if there were no events. */
+enum gm_status gm_full_csv_finish(struct gm_full_csv *csv, const struct gm_report *report, struct gm_error *err);
+/* After everything else: a run whose file was not finished is given up, and signals are no longer held. NULL is fine.
+ */
+void gm_full_csv_free(struct gm_full_csv *csv);
+
+/* The findings' remedies, replayed: brings analyze/diagnose and replay/trials together. */
+
+/* After gm_diagnose: replays what mending each finding would save, and has the rest of the diagnosis told again, which
+ * then has those figures. `kept`: the histories of the report's devices; without any nothing is done. GM_E_NOMEM. */
+enum gm_status gm_job_replay_remedies(struct gm_report *report, const struct gm_snapshot *snapshot,
+                                      struct gm_kept *kept, struct gm_error *err);
+
+#endif
