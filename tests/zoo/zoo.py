@@ -267,7 +267,8 @@ class Said:
     """One thing that gmanalyze says: an id, the lines of code that it names first, and how many bytes."""
 
     def __init__(self, row):
-        self.id, self.bytes = row["id"], row.get("saves_bytes", row.get("bytes"))
+        self.id = row["id"]
+        self.bytes = row["saves_bytes"] if row.get("saves_bytes") is not None else row.get("bytes")
         text = row.get("site") or " ".join(str(row.get(key, "")) for key in ("title", "detail"))
         self.lines = [(file, int(line)) for file, line in re.findall(r"([\w.-]+\.py):(\d+)", text)][:2]
         self.is_alarm = self.id != "healthy" and row.get("severity", "warning") != "info"
