@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct gm_theme *const themes[] = {&gm_theme_operators, &gm_theme_inference, &gm_theme_weights,
-                                                &gm_theme_kept,      &gm_theme_training,  &gm_theme_file,
-                                                &gm_theme_oom,       &gm_theme_cache,     &gm_theme_allocator,
-                                                &gm_theme_peak,      &gm_theme_settings,  &gm_theme_healthy};
+static const struct gm_theme *const themes[] = {
+    &gm_theme_gradients, &gm_theme_streams,   &gm_theme_odd,      &gm_theme_operators, &gm_theme_inference,
+    &gm_theme_weights,   &gm_theme_kept,      &gm_theme_training, &gm_theme_file,      &gm_theme_oom,
+    &gm_theme_cache,     &gm_theme_allocator, &gm_theme_peak,     &gm_theme_settings,  &gm_theme_healthy};
 enum { LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
 enum { THEMES = sizeof themes / sizeof *themes };
 
@@ -84,7 +84,7 @@ struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, en
     return add(c, rule, severity, bytes, text);
 }
 
-static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_set *set)
+struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
 {
     struct gm_remedy *remedy = gm_case_remedy(c, c->view.device->device);
     struct gm_remedy_change *changes = gm_arena_calloc(&c->report->arena, set->n + 1, sizeof *changes);
@@ -120,7 +120,7 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
         f->fix = rule->fix;
         f->cost = rule->cost;
         f->rank = GM_RANK_MISTAKE;
-        f->remedy = remedy_of(c, set);
+        f->remedy = gm_case_remedy_of(c, set);
     }
     free(set->v);
     return f;

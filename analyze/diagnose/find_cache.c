@@ -2,6 +2,7 @@
  *
  * What is cached at the end: how much, why it does not go back, and whether the run's own peak used it.
  */
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
 #include <inttypes.h>
@@ -157,6 +158,17 @@ static void find_large_blocks(struct gm_case *c, const struct gm_rule *rule)
     add_of_end(c, rule, f->unused_over_100mib.bytes, &t, true);
 }
 
+#define MUCH_PINNED 0.1 /* of reserved */
+static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_finding *f = &c->findings[c->n - 1];
+    const struct gm_fragmentation *pins = &c->report->fragmentation;
+    f->severity = GM_WARNING;
+    f->rank = GM_RANK_MISTAKE;
+    f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
+    f->fix = rule->fix;
+    f->cost = rule->cost;
+}
 static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_evidence *e = &c->report->evidence;
@@ -174,7 +186,11 @@ static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
     gm_text_add(&t, " Allocating long-lived tensors before the large temporary ones, or copying the survivors (x = "
                     "x.clone()) before torch.cuda.empty_cache(), frees such segments.");
     put_wreckage(&t, c);
+    const bool is_much = c->lives != NULL && !c->lives->has_backward && !gm_case_is_wreckage(c) &&
+                         gm_is_share(e->thin_inactive, c->report->totals.reserved, MUCH_PINNED);
     add_of_end(c, rule, e->thin_inactive, &t, false);
+    if (is_much) /* it is not the next backward pass that needs them */
+        tell_as_mistake(c, rule);
 }
 
 /* With a trace its growths say more, and a replay tells what a setting would do. */
@@ -263,6 +279,8 @@ static const struct gm_rule rules[] = {
     {.id = "pinned-segments",
      .title = "A few live blocks keep whole segments from going back",
      .find = find_thin_segments,
+     .fix = "Make what stays before what is large and passes, or keep it on the host",
+     .cost = "none",
      .severity = "info where a trace was looked at, or after an error; else warning",
      .when = "`cudaMalloc` segments with 10 MiB or more inactive and at most a tenth as much active: together at least "
              "64 MiB inactive and 2 % of reserved",

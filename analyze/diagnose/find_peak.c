@@ -2,9 +2,11 @@
  *
  * The peak: what grows towards it, which site makes it, which device has it.
  */
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- growth ------------------------------------------------------------------------------------------------------ */
@@ -132,6 +134,48 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
+/* Whether a device holds something of that call site at its peak. */
+static bool has_site(const struct gm_device_timeline *t, const char *site)
+{
+    for (size_t i = 0; i < t->peak.site_count; i++)
+        if (strcmp(t->peak.sites[i].label, site) == 0)
+            return true;
+    return false;
+}
+
+/* The largest call site at the peak of a device that no other device has; NULL: none. */
+static const struct gm_group_row *own_site(const struct gm_report *report, size_t d)
+{
+    const struct gm_peak_detail *peak = &report->timelines[d].peak;
+    for (size_t i = 0; i < peak->site_count; i++) {
+        bool is_own = gm_site_has_stack(peak->sites[i].label);
+        for (size_t other = 0; is_own && other < report->device_count; other++)
+            is_own = other == d || !has_site(&report->timelines[other], peak->sites[i].label);
+        if (is_own)
+            return &peak->sites[i];
+    }
+    return NULL;
+}
+
+/* What makes it even: without a call site that makes half of the difference and that no other device has; else with
+ * everything as much smaller as the mean is. */
+static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint64_t mean)
+{
+    const uint64_t peak = c->report->peaks[most].requested;
+    const struct gm_group_row *own = own_site(c->report, most);
+    struct gm_set set = {.v = NULL};
+    if (own != NULL && own->bytes >= (peak - mean) / 2) {
+        f->site = own->label;
+        f->remedy = gm_case_drop_site(c, c->report->devices[most].device, own->label);
+    } else if (c->lives != NULL && c->view.index == most) {
+        for (size_t a = 0; a < c->lives->h->allocation_count; a++)
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
+                                     (uint64_t)((double)c->lives->h->requested[a] * (double)mean / (double)peak));
+        f->remedy = gm_case_remedy_of(c, &set);
+    }
+    free(set.v);
+}
+
 /* Devices that work (256 MiB at their peak): one that peaks far above the mean runs out first. */
 static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -150,15 +194,20 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t peak = n < 2 ? 0 : peaks[most].requested, mean = n < 2 ? 0 : (uint64_t)(sum / (double)n);
     const bool is_out = n >= 2 && devices[most].trace.ooms > 0;
     char size[3][GM_SIZE_TEXT];
-    if (n < 2 || peak < mean + GM_GIB || (double)peak < 1.5 * (double)mean)
+    if (n < 2 || peak < mean + 512 * GM_MIB || (double)peak < 1.5 * (double)mean)
         return;
-    gm_case_say(c, rule, is_out ? GM_WARNING : GM_INFO, peak - mean,
-                "The peak of requested bytes was %s on device %" PRId64 " and %s on device %" PRId64
-                "; the mean of %zu devices is %s. Device %" PRId64
-                " %s while others hold less: split the batch, or the layers, by the memory that they take.",
-                gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
-                devices[least].device, n, gm_size_format(size[2], mean), devices[most].device,
-                is_out ? "ran out of memory" : "runs out of memory first");
+    struct gm_finding *f = gm_case_say(
+        c, rule, GM_WARNING, peak - mean,
+        "The peak of requested bytes was %s on device %" PRId64 " and %s on device %" PRId64
+        "; the mean of %zu devices is %s. Device %" PRId64 " %s while others hold less: split the batch, or the "
+        "layers, by the memory that they take.",
+        gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
+        devices[least].device, n, gm_size_format(size[2], mean), devices[most].device,
+        is_out ? "ran out of memory" : "runs out of memory first");
+    f->rank = GM_RANK_MISTAKE;
+    f->fix = rule->fix;
+    f->cost = rule->cost;
+    put_even(c, f, most, mean);
 }
 
 static const struct gm_rule rules[] = {
@@ -184,9 +233,12 @@ static const struct gm_rule rules[] = {
      .find = find_uneven,
      .unit = " above the mean",
      .needs_trace = true,
-     .severity = "info, or warning if that device ran out of memory",
-     .when = "the highest peak of requested bytes of a device is 1 GiB and half as much above the mean of the devices "
-             "that have one of 256 MiB or more",
+     .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
+     .cost = "none",
+     .severity = "warning",
+     .when =
+         "the highest peak of requested bytes of a device is 512 MiB and half as much above the mean of the devices "
+         "that have one of 256 MiB or more",
      .what_to_do = "Split the batch, or the layers, by the memory that they take"},
 };
 const struct gm_theme gm_theme_peak = GM_THEME(rules);

@@ -35,6 +35,8 @@ static const struct {
     {"cached_cast", GM_BY_AUTOCAST},
     {"autograd/graph.py", GM_BY_BACKWARD},
     {"torch::autograd::", GM_BY_BACKWARD},
+    {"embedding", GM_BY_LOOKUP},
+    {"_make_grads", GM_BY_ROOT},
     {"attn", GM_BY_ATTENTION},
     {"attention", GM_BY_ATTENTION},
     {"attend", GM_BY_ATTENTION},
@@ -281,6 +283,15 @@ bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
     return h->freed[a] == GM_NEVER && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
 }
 
+uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others)
+{
+    const struct gm_history *h = l->h;
+    uint32_t e = h->born[a];
+    for (; e < h->count && others > 0; e++)
+        others -= h->of_event[e] != GM_NEVER && h->born[h->of_event[e]] == e + 1;
+    return e;
+}
+
 bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uint64_t bytes)
 {
     return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
@@ -304,6 +315,17 @@ static const char *place_of(struct gm_lives *l, uint32_t stack)
         return gm_arena_printf(l->names.arena, "%s, from %s:%llu", site, base, (unsigned long long)line);
     }
     return site;
+}
+
+const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
+{
+    const struct gm_history *h = l->h;
+    size_t last = h->allocation_count;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
+            (last == h->allocation_count || h->born[a] >= h->born[last]))
+            last = a;
+    return last == h->allocation_count ? NULL : place_of(l, h->stack[last]);
 }
 
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)

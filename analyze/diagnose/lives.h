@@ -29,7 +29,9 @@ enum {
     GM_BY_AUTOCAST = 1024,
     GM_BY_BACKWARD = 2048,
     GM_BY_NOBODY = 4096, /* no frame of Python */
-    GM_BY_ATTENTION = 8192
+    GM_BY_ATTENTION = 8192,
+    GM_BY_LOOKUP = 16384, /* of rows of a table */
+    GM_BY_ROOT = 32768    /* the call of backward(): the gradient that it begins with */
 };
 
 struct gm_lives {
@@ -71,6 +73,12 @@ static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
 }
 /* Whether it was made before the trace or before the first round, and is never freed. */
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
+
+/* The moment at which so many others have been made after it. */
+uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others);
+
+/* The line that called backward() last before a moment; NULL: none does, or no allocation tells. */
+const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);
 
 /* Allocations of a mistake, and what mending it does to them. */
 struct gm_set GM_VEC(struct gm_remedy_change);

@@ -50,7 +50,8 @@ struct gm_theme {
     {                                                                                                                  \
         rules, sizeof(rules) / sizeof *(rules)                                                                         \
     }
-extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inference, gm_theme_weights, gm_theme_operators;
+extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inference, gm_theme_weights, gm_theme_operators,
+    gm_theme_gradients, gm_theme_streams, gm_theme_odd;
 extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
     gm_theme_settings, gm_theme_healthy;
 
@@ -66,6 +67,8 @@ struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, en
 struct gm_set;
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence);
+/* Of the device whose allocations are looked at; they are taken. NULL: no memory. */
+struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set);
 /* A string of the report; "" if there is no memory. */
 const char *gm_case_printf(struct gm_case *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *gm_case_take(struct gm_case *c, struct gm_text *text); /* frees it */

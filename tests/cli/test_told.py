@@ -74,7 +74,7 @@ class Told(Case):
     def test_uneven_devices(self):
         heavy = [(3000, STEP, False), (3000, OTHER, False)]
         found = self.findings(run_of([(1000, STEP, False)], heavy))["uneven-devices"]
-        self.assertEqual((found["severity"], found["bytes"]), ("info", 2500 * MIB))
+        self.assertEqual((found["severity"], found["bytes"]), ("warning", 2500 * MIB))
         self.assertIn("5.86 GiB on device 1 and 1000.0 MiB on device 0; the mean of 2 devices is 3.42 GiB",
                       found["detail"])
         self.assertIn("Device 1 runs out of memory first while others hold less", found["detail"])

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is larger or longer there than its like: one batch, one tensor, the features of a round.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/roster.h"
+#include "analyze/diagnose/rules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { LEAST_ROUNDS = 4, LEAST_FEATURES = 4, SOON = 64 /* events */ };
+
+/* ---- one batch --------------------------------------------------------------------------------------------------- */
+
+/* Highest requested bytes of each round. */
+static uint64_t *peaks_of_rounds(const struct gm_lives *l)
+{
+    const struct gm_history *h = l->h;
+    uint64_t *peaks = calloc(l->rounds.n + 1, sizeof *peaks);
+    uint64_t now = 0;
+    for (size_t a = 0; peaks != NULL && a < h->allocation_count; a++)
+        now += h->born[a] == 0 ? h->requested[a] : 0;
+    for (uint32_t e = 0; peaks != NULL && e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER)
+            continue;
+        if (h->born[a] == e + 1)
+            now += h->requested[a];
+        else if (h->freed[a] == e + 1)
+            now -= now < h->requested[a] ? now : h->requested[a];
+        uint64_t *peak = &peaks[gm_lives_round(l, e + 1)];
+        *peak = now > *peak ? now : *peak;
+    }
+    return peaks;
+}
+
+/* What is left of a round may make the peak of the one that follows. */
+static bool is_other(uint32_t round, uint32_t odd)
+{
+    return round != odd && round != odd + 1;
+}
+
+/* The round of the peak, and the next lower one; false: it does not stand out, or others do, too. */
+static bool stands_out(const struct gm_lives *l, const uint64_t *peaks, uint32_t *odd, uint32_t *next)
+{
+    const size_t n = l->rounds.n;
+    size_t near = 0, others = 0;
+    *odd = *next = 0;
+    for (uint32_t r = 1; r <= n; r++)
+        *odd = *odd == 0 || peaks[r] > peaks[*odd] ? r : *odd;
+    for (uint32_t r = 1; r <= n; r++)
+        if (is_other(r, *odd))
+            *next = *next == 0 || peaks[r] > peaks[*next] ? r : *next;
+    if (n < LEAST_ROUNDS || *odd < 2 || peaks[*odd] < peaks[*next] + peaks[*next] / 4)
+        return false;
+    for (uint32_t r = 1; r <= n; r++) {
+        near += is_other(r, *odd) && peaks[r] >= peaks[*next] / 4 * 3;
+        others += is_other(r, *odd);
+    }
+    return near * 2 >= others;
+}
+
+/* What the round asked for as it would be if it were like the other one; of what that has not, nothing is known. */
+static bool shrink(const struct gm_lives *l, const struct gm_roster *roster, uint32_t odd, uint32_t like,
+                   struct gm_set *set, uint64_t *same, uint64_t *all)
+{
+    for (size_t i = 0; i < roster->n; i++) {
+        const struct gm_roster_row *row = &roster->v[i];
+        const uint64_t size = l->h->requested[row->allocation];
+        if (row->round != odd)
+            continue;
+        const struct gm_roster_row *other = gm_roster_find(roster, row->stack, like, row->place);
+        *all += size;
+        *same += other != NULL ? size : 0;
+        if (other != NULL && l->h->requested[other->allocation] < size &&
+            !gm_set_add(set, row->allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, l->h->requested[other->allocation]))
+            return false;
+    }
+    return true;
+}
+
+static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    uint64_t *peaks = peaks_of_rounds(l);
+    struct gm_roster roster = {.v = NULL};
+    struct gm_set set = {.v = NULL};
+    uint32_t odd = 0, next = 0;
+    uint64_t same = 0, all = 0;
+    char size[2][GM_SIZE_TEXT];
+    c->failed |= peaks == NULL;
+    if (!c->failed && stands_out(l, peaks, &odd, &next)) {
+        c->failed |= !gm_roster_make(&roster, l) || !shrink(l, &roster, odd, next, &set, &same, &all);
+        if (same < all / 4 * 3) /* another kind of work */
+            set.n = 0;
+        gm_case_accuse(c, rule, &set, false,
+                       gm_case_printf(c, "round %" PRIu32 " of %zu peaks at %s, the next at %s", odd, l->rounds.n,
+                                      gm_size_format(size[0], peaks[odd]), gm_size_format(size[1], peaks[next])));
+    }
+    gm_roster_free(&roster);
+    free(peaks);
+}
+
+/* ---- features ---------------------------------------------------------------------------------------------------- */
+
+/* Whether the same allocation of the next round is made first, and then this one goes: something was set anew. */
+static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, const struct gm_roster_row *row)
+{
+    const struct gm_history *h = l->h;
+    const struct gm_roster_row *next = gm_roster_find(roster, row->stack, row->round + 1, row->place);
+    if (next == NULL || h->freed[row->allocation] == GM_NEVER)
+        return false;
+    const uint32_t made = h->born[next->allocation], freed = h->freed[row->allocation];
+    return freed > made && freed - made <= SOON;
+}
+
+static void find_features(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    struct gm_roster roster = {.v = NULL};
+    struct gm_set set = {.v = NULL};
+    uint64_t stacks_most = 0;
+    c->failed |= !l->has_backward && !gm_roster_make(&roster, l);
+    for (size_t i = 0; !c->failed && i < roster.n; i++) {
+        const struct gm_roster_row *row = &roster.v[i];
+        const uint64_t size = h->requested[row->allocation];
+        const struct gm_roster_row *before =
+            row->round > 1 ? gm_roster_find(&roster, row->stack, row->round - 1, row->place) : NULL;
+        const bool is_last = h->freed[row->allocation] == GM_NEVER && before != NULL && is_replaced(l, &roster, before);
+        if (row->round == 0 || l->taken[row->allocation] || size < l->at_peak / 1000 ||
+            gm_lives_is_role(l, row->allocation, GM_ROLE_KV_CACHE) || (!is_last && !is_replaced(l, &roster, row)))
+            continue;
+        stacks_most += is_last || row->round == l->rounds.n - 1;
+        c->failed |= !gm_set_add(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2), GM_REMEDY_NEVER,
+                                 GM_REMEDY_AS_RECORDED);
+    }
+    gm_roster_free(&roster);
+    if (stacks_most < LEAST_FEATURES)
+        set.n = 0;
+    gm_case_accuse(c, rule, &set, false,
+                   "each is there until the same layer makes the next one in the following round, as if a hook or a "
+                   "dictionary held it");
+}
+
+/* ---- one tensor -------------------------------------------------------------------------------------------------- */
+
+static void find_giant(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_device_timeline *t = c->view.timeline;
+    const struct gm_lives *l = c->lives;
+    uint64_t largest = 0;
+    char size[2][GM_SIZE_TEXT];
+    if (!c->has_oom || t->oom_count == 0 || t->ooms[0].asked == GM_REPORT_NONE)
+        return;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        largest = l->h->requested[a] > largest ? l->h->requested[a] : largest;
+    const uint64_t asked = t->ooms[0].asked;
+    if (asked < 4 * largest || asked < 2 * t->ooms[0].levels.requested)
+        return;
+    struct gm_finding *f =
+        gm_case_say(c, rule, GM_CRITICAL, asked,
+                    "One tensor of %s was asked for, %s was in use, and no other tensor is larger "
+                    "than a quarter of it. %s.",
+                    gm_size_format(size[0], asked), gm_size_format(size[1], t->ooms[0].levels.requested), rule->fix);
+    f->site = t->ooms[0].site;
+    f->fix = rule->fix;
+    f->cost = rule->cost;
+    f->rank = GM_RANK_OUT_OF_MEMORY;
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "hooks-keep-features",
+     .title = "Features of every layer are held until the next round",
+     .find = find_features,
+     .needs_lives = true,
+     .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
+     .cost = "none",
+     .severity = "warning",
+     .when = "without a backward pass, at least 4 tensors of a round are freed just after the next round has made the "
+             "same ones, and hold 1 % of the peak",
+     .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
+    {.id = "outlier-batch",
+     .title = "One batch needs much more than the others",
+     .find = find_outlier,
+     .needs_lives = true,
+     .fix = "Cut, split or leave out batches that are much larger than the others, or sort them by length",
+     .cost = "little: it is one batch",
+     .severity = "warning",
+     .when = "of at least 4 rounds one, not the first, peaks a quarter above the next one, near which most others are",
+     .what_to_do = "Limit the size of a batch (`max_tokens`), not the number of its items"},
+    {.id = "giant-tensor",
+     .title = "One tensor is too large for the device",
+     .find = find_giant,
+     .needs_lives = true,
+     .fix = "Make it in pieces, or do not make it: chunk the operation, or use one that needs no such tensor",
+     .cost = "none",
+     .severity = "critical",
+     .when = "memory ran out for a request of at least 4 times the largest tensor, and twice what was in use",
+     .what_to_do = "`for part in x.split(n)`; an index in place of a one-hot row; a fused operator"},
+};
+const struct gm_theme gm_theme_odd = GM_THEME(rules);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What streams, and pools of their own, keep apart.
+ */
+#include "analyze/diagnose/lives.h"
+#include "analyze/diagnose/rules.h"
+
+#include <stdlib.h>
+
+enum { LEAST_WORKSPACES = 3, WORKSPACES_MOST = 256, AT_ONCE = 2 /* events */, LEAST_POOLS = 2 };
+
+/* ---- workspaces -------------------------------------------------------------------------------------------------- */
+
+/* Of cuBLAS, which asks for the same amount on each stream: to keep it, or for a single call. */
+static bool is_workspace(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    return h->requested[a] >= GM_MIB && !l->taken[a] &&
+           (gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) || (h->born[a] > 0 && h->freed[a] - h->born[a] <= AT_ONCE));
+}
+
+/* The size of workspace that most streams have. `streams` is how many. */
+static uint64_t common_size(const struct gm_lives *l, size_t *streams)
+{
+    const struct gm_history *h = l->h;
+    uint64_t seen[WORKSPACES_MOST][2], common = 0; /* size and stream, each once */
+    size_t n = 0;
+    *streams = 0;
+    for (size_t a = 0; a < h->allocation_count && n < WORKSPACES_MOST; a++) {
+        const uint64_t size = h->requested[a], stream = gm_history_stream(h, a).v;
+        size_t same = 1;
+        bool is_new = is_workspace(l, a);
+        for (size_t i = 0; is_new && i < n; i++) {
+            same += seen[i][0] == size;
+            is_new = seen[i][0] != size || seen[i][1] != stream;
+        }
+        if (!is_new)
+            continue;
+        seen[n][0] = size;
+        seen[n++][1] = stream;
+        common = same > *streams ? size : common;
+        *streams = same > *streams ? same : *streams;
+    }
+    return common;
+}
+
+/* Those of the stream that has the first one stay. */
+static void find_workspaces(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    struct gm_set set = {.v = NULL};
+    size_t streams;
+    uint32_t own = GM_NEVER;
+    char size[GM_SIZE_TEXT];
+    const uint64_t common = common_size(l, &streams);
+    for (size_t a = 0; streams >= LEAST_WORKSPACES && a < l->h->allocation_count; a++) {
+        if (l->h->requested[a] != common || !is_workspace(l, a))
+            continue;
+        const uint32_t stream = gm_history_stream(l->h, a).v;
+        own = own == GM_NEVER ? stream : own;
+        if (stream != own)
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    }
+    gm_case_accuse(
+        c, rule, &set, true,
+        gm_case_printf(c,
+                       "the same work on %zu streams takes a workspace of %s for each, which no other stream "
+                       "can use",
+                       streams, gm_size_format(size, common)));
+}
+
+/* ---- private pools ----------------------------------------------------------------------------------------------- */
+
+struct private_pool {
+    uint64_t now, most; /* bytes that were not there to stay, and the most of them at a time */
+};
+
+/* Pools of one id are two, small and large; the number of the first of them. */
+static uint32_t whole_pool(const struct gm_history *h, uint32_t pool)
+{
+    uint32_t first = 0;
+    while (h->pools[first].id_first != h->pools[pool].id_first || h->pools[first].id_second != h->pools[pool].id_second)
+        first++;
+    return first;
+}
+
+static bool is_private(const struct gm_history *h, uint32_t pool)
+{
+    return pool < h->pool_count && !gm_history_pool_is_default(&h->pools[pool]);
+}
+
+static void measure_pools(const struct gm_history *h, struct private_pool *pools)
+{
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER || !is_private(h, h->pool[a]) || h->freed[a] == GM_NEVER)
+            continue;
+        struct private_pool *pool = &pools[whole_pool(h, h->pool[a])];
+        if (h->born[a] == e + 1) {
+            pool->now += h->block[a];
+        } else if (h->freed[a] == e + 1) {
+            pool->now -= pool->now < h->block[a] ? pool->now : h->block[a];
+        }
+        pool->most = pool->now > pool->most ? pool->now : pool->most;
+    }
+}
+
+/* One after the other they could use the same memory: that of the one that needs most. */
+static void find_pools(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_history *h = c->lives->h;
+    struct private_pool *pools = calloc(h->pool_count + 1, sizeof *pools);
+    struct gm_set set = {.v = NULL};
+    size_t most = 0, count = 0;
+    uint64_t sum = 0;
+    char size[GM_SIZE_TEXT];
+    c->failed |= pools == NULL;
+    if (pools == NULL)
+        return;
+    measure_pools(h, pools);
+    for (size_t p = 0; p < h->pool_count; p++) {
+        most = pools[p].most > pools[most].most ? p : most;
+        count += pools[p].most > 0;
+        sum += pools[p].most;
+    }
+    for (size_t a = 0; !c->failed && count >= LEAST_POOLS && a < h->allocation_count; a++)
+        if (is_private(h, h->pool[a]) && h->freed[a] != GM_NEVER && whole_pool(h, h->pool[a]) != most)
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    if (sum - pools[most].most < 16 * GM_MIB)
+        set.n = 0;
+    free(pools);
+    gm_case_accuse(c, rule, &set, true,
+                   gm_case_printf(c,
+                                  "%zu pools of their own, as CUDA graphs make them, keep what they needed only while "
+                                  "they were filled: %s, where the largest would do for all",
+                                  count, gm_size_format(size, sum)));
+}
+
+static const struct gm_rule rules[] = {
+    {.id = "workspaces-per-stream",
+     .title = "Every stream keeps a workspace of cuBLAS",
+     .find = find_workspaces,
+     .needs_lives = true,
+     .fix = "Use fewer streams for matrix products, or smaller workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2",
+     .cost = "products that no longer run at the same time",
+     .severity = "warning",
+     .when = "workspaces of cuBLAS (or what is made and freed at once) of 1 MiB or more, of one size, on at least 3 "
+             "streams",
+     .what_to_do = "Fewer streams, or `CUBLAS_WORKSPACE_CONFIG=:4096:2`"},
+    {.id = "cuda-graph-pools",
+     .title = "Each CUDA graph has a memory pool of its own",
+     .find = find_pools,
+     .needs_lives = true,
+     .fix = "Capture with torch.cuda.graph(graph, pool=first.pool()), the largest first",
+     .cost = "graphs that share a pool may not run at the same time",
+     .severity = "warning",
+     .when = "at least 2 private pools, and what was freed in all but the largest of them is 16 MiB or more",
+     .what_to_do = "`torch.cuda.graph(graph, pool=first.pool())`"},
+};
+const struct gm_theme gm_theme_streams = GM_THEME(rules);

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes that show in single allocations: each is told of a small trace that has it, with the bytes that mending it
+saves, and not of the same trace without it."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data"))
+from caching_allocator import Allocator  # noqa: E402
+
+MIB = 1 << 20
+TORCH = "site-packages/torch/"
+FORWARD = [("forward", "net.py", 10), ("_call_impl", TORCH + "nn/modules/module.py", 1), ("<module>", "train.py", 20)]
+LOOKUP = [("embedding", TORCH + "nn/functional.py", 5)] + FORWARD
+ROOT = [("_make_grads", TORCH + "autograd/__init__.py", 7), ("backward", TORCH + "_tensor.py", 6), ("<module>", "train.py", 22)]
+AUTOGRAD = []
+WEIGHTS = [("__init__", TORCH + "nn/modules/linear.py", 3), ("<module>", "train.py", 5)]
+STEP = [("_init_group", TORCH + "optim/adam.py", 3), ("step", TORCH + "optim/adam.py", 2), ("<module>", "train.py", 23)]
+
+
+class Clock:
+    now = 0
+
+    def __call__(self):
+        self.now += 10
+        return self.now
+
+
+class Trace:
+    """One device, with an allocator for each pool; they have one trace."""
+
+    def __init__(self):
+        self.clock, self.trace, self.pools = Clock(), [], {}
+
+    def pool(self, key):
+        if key not in self.pools:
+            allocator = Allocator(0, (len(self.pools) + 1) << 44, self.clock)
+            allocator.trace, allocator.recording = self.trace, True
+            self.pools[key] = allocator
+        return self.pools[key]
+
+    def alloc(self, mib, stack, stream=0, pool=(0, 0)):
+        frames = [{"name": name, "filename": file, "line": line} for name, file, line in stack]
+        return self.pool(pool), self.pool(pool).alloc(int(mib * MIB), frames, stream)
+
+    @staticmethod
+    def free(*blocks):
+        for allocator, block in blocks:
+            allocator.free(block)
+
+    def snapshot(self):
+        segments = []
+        for key, allocator in self.pools.items():
+            segments += [{**row, "segment_pool_id": key} for row in allocator.snapshot_segments()]
+        events = [{"frames": [], **event, "pool_id": list(self.pools)[(event.get("addr", 1 << 44) >> 44) - 1]} for event in self.trace]
+        return {"segments": segments, "device_traces": [events]}
+
+
+def diagnosed(trace):
+    """What is to do, and all findings, by id."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "t.json"), os.path.join(folder, "a.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace.snapshot(), file)
+        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "-o", folder, "--json", out, path], check=True)
+        with open(out, encoding="utf-8") as file:
+            analysis = json.load(file)
+    rows = {row["id"]: row for row in analysis["findings"]}
+    return {**rows, **{row["id"]: {**rows.get(row["id"], {}), **row} for row in analysis["to_do"]}}
+
+
+def train(rounds, in_forward=lambda t, r: [], in_backward=lambda t, r: [], gradients=None, weights=4, size=32, width=48,
+          after=lambda t, r: None):
+    """Weights, and rounds of forward, backward and a step: what the two functions make lives to the end of its round."""
+    t = Trace()
+    for _ in range(weights):
+        t.alloc(size, WEIGHTS)
+    states = []
+    for r in range(rounds):
+        made = in_forward(t, r)
+        hidden = [t.alloc(width, FORWARD) for _ in range(weights)]
+        root = t.alloc(1 / 1024, ROOT)
+        grads = gradients(t, r) if gradients else [t.alloc(size, AUTOGRAD) for _ in range(weights)]
+        extra = in_backward(t, r)
+        t.alloc(1 / 1024, AUTOGRAD)
+        t.free(*hidden, root)
+        if not states:
+            states = [t.alloc(size, STEP) for _ in range(2 * weights)]
+        t.free(t.alloc(1 / 1024, STEP))
+        t.free(*extra, *made, *grads)
+        after(t, r)
+    return t
+
+
+class Mistakes(unittest.TestCase):
+    def expect(self, trace, name, least, most, line=None):
+        found = diagnosed(trace)
+        self.assertIn(name, found)
+        saved = found[name].get("saves_bytes")
+        saved = found[name]["bytes"] if saved is None else saved
+        self.assertGreaterEqual(saved, least * MIB)
+        self.assertLessEqual(saved, most * MIB)
+        if line:
+            self.assertIn(line, found[name]["site"])
+
+    def expect_none(self, trace, name):
+        self.assertNotIn(name, diagnosed(trace))
+
+    def test_create_graph(self):
+        kept = train(5, in_backward=lambda t, r: [t.alloc(40, AUTOGRAD) for _ in range(4)])
+        self.expect(kept, "create-graph", 150, 170, "train.py:22")
+        self.expect_none(train(5), "create-graph")
+
+    def test_dense_gradients_of_tables(self):
+        def lookup(t, r):
+            return [t.alloc(8, LOOKUP)]
+        table = train(5, lookup, lambda t, r: [t.alloc(256, AUTOGRAD)])
+        self.expect(table, "dense-embedding-gradients", 240, 330)
+        self.expect_none(train(5, lambda t, r: [t.alloc(64, LOOKUP)], lambda t, r: [t.alloc(256, AUTOGRAD)]),
+                         "dense-embedding-gradients")
+
+    def test_outlier(self):
+        def batch(t, r):
+            return [t.alloc(400 if r == 3 else 64, FORWARD)]
+        self.expect(train(6, batch), "outlier-batch", 330, 410, "net.py:10")
+        self.expect_none(train(6, lambda t, r: [t.alloc(64 + 60 * r, FORWARD)]), "outlier-batch")
+        self.expect_none(train(6, lambda t, r: [t.alloc(64, FORWARD)]), "outlier-batch")
+
+    def test_workspaces(self):
+        def work(streams):
+            t = Trace()
+            for _ in range(3):
+                t.free(t.alloc(64, FORWARD))
+            for stream in range(streams):
+                t.free(t.alloc(32, FORWARD, stream=stream + 7))
+            return t
+        self.expect(work(6), "workspaces-per-stream", 150, 160, "net.py:10")
+        self.expect_none(work(2), "workspaces-per-stream")
+
+    def test_pools_of_graphs(self):
+        def capture(pools):
+            t = Trace()
+            t.alloc(64, WEIGHTS)
+            for n in range(4):
+                passing = [t.alloc(40, FORWARD, pool=(0, n + 1 if pools else 0)) for _ in range(2)]
+                t.alloc(4, FORWARD, pool=(0, n + 1 if pools else 0))
+                t.free(*passing)
+            return t
+        self.expect(capture(True), "cuda-graph-pools", 235, 245)
+        self.expect_none(capture(False), "cuda-graph-pools")
+
+    def test_hooks(self):
+        lines = [("forward", "net.py", 10 + n) for n in range(5)]
+
+        def infer(keep):
+            t, held = Trace(), {}
+            t.alloc(64, WEIGHTS)
+            for _ in range(6):
+                for line in lines:
+                    new = t.alloc(48, [line] + FORWARD[1:])
+                    if line in held:
+                        t.free(held.pop(line))
+                    if keep:
+                        held[line] = new
+                        t.free(t.alloc(8, [("relu", "net.py", 30)] + FORWARD[1:]))
+                    else:
+                        t.free(t.alloc(8, [("relu", "net.py", 30)] + FORWARD[1:]))
+                        t.free(new)
+            return t
+        self.expect(infer(True), "hooks-keep-features", 150, 250)
+        self.expect_none(infer(False), "hooks-keep-features")
+
+    def test_giant_tensor(self):
+        def fail(mib):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(32, WEIGHTS)
+            t.trace.append({"action": "oom", "device_free": 2000 * MIB, "size": mib * MIB, "stream": 0, "time_us": t.clock(),
+                            "frames": [{"name": n, "filename": f, "line": k} for n, f, k in FORWARD]})
+            return t
+        self.expect(fail(8000), "giant-tensor", 8000, 8000, "net.py:10")
+        self.expect_none(fail(100), "giant-tensor")
+
+    def test_flat_gradients(self):
+        def flat(mib):
+            t = train(5)
+            return t if mib == 0 else self.with_flat(mib)
+        self.expect(flat(128), "flat-gradient-buckets", 120, 136, "train.py:6")
+        self.expect_none(flat(0), "flat-gradient-buckets")
+        self.expect_none(flat(80), "flat-gradient-buckets")
+
+    @staticmethod
+    def with_flat(mib):
+        whole = []
+
+        def once(t, r):
+            if not whole:
+                whole.append(t.alloc(mib, [("<module>", "train.py", 6)]))
+            return []
+        return train(5, once)
+
+    def test_frozen(self):
+        def frozen(t, r):
+            if r == 0:
+                for _ in range(3):
+                    t.alloc(32, AUTOGRAD)
+            return [t.alloc(32, AUTOGRAD)]
+        self.expect(train(5, gradients=frozen), "frozen-gradients", 90, 400, "train.py:22")
+        self.expect_none(train(5), "frozen-gradients")
+
+
+if __name__ == "__main__":
+    unittest.main()
