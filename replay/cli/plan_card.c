@@ -39,8 +39,8 @@ static const struct kind {
 
 struct stair {
     const char *what, *costs;
-    uint64_t peak, saved; /* of the device with the highest; GM_REPORT_NONE */
-    const char *bar;
+    uint64_t peak, saved;           /* of the device with the highest; GM_REPORT_NONE */
+    const char *name, *price, *bar; /* for people: what stands before the details */
 };
 struct gm_replay_plan {
     const struct gm_gpu *card;
@@ -109,7 +109,7 @@ static enum gm_status add_mistakes(struct gm_replay_run *run, struct gm_error *e
     for (size_t i = 0; status == GM_OK && i < run->report.diagnosis.finding_count; i++) {
         const struct gm_finding *f = &run->report.diagnosis.findings[i];
         if (f->remedy != NULL && f->remedy->changes != NULL && run->plan->count < FIXES_MOST / 2)
-            add_fix(run->plan, f->title, "nothing", f->remedy, 1);
+            add_fix(run->plan, f->fix != NULL ? f->fix : f->title, f->cost, f->remedy, 1);
     }
     return status;
 }
@@ -244,6 +244,12 @@ bool gm_replay_plan_fails(const struct gm_replay_run *run)
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
+static const char *brief(struct gm_doc *doc, const char *text)
+{
+    const char *colon = text == NULL ? NULL : strstr(text, ": ");
+    return colon == NULL ? text : gm_doc_printf(doc, "%.*s", (int)(colon - text), text);
+}
+
 static void say_end(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     const struct gm_replay_plan *plan = run->plan;
@@ -267,8 +273,10 @@ static void say_end(struct gm_doc *doc, const struct gm_replay_run *run)
 void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     static const struct gm_column columns[] = {
-        GM_FIELD(GM_TEXT, GM_READ | GM_JSON, "fix", "Fixes, one after the other", struct stair, what),
-        GM_FIELD(GM_TEXT, GM_READ | GM_JSON | GM_BLANK, "costs", "Costs", struct stair, costs),
+        GM_KEY(GM_TEXT, "fix", struct stair, what),
+        GM_KEY(GM_TEXT, "costs", struct stair, costs),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, "Fixes, one after the other", struct stair, name),
+        GM_FIELD(GM_TEXT, GM_READ | GM_BLANK, NULL, "Costs", struct stair, price),
         GM_FIELD(GM_BYTES, GM_READ | GM_JSON, "peak_reserved_bytes", "Reserved", struct stair, peak),
         GM_FIELD(GM_BYTES, GM_READ | GM_JSON | GM_BLANK, "saves_bytes", "Saves", struct stair, saved),
         GM_FIELD(GM_TEXT, GM_READ, NULL, "", struct stair, bar),
@@ -280,9 +288,12 @@ void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
     uint64_t most = 1;
     for (size_t i = 0; i < plan->stair_count; i++)
         most = plan->stairs[i].peak > most ? plan->stairs[i].peak : most;
-    for (size_t i = 0; i < plan->stair_count; i++)
-        plan->stairs[i].bar =
-            gm_doc_printf(doc, "%.*s", (int)((double)plan->stairs[i].peak / (double)most * BAR), "################");
+    for (size_t i = 0; i < plan->stair_count; i++) {
+        struct stair *stair = &plan->stairs[i];
+        stair->name = brief(doc, stair->what);
+        stair->price = brief(doc, stair->costs);
+        stair->bar = gm_doc_printf(doc, "%.*s", (int)((double)stair->peak / (double)most * BAR), "################");
+    }
     if (is_json) {
         gm_json_open(&doc->json, "plan", '{');
         gm_json_string(&doc->json, "gpu", plan->card->name);

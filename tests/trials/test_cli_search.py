@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 from harness import MIB, Allocator, Case, Clock, frame, main, small_snapshot, write  # noqa: E402
 
+DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "demo.gmtrace")
 BINARY = os.environ.get("GMREPLAY") or sys.exit("GMREPLAY names the binary to test")
 
 
@@ -195,37 +196,31 @@ class Search(Case):
         self.assertEqual(sum(" runs " in line for line in text.splitlines()), len(rows))
 
     def test_what_to_do_is_replayed(self):
-        """gmanalyze: expandable segments save 74 MiB, whoever else is mended. Without the 50 MiB of line 50 it is 10 + 30 +
-        84, and with both still five pages of 20 MiB."""
-        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--json", "all.json", self.splitting],
+        """gmanalyze: each entry's saving is on top of those above it, and the first one's what gmreplay replays."""
+        subprocess.run([os.environ["GMANALYZE"], "-q", "--no-charts", "--json", "all.json", DEMO],
                        cwd=self.folder, timeout=120, check=True, stdin=subprocess.DEVNULL)
         with open(os.path.join(self.folder, "all.json"), encoding="utf-8") as file:
-            found = json.load(file)
-        told = [t for t in found["to_do"] if t["saves_bytes"] is not None]
-        self.assertEqual([(t["finding"], t["saves_bytes"] // MIB, t["saves_after_those_above"] // MIB,
-                           t["peak_reserved_then_bytes"] // MIB) for t in told],
-                         [("replayed-settings", 74, 74, 100), (None, 50, 0, 100)])
-        self.assertIn("model.py:50", told[1]["detail"])
-        self.assertIn(" Replayed: 174.0 -> 124.0 MiB reserved. After those above it saves 0 B. Then it fits on ",
-                      told[1]["detail"])
-        self.assertEqual(len({t["fits_gpu"] for t in told}), 1)
+            told = [t for t in json.load(file)["to_do"] if t["saves_bytes"] is not None]
+        peak, then = (self.numbers("--memory", "1000TiB", *options, DEMO)["devices"][0]["peak_reserved_bytes"]
+                      for options in ([], ["--alloc-conf", "expandable_segments:True"]))
+        self.assertEqual((told[0]["finding"], told[0]["saves_bytes"]), ("replayed-settings", peak - then))
+        for entry in told:
+            self.assertEqual(entry["saves_after_those_above"], peak - entry["peak_reserved_then_bytes"])
+            peak = entry["peak_reserved_then_bytes"]
 
     def test_plan(self):
-        """The demo's settings and half of its activations: what those options replay. Nothing is needed on a large card."""
-        demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "demo.gmtrace")
-        plan = self.numbers("--plan", "rtx-4060", demo)["plan"]
+        """What is not needed is not planned; settings are what the option replays; each step is on top of the one before."""
+        plan = self.numbers("--plan", "h100-80", DEMO)["plan"]
+        self.assertEqual((plan["is_enough"], [s["fix"] for s in plan["steps"]]), (True, ["as recorded"]))
+        plan = self.numbers("--plan", "rtx-5070", DEMO)["plan"]
         self.assertEqual((plan["is_enough"], plan["missing_bytes"], plan["capacity_bytes"]),
                          (True, None, plan["usable_bytes"] - plan["usable_bytes"] // 20))
-        self.assertEqual([s["fix"] for s in plan["steps"]],
-                         ["as recorded", "expandable_segments:True", "half the microbatch"])
-        options, peaks = ["--memory", "1000TiB"], []
-        for more in ([], ["--alloc-conf", "expandable_segments:True"], ["--scale", "Activation=0.5", "--scale", "Input=0.5"]):
-            options += more
-            peaks.append(self.numbers(*options, demo)["devices"][0]["peak_reserved_bytes"])
+        self.assertEqual([(s["fix"], s["costs"]) for s in plan["steps"]],
+                         [("as recorded", None), ("expandable_segments:True", "nothing")])
+        peaks = [self.numbers("--memory", "1000TiB", *options, DEMO)["devices"][0]["peak_reserved_bytes"]
+                 for options in ([], ["--alloc-conf", "expandable_segments:True"])]
         self.assertEqual([s["peak_reserved_bytes"] for s in plan["steps"]], peaks)
-        self.assertEqual([s["saves_bytes"] for s in plan["steps"]], [None, peaks[0] - peaks[1], peaks[1] - peaks[2]])
-        plan = self.numbers("--plan", "h100-80", demo)["plan"]
-        self.assertEqual((plan["is_enough"], [s["fix"] for s in plan["steps"]]), (True, ["as recorded"]))
+        self.assertEqual([s["saves_bytes"] for s in plan["steps"]], [None, peaks[0] - peaks[1]])
 
     def test_plan_that_is_not_enough(self):
         """30 GiB that nobody knows anything about: no fix of the trace touches them."""
