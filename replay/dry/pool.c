@@ -17,6 +17,7 @@ enum attribute { THRESHOLD = 4, RESERVED, RESERVED_HIGH, USED, USED_HIGH };
 
 struct dry_pool {
     int device;
+    bool is_gone;                              /* as soon as nothing of it is in use */
     uint64_t threshold, values[USED_HIGH + 1]; /* bytes, by attribute */
 };
 
@@ -89,11 +90,18 @@ static int allocate(void **pointer, uint64_t bytes, struct dry_pool *pool)
     return address == 0 ? dry_result(DRY_NO_MEMORY) : DRY_OK;
 }
 
+static void remove_unused(struct dry_pool *pool)
+{
+    if (pool->is_gone && pool->values[USED] == 0)
+        free(pool);
+}
+
 void dry_pool_release(struct dry_pool *pool, uint64_t bytes)
 {
     set_value(pool, USED, pool->values[USED] - bytes);
     if (pool->values[RESERVED] > pool->threshold)
         shrink(pool, pool->threshold);
+    remove_unused(pool);
 }
 
 API_IS(int, cudaMallocAsync, allocate(pointer, bytes, NULL), void **pointer, size_t bytes, void *stream)
@@ -143,7 +151,7 @@ API(int, cudaMemPoolCreate, struct dry_pool **pool, const struct properties *pro
     return DRY_OK;
 }
 
-/* What is still in use of it goes back as it is freed; so its few bytes stay. */
+/* What is still in use of it goes back as it is freed. */
 API(int, cudaMemPoolDestroy, struct dry_pool *pool)
 {
     dry_lock();
@@ -151,6 +159,8 @@ API(int, cudaMemPoolDestroy, struct dry_pool *pool)
     shrink(pool, 0);
     if (chosen[pool->device] == pool)
         chosen[pool->device] = NULL;
+    pool->is_gone = pool != default_of(pool->device);
+    remove_unused(pool);
     dry_unlock();
     return DRY_OK;
 }
