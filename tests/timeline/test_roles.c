@@ -325,6 +325,35 @@ static void optimizer_that_makes_everything_anew(void **state)
     expect(&result, MODEL, MODEL, MODEL, 0);
 }
 
+/* Variables of the optimizer's loop keep a parameter's old states until the next parameter's turn. */
+static void states_given_up_one_parameter_later(void **state)
+{
+    (void)state;
+    struct run r;
+    struct result result;
+    size_t gradients[PARAMETERS], before[2][PARAMETERS];
+    begin(&r);
+    for (int i = 0; i < PARAMETERS; i++) {
+        old(&r, sizes[i]);
+        before[0][i] = old(&r, sizes[i]);
+        before[1][i] = old(&r, sizes[i]);
+    }
+    forward_and_backward(&r, gradients);
+    for (int i = 0; i <= PARAMETERS; i++) {
+        for (int which = 0; which < 2; which++) {
+            churn(&r, STEP);
+            if (i > 0)
+                drop(&r, before[which][i - 1], NULL);
+            if (i < PARAMETERS)
+                make(&r, sizes[i], STEP);
+        }
+    }
+    finish(&r, &result, "0,0");
+    assert_int_equal(at_peak(&result, "Parameter"), MODEL);
+    assert_int_equal(at_peak(&result, "Gradient"), MODEL);
+    expect(&result, MODEL, MODEL, 2 * MODEL, 0);
+}
+
 /* Only a part is trained: what has no gradient is frozen. */
 static void frozen_weights(void **state)
 {
@@ -570,6 +599,7 @@ int main(void)
         cmocka_unit_test(gradients_kept),
         cmocka_unit_test(sgd_without_a_trace_of_its_step),
         cmocka_unit_test(optimizer_that_makes_everything_anew),
+        cmocka_unit_test(states_given_up_one_parameter_later),
         cmocka_unit_test(frozen_weights),
         cmocka_unit_test(backward_without_frames),
         cmocka_unit_test(activations_and_temporaries),

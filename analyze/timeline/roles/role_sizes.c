@@ -34,6 +34,7 @@ struct size_row {
     uint32_t parameters;           /* with a stack that says so */
     uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
     uint32_t old, replaced, freed; /* without a stack: never freed; replaced by an optimizer; freed elsewhere */
+    bool are_freed_replaced;       /* `freed` was added to `replaced` */
     uint32_t give[GM_CLAIM_COUNT]; /* how many of these still get a claim */
 };
 
@@ -198,6 +199,16 @@ static bool is_workspace_90(const struct size_row *row)
     return row->bytes == WORKSPACE_90 && row->gradients.most == 0 && row->old <= WORKSPACES_90;
 }
 
+/* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most. */
+static void settle_freed(struct size_row *row)
+{
+    if (row->gradients.most > 0 && row->freed >= 2 * (uint64_t)row->gradients.most) {
+        row->replaced += row->freed;
+        row->freed = 0;
+        row->are_freed_replaced = true;
+    }
+}
+
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -232,6 +243,7 @@ static void sum_up(struct sizes *s)
     settle_tails(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
+        settle_freed(row);
         uint32_t old = row->old + row->replaced, states = row->states.most;
         uint32_t new_states = states > row->replaced ? states - row->replaced : 0;
         s->parameter_bytes += (u128)row->bytes * row->parameters;
@@ -457,7 +469,7 @@ static void claim_bare(struct sizes *s)
                 continue;
             }
             bool is_freed = turns[turn] == GM_LIFE_OLD_FREED || turns[turn] == GM_LIFE_OLD_TAIL;
-            if (is_freed)
+            if (is_freed && !find(s, bytes)->are_freed_replaced)
                 give(s, a, GM_CLAIM_STALE_GRADIENT, GM_CLAIM_STALE_GRADIENT);
             else if (bytes == WORKSPACE)
                 w->claim[a] = GM_CLAIM_WORKSPACE;
