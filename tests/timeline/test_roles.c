@@ -276,6 +276,31 @@ static void gradients_kept(void **state)
     expect(&result, MODEL, MODEL, 2 * MODEL, 0);
 }
 
+/* Likewise; what backward gives up last are temporaries, one of a parameter's size, not gradients. */
+static void gradients_kept_beside_last_temporaries(void **state)
+{
+    (void)state;
+    struct run r;
+    struct result result;
+    size_t last[PARAMETERS];
+    begin(&r);
+    for (int copy = 0; copy < 2; copy++)
+        for (int i = 0; i < PARAMETERS; i++)
+            old(&r, sizes[i]);
+    churn(&r, FORWARD);
+    for (int i = 0; i < PARAMETERS; i++) {
+        size_t added = make(&r, sizes[i], BACKWARD);
+        churn(&r, BACKWARD);
+        drop(&r, added, NULL);
+    }
+    for (int i = 0; i < PARAMETERS; i++)
+        last[i] = make(&r, i == 0 ? sizes[0] : 900, BACKWARD);
+    drop_all(&r, last, NULL);
+    churn(&r, FORWARD);
+    finish(&r, &result, "0,0");
+    expect(&result, MODEL, MODEL, 0, 0);
+}
+
 /* An optimizer without memory of its own: gradients are freed right after backward, by nobody known. */
 static void sgd_without_a_trace_of_its_step(void **state)
 {
@@ -597,6 +622,7 @@ int main(void)
         cmocka_unit_test(adamw_from_its_first_step),
         cmocka_unit_test(adamw_in_the_middle),
         cmocka_unit_test(gradients_kept),
+        cmocka_unit_test(gradients_kept_beside_last_temporaries),
         cmocka_unit_test(sgd_without_a_trace_of_its_step),
         cmocka_unit_test(optimizer_that_makes_everything_anew),
         cmocka_unit_test(states_given_up_one_parameter_later),

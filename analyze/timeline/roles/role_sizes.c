@@ -219,9 +219,42 @@ static bool is_parameter_size(const struct size_row *row)
     return row != NULL && (row->parameters > 0 || row->states.most > 0 || row->old + row->replaced + row->trained > 0);
 }
 
+static uint32_t all_of(const struct size_row *row)
+{
+    return row->old + row->replaced;
+}
+
+/* Whether the blocks of the size may be groups of m, with a gradient each that stays where it is: what backward adds to
+ * it comes and goes, or an optimizer works with the size. */
+static bool is_kept_in(const struct size_row *row, uint32_t m)
+{
+    uint32_t old = row->old + row->replaced;
+    return row->gradients.most == 0 && old > 0 && old % m == 0 && (row->passing.most > 0 || row->is_stepped);
+}
+
+/* The m for which most bytes that have no gradient of their own are in such groups; 0: none. `is_seen`: only by what
+ * backward adds to them. */
+static uint32_t kept_in(const struct sizes *s, bool is_seen)
+{
+    for (uint32_t m = 2 + s->w->most_states; m >= 2; m--) {
+        u128 fits = 0, all = 0;
+        for (size_t i = 0; i < s->rows.n; i++) {
+            const struct size_row *row = &s->rows.v[i];
+            u128 bytes = row->gradients.most == 0 ? (u128)row->bytes * ((uint64_t)row->old + row->replaced) : 0;
+            all += bytes;
+            fits += is_kept_in(row, m) && ((!is_seen && row->passing.most == 0) || row->passing.most * m == all_of(row))
+                        ? bytes
+                        : 0;
+        }
+        if (all > 0 && 4 * fits >= 3 * all)
+            return m;
+    }
+    return 0;
+}
+
 /* What backward's tail gives up are gradients if zero_grad() comes before anything else is allocated: then most
  * gradients are there, many blocks or a good part of what is older. Else they are the last of its own temporaries,
- * which may have a parameter's size, too. */
+ * which may have a parameter's size, too; so they are if gradients are kept. */
 static void settle_tails(struct sizes *s)
 {
     u128 outlived = 0, tails = 0, old = 0;
@@ -233,7 +266,8 @@ static void settle_tails(struct sizes *s)
         old += (u128)row->bytes * ((uint64_t)row->old + row->replaced);
         blocks += row->tails.most;
     }
-    s->tails_are_gradients = tails > 4 * outlived && (blocks >= MANY_TAILS || 8 * tails >= old);
+    s->tails_are_gradients =
+        tails > 4 * outlived && (blocks >= MANY_TAILS || 8 * tails >= old) && kept_in(s, true) == 0;
     for (size_t i = 0; s->tails_are_gradients && i < s->rows.n; i++)
         s->rows.v[i].gradients.most += s->rows.v[i].tails.most;
 }
@@ -288,11 +322,6 @@ static uint32_t states_each(const struct sizes *s)
     return 0;
 }
 
-static uint32_t all_of(const struct size_row *row)
-{
-    return row->old + row->replaced;
-}
-
 /* Groups of m: a parameter each, a gradient if `has_gradients`, states. */
 static void share_row(struct size_row *row, uint32_t m, bool has_gradients)
 {
@@ -300,31 +329,6 @@ static void share_row(struct size_row *row, uint32_t m, bool has_gradients)
     row->give[GM_CLAIM_SHARED_PARAMETER] = old / m;
     row->give[GM_CLAIM_SHARED_GRADIENT] = has_gradients ? old / m : 0;
     row->give[GM_CLAIM_SHARED_STATE] = old - old / m - row->give[GM_CLAIM_SHARED_GRADIENT];
-}
-
-/* Whether the blocks of the size may be groups of m, with a gradient each that stays where it is: what backward adds to
- * it comes and goes, or an optimizer works with the size. */
-static bool is_kept_in(const struct size_row *row, uint32_t m)
-{
-    uint32_t old = row->old + row->replaced;
-    return row->gradients.most == 0 && old > 0 && old % m == 0 && (row->passing.most > 0 || row->is_stepped);
-}
-
-/* The m for which most bytes that have no gradient of their own are in such groups; 0: none. */
-static uint32_t kept_in(const struct sizes *s)
-{
-    for (uint32_t m = 2 + s->w->most_states; m >= 2; m--) {
-        u128 fits = 0, all = 0;
-        for (size_t i = 0; i < s->rows.n; i++) {
-            const struct size_row *row = &s->rows.v[i];
-            u128 bytes = row->gradients.most == 0 ? (u128)row->bytes * ((uint64_t)row->old + row->replaced) : 0;
-            all += bytes;
-            fits += is_kept_in(row, m) && (row->passing.most == 0 || row->passing.most * m == all_of(row)) ? bytes : 0;
-        }
-        if (all > 0 && 4 * fits >= 3 * all)
-            return m;
-    }
-    return 0;
 }
 
 /* Twice the size of parameters that have no states: copies of higher precision and their states, with gradients or not.
@@ -423,7 +427,7 @@ static void share(struct sizes *s)
     bool has_forward = s->w->world == GM_WORLD_INFERENCE || (s->w->world == GM_WORLD_NOTHING && s->has_old_forward);
     /* Gradients that stay where they are (set_to_none=False) outlive no backward: they are older than the trace. */
     bool has_gradients = s->outlived_bytes > s->old_bytes / 2000 || (s->tails_are_gradients && s->fitting_bytes > 0);
-    uint32_t kept = has_backward ? kept_in(s) : 0;
+    uint32_t kept = has_backward ? kept_in(s, false) : 0;
     if (has_gradients || kept > 0)
         share_by_gradients(s, kept);
     else if (comes_in(s, 4))
