@@ -54,6 +54,8 @@ static size_t first_forward(struct gm_step_work *w, size_t end, bool *is_cut)
 
 static bool has_model_work(struct gm_step_work *w, size_t from, size_t end)
 {
+    if (!w->has_stacks)
+        return true;
     for (size_t i = from; i < end; i++)
         if (kind_at(w, i) == GM_STACK_FORWARD || kind_at(w, i) == GM_STACK_BACKWARD)
             return true;

@@ -82,7 +82,11 @@ static bool from_profiler(struct gm_step_work *w)
  * later one, if as often). Two optimizers of one class have one name: they are called from two places, and differ in
  * the sizes of their temporaries, which are those of their parameters. One that is called from two places does not.
  * Without stacks, these sizes tell alone. */
-enum { MOST_PLACES = 16 };
+enum {
+    MOST_PLACES = 16,
+    BRIEF = 8, /* moments, as in phase_shape.c */
+    FEW_OF = 8 /* one part in so many of what piles up in other steps */
+};
 struct place {
     uint32_t name;   /* of the annotation, 0 of a burst */
     uint32_t caller; /* the lines that call the optimizer, as a number; 0 if no stack tells */
@@ -286,13 +290,41 @@ static bool keep_one_kind(struct ends *e)
     return true;
 }
 
+/* How many of the allocations between two events live long enough to be a forward's, and are given up in the trace. */
+static size_t piled_up(const struct gm_step_work *w, uint32_t after, uint32_t end)
+{
+    const struct gm_history *h = &w->pass->history;
+    size_t n = 0;
+    for (size_t i = gm_alloc_at(&w->allocs, after + 1); i < w->allocs.count && w->allocs.event[i] <= end; i++) {
+        uint32_t a = h->of_event[w->allocs.event[i]];
+        n += a != GM_NEVER && h->let_go[a] != GM_NEVER && h->let_go[a] - h->born[a] > BRIEF;
+    }
+    return n;
+}
+
+/* Without stacks: an end after which next to nothing piles up before the next one is within a backward. */
+static void keep_outer(const struct gm_step_work *w, struct ends *e)
+{
+    size_t most = 0, kept = 0;
+    for (size_t i = 0; i + 1 < e->n; i++) {
+        size_t n = piled_up(w, e->end[i], e->end[i + 1]);
+        most = n > most ? n : most;
+    }
+    for (size_t i = 0; i < e->n; i++)
+        if (i + 1 == e->n || piled_up(w, e->end[i], e->end[i + 1]) * FEW_OF >= most)
+            e->end[kept++] = e->end[i];
+    e->n = kept;
+}
+
 static bool from_optimizer(struct gm_step_work *w)
 {
     struct ends named = {0}, bursts = {0};
     bool ok =
         ends_of_ranges(w, &named) && ends_of_bursts(w, &bursts) && keep_one_kind(&named) && keep_one_kind(&bursts);
     bool by_stacks = bursts.n > 2 * named.n;
-    const struct ends *e = by_stacks ? &bursts : &named;
+    struct ends *e = by_stacks ? &bursts : &named;
+    if (ok && !w->has_stacks)
+        keep_outer(w, e);
     if (ok && e->n > 0) {
         ok = gm_spans_from_ends(w, e->end, e->n);
         w->source = by_stacks ? "stacks of optimizer steps" : "Optimizer.step annotations";
