@@ -4,11 +4,12 @@
  * all layers, and gives the shorter one up when the longer one is there; the first ones are the prompt's. One that does
  * not is made once, by the program itself, when the weights are there and before the first forward.
  */
+#include "analyze/base/address_map.h"
 #include "analyze/timeline/roles/role_work.h"
 
 #include <stdlib.h>
 
-enum { ROUNDS = 3, LAYERS = 2, LEAST_SLOTS = 1 << 20 /* bytes */ };
+enum { ROUNDS = 3, LAYERS = 2, NEAR = 16 /* sizes */, LEAST_SLOTS = 1 << 20 /* bytes */ };
 
 /* What the allocations of one stack did. */
 struct growth {
@@ -91,6 +92,86 @@ static bool claim_firsts(struct gm_role_work *w, struct growth *growths)
     return ok;
 }
 
+/* ---- without stacks: sizes that grow by the same number of bytes, as many of each
+ * ------------------------------------
+ */
+
+struct size {
+    uint64_t bytes;
+    uint32_t count, born; /* how many; when the first of them was made */
+    bool is_cache;
+};
+struct sizes {
+    struct gm_address_map index;     /* before they are sorted */
+    struct GM_VEC(struct size) rows; /* later by bytes */
+};
+
+static int by_size(const void *left, const void *right)
+{
+    const struct size *a = left, *b = right;
+    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+static bool may_grow(const struct gm_role_work *w, size_t a)
+{
+    return w->h->stack[a] <= GM_STACK_EMPTY && gm_life_of(w, a) != GM_LIFE_BRIEF && gm_life_of(w, a) != GM_LIFE_OLD;
+}
+
+static bool count_size(struct sizes *s, uint64_t bytes, uint32_t born)
+{
+    uint32_t i = gm_map_get(&s->index, bytes), before;
+    if (i != GM_MAP_NONE) {
+        s->rows.v[i].count++;
+        return true;
+    }
+    return GM_VEC_PUSH(&s->rows, ((struct size){bytes, 1, born, false})) &&
+           gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before);
+}
+
+static struct size *find_size(const struct sizes *s, uint64_t bytes)
+{
+    struct size key = {.bytes = bytes};
+    return s->rows.n == 0 ? NULL : bsearch(&key, s->rows.v, s->rows.n, sizeof key, by_size);
+}
+
+/* The row that is larger by so many bytes and was made later. */
+static struct size *follower(const struct sizes *s, const struct size *row, uint64_t distance)
+{
+    struct size *next = find_size(s, row->bytes + distance);
+    return next != NULL && next->born > row->born ? next : NULL;
+}
+
+/* Marks the row and those that follow it, if there are enough of them with as many blocks each. */
+static void mark_series(const struct sizes *s, struct size *row, uint64_t distance)
+{
+    size_t n = 0;
+    for (const struct size *r = row; r != NULL && r->count == row->count; r = follower(s, r, distance))
+        n++;
+    for (struct size *r = n > ROUNDS ? row : NULL; r != NULL; r = follower(s, r, distance))
+        r->is_cache = true;
+}
+
+static bool claim_series(struct gm_role_work *w)
+{
+    const struct gm_history *h = w->h;
+    struct sizes s = {0};
+    bool ok = true;
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        ok = !may_grow(w, a) || count_size(&s, h->requested[a], h->born[a]);
+    gm_map_free(&s.index);
+    if (s.rows.n > 1)
+        qsort(s.rows.v, s.rows.n, sizeof *s.rows.v, by_size);
+    for (size_t i = 0; ok && i < s.rows.n; i++)
+        for (size_t j = i + 1; j < s.rows.n && j <= i + NEAR && s.rows.v[i].count >= LAYERS && !s.rows.v[i].is_cache;
+             j++)
+            mark_series(&s, &s.rows.v[i], s.rows.v[j].bytes - s.rows.v[i].bytes);
+    for (size_t a = 0; ok && s.rows.n > ROUNDS && a < h->allocation_count; a++)
+        if (may_grow(w, a) && w->claim[a] == GM_CLAIM_NONE && find_size(&s, h->requested[a])->is_cache)
+            w->claim[a] = GM_CLAIM_GROWING;
+    free(s.rows.v);
+    return ok;
+}
+
 /* ---- what was made before the first forward, by code that tells nothing
  * ----------------------------------------------
  */
@@ -153,7 +234,7 @@ bool gm_role_caches(struct gm_role_work *w)
             g->abandoned++;
     }
     claim_growing(w, growths);
-    bool ok = claim_firsts(w, growths) && claim_early(w);
+    bool ok = claim_firsts(w, growths) && claim_early(w) && claim_series(w);
     free(growths);
     return ok;
 }
