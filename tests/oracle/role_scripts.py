@@ -441,6 +441,22 @@ def rooms_of_a_class(torch, truth, begin):
     return words, steps, memory
 
 
+@script
+def words_without_cache(torch, truth, begin):
+    """Generation that computes the whole text again for each word."""
+    nn = torch.nn
+    net = encoder(nn, 256, 5, 3000).cuda().eval()
+    truth.watch(net)
+    with torch.no_grad():
+        text = torch.randint(3000, (8, 60), device="cuda")
+        for i in range(20):
+            if i == 8:
+                begin()
+            text = torch.cat((text, net(text)[:, -1:].argmax(-1)), 1)
+            truth.step()
+    return net, text
+
+
 @held
 def two_halves_two_optimizers(torch, truth, begin):
     """An autoencoder whose halves are stepped by optimizers of two kinds."""

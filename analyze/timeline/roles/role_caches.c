@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Caches of inference that no stack names. One that grows makes a longer tensor in each round, by one line of code for
- * all layers, and gives the shorter one up when the longer one is there; the first ones are the prompt's. One that does
- * not is made once, by the program itself, when the weights are there and before the first forward.
+ * Caches of inference that no stack names. Those that grow are made anew in each round, as many as the model has
+ * layers, longer by the same number of bytes; the first ones are the prompt's. Those that do not are made once, by the
+ * program itself, before or after the weights and before the first forward.
  */
 #include "analyze/base/address_map.h"
 #include "analyze/timeline/roles/role_work.h"
@@ -11,32 +11,89 @@
 
 enum { ROUNDS = 3, LAYERS = 2, NEAR = 16 /* sizes */, LEAST_SLOTS = 1 << 20 /* bytes */ };
 
-/* What the allocations of one stack did. */
-struct growth {
-    uint64_t last, before;         /* bytes of the last one; likewise, in a second walk */
-    uint32_t alike;                /* how many in a row had that size */
-    uint32_t longer;               /* how often a longer one came after LAYERS alike at least */
-    uint32_t succeeded, abandoned; /* given up when a longer one was there, or not */
+/* ---- without stacks: sizes that grow by the same number of bytes, as many of each
+ * ------------------------------------
+ */
+
+struct size {
+    uint64_t bytes;
+    uint32_t count, born; /* how many; when the first of them was made */
+    uint64_t gone;        /* when they were given up, summed */
+    bool is_cache;
+};
+struct sizes {
+    struct gm_address_map index;     /* before they are sorted */
+    struct GM_VEC(struct size) rows; /* later by bytes */
 };
 
-static void see_alloc(struct growth *g, uint64_t bytes)
+static int by_size(const void *left, const void *right)
 {
-    g->longer += bytes > g->last && g->alike >= LAYERS;
-    g->alike = bytes == g->last ? g->alike + 1 : 1;
-    g->last = bytes;
+    const struct size *a = left, *b = right;
+    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
-static bool is_cache(const struct growth *g)
+static bool may_grow(const struct gm_role_work *w, size_t a)
 {
-    return g->longer >= ROUNDS && g->succeeded > 2 * (uint64_t)g->abandoned;
+    return gm_life_of(w, a) != GM_LIFE_BRIEF && gm_life_of(w, a) != GM_LIFE_OLD;
 }
 
-static void claim_growing(struct gm_role_work *w, const struct growth *growths)
+static bool count_size(struct sizes *s, const struct gm_history *h, size_t a)
 {
-    for (size_t a = 0; a < w->h->allocation_count; a++)
-        if (w->claim[a] == GM_CLAIM_NONE && w->h->stack[a] > GM_STACK_EMPTY && is_cache(&growths[w->h->stack[a]]) &&
-            gm_life_of(w, a) != GM_LIFE_BRIEF)
+    uint32_t i = gm_map_get(&s->index, h->requested[a]), before;
+    if (i == GM_MAP_NONE) {
+        i = (uint32_t)s->rows.n;
+        if (!GM_VEC_PUSH(&s->rows, ((struct size){.bytes = h->requested[a], .born = h->born[a]})) ||
+            !gm_map_put(&s->index, h->requested[a], i, &before))
+            return false;
+    }
+    s->rows.v[i].count++;
+    s->rows.v[i].gone += h->let_go[a] == GM_NEVER ? h->count : h->let_go[a];
+    return true;
+}
+
+static struct size *find_size(const struct sizes *s, uint64_t bytes)
+{
+    struct size key = {.bytes = bytes};
+    return s->rows.n == 0 ? NULL : bsearch(&key, s->rows.v, s->rows.n, sizeof key, by_size);
+}
+
+/* The row that is larger by so many bytes, made later, and mostly before these were given up: what is computed anew for
+ * a longer text is not. */
+static struct size *follower(const struct sizes *s, const struct size *row, uint64_t distance)
+{
+    struct size *next = find_size(s, row->bytes + distance);
+    return next != NULL && next->born > row->born && row->gone > (uint64_t)row->count * next->born ? next : NULL;
+}
+
+/* Marks the row and those that follow it, if there are enough of them with as many blocks each. */
+static void mark_series(const struct sizes *s, struct size *row, uint64_t distance)
+{
+    size_t n = 0;
+    for (const struct size *r = row; r != NULL && r->count == row->count; r = follower(s, r, distance))
+        n++;
+    for (struct size *r = n > ROUNDS ? row : NULL; r != NULL; r = follower(s, r, distance))
+        r->is_cache = true;
+}
+
+static bool claim_series(struct gm_role_work *w)
+{
+    const struct gm_history *h = w->h;
+    struct sizes s = {0};
+    bool ok = true;
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        ok = !may_grow(w, a) || count_size(&s, h, a);
+    gm_map_free(&s.index);
+    if (s.rows.n > 1)
+        qsort(s.rows.v, s.rows.n, sizeof *s.rows.v, by_size);
+    for (size_t i = 0; ok && i < s.rows.n; i++)
+        for (size_t j = i + 1; j < s.rows.n && j <= i + NEAR && s.rows.v[i].count >= LAYERS && !s.rows.v[i].is_cache;
+             j++)
+            mark_series(&s, &s.rows.v[i], s.rows.v[j].bytes - s.rows.v[i].bytes);
+    for (size_t a = 0; ok && s.rows.n > ROUNDS && a < h->allocation_count; a++)
+        if (may_grow(w, a) && w->claim[a] == GM_CLAIM_NONE && find_size(&s, h->requested[a])->is_cache)
             w->claim[a] = GM_CLAIM_GROWING;
+    free(s.rows.v);
+    return ok;
 }
 
 /* ---- what was there before a cache grew: the keys and values of the prompt, made by other code
@@ -65,23 +122,21 @@ static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n, 
 }
 
 /* Made before the first round in which caches are longer, given up in it. */
-static bool claim_firsts(struct gm_role_work *w, struct growth *growths)
+static bool claim_firsts(struct gm_role_work *w)
 {
     const struct gm_history *h = w->h;
-    const uint8_t *action = h->snapshot->events.action + h->first;
     struct GM_VEC(struct first) firsts = {0};
-    uint32_t opened = GM_NEVER;
+    uint32_t opened = GM_NEVER; /* the event that made the first cache of such a round */
+    uint64_t before = 0;
     bool ok = true;
     for (uint32_t i = 0; ok && i < h->count; i++) {
         const uint32_t a = h->of_event[i];
         if (a == GM_NEVER)
             continue;
-        struct growth *g = &growths[h->stack[a]];
-        if (action[i] == GM_ACTION_ALLOC && h->stack[a] > GM_STACK_EMPTY && is_cache(g)) {
-            bool is_longer = g->before > 0 && h->requested[a] > g->before;
-            bool is_first = g->before == 0 || h->requested[a] < g->before;
-            opened = is_longer ? GM_NEVER : is_first && opened == GM_NEVER ? i : opened;
-            g->before = h->requested[a];
+        if (h->born[a] == i + 1 && w->claim[a] == GM_CLAIM_GROWING) {
+            bool is_first = before == 0 || h->requested[a] < before;
+            opened = before > 0 && h->requested[a] > before ? GM_NEVER : is_first && opened == GM_NEVER ? i : opened;
+            before = h->requested[a];
         } else if (h->let_go[a] == i + 1 && opened != GM_NEVER && h->born[a] <= opened &&
                    i - h->born[a] > GM_BRIEF_EVENTS && w->claim[a] == GM_CLAIM_NONE) {
             ok = GM_VEC_PUSH(&firsts, ((struct first){h->requested[a], a}));
@@ -89,86 +144,6 @@ static bool claim_firsts(struct gm_role_work *w, struct growth *growths)
     }
     claim_alike(w, firsts.v, firsts.n, GM_CLAIM_GROWING);
     free(firsts.v);
-    return ok;
-}
-
-/* ---- without stacks: sizes that grow by the same number of bytes, as many of each
- * ------------------------------------
- */
-
-struct size {
-    uint64_t bytes;
-    uint32_t count, born; /* how many; when the first of them was made */
-    bool is_cache;
-};
-struct sizes {
-    struct gm_address_map index;     /* before they are sorted */
-    struct GM_VEC(struct size) rows; /* later by bytes */
-};
-
-static int by_size(const void *left, const void *right)
-{
-    const struct size *a = left, *b = right;
-    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
-}
-
-static bool may_grow(const struct gm_role_work *w, size_t a)
-{
-    return w->h->stack[a] <= GM_STACK_EMPTY && gm_life_of(w, a) != GM_LIFE_BRIEF && gm_life_of(w, a) != GM_LIFE_OLD;
-}
-
-static bool count_size(struct sizes *s, uint64_t bytes, uint32_t born)
-{
-    uint32_t i = gm_map_get(&s->index, bytes), before;
-    if (i != GM_MAP_NONE) {
-        s->rows.v[i].count++;
-        return true;
-    }
-    return GM_VEC_PUSH(&s->rows, ((struct size){bytes, 1, born, false})) &&
-           gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before);
-}
-
-static struct size *find_size(const struct sizes *s, uint64_t bytes)
-{
-    struct size key = {.bytes = bytes};
-    return s->rows.n == 0 ? NULL : bsearch(&key, s->rows.v, s->rows.n, sizeof key, by_size);
-}
-
-/* The row that is larger by so many bytes and was made later. */
-static struct size *follower(const struct sizes *s, const struct size *row, uint64_t distance)
-{
-    struct size *next = find_size(s, row->bytes + distance);
-    return next != NULL && next->born > row->born ? next : NULL;
-}
-
-/* Marks the row and those that follow it, if there are enough of them with as many blocks each. */
-static void mark_series(const struct sizes *s, struct size *row, uint64_t distance)
-{
-    size_t n = 0;
-    for (const struct size *r = row; r != NULL && r->count == row->count; r = follower(s, r, distance))
-        n++;
-    for (struct size *r = n > ROUNDS ? row : NULL; r != NULL; r = follower(s, r, distance))
-        r->is_cache = true;
-}
-
-static bool claim_series(struct gm_role_work *w)
-{
-    const struct gm_history *h = w->h;
-    struct sizes s = {0};
-    bool ok = true;
-    for (size_t a = 0; ok && a < h->allocation_count; a++)
-        ok = !may_grow(w, a) || count_size(&s, h->requested[a], h->born[a]);
-    gm_map_free(&s.index);
-    if (s.rows.n > 1)
-        qsort(s.rows.v, s.rows.n, sizeof *s.rows.v, by_size);
-    for (size_t i = 0; ok && i < s.rows.n; i++)
-        for (size_t j = i + 1; j < s.rows.n && j <= i + NEAR && s.rows.v[i].count >= LAYERS && !s.rows.v[i].is_cache;
-             j++)
-            mark_series(&s, &s.rows.v[i], s.rows.v[j].bytes - s.rows.v[i].bytes);
-    for (size_t a = 0; ok && s.rows.n > ROUNDS && a < h->allocation_count; a++)
-        if (may_grow(w, a) && w->claim[a] == GM_CLAIM_NONE && find_size(&s, h->requested[a])->is_cache)
-            w->claim[a] = GM_CLAIM_GROWING;
-    free(s.rows.v);
     return ok;
 }
 
@@ -214,27 +189,5 @@ static bool claim_early(struct gm_role_work *w)
 
 bool gm_role_caches(struct gm_role_work *w)
 {
-    const struct gm_history *h = w->h;
-    if (w->world != GM_WORLD_INFERENCE)
-        return true;
-    struct growth *growths = calloc((size_t)h->snapshot->stacks.count + 1, sizeof *growths);
-    if (growths == NULL)
-        return false;
-    const uint8_t *action = h->snapshot->events.action + h->first;
-    for (uint32_t i = 0; i < h->count; i++) {
-        const uint32_t a = h->of_event[i];
-        if (a == GM_NEVER || h->stack[a] <= GM_STACK_EMPTY)
-            continue;
-        struct growth *g = &growths[h->stack[a]];
-        if (action[i] == GM_ACTION_ALLOC)
-            see_alloc(g, h->requested[a]);
-        else if (h->let_go[a] == i + 1 && h->requested[a] < g->last)
-            g->succeeded++;
-        else if (h->let_go[a] == i + 1)
-            g->abandoned++;
-    }
-    claim_growing(w, growths);
-    bool ok = claim_firsts(w, growths) && claim_early(w) && claim_series(w);
-    free(growths);
-    return ok;
+    return w->world != GM_WORLD_INFERENCE || (claim_series(w) && claim_firsts(w) && claim_early(w));
 }

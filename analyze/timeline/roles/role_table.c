@@ -72,7 +72,7 @@ static const struct rule rules[] = {
 
     /* caches of inference that no stack names */
     {GM_ROLE_KV_CACHE, 75, ANY, ANY, C(GROWING), ANY, W(INFERENCE),
-     "its code makes longer and longer tensors, each in the place of the one before"},
+     "one of several of its size, and the next ones are longer by the same number of bytes"},
     {GM_ROLE_KV_CACHE, 55, ANY, ANY, C(SLOTS), ANY, W(INFERENCE),
      "made to stay when the weights were there, before the first forward, by the program's own code"},
 

@@ -60,7 +60,7 @@ enum gm_claim {
     GM_CLAIM_SHARED_STATE,
     GM_CLAIM_FROZEN,    /* there is a backward, and no gradient of its size */
     GM_CLAIM_INFERENCE, /* there is no backward */
-    GM_CLAIM_GROWING,   /* of a stack that makes longer and longer tensors, each in the place of the one before */
+    GM_CLAIM_GROWING,   /* of sizes that grow by the same bytes from round to round, or there before these */
     GM_CLAIM_SLOTS,     /* there is no backward; made between the weights and the first forward, to stay */
     GM_CLAIM_COPY,      /* set up like a parameter, twice the size of one, and only an optimizer works with that size */
     GM_CLAIM_LEFT,      /* made after the first backward by code that tells nothing, never freed */
