@@ -21,6 +21,7 @@ struct lives {
     uint32_t recent[RECENT]; /* the last allocations outside of backward; GM_NEVER: none, or it has its old one */
     unsigned next_recent;
     uint32_t last_heir; /* the allocation; GM_NEVER: none */
+    uint64_t half;      /* the events of half a step; UINT64_MAX: there are no steps */
     bool has_allocs, has_training;
 };
 
@@ -183,7 +184,9 @@ static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t
         return part == GM_PART_BACKWARD ? GM_LIFE_OLD_BACKWARD : GM_LIFE_OLD_FREED;
     bool is_brief = event - (born - 1) <= GM_BRIEF_EVENTS;
     if (part == made && born > l->run_start)
-        return is_brief ? GM_LIFE_BRIEF : GM_LIFE_RUN;
+        return is_brief                                             ? GM_LIFE_BRIEF
+               : made == GM_PART_FORWARD && event - born >= l->half ? GM_LIFE_KEPT
+                                                                    : GM_LIFE_RUN;
     if (part == GM_PART_BACKWARD && made != GM_PART_BACKWARD)
         return GM_LIFE_BACKWARD;
     bool is_of_program = gm_stack_ask(l->w->stacks, (struct gm_stack_id){h->stack[a]}) == GM_SAYS_OTHER;
@@ -253,7 +256,7 @@ static bool foresee(struct gm_role_work *w)
     for (size_t a = 0; a < h->allocation_count; a++) {
         enum gm_life life = gm_life_of(w, a);
         struct fate *fate = &fates[h->stack[a]];
-        fate->in_run += life == GM_LIFE_BRIEF || life == GM_LIFE_RUN;
+        fate->in_run += life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_KEPT;
         fate->in_backward += life == GM_LIFE_BACKWARD;
         fate->later += life == GM_LIFE_LATER || life == GM_LIFE_LASTING;
     }
@@ -275,6 +278,14 @@ static bool foresee(struct gm_role_work *w)
     return true;
 }
 
+static uint64_t half_a_step(const struct gm_steps *steps)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < steps->row_count; i++)
+        events += steps->rows[i].last_event - steps->rows[i].first_event + 1;
+    return steps->row_count == 0 ? UINT64_MAX : events / steps->row_count / 2;
+}
+
 /* An empty stack tells something only if others are not empty. */
 static bool has_frames(const struct gm_history *h)
 {
@@ -291,7 +302,8 @@ bool gm_role_lives(struct gm_role_work *w)
     struct lives l = {.w = w,
                       .events = &h->snapshot->events,
                       .recent = {GM_NEVER, GM_NEVER, GM_NEVER, GM_NEVER},
-                      .last_heir = GM_NEVER};
+                      .last_heir = GM_NEVER,
+                      .half = half_a_step(&w->pass->out->steps)};
     w->empty_is_backward = has_frames(h);
     for (size_t a = 0; a < h->allocation_count; a++)
         w->life[a] = GM_LIFE_UNDECIDED;

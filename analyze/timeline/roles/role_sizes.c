@@ -166,7 +166,7 @@ static bool count(struct sizes *s)
     struct walk at = {0};
     for (size_t a = 0; a < s->w->h->allocation_count; a++) {
         enum gm_life life = gm_life_of(s->w, a);
-        if (life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_BACKWARD)
+        if (gm_life_is_short(life))
             continue;
         advance(&at, s->w, (uint32_t)a);
         if (!count_one(s, &at, (uint32_t)a))
@@ -506,7 +506,7 @@ static void claim_others(struct sizes *s)
     const struct gm_history *h = w->h;
     for (size_t a = 0; a < h->allocation_count; a++) {
         enum gm_life life = gm_life_of(w, a);
-        if (life == GM_LIFE_BRIEF || life == GM_LIFE_RUN || life == GM_LIFE_BACKWARD || is_bare(w, a))
+        if (gm_life_is_short(life) || is_bare(w, a))
             continue;
         if (h->requested[a] == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING))
             w->claim[a] = GM_CLAIM_WORKSPACE;

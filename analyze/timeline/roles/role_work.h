@@ -28,6 +28,7 @@ enum gm_life {
     GM_LIFE_OLD_FREED,    /* from before the trace, freed elsewhere */
     GM_LIFE_BRIEF,        /* freed within GM_BRIEF_EVENTS events */
     GM_LIFE_RUN,          /* freed in the run in which it was made */
+    GM_LIFE_KEPT,         /* likewise, in forward, after half a step's events or more */
     GM_LIFE_TAIL,         /* made in backward, and freed between the last allocation of it and what follows */
     GM_LIFE_BACKWARD,     /* made elsewhere, freed in backward */
     GM_LIFE_LATER,        /* freed after the run in which it was made */
@@ -96,6 +97,11 @@ struct gm_role_work {
 static inline enum gm_life gm_life_of(const struct gm_role_work *w, size_t a)
 {
     return (enum gm_life)(w->life[a] & 15);
+}
+/* Freed in its run, or by the backward after it. */
+static inline bool gm_life_is_short(enum gm_life life)
+{
+    return life >= GM_LIFE_BRIEF && life <= GM_LIFE_BACKWARD && life != GM_LIFE_TAIL;
 }
 static inline enum gm_role_part gm_life_part(const struct gm_role_work *w, size_t a)
 {
