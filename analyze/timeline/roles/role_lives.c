@@ -206,7 +206,7 @@ static bool walk(struct lives *l)
         } else if (h->let_go[a] == i + 1) {
             enum gm_role_part part;
             part_of_free(l, i, a, &part);
-            gm_life_set(l->w, a, life_of_free(l, i, a, part), gm_life_part(l->w, a));
+            gm_life_set(l->w, a, life_of_free(l, i, a, part), h->born[a] == 0 ? part : gm_life_part(l->w, a));
             if (part != GM_PART_BACKWARD && !find_heir(l, i, a, part))
                 return false;
         }

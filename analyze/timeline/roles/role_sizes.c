@@ -34,6 +34,7 @@ struct size_row {
     uint32_t parameters;           /* with a stack that says so */
     uint32_t trained;              /* with a stack that does not, made before the first backward and never freed */
     uint32_t old, replaced, freed; /* without a stack: never freed; replaced by an optimizer; freed elsewhere */
+    uint32_t freed_by_optimizer;   /* of `freed` */
     bool are_freed_replaced;       /* `freed` was added to `replaced` */
     uint32_t give[GM_CLAIM_COUNT]; /* how many of these still get a claim */
 };
@@ -94,6 +95,7 @@ static void count_bare(struct size_row *row, enum gm_life life, enum gm_role_par
     row->old += life == GM_LIFE_OLD;
     row->replaced += life == GM_LIFE_OLD_REPLACED && part == GM_PART_OPTIMIZER;
     row->freed += life == GM_LIFE_OLD_FREED || life == GM_LIFE_OLD_TAIL;
+    row->freed_by_optimizer += life == GM_LIFE_OLD_FREED && part == GM_PART_OPTIMIZER;
 }
 
 static void count_in_run(struct per_run *count, size_t run)
@@ -202,7 +204,7 @@ static bool is_workspace_90(const struct size_row *row)
 /* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most. */
 static void settle_freed(struct size_row *row)
 {
-    if (row->gradients.most > 0 && row->freed >= 2 * (uint64_t)row->gradients.most) {
+    if (row->gradients.most > 0 && row->freed_by_optimizer >= 2 * (uint64_t)row->gradients.most) {
         row->replaced += row->freed;
         row->freed = 0;
         row->are_freed_replaced = true;

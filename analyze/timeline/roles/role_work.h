@@ -87,7 +87,7 @@ struct gm_role_work {
     bool empty_is_backward; /* a stack without frames is autograd's thread: others of the trace have frames */
     enum gm_world world;
     uint32_t most_states; /* that the run's optimizers keep for each parameter, by their names */
-    uint8_t *life;        /* [allocation] enum gm_life, and the part in which it was made (older: replaced) << 4 */
+    uint8_t *life;        /* [allocation] enum gm_life, and the part in which it was made (older: freed) << 4 */
     uint8_t *claim;       /* [allocation] enum gm_claim */
     struct GM_VEC(struct gm_heir) heirs; /* by the heir's birth */
     struct GM_VEC(uint32_t) backwards;   /* event of the first allocation of each run in backward, ascending */
