@@ -10,9 +10,10 @@
 #include <string.h>
 
 static const struct gm_theme *const themes[] = {
-    &gm_theme_gradients, &gm_theme_streams,   &gm_theme_odd,      &gm_theme_operators, &gm_theme_inference,
-    &gm_theme_weights,   &gm_theme_kept,      &gm_theme_training, &gm_theme_file,      &gm_theme_oom,
-    &gm_theme_cache,     &gm_theme_allocator, &gm_theme_peak,     &gm_theme_settings,  &gm_theme_healthy};
+    &gm_theme_gradients, &gm_theme_streams, &gm_theme_odd,      &gm_theme_operators,
+    &gm_theme_inference, &gm_theme_weights, &gm_theme_kept,     &gm_theme_run,
+    &gm_theme_training,  &gm_theme_file,    &gm_theme_oom,      &gm_theme_cache,
+    &gm_theme_allocator, &gm_theme_peak,    &gm_theme_settings, &gm_theme_healthy};
 enum { LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
 enum { THEMES = sizeof themes / sizeof *themes };
 
@@ -190,11 +191,13 @@ static enum gm_status end(const struct gm_case *c, struct gm_error *err)
     return c->failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
 }
 
-/* Whether a replay has shown that it saves nothing to speak of. */
-static bool is_in_vain(const struct gm_finding *f)
+/* Whether a replay has shown that it saves nothing to speak of, or the trace is not to be trusted so far. */
+static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
 {
-    return f->rank == GM_RANK_MISTAKE && f->remedy != NULL && f->remedy->saving.alone != GM_REPORT_NONE &&
-           f->remedy->saving.alone < f->remedy->saving.before / LEAST_SHARE;
+    if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
+        return false;
+    return f->remedy->saving.alone == GM_REPORT_NONE ? is_doubtful
+                                                     : f->remedy->saving.alone < f->remedy->saving.before / LEAST_SHARE;
 }
 
 /* Without what a replay has shown to be in vain; then with what follows from that. */
@@ -205,7 +208,8 @@ static void judge(struct gm_case *c)
     c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
     c->failed |= c->findings == NULL;
     for (size_t i = 0; !c->failed && i < diagnosis->finding_count; i++)
-        if (!is_in_vain(&diagnosis->findings[i]) && strcmp(diagnosis->findings[i].id, "healthy") != 0)
+        if (!is_in_vain(&diagnosis->findings[i], diagnosis->doubt_count > 0) &&
+            strcmp(diagnosis->findings[i].id, "healthy") != 0)
             c->findings[c->n++] = diagnosis->findings[i];
     for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++)
         if (gm_rule_at(i)->is_last)
@@ -250,7 +254,7 @@ static bool start_lives(struct gm_case *c, struct gm_lives *lives, const struct 
     if (!is_there)
         return true;
     c->lives = lives;
-    return gm_lives_start(lives, c->report, snapshot, &kept->v[c->view.index], c->view.peak);
+    return gm_lives_start(lives, c->report, snapshot, &kept->v[c->view.index], c->view.peak, &c->view.timeline->steps);
 }
 
 enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *snapshot, const struct gm_kept *kept,

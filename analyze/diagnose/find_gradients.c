@@ -274,6 +274,19 @@ static uint64_t looked_up(const struct gm_lives *l)
     return most;
 }
 
+/* Whether something of that size is there for good, and no optimizer keeps states for it: it would ask for dense ones.
+ */
+static bool is_table(const struct gm_lives *l, uint64_t bytes)
+{
+    bool is_there = false;
+    for (size_t a = 0; a < l->h->allocation_count; a++) {
+        if (l->h->requested[a] == bytes && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE))
+            return false;
+        is_there |= l->h->requested[a] == bytes && !is_of_backward(l, a) && gm_lives_is_lasting(l, a);
+    }
+    return is_there;
+}
+
 static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -281,11 +294,12 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
     struct gm_set set = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
     struct gm_set lookups = {.v = NULL};
-    for (size_t a = 0; rows > 0 && a < l->h->allocation_count; a++) {
+    for (size_t a = 0; rows > 0 && !c->failed && a < l->h->allocation_count; a++) {
         const uint64_t size = l->h->requested[a];
         if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !is_of_backward(l, a))
             c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        if (is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05))
+        if (is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05) &&
+            is_table(l, size))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
     }
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
@@ -326,7 +340,8 @@ static const struct gm_rule rules[] = {
      .fix = "Make the table with nn.Embedding(..., sparse=True), and train it with SGD, Adagrad or SparseAdam",
      .cost = "an optimizer that takes sparse gradients",
      .severity = "warning",
-     .when = "a gradient is at least 8 times what lookups in tables make in a round, and 5 % of the peak",
+     .when = "a gradient is at least 8 times what lookups in tables make in a round, and 5 % of the peak, and no "
+             "optimizer keeps states of its size",
      .what_to_do = "`nn.Embedding(rows, width, sparse=True)`"},
     {.id = "create-graph",
      .title = "The backward pass keeps a graph of itself",

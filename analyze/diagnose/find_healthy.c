@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { SLACK_MIB = 512 };
+
 static void find_nothing(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_totals *totals = &c->report->totals;
@@ -33,10 +35,18 @@ static bool is_understood(const struct gm_view *v)
     return peak->role_count > 0 && unknown <= v->peak->requested / 2;
 }
 
+/* Whether the peak of reserved bytes is that of what was requested, but for an eighth. */
+static bool is_filled(const struct gm_view *v)
+{
+    const uint64_t reserved = gm_view_peak_reserved(v);
+    return reserved != GM_REPORT_NONE && gm_sat_sub(reserved, v->peak->requested) <= reserved / 8 + SLACK_MIB * GM_MIB;
+}
+
 static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_text t = {0};
-    bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view);
+    bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view) &&
+                      is_filled(&c->view);
     for (size_t i = 0; i < c->n; i++)
         is_healthy &= c->findings[i].severity == GM_INFO && c->findings[i].rank != GM_RANK_MISTAKE;
     if (!is_healthy)
@@ -59,7 +69,9 @@ static const struct gm_rule rules[] = {
      .is_last = true,
      .severity = "info",
      .when = "a trace was looked at allocation by allocation, and there is no mistake, no warning, no doubt about the "
-             "trace and no out-of-memory; more than half of the peak has a role",
+             "trace and no out-of-memory; half of the peak has a role, and reserved memory is at most an eighth and "
+             "512 MiB "
+             "above requested",
      .what_to_do = "Nothing"},
     {.id = "nothing-to-reclaim",
      .title = "Nothing to reclaim",

@@ -12,6 +12,7 @@
 enum {
     LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
+    LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
     GRAPH_BLOCKS = 3  /* of one stack in a round: of a graph; fewer are single tensors */
 };
 
@@ -31,8 +32,7 @@ static bool is_of_round(const struct gm_lives *l, size_t a)
     return !l->taken[a] && l->h->born[a] > 0 && l->h->requested[a] > 0 && role != GM_ROLE_PARAMETER &&
            role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_WORKSPACE &&
            role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION && role != GM_ROLE_INPUT &&
-           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0 &&
-           gm_lives_round(l, l->h->born[a]) > 0;
+           (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
 }
 
 /* So many rounds begin between its birth and its end. */
@@ -156,7 +156,7 @@ static const char *root_of(struct gm_case *c)
             round = gm_lives_round(l, e + 1);
             last = 0;
         }
-        last = is_of_round(l, a) && outlived(l, a) > 0 ? h->stack[a] : last;
+        last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? h->stack[a] : last;
     }
     free(votes);
     return most == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){most});
@@ -175,6 +175,19 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f != NULL && root != NULL)
         f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
+}
+
+static void find_leak(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_set set = {.v = NULL};
+    uint64_t bytes = 0;
+    collect_kind(c, PILED, &set);
+    for (size_t i = 0; i < set.n; i++)
+        bytes += c->lives->h->requested[set.v[i].allocation];
+    if (c->lives->rounds.n >= LEAK_ROUNDS && bytes / c->lives->rounds.n <= c->lives->at_peak / 50)
+        gm_case_accuse(c, rule, &set, false, "a little more is left of every round of the loop, to its end");
+    else
+        free(set.v);
 }
 
 static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
@@ -206,6 +219,17 @@ static void find_stale(struct gm_case *c, const struct gm_rule *rule)
 }
 
 static const struct gm_rule rules[] = {
+    {.id = "slow-leak",
+     .title = "Something small is left of every round",
+     .find = find_leak,
+     .needs_lives = true,
+     .fix = "Keep numbers, not tensors: value.item(), and bound what is collected",
+     .cost = "none",
+     .severity = "warning",
+     .when =
+         "what was made in a round of the loop is there two rounds later, of at least 10 rounds, at most a 50th of the "
+         "peak each",
+     .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .title = "Graphs of past rounds are kept",
      .find = find_kept_graph,

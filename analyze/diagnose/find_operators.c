@@ -94,6 +94,8 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- autocast ---------------------------------------------------------------------------------------------------- */
 
+enum { CASTS = 4 /* fewer may be there by chance */ };
+
 /* Of one size: the weights, and what is half as large beside them at the peak. */
 struct pair {
     uint64_t weight;
@@ -109,10 +111,17 @@ static struct pair *find_pair(const struct pairs *pairs, uint64_t weight)
     return NULL;
 }
 
+/* As many as weights, and few others of that size. */
+static bool are_casts(const struct pair *pair)
+{
+    return pair->casts > 0 && pair->casts <= pair->weights + pair->weights / 8 + 1;
+}
+
 static bool is_cast(const struct gm_lives *l, size_t a)
 {
     return !l->taken[a] && l->h->born[a] > 0 && l->role[a] != GM_ROLE_PARAMETER && l->role[a] != GM_ROLE_GRADIENT &&
-           l->role[a] != GM_ROLE_OPTIMIZER_STATE && !gm_lives_is_lasting(l, a) && l->h->requested[a] > 0;
+           l->role[a] != GM_ROLE_OPTIMIZER_STATE && (l->h->freed[a] != GM_NEVER || !gm_lives_is_lasting(l, a)) &&
+           l->h->requested[a] > 0;
 }
 
 static bool count_pairs(const struct gm_lives *l, struct pairs *pairs)
@@ -141,15 +150,17 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
     struct pairs pairs = {.v = NULL};
     struct gm_set set = {.v = NULL};
     uint64_t weights = 0, cast = 0;
+    size_t count = 0;
     c->failed |= !count_pairs(l, &pairs);
     for (size_t i = 0; i < pairs.n; i++) {
         weights += pairs.v[i].weight * pairs.v[i].weights;
-        cast += pairs.v[i].casts <= pairs.v[i].weights ? pairs.v[i].weight * pairs.v[i].casts : 0;
+        count += are_casts(&pairs.v[i]) ? pairs.v[i].casts : 0;
+        cast += are_casts(&pairs.v[i]) ? pairs.v[i].weight * pairs.v[i].casts : 0;
     }
-    const bool is_found = gm_is_share(cast, weights, 0.6);
+    const bool is_found = gm_is_share(cast, weights, 0.6) && count >= CASTS;
     for (size_t a = 0; !c->failed && is_found && a < l->h->allocation_count; a++) {
         const struct pair *pair = is_cast(l, a) ? find_pair(&pairs, 2 * l->h->requested[a]) : NULL;
-        if (pair != NULL && pair->casts > 0 && pair->casts <= pair->weights)
+        if (pair != NULL && are_casts(pair))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
     free(pairs.v);
@@ -216,7 +227,9 @@ static const struct gm_rule rules[] = {
             "trained",
      .cost = "accuracy of the weights; or a cast for each use",
      .severity = "warning",
-     .when = "at the peak there are tensors half as large as the weights, at most one for each, of 60 % of their bytes",
+     .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
+             "60 % of "
+             "their bytes",
      .what_to_do = "`model.bfloat16()`, `cache_enabled=False`"},
     {.id = "pending-on-streams",
      .title = "Freed memory waits for another stream at the peak",

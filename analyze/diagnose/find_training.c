@@ -10,7 +10,9 @@
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-enum { LIST = 8 /* tensors of one stack side by side: a list of gradients */ };
+enum {
+    LIST = 8, /* tensors of one stack side by side: a list of gradients */
+};
 
 /* Where the backward pass of each round begins, and whether an optimizer stepped in it. */
 struct round {
@@ -38,11 +40,10 @@ static struct round *look_at_rounds(const struct gm_lives *l)
     return rounds;
 }
 
+/* Autograd's threads have no frames of Python; where they have any, its own tell. */
 static bool is_of_backward(const struct gm_lives *l, size_t a)
 {
-    const uint32_t born = l->h->born[a];
-    return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0 ||
-           (l->phase != NULL && born > 0 && l->phase[born - 1] == GM_PHASE_BACKWARD);
+    return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0;
 }
 
 /* A gradient is of no use from the end of a round to where the next backward pass makes it. */
@@ -54,9 +55,12 @@ static bool add_gradient(struct gm_set *set, const struct gm_lives *l, const str
     bool ok = true;
     for (uint32_t r = born; ok && r < l->rounds.n && gm_lives_round_end(l, r) < l->h->freed[a]; r++) {
         const uint32_t backward = rounds[r + 1].backward, gone = gm_lives_round_end(l, r);
-        if (has_steps && !rounds[r].has_step) /* they are accumulated */
+        if ((has_steps && !rounds[r].has_step) ||
+            gone >= l->first_oom) /* they are accumulated, or of no use to anyone */
             continue;
-        if (backward != GM_NEVER && l->h->freed[a] > backward)
+        if (backward == GM_NEVER) /* no forward pass that ends in one */
+            continue;
+        if (l->h->freed[a] > backward)
             ok = gm_set_add(set, a, gone, backward + offset, GM_REMEDY_AS_RECORDED);
         else if (l->h->freed[a] > gone)
             ok = gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);

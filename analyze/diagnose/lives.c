@@ -204,20 +204,6 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
     return true;
 }
 
-static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept)
-{
-    struct loop_backs found = {.v = NULL};
-    if (kept->step_count > ROUNDS_LEAST) {
-        for (size_t i = 0; i < kept->step_count; i++)
-            if (!GM_VEC_PUSH(&l->rounds, kept->steps[i].first))
-                return false;
-        return true;
-    }
-    const bool ok = find_loop_backs(l, &found) && take_loops(l, &found);
-    free(found.v);
-    return ok;
-}
-
 uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
 {
     size_t at = 0;
@@ -230,18 +216,36 @@ uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round)
     return round < l->rounds.n ? l->rounds.v[round] : GM_NEVER;
 }
 
+/* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
+static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period)
+{
+    struct loop_backs found = {.v = NULL};
+    const bool has_steps = kept->step_count > ROUNDS_LEAST;
+    bool ok = !has_steps || is_by_period ? find_loop_backs(l, &found) && take_loops(l, &found) : true;
+    free(found.v);
+    if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)
+        return ok;
+    l->rounds.n = 0;
+    for (size_t i = 0; ok && i < kept->step_count; i++)
+        ok = GM_VEC_PUSH(&l->rounds, kept->steps[i].first);
+    return ok;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static void look_at_phases(struct gm_lives *l)
 {
-    l->first_forward = (uint32_t)l->h->count;
+    l->first_forward = l->first_oom = (uint32_t)l->h->count;
     for (uint32_t e = 0; e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
         const uint8_t phase = l->phase == NULL ? (uint8_t)GM_PHASE_OTHER : l->phase[e];
+        if (l->snapshot->events.action[l->h->first + e] == GM_ACTION_OOM && !l->has_oom)
+            l->first_oom = e;
         l->has_oom |= l->snapshot->events.action[l->h->first + e] == GM_ACTION_OOM;
         l->has_backward |= phase == GM_PHASE_BACKWARD;
         l->has_optimizer |= phase == GM_PHASE_OPTIMIZER;
         if (a != GM_NEVER) {
+            l->last_made = l->h->born[a] == e + 1 ? e : l->last_made;
             l->has_optimizer |= (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0;
             l->has_backward |= l->role[a] == GM_ROLE_GRADIENT;
         }
@@ -251,7 +255,7 @@ static void look_at_phases(struct gm_lives *l)
 }
 
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
-                    const struct gm_kept_device *kept, const struct gm_peak *peak)
+                    const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps)
 {
     *l = (struct gm_lives){.snapshot = snapshot,
                            .h = &kept->history,
@@ -261,7 +265,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
                            .at_peak = peak->requested};
     l->taken = calloc(l->h->allocation_count + 1, 1);
     if (l->taken == NULL || !gm_names_init(&l->names, snapshot, &report->arena) || !read_stacks(l) ||
-        !find_rounds(l, kept))
+        !find_rounds(l, kept, steps->period_events > 0))
         return false;
     look_at_phases(l);
     return true;
@@ -280,7 +284,7 @@ void gm_lives_free(struct gm_lives *l)
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    return h->freed[a] == GM_NEVER && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
+    return h->freed[a] > l->last_made && (h->born[a] == 0 || gm_lives_round(l, h->born[a]) <= 1);
 }
 
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others)

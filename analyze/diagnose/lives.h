@@ -47,12 +47,14 @@ struct gm_lives {
     struct gm_names names;
     uint8_t *taken; /* [allocation] a mistake that was found has it */
     bool has_backward, has_optimizer, has_oom;
+    uint32_t last_made;     /* event: what is freed later lasts to the end of the run */
+    uint32_t first_oom;     /* event; h->count: none */
     uint32_t first_forward; /* the first event of a phase; h->count: none */
 };
 
 /* Of a device of the report, which owns the strings. false: no memory. Free also after failure. */
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
-                    const struct gm_kept_device *kept, const struct gm_peak *peak);
+                    const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps);
 void gm_lives_free(struct gm_lives *l);
 
 /* The round of a moment, from 1; 0: before the first. */
@@ -71,7 +73,7 @@ static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
 {
     return gm_history_is_active(l->h, a, l->peak);
 }
-/* Whether it was made before the trace or before the first round, and is never freed. */
+/* Whether it was made before the trace or in its first rounds, and is there to the end. */
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 
 /* The moment at which so many others have been made after it. */

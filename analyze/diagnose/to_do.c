@@ -136,10 +136,13 @@ static bool is_worth_it(const struct gm_finding *f)
 static void rank_judged(struct gm_case *c, struct gm_finding *list)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
+    bool has_mistake = false;
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE;
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
         const bool is_fact = f->rank == GM_RANK_OTHERS && f->severity == GM_INFO && strcmp(f->id, "healthy") != 0;
-        if (is_fact || !is_worth_it(f))
+        if (is_fact || !is_worth_it(f) || (has_mistake && f->rank == GM_RANK_OUT_OF_MEMORY)) /* the headline has that */
             continue;
         size_t at = c->to_do_count++;
         for (; at > 0 && is_before(f, &list[at - 1]); at--)
