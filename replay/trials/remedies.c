@@ -30,14 +30,28 @@ static size_t device_of(const struct work *w, const struct gm_remedy *remedy)
 
 /* ---- the requests of a trial ------------------------------------------------------------------------------------- */
 
-static int by_moment(const void *left, const void *right)
+/* By moment; at one moment those that give up first, so that nothing comes back for nothing. Of equal ones as they are.
+ * Some findings have a row for every step of every gradient: they are counted, not compared. */
+static bool sort_moves(struct gm_trial_requests *to, const struct gm_history *h)
 {
-    const struct gm_whatif_move *a = left, *b = right;
-    if (a->moment != b->moment)
-        return a->moment < b->moment ? -1 : 1;
-    if (a->is_back != b->is_back)
-        return a->is_back ? 1 : -1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
+    const size_t keys = 2 * (h->count + 1);
+    uint32_t *at = calloc(keys + 1, sizeof *at);
+    struct gm_whatif_move *sorted = malloc((to->move_count + 1) * sizeof *sorted);
+    const bool ok = at != NULL && sorted != NULL;
+    for (size_t i = 0; ok && i < to->move_count; i++)
+        at[2 * (size_t)to->moves[i].moment + to->moves[i].is_back + 1]++;
+    for (size_t k = 0; ok && k < keys; k++)
+        at[k + 1] += at[k];
+    for (size_t i = 0; ok && i < to->move_count; i++)
+        sorted[at[2 * (size_t)to->moves[i].moment + to->moves[i].is_back]++] = to->moves[i];
+    free(at);
+    if (!ok) {
+        free(sorted);
+        return false;
+    }
+    free(to->moves);
+    to->moves = sorted;
+    return true;
 }
 
 static void change_size(struct gm_trial_requests *to, const struct gm_history *h, const struct gm_remedy_change *c)
@@ -57,6 +71,13 @@ static void change_size(struct gm_trial_requests *to, const struct gm_history *h
 static uint32_t moment_of(const struct gm_history *h, const struct gm_remedy_change *c)
 {
     return c->gone == h->born[c->allocation] && c->gone > 0 ? c->gone - 1 : c->gone;
+}
+
+/* The moment after which it is not in use. */
+static uint32_t end_of(const struct gm_history *h, uint32_t a)
+{
+    const uint32_t end = h->let_go[a] < h->freed[a] ? h->let_go[a] : h->freed[a];
+    return end <= h->count ? end : (uint32_t)h->count;
 }
 
 static bool make_room(struct gm_trial_requests *to, const struct gm_search_device *device, size_t changes)
@@ -86,14 +107,14 @@ static bool add_changes(struct gm_trial_requests *to, const struct gm_search_dev
         if (c->allocation >= h->allocation_count)
             continue;
         change_size(to, h, c);
-        if (c->gone == GM_REMEDY_NEVER || c->again <= c->gone)
-            continue;
+        const uint32_t born = h->born[c->allocation], end = end_of(h, c->allocation);
+        if (c->gone >= end || c->again <= c->gone || c->again <= born)
+            continue; /* it is not there then anyway */
         to->moves[to->move_count++] = (struct gm_whatif_move){moment_of(h, c), c->allocation, false};
-        if (c->again != GM_REMEDY_NEVER)
+        if (c->again < end)
             to->moves[to->move_count++] = (struct gm_whatif_move){c->again, c->allocation, true};
     }
-    qsort(to->moves, to->move_count, sizeof *to->moves, by_moment);
-    return true;
+    return sort_moves(to, h);
 }
 
 /* false: PyTorch would not take the settings. */

@@ -61,8 +61,10 @@ static const struct gm_release_run *run_of(struct gm_verifying *v, uint32_t even
     struct gm_release_order *o = &v->order;
     while (o->next < o->releases.count && o->releases.v[o->next].last < event)
         o->next++;
+    if (o->found == NULL || o->next == o->releases.count)
+        return NULL;
     const struct gm_release_run *run = &o->releases.v[o->next];
-    return o->found == NULL || o->next == o->releases.count || !is_ordered(v, run) ? NULL : run;
+    return is_ordered(v, run) ? run : NULL;
 }
 
 bool gm_release_order_begin(struct gm_verifying *v)
