@@ -167,7 +167,7 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
     f->site = t->ooms[0].site;
     f->fix = rule->fix;
     f->cost = rule->cost;
-    f->rank = GM_RANK_OUT_OF_MEMORY;
+    f->rank = GM_RANK_MISTAKE;
 }
 
 static const struct gm_rule rules[] = {
