@@ -115,12 +115,15 @@ class Mistakes(unittest.TestCase):
         self.expect_none(train(5), "create-graph")
 
     def test_dense_gradients_of_tables(self):
-        def lookup(t, r):
-            return [t.alloc(8, LOOKUP)]
-        table = train(5, lookup, lambda t, r: [t.alloc(256, AUTOGRAD)])
-        self.expect(table, "dense-embedding-gradients", 240, 330)
-        self.expect_none(train(5, lambda t, r: [t.alloc(64, LOOKUP)], lambda t, r: [t.alloc(256, AUTOGRAD)]),
-                         "dense-embedding-gradients")
+        def looked_up(mib, table):
+            def forward(t, r):
+                if r == 0:
+                    t.alloc(table, WEIGHTS)
+                return [t.alloc(mib, LOOKUP)]
+            return train(5, forward, lambda t, r: [t.alloc(256, AUTOGRAD)])
+        self.expect(looked_up(8, 256), "dense-embedding-gradients", 240, 330)
+        self.expect_none(looked_up(64, 256), "dense-embedding-gradients")
+        self.expect_none(looked_up(8, 20), "dense-embedding-gradients")  # no table is as large
 
     def test_outlier(self):
         def batch(t, r):
