@@ -15,16 +15,16 @@ enum { MOST_STEPS_BYTES = 6, MOST_STEPS_COUNTS = 4, TICK_GAP = 8 };
 
 static const struct gm_style tick_style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
 
-struct gm_axis gm_axis_bytes(uint64_t largest)
+struct gm_chart_axis gm_axis_bytes(uint64_t largest)
 {
     double step = 1;
     double most = largest > 0 ? (double)largest : 1;
     while (most / step > MOST_STEPS_BYTES)
         step *= 2;
-    return (struct gm_axis){step, (unsigned)ceil(most / step), true};
+    return (struct gm_chart_axis){step, (unsigned)ceil(most / step), true};
 }
 
-struct gm_axis gm_axis_counts(uint64_t largest)
+struct gm_chart_axis gm_axis_counts(uint64_t largest)
 {
     static const double factors[] = {1, 2, 5};
     double most = largest > 0 ? (double)largest : 1;
@@ -34,10 +34,10 @@ struct gm_axis gm_axis_counts(uint64_t largest)
             ten *= 10;
         step = factors[(i + 1) % 3] * ten;
     }
-    return (struct gm_axis){step, (unsigned)ceil(most / step), false};
+    return (struct gm_chart_axis){step, (unsigned)ceil(most / step), false};
 }
 
-double gm_axis_span(const struct gm_axis *axis, uint64_t value, double width)
+double gm_axis_span(const struct gm_chart_axis *axis, uint64_t value, double width)
 {
     if (value == 0)
         return 0;
@@ -45,7 +45,7 @@ double gm_axis_span(const struct gm_axis *axis, uint64_t value, double width)
     return fmin(fmax(span, 1.0 / GM_DISPLAY_SCALE), width);
 }
 
-static void tick_text(char out[GM_NUMBER_TEXT], const struct gm_axis *axis, unsigned tick)
+static void tick_text(char out[GM_NUMBER_TEXT], const struct gm_chart_axis *axis, unsigned tick)
 {
     double value = axis->step * tick;
     uint64_t n = value < 0x1p64 ? (uint64_t)value : UINT64_MAX;
@@ -56,7 +56,7 @@ static void tick_text(char out[GM_NUMBER_TEXT], const struct gm_axis *axis, unsi
 }
 
 /* Every how many ticks there is room for a label. The ends of an axis are always far enough from each other. */
-static unsigned label_stride(const struct gm_axis *axis, double pitch)
+static unsigned label_stride(const struct gm_chart_axis *axis, double pitch)
 {
     double widest = 0;
     for (unsigned i = 0; i <= axis->steps; i++) {
@@ -70,7 +70,8 @@ static unsigned label_stride(const struct gm_axis *axis, double pitch)
     return stride;
 }
 
-void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double x, double width, double y1, double y2)
+void gm_axis_draw(struct gm_display *display, const struct gm_chart_axis *axis, double x, double width, double y1,
+                  double y2)
 {
     const double pitch = width / axis->steps;
     const unsigned stride = label_stride(axis, pitch);
@@ -85,7 +86,7 @@ void gm_axis_draw(struct gm_display *display, const struct gm_axis *axis, double
     }
 }
 
-void gm_axis_grid(struct gm_display *display, const struct gm_axis *axis, double top, double bottom)
+void gm_axis_grid(struct gm_display *display, const struct gm_chart_axis *axis, double top, double bottom)
 {
     struct gm_style tick = gm_style_note;
     const double height = bottom - top, least = 15;

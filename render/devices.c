@@ -102,7 +102,7 @@ void gm_device_bars(struct gm_page *page, const struct gm_report *report, double
         parts_of(parts, &n, shown.v[i], of);
         largest = gm_max(largest, gm_pieces_sum(parts, n));
     }
-    const struct gm_axis axis = gm_axis_bytes(largest);
+    const struct gm_chart_axis axis = gm_axis_bytes(largest);
     const double bottom = page->y + pitch * (double)shown.n;
     gm_axis_draw(d, &axis, x, width, page->y, bottom);
     for (size_t i = 0; i < shown.n; i++) {

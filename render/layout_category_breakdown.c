@@ -35,7 +35,7 @@ static void draw_rows(struct gm_page *page, const struct gm_folded *f)
     uint64_t largest = 0; /* the folded part, last, can be the largest */
     for (size_t i = 0; i < f->n; i++)
         largest = f->parts[i].bytes > largest ? f->parts[i].bytes : largest;
-    struct gm_axis axis = gm_axis_bytes(largest);
+    struct gm_chart_axis axis = gm_axis_bytes(largest);
     double bottom = page->y + pitch * (double)f->n;
     gm_axis_draw(d, &axis, bar_x, bar_width, page->y, bottom);
     struct gm_style muted = gm_style_value;

@@ -53,7 +53,7 @@ static void draw_value(struct gm_display *d, double middle, size_t i, uint64_t b
 
 /* One group of bars, a run each. */
 static void draw_level(struct gm_page *page, const struct gm_comparison *c, enum gm_level level, bool at_peak,
-                       const struct gm_axis *axis)
+                       const struct gm_chart_axis *axis)
 {
     const double pitch = 20, bar = 14;
     struct gm_display *d = page->display;
@@ -89,7 +89,7 @@ static void draw_levels(struct gm_page *page, const struct gm_comparison *c, boo
             const uint64_t bytes = level_bytes(c->runs[i], levels[k], at_peak);
             most = bytes != GM_REPORT_NONE && bytes > most ? bytes : most;
         }
-    const struct gm_axis axis = gm_axis_bytes(most);
+    const struct gm_chart_axis axis = gm_axis_bytes(most);
     gm_page_section(page, at_peak ? "Peaks" : "Totals at the end", "change against the base at the right");
     const double top = page->y, height = 3 * (24 + 20 * (double)shown_runs(c));
     gm_axis_draw(page->display, &axis, bar_x, BAR_WIDTH, top, top + height);
@@ -177,7 +177,7 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
         most = sum > most ? sum : most;
         base = i == 0 ? sum : base;
     }
-    const struct gm_axis axis = gm_axis_bytes(most);
+    const struct gm_chart_axis axis = gm_axis_bytes(most);
     const double bottom = page->y + pitch * (double)shown_runs(c);
     gm_axis_draw(d, &axis, bar_x, BAR_WIDTH, page->y, bottom);
     for (size_t i = 0; i < shown_runs(c); i++) {

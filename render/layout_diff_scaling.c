@@ -29,7 +29,7 @@ static const char *number_text(struct gm_display *d, double value)
     return gm_display_printf(d, "%s.%03u", whole, (unsigned)(thousandths % 1000));
 }
 
-static double law_at(const struct gm_fit *fit, double n)
+static double law_at(const struct gm_law_fit *fit, double n)
 {
     return fit->c0 + fit->c1 * n + fit->c2 * n * n;
 }
@@ -37,7 +37,7 @@ static double law_at(const struct gm_fit *fit, double n)
 struct plot {
     struct gm_display *d;
     double top, bottom, end; /* the axis runs from 0 to `end` */
-    struct gm_axis axis;
+    struct gm_chart_axis axis;
 };
 
 static double y_of(const struct plot *plot, double bytes)
@@ -46,7 +46,7 @@ static double y_of(const struct plot *plot, double bytes)
     return plot->bottom - (plot->bottom - plot->top) * fmin(fmax(share, 0), 1);
 }
 
-static void draw_law(const struct plot *plot, const struct gm_fit *fit, uint32_t color)
+static void draw_law(const struct plot *plot, const struct gm_law_fit *fit, uint32_t color)
 {
     uint16_t *top = gm_display_rows(plot->d, GM_PLOT_PIXELS), *bottom = gm_display_rows(plot->d, GM_PLOT_PIXELS);
     uint16_t before = 0;
@@ -64,7 +64,7 @@ static void draw_law(const struct plot *plot, const struct gm_fit *fit, uint32_t
                                                     gm_solid(gm_paler(color, 0.35)), false});
 }
 
-static void draw_points(const struct plot *plot, const struct gm_series *series, const struct gm_fit *fit,
+static void draw_points(const struct plot *plot, const struct gm_series *series, const struct gm_law_fit *fit,
                         uint32_t color, double size)
 {
     for (size_t i = 0; i < series->count; i++) {
@@ -89,7 +89,7 @@ static void draw_ticks(const struct plot *plot, const struct gm_series *series)
 }
 
 /* "1.20 GiB + 5.40 MiB x ctx" */
-static const char *formula_of(struct gm_display *d, const struct gm_series *series, const struct gm_fit *fit)
+static const char *formula_of(struct gm_display *d, const struct gm_series *series, const struct gm_law_fit *fit)
 {
     const char *text = "", *key = series->key[0] == '\0' ? "N" : series->key;
     const double c[3] = {fit->c0, fit->c1, fit->c2};
@@ -115,14 +115,14 @@ static const char *formula_of(struct gm_display *d, const struct gm_series *seri
 }
 
 /* "Attention" of "at the peak: Attention": the panel says when. */
-static const char *name_of(const struct gm_fit *fit)
+static const char *name_of(const struct gm_law_fit *fit)
 {
     const char *colon = strstr(fit->what, ": ");
     return colon == NULL ? fit->what : colon + 2;
 }
 
 /* How a law was found, or why there is none. */
-static const char *said_of(struct gm_display *d, const struct gm_series *series, const struct gm_fit *fit)
+static const char *said_of(struct gm_display *d, const struct gm_series *series, const struct gm_law_fit *fit)
 {
     const char *error = number_text(d, round(fmin(fit->error_percent, 9e6) * 100) / 100);
     if (fit->closest != GM_LAW_NONE)
@@ -134,7 +134,7 @@ static const char *said_of(struct gm_display *d, const struct gm_series *series,
                              formula_of(d, series, fit), error);
 }
 
-static void draw_fit(struct gm_page *page, const struct gm_series *series, const struct gm_fit *fit, uint32_t color)
+static void draw_fit(struct gm_page *page, const struct gm_series *series, const struct gm_law_fit *fit, uint32_t color)
 {
     const double pitch = 21, name_width = 176, middle = page->y + pitch / 2;
     struct gm_display *d = page->display;

@@ -18,7 +18,7 @@ struct plot {
     struct gm_display *d;
     const struct gm_comparison *c;
     double top, bottom;
-    struct gm_axis axis;
+    struct gm_chart_axis axis;
     bool is_reserved;
 };
 

@@ -25,7 +25,7 @@ struct plot {
     bool is_end; /* allocated at the end, not peak reserved */
     double top, bottom;
     int64_t first, last; /* iterations */
-    struct gm_axis axis;
+    struct gm_chart_axis axis;
 };
 
 static double value_of(const struct plot *p, const struct gm_fleet_item *item)

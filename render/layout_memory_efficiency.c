@@ -131,7 +131,7 @@ static void draw_rest_rows(struct gm_page *page, const struct gm_piece parts[ROW
     uint64_t largest = 0;
     for (size_t i = REST; i <= last; i++)
         largest = parts[i].bytes > largest ? parts[i].bytes : largest;
-    struct gm_axis axis = gm_axis_bytes(largest);
+    struct gm_chart_axis axis = gm_axis_bytes(largest);
     double bottom = page->y + pitch * (double)(last - REST + 1);
     gm_axis_draw(d, &axis, x, width, page->y, bottom);
     for (size_t i = REST; i <= last; i++) {

@@ -90,7 +90,7 @@ static void draw_slices(struct gm_page *page, const char *heading, const char *r
 
 static const double site_end = 392, bar_x = 404, bar_width = 220, value_end = 720, without_end = GM_PAGE_RIGHT;
 
-static void draw_site(struct gm_display *d, const struct gm_traced *traced, const struct gm_axis *axis,
+static void draw_site(struct gm_display *d, const struct gm_traced *traced, const struct gm_chart_axis *axis,
                       const struct gm_group_row *site, double y)
 {
     struct gm_style style = gm_style_label;
@@ -172,7 +172,7 @@ static void draw_sites(struct gm_page *page, const struct gm_traced *traced)
     uint64_t largest = 0;
     for (size_t i = 0; i < n; i++)
         largest = detail->sites[i].bytes > largest ? detail->sites[i].bytes : largest;
-    const struct gm_axis axis = gm_axis_bytes(largest);
+    const struct gm_chart_axis axis = gm_axis_bytes(largest);
     const double bottom = page->y + pitch * (double)n;
     gm_axis_draw(d, &axis, bar_x, bar_width, page->y, bottom);
     for (size_t i = 0; i < n; i++)
@@ -200,7 +200,7 @@ static void draw_devices(struct gm_page *page, const struct gm_report *report)
     uint64_t largest = 0;
     for (size_t i = 0; i < devices.n; i++)
         largest = devices.v[i].peak->requested > largest ? devices.v[i].peak->requested : largest;
-    const struct gm_axis axis = gm_axis_bytes(largest);
+    const struct gm_chart_axis axis = gm_axis_bytes(largest);
     const double bottom = page->y + pitch * (double)devices.n;
     gm_axis_draw(d, &axis, x, width, page->y, bottom);
     for (size_t i = 0; i < devices.n; i++) {

@@ -76,7 +76,7 @@ static uint64_t value_of(const struct panel *panel, const struct gm_amount *amou
     return panel->is_bytes ? amount->bytes : amount->blocks;
 }
 
-static void draw_bar(struct gm_display *d, const struct panel *panel, const struct gm_axis *axis,
+static void draw_bar(struct gm_display *d, const struct panel *panel, const struct gm_chart_axis *axis,
                      const struct gm_amount *amount, enum gm_use use, double y)
 {
     uint64_t value = value_of(panel, amount);
@@ -101,7 +101,7 @@ static void draw_panel(struct gm_display *d, const struct gm_report *report, con
         largest = active > largest ? active : largest;
         largest = cached > largest ? cached : largest;
     }
-    struct gm_axis axis = panel->is_bytes ? gm_axis_bytes(largest) : gm_axis_counts(largest);
+    struct gm_chart_axis axis = panel->is_bytes ? gm_axis_bytes(largest) : gm_axis_counts(largest);
     struct gm_style caption = gm_style_note;
     caption.weight = GM_BOLD;
     caption.color = GM_INK;

@@ -55,7 +55,7 @@ static void label_bar(struct gm_display *d, const struct columns *c, const struc
 }
 
 static void draw_row(struct gm_display *d, const struct gm_report *report, const struct columns *c,
-                     const struct gm_axis *axis, size_t i, double middle)
+                     const struct gm_chart_axis *axis, size_t i, double middle)
 {
     const struct gm_block_row *block = &report->top_blocks[i];
     struct gm_style rank = gm_style_note;
@@ -105,7 +105,7 @@ void gm_layout_top_consumers(struct gm_display *display, const struct gm_report 
     }
     draw_heading(&page, report, n);
     struct columns c = columns_of(report);
-    struct gm_axis axis = gm_axis_bytes(report->top_blocks[0].bytes);
+    struct gm_chart_axis axis = gm_axis_bytes(report->top_blocks[0].bytes);
     double bottom = page.y + pitch * (double)n;
     gm_axis_draw(display, &axis, c.bar, c.bar_width, page.y, bottom);
     for (size_t i = 0; i < n; i++)

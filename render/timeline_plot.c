@@ -14,7 +14,7 @@
 static const struct gm_fill pending_fill = {GM_PAPER, GM_INK, GM_HATCH_DIAGONAL};
 enum { LINE = 2 /* thick */ };
 
-struct gm_axis gm_plot_axis(const struct gm_traced *traced)
+struct gm_chart_axis gm_plot_axis(const struct gm_traced *traced)
 {
     const struct gm_curve *curve = &traced->timeline->curve;
     uint64_t most = 0;

@@ -38,7 +38,7 @@ struct gm_plot {
     const struct gm_traced *traced;
     const struct gm_curve *curve; /* with columns */
     double top, bottom;           /* of the plot's area */
-    struct gm_axis axis;
+    struct gm_chart_axis axis;
 };
 
 /* Colours that are not of categories. */
@@ -46,7 +46,7 @@ struct gm_plot {
 #define GM_OOM_LINE 0xb42318U
 
 /* The axis that all curves of the device fit under. */
-struct gm_axis gm_plot_axis(const struct gm_traced *traced);
+struct gm_chart_axis gm_plot_axis(const struct gm_traced *traced);
 /* Grid, layers, what is pending and cached, the line of what is reserved. */
 void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers);
 /* What the plot's fills and lines mean, beside the categories. */

@@ -53,6 +53,6 @@ bool gm_compare_labels(struct gm_comparison *c);
 bool gm_series_fit(struct gm_comparison *c, struct gm_series *series);
 
 /* The law of one set of values: fit->bytes[count] of the numbers n[count], ascending. */
-void gm_fit_law(struct gm_fit *fit, const double *n, size_t count);
+void gm_fit_law(struct gm_law_fit *fit, const double *n, size_t count);
 
 #endif

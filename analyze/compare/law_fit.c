@@ -73,7 +73,7 @@ static struct attempt attempt_law(const double *n, const uint64_t *bytes, size_t
     return a;
 }
 
-static void claim(struct gm_fit *fit, enum gm_law law, const struct attempt *a)
+static void claim(struct gm_law_fit *fit, enum gm_law law, const struct attempt *a)
 {
     fit->law = law;
     fit->c0 = a->c[0];
@@ -90,14 +90,14 @@ static size_t count_distinct(const double *n, size_t count)
     return distinct;
 }
 
-static void refuse(struct gm_fit *fit, const char *why)
+static void refuse(struct gm_law_fit *fit, const char *why)
 {
     fit->law = GM_LAW_NONE;
     fit->why_not = why;
 }
 
 /* Whether no value depends on the number; if so it is claimed. */
-static bool claim_constant(struct gm_fit *fit, size_t count, double *spread)
+static bool claim_constant(struct gm_law_fit *fit, size_t count, double *spread)
 {
     double low = INFINITY, high = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -126,7 +126,7 @@ static struct attempt attempt_both(const double *n, const uint64_t *bytes, size_
     return a;
 }
 
-void gm_fit_law(struct gm_fit *fit, const double *n, size_t count)
+void gm_fit_law(struct gm_law_fit *fit, const double *n, size_t count)
 {
     static const int linear[] = {0, 1}, quadratic[] = {0, 2};
     const size_t distinct = count_distinct(n, count);
@@ -177,20 +177,20 @@ static const struct gm_slices *slices_of(const struct gm_summary *s, bool at_pea
     return at_peak ? &s->categories_at_peak : &s->categories;
 }
 
-static bool add_fit(struct gm_comparison *c, struct gm_series *series, struct gm_fit *fits, const char *what,
+static bool add_fit(struct gm_comparison *c, struct gm_series *series, struct gm_law_fit *fits, const char *what,
                     uint32_t color, const uint64_t *bytes)
 {
-    struct gm_fit *fit = &fits[series->fit_count++];
+    struct gm_law_fit *fit = &fits[series->fit_count++];
     uint64_t *own = gm_arena_calloc(&c->arena, series->count, sizeof *own);
     if (own == NULL || what == NULL)
         return false;
     memcpy(own, bytes, series->count * sizeof *own);
-    *fit = (struct gm_fit){.what = what, .color = color, .bytes = own};
+    *fit = (struct gm_law_fit){.what = what, .color = color, .bytes = own};
     gm_fit_law(fit, series->n, series->count);
     return true;
 }
 
-static bool add_levels(struct gm_comparison *c, struct gm_series *series, struct gm_fit *fits, uint64_t *bytes,
+static bool add_levels(struct gm_comparison *c, struct gm_series *series, struct gm_law_fit *fits, uint64_t *bytes,
                        bool has_peaks)
 {
     static const enum gm_level levels[] = {GM_LEVEL_RESERVED, GM_LEVEL_ALLOCATED, GM_LEVEL_REQUESTED};
@@ -211,7 +211,7 @@ static bool add_levels(struct gm_comparison *c, struct gm_series *series, struct
 }
 
 /* The categories that hold most anywhere, each once. */
-static bool add_categories(struct gm_comparison *c, struct gm_series *series, struct gm_fit *fits, uint64_t *bytes,
+static bool add_categories(struct gm_comparison *c, struct gm_series *series, struct gm_law_fit *fits, uint64_t *bytes,
                            bool at_peak)
 {
     const struct gm_slice *taken[CATEGORIES];
@@ -245,7 +245,7 @@ static bool add_categories(struct gm_comparison *c, struct gm_series *series, st
 
 /* Three runs cannot tell a constant and both terms from one level. But each category may have a law of fewer terms, and
  * the sum of them all is one of the levels, from which the others hardly differ. */
-static void add_up(const struct gm_series *series, struct gm_fit *fits)
+static void add_up(const struct gm_series *series, struct gm_law_fit *fits)
 {
     struct attempt sum = {.error = 0};
     for (size_t k = series->level_count; k < series->fit_count; k++) {
@@ -277,7 +277,7 @@ static void add_up(const struct gm_series *series, struct gm_fit *fits)
 
 bool gm_series_fit(struct gm_comparison *c, struct gm_series *series)
 {
-    struct gm_fit *fits = gm_arena_calloc(&c->arena, 3 + CATEGORIES, sizeof *fits);
+    struct gm_law_fit *fits = gm_arena_calloc(&c->arena, 3 + CATEGORIES, sizeof *fits);
     uint64_t *bytes = gm_arena_calloc(&c->arena, series->count, sizeof *bytes);
     bool has_peaks = true;
     if (fits == NULL || bytes == NULL)

@@ -355,7 +355,7 @@ static void add_pair(struct gm_text *out, const struct gm_comparison *c, const s
 static void add_law(struct gm_text *out, const struct gm_comparison *c, const struct gm_series *series)
 {
     struct gm_text line = {0}, law = {0};
-    const struct gm_fit *fit = series->fits;
+    const struct gm_law_fit *fit = series->fits;
     for (size_t i = 0; i < series->level_count && fit->law == GM_LAW_NONE; i++)
         if (series->fits[i].law != GM_LAW_NONE)
             fit = &series->fits[i];

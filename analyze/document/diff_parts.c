@@ -195,7 +195,7 @@ static void add_term(struct gm_text *out, double bytes, const char *key, const c
         gm_text_printf(out, " x %s%s", key[0] == '\0' ? "N" : key, power);
 }
 
-void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const struct gm_fit *fit)
+void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const struct gm_law_fit *fit)
 {
     if (fit->law == GM_LAW_NONE)
         return;

@@ -83,13 +83,13 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c)
 
 static union gm_value law_of(const struct gm_cell_of *c)
 {
-    const struct gm_fit *fit = c->row;
+    const struct gm_law_fit *fit = c->row;
     return (union gm_value){.s = fit->law == GM_LAW_NONE ? "no law" : gm_law_name(fit->law)};
 }
 
 static union gm_value formula_of(const struct gm_cell_of *c)
 {
-    const struct gm_fit *fit = c->row;
+    const struct gm_law_fit *fit = c->row;
     struct gm_text formula = {0};
     if (fit->law == GM_LAW_NONE)
         return (union gm_value){.s = fit->why_not};
@@ -104,7 +104,7 @@ static union gm_value formula_of(const struct gm_cell_of *c)
 static union gm_value miss_of(const struct gm_cell_of *c)
 {
     char error[GM_NUMBER_TEXT];
-    const struct gm_fit *fit = c->row;
+    const struct gm_law_fit *fit = c->row;
     const bool is_law = fit->law != GM_LAW_NONE;
     if (!is_law && fit->closest == GM_LAW_NONE)
         return (union gm_value){.s = NULL};
@@ -115,7 +115,7 @@ static union gm_value miss_of(const struct gm_cell_of *c)
 }
 
 static const struct gm_column fit_columns[] = {
-    GM_FIELD(GM_TEXT, GM_READ, NULL, "Of", struct gm_fit, what),
+    GM_FIELD(GM_TEXT, GM_READ, NULL, "Of", struct gm_law_fit, what),
     GM_GET(GM_TEXT, GM_READ, NULL, "Law", law_of),
     GM_GET(GM_FIGURE, GM_READ, NULL, "Misses at most", miss_of),
     GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Bytes", formula_of),
@@ -124,7 +124,7 @@ static const struct gm_column fit_columns[] = {
 static void add_fit(const struct gm_cell_of *c)
 {
     const struct gm_series *series = c->of;
-    const struct gm_fit *fit = c->row;
+    const struct gm_law_fit *fit = c->row;
     struct gm_json *json = &c->doc->json;
     gm_json_string(json, "what", fit->what);
     GM_LIST(c->doc, "bytes", GM_BYTES, fit->bytes, series->count);

@@ -47,7 +47,7 @@ const char *gm_diff_place(struct gm_doc *d, const struct gm_summary_device *devi
 /* The site with its line and what made the block there: "forward  model/attention.py:88 (softmax)". */
 void gm_diff_site_name(struct gm_text *out, const struct gm_diff_site *row);
 /* "bytes = 1.2 GiB + 5.40 MiB * n", as far as there is a law. */
-void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const struct gm_fit *fit);
+void gm_fit_formula(struct gm_text *out, const struct gm_series *series, const struct gm_law_fit *fit);
 
 /* A row of two numbers of bytes, GM_REPORT_NONE: not known. */
 struct gm_diff_row gm_diff_row_of(const char *name, uint64_t base, uint64_t after);

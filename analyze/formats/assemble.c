@@ -73,7 +73,7 @@ uint64_t gm_assembler_bytes(const struct gm_assembler *a)
 
 /* ---- values and references -------------------------------------------------------------------------------------- */
 
-uint32_t gm_assembler_ref(struct gm_assembler *a, const struct gm_value *v)
+uint32_t gm_assembler_ref(struct gm_assembler *a, const struct gm_read_value *v)
 {
     if (GM_REF_KIND(v->ref) != GM_KIND_NUMBER)
         return v->ref;
@@ -85,16 +85,17 @@ uint32_t gm_assembler_ref(struct gm_assembler *a, const struct gm_value *v)
     return GM_REF(GM_KIND_BOXED, a->boxed.n - 1);
 }
 
-struct gm_value gm_assembler_value(const struct gm_assembler *a, uint32_t ref)
+struct gm_read_value gm_assembler_value(const struct gm_assembler *a, uint32_t ref)
 {
     uint32_t index = GM_REF_INDEX(ref);
     switch (GM_REF_KIND(ref)) {
     case GM_KIND_SMALL:
-        return (struct gm_value){.bits = index, .ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE)};
+        return (struct gm_read_value){.bits = index, .ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE)};
     case GM_KIND_BOXED:
-        return (struct gm_value){.bits = a->boxed.v[index].bits, .ref = GM_REF(GM_KIND_NUMBER, a->boxed.v[index].type)};
+        return (struct gm_read_value){.bits = a->boxed.v[index].bits,
+                                      .ref = GM_REF(GM_KIND_NUMBER, a->boxed.v[index].type)};
     default:
-        return (struct gm_value){.ref = ref};
+        return (struct gm_read_value){.ref = ref};
     }
 }
 
@@ -154,7 +155,7 @@ static bool add_node(struct gm_assembler *a, const uint32_t *refs, uint32_t coun
 
 /* A stack with something in it that is no frame keeps its frames, moved to the front of its items. Returns how many;
  * 0: it is no stack. */
-static uint32_t keep_frames(struct gm_assembler *a, const struct gm_value *v)
+static uint32_t keep_frames(struct gm_assembler *a, const struct gm_read_value *v)
 {
     uint32_t *refs = a->list_items.v + GM_OPEN_FIRST(v), count = GM_OPEN_COUNT(v), kept = 0;
     for (uint32_t i = 0; i < count && GM_REF_KIND(refs[i]) != GM_KIND_FRAME; i++)
@@ -168,7 +169,7 @@ static uint32_t keep_frames(struct gm_assembler *a, const struct gm_value *v)
     return kept;
 }
 
-static enum gm_status seal_list(struct gm_assembler *a, struct gm_value *v, uint64_t offset, struct gm_error *err)
+static enum gm_status seal_list(struct gm_assembler *a, struct gm_read_value *v, uint64_t offset, struct gm_error *err)
 {
     const uint32_t *refs = a->list_items.v + GM_OPEN_FIRST(v);
     uint32_t count = GM_OPEN_COUNT(v);
@@ -190,7 +191,7 @@ static enum gm_status seal_list(struct gm_assembler *a, struct gm_value *v, uint
 
 /* ---- dictionaries ----------------------------------------------------------------------------------------------- */
 
-uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_value *pairs, size_t count)
+uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_read_value *pairs, size_t count)
 {
     uint32_t refs = (uint32_t)(2 * count);
     if (count == 0)
@@ -207,9 +208,9 @@ uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_value *pairs,
     return GM_VEC_PUSH(&a->nodes, node) ? GM_REF(GM_KIND_DICT, a->nodes.n - 1) : GM_NO_REF;
 }
 
-static enum gm_status seal_dict(struct gm_assembler *a, struct gm_value *v, uint64_t offset, struct gm_error *err)
+static enum gm_status seal_dict(struct gm_assembler *a, struct gm_read_value *v, uint64_t offset, struct gm_error *err)
 {
-    const struct gm_value *pairs = a->dict_pairs.v + GM_OPEN_FIRST(v);
+    const struct gm_read_value *pairs = a->dict_pairs.v + GM_OPEN_FIRST(v);
     uint32_t count = GM_OPEN_COUNT(v);
     uint32_t row = GM_NO_REF;
     enum gm_status status = gm_assembler_make_row(a, pairs, count / 2, &row, offset, err);
@@ -226,7 +227,7 @@ static enum gm_status seal_dict(struct gm_assembler *a, struct gm_value *v, uint
     return GM_OK;
 }
 
-enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_value *v, uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_read_value *v, uint64_t offset, struct gm_error *err)
 {
     if (GM_REF_KIND(v->ref) != GM_KIND_OPEN)
         return GM_OK;
@@ -245,7 +246,7 @@ enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_value *v, uin
 void gm_assembler_cut(struct gm_assembler *a, size_t height)
 {
     while (a->stack.n > height) {
-        const struct gm_value *v = &a->stack.v[--a->stack.n];
+        const struct gm_read_value *v = &a->stack.v[--a->stack.n];
         if (GM_REF_KIND(v->ref) != GM_KIND_OPEN || GM_OPEN_COUNT(v) == 0)
             continue;
         if (GM_REF_INDEX(v->ref) == GM_OPEN_LIST)
@@ -256,7 +257,7 @@ void gm_assembler_cut(struct gm_assembler *a, size_t height)
 }
 
 /* The hot question about a batch of values: is any of these kinds among them? `kinds` has a bit per gm_kind. */
-static inline bool any_of_kinds(const struct gm_value *v, size_t count, uint32_t kinds)
+static inline bool any_of_kinds(const struct gm_read_value *v, size_t count, uint32_t kinds)
 {
     uint32_t found = 0;
     for (size_t i = 0; i < count; i++)
@@ -271,7 +272,7 @@ static enum gm_status seal_above(struct gm_assembler *a, size_t from, uint64_t o
         return GM_OK;
     size_t list_end = a->list_items.n, dict_end = a->dict_pairs.n;
     for (size_t i = from; i < a->stack.n; i++) {
-        struct gm_value *v = &a->stack.v[i];
+        struct gm_read_value *v = &a->stack.v[i];
         if (GM_REF_KIND(v->ref) != GM_KIND_OPEN)
             continue;
         size_t first = GM_OPEN_FIRST(v);
@@ -313,7 +314,7 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
     enum gm_status status = seal_above(a, from, offset, err);
     if (status != GM_OK)
         return status;
-    struct gm_value *list = &a->stack.v[from - 1];
+    struct gm_read_value *list = &a->stack.v[from - 1];
     size_t extra = a->stack.n - from;
     uint32_t count = GM_OPEN_COUNT(list);
     uint32_t first = count == 0 ? (uint32_t)a->list_items.n : GM_OPEN_FIRST(list);
@@ -346,7 +347,7 @@ enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_las
     enum gm_status status = seal_above(a, from, offset, err);
     if (status != GM_OK)
         return status;
-    struct gm_value *dict = &a->stack.v[from - 1];
+    struct gm_read_value *dict = &a->stack.v[from - 1];
     uint32_t count = GM_OPEN_COUNT(dict);
     if (is_last && count == 0) {
         uint32_t row = GM_NO_REF;
@@ -376,19 +377,19 @@ enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_las
     return GM_OK;
 }
 
-static bool is_whole(const struct gm_value *v)
+static bool is_whole(const struct gm_read_value *v)
 {
     return v->ref == GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE);
 }
 
 enum gm_status gm_assembler_tuple(struct gm_assembler *a, size_t from, uint64_t offset, struct gm_error *err)
 {
-    struct gm_value *v = a->stack.v + from;
+    struct gm_read_value *v = a->stack.v + from;
     if (a->stack.n - from == 2 && is_whole(&v[0]) && is_whole(&v[1])) {
         struct gm_pool_id pool = gm_assembler_pool(a, (struct gm_pool_key){v[0].bits, v[1].bits});
         if (pool.v == 0)
             return gm_builder_failure(a->m, offset, err);
-        v[0] = (struct gm_value){.ref = GM_REF(GM_KIND_POOL, pool.v)};
+        v[0] = (struct gm_read_value){.ref = GM_REF(GM_KIND_POOL, pool.v)};
         a->stack.n = from + 1;
         return GM_OK;
     }
@@ -405,7 +406,8 @@ enum gm_status gm_assembler_tuple(struct gm_assembler *a, size_t from, uint64_t 
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (!add_refs(a, from))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    a->stack.v[from] = (struct gm_value){.bits = GM_OPEN_BITS(first, count), .ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST)};
+    a->stack.v[from] =
+        (struct gm_read_value){.bits = GM_OPEN_BITS(first, count), .ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST)};
     status = gm_assembler_seal(a, &a->stack.v[from], offset, err);
     a->list_items.n = first;
     a->stack.n = from + 1;
@@ -414,7 +416,7 @@ enum gm_status gm_assembler_tuple(struct gm_assembler *a, size_t from, uint64_t 
 
 /* ---- the interface for decoders of trees ------------------------------------------------------------------------ */
 
-static enum gm_status push(struct gm_assembler *a, struct gm_value v, uint64_t offset, struct gm_error *err)
+static enum gm_status push(struct gm_assembler *a, struct gm_read_value v, uint64_t offset, struct gm_error *err)
 {
     enum gm_status status = gm_assembler_room(a, offset, err);
     if (status == GM_OK)
@@ -424,13 +426,13 @@ static enum gm_status push(struct gm_assembler *a, struct gm_value v, uint64_t o
 
 enum gm_status gm_assembler_null(struct gm_assembler *a, uint64_t offset, struct gm_error *err)
 {
-    return push(a, (struct gm_value){.ref = GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE)}, offset, err);
+    return push(a, (struct gm_read_value){.ref = GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE)}, offset, err);
 }
 
 enum gm_status gm_assembler_bool(struct gm_assembler *a, bool value, uint64_t offset, struct gm_error *err)
 {
     uint32_t index = value ? GM_CONSTANT_TRUE : GM_CONSTANT_FALSE;
-    return push(a, (struct gm_value){.ref = GM_REF(GM_KIND_CONSTANT, index)}, offset, err);
+    return push(a, (struct gm_read_value){.ref = GM_REF(GM_KIND_CONSTANT, index)}, offset, err);
 }
 
 enum gm_status gm_assembler_integer(struct gm_assembler *a, uint64_t magnitude, bool is_negative, uint64_t offset,
@@ -440,12 +442,12 @@ enum gm_status gm_assembler_integer(struct gm_assembler *a, uint64_t magnitude, 
                           : magnitude <= (uint64_t)INT64_MAX + 1 ? GM_NUMBER_NEGATIVE
                                                                  : GM_NUMBER_TOO_LARGE;
     uint64_t bits = is_negative ? 0 - magnitude : magnitude;
-    return push(a, (struct gm_value){.bits = bits, .ref = GM_REF(GM_KIND_NUMBER, type)}, offset, err);
+    return push(a, (struct gm_read_value){.bits = bits, .ref = GM_REF(GM_KIND_NUMBER, type)}, offset, err);
 }
 
 enum gm_status gm_assembler_real(struct gm_assembler *a, double value, uint64_t offset, struct gm_error *err)
 {
-    struct gm_value v = {.ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_REAL)};
+    struct gm_read_value v = {.ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_REAL)};
     memcpy(&v.bits, &value, sizeof value);
     return push(a, v, offset, err);
 }
@@ -456,7 +458,7 @@ enum gm_status gm_assembler_string(struct gm_assembler *a, const void *bytes, si
     struct gm_string_id id = gm_intern_string(a->m, bytes, length);
     if (id.v == 0)
         return gm_builder_failure(a->m, offset, err);
-    return push(a, (struct gm_value){.ref = GM_REF(GM_KIND_STRING, id.v)}, offset, err);
+    return push(a, (struct gm_read_value){.ref = GM_REF(GM_KIND_STRING, id.v)}, offset, err);
 }
 
 /* A tree needs no marks of the pickle kind; here a mark is the height just above an open container. */
@@ -464,7 +466,7 @@ static enum gm_status begin(struct gm_assembler *a, enum gm_open type, uint64_t 
 {
     if (a->marks.n >= GM_MAX_DEPTH)
         return gm_fail(err, GM_E_LIMIT, offset, "nested deeper than %d levels", GM_MAX_DEPTH);
-    enum gm_status status = push(a, (struct gm_value){.ref = GM_REF(GM_KIND_OPEN, type)}, offset, err);
+    enum gm_status status = push(a, (struct gm_read_value){.ref = GM_REF(GM_KIND_OPEN, type)}, offset, err);
     if (status == GM_OK && !GM_VEC_PUSH(&a->marks, (uint32_t)a->stack.n))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     return status;

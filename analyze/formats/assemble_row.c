@@ -15,12 +15,12 @@ static const char *const row_names[] = {"an event", "a segment",     "a block",
 #define BIT(key) (UINT64_C(1) << GM_KEY_##key)
 
 struct fields {
-    uint64_t present;                 /* bit per known key */
-    const struct gm_value *value[64]; /* valid where present */
-    uint32_t unknown;                 /* how many keys are not known, or are no strings */
+    uint64_t present;                      /* bit per known key */
+    const struct gm_read_value *value[64]; /* valid where present */
+    uint32_t unknown;                      /* how many keys are not known, or are no strings */
 };
 
-static void collect(struct fields *f, const struct gm_value *pairs, size_t count)
+static void collect(struct fields *f, const struct gm_read_value *pairs, size_t count)
 {
     f->present = 0;
     f->unknown = 0;
@@ -60,7 +60,7 @@ static inline uint64_t get_uint(struct getter *g, int key, const char *name)
 {
     if ((g->f->present >> key & 1) == 0)
         return GM_ABSENT;
-    const struct gm_value *v = g->f->value[key];
+    const struct gm_read_value *v = g->f->value[key];
     if (v->ref == GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE)) {
         if (v->bits == GM_ABSENT)
             note_lost(g, key);
@@ -111,7 +111,7 @@ static inline uint32_t get_string(struct getter *g, int key, const char *name)
 {
     if ((g->f->present >> key & 1) == 0)
         return 0;
-    const struct gm_value *v = g->f->value[key];
+    const struct gm_read_value *v = g->f->value[key];
     if (GM_REF_KIND(v->ref) == GM_KIND_STRING)
         return GM_REF_INDEX(v->ref);
     note_lost(g, key);
@@ -153,8 +153,8 @@ static bool read_pool(struct gm_assembler *a, struct getter *g, int key, const c
         return true;
     }
     if (GM_REF_KIND(ref) == GM_KIND_LIST && a->nodes.v[index].count == 2) {
-        struct gm_value first = gm_assembler_value(a, gm_node_ref(a, &a->nodes.v[index], 0));
-        struct gm_value second = gm_assembler_value(a, gm_node_ref(a, &a->nodes.v[index], 1));
+        struct gm_read_value first = gm_assembler_value(a, gm_node_ref(a, &a->nodes.v[index], 0));
+        struct gm_read_value second = gm_assembler_value(a, gm_node_ref(a, &a->nodes.v[index], 1));
         const uint32_t whole = GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE);
         if (first.ref == whole && second.ref == whole) {
             *pool = gm_assembler_pool(a, (struct gm_pool_key){first.bits, second.bits});
@@ -181,7 +181,7 @@ static inline __attribute__((always_inline)) bool get_stream(struct gm_assembler
     *id = (struct gm_stream_id){0};
     if ((g->f->present & BIT(STREAM)) == 0)
         return true;
-    const struct gm_value *v = g->f->value[GM_KEY_STREAM];
+    const struct gm_read_value *v = g->f->value[GM_KEY_STREAM];
     if (v->ref != GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE) && v->ref != GM_REF(GM_KIND_NUMBER, GM_NUMBER_NEGATIVE)) {
         note_lost(g, GM_KEY_STREAM);
         if (v->ref != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE))
@@ -220,8 +220,8 @@ static bool get_truth(struct getter *g, int key, const char *name, uint8_t *trut
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
 /* Says a key that we do not know once for each kind of row. */
-static bool note_unknown_keys(struct gm_assembler *a, enum row_kind kind, const struct gm_value *pairs, size_t count,
-                              uint64_t known)
+static bool note_unknown_keys(struct gm_assembler *a, enum row_kind kind, const struct gm_read_value *pairs,
+                              size_t count, uint64_t known)
 {
     enum { MAX_NOTED = 64 };
     for (size_t i = 0; i < count; i++) {
@@ -253,7 +253,7 @@ struct row_schema {
 
 /* After a row was read: unknown keys, odd fields, and what is to be kept beside the columns. */
 static inline bool note(struct gm_assembler *a, const struct row_schema *schema, uint32_t row, const struct getter *g,
-                        const struct gm_value *pairs, size_t count)
+                        const struct gm_read_value *pairs, size_t count)
 {
     uint64_t present = g->f->present;
     if (((present & ~schema->columns) | g->lost | g->f->unknown) != 0) {
@@ -268,7 +268,7 @@ static inline bool note(struct gm_assembler *a, const struct row_schema *schema,
 
 /* A row with unknown keys teaches its order always: the mask does not tell one from another. */
 static inline bool learn(struct gm_assembler *a, enum gm_order_kind kind, const struct getter *g,
-                         const struct gm_value *pairs, size_t count)
+                         const struct gm_read_value *pairs, size_t count)
 {
     if (g->f->unknown != 0)
         return gm_keep_order_slow(a, kind, g->f->present, pairs, count);
@@ -331,7 +331,7 @@ static bool make_event(struct gm_assembler *a, struct getter *g, uint32_t *ref)
 }
 
 /* The same for events, of which nearly all have the keys of the one before. */
-static inline bool learn_event(struct gm_assembler *a, const struct getter *g, const struct gm_value *pairs,
+static inline bool learn_event(struct gm_assembler *a, const struct getter *g, const struct gm_read_value *pairs,
                                size_t count)
 {
     uint64_t present = g->f->present;
@@ -432,7 +432,7 @@ static bool make_block(struct gm_assembler *a, struct getter *g, uint32_t *ref)
         if (GM_REF_KIND(list) != GM_KIND_LIST)
             g->odd = "history";
         else if (node->count > 0 && GM_REF_KIND(gm_node_ref(a, node, 0)) == GM_KIND_HISTORY) {
-            const struct gm_history *entry = &a->history.v[GM_REF_INDEX(gm_node_ref(a, node, 0))];
+            const struct gm_block_history *entry = &a->history.v[GM_REF_INDEX(gm_node_ref(a, node, 0))];
             if (row.requested == GM_ABSENT)
                 row.requested = entry->real_size;
             if (row.stack.v == 0)
@@ -454,7 +454,7 @@ static bool make_block(struct gm_assembler *a, struct getter *g, uint32_t *ref)
     (FRAME_COLUMNS | BIT(FX_NODE_OP) | BIT(FX_NODE_NAME) | BIT(FX_NODE_TARGET) | BIT(FX_NODE_INFO) |                   \
      BIT(FX_ORIGINAL_TRACE))
 
-static bool make_frame(struct gm_assembler *a, struct getter *g, const struct gm_value *pairs, size_t count,
+static bool make_frame(struct gm_assembler *a, struct getter *g, const struct gm_read_value *pairs, size_t count,
                        uint32_t *ref)
 {
     struct gm_string_id name = {get_string(g, GM_KEY_NAME, "name")};
@@ -498,15 +498,15 @@ static bool make_annotation(struct gm_assembler *a, struct getter *g, uint32_t *
 
 #define HISTORY_KEYS (BIT(ADDR) | BIT(REAL_SIZE) | BIT(FRAMES) | BIT(CPP_FRAMES))
 
-static bool make_history(struct gm_assembler *a, struct getter *g, const struct gm_value *pairs, size_t count,
+static bool make_history(struct gm_assembler *a, struct getter *g, const struct gm_read_value *pairs, size_t count,
                          uint32_t *ref)
 {
     uint32_t dict = gm_assembler_dict(a, pairs, count);
     if (dict == GM_NO_REF)
         return false;
-    struct gm_history row = {.real_size = get_uint(g, GM_KEY_REAL_SIZE, "real_size"),
-                             .stack = get_stack(g, GM_KEY_FRAMES, "frames"),
-                             .node = GM_REF_INDEX(dict)};
+    struct gm_block_history row = {.real_size = get_uint(g, GM_KEY_REAL_SIZE, "real_size"),
+                                   .stack = get_stack(g, GM_KEY_FRAMES, "frames"),
+                                   .node = GM_REF_INDEX(dict)};
     if (((g->f->present & ~HISTORY_KEYS) != 0 || g->f->unknown != 0) &&
         !note_unknown_keys(a, ROW_HISTORY, pairs, count, HISTORY_KEYS))
         return false;
@@ -517,8 +517,8 @@ static bool make_history(struct gm_assembler *a, struct getter *g, const struct 
     return !a->m->hit_limit && GM_VEC_PUSH(&a->history, row);
 }
 
-enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_value *pairs, size_t count, uint32_t *row,
-                                     uint64_t offset, struct gm_error *err)
+enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_read_value *pairs, size_t count,
+                                     uint32_t *row, uint64_t offset, struct gm_error *err)
 {
     struct fields f;
     collect(&f, pairs, count);

@@ -120,7 +120,7 @@ enum { GM_KIND_SHIFT = 28 };
 #define GM_REF_KIND(ref) ((enum gm_kind)((ref) >> GM_KIND_SHIFT))
 #define GM_REF_INDEX(ref) ((ref)&GM_MAX_ID)
 
-struct gm_value {
+struct gm_read_value {
     uint64_t bits; /* NUMBER: two's complement (or the bits of a double); OPEN: see GM_OPEN_FIRST, GM_OPEN_COUNT */
     uint32_t ref;
     uint32_t slot; /* OPEN: memo slot + 1 that stands for this container, 0 if none */
@@ -144,7 +144,7 @@ struct gm_boxed {
     uint64_t bits;
     enum gm_number type;
 };
-struct gm_history {
+struct gm_block_history {
     uint64_t real_size;
     struct gm_stack_id stack;
     uint32_t node; /* all of it as a dictionary */
@@ -152,15 +152,15 @@ struct gm_history {
 
 struct gm_assembler {
     struct gm_snapshot_memory *m;
-    struct GM_VEC(struct gm_value) stack;
+    struct GM_VEC(struct gm_read_value) stack;
     struct GM_VEC(uint32_t) marks; /* stack heights */
     struct GM_VEC(uint32_t) list_items;
-    struct GM_VEC(struct gm_value) dict_pairs;
+    struct GM_VEC(struct gm_read_value) dict_pairs;
     struct GM_VEC(uint32_t) memo;
     struct GM_VEC(struct gm_node) nodes;
     struct GM_VEC(uint32_t) node_refs;
     struct GM_VEC(struct gm_boxed) boxed;
-    struct GM_VEC(struct gm_history) history;
+    struct GM_VEC(struct gm_block_history) history;
     struct GM_VEC(uint64_t) unknown_keys;    /* row kind << 32 | key: said once each */
     uint64_t order_seen[GM_ORDER_COUNT][64]; /* sets of keys whose order was learned (a cache; see keep.c) */
     uint32_t order_learned[GM_ORDER_COUNT];
@@ -174,9 +174,9 @@ struct gm_assembler {
 
 /* A reference to stack value *v, which must not be OPEN; GM_NO_REF if there is no memory. */
 #define GM_NO_REF UINT32_MAX
-uint32_t gm_assembler_ref(struct gm_assembler *a, const struct gm_value *v);
+uint32_t gm_assembler_ref(struct gm_assembler *a, const struct gm_read_value *v);
 /* The stack value of a reference. */
-struct gm_value gm_assembler_value(const struct gm_assembler *a, uint32_t ref);
+struct gm_read_value gm_assembler_value(const struct gm_assembler *a, uint32_t ref);
 /* Reference i of a node. */
 static inline uint32_t gm_node_ref(const struct gm_assembler *a, const struct gm_node *node, uint32_t i)
 {
@@ -187,11 +187,12 @@ static inline uint32_t gm_node_ref(const struct gm_assembler *a, const struct gm
 enum gm_status gm_assembler_room(struct gm_assembler *a, uint64_t offset, struct gm_error *err);
 
 /* Makes a dictionary of no known shape of pairs[0 .. 2 * count); GM_NO_REF if there is no memory. */
-uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_value *pairs, size_t count);
+uint32_t gm_assembler_dict(struct gm_assembler *a, const struct gm_read_value *pairs, size_t count);
 
 /* Completes the container *v (of kind OPEN), making it a row, list or dictionary, and updates its memo slot. Any other
  * value is left as it is. Its items stay in the side stack: the caller cuts that back. */
-enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_value *v, uint64_t offset, struct gm_error *err);
+enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_read_value *v, uint64_t offset,
+                                 struct gm_error *err);
 
 /* Appends the values above `from` to the list at stack[from - 1] and removes them. */
 enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t offset, struct gm_error *err);
@@ -208,8 +209,8 @@ void gm_assembler_cut(struct gm_assembler *a, size_t height);
 
 /* Makes a row of the dictionary of `count` pairs (complete values, key and value in turn) and sets *row to its
  * reference; leaves *row alone if the keys fit no row. */
-enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_value *pairs, size_t count, uint32_t *row,
-                                     uint64_t offset, struct gm_error *err);
+enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_read_value *pairs, size_t count,
+                                     uint32_t *row, uint64_t offset, struct gm_error *err);
 
 /* The id of a pool, remembering the last one. */
 struct gm_pool_id gm_assembler_pool(struct gm_assembler *a, struct gm_pool_key key);
@@ -224,22 +225,22 @@ struct gm_pool_id gm_assembler_pool(struct gm_assembler *a, struct gm_pool_key k
 /* Keeps the pairs of row `row` whose keys are not in `columns`, a mask of known keys. `row` must not be lower than in
  * the call before. false: no memory. */
 bool gm_keep_row(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, uint64_t columns,
-                 const struct gm_value *pairs, size_t count);
+                 const struct gm_read_value *pairs, size_t count);
 bool gm_keep(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, uint32_t key, uint32_t ref);
 
 /* Frames are interned: those of equal name, file and line are one, with what the first of them had beside. */
-bool gm_keep_frame(struct gm_assembler *a, uint32_t frame, bool is_new, uint64_t columns, const struct gm_value *pairs,
-                   size_t count);
+bool gm_keep_frame(struct gm_assembler *a, uint32_t frame, bool is_new, uint64_t columns,
+                   const struct gm_read_value *pairs, size_t count);
 
 /* Learns the order of a row's keys. */
-bool gm_keep_order_slow(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present, const struct gm_value *pairs,
-                        size_t count);
+bool gm_keep_order_slow(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present,
+                        const struct gm_read_value *pairs, size_t count);
 static inline size_t gm_order_slot(uint64_t present)
 {
     return (size_t)(present * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 static inline bool gm_keep_order(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present,
-                                 const struct gm_value *pairs, size_t count)
+                                 const struct gm_read_value *pairs, size_t count)
 {
     return a->order_seen[kind][gm_order_slot(present)] == present || gm_keep_order_slow(a, kind, present, pairs, count);
 }

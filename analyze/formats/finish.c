@@ -24,7 +24,7 @@ static enum gm_status no_memory(struct finisher *f)
 
 /* ---- salvage: closing what is open ------------------------------------------------------------------------------ */
 
-static bool is_open(const struct gm_value *v, enum gm_open type)
+static bool is_open(const struct gm_read_value *v, enum gm_open type)
 {
     return v->ref == GM_REF(GM_KIND_OPEN, type);
 }
@@ -35,7 +35,7 @@ static enum gm_status close_last(struct finisher *f, size_t base, bool is_marked
 {
     struct gm_assembler *a = f->a;
     size_t last = a->stack.n - 1;
-    struct gm_value *v = a->stack.v + last;
+    struct gm_read_value *v = a->stack.v + last;
     *changed = true;
     if (is_open(v, GM_OPEN_DICT)) { /* a row with fields missing is no row */
         gm_assembler_cut(a, last);
@@ -372,7 +372,7 @@ static void fill_ring_field(struct finisher *f, uint32_t ref, bool is_overflowed
             break;
         if (list != NULL)
             item = gm_node_ref(f->a, list, (uint32_t)d);
-        struct gm_value v = gm_assembler_value(f->a, item);
+        struct gm_read_value v = gm_assembler_value(f->a, item);
         bool is_number = v.ref == GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE);
         if (is_overflowed && (is_number || GM_REF_KIND(v.ref) == GM_KIND_CONSTANT)) {
             bool yes = is_number ? v.bits != 0 : GM_REF_INDEX(v.ref) == GM_CONSTANT_TRUE;
@@ -394,7 +394,7 @@ struct setting_list GM_VEC(struct gm_setting);
 static const char *key_text(struct finisher *f, const char *prefix, uint32_t key)
 {
     const struct gm_snapshot_memory *m = f->a->m;
-    struct gm_value v = gm_assembler_value(f->a, key);
+    struct gm_read_value v = gm_assembler_value(f->a, key);
     const char *dot = prefix[0] != '\0' ? "." : "";
     if (GM_REF_KIND(v.ref) == GM_KIND_STRING) {
         uint64_t start = m->string_start.v[GM_REF_INDEX(v.ref)], end = m->string_start.v[GM_REF_INDEX(v.ref) + 1];
@@ -409,7 +409,7 @@ static const char *key_text(struct finisher *f, const char *prefix, uint32_t key
 /* A scalar setting; false if the value is none. */
 static bool scalar_setting(const struct finisher *f, uint32_t ref, struct gm_setting *setting)
 {
-    struct gm_value v = gm_assembler_value(f->a, ref);
+    struct gm_read_value v = gm_assembler_value(f->a, ref);
     uint32_t index = GM_REF_INDEX(v.ref);
     switch (GM_REF_KIND(v.ref)) {
     case GM_KIND_CONSTANT:

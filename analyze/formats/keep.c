@@ -10,11 +10,11 @@
 
 bool gm_keep(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, uint32_t key, uint32_t ref)
 {
-    return GM_VEC_PUSH(&a->m->kept[kind], ((struct gm_kept){row, key, ref}));
+    return GM_VEC_PUSH(&a->m->kept[kind], ((struct gm_kept_value){row, key, ref}));
 }
 
 /* The string that a pair has for a key; 0 if it is none, or if `columns` has it. */
-static uint32_t kept_key(const struct gm_value *key, uint64_t columns)
+static uint32_t kept_key(const struct gm_read_value *key, uint64_t columns)
 {
     uint32_t word = key->ref - GM_REF(GM_KIND_STRING, 0);
     if (GM_REF_KIND(key->ref) != GM_KIND_STRING || (word < GM_KEY_COUNT && (columns >> word & 1) != 0))
@@ -23,7 +23,7 @@ static uint32_t kept_key(const struct gm_value *key, uint64_t columns)
 }
 
 bool gm_keep_row(struct gm_assembler *a, enum gm_row_kind kind, uint32_t row, uint64_t columns,
-                 const struct gm_value *pairs, size_t count)
+                 const struct gm_read_value *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t key = kept_key(&pairs[2 * i], columns);
@@ -43,8 +43,8 @@ static size_t first_of_row(const struct gm_kept_list *list, uint32_t row)
     return low;
 }
 
-bool gm_keep_frame(struct gm_assembler *a, uint32_t frame, bool is_new, uint64_t columns, const struct gm_value *pairs,
-                   size_t count)
+bool gm_keep_frame(struct gm_assembler *a, uint32_t frame, bool is_new, uint64_t columns,
+                   const struct gm_read_value *pairs, size_t count)
 {
     if (is_new)
         return gm_keep_row(a, GM_ROW_FRAME, frame, columns, pairs, count);
@@ -71,8 +71,8 @@ enum { MAX_ORDER = 256, MAX_LEARNED = 1000 };
 
 /* A row whose keys come in another order than we know teaches us nothing but its new keys: each goes behind the key
  * that it follows. Bounded, since a file may invent as many shapes as it likes. */
-bool gm_keep_order_slow(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present, const struct gm_value *pairs,
-                        size_t count)
+bool gm_keep_order_slow(struct gm_assembler *a, enum gm_order_kind kind, uint64_t present,
+                        const struct gm_read_value *pairs, size_t count)
 {
     a->order_seen[kind][gm_order_slot(present)] = present;
     if (++a->order_learned[kind] > MAX_LEARNED)
@@ -123,7 +123,7 @@ static uint32_t node_of(const struct gm_assembler *a, uint32_t ref)
     }
 }
 
-static struct gm_loose number(const struct gm_value *v)
+static struct gm_loose number(const struct gm_read_value *v)
 {
     switch (GM_REF_INDEX(v->ref)) {
     case GM_NUMBER_POSITIVE:
@@ -139,7 +139,7 @@ static struct gm_loose number(const struct gm_value *v)
 
 static struct gm_loose loose_value(struct converter *c, uint32_t ref)
 {
-    struct gm_value v = gm_assembler_value(c->a, ref);
+    struct gm_read_value v = gm_assembler_value(c->a, ref);
     uint32_t index = GM_REF_INDEX(v.ref);
     switch (GM_REF_KIND(v.ref)) {
     case GM_KIND_CONSTANT:

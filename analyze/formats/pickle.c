@@ -49,10 +49,10 @@ static inline uint64_t load_u64(const unsigned char *p)
 }
 
 /* A two's complement little-endian integer of n bytes. */
-static struct gm_value long_value(const unsigned char *p, size_t n)
+static struct gm_read_value long_value(const unsigned char *p, size_t n)
 {
     if (n == 0)
-        return (struct gm_value){.ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE)};
+        return (struct gm_read_value){.ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_POSITIVE)};
     bool is_negative = (p[n - 1] & 0x80) != 0;
     unsigned char fill = is_negative ? 0xff : 0;
     uint64_t bits = is_negative ? UINT64_MAX : 0;
@@ -63,17 +63,17 @@ static struct gm_value long_value(const unsigned char *p, size_t n)
     if (is_negative)
         fits = fits && bits >> 63 == 1;
     enum gm_number type = !fits ? GM_NUMBER_TOO_LARGE : is_negative ? GM_NUMBER_NEGATIVE : GM_NUMBER_POSITIVE;
-    return (struct gm_value){.bits = bits, .ref = GM_REF(GM_KIND_NUMBER, type)};
+    return (struct gm_read_value){.bits = bits, .ref = GM_REF(GM_KIND_NUMBER, type)};
 }
 
-static struct gm_value real_value(double real)
+static struct gm_read_value real_value(double real)
 {
-    struct gm_value v = {.ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_REAL)};
+    struct gm_read_value v = {.ref = GM_REF(GM_KIND_NUMBER, GM_NUMBER_REAL)};
     memcpy(&v.bits, &real, sizeof real);
     return v;
 }
 
-static struct gm_value big_endian_real(const unsigned char *p)
+static struct gm_read_value big_endian_real(const unsigned char *p)
 {
     uint64_t bits = 0;
     for (int i = 0; i < 8; i++)
@@ -171,7 +171,7 @@ static enum gm_status take_line(struct machine *d, const unsigned char **line, s
     }
 }
 
-static enum gm_status push(struct machine *d, struct gm_value v, struct gm_error *err)
+static enum gm_status push(struct machine *d, struct gm_read_value v, struct gm_error *err)
 {
     enum gm_status status = gm_assembler_room(d->a, gm_source_offset(d->source), err);
     if (status == GM_OK)
@@ -200,7 +200,7 @@ static enum gm_status memo_set(struct machine *d, uint64_t slot, uint64_t at, st
         memset(a->memo.v + old, 0xff, (size_t)(slot + 1 - old) * sizeof *a->memo.v); /* GM_NO_REF: never set */
         a->memo.n = (size_t)slot + 1;
     }
-    struct gm_value *top = &a->stack.v[a->stack.n - 1];
+    struct gm_read_value *top = &a->stack.v[a->stack.n - 1];
     uint32_t ref = gm_assembler_ref(a, top);
     if (GM_REF_KIND(top->ref) == GM_KIND_OPEN) {
         if (top->slot != 0)
@@ -271,12 +271,12 @@ static enum gm_status collect(struct machine *d, enum gm_open type, uint64_t at,
     size_t from = 0;
     enum gm_status status = pop_mark(d, at, &from, err);
     if (status == GM_OK)
-        status = push(d, (struct gm_value){0}, err);
+        status = push(d, (struct gm_read_value){0}, err);
     if (status != GM_OK)
         return status;
-    struct gm_value *v = a->stack.v + from;
+    struct gm_read_value *v = a->stack.v + from;
     memmove(v + 1, v, (a->stack.n - 1 - from) * sizeof *v);
-    *v = (struct gm_value){.ref = GM_REF(GM_KIND_OPEN, type)};
+    *v = (struct gm_read_value){.ref = GM_REF(GM_KIND_OPEN, type)};
     return type == GM_OPEN_LIST ? gm_assembler_append(a, from + 1, at, err)
                                 : gm_assembler_put(a, from + 1, false, at, err);
 }
@@ -291,7 +291,7 @@ static enum gm_status run_text(struct machine *d, unsigned op, uint64_t at, stru
     if (status != GM_OK)
         return status;
     uint64_t number = 0;
-    struct gm_value v;
+    struct gm_read_value v;
     switch (op) {
     case GM_OP_GET:
     case GM_OP_PUT:
@@ -366,7 +366,7 @@ static enum gm_status run_dup(struct machine *d, uint64_t at, struct gm_error *e
     enum gm_status status = need(d, 1, at, err);
     if (status != GM_OK)
         return status;
-    struct gm_value top = d->a->stack.v[d->a->stack.n - 1];
+    struct gm_read_value top = d->a->stack.v[d->a->stack.n - 1];
     if (GM_REF_KIND(top.ref) == GM_KIND_OPEN)
         return gm_fail(err, GM_E_CORRUPT, at, "DUP of a container under construction");
     return push(d, top, err);
@@ -430,9 +430,9 @@ static enum gm_status run_rare(struct machine *d, unsigned op, uint64_t at, stru
         return push(d, big_endian_real(p), err);
     case GM_OP_EMPTY_LIST:
     case GM_OP_EMPTY_SET:
-        return push(d, (struct gm_value){.ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST)}, err);
+        return push(d, (struct gm_read_value){.ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST)}, err);
     case GM_OP_EMPTY_DICT:
-        return push(d, (struct gm_value){.ref = GM_REF(GM_KIND_OPEN, GM_OPEN_DICT)}, err);
+        return push(d, (struct gm_read_value){.ref = GM_REF(GM_KIND_OPEN, GM_OPEN_DICT)}, err);
     case GM_OP_EMPTY_TUPLE:
         return gm_assembler_tuple(a, a->stack.n, at, err);
     case GM_OP_TUPLE1:
@@ -516,8 +516,8 @@ static enum gm_status run_hot(struct machine *d, struct gm_error *err)
     struct gm_assembler *a = d->a;
     const unsigned char *p = s->p;
     const unsigned char *const stop = s->end - MAX_FIXED;
-    struct gm_value *sp = a->stack.v + a->stack.n;
-    const struct gm_value *limit = a->stack.v + a->stack.capacity;
+    struct gm_read_value *sp = a->stack.v + a->stack.n;
+    const struct gm_read_value *limit = a->stack.v + a->stack.capacity;
     enum gm_status status = GM_OK;
 #define OFFSET() (s->end_offset - (uint64_t)(s->end - p))
 #define SYNC() (a->stack.n = (size_t)(sp - a->stack.v))
@@ -553,7 +553,7 @@ static enum gm_status run_hot(struct machine *d, struct gm_error *err)
             if (a->memo.n == a->memo.capacity || sp == a->stack.v ||
                 (a->marks.n > 0 && a->marks.v[a->marks.n - 1] == (size_t)(sp - a->stack.v)))
                 goto out;
-            struct gm_value *top = sp - 1;
+            struct gm_read_value *top = sp - 1;
             enum gm_kind kind = GM_REF_KIND(top->ref);
             if (kind == GM_KIND_NUMBER)
                 goto out;

@@ -102,7 +102,7 @@ bool gm_op_is_complete(const unsigned char *p, size_t n);
 
 bool gm_pickle_text_index(const unsigned char *s, size_t n, uint64_t *index);
 /* INT: decimal, or 00 and 01 for False and True; LONG: decimal with an optional final L. */
-bool gm_pickle_text_integer(const unsigned char *s, size_t n, bool is_int, struct gm_value *value);
+bool gm_pickle_text_integer(const unsigned char *s, size_t n, bool is_int, struct gm_read_value *value);
 /* A decimal number as repr() writes it, nan and inf included; whatever the locale. */
 bool gm_pickle_text_real(const unsigned char *s, size_t n, double *value);
 /* UNICODE: Latin-1 bytes with \uXXXX and \UXXXXXXXX; out gets UTF-8 and needs 3 * n + 1 bytes. A lone surrogate

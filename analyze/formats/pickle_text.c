@@ -43,10 +43,11 @@ bool gm_pickle_text_index(const unsigned char *s, size_t n, uint64_t *index)
     return parse_digits(s, n, index, &fits) && fits;
 }
 
-bool gm_pickle_text_integer(const unsigned char *s, size_t n, bool is_int, struct gm_value *value)
+bool gm_pickle_text_integer(const unsigned char *s, size_t n, bool is_int, struct gm_read_value *value)
 {
     if (is_int && n == 2 && s[0] == '0' && (s[1] == '0' || s[1] == '1')) {
-        *value = (struct gm_value){.ref = GM_REF(GM_KIND_CONSTANT, s[1] == '1' ? GM_CONSTANT_TRUE : GM_CONSTANT_FALSE)};
+        *value =
+            (struct gm_read_value){.ref = GM_REF(GM_KIND_CONSTANT, s[1] == '1' ? GM_CONSTANT_TRUE : GM_CONSTANT_FALSE)};
         return true;
     }
     if (!is_int && n > 0 && s[n - 1] == 'L')
@@ -64,7 +65,8 @@ bool gm_pickle_text_integer(const unsigned char *s, size_t n, bool is_int, struc
     if (is_negative && magnitude > (uint64_t)INT64_MAX + 1)
         fits = false;
     enum gm_number type = !fits ? GM_NUMBER_TOO_LARGE : is_negative ? GM_NUMBER_NEGATIVE : GM_NUMBER_POSITIVE;
-    *value = (struct gm_value){.bits = is_negative ? 0 - magnitude : magnitude, .ref = GM_REF(GM_KIND_NUMBER, type)};
+    *value =
+        (struct gm_read_value){.bits = is_negative ? 0 - magnitude : magnitude, .ref = GM_REF(GM_KIND_NUMBER, type)};
     return true;
 }
 

@@ -122,7 +122,7 @@ struct gm_diff_timeline {
 /* Bytes as a function of a number in the names of runs that are otherwise called alike. */
 enum gm_law { GM_LAW_NONE, GM_LAW_CONSTANT, GM_LAW_LINEAR, GM_LAW_QUADRATIC, GM_LAW_FULL };
 const char *gm_law_name(enum gm_law law); /* "none", "constant", "linear", "quadratic", "linear and quadratic" */
-struct gm_fit {
+struct gm_law_fit {
     const char *what; /* "peak requested", "peak: Attention" */
     uint32_t color;
     const uint64_t *bytes; /* of each point of the series */
@@ -139,7 +139,7 @@ struct gm_series {
     const size_t *runs;
     const double *n; /* of each run, ascending */
     size_t count;
-    const struct gm_fit *fits; /* so many levels, then categories */
+    const struct gm_law_fit *fits; /* so many levels, then categories */
     size_t level_count, fit_count;
 };
 

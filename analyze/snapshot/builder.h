@@ -58,10 +58,10 @@ struct gm_block_build_row {
     uint8_t state;
 };
 
-struct gm_kept { /* a gm_extra whose value is still the loader's reference */
+struct gm_kept_value { /* a gm_extra whose value is still the loader's reference */
     uint32_t row, key, ref;
 };
-struct gm_kept_list GM_VEC(struct gm_kept);
+struct gm_kept_list GM_VEC(struct gm_kept_value);
 
 /* Ids that were asked for last, by a guess at their content: decoders of JSON name the same few strings, frames and
  * stacks again and again, and a guess costs less than a hash. A wrong one costs a comparison, so files gain nothing by

@@ -22,7 +22,7 @@ enum {
 enum gm_pattern_kind { GM_PATTERN_WORD, GM_PATTERN_NAME, GM_PATTERN_FILE, GM_PATTERN_BOTH, GM_PATTERN_OP };
 enum gm_pattern_role { GM_ROLE_NOISE, GM_ROLE_STOP, GM_ROLE_FOR, GM_ROLE_NOT };
 
-struct gm_pattern {
+struct gm_name_pattern {
     const char *text; /* lower case: word, glob on the function name, or "at::_ops::name" */
     const char *file; /* glob on the file name, for FILE and BOTH; else NULL */
     uint8_t kind, role;
@@ -43,7 +43,7 @@ struct gm_matcher; /* analyze/state/match.c */
 
 struct gm_category_rules {
     struct gm_arena arena; /* strings */
-    struct GM_VEC(struct gm_pattern) patterns;
+    struct GM_VEC(struct gm_name_pattern) patterns;
     struct GM_VEC(struct gm_rule_section) sections; /* in file order, so those of a tier are together */
     struct GM_VEC(struct gm_rule_category) categories;
     uint32_t tier_count;

@@ -59,7 +59,7 @@ static struct run longest_run(const char *glob)
 
 static struct run entry_run(const struct gm_category_rules *rules, const struct entry *entry)
 {
-    const struct gm_pattern *p = &rules->patterns.v[entry->pattern];
+    const struct gm_name_pattern *p = &rules->patterns.v[entry->pattern];
     if (p->kind == GM_PATTERN_WORD || p->kind == GM_PATTERN_OP)
         return (struct run){p->text, strlen(p->text)};
     return longest_run(entry->sides == 1u << GM_MATCH_FILE ? p->file : p->text);
@@ -113,7 +113,7 @@ static void insert(struct gm_matcher *m, struct run run, uint16_t entry)
 
 enum { BIT_NOISE, BIT_STOP, BIT_FOR = BIT_STOP + GM_RULES_MAX_TIERS };
 
-static uint16_t bit_of(const struct gm_category_rules *rules, const struct gm_pattern *p)
+static uint16_t bit_of(const struct gm_category_rules *rules, const struct gm_name_pattern *p)
 {
     switch ((enum gm_pattern_role)p->role) {
     case GM_ROLE_STOP:
@@ -147,7 +147,7 @@ static bool make_entries(struct gm_matcher *m, const struct gm_category_rules *r
         return false;
     const uint8_t name = 1u << GM_MATCH_NAME, file = 1u << GM_MATCH_FILE;
     for (size_t i = 0; i < rules->patterns.n; i++) {
-        const struct gm_pattern *p = &rules->patterns.v[i];
+        const struct gm_name_pattern *p = &rules->patterns.v[i];
         const uint8_t sides = p->kind == GM_PATTERN_WORD ? name | file : p->kind == GM_PATTERN_FILE ? file : name;
         struct entry entry = {(uint16_t)i, NO_ENTRY, bit_of(rules, p), sides};
         if (p->kind == GM_PATTERN_BOTH) {
@@ -274,7 +274,7 @@ struct string_match {
 };
 
 /* Whether the entry's pattern matches; its run ends before byte `end`. */
-static bool entry_matches(const struct string_match *match, const struct gm_pattern *p, size_t end)
+static bool entry_matches(const struct string_match *match, const struct gm_name_pattern *p, size_t end)
 {
     const char *lower = match->scratch->lower;
     const char *glob = match->side == GM_MATCH_FILE ? p->file : p->text;
@@ -301,7 +301,7 @@ static bool entry_matches(const struct string_match *match, const struct gm_patt
 static void try_entry(struct string_match *match, uint16_t index, size_t end)
 {
     const struct entry *entry = &match->rules->matcher->entries[index];
-    const struct gm_pattern *p = &match->rules->patterns.v[entry->pattern];
+    const struct gm_name_pattern *p = &match->rules->patterns.v[entry->pattern];
     uint32_t *mark = &match->scratch->marks[index];
     if ((entry->sides >> match->side & 1) == 0 || *mark == match->scratch->mark)
         return;

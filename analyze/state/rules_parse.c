@@ -74,7 +74,7 @@ static char *lower_copy(struct gm_arena *arena, const char *prefix, const struct
     return copy;
 }
 
-static enum gm_status add_pattern(struct parser *p, struct gm_pattern pattern, const struct token *text,
+static enum gm_status add_pattern(struct parser *p, struct gm_name_pattern pattern, const struct token *text,
                                   const struct token *file)
 {
     struct gm_category_rules *rules = p->rules;
@@ -96,7 +96,7 @@ static enum gm_status add_pattern(struct parser *p, struct gm_pattern pattern, c
 }
 
 static enum gm_status add_patterns(struct parser *p, const struct token *kind, struct token *rest,
-                                   struct gm_pattern pattern)
+                                   struct gm_name_pattern pattern)
 {
     static const struct {
         const char *word;
@@ -259,7 +259,7 @@ static enum gm_status begin_category(struct parser *p, struct token *rest)
 
 static enum gm_status parse_pattern_line(struct parser *p, struct token *first, struct token *rest)
 {
-    struct gm_pattern pattern = {0};
+    struct gm_name_pattern pattern = {0};
     bool is_stop = token_is(first, "stop"), is_not = token_is(first, "not");
     if (is_stop && p->place != PLACE_TIER)
         return complain(p, "'stop' belongs between a 'tier' line and its first category", NULL);

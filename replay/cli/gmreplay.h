@@ -149,7 +149,7 @@ struct gm_replay_run {
     struct gm_replay_recommended *recommended; /* recommend.c; NULL: there was nothing to try */
     struct gm_replay_plan *plan;               /* plan_card.c; NULL without --plan */
     struct gm_replay_cards *cards;             /* cards.c; NULL: they were not asked for, or the replay failed */
-    struct gm_recorder recorder;               /* for -o; zeroed without */
+    struct gm_event_recorder recorder;         /* for -o; zeroed without */
     struct gm_replay_search *search;           /* search.c; NULL without --sweep and --fit */
     struct gm_cuda *cuda;                      /* NULL but while a GPU is used */
     struct gm_text messages;

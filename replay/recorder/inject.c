@@ -174,7 +174,7 @@ int InitializeInjection(void)
     if (atomic_flag_test_and_set(&is_started))
         return 1;
     owner = getpid();
-    struct gm_record_options options = {
+    struct gm_recorder_options options = {
         .max_events = setting("GM_RECORD_MAX_EVENTS", 1, (1u << 28) - 2, DEFAULT_EVENTS), .resolve = resolve};
     struct gm_error err;
     recorder = gm_recorder_new(&options);

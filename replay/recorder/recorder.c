@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct gm_recorder *gm_recorder_new(const struct gm_record_options *options)
+struct gm_recorder *gm_recorder_new(const struct gm_recorder_options *options)
 {
     struct gm_recorder *r = calloc(1, sizeof *r);
     if (r == NULL)

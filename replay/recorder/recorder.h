@@ -28,7 +28,7 @@ struct gm_record_thread {
     int32_t device;                     /* where the thread's ranges are shown */
 };
 
-struct gm_record_options {
+struct gm_recorder_options {
     size_t max_events; /* of all devices; beyond, the oldest are dropped. So of marks */
     /* Names the code at `address`: function, and the file that it lies in. The texts are copied at once. */
     void (*resolve)(void *user, uint64_t address, char name[256], char file[256]);
@@ -47,7 +47,7 @@ struct gm_record_call {
 };
 
 /* NULL: no memory. */
-struct gm_recorder *gm_recorder_new(const struct gm_record_options *options);
+struct gm_recorder *gm_recorder_new(const struct gm_recorder_options *options);
 void gm_recorder_free(struct gm_recorder *r); /* NULL is fine */
 
 void gm_record_alloc(struct gm_recorder *r, const struct gm_record_call *call, uint64_t address, uint64_t size);

@@ -39,7 +39,7 @@ struct gm_record_live {     /* memory that the program has */
 };
 
 struct gm_recorder {
-    struct gm_record_options options;
+    struct gm_recorder_options options;
     pthread_mutex_t lock;
     struct gm_snapshot_memory *memory;
     struct GM_VEC(struct gm_record_event) events; /* a ring once it is full: the oldest lies at next_event */

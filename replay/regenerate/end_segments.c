@@ -15,7 +15,7 @@ struct known {
 
 struct table {
     struct gm_regenerated *out;
-    const struct gm_recorder *r;
+    const struct gm_event_recorder *r;
     struct known known;
     int64_t *device;
     uint64_t *address, *total_size, *allocated_size, *active_size, *requested_size;
@@ -188,7 +188,7 @@ static int by_device(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static bool is_replayed(const struct gm_recorder *r, int64_t device)
+static bool is_replayed(const struct gm_event_recorder *r, int64_t device)
 {
     for (size_t i = 0; i < r->devices.n; i++)
         if (r->devices.v[i].device == device)
@@ -196,7 +196,7 @@ static bool is_replayed(const struct gm_recorder *r, int64_t device)
     return false;
 }
 
-static struct source *list_sources(struct gm_regenerated *out, const struct gm_recorder *r, size_t *count,
+static struct source *list_sources(struct gm_regenerated *out, const struct gm_event_recorder *r, size_t *count,
                                    size_t *blocks)
 {
     const struct gm_segments *g = &r->snapshot->segments;
@@ -268,7 +268,7 @@ static void publish(struct table *t)
                                                  .segment = t->block_segment};
 }
 
-bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_recorder *r)
+bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_recorder *r)
 {
     struct table t = {.out = out, .r = r, .known = find_known(r->snapshot)};
     size_t count, blocks;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct state {
-    struct gm_recorder *r;
+    struct gm_event_recorder *r;
     const struct gm_allocator *model;
     const struct gm_recorded_device *device;
     const uint32_t *streams;
@@ -137,8 +137,8 @@ static bool put_range(struct state *s, const struct gm_space_range *range)
     return true;
 }
 
-bool gm_record_state(struct gm_recorder *r, const struct gm_recorded_device *device, const struct gm_allocator *model,
-                     const uint32_t *streams)
+bool gm_record_state(struct gm_event_recorder *r, const struct gm_recorded_device *device,
+                     const struct gm_allocator *model, const uint32_t *streams)
 {
     struct state s = {.r = r, .model = model, .device = device, .streams = streams};
     bool ok = map_recorded(&s);

@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-void gm_recorder_init(struct gm_recorder *r, const struct gm_snapshot *snapshot)
+void gm_recorder_init(struct gm_event_recorder *r, const struct gm_snapshot *snapshot)
 {
-    *r = (struct gm_recorder){.snapshot = snapshot};
+    *r = (struct gm_event_recorder){.snapshot = snapshot};
 }
 
-void gm_recorder_free(struct gm_recorder *r)
+void gm_recorder_free(struct gm_event_recorder *r)
 {
     free(r->events.action);
     free(r->events.addr);
@@ -22,7 +22,7 @@ void gm_recorder_free(struct gm_recorder *r)
     free(r->segments.v);
     free(r->blocks.v);
     free(r->pools.v);
-    *r = (struct gm_recorder){0};
+    *r = (struct gm_event_recorder){0};
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
@@ -36,7 +36,7 @@ static bool resize(void *where, size_t count, size_t size)
     return true;
 }
 
-static bool make_room(struct gm_recorder *r, size_t extra)
+static bool make_room(struct gm_event_recorder *r, size_t extra)
 {
     struct gm_recorded_events *e = &r->events;
     size_t need = e->count + extra;
@@ -53,8 +53,8 @@ static bool make_room(struct gm_recorder *r, size_t extra)
     return true;
 }
 
-static void put_row(struct gm_recorder *r, uint8_t action, uint64_t addr, uint64_t size, uint32_t stream, uint32_t pool,
-                    size_t row)
+static void put_row(struct gm_event_recorder *r, uint8_t action, uint64_t addr, uint64_t size, uint32_t stream,
+                    uint32_t pool, size_t row)
 {
     struct gm_recorded_events *e = &r->events;
     if (e->count == e->capacity && !make_room(r, 64))
@@ -68,7 +68,7 @@ static void put_row(struct gm_recorder *r, uint8_t action, uint64_t addr, uint64
     e->count++;
 }
 
-void gm_recorder_begin(struct gm_recorder *r, const struct gm_history *h)
+void gm_recorder_begin(struct gm_event_recorder *r, const struct gm_history *h)
 {
     if (r->h != NULL) { /* the one before came to nothing */
         r->devices.n--;
@@ -87,14 +87,14 @@ void gm_recorder_begin(struct gm_recorder *r, const struct gm_history *h)
     r->h = h;
 }
 
-void gm_recorder_put(struct gm_recorder *r, enum gm_action action, uint64_t addr, uint64_t size, uint32_t stream,
+void gm_recorder_put(struct gm_event_recorder *r, enum gm_action action, uint64_t addr, uint64_t size, uint32_t stream,
                      uint32_t pool, uint32_t origin)
 {
     if (r->h != NULL && origin < r->h->count)
         put_row(r, (uint8_t)action, addr, size, stream, pool, r->h->first + origin);
 }
 
-void gm_recorder_hear(struct gm_recorder *r, enum gm_allocator_event event, uint64_t address, uint64_t size,
+void gm_recorder_hear(struct gm_event_recorder *r, enum gm_allocator_event event, uint64_t address, uint64_t size,
                       uint32_t stream, uint32_t pool, uint32_t origin)
 {
     static const uint8_t actions[] = {[GM_EVENT_ALLOC] = GM_ACTION_ALLOC,
@@ -117,7 +117,7 @@ void gm_recorder_hear(struct gm_recorder *r, enum gm_allocator_event event, uint
     put_row(r, action, address, size, stream, pool, r->h->first + origin);
 }
 
-void gm_recorder_copy(struct gm_recorder *r, uint32_t event, bool with_failures)
+void gm_recorder_copy(struct gm_event_recorder *r, uint32_t event, bool with_failures)
 {
     if (r->h == NULL)
         return;
@@ -142,13 +142,13 @@ void gm_recorder_copy(struct gm_recorder *r, uint32_t event, bool with_failures)
     gm_recorder_copy_row(r, row);
 }
 
-void gm_recorder_copy_row(struct gm_recorder *r, size_t row)
+void gm_recorder_copy_row(struct gm_event_recorder *r, size_t row)
 {
     const struct gm_events *e = &r->snapshot->events;
     put_row(r, e->action[row], e->addr[row], e->size[row], gm_rare_at(&e->stream, row), GM_AS_RECORDED, row);
 }
 
-void gm_recorder_fail_at_start(struct gm_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,
+void gm_recorder_fail_at_start(struct gm_event_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,
                                uint32_t pool, uint32_t allocation)
 {
     if (r->h == NULL)
@@ -158,12 +158,12 @@ void gm_recorder_fail_at_start(struct gm_recorder *r, uint64_t device_free, uint
     r->devices.v[r->devices.n - 1].failed_stack = r->h->stack[allocation];
 }
 
-size_t gm_recorder_mark(const struct gm_recorder *r)
+size_t gm_recorder_mark(const struct gm_event_recorder *r)
 {
     return r->events.count;
 }
 
-void gm_recorder_take_back(struct gm_recorder *r, size_t mark)
+void gm_recorder_take_back(struct gm_event_recorder *r, size_t mark)
 {
     struct gm_recorded_events *e = &r->events;
     size_t kept = mark;
@@ -184,7 +184,8 @@ void gm_recorder_take_back(struct gm_recorder *r, size_t mark)
 /* ---- the end of a device ----------------------------------------------------------------------------------------- */
 
 /* From the model's numbers of streams to gm_stream_ids; the caller frees it. */
-static uint32_t *stream_ids(const struct gm_recorder *r, const struct gm_allocator *model, const uint32_t *stream_of)
+static uint32_t *stream_ids(const struct gm_event_recorder *r, const struct gm_allocator *model,
+                            const uint32_t *stream_of)
 {
     uint32_t *ids = calloc(model->handles.n + 1, sizeof *ids);
     for (uint32_t id = r->snapshot->stream_count; ids != NULL && id-- > 1;)
@@ -194,7 +195,7 @@ static uint32_t *stream_ids(const struct gm_recorder *r, const struct gm_allocat
 }
 
 /* The gm_pool_id of each pool of the model; 0 if the file has none such. */
-static bool name_pools(struct gm_recorder *r, const struct gm_allocator *model)
+static bool name_pools(struct gm_event_recorder *r, const struct gm_allocator *model)
 {
     const struct gm_snapshot *s = r->snapshot;
     const size_t first = r->pools.n;
@@ -210,7 +211,7 @@ static bool name_pools(struct gm_recorder *r, const struct gm_allocator *model)
     return true;
 }
 
-static void name_streams(struct gm_recorder *r, const struct gm_recorded_device *device, const uint32_t *ids,
+static void name_streams(struct gm_event_recorder *r, const struct gm_recorded_device *device, const uint32_t *ids,
                          size_t count)
 {
     struct gm_recorded_events *e = &r->events;
@@ -223,7 +224,7 @@ static void name_streams(struct gm_recorder *r, const struct gm_recorded_device 
     }
 }
 
-void gm_recorder_end(struct gm_recorder *r, const struct gm_allocator *model, const uint32_t *stream_of)
+void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *model, const uint32_t *stream_of)
 {
     if (r->h == NULL)
         return;

@@ -55,7 +55,7 @@ struct gm_recorded_device {
     uint32_t failed_stack;    /* gm_stack_id */
 };
 
-struct gm_recorder {
+struct gm_event_recorder {
     const struct gm_snapshot *snapshot;
     struct gm_recorded_events events;
     struct GM_VEC(struct gm_recorded_device) devices; /* in the order in which they were replayed */
@@ -67,35 +67,35 @@ struct gm_recorder {
 };
 
 /* `snapshot` is the recorded one and must outlive it. */
-void gm_recorder_init(struct gm_recorder *r, const struct gm_snapshot *snapshot);
-void gm_recorder_free(struct gm_recorder *r);
+void gm_recorder_init(struct gm_event_recorder *r, const struct gm_snapshot *snapshot);
+void gm_recorder_free(struct gm_event_recorder *r);
 
 /* Begins device h->device, anew if it is being recorded already. The model is told to keep what PyTorch's block objects
  * know (keeps_objects) by the caller, before it adopts or does anything. */
-void gm_recorder_begin(struct gm_recorder *r, const struct gm_history *h);
+void gm_recorder_begin(struct gm_event_recorder *r, const struct gm_history *h);
 
 /* An event that the model caused; `origin` is an event of the device. */
-void gm_recorder_put(struct gm_recorder *r, enum gm_action action, uint64_t addr, uint64_t size, uint32_t stream,
+void gm_recorder_put(struct gm_event_recorder *r, enum gm_action action, uint64_t addr, uint64_t size, uint32_t stream,
                      uint32_t pool, uint32_t origin);
 /* The same, told by the model's sink. A kind of event that the trace did not have is not told: a free_requested where
  * only the completion is recorded. */
-void gm_recorder_hear(struct gm_recorder *r, enum gm_allocator_event event, uint64_t address, uint64_t size,
+void gm_recorder_hear(struct gm_event_recorder *r, enum gm_allocator_event event, uint64_t address, uint64_t size,
                       uint32_t stream, uint32_t pool, uint32_t origin);
 /* The recorded event as it is, unless it is one of the allocator's decisions: snapshot, annotate, unknown ones; with
  * `with_failures` also an oom. */
-void gm_recorder_copy(struct gm_recorder *r, uint32_t event, bool with_failures);
+void gm_recorder_copy(struct gm_event_recorder *r, uint32_t event, bool with_failures);
 /* The failure of a request for what was live before the trace: an allocation of the device. */
-void gm_recorder_fail_at_start(struct gm_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,
+void gm_recorder_fail_at_start(struct gm_event_recorder *r, uint64_t device_free, uint64_t size, uint32_t stream,
                                uint32_t pool, uint32_t allocation);
 /* Any row of the snapshot's events, as it is; while no device is being recorded. */
-void gm_recorder_copy_row(struct gm_recorder *r, size_t row);
+void gm_recorder_copy_row(struct gm_event_recorder *r, size_t row);
 
 /* Takes back what was only tried: of the events since `mark` the growths stay. */
-size_t gm_recorder_mark(const struct gm_recorder *r);
-void gm_recorder_take_back(struct gm_recorder *r, size_t mark);
+size_t gm_recorder_mark(const struct gm_event_recorder *r);
+void gm_recorder_take_back(struct gm_event_recorder *r, size_t mark);
 
 /* Ends the device: `model` is in the state that the snapshot shows. `stream_of` is [snapshot->stream_count]: the
  * model's number of a stream, GM_SPACE_NONE if it has none. */
-void gm_recorder_end(struct gm_recorder *r, const struct gm_allocator *model, const uint32_t *stream_of);
+void gm_recorder_end(struct gm_event_recorder *r, const struct gm_allocator *model, const uint32_t *stream_of);
 
 #endif

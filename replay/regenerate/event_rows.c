@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Traces that were not replayed, and those of pinned host memory, follow as they are. */
-static bool add_unplayed(struct gm_recorder *r, struct gm_trace *trace)
+static bool add_unplayed(struct gm_event_recorder *r, struct gm_trace *trace)
 {
     size_t first = trace->first;
     trace->first = r->events.count;
@@ -18,7 +18,7 @@ static bool add_unplayed(struct gm_recorder *r, struct gm_trace *trace)
     return !r->has_no_memory;
 }
 
-static bool make_traces(struct gm_regenerated *out, struct gm_recorder *r)
+static bool make_traces(struct gm_regenerated *out, struct gm_event_recorder *r)
 {
     const struct gm_snapshot *s = r->snapshot;
     struct gm_trace *traces = gm_regenerated_new(out, s->trace_count, sizeof *traces);
@@ -52,7 +52,7 @@ static bool make_traces(struct gm_regenerated *out, struct gm_recorder *r)
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* The recorder's columns are the snapshot's from now on; *pool is none of them. */
-static bool take_columns(struct gm_regenerated *out, struct gm_recorder *r, uint32_t **pool, uint32_t **stream,
+static bool take_columns(struct gm_regenerated *out, struct gm_event_recorder *r, uint32_t **pool, uint32_t **stream,
                          uint32_t **origin)
 {
     struct gm_recorded_events taken = r->events;
@@ -98,7 +98,7 @@ static void put_streams(struct gm_events *e, uint32_t *stream)
                               : (struct gm_rare_column){stream, 0};
 }
 
-static bool put_pools(struct gm_regenerated *out, const struct gm_recorder *r, const uint32_t *pool,
+static bool put_pools(struct gm_regenerated *out, const struct gm_event_recorder *r, const uint32_t *pool,
                       const uint32_t *origin)
 {
     struct gm_events *e = &out->snapshot.events;
@@ -118,7 +118,7 @@ static bool put_pools(struct gm_regenerated *out, const struct gm_recorder *r, c
     return v != NULL;
 }
 
-static bool put_times_and_stacks(struct gm_regenerated *out, const struct gm_recorder *r, const uint32_t *origin)
+static bool put_times_and_stacks(struct gm_regenerated *out, const struct gm_event_recorder *r, const uint32_t *origin)
 {
     struct gm_events *e = &out->snapshot.events;
     const struct gm_events *recorded = &out->recorded->events;
@@ -184,7 +184,7 @@ static bool put_extras(struct gm_regenerated *out, const uint32_t *origin)
     return (rows.v == NULL || gm_regenerated_own(out, rows.v)) && ok;
 }
 
-bool gm_regenerate_events(struct gm_regenerated *out, struct gm_recorder *r)
+bool gm_regenerate_events(struct gm_regenerated *out, struct gm_event_recorder *r)
 {
     const struct gm_events *recorded = &r->snapshot->events;
     uint32_t *pool;

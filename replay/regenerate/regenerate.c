@@ -28,7 +28,7 @@ void gm_regenerated_free(struct gm_regenerated *g)
     *g = (struct gm_regenerated){0};
 }
 
-enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_recorder *r, const struct gm_conf *conf,
+enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_event_recorder *r, const struct gm_conf *conf,
                              const char *text, struct gm_error *err)
 {
     *out = (struct gm_regenerated){.snapshot = *r->snapshot, .recorded = r->snapshot};

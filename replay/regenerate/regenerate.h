@@ -22,7 +22,7 @@ struct gm_regenerated {
 
 /* Makes the snapshot out of what `r` holds, which it takes over (gm_recorder_free it all the same). `conf` and `text`:
  * settings that were in force instead of the recorded ones; NULL: the recorded ones. GM_E_NOMEM is the only error. */
-enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_recorder *r, const struct gm_conf *conf,
+enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_event_recorder *r, const struct gm_conf *conf,
                              const char *text, struct gm_error *err);
 void gm_regenerated_free(struct gm_regenerated *g);
 

@@ -10,8 +10,8 @@
 
 /* end_state.c: the model's segments and blocks behind those of the devices before. `streams`: gm_stream_id of the
  * model's numbers. false: no memory. */
-bool gm_record_state(struct gm_recorder *r, const struct gm_recorded_device *device, const struct gm_allocator *model,
-                     const uint32_t *streams);
+bool gm_record_state(struct gm_event_recorder *r, const struct gm_recorded_device *device,
+                     const struct gm_allocator *model, const uint32_t *streams);
 
 /* regenerate.c: zeroed memory that is freed with *out; NULL: no memory. gm_regenerated_own takes over what realloc may
  * have made; false: no room for it, and it is freed. */
@@ -19,8 +19,8 @@ void *gm_regenerated_new(struct gm_regenerated *out, size_t count, size_t size);
 bool gm_regenerated_own(struct gm_regenerated *out, void *array);
 
 /* event_rows.c, end_segments.c, end_settings.c: parts of the regenerated snapshot; false: no memory. */
-bool gm_regenerate_events(struct gm_regenerated *out, struct gm_recorder *r);
-bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_recorder *r);
+bool gm_regenerate_events(struct gm_regenerated *out, struct gm_event_recorder *r);
+bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_recorder *r);
 bool gm_regenerate_settings(struct gm_regenerated *out, const struct gm_conf *conf, const char *text);
 
 #endif

@@ -474,7 +474,7 @@ static void keep_found(struct gm_verifying *v, struct shown *shown)
 }
 
 static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
-                struct gm_recorder *recorder, struct shown *shown, bool wants_ages)
+                struct gm_event_recorder *recorder, struct shown *shown, bool wants_ages)
 {
     struct gm_verifying v = {.result = result, .h = h, .infers = infers, .has_switched = true, .recorder = recorder};
     struct gm_conf conf = *recorded;
@@ -639,7 +639,7 @@ static bool has_private_pools(const struct gm_history *h)
 }
 
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
-                                  struct gm_recorder *recorder, struct gm_error *err)
+                                  struct gm_event_recorder *recorder, struct gm_error *err)
 {
     struct shown shown = {0};
     const bool has_private = has_private_pools(h);

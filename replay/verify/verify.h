@@ -55,7 +55,7 @@ enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, 
                          struct gm_error *err);
 /* The same; what the model did, and what it was made to do, goes to `recorder` too, which may be NULL. */
 enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
-                                  struct gm_recorder *recorder, struct gm_error *err);
+                                  struct gm_event_recorder *recorder, struct gm_error *err);
 /* What following the trace shows of the ages of what was there before it, for gm_allocator_renumber after
  * gm_follow_adopt; the caller frees it. NULL: nothing but the order of addresses, or no memory (GM_E_NOMEM). */
 enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, uint32_t **ages, uint32_t *count,

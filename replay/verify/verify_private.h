@@ -77,10 +77,10 @@ struct gm_verifying {
     uint64_t guessed_pools, pool_tries;
     struct gm_settling settling;
     struct gm_release_order order;
-    const uint32_t *hints;         /* what an earlier run has found in `order`; NULL: none */
-    struct gm_pool_key mismatched; /* the pool of the first wrong choice */
-    uint64_t ended_reservations;   /* whose end was learnt */
-    struct gm_recorder *recorder;  /* NULL: none */
+    const uint32_t *hints;              /* what an earlier run has found in `order`; NULL: none */
+    struct gm_pool_key mismatched;      /* the pool of the first wrong choice */
+    uint64_t ended_reservations;        /* whose end was learnt */
+    struct gm_event_recorder *recorder; /* NULL: none */
     struct gm_allocator_sink sink;
     struct GM_VEC(struct gm_release_note) notes; /* by event */
     struct gm_garbage *garbage;                  /* [garbage_count]: before the releases that are being followed */

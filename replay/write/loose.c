@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-void gm_put_word(struct gm_writer *w, enum gm_put_word word)
+void gm_put_word(struct gm_snapshot_writer *w, enum gm_put_word word)
 {
     if (w->words[word] != 0) {
         gm_pickle_get(&w->p, w->words[word]);
@@ -19,7 +19,7 @@ void gm_put_word(struct gm_writer *w, enum gm_put_word word)
     w->words[word] = gm_pickle_memoize_low(&w->p);
 }
 
-void gm_put_string(struct gm_writer *w, uint32_t string)
+void gm_put_string(struct gm_snapshot_writer *w, uint32_t string)
 {
     if (w->strings[string] != 0) {
         gm_pickle_get(&w->p, w->strings[string]);
@@ -31,7 +31,7 @@ void gm_put_string(struct gm_writer *w, uint32_t string)
     w->strings[string] = gm_pickle_memoize(&w->p);
 }
 
-static void put_frame(struct gm_writer *w, uint32_t frame)
+static void put_frame(struct gm_snapshot_writer *w, uint32_t frame)
 {
     if (w->frames[frame] != 0) {
         gm_pickle_get(&w->p, w->frames[frame]);
@@ -43,7 +43,7 @@ static void put_frame(struct gm_writer *w, uint32_t frame)
 }
 
 /* The empty stack is a new list each time: that is shorter than fetching one. */
-void gm_put_stack(struct gm_writer *w, uint32_t stack)
+void gm_put_stack(struct gm_snapshot_writer *w, uint32_t stack)
 {
     if (w->stacks[stack] != 0) {
         gm_pickle_get(&w->p, w->stacks[stack]);
@@ -61,7 +61,7 @@ void gm_put_stack(struct gm_writer *w, uint32_t stack)
     gm_put_list_end(w, depth);
 }
 
-void gm_put_pool(struct gm_writer *w, uint32_t pool)
+void gm_put_pool(struct gm_snapshot_writer *w, uint32_t pool)
 {
     if (w->pools[pool] != 0) {
         gm_pickle_get(&w->p, w->pools[pool]);
@@ -82,7 +82,7 @@ struct open { /* a container that is being written */
 struct open_list GM_VEC(struct open);
 
 /* Writes a value; a container that was not written before is opened, and what it holds is the caller's to write. */
-static void put_one(struct gm_writer *w, const struct gm_loose *v, struct open_list *opened)
+static void put_one(struct gm_snapshot_writer *w, const struct gm_loose *v, struct open_list *opened)
 {
     switch ((enum gm_loose_type)v->type) {
     case GM_LOOSE_MISSING:
@@ -133,7 +133,7 @@ static void put_one(struct gm_writer *w, const struct gm_loose *v, struct open_l
 }
 
 /* The next value of the innermost open container, or its end. */
-static void step(struct gm_writer *w, struct open_list *opened)
+static void step(struct gm_snapshot_writer *w, struct open_list *opened)
 {
     struct open *o = &opened->v[opened->n - 1];
     const struct gm_loose value = o->value;
@@ -159,7 +159,7 @@ static void step(struct gm_writer *w, struct open_list *opened)
 }
 
 /* Containers can hold each other to any depth, so the ones that are open are a list, not a recursion. */
-void gm_put_loose(struct gm_writer *w, const struct gm_loose *value)
+void gm_put_loose(struct gm_snapshot_writer *w, const struct gm_loose *value)
 {
     struct open_list opened = {0};
     put_one(w, value, &opened);

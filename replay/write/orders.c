@@ -64,7 +64,7 @@ static const uint8_t *default_order(enum gm_order_kind kind)
 
 /* ---- merging ---------------------------------------------------------------------------------------------------- */
 
-const char *gm_put_key_text(const struct gm_writer *w, const struct gm_put_key *key, size_t *length)
+const char *gm_put_key_text(const struct gm_snapshot_writer *w, const struct gm_put_key *key, size_t *length)
 {
     if (key->field == GM_FIELD_COUNT)
         return gm_string(w->s, (struct gm_string_id){key->string}, length);
@@ -73,7 +73,7 @@ const char *gm_put_key_text(const struct gm_writer *w, const struct gm_put_key *
     return text;
 }
 
-static uint8_t field_of(const struct gm_writer *w, uint32_t string)
+static uint8_t field_of(const struct gm_snapshot_writer *w, uint32_t string)
 {
     size_t length;
     const char *text = gm_string(w->s, (struct gm_string_id){string}, &length);
@@ -93,7 +93,7 @@ static size_t find(const struct gm_put_order *order, uint8_t field)
     return at;
 }
 
-static bool merge(struct gm_writer *w, enum gm_order_kind kind)
+static bool merge(struct gm_snapshot_writer *w, enum gm_order_kind kind)
 {
     const struct gm_key_order *from = &w->s->key_orders[kind];
     struct gm_put_order *order = &w->orders[kind];
@@ -117,7 +117,7 @@ static bool merge(struct gm_writer *w, enum gm_order_kind kind)
     return true;
 }
 
-bool gm_writer_order(struct gm_writer *w)
+bool gm_writer_order(struct gm_snapshot_writer *w)
 {
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
         if (!merge(w, (enum gm_order_kind)kind))

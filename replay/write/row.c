@@ -2,8 +2,8 @@
 #include "replay/write/snapshot_writer.h"
 
 /* The extra of a key; the last one counts, as in Python. */
-static const struct gm_extra *find_extra(const struct gm_writer *w, const struct gm_extra *extras, size_t count,
-                                         const struct gm_put_key *key)
+static const struct gm_extra *find_extra(const struct gm_snapshot_writer *w, const struct gm_extra *extras,
+                                         size_t count, const struct gm_put_key *key)
 {
     size_t length, other;
     const char *text = gm_put_key_text(w, key, &length);
@@ -15,7 +15,7 @@ static const struct gm_extra *find_extra(const struct gm_writer *w, const struct
     return NULL;
 }
 
-static bool is_in_order(const struct gm_writer *w, const struct gm_put_order *order, uint32_t string)
+static bool is_in_order(const struct gm_snapshot_writer *w, const struct gm_put_order *order, uint32_t string)
 {
     size_t length, other;
     const char *text = gm_string(w->s, (struct gm_string_id){string}, &length);
@@ -27,7 +27,7 @@ static bool is_in_order(const struct gm_writer *w, const struct gm_put_order *or
     return false;
 }
 
-static void put_extra(struct gm_writer *w, const struct gm_extra *extra)
+static void put_extra(struct gm_snapshot_writer *w, const struct gm_extra *extra)
 {
     if (extra->value.type == GM_LOOSE_MISSING)
         return;
@@ -35,8 +35,8 @@ static void put_extra(struct gm_writer *w, const struct gm_extra *extra)
     gm_put_loose(w, &extra->value);
 }
 
-void gm_put_row_with_extras(struct gm_writer *w, const struct gm_put_order *order, gm_put_field *put, const void *table,
-                            size_t row, const struct gm_extra *extras, size_t count)
+void gm_put_row_with_extras(struct gm_snapshot_writer *w, const struct gm_put_order *order, gm_put_field *put,
+                            const void *table, size_t row, const struct gm_extra *extras, size_t count)
 {
     for (size_t i = 0; i < order->count; i++) {
         const struct gm_extra *extra = find_extra(w, extras, count, &order->keys[i]);

@@ -78,7 +78,7 @@ struct gm_put_order {
     size_t count;
 };
 
-struct gm_writer {
+struct gm_snapshot_writer {
     struct gm_pickle p;
     const struct gm_snapshot *s;
     uint32_t words[GM_PUT_WORD_COUNT];                   /* memo slots plus 1, here and below */
@@ -90,33 +90,33 @@ struct gm_writer {
 const char *gm_put_word_text(enum gm_put_word word);
 
 /* orders.c: fills w->orders: the file's orders, and where they say nothing, PyTorch's. false: no memory. */
-bool gm_writer_order(struct gm_writer *w);
+bool gm_writer_order(struct gm_snapshot_writer *w);
 /* The text of a key. */
-const char *gm_put_key_text(const struct gm_writer *w, const struct gm_put_key *key, size_t *length);
+const char *gm_put_key_text(const struct gm_snapshot_writer *w, const struct gm_put_key *key, size_t *length);
 
 /* loose.c: values of any kind. */
-void gm_put_word(struct gm_writer *w, enum gm_put_word word);
-void gm_put_string(struct gm_writer *w, uint32_t string); /* a gm_string_id, not 0; likewise below */
-void gm_put_stack(struct gm_writer *w, uint32_t stack);
-void gm_put_pool(struct gm_writer *w, uint32_t pool);
-void gm_put_loose(struct gm_writer *w, const struct gm_loose *value);
+void gm_put_word(struct gm_snapshot_writer *w, enum gm_put_word word);
+void gm_put_string(struct gm_snapshot_writer *w, uint32_t string); /* a gm_string_id, not 0; likewise below */
+void gm_put_stack(struct gm_snapshot_writer *w, uint32_t stack);
+void gm_put_pool(struct gm_snapshot_writer *w, uint32_t pool);
+void gm_put_loose(struct gm_snapshot_writer *w, const struct gm_loose *value);
 
 /* write_rows.c: whole tables; write_top.c: the outermost dictionary. */
-void gm_put_segments(struct gm_writer *w, bool is_host);
-void gm_put_traces(struct gm_writer *w, const struct gm_trace *traces, size_t count);
-void gm_put_annotations(struct gm_writer *w);
-void gm_put_frame_dict(struct gm_writer *w, uint32_t frame);
-void gm_put_top(struct gm_writer *w);
+void gm_put_segments(struct gm_snapshot_writer *w, bool is_host);
+void gm_put_traces(struct gm_snapshot_writer *w, const struct gm_trace *traces, size_t count);
+void gm_put_annotations(struct gm_snapshot_writer *w);
+void gm_put_frame_dict(struct gm_snapshot_writer *w, uint32_t frame);
+void gm_put_top(struct gm_snapshot_writer *w);
 
 /* write_settings.c */
-void gm_put_settings(struct gm_writer *w);
+void gm_put_settings(struct gm_snapshot_writer *w);
 
 /* Lists are opened by gm_put_list(count); before item i comes gm_put_item(i), after the last gm_put_list_end. */
-static inline void gm_put_list(struct gm_writer *w)
+static inline void gm_put_list(struct gm_snapshot_writer *w)
 {
     gm_pickle_op(&w->p, GM_PUT_EMPTY_LIST);
 }
-static inline void gm_put_item(struct gm_writer *w, size_t i, size_t count)
+static inline void gm_put_item(struct gm_snapshot_writer *w, size_t i, size_t count)
 {
     gm_pickle_boundary(&w->p);
     if (count > 1 && i % GM_LIST_BATCH == 0) {
@@ -125,7 +125,7 @@ static inline void gm_put_item(struct gm_writer *w, size_t i, size_t count)
         gm_pickle_op(&w->p, GM_PUT_MARK);
     }
 }
-static inline void gm_put_list_end(struct gm_writer *w, size_t count)
+static inline void gm_put_list_end(struct gm_snapshot_writer *w, size_t count)
 {
     if (count > 0)
         gm_pickle_op(&w->p, count == 1 ? GM_PUT_APPEND : GM_PUT_APPENDS);
@@ -135,13 +135,13 @@ static inline void gm_put_list_end(struct gm_writer *w, size_t count)
  * overrule them. */
 
 /* Writes key and value of a field, or nothing if the row does not have it. */
-typedef void gm_put_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row);
+typedef void gm_put_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row);
 
-void gm_put_row_with_extras(struct gm_writer *w, const struct gm_put_order *order, gm_put_field *put, const void *table,
-                            size_t row, const struct gm_extra *extras, size_t count);
+void gm_put_row_with_extras(struct gm_snapshot_writer *w, const struct gm_put_order *order, gm_put_field *put,
+                            const void *table, size_t row, const struct gm_extra *extras, size_t count);
 
 /* What stands between the braces. Inlined with its `put`, which runs some hundred million times for a large trace. */
-__attribute__((always_inline)) static inline void gm_put_pairs(struct gm_writer *w, enum gm_order_kind kind,
+__attribute__((always_inline)) static inline void gm_put_pairs(struct gm_snapshot_writer *w, enum gm_order_kind kind,
                                                                gm_put_field *put, const void *table, size_t row,
                                                                const struct gm_extra *extras, size_t count)
 {

@@ -10,7 +10,7 @@ static uint32_t *new_memo(size_t count)
     return calloc(count + 1, sizeof(uint32_t));
 }
 
-static bool prepare(struct gm_writer *w)
+static bool prepare(struct gm_snapshot_writer *w)
 {
     const struct gm_snapshot *s = w->s;
     w->strings = new_memo(s->strings.count);
@@ -22,7 +22,7 @@ static bool prepare(struct gm_writer *w)
            gm_writer_order(w);
 }
 
-static void release(struct gm_writer *w)
+static void release(struct gm_snapshot_writer *w)
 {
     free(w->strings);
     free(w->frames);
@@ -37,7 +37,7 @@ static void release(struct gm_writer *w)
 enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct gm_write_options *options,
                                const struct gm_sink *sink, struct gm_error *err)
 {
-    struct gm_writer *w = calloc(1, sizeof *w);
+    struct gm_snapshot_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     w->s = snapshot;

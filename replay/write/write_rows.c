@@ -6,7 +6,7 @@
 
 /* ---- fields ----------------------------------------------------------------------------------------------------- */
 
-static inline void put_uint(struct gm_writer *w, enum gm_put_word field, uint64_t v)
+static inline void put_uint(struct gm_snapshot_writer *w, enum gm_put_word field, uint64_t v)
 {
     if (v == GM_ABSENT)
         return;
@@ -14,7 +14,7 @@ static inline void put_uint(struct gm_writer *w, enum gm_put_word field, uint64_
     gm_pickle_uint(&w->p, v);
 }
 
-static inline void put_time(struct gm_writer *w, enum gm_put_word field, int64_t v)
+static inline void put_time(struct gm_snapshot_writer *w, enum gm_put_word field, int64_t v)
 {
     if (v == GM_ABSENT_TIME)
         return;
@@ -22,7 +22,7 @@ static inline void put_time(struct gm_writer *w, enum gm_put_word field, int64_t
     gm_pickle_int(&w->p, v);
 }
 
-static inline void put_stream(struct gm_writer *w, uint32_t stream)
+static inline void put_stream(struct gm_snapshot_writer *w, uint32_t stream)
 {
     if (stream == 0)
         return;
@@ -30,7 +30,7 @@ static inline void put_stream(struct gm_writer *w, uint32_t stream)
     gm_pickle_int(&w->p, w->s->streams[stream]);
 }
 
-static inline void put_stack(struct gm_writer *w, struct gm_stack_id stack)
+static inline void put_stack(struct gm_snapshot_writer *w, struct gm_stack_id stack)
 {
     if (stack.v == 0)
         return;
@@ -38,7 +38,7 @@ static inline void put_stack(struct gm_writer *w, struct gm_stack_id stack)
     gm_put_stack(w, stack.v);
 }
 
-static inline void put_pool(struct gm_writer *w, enum gm_put_word field, uint32_t pool)
+static inline void put_pool(struct gm_snapshot_writer *w, enum gm_put_word field, uint32_t pool)
 {
     if (pool == 0)
         return;
@@ -46,7 +46,7 @@ static inline void put_pool(struct gm_writer *w, enum gm_put_word field, uint32_
     gm_put_pool(w, pool);
 }
 
-static inline void put_text(struct gm_writer *w, enum gm_put_word field, uint32_t string)
+static inline void put_text(struct gm_snapshot_writer *w, enum gm_put_word field, uint32_t string)
 {
     if (string == 0)
         return;
@@ -54,7 +54,7 @@ static inline void put_text(struct gm_writer *w, enum gm_put_word field, uint32_
     gm_put_string(w, string);
 }
 
-static inline void put_truth(struct gm_writer *w, enum gm_put_word field, unsigned truth)
+static inline void put_truth(struct gm_snapshot_writer *w, enum gm_put_word field, unsigned truth)
 {
     if (truth == GM_TRUTH_ABSENT)
         return;
@@ -64,7 +64,7 @@ static inline void put_truth(struct gm_writer *w, enum gm_put_word field, unsign
 
 /* ---- frames ----------------------------------------------------------------------------------------------------- */
 
-static void put_frame_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+static void put_frame_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
 {
     const struct gm_frames *t = table;
     switch ((int)field) {
@@ -83,7 +83,7 @@ static void put_frame_field(struct gm_writer *w, const void *table, enum gm_put_
 }
 
 /* A frame's extras may hold frames; no real file has them, so the depth is a limit rather than a list. */
-void gm_put_frame_dict(struct gm_writer *w, uint32_t frame)
+void gm_put_frame_dict(struct gm_snapshot_writer *w, uint32_t frame)
 {
     enum { MAX_NESTED = 100 };
     const struct gm_extras *extras = &w->s->extras[GM_ROW_FRAME];
@@ -104,7 +104,7 @@ struct segment_table {
     struct gm_extras_cursor *block_extras;
 };
 
-static void put_block_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+static void put_block_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
 {
     static const enum gm_put_word states[] = {[GM_BLOCK_INACTIVE] = GM_PUT_INACTIVE,
                                               [GM_BLOCK_ACTIVE_ALLOCATED] = GM_PUT_ACTIVE_ALLOCATED,
@@ -132,7 +132,7 @@ static void put_block_field(struct gm_writer *w, const void *table, enum gm_put_
     }
 }
 
-static void put_blocks(struct gm_writer *w, const struct segment_table *t, size_t segment)
+static void put_blocks(struct gm_snapshot_writer *w, const struct segment_table *t, size_t segment)
 {
     size_t first = t->segments->block_first[segment], count = t->segments->block_count[segment];
     gm_put_word(w, GM_FIELD_BLOCKS);
@@ -149,7 +149,7 @@ static void put_blocks(struct gm_writer *w, const struct segment_table *t, size_
     gm_put_list_end(w, count);
 }
 
-static void put_segment_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+static void put_segment_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
 {
     const struct segment_table *t = table;
     const struct gm_segments *s = t->segments;
@@ -200,7 +200,7 @@ static void put_segment_field(struct gm_writer *w, const void *table, enum gm_pu
 }
 
 /* Words that only segments and blocks need give their low slots to what comes after. */
-static void give_back_slots(struct gm_writer *w)
+static void give_back_slots(struct gm_snapshot_writer *w)
 {
     static const uint8_t only[] = {GM_FIELD_SEGMENTS,
                                    GM_FIELD_ADDRESS,
@@ -223,7 +223,7 @@ static void give_back_slots(struct gm_writer *w)
         gm_pickle_give_back(&w->p, &w->words[only[i]]);
 }
 
-void gm_put_segments(struct gm_writer *w, bool is_host)
+void gm_put_segments(struct gm_snapshot_writer *w, bool is_host)
 {
     const struct gm_extras *extras = w->s->extras;
     struct gm_extras_cursor segment_extras = gm_extras_from(&extras[is_host ? GM_ROW_HOST_SEGMENT : GM_ROW_SEGMENT], 0);
@@ -248,7 +248,7 @@ void gm_put_segments(struct gm_writer *w, bool is_host)
 
 /* ---- events ----------------------------------------------------------------------------------------------------- */
 
-static inline void put_action(struct gm_writer *w, const struct gm_events *e, size_t row)
+static inline void put_action(struct gm_snapshot_writer *w, const struct gm_events *e, size_t row)
 {
     uint32_t name = gm_rare_at(&e->action_name, row);
     if (e->action[row] == GM_ACTION_OTHER) {
@@ -259,7 +259,7 @@ static inline void put_action(struct gm_writer *w, const struct gm_events *e, si
     gm_put_word(w, (enum gm_put_word)(GM_PUT_FIRST_ACTION + e->action[row]));
 }
 
-static inline void put_event_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+static inline void put_event_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
 {
     const struct gm_events *e = table;
     bool is_oom = e->action[row] == GM_ACTION_OOM;
@@ -302,7 +302,7 @@ static inline void put_event_field(struct gm_writer *w, const void *table, enum 
     }
 }
 
-static void put_trace(struct gm_writer *w, const struct gm_trace *trace)
+static void put_trace(struct gm_snapshot_writer *w, const struct gm_trace *trace)
 {
     const struct gm_events *events = &w->s->events;
     struct gm_extras_cursor all = gm_extras_from(&w->s->extras[GM_ROW_EVENT], trace->first);
@@ -319,7 +319,7 @@ static void put_trace(struct gm_writer *w, const struct gm_trace *trace)
     gm_put_list_end(w, trace->count);
 }
 
-void gm_put_traces(struct gm_writer *w, const struct gm_trace *traces, size_t count)
+void gm_put_traces(struct gm_snapshot_writer *w, const struct gm_trace *traces, size_t count)
 {
     gm_put_list(w);
     for (size_t d = 0; d < count; d++) {
@@ -331,7 +331,7 @@ void gm_put_traces(struct gm_writer *w, const struct gm_trace *traces, size_t co
 
 /* ---- annotations ------------------------------------------------------------------------------------------------ */
 
-static void put_annotation_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+static void put_annotation_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
 {
     const struct gm_annotation *a = (const struct gm_annotation *)table + row;
     switch ((int)field) {
@@ -356,7 +356,7 @@ static void put_annotation_field(struct gm_writer *w, const void *table, enum gm
     }
 }
 
-void gm_put_annotations(struct gm_writer *w)
+void gm_put_annotations(struct gm_snapshot_writer *w)
 {
     struct gm_extras_cursor all = gm_extras_from(&w->s->extras[GM_ROW_ANNOTATION], 0);
     const size_t count = w->s->annotation_count;

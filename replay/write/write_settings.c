@@ -5,7 +5,7 @@
  */
 #include "replay/write/snapshot_writer.h"
 
-static void put_value(struct gm_writer *w, const struct gm_setting *setting)
+static void put_value(struct gm_snapshot_writer *w, const struct gm_setting *setting)
 {
     uint64_t bits;
     switch (setting->type) {
@@ -37,7 +37,7 @@ static size_t group_of(const struct gm_setting *settings, size_t count, size_t f
     return n;
 }
 
-void gm_put_settings(struct gm_writer *w)
+void gm_put_settings(struct gm_snapshot_writer *w)
 {
     const struct gm_snapshot *s = w->s;
     if (s->settings_tree.type != GM_LOOSE_MISSING) {

@@ -5,7 +5,7 @@
 #include "replay/write/snapshot_writer.h"
 
 /* Whether the file said it, or, of a snapshot that was not read from a file, whether there is something to say. */
-static bool has_top_key(const struct gm_writer *w, enum gm_put_word field, bool there_is)
+static bool has_top_key(const struct gm_snapshot_writer *w, enum gm_put_word field, bool there_is)
 {
     const struct gm_key_order *order = &w->s->key_orders[GM_ORDER_TOP];
     const char *text = gm_put_word_text(field);
@@ -20,7 +20,7 @@ static bool has_top_key(const struct gm_writer *w, enum gm_put_word field, bool 
 
 /* The ring's size and whether it ran over, one value per device. Read from a file they are extras or among the
  * settings. */
-static void put_ring(struct gm_writer *w, enum gm_put_word field)
+static void put_ring(struct gm_snapshot_writer *w, enum gm_put_word field)
 {
     bool is_overflow = field == GM_FIELD_TRACE_ALLOC_OVERFLOWED, any = false;
     const struct gm_snapshot *s = w->s;
@@ -42,7 +42,7 @@ static void put_ring(struct gm_writer *w, enum gm_put_word field)
     gm_put_list_end(w, s->trace_count);
 }
 
-static void put_top_field(struct gm_writer *w, const void *table, enum gm_put_word field, size_t row)
+static void put_top_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
 {
     const struct gm_snapshot *s = table;
     bool is_new = s->key_orders[GM_ORDER_TOP].count == 0;
@@ -99,7 +99,7 @@ static void put_top_field(struct gm_writer *w, const void *table, enum gm_put_wo
     }
 }
 
-void gm_put_top(struct gm_writer *w)
+void gm_put_top(struct gm_snapshot_writer *w)
 {
     const struct gm_extras *extras = &w->s->extras[GM_ROW_TOP];
     gm_pickle_op(&w->p, GM_PUT_EMPTY_DICT);

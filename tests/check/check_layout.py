@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The top level holds exactly what it should, `results` only its page, every source says its licence, and no two
-production files have one name."""
+production files have one name, no two structs of theirs one tag."""
 import collections
 import os
+import re
 import subprocess
 import sys
 
@@ -32,12 +33,17 @@ def main():
             with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
                 if "SPDX-License-Identifier: Apache-2.0" not in file.read(300):
                     wrong.append(f"{path}: names no licence at its top")
-    named = collections.defaultdict(list)
+    named, tagged = collections.defaultdict(list), collections.defaultdict(list)
     for path in files:
         if path.startswith(("analyze/", "render/", "replay/", "kernels/")):
             named[os.path.basename(path)].append(path)
+            if path.endswith(".h"):
+                with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+                    for tag in re.findall(r"(?m)^(?:struct|enum|union) (\w+) \{", file.read()):
+                        tagged[tag].append(path)
     wrong += [f"{' and '.join(paths)}: two files of one name" for name, paths in named.items()
               if len(paths) > 1 and name not in MAY_REPEAT]
+    wrong += [f"{' and '.join(paths)}: {tag} is defined in both" for tag, paths in tagged.items() if len(paths) > 1]
     for path in ("dev", ".ci/run"):
         if not os.access(os.path.join(SOURCE, path), os.X_OK):
             wrong.append(f"{path}: is not executable")

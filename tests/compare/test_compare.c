@@ -276,7 +276,7 @@ static void test_sum_of_laws(void **state)
     assert_int_equal(c.series_count, 1);
     assert_int_equal(c.series[0].level_count, 3);
     assert_int_equal(c.series[0].fit_count, 6);
-    const struct gm_fit *fits = c.series[0].fits;
+    const struct gm_law_fit *fits = c.series[0].fits;
     assert_int_equal(fits[0].law, GM_LAW_NONE); /* reserved is something else */
     assert_int_not_equal(fits[0].closest, GM_LAW_NONE);
     for (size_t i = 1; i < 3; i++) {

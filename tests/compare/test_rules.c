@@ -105,9 +105,9 @@ static void test_limits(void **state)
 /* ---- laws -----------------------------------------------------------------------------------------------------------
  */
 
-static struct gm_fit fit_of(const double *n, const uint64_t *bytes, size_t count)
+static struct gm_law_fit fit_of(const double *n, const uint64_t *bytes, size_t count)
 {
-    struct gm_fit fit = {.what = "x", .bytes = bytes};
+    struct gm_law_fit fit = {.what = "x", .bytes = bytes};
     gm_fit_law(&fit, n, count);
     return fit;
 }
@@ -117,7 +117,7 @@ static void test_laws(void **state)
     (void)state;
     const double n[] = {128, 256, 512, 1024};
     const uint64_t linear[] = {1000 + 7 * 128, 1000 + 7 * 256, 1000 + 7 * 512, 1000 + 7 * 1024};
-    struct gm_fit fit = fit_of(n, linear, 3);
+    struct gm_law_fit fit = fit_of(n, linear, 3);
     assert_int_equal(fit.law, GM_LAW_LINEAR);
     near_to(fit.c0, 1000, 1e-3);
     near_to(fit.c1, 7, 1e-6);

@@ -23,7 +23,7 @@ enum { KIB = 1024, MIB = 1 << 20 };
 
 static struct gm_recorder *new_recorder(size_t max_events)
 {
-    struct gm_recorder *r = gm_recorder_new(&(struct gm_record_options){.max_events = max_events});
+    struct gm_recorder *r = gm_recorder_new(&(struct gm_recorder_options){.max_events = max_events});
     assert_non_null(r);
     return r;
 }
@@ -128,7 +128,7 @@ static void test_stacks(void **state)
     (void)state;
     int resolved = 0;
     struct gm_recorder *r =
-        gm_recorder_new(&(struct gm_record_options){.max_events = 50, .resolve = name_code, .user = &resolved});
+        gm_recorder_new(&(struct gm_recorder_options){.max_events = 50, .resolve = name_code, .user = &resolved});
     struct gm_record_thread thread = {0};
     const uint64_t native[] = {1, 2};
     struct gm_record_call call = {.function = "cuMemAlloc_v2",

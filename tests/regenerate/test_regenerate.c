@@ -13,7 +13,7 @@ enum { A = 1 << 28 };
 
 struct regenerated {
     struct gm_history h;
-    struct gm_recorder recorder;
+    struct gm_event_recorder recorder;
     struct gm_regenerated made;
 };
 

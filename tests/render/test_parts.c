@@ -73,7 +73,7 @@ static void test_sum_stops(void **state)
     assert_true(gm_sat_add(UINT64_MAX - 1, 5) == UINT64_MAX);
 }
 
-static void check_axis(struct gm_axis axis, uint64_t largest, unsigned most_steps)
+static void check_axis(struct gm_chart_axis axis, uint64_t largest, unsigned most_steps)
 {
     double top = axis.step * axis.steps;
     assert_true(axis.steps >= 1 && axis.steps <= most_steps);
@@ -90,7 +90,7 @@ static void test_axes(void **state)
     for (int i = 0; i < 2000; i++) {
         value = value * UINT64_C(6364136223846793005) + 1;
         uint64_t largest = value >> (i % 64);
-        struct gm_axis bytes = gm_axis_bytes(largest), counts = gm_axis_counts(largest);
+        struct gm_chart_axis bytes = gm_axis_bytes(largest), counts = gm_axis_counts(largest);
         check_axis(bytes, largest, 6);
         int exponent;
         assert_true(frexp(bytes.step, &exponent) == 0.5); /* a power of two */
@@ -100,7 +100,7 @@ static void test_axes(void **state)
             mantissa /= 10;
         assert_true(fabs(mantissa - 1) < 1e-6 || fabs(mantissa - 2) < 1e-6 || fabs(mantissa - 5) < 1e-6);
     }
-    struct gm_axis axis = gm_axis_bytes(11 * GM_GIB); /* 0, 2, ... 12 GiB */
+    struct gm_chart_axis axis = gm_axis_bytes(11 * GM_GIB); /* 0, 2, ... 12 GiB */
     assert_true(axis.step == 2.0 * GM_GIB && axis.steps == 6);
     assert_true(fabs(gm_axis_span(&axis, 3 * GM_GIB, 480) - 120) < 1e-9);
     assert_true(gm_axis_span(&axis, 0, 480) == 0);
@@ -109,7 +109,7 @@ static void test_axes(void **state)
 }
 
 /* Whatever the numbers: a line for every tick; labels that are whole, apart from each other and at least two. */
-static void check_drawn_axis(const struct gm_axis *axis, double width)
+static void check_drawn_axis(const struct gm_chart_axis *axis, double width)
 {
     struct gm_display d = {0};
     gm_axis_draw(&d, axis, 100, width, 10, 50);
@@ -141,13 +141,13 @@ static void test_axis_labels(void **state)
     for (int i = 0; i < 2000; i++) {
         value = value * UINT64_C(6364136223846793005) + 1;
         uint64_t largest = value >> (i % 64);
-        struct gm_axis bytes = gm_axis_bytes(largest), counts = gm_axis_counts(largest);
+        struct gm_chart_axis bytes = gm_axis_bytes(largest), counts = gm_axis_counts(largest);
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
             check_drawn_axis(&bytes, widths[w]);
             check_drawn_axis(&counts, widths[w]);
         }
     }
-    struct gm_axis axis = gm_axis_bytes(11 * GM_GIB); /* where there is room, every tick has its label */
+    struct gm_chart_axis axis = gm_axis_bytes(11 * GM_GIB); /* where there is room, every tick has its label */
     struct gm_display d = {0};
     gm_axis_draw(&d, &axis, 100, 688, 10, 50);
     assert_int_equal(d.items.n, 7 + 7);

@@ -15,13 +15,13 @@ enum { MOST_ROWS = 1000, MOST_POOLS = 32 };
 
 /* The largest growths seen so far, and some more: sorted and cut whenever it is full. */
 struct largest {
-    struct gm_growth *v;
+    struct gm_pool_growth *v;
     size_t n, k;
 };
 
 static int by_bytes(const void *left, const void *right)
 {
-    const struct gm_growth *a = left, *b = right;
+    const struct gm_pool_growth *a = left, *b = right;
     if (a->bytes != b->bytes)
         return a->bytes > b->bytes ? -1 : 1;
     return a->first < b->first ? -1 : a->first > b->first;
@@ -34,7 +34,7 @@ static void cut(struct largest *l)
     l->n = l->n < l->k ? l->n : l->k;
 }
 
-static void offer(struct largest *l, const struct gm_growth *growth)
+static void offer(struct largest *l, const struct gm_pool_growth *growth)
 {
     l->v[l->n++] = *growth;
     if (l->n == 2 * l->k + 1)
@@ -76,7 +76,7 @@ static uint64_t *avoided_of(struct avoided *avoided, const struct gm_history_poo
 }
 
 /* Whether the request could have been served if the cached bytes of its pool and stream had been in one piece. */
-static bool is_avoidable(struct avoided *avoided, const struct gm_growth *g, const struct gm_history_pool *pool,
+static bool is_avoidable(struct avoided *avoided, const struct gm_pool_growth *g, const struct gm_history_pool *pool,
                          uint64_t cached)
 {
     uint64_t *bytes = avoided_of(avoided, pool, g->stream);
@@ -89,7 +89,7 @@ static bool is_avoidable(struct avoided *avoided, const struct gm_growth *g, con
     return true;
 }
 
-static void count_growth(const struct gm_trace_pass *pass, const struct gm_growth *g, struct avoided *avoided,
+static void count_growth(const struct gm_trace_pass *pass, const struct gm_pool_growth *g, struct avoided *avoided,
                          struct gm_fragmentation_history *out)
 {
     const struct gm_watch_look *look = pass->history.is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
@@ -109,7 +109,7 @@ static void count_growth(const struct gm_trace_pass *pass, const struct gm_growt
     }
 }
 
-static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, const struct gm_growth *g)
+static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, const struct gm_pool_growth *g)
 {
     const struct gm_history *h = &pass->history;
     const struct gm_watch_look *look = h->is_reconstructed ? gm_watch_growth(pass->watch, g->first) : NULL;
@@ -151,7 +151,7 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
             continue;
         out->driver_cycles += went_back;
         went_back = false;
-        struct gm_growth g = gm_growth_at(h, &pass->watch->rules, i);
+        struct gm_pool_growth g = gm_growth_at(h, &pass->watch->rules, i);
         count_growth(pass, &g, &avoided, out);
         offer(&largest, &g);
     }

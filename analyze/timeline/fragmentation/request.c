@@ -13,7 +13,7 @@ bool gm_growth_begins(const struct gm_history *h, uint32_t event)
 }
 
 /* The alloc whose block begins or ends in the new memory, or the oom that followed although pages had been mapped. */
-static void find_request(const struct gm_history *h, const struct gm_rules *rules, struct gm_growth *g)
+static void find_request(const struct gm_history *h, const struct gm_rules *rules, struct gm_pool_growth *g)
 {
     const struct gm_events *e = &h->snapshot->events;
     for (uint32_t i = g->end; i < h->count && i - g->end < LOOK_AHEAD; i++) {
@@ -34,15 +34,15 @@ static void find_request(const struct gm_history *h, const struct gm_rules *rule
     }
 }
 
-struct gm_growth gm_growth_at(const struct gm_history *h, const struct gm_rules *rules, uint32_t first)
+struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_rules *rules, uint32_t first)
 {
     const struct gm_events *e = &h->snapshot->events;
-    struct gm_growth g = {.first = first,
-                          .end = first,
-                          .from = UINT64_MAX,
-                          .stream = gm_rare_at(&e->stream, h->first + first),
-                          .request = GM_NEVER,
-                          .asked = GM_REPORT_NONE};
+    struct gm_pool_growth g = {.first = first,
+                               .end = first,
+                               .from = UINT64_MAX,
+                               .stream = gm_rare_at(&e->stream, h->first + first),
+                               .request = GM_NEVER,
+                               .asked = GM_REPORT_NONE};
     bool is_map = e->action[h->first + first] == GM_ACTION_SEGMENT_MAP;
     do {
         size_t row = h->first + g.end;
@@ -65,7 +65,7 @@ bool gm_growth_is_retry(const struct gm_history *h, uint32_t first)
            e->stack[h->first + first - 1].v == stack;
 }
 
-struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_growth *growth)
+struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth)
 {
     const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
     if (growth->request != GM_NEVER && stack[growth->request].v != 0)

@@ -117,7 +117,7 @@ static void see_growth(struct gm_watch *w, const struct gm_space *space, uint32_
     if (w->growths.n == GM_WATCH_GROWTHS || event >= w->history->count)
         return;
     if (w->growth_steps + steps <= GM_WATCH_GROWTH_STEPS && w->parts.n < GM_WATCH_PARTS) {
-        struct gm_growth g = gm_growth_at(w->history, &w->rules, event);
+        struct gm_pool_growth g = gm_growth_at(w->history, &w->rules, event);
         w->growth_steps += steps;
         look(w, space, g.asked, g.stream, &row);
     }
