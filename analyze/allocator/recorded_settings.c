@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/allocator/recorded_settings.h"
 
+#include <string.h>
+
 struct gm_conf gm_settings_recorded(const struct gm_snapshot *s, struct gm_text *odd)
 {
     size_t length;
@@ -24,6 +26,19 @@ struct gm_conf gm_settings_recorded(const struct gm_snapshot *s, struct gm_text 
         if (s->settings[i].type == GM_SETTING_INTEGER)
             gm_rules_take_roundup(&conf.rules, s->settings[i].key, s->settings[i].integer);
     return conf;
+}
+
+bool gm_settings_expand_private(const struct gm_snapshot *s)
+{
+    static const char name[] = "external_annotations";
+    const struct gm_key_order *keys = &s->key_orders[GM_ORDER_TOP];
+    bool has_name = !s->has_settings || keys->count == 0;
+    for (size_t i = 0; i < keys->count && !has_name; i++) {
+        size_t length;
+        const char *key = gm_string(s, (struct gm_string_id){keys->keys[i]}, &length);
+        has_name = length == sizeof name - 1 && memcmp(key, name, length) == 0;
+    }
+    return has_name;
 }
 
 bool gm_settings_equal(const struct gm_conf *a, const struct gm_conf *b)

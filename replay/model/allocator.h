@@ -113,14 +113,15 @@ struct gm_allocator {
                                      * those of their reservation where it has none */
     uint64_t limit;                 /* from per_process_memory_fraction; UINT64_MAX: none */
     struct gm_stats stats;
-    bool has_no_memory;     /* of this machine: the allocator is not to be used any further */
-    bool has_failed;        /* the device failed */
-    bool has_tied;          /* it took the lowest of equal free blocks of several segments: where these lie decided */
-    uint64_t base_of_taken; /* gc_base of the free block that the last malloc took */
-    bool was_rejected;      /* the last malloc: with throw_on_cudamalloc_oom, and no limit that would come first, a
-                             * request beyond the device's memory is given up at once, without a resort or an event */
-    bool skips_search;      /* the next malloc asks the device at once, as a retry does */
-    bool polls;             /* there are uses: the next malloc looks for those that are done */
+    bool private_by_segments; /* private pools never have expandable segments, as up to PyTorch 2.4 */
+    bool has_no_memory;       /* of this machine: the allocator is not to be used any further */
+    bool has_failed;          /* the device failed */
+    bool has_tied;            /* it took the lowest of equal free blocks of several segments: where these lie decided */
+    uint64_t base_of_taken;   /* gc_base of the free block that the last malloc took */
+    bool was_rejected;        /* the last malloc: with throw_on_cudamalloc_oom, and no limit that would come first, a
+                               * request beyond the device's memory is given up at once, without a resort or an event */
+    bool skips_search;        /* the next malloc asks the device at once, as a retry does */
+    bool polls;               /* there are uses: the next malloc looks for those that are done */
     /* What PyTorch's free-memory callbacks do when nothing fits (only CUDA IPC has one): they may free blocks; true:
      * the search is worth another try. NULL: there are none. */
     bool (*reclaim)(void *self);

@@ -98,7 +98,8 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
     a->was_rejected = a->conf.rejects && is_more(a, r, a->device->total_bytes);
     if (a->was_rejected)
         return GM_SPACE_NONE;
-    if (r->is_expandable)
+    const struct gm_allocator_pool *p = &a->pools.v[r->pool];
+    if (r->is_expandable && (!a->private_by_segments || (p->id_first == 0 && p->id_second == 0)))
         return gm_expandable_grow(a, r->pool, r->stream, r->rounded);
     uint64_t address;
     if (!gm_device_gave(a, a->device->allocate(a->device->self, r->segment, &address)))

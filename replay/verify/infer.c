@@ -125,7 +125,7 @@ void gm_infer_expandable(struct gm_verifying *v)
         v->has_pages[v->h->segments[i].pool] |=
             gm_events_of(v)->action[gm_row(v, v->h->segments[i].event)] == GM_ACTION_SEGMENT_MAP;
     uint32_t until = first == v->recorded_expandable ? 0 : first_as_recorded(v);
-    if (v->recorded_expandable && until != GM_NEVER)
+    if (v->recorded_expandable && until != GM_NEVER && !v->model.private_by_segments)
         find_custom_pools(v, until);
     v->has_switched = true;
     if (first == v->recorded_expandable)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/verify.h"
 
+#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/address_map.h"
 #include "replay/verify/verify_private.h"
 
@@ -488,6 +489,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     v.sink = (struct gm_allocator_sink){&v, hear};
     gm_allocator_init(&v.model, &conf, &v.device, recorder != NULL ? &v.sink : NULL);
     v.model.keeps_objects = recorder != NULL;
+    v.model.private_by_segments = !gm_settings_expand_private(h->snapshot);
     if (conf.gc_threshold > 0)
         v.model.limit = UINT64_MAX - 1; /* there is one, so searches are counted: the clock of garbage collection */
     if (recorder != NULL)

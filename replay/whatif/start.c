@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/allocator/recorded_settings.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif_private.h"
 
@@ -96,12 +97,13 @@ static void find_homes(struct gm_playing *w)
 {
     bool *is_custom = gm_follow_custom_pools(w->h, gm_follow_expandable_since(w->h));
     w->home = calloc(w->h->pool_count + 1, sizeof *w->home);
+    w->model.private_by_segments = !gm_settings_expand_private(w->h->snapshot);
     w->model.has_no_memory |= is_custom == NULL || w->home == NULL;
     for (size_t p = 0; p < w->h->pool_count && !w->model.has_no_memory; p++) {
         const struct gm_history_pool *pool = &w->h->pools[p];
         bool is_known = pool->id_first != GM_ABSENT;
         w->home[p] = gm_allocator_home_of(&w->model, is_known ? pool->id_first : 0, is_known ? pool->id_second : 0);
-        if (!w->model.has_no_memory && is_custom[p] && !w->home[p].is_default)
+        if (!w->model.has_no_memory && is_custom[p] && !w->model.private_by_segments && !w->home[p].is_default)
             w->model.pools.v[pool->is_small ? w->home[p].small : w->home[p].large].is_custom = true;
         if (!w->model.has_no_memory && pool->never_splits && !w->home[p].is_default)
             keep_whole(w, &w->home[p]);

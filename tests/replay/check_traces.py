@@ -76,7 +76,7 @@ def main():
             model = Recorder(settings, capacity)
             play(rng, model, rng.choice([60, 300, 700]), toggles=False)
             snapshot = {"segments": model.snapshot_segments(), "device_traces": [model.trace],
-                        "allocator_settings": settings_of(settings, text)}
+                        "allocator_settings": settings_of(settings, text), "external_annotations": []}
             events = list(model.trace)
             for cut in (0, rng.randrange(len(events))):
                 snapshot["device_traces"] = [events[cut:]]

@@ -83,7 +83,7 @@ const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t)
     gm_text_printf(&text, "{\"segments\":[%s],\"device_traces\":[[%s]]", t->segments.length > 0 ? t->segments.data : "",
                    t->events.length > 0 ? t->events.data : "");
     if (t->settings != NULL)
-        gm_text_printf(&text, ",\"allocator_settings\":{%s}", t->settings);
+        gm_text_printf(&text, ",\"allocator_settings\":{%s},\"external_annotations\":[]", t->settings);
     gm_text_add_char(&text, '}');
     assert_false(text.failed);
     assert_int_equal(gm_snapshot_load_bytes(&t->snapshot, text.data, text.length, "test", NULL, &err), GM_OK);
