@@ -15,6 +15,7 @@ WORDS = {
             "not after it); equal with the values that the recording has",
     "pool": "up to 2.11 no event names the pool, and what is gone in the end is named nowhere; equal with the pools named",
     "graph": "that a graph is given up leaves no event, and its memory may go back from then on; equal when all are kept",
+    "view": "2.5 to 2.7: a snapshot that is made while a MemPool is in use lists only the pool's segments; equal in these",
     "fraction": "that set_per_process_memory_fraction() was called leaves no event: what went back for a request was "
                 "garbage, or a retry's; right with the fraction in the settings",
     "program": "the program itself asked for something else, or in another order, under the other setting",
@@ -77,18 +78,17 @@ def possible(bench, program, conf, base):
         ("pool", may_miss_pools(program, judge.load(bench.path("base.pickle"))))) if is_possible]
 
 
-def is_equal_without(bench, program, conf, memory, named):
+def is_equal_without(bench, program, conf, memory, named, silent):
     """Whether both are the same without these causes."""
-    keeps = {"keeps_graphs": "graph" in named}
-    base = bench.record(program, "without.pickle", named="pool" in named, **keeps)
-    if "error" in base:
-        return False
-    answer = bench.record(program, "real.pickle", conf, memory, skip=base["silent"] if "silent" in named else (), **keeps)
-    if "error" in answer:
+    same = {"keeps_graphs": "graph" in named, "skip": silent if "silent" in named else ()}
+    base = bench.record(program, "without.pickle", named="pool" in named, **same)
+    answer = bench.record(program, "real.pickle", conf, memory, **same)
+    if "error" in base or "error" in answer:
         return False
     told = as_recorded(bench, conf) if "text" in named else conf
     more = ["--torch", bench.version] if "pool" in named else []
-    return not bench.what_if(told, memory, answer, base="without.pickle", more=more)
+    wrong = bench.what_if(told, memory, answer, base="without.pickle", more=more)
+    return all(kind == "view" and "view" in named for kind, _ in wrong)
 
 
 def of_verify(bench, program, conf, memory, name, answer):
@@ -98,14 +98,14 @@ def of_verify(bench, program, conf, memory, name, answer):
     return "pool" if verifies_with_pools(bench, program, conf, memory, name) else None
 
 
-def of(bench, program, conf, memory, base, answer):
+def of(bench, program, conf, memory, base, wrong):
     """The cause's name, or None; several that only together explain it are joined by "+". real.pickle and model.pickle of
     the bench are made anew."""
     if asks_otherwise(bench, base):
         return "program"
-    names = possible(bench, program, conf, base)
+    names = possible(bench, program, conf, base) + ["view"] * any(kind == "view" for kind, _ in wrong)
     for count in range(1, len(names) + 1):
         for named in itertools.combinations(names, count):
-            if is_equal_without(bench, program, conf, memory, named):
+            if is_equal_without(bench, program, conf, memory, named, base["silent"]):
                 return "+".join(named)
     return None

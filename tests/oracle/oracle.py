@@ -141,7 +141,7 @@ class Oracle:
 
     def judge_what_if(self, bench, version, program, conf, memory, base, answer):
         wrong = bench.what_if(conf, memory, answer)
-        cause = causes.of(bench, program, conf, memory, base, answer) if wrong else None
+        cause = causes.of(bench, program, conf, memory, base, wrong) if wrong else None
         with self.lock:
             row = self.row(version, conf, memory)
             row["compared"] += 1
@@ -253,7 +253,7 @@ def play(bench, case):
         found = bench.what_if(conf, memory, answer)
         wrong += [": ".join(pair) for pair in found]
         if found:
-            wrong.append(f"cause: {causes.of(bench, program, conf, memory, base, answer)}")
+            wrong.append(f"cause: {causes.of(bench, program, conf, memory, base, found)}")
     return wrong
 
 

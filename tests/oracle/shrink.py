@@ -19,9 +19,10 @@ def fails(bench, program, conf, memory, what):
             return what == "program"
     try:
         if what == "verify":
-            return bool(judge.verify(bench.gmreplay, bench.path(name), answer)[0])
-        return what == "what-if" and bool(bench.what_if(conf, memory, answer)) and \
-            causes.of(bench, program, conf, memory, base, answer) is None
+            return bool(judge.verify(bench.gmreplay, bench.path(name), answer)[0]) and \
+                causes.of_verify(bench, program, conf, memory, name, answer) is None
+        wrong = bench.what_if(conf, memory, answer) if what == "what-if" else []
+        return bool(wrong) and causes.of(bench, program, conf, memory, base, wrong) is None
     except RuntimeError:
         return False
 
