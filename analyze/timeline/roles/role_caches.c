@@ -37,17 +37,25 @@ static bool may_grow(const struct gm_role_work *w, size_t a)
     return gm_life_of(w, a) != GM_LIFE_BRIEF && gm_life_of(w, a) != GM_LIFE_OLD;
 }
 
+/* The row of a size, made if it is new; NULL: no memory. */
+static struct size *row_of(struct sizes *s, uint64_t bytes, uint32_t born)
+{
+    uint32_t i = gm_map_get(&s->index, bytes), before;
+    if (i != GM_MAP_NONE)
+        return &s->rows.v[i];
+    if (!GM_VEC_PUSH(&s->rows, ((struct size){.bytes = bytes, .born = born})) ||
+        !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
+        return NULL;
+    return &s->rows.v[s->rows.n - 1];
+}
+
 static bool count_size(struct sizes *s, const struct gm_history *h, size_t a)
 {
-    uint32_t i = gm_map_get(&s->index, h->requested[a]), before;
-    if (i == GM_MAP_NONE) {
-        i = (uint32_t)s->rows.n;
-        if (!GM_VEC_PUSH(&s->rows, ((struct size){.bytes = h->requested[a], .born = h->born[a]})) ||
-            !gm_map_put(&s->index, h->requested[a], i, &before))
-            return false;
-    }
-    s->rows.v[i].count++;
-    s->rows.v[i].gone += h->let_go[a] == GM_NEVER ? h->count : h->let_go[a];
+    struct size *row = row_of(s, h->requested[a], h->born[a]);
+    if (row == NULL)
+        return false;
+    row->count++;
+    row->gone += h->let_go[a] == GM_NEVER ? h->count : h->let_go[a];
     return true;
 }
 
