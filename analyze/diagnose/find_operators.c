@@ -164,10 +164,12 @@ static void find_casts(struct gm_case *c, const struct gm_rule *rule)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
     free(pairs.v);
-    gm_case_accuse(
+    struct gm_finding *f = gm_case_accuse(
         c, rule, &set, false,
         "they are half as large as the weights, one for each: autocast keeps what it casted until its region "
         "ends");
+    if (f != NULL && l->has_backward) /* training wants its weights as they are: a choice */
+        f->severity = GM_INFO;
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
@@ -226,7 +228,7 @@ static const struct gm_rule rules[] = {
      .fix = "Keep the weights in bf16 (model.bfloat16()), or torch.autocast(..., cache_enabled=False) where nothing is "
             "trained",
      .cost = "accuracy of the weights; or a cast for each use",
-     .severity = "warning",
+     .severity = "warning, or info where something is trained",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
              "60 % of "
              "their bytes",

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes in runs made by hand: what is to do first, which line it blames, what a replay says that mending it saves."""
+from harness import MIB, Allocator, Case, Clock, frame, main, write
+
+TRAIN, MODEL = "/app/train.py", "/app/model.py"
+
+
+class Run:
+    """A program whose loop stands in train.py from line 10 on; its weights are 64 MiB."""
+
+    def __init__(self):
+        self.allocator = Allocator(0, 0x7F0000000000, Clock())
+        self.allocator.recording = True
+        for _ in range(8):
+            self.allocator.alloc(8 * MIB, self.stack(5))
+
+    @staticmethod
+    def stack(line, *inner):
+        """Innermost first: (function, line) of model.py below a line of train.py."""
+        return [*(frame(name, MODEL, n) for name, n in inner), frame("<module>", TRAIN, line)]
+
+    def alloc(self, size, line, *inner):
+        return self.allocator.alloc(size * MIB, self.stack(line, *inner))
+
+    def forward(self, line=10):
+        """Two layers, each freed when the next is made."""
+        before = self.alloc(20, line, ("layer", 3))
+        for n in (4, 5):
+            after = self.alloc(20, line, ("layer", n))
+            self.allocator.free(before)
+            before = after
+        return before
+
+    def free(self, *blocks):
+        for block in blocks:
+            self.allocator.free(block)
+
+    def snapshot(self):
+        return {"segments": self.allocator.snapshot_segments(), "device_traces": [self.allocator.trace]}
+
+
+class Mistakes(Case):
+    def to_do(self, run):
+        return self.analysis(write(self.at("s.pickle"), run.snapshot()))["to_do"]
+
+    def assert_first(self, run, name, site, saves):
+        first = self.to_do(run)[0]
+        self.assertEqual(first["id"], name)
+        self.assertIn(site, first["site"])
+        self.assertAlmostEqual(first["saves_bytes"] / MIB, saves, delta=0.1 * saves)
+        self.assertTrue(first["fix"])
+
+    def test_stale_reference(self):
+        """Logits of 300 MiB are freed when the next ones have been made."""
+        run, logits = Run(), None
+        for _ in range(5):
+            hidden = run.forward()
+            new = run.alloc(300, 11, ("head", 9))
+            if logits:
+                run.free(logits)
+            logits = new
+            run.free(hidden)
+        self.assert_first(run, "stale-reference", "head  app/model.py:9, from train.py:11", 300)
+
+    def test_list(self):
+        """80 MiB of every round are kept to the end: all but those of the last could be elsewhere."""
+        run = Run()
+        for _ in range(8):
+            hidden = run.forward()
+            run.alloc(80, 11, ("features", 9))
+            run.free(hidden)
+        self.assert_first(run, "tensors-in-a-list", "features  app/model.py:9", 560)
+
+    def test_loss_keeps_graph(self):
+        """Three tensors of a round are there to the end; the line that made what is made of them holds them."""
+        run = Run()
+        for _ in range(6):
+            for n in (3, 4, 5):
+                run.alloc(40, 10, ("layer", n))
+            run.alloc(1, 12)
+        self.assert_first(run, "loss-keeps-graph", "<module>  app/train.py:12", 603)
+
+    def test_pending(self):
+        """200 MiB wait for another stream, round after round, while the next are made."""
+        run, blocks = Run(), []
+        for _ in range(5):
+            hidden = run.forward()
+            block = run.alloc(200, 11)
+            run.allocator.used_by_other_stream(block, 1 << 62)
+            run.free(block, hidden)
+            blocks.append(block)
+        first = self.to_do(run)[0]
+        self.assertEqual(first["id"], "pending-on-streams")
+        self.assertIn("train.py:11", first["site"])
+
+    def test_mended(self):
+        """The same loop without any of it: nothing is to do, and the line on top says so."""
+        run = Run()
+        for _ in range(5):
+            hidden = run.forward()
+            run.free(run.alloc(300, 11, ("head", 9)), hidden)
+        path = write(self.at("s.pickle"), run.snapshot())
+        found = self.analysis(path)
+        self.assertFalse([f["id"] for f in found["findings"] if f["severity"] != "info"])
+        self.assertFalse([item for item in found["to_do"] if item["saves_bytes"]])
+
+
+main()
