@@ -49,8 +49,10 @@ static void add(struct gm_remedy *list[REMEDIES_MOST], size_t *n, struct gm_reme
 static size_t list_remedies(struct gm_remedy *list[REMEDIES_MOST], const struct gm_diagnosis *diagnosis)
 {
     size_t n = 0;
-    for (size_t i = 0; i < diagnosis->finding_count; i++)
-        add(list, &n, diagnosis->findings[i].remedy);
+    for (int is_rest = 0; is_rest < 2; is_rest++) /* mistakes first: there may be no time for all */
+        for (size_t i = 0; i < diagnosis->finding_count; i++)
+            if ((diagnosis->findings[i].rank != GM_RANK_MISTAKE) == is_rest)
+                add(list, &n, diagnosis->findings[i].remedy);
     add(list, &n, diagnosis->of_site);
     return n;
 }

@@ -481,7 +481,8 @@ enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snap
         a.search.is_open |= a.devices[d].was_refused;
     const size_t most = events == 0 ? count : GM_ADVICE_PLAYED / (2 * events);
     const uint64_t *peaks = a.advice->baseline != NULL ? a.advice->baseline->roomy.peaks : NULL;
-    const size_t n = most == 0 ? 1 : most < count ? most : count;
+    const size_t least = events <= GM_ADVICE_PLAYED ? GM_ADVICE_LEAST : 1;
+    const size_t n = gm_min(count, gm_max(most, least));
     if (goes_on(&a) && gm_remedies_replay(remedies, n, &a.search, peaks, err) == GM_E_NOMEM)
         a.has_no_memory = true;
     return end(&a, err);
