@@ -45,15 +45,21 @@ static void add(struct gm_remedy *list[REMEDIES_MOST], size_t *n, struct gm_reme
         list[(*n)++] = remedy;
 }
 
-/* What is to be replayed. */
+/* What is to be replayed: mistakes first, for there may be no time for all. Beside them no call site is a remedy. */
 static size_t list_remedies(struct gm_remedy *list[REMEDIES_MOST], const struct gm_diagnosis *diagnosis)
 {
     size_t n = 0;
-    for (int is_rest = 0; is_rest < 2; is_rest++) /* mistakes first: there may be no time for all */
-        for (size_t i = 0; i < diagnosis->finding_count; i++)
-            if ((diagnosis->findings[i].rank != GM_RANK_MISTAKE) == is_rest)
-                add(list, &n, diagnosis->findings[i].remedy);
-    add(list, &n, diagnosis->of_site);
+    for (size_t i = 0; i < diagnosis->finding_count; i++)
+        if (diagnosis->findings[i].rank == GM_RANK_MISTAKE)
+            add(list, &n, diagnosis->findings[i].remedy);
+    const bool has_mistake = n > 0;
+    for (size_t i = 0; i < diagnosis->finding_count; i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        if (f->rank != GM_RANK_MISTAKE && f->remedy != NULL && (!has_mistake || f->remedy->site == NULL))
+            add(list, &n, f->remedy);
+    }
+    if (!has_mistake)
+        add(list, &n, diagnosis->of_site);
     return n;
 }
 

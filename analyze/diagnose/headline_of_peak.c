@@ -179,6 +179,13 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
         gm_headline_add(c, line, "enough was cached, but not in one piece");
 }
 
+/* So much of a place as names the line itself, and not from where it was called. */
+static size_t innermost(const char *site)
+{
+    const char *keeps = strstr(site, ", which keeps "), *end = keeps != NULL ? keeps : strstr(site, ", from ");
+    return end == NULL ? strlen(site) : (size_t)(end - site);
+}
+
 /* What to do, what for, and where. */
 static void add_mistake(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
@@ -206,7 +213,8 @@ static void make_to_do(struct gm_case *c, struct gm_heading *line, const struct 
             add_mistake(c, line, f);
         else
             gm_headline_add(c, line, "%s", f->brief != NULL ? f->brief : f->title);
-        line->site = f->brief != NULL || f->rank == GM_RANK_MISTAKE ? f->site : NULL;
+        if (f->site != NULL && (f->brief != NULL || f->rank == GM_RANK_MISTAKE))
+            line->site = gm_case_printf(c, "%.*s", (int)innermost(f->site), f->site);
     }
     if (line->count == 0)
         gm_headline_add(c, line, "no single call site makes the peak, and nothing else stands out");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Private to analyze/diagnose: the table of what can be found. A row is one mistake or fact worth a person's attention;
- * the rows of one theme stand in one file (find_*.c) with the functions that find them, and in an order that does not
- * matter, but that `healthy` is looked for last. Nothing is said about small amounts; thresholds are beside the
- * functions, and in words in the rows, of which docs/findings.md is made (./dev test tells when it is stale).
+ * the rows of one theme stand in one file (find_*.c) with the functions that find them. Rows are asked in order: what a
+ * mistake takes of the allocations, later ones leave alone. Nothing is said about small amounts; thresholds are beside
+ * the functions, and in words in the rows, of which docs/findings.md is made (./dev test tells when it is stale).
  */
 #ifndef GM_DIAGNOSE_RULES_H
 #define GM_DIAGNOSE_RULES_H

@@ -88,7 +88,7 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
     if (f->remedy->settings == NULL) /* their detail has it */
         gm_text_printf(&t, " Replayed: %s reserved.", gm_size_format_change(change, s->before, s->before - s->alone));
     if (s->rank > 0)
-        gm_text_printf(&t, " After those above it saves %s.", gm_size_format(size, s->on_top));
+        gm_text_printf(&t, " After those that save more it saves %s.", gm_size_format(size, s->on_top));
     if (s->card != NULL)
         gm_text_printf(&t, " Then it fits on %s (%s usable).", s->card, gm_size_format(size, s->card_usable));
     return gm_case_take(c, &t);
