@@ -227,6 +227,13 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */
 
+/* By autograd itself, not by a line of the program that merely comes after it. */
+static bool is_of_engine(const struct gm_lives *l, size_t a)
+{
+    const bool has_no_python = l->h->stack[a] <= GM_STACK_EMPTY || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
+    return is_of_backward(l, a) && (has_no_python || (gm_lives_by(l, a) & GM_BY_BACKWARD) != 0);
+}
+
 static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -237,7 +244,7 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
     uint64_t kept = 0, gradients = 0;
     c->failed |= ends == NULL || !sizes_of_parameters(&parameters, l);
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        if (!is_of_backward(l, a) || h->freed[a] <= ends[gm_lives_round(l, h->born[a])] || l->taken[a] ||
+        if (!is_of_engine(l, a) || h->freed[a] <= ends[gm_lives_round(l, h->born[a])] || l->taken[a] ||
             gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
             continue;
         if (has_size(&parameters, h->requested[a])) {

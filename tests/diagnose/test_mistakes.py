@@ -113,6 +113,8 @@ class Mistakes(unittest.TestCase):
         kept = train(5, in_backward=lambda t, r: [t.alloc(40, AUTOGRAD) for _ in range(4)])
         self.expect(kept, "create-graph", 150, 170, "train.py:22")
         self.expect_none(train(5), "create-graph")
+        flat = [("_flatten_dense_tensors", TORCH + "_utils.py", 9), ("<module>", "train.py", 24)]  # a line after it
+        self.expect_none(train(5, in_backward=lambda t, r: [t.alloc(160, flat)]), "create-graph")
 
     def test_dense_gradients_of_tables(self):
         def looked_up(mib, table):
