@@ -243,6 +243,31 @@ static union gm_value severity_of(const struct gm_cell_of *c)
     return (union gm_value){.s = gm_severity_name(((const struct gm_to_do *)c->row)->severity)};
 }
 
+static bool is_to_do(const struct gm_diagnosis *diagnosis, const char *finding)
+{
+    for (size_t i = 0; i < diagnosis->to_do_count; i++)
+        if (diagnosis->to_do[i].finding != NULL && strcmp(diagnosis->to_do[i].finding, finding) == 0)
+            return true;
+    return false;
+}
+
+/* What was found and asks for nothing, or for less than what is to do. */
+static void say_facts(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < diagnosis->finding_count && !gm_doc_is(d, GM_JSON); i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        if (is_to_do(diagnosis, f->id))
+            continue;
+        if (!is_open)
+            gm_doc_fold(d, NULL, "Also found");
+        is_open = true;
+        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s. %s", f->title, f->detail);
+    }
+    if (is_open)
+        gm_doc_close(d);
+}
+
 void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
 {
     static const struct gm_column columns[] = {
@@ -276,6 +301,7 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
                    gm_doc_take(d, &cut));
     }
     gm_doc_close(d);
+    say_facts(d, &report->diagnosis);
 }
 
 void gm_analysis_summary(struct gm_text *out, const struct gm_report *report, const char *directory)
