@@ -122,6 +122,8 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
         f->cost = rule->cost;
         f->rank = GM_RANK_MISTAKE;
         f->remedy = gm_case_remedy_of(c, set);
+        if (f->remedy != NULL)
+            f->remedy->has_price = rule->is_choice;
     }
     free(set->v);
     return f;

@@ -48,7 +48,8 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
     bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view) &&
                       is_filled(&c->view);
     for (size_t i = 0; i < c->n; i++)
-        is_healthy &= c->findings[i].severity == GM_INFO && c->findings[i].rank != GM_RANK_MISTAKE;
+        is_healthy &= c->findings[i].severity == GM_INFO && c->findings[i].rank != GM_RANK_MISTAKE &&
+                      !gm_is_worth_setting(&c->findings[i]);
     if (!is_healthy)
         return;
     const struct gm_peak_detail *peak = &c->view.timeline->peak;

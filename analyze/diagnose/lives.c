@@ -204,11 +204,29 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
     return true;
 }
 
+enum { GUIDE_BITS = 8 };
+
+/* Rules ask for the rounds of all allocations: how many begin before each 256th moment is counted once. */
+static bool make_guide(struct gm_lives *l)
+{
+    const size_t last = l->h->count >> GUIDE_BITS;
+    l->guide = calloc(last + 2, sizeof *l->guide);
+    if (l->guide == NULL)
+        return false;
+    for (size_t i = 0; i < l->rounds.n; i++)
+        l->guide[(l->rounds.v[i] >> GUIDE_BITS) + 1]++;
+    for (size_t k = 1; k <= last + 1; k++)
+        l->guide[k] += l->guide[k - 1];
+    return true;
+}
+
 uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment)
 {
-    size_t at = 0;
-    GM_BISECT(at, l->rounds.n, i, l->rounds.v[i] < moment);
-    return (uint32_t)at;
+    const uint32_t m = moment < l->h->count ? moment : (uint32_t)l->h->count;
+    uint32_t at = l->guide[m >> GUIDE_BITS];
+    while (at < l->rounds.n && l->rounds.v[at] < m)
+        at++;
+    return at;
 }
 
 uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round)
@@ -265,7 +283,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
                            .at_peak = peak->requested};
     l->taken = calloc(l->h->allocation_count + 1, 1);
     if (l->taken == NULL || !gm_names_init(&l->names, snapshot, &report->arena) || !read_stacks(l) ||
-        !find_rounds(l, kept, steps->period_events > 0))
+        !find_rounds(l, kept, steps->period_events > 0) || !make_guide(l))
         return false;
     look_at_phases(l);
     return true;
@@ -278,6 +296,7 @@ void gm_lives_free(struct gm_lives *l)
     free(l->frame_by);
     free(l->taken);
     free(l->rounds.v);
+    free(l->guide);
     *l = (struct gm_lives){.h = NULL};
 }
 

@@ -44,6 +44,7 @@ struct gm_lives {
     unsigned *by;                   /* [gm_stack_id] bits */
     unsigned *frame_by;             /* [gm_frame_id] likewise; GM_BY_NOBODY: it is not of Python */
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
+    uint32_t *guide;                /* how many of them begin before each 256th moment */
     struct gm_names names;
     uint8_t *taken; /* [allocation] a mistake that was found has it */
     bool has_backward, has_optimizer, has_oom;

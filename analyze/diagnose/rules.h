@@ -115,6 +115,8 @@ const struct gm_group_row *gm_advice_site(const struct gm_view *view);
 
 /* to_do.c: c->to_do, of the findings of the report and of what else would lower the peak. */
 void gm_to_do_rank(struct gm_case *c);
+/* Whether it is a setting that a replay has shown to save enough to be something to do. */
+bool gm_is_worth_setting(const struct gm_finding *f);
 /* reliability.c, to_do.c, headline_of_peak.c, headline_of_end.c: parts of report->diagnosis. */
 void gm_reliability_tell(struct gm_case *c);
 void gm_to_do_tell(struct gm_case *c);

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* Parts of the peak: settings cost nothing, but are easily set in vain. */
-enum { LEAST_OF_SETTING = 20, MUCH_OF_SETTING = 10 };
+enum { LEAST_OF_SETTING = 20 }; /* a twentieth of the peak */
 
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
 {
@@ -88,7 +87,7 @@ static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
     if (f->remedy->settings == NULL) /* their detail has it */
         gm_text_printf(&t, " Replayed: %s reserved.", gm_size_format_change(change, s->before, s->before - s->alone));
     if (s->rank > 0)
-        gm_text_printf(&t, " After those that save more it saves %s.", gm_size_format(size, s->on_top));
+        gm_text_printf(&t, " After those above it saves %s.", gm_size_format(size, s->on_top));
     if (s->card != NULL)
         gm_text_printf(&t, " Then it fits on %s (%s usable).", s->card, gm_size_format(size, s->card_usable));
     return gm_case_take(c, &t);
@@ -105,16 +104,16 @@ static bool is_setting(const struct gm_finding *f)
     return f->rank == GM_RANK_LARGE_SETTING || f->rank == GM_RANK_SETTING;
 }
 
-static bool saves_a(const struct gm_finding *f, uint64_t part)
+bool gm_is_worth_setting(const struct gm_finding *f)
 {
-    return is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / part;
+    return is_setting(f) && is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / LEAST_OF_SETTING;
 }
 
-/* Mistakes and settings that save much are one list, by what they save; choices, which have a price, come after. */
+/* Mistakes and settings that save much are one list, by what they save; what has a price comes after. */
 static int place_of(const struct gm_finding *f)
 {
     if (is_setting(f))
-        return saves_a(f, MUCH_OF_SETTING) ? 2 * GM_RANK_MISTAKE : 2 * f->rank;
+        return is_replayed(f) && gm_remedy_place(f->remedy) == 0 ? 2 * GM_RANK_MISTAKE : 2 * f->rank;
     return 2 * f->rank + (f->rank == GM_RANK_MISTAKE && f->severity == GM_INFO);
 }
 
@@ -128,7 +127,7 @@ static bool is_before(const struct gm_finding *f, const struct gm_finding *other
 /* A setting that saves little is a fact, and nothing to do. */
 static bool is_worth_it(const struct gm_finding *f)
 {
-    return !is_setting(f) || !is_replayed(f) || saves_a(f, LEAST_OF_SETTING);
+    return !is_setting(f) || !is_replayed(f) || gm_is_worth_setting(f);
 }
 
 /* What was looked for by single allocations makes a list without guesses, which stand in where nothing was found, and
@@ -192,8 +191,7 @@ void gm_to_do_rank(struct gm_case *c)
     c->failed |= list == NULL;
     c->to_do = list;
     for (size_t i = 0; i < diagnosis->finding_count; i++)
-        has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE ||
-                       (is_setting(&diagnosis->findings[i]) && saves_a(&diagnosis->findings[i], LEAST_OF_SETTING));
+        has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE || gm_is_worth_setting(&diagnosis->findings[i]);
     if (list != NULL && has_mistake)
         rank_judged(c, list);
     else if (list != NULL)

@@ -19,6 +19,7 @@
 #ifndef GM_REPORT_REMEDY_H
 #define GM_REPORT_REMEDY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,10 +36,10 @@ struct gm_remedy_change {
  * with unlimited memory; GM_REPORT_NONE (report.h), in all of them: not known. */
 struct gm_remedy_saving {
     uint64_t alone;   /* less than without any remedy; 0 if it is not less */
-    uint64_t on_top;  /* less than with the remedies that save more alone, too */
+    uint64_t on_top;  /* less than with the remedies above it, too */
     uint64_t peak;    /* with this one and those */
     uint64_t before;  /* without any */
-    size_t rank;      /* 0: it saves most alone. Equals in the order in which they were given */
+    size_t rank;      /* 0: it stands first (gm_remedy_place) */
     const char *card; /* the smallest card of the table that has as much as all devices need with this one and those;
                        * NULL: none has, or it is not known, because the recording ended out of memory */
     uint64_t card_usable; /* bytes of it */
@@ -55,7 +56,19 @@ struct gm_remedy {
     size_t count;
     const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
+    bool has_price;       /* it costs time or accuracy: a choice, not a mistake that is mended */
     struct gm_remedy_saving saving;
 };
+
+enum { GM_MUCH_OF_SETTING = 10 }; /* a tenth of the peak: settings cost nothing, but are easily set in vain */
+
+/* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price (1), settings
+ * that save little (2). At one place those that save more alone are above the others; equals as they were given. */
+static inline int gm_remedy_place(const struct gm_remedy *r)
+{
+    if (r->settings != NULL)
+        return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING ? 0 : 2;
+    return r->has_price;
+}
 
 #endif

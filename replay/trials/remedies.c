@@ -15,7 +15,7 @@ struct work {
     struct gm_trial *trials;
     struct gm_trial_device *results;
     struct gm_trial_requests *requests;
-    size_t *order; /* by what they save alone; those without a saving are not in it */
+    size_t *order; /* from the one that stands first; those without a saving are not in it */
     size_t ordered;
     size_t first; /* the trial of the first of them */
 };
@@ -168,10 +168,16 @@ static uint64_t peak(const struct work *w, const struct gm_trial *trial, const s
     return trial->devices[device_of(w, remedy)].peak_reserved;
 }
 
+static bool is_above(const struct gm_remedy *r, const struct gm_remedy *other)
+{
+    const int place = gm_remedy_place(r), others = gm_remedy_place(other);
+    return place != others ? place < others : r->saving.alone > other->saving.alone;
+}
+
 static void put_in_order(struct work *w, size_t r)
 {
     size_t at = w->ordered++;
-    for (; at > 0 && w->remedies[w->order[at - 1]]->saving.alone < w->remedies[r]->saving.alone; at--)
+    for (; at > 0 && is_above(w->remedies[r], w->remedies[w->order[at - 1]]); at--)
         w->order[at] = w->order[at - 1];
     w->order[at] = r;
 }

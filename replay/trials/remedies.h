@@ -8,7 +8,7 @@
 #include "analyze/report/remedy.h"
 #include "replay/trials/trial.h"
 
-/* Replays the baseline of `search`, each remedy alone, and each on top of those that save more: 2 * count replays of
+/* Replays the baseline of `search`, each remedy alone, and each on top of those above it: 2 * count replays of
  * all devices at most. `baseline`: the devices' peaks of reserved bytes, if that has been replayed with unlimited
  * memory; NULL. A remedy of a device that is not searched, with settings that PyTorch would not take, or that was left
  * out because the search was over, has no saving. GM_E_NOMEM, or an internal error. */

@@ -175,7 +175,7 @@ static void rows_add_up(void **state)
     end(&t);
 }
 
-/* Alone, and on top of those that save more: what two of them save is not the sum. */
+/* Alone, and on top of those above: what two of them save is not the sum. */
 static void ranked(void **state)
 {
     (void)state;
@@ -209,6 +209,28 @@ static void ranked(void **state)
         assert_int_equal(remedies[i].saving.on_top, GM_REPORT_NONE);
         assert_null(remedies[i].saving.card);
     }
+    end(&t);
+}
+
+/* What has a price stands behind what has none, and settings that save less than a tenth behind both. */
+static void priced(void **state)
+{
+    (void)state;
+    struct tried t;
+    setup(&t, false);
+    const struct gm_remedy_change half_large = change(of_mib(&t, 300), MIB(150), GM_NEVER, GM_NEVER);
+    const struct gm_remedy_change no_kept = change(of_mib(&t, 100), 0, GM_NEVER, GM_NEVER);
+    struct gm_remedy remedies[] = {{.settings = "roundup_power2_divisions:4"},
+                                   {.changes = &half_large, .count = 1, .has_price = true},
+                                   {.changes = &no_kept, .count = 1}};
+    replay(&t, remedies, 3);
+    assert_int_equal(remedies[0].saving.alone, 0);
+    assert_int_equal(remedies[0].saving.rank, 2);
+    assert_int_equal(remedies[1].saving.alone, MIB(300));
+    assert_int_equal(remedies[1].saving.rank, 1);
+    assert_int_equal(remedies[2].saving.alone, MIB(100));
+    assert_int_equal(remedies[2].saving.on_top, MIB(100));
+    assert_int_equal(remedies[2].saving.rank, 0);
     end(&t);
 }
 
@@ -246,7 +268,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dropped_and_smaller), cmocka_unit_test(live_shorter), cmocka_unit_test(old_blocks_come_later),
-        cmocka_unit_test(rows_add_up),         cmocka_unit_test(ranked),       cmocka_unit_test(what_is_not_known),
+        cmocka_unit_test(rows_add_up),         cmocka_unit_test(ranked),       cmocka_unit_test(priced),
+        cmocka_unit_test(what_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
