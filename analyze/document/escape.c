@@ -128,7 +128,9 @@ static bool is_harmless(const char *w, size_t n, bool is_first)
     size_t colons = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)w[i];
-        if (c == '<' && i + 1 < n && gm_is_digit(w[i + 1])) /* "<0.1" begins no tag */
+        const bool is_tag = c == '<' && (i + 1 == n || !gm_is_digit(w[i + 1])); /* "<0.1" begins none */
+        const bool is_arrow = c == '>' && n == 2 && w[0] == '-';
+        if ((c == '<' && !is_tag) || is_arrow)
             continue;
         if (c < 0x80 && !gm_is_letter(w[i]) && !gm_is_digit(w[i]) && strchr(".,;:'\"()/%+-=?!&", w[i]) == NULL)
             return false;
@@ -147,11 +149,14 @@ static void add_harmless(struct gm_text *out, const char *w, size_t n)
         char shown[GM_COLUMNS_CHAR];
         size_t columns = 0;
         i += gm_columns_char(shown, &columns, w + i, n - i);
-        gm_text_add(out, strcmp(shown, "&") == 0 ? "&amp;" : strcmp(shown, "<") == 0 ? "&lt;" : shown);
+        gm_text_add(out, strcmp(shown, "&") == 0   ? "&amp;"
+                         : strcmp(shown, "<") == 0 ? "&lt;"
+                         : strcmp(shown, ">") == 0 ? "&gt;"
+                                                   : shown);
     }
 }
 
-/* A code span leaves out the punctuation around a word, if what remains still needs one. */
+/* A code span leaves out the punctuation around a word. */
 static void add_word(struct gm_text *out, const char *w, size_t n, bool is_first)
 {
     if (is_harmless(w, n, is_first)) {
@@ -167,7 +172,7 @@ static void add_word(struct gm_text *out, const char *w, size_t n, bool is_first
     }
     if (from > 0 && closed > open && to > from + 1 && w[to - 1] == ')')
         to--;
-    if (is_harmless(w + from, to - from, false)) {
+    if (w[0] == ':' || (is_first && is_harmless(w, n, false))) { /* ":tada:"; "1." is no list only as a whole */
         from = 0;
         to = n;
     }
