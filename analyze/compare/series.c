@@ -7,6 +7,7 @@
 #include "analyze/base/ascii.h"
 #include "analyze/base/text.h"
 #include "analyze/base/vec.h"
+#include "analyze/run/run_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,19 +140,32 @@ static char *skeleton_of(const char *tail, const struct places *p, size_t which)
     return t.data;
 }
 
+/* The word that names the number at `number`: one that touches it ("ctx128", "len=64") or that is known to have a
+ * number
+ * ("batch_8"). What else stands before it ("medium_128", "snapshot_100") is another thing's name: then the length is 0.
+ */
+static size_t key_length(const char **key, const char *tail, const char *number, size_t length)
+{
+    const char *end = number;
+    while (end > tail && !gm_is_letter(end[-1]) && !gm_is_digit(end[-1]) && end[-1] != '/')
+        end--;
+    for (*key = end; *key > tail && gm_is_letter((*key)[-1]);)
+        (*key)--;
+    const struct gm_name_part part = {*key, (size_t)(number + length - *key)};
+    struct gm_name_word word;
+    size_t from = 0;
+    const bool is_named = end == number || (end + 1 == number && *end == '=') ||
+                          (gm_name_next_word(&word, &part, &from) && word.at == *key);
+    return is_named ? (size_t)(end - *key) : 0;
+}
+
 static bool add_run(struct candidates *all, const char *path, size_t run)
 {
     const char *tail = tail_of(path);
     const struct places p = find_places(tail);
     for (size_t i = 0; i < p.n; i++) {
         struct candidate c = {.skeleton = skeleton_of(tail, &p, i), .n = value_of(p.at[i], p.length[i]), .run = run};
-        const char *end = p.at[i];
-        while (end > tail && !gm_is_letter(end[-1]) && !gm_is_digit(end[-1]) && end[-1] != '/')
-            end--;
-        c.key = end;
-        while (c.key > tail && gm_is_letter(c.key[-1]))
-            c.key--;
-        c.key_length = (size_t)(end - c.key);
+        c.key_length = key_length(&c.key, tail, p.at[i], p.length[i]);
         if (c.skeleton == NULL || !GM_VEC_PUSH(all, c)) {
             free(c.skeleton);
             return false;

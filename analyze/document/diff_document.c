@@ -351,7 +351,8 @@ static void add_pair(struct gm_text *out, const struct gm_comparison *c, const s
     }
 }
 
-/* The law of the first level that has one; else why the first has none. Of several series the name is told, too. */
+/* The law of the first level that has one; else why the first has none. Of several series the name is told, too, and of
+ * one whose number nothing else names. */
 static void add_law(struct gm_text *out, const struct gm_comparison *c, const struct gm_series *series)
 {
     struct gm_text line = {0}, law = {0};
@@ -360,7 +361,7 @@ static void add_law(struct gm_text *out, const struct gm_comparison *c, const st
         if (series->fits[i].law != GM_LAW_NONE)
             fit = &series->fits[i];
     gm_fit_formula(&law, series, fit);
-    if (c->series_count > 1)
+    if (c->series_count > 1 || series->key[0] == '\0')
         gm_text_printf(&line, "%s: ", series->name);
     gm_text_printf(&line, "%s: %s", fit->what,
                    fit->law == GM_LAW_NONE ? fit->why_not

@@ -89,6 +89,10 @@ static char *delta_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t afte
     return gm_delta_bytes_format(out, gm_diff_delta(base, after));
 }
 
+/* From so many times on a growth is told as a factor; from the second on it began next to nothing, and no more is said.
+ */
+enum { TIMES = 10, TIMES_MOST = 10000 };
+
 char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
 {
     const bool is_known = base != GM_REPORT_NONE && after != GM_REPORT_NONE;
@@ -98,6 +102,12 @@ char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after)
         return out;
     }
     char share[GM_NUMBER_TEXT];
+    if (after / base >= TIMES) {
+        const bool is_told = after / base < TIMES_MOST;
+        gm_count_format(share, is_told ? after / base + (after % base >= base - after % base) : TIMES_MOST);
+        snprintf(out, GM_NUMBER_TEXT, "%sx %.20s", is_told ? "" : "> ", share);
+        return out;
+    }
     gm_share_format(share, after > base ? after - base : base - after, base);
     const char *sign = share[0] == '<' || after == base ? "" : after > base ? "+" : "-"; /* -0.04 is "<0.1" */
     snprintf(out, GM_NUMBER_TEXT, "%s%.20s %%", sign, share);

@@ -24,8 +24,8 @@ const char *gm_headline_name(enum gm_headline headline); /* "Peak reserved" */
 /* GM_REPORT_NONE: not known. */
 uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headline);
 
-/* "+10.8 %", "0.0 %", "<0.1 %" for what is less than that; "n/a" if it is not known or base is 0, "new" if only after
- * is something. */
+/* "+10.8 %", "0.0 %", "<0.1 %" for what is less than that; "x 2,500" from ten times on; "n/a" if it is not known or
+ * base is 0, "new" if only after is something. */
 char *gm_growth_format(char out[GM_NUMBER_TEXT], uint64_t base, uint64_t after);
 
 /* The change of the efficiency, "-9.3 points". */

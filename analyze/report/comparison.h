@@ -134,7 +134,7 @@ struct gm_law_fit {
     enum gm_law closest;  /* no law: what misses by error_percent; GM_LAW_NONE: nothing was tried */
 };
 struct gm_series {
-    const char *key;  /* what stands before the number: "ctx" */
+    const char *key;  /* what the number is called: "ctx"; "": nothing names it */
     const char *name; /* the runs' common name, with N in place of the number */
     const size_t *runs;
     const double *n; /* of each run, ascending */

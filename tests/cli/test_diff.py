@@ -149,6 +149,27 @@ class Files(Diff):
         self.assertIn("Law      bs1_ctxN.pickle: peak reserved: 30.00 MiB + 1.00 MiB x ctx", text)
         self.assertIn("Law      bs2_ctxN.pickle: peak reserved: 30.00 MiB + 2.00 MiB x ctx", text)
 
+    def test_what_the_number_is_called(self):
+        """A word beside the number that is another thing's name, as a model's size, is none of the law's."""
+        for name, said in (("medium_{}_training", "medium_N_training.pickle: peak reserved: 30.00 MiB + 1.00 MiB x N"),
+                           ("run-batch_{}", "peak reserved: 30.00 MiB + 1.00 MiB x batch"),
+                           ("len={}", "peak reserved: 30.00 MiB + 1.00 MiB x len")):
+            paths = [write(self.at(name.format(n) + ".pickle"), made(n)) for n in (10, 20, 40)]
+            text = " ".join(self.diff("--no-charts", *paths).stdout.decode().split())
+            self.assertIn("Law " + said + " Report", text)
+
+    def test_factors(self):
+        """What grew tenfold and more is told as a factor, which people can read."""
+        paths = [write(self.at(f"{name}.pickle"), made(megabytes, extra=extra))
+                 for name, megabytes, extra in (("base", 2, 1), ("less", 2, 10), ("most", 2, 2400))]
+        self.diff("--no-charts", *paths[:2])
+        self.assertRegex(self.file("diff_report.txt"), r"1\.00 MiB +10\.00 MiB +\+9\.00 MiB +x 10\n")
+        self.assertIn("| x 10 |", self.file("README.md"))
+        self.diff("--no-charts", paths[0], paths[2])
+        report = self.file("diff_report.txt")
+        self.assertIn("(x 74)", " ".join(report.split()))
+        self.assertRegex(report, r"\+2\.34 GiB +x 2,400\n")
+
     def test_json_file(self):
         self.pair()
         done = self.diff("--json", "d.json", "base.pickle", "new.pickle")
