@@ -289,7 +289,8 @@ static bool is_table(const struct gm_lives *l, uint64_t bytes)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         if (l->h->requested[a] == bytes && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE))
             return false;
-        is_there |= l->h->requested[a] == bytes && !is_of_backward(l, a) && gm_lives_is_lasting(l, a);
+        is_there |= l->h->requested[a] == bytes && !is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
+                    !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
     }
     return is_there;
 }

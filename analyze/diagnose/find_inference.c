@@ -23,7 +23,8 @@ struct large {
 static bool is_of_forward(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return !l->taken[a] && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER && role != GM_ROLE_KV_CACHE &&
+    const bool is_set_up = gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 && l->rounds.n > 0;
+    return !l->taken[a] && !is_set_up && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER && role != GM_ROLE_KV_CACHE &&
            role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) == 0;
 }
@@ -102,10 +103,10 @@ static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 
 enum { LEAST_SIZES = 8 };
 
-/* Of one stack: whether its tensors become longer and longer. */
+/* Of one stack: whether its tensors become longer and longer, each made while a shorter one is there to be copied. */
 struct growth {
     uint64_t last, first;
-    uint32_t grown, shrunk, stays;
+    uint32_t grown, shrunk, copied, live;
 };
 
 static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
@@ -113,13 +114,18 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
     struct gm_set set = {.v = NULL};
+    uint64_t longest = 0;
     struct growth *growths = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *growths);
     c->failed |= growths == NULL;
     for (uint32_t e = 0; !c->failed && e < h->count; e++) {
         const uint32_t a = h->of_event[e];
+        if (a != GM_NEVER && h->born[a] > 0 && h->freed[a] == e + 1)
+            growths[h->stack[a]].live--;
         if (a == GM_NEVER || h->born[a] != e + 1)
             continue;
         struct growth *g = &growths[h->stack[a]];
+        g->live++;
+        g->copied += h->requested[a] > g->last && g->live > 1;
         g->grown += h->requested[a] > g->last;
         g->shrunk += h->requested[a] < g->last;
         g->first = g->first == 0 ? h->requested[a] : g->first;
@@ -127,8 +133,17 @@ static void find_grown_cache(struct gm_case *c, const struct gm_rule *rule)
     }
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct growth *g = &growths[h->stack[a]];
-        if (h->born[a] > 0 && g->grown >= LEAST_SIZES && g->shrunk * 8 <= g->grown && g->last > g->first &&
-            g->last >= l->at_peak / 200 && h->requested[a] < g->last && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
+        const bool is_grown = g->grown >= LEAST_SIZES && g->shrunk * 8 <= g->grown && g->copied * 2 > g->grown &&
+                              g->last > g->first && g->last >= l->at_peak / 200 && h->requested[a] < g->last;
+        if (h->born[a] > 0 && is_grown && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0) {
+            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+            longest = g->last > longest ? g->last : longest;
+        }
+    }
+    for (size_t a = 0; !c->failed && longest > 0 && a < h->allocation_count; a++) { /* what the first cat took up */
+        const struct growth *g = &growths[h->stack[a]];
+        if (l->role[a] == GM_ROLE_KV_CACHE && g->grown < LEAST_SIZES && h->freed[a] <= l->last_made &&
+            h->requested[a] < longest)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
     free(growths);
@@ -172,7 +187,7 @@ static const struct gm_rule rules[] = {
      .fix = "Allocate the cache once for the longest sequence and write into it (cache[:, :, i] = k)",
      .cost = "none",
      .severity = "warning",
-     .when = "one stack makes at least 8 longer and longer tensors, and frees the one before",
+     .when = "one stack makes at least 8 longer and longer tensors, each while a shorter one is there, which goes then",
      .what_to_do = "Allocate once, write in place: a static cache"},
     {.id = "kv-cache-dominates",
      .title = "The cache of keys and values makes most of the peak",

@@ -207,6 +207,37 @@ class Mistakes(unittest.TestCase):
             return []
         return train(5, once)
 
+    def test_workspace_of_32_mib_is_no_gradient(self):
+        for size in (24, 32):  # as large as a weight, and not
+            first = dict(in_forward=lambda t, r: (t.alloc(32, FORWARD), [])[1] if r == 0 else [],
+                         in_backward=lambda t, r: (t.alloc(32, AUTOGRAD), [])[1] if r == 0 else [])
+            self.expect_none(train(5, size=size, **first), "frozen-gradients")
+
+    def test_what_is_laid_out_before_the_loop_is_no_graph(self):
+        t, line = Trace(), [("serve", "serve.py", 7), ("<module>", "serve.py", 20)]
+        rows = [t.alloc(64, [("lay_out", "serve.py", 3), *line[1:]]) for _ in range(8)]
+        for _ in range(6):
+            for number in range(8):
+                t.free(t.alloc(8, [("step", "serve.py", 10 + number), *line]))
+        t.free(*rows)
+        self.expect_none(t, "no-inference-mode")
+
+    def test_cat(self):
+        def grown(is_copied):
+            t, cat = Trace(), [("decode", "serve.py", 9), ("<module>", "serve.py", 20)]
+            old = [t.alloc(20, WEIGHTS) for _ in range(4)][:0]
+            for length in range(20, 60, 2):
+                if not is_copied:
+                    t.free(*old)
+                new = [t.alloc(length, cat)]
+                if is_copied:
+                    t.free(*old)
+                old = new
+            t.free(*old)
+            return t
+        self.assertIn("kv-cache-by-cat", diagnosed(grown(True)))
+        self.expect_none(grown(False), "kv-cache-by-cat")  # larger and larger inputs
+
     def test_frozen(self):
         def frozen(t, r):
             if r == 0:

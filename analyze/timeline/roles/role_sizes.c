@@ -26,6 +26,7 @@ struct per_run {
 struct size_row {
     uint64_t bytes;
     struct per_run gradients;      /* per run of backward; those of `tails` too, if settle_tails says so */
+    struct per_run renewed;        /* of these, those that are given up */
     struct per_run tails;          /* likewise: given up before anything else was allocated */
     struct per_run states;         /* per run of an optimizer; those that took no parameter's place */
     struct per_run passing;        /* per run of backward: made and freed in it, of the size of something older */
@@ -62,6 +63,7 @@ static struct size_row *row_of(struct sizes *s, uint64_t bytes)
         return &s->rows.v[i];
     if (!GM_VEC_PUSH(&s->rows, ((struct size_row){.bytes = bytes,
                                                   .gradients.run = UINT32_MAX,
+                                                  .renewed.run = UINT32_MAX,
                                                   .tails.run = UINT32_MAX,
                                                   .states.run = UINT32_MAX,
                                                   .passing.run = UINT32_MAX})) ||
@@ -154,6 +156,8 @@ static bool count_one(struct sizes *s, const struct walk *at, uint32_t a)
     else if (is_gradient) {
         count_in_run(life == GM_LIFE_TAIL ? &row->tails : &row->gradients, at->backward);
         row->outlived += life != GM_LIFE_TAIL;
+        if (life < GM_LIFE_LASTING)
+            count_in_run(&row->renewed, at->backward);
     } else if (is_parameter)
         row->parameters++;
     else if (may_be_one)
@@ -199,6 +203,20 @@ static void count_passing(struct sizes *s)
 static bool is_workspace_90(const struct size_row *row)
 {
     return row->bytes == WORKSPACE_90 && row->gradients.most == 0 && row->old <= WORKSPACES_90;
+}
+
+/* Made in the first forward or backward, to stay: a weight's stack makes weights, and the gradients of all weights of
+ * that size, if there are any, are made anew. */
+static bool is_made_workspace_90(struct gm_role_work *w, size_t a, const struct size_row *row)
+{
+    const enum gm_says says = gm_role_says(w, a);
+    const size_t early = says == GM_SAYS_EMPTY ? 1 : 0;
+    if (row == NULL || row->bytes != WORKSPACE_90 || w->h->born[a] == 0 || gm_life_of(w, a) < GM_LIFE_LASTING ||
+        row->old > 0 || row->trained > 1 || early >= w->backwards.n || w->h->born[a] > w->backwards.v[early])
+        return false;
+    if (row->parameters + row->states.most == 0)
+        return row->outlived <= 1;
+    return says == GM_SAYS_FORWARD || (says == GM_SAYS_EMPTY && row->renewed.most >= row->parameters);
 }
 
 /* An optimizer that makes its states anew in each step frees the old ones; gradients are given up once at most. */
@@ -510,7 +528,8 @@ static void claim_others(struct sizes *s)
         enum gm_life life = gm_life_of(w, a);
         if (gm_life_is_short(life) || is_bare(w, a))
             continue;
-        if (h->requested[a] == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING))
+        if ((h->requested[a] == WORKSPACE && (life == GM_LIFE_OLD || life >= GM_LIFE_LASTING)) ||
+            is_made_workspace_90(w, a, find(s, h->requested[a])))
             w->claim[a] = GM_CLAIM_WORKSPACE;
         else if (h->born[a] == 0 && h->stack[a] <= GM_STACK_EMPTY && is_private(h, a))
             w->claim[a] = GM_CLAIM_PRIVATE;
