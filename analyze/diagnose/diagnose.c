@@ -100,6 +100,14 @@ struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
     return remedy;
 }
 
+void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule)
+{
+    f->rank = GM_RANK_MISTAKE;
+    f->brief = rule->brief;
+    f->fix = rule->fix;
+    f->cost = rule->cost;
+}
+
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,
                                   bool is_of_reserved, const char *evidence)
 {
@@ -117,10 +125,8 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
             gm_text_printf(&t, "Made in %s: ", blame.site);
         gm_text_printf(&t, "%s. %s.", evidence, rule->fix);
         f = gm_case_add(c, rule, rule->is_choice ? GM_INFO : GM_WARNING, blame.bytes, &t);
+        gm_case_is_mistake(f, rule);
         f->site = blame.site;
-        f->fix = rule->fix;
-        f->cost = rule->cost;
-        f->rank = GM_RANK_MISTAKE;
         f->remedy = gm_case_remedy_of(c, set);
         if (f->remedy != NULL)
             f->remedy->has_price = rule->is_choice;

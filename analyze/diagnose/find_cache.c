@@ -164,10 +164,8 @@ static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *f = &c->findings[c->n - 1];
     const struct gm_fragmentation *pins = &c->report->fragmentation;
     f->severity = GM_WARNING;
-    f->rank = GM_RANK_MISTAKE;
+    gm_case_is_mistake(f, rule);
     f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
-    f->fix = rule->fix;
-    f->cost = rule->cost;
 }
 static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -279,6 +277,7 @@ static const struct gm_rule rules[] = {
     {.id = "pinned-segments",
      .title = "A few live blocks keep whole segments from going back",
      .find = find_thin_segments,
+     .brief = "make what stays first",
      .fix = "Make what stays before what is large and passes, or keep it on the host",
      .cost = "none",
      .severity = "info where a trace was looked at, or after an error; else warning",

@@ -165,9 +165,7 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
                     "than a quarter of it. %s.",
                     gm_size_format(size[0], asked), gm_size_format(size[1], t->ooms[0].levels.requested), rule->fix);
     f->site = t->ooms[0].site;
-    f->fix = rule->fix;
-    f->cost = rule->cost;
-    f->rank = GM_RANK_MISTAKE;
+    gm_case_is_mistake(f, rule);
 }
 
 static const struct gm_rule rules[] = {
@@ -175,6 +173,7 @@ static const struct gm_rule rules[] = {
      .title = "Features of every layer are held until the next round",
      .find = find_features,
      .needs_lives = true,
+     .brief = "keep less of each feature",
      .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
      .cost = "none",
      .severity = "warning",
@@ -185,6 +184,7 @@ static const struct gm_rule rules[] = {
      .title = "One batch needs much more than the others",
      .find = find_outlier,
      .needs_lives = true,
+     .brief = "split the largest batch",
      .fix = "Cut, split or leave out batches that are much larger than the others, or sort them by length",
      .cost = "little: it is one batch",
      .severity = "warning",
@@ -194,6 +194,7 @@ static const struct gm_rule rules[] = {
      .title = "One tensor is too large for the device",
      .find = find_giant,
      .needs_lives = true,
+     .brief = "make it in pieces",
      .fix = "Make it in pieces, or do not make it: chunk the operation, or use one that needs no such tensor",
      .cost = "none",
      .severity = "critical",

@@ -202,6 +202,7 @@ static const struct gm_rule rules[] = {
      .title = "Attention makes its scores in memory",
      .find = find_attention,
      .needs_lives = true,
+     .brief = "fused attention",
      .fix = "Call torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True) with types and masks that "
             "its fused kernels take",
      .cost = "none; it is faster, too",
@@ -213,6 +214,7 @@ static const struct gm_rule rules[] = {
      .title = "Several copies of the logits are there at once",
      .find = find_logits,
      .needs_lives = true,
+     .brief = "loss in chunks",
      .fix =
          "Compute the loss in chunks of positions (a fused linear cross-entropy), so that the logits are never there "
          "as a whole",
@@ -225,6 +227,7 @@ static const struct gm_rule rules[] = {
      .title = "Casts of the weights are there beside the weights",
      .find = find_casts,
      .needs_lives = true,
+     .brief = "weights in bf16",
      .fix = "Keep the weights in bf16 (model.bfloat16()), or torch.autocast(..., cache_enabled=False) where nothing is "
             "trained",
      .cost = "accuracy of the weights; or a cast for each use",
@@ -237,6 +240,7 @@ static const struct gm_rule rules[] = {
      .title = "Freed memory waits for another stream at the peak",
      .find = find_waiting,
      .needs_lives = true,
+     .brief = "wait for the side stream",
      .fix =
          "Let the main stream wait for the copy (wait_stream, or an event) and keep the tensor until then, instead of "
          "tensor.record_stream(stream)",

@@ -204,9 +204,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         gm_size_format(size[0], peak), devices[most].device, gm_size_format(size[1], peaks[least].requested),
         devices[least].device, n, gm_size_format(size[2], mean), devices[most].device,
         is_out ? "ran out of memory" : "runs out of memory first");
-    f->rank = GM_RANK_MISTAKE;
-    f->fix = rule->fix;
-    f->cost = rule->cost;
+    gm_case_is_mistake(f, rule);
     put_even(c, f, most, mean);
 }
 
@@ -233,6 +231,7 @@ static const struct gm_rule rules[] = {
      .find = find_uneven,
      .unit = " above the mean",
      .needs_trace = true,
+     .brief = "even out the devices",
      .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
      .cost = "none",
      .severity = "warning",

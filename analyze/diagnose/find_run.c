@@ -39,9 +39,7 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
         "In %s of %s rounds of the loop memory goes back to the driver, which never refused any, and is taken "
         "again. Each time the device is waited for. %s.",
         gm_count_format(n[0], rounds), gm_count_format(n[1], l->rounds.n), rule->fix);
-    f->rank = GM_RANK_MISTAKE;
-    f->fix = rule->fix;
-    f->cost = rule->cost;
+    gm_case_is_mistake(f, rule);
     f->site = stack == 0 ? NULL : gm_names_site(&l->names, (struct gm_stack_id){stack});
 }
 
@@ -77,9 +75,7 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         c, rule, GM_WARNING, reserved - most_after,
         "After event %s at most %s are live, but %s stay reserved: the cache of a phase that is over. %s.",
         gm_count_format(n, last), gm_size_format(size[0], most_after), gm_size_format(size[1], reserved), rule->fix);
-    f->rank = GM_RANK_MISTAKE;
-    f->fix = rule->fix;
-    f->cost = rule->cost;
+    gm_case_is_mistake(f, rule);
     const uint32_t a = l->h->of_event[last];
     f->site = a == GM_NEVER ? NULL : gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
 }
@@ -108,9 +104,7 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
                     "%s of the %s that were live are parameters, gradients and optimizer state, and no "
                     "mistake was found that would have spared what was missing. %s.",
                     gm_size_format(size[0], lasting), gm_size_format(size[1], oom->levels.requested), rule->fix);
-    f->rank = GM_RANK_MISTAKE;
-    f->fix = rule->fix;
-    f->cost = rule->cost;
+    gm_case_is_mistake(f, rule);
     f->site = oom->site;
 }
 
@@ -119,6 +113,7 @@ static const struct gm_rule rules[] = {
      .title = "The cache is given back in every round",
      .find = find_emptied,
      .needs_lives = true,
+     .brief = "no empty_cache() in the loop",
      .fix = "Leave torch.cuda.empty_cache() out of the loop",
      .cost = "none; it is faster",
      .severity = "warning",
@@ -128,6 +123,7 @@ static const struct gm_rule rules[] = {
      .title = "The cache of a phase that is over stays reserved",
      .find = find_old_cache,
      .needs_lives = true,
+     .brief = "empty_cache() between phases",
      .fix = "Call torch.cuda.empty_cache() once between the phases, if something else needs the memory",
      .cost = "none",
      .severity = "warning",
@@ -140,6 +136,7 @@ static const struct gm_rule rules[] = {
      .find = find_capacity,
      .is_last = true,
      .unit = " missing",
+     .brief = "shard, offload or shrink",
      .fix =
          "Shard parameters and states over more devices (FSDP), keep them in bf16 or 8 bits, offload them, or take a "
          "larger card",

@@ -186,16 +186,16 @@ static size_t innermost(const char *site)
     return end == NULL ? strlen(site) : (size_t)(end - site);
 }
 
-/* What to do, what for, and where. */
-static void add_mistake(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
+/* What to do, and what for. */
+static void add_what_to_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
     const uint64_t saving = f->remedy == NULL ? GM_REPORT_NONE : f->remedy->saving.alone;
+    const char *what = f->brief != NULL ? f->brief : f->title;
     char s[GM_NUMBER_TEXT];
-    if (saving == GM_REPORT_NONE)
-        gm_headline_add(c, line, "%s", f->fix != NULL ? f->fix : f->title);
+    if (f->rank != GM_RANK_MISTAKE || saving == GM_REPORT_NONE)
+        gm_headline_add(c, line, "%s", what);
     else
-        gm_headline_add(c, line, "saves %s reserved: %s", gm_bytes_format(s, saving),
-                        f->fix != NULL ? f->fix : f->title);
+        gm_headline_add(c, line, "saves %s: %s", gm_bytes_format(s, saving), what);
 }
 
 /* The first of what is to do; after running out of memory also the next, if it would help against that. */
@@ -209,11 +209,8 @@ static void make_to_do(struct gm_case *c, struct gm_heading *line, const struct 
         const struct gm_finding *f = &c->to_do[i];
         if (c->has_oom && (f->rank == GM_RANK_OUT_OF_MEMORY || f->rank == GM_RANK_OTHERS))
             continue;
-        if (f->rank == GM_RANK_MISTAKE)
-            add_mistake(c, line, f);
-        else
-            gm_headline_add(c, line, "%s", f->brief != NULL ? f->brief : f->title);
-        if (f->site != NULL && (f->brief != NULL || f->rank == GM_RANK_MISTAKE))
+        add_what_to_do(c, line, f);
+        if (f->site != NULL && f->brief != NULL)
             line->site = gm_case_printf(c, "%.*s", (int)innermost(f->site), f->site);
     }
     if (line->count == 0)

@@ -39,6 +39,7 @@ struct gm_rule {
     bool needs_lives;        /* likewise only if there are allocations to look at */
     bool is_last;            /* it asks what else was found, after the replays */
     bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
+    const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */
     const char *fix, *cost;  /* the call that mends it; what that costs. NULL */
     const char *severity, *when, *what_to_do; /* docs/findings.md: how severe, under which conditions, what helps */
 };
@@ -61,6 +62,8 @@ struct gm_finding *gm_case_add(struct gm_case *c, const struct gm_rule *rule, en
                                struct gm_text *detail);
 struct gm_finding *gm_case_say(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
                                const char *detail, ...) __attribute__((format(printf, 5, 6)));
+/* Makes a mistake of a finding, with the fix of its rule. */
+void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule);
 /* Appends a mistake: of these allocations, and what mending it does to them. Nothing if there are none, or if they hold
  * less than a hundredth of the peak and `is_of_reserved` does not say that they cost more than they hold. The site is
  * that of most of them, unless it is set in what is returned; NULL: nothing was appended. Frees the set. */

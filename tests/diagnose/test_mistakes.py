@@ -60,7 +60,7 @@ class Trace:
 
 
 def diagnosed(trace):
-    """What is to do, and all findings, by id."""
+    """What is to do, and all findings, by id; and of the headline the line "To do"."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "t.json"), os.path.join(folder, "a.json")
         with open(path, "w", encoding="utf-8") as file:
@@ -69,7 +69,8 @@ def diagnosed(trace):
         with open(out, encoding="utf-8") as file:
             analysis = json.load(file)
     rows = {row["id"]: row for row in analysis["findings"]}
-    return {**rows, **{row["id"]: {**rows.get(row["id"], {}), **row} for row in analysis["to_do"]}}
+    line = next(line["text"] for line in analysis["headline"] if line["label"] == "To do")
+    return {"To do": line, **rows, **{row["id"]: {**rows.get(row["id"], {}), **row} for row in analysis["to_do"]}}
 
 
 def train(rounds, in_forward=lambda t, r: [], in_backward=lambda t, r: [], gradients=None, weights=4, size=32, width=48,
@@ -108,6 +109,10 @@ class Mistakes(unittest.TestCase):
 
     def expect_none(self, trace, name):
         self.assertNotIn(name, diagnosed(trace))
+
+    def test_headline(self):
+        kept = train(5, in_backward=lambda t, r: [t.alloc(40, AUTOGRAD) for _ in range(4)])
+        self.assertRegex(diagnosed(kept)["To do"], r"^saves 1\d\d\.\d MiB: no create_graph=True: <module>  train\.py:22")
 
     def test_create_graph(self):
         kept = train(5, in_backward=lambda t, r: [t.alloc(40, AUTOGRAD) for _ in range(4)])
