@@ -19,16 +19,6 @@ static bool is_of_backward(const struct gm_lives *l, size_t a)
                                          : l->has_backward && l->h->stack[a] == GM_STACK_EMPTY);
 }
 
-/* Accuses the line that called backward() last before that moment, if there is one. */
-static void accuse_backward(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set, uint32_t moment,
-                            const char *evidence)
-{
-    const char *line = set->n == 0 ? NULL : gm_lives_backward(c->lives, moment);
-    struct gm_finding *f = gm_case_accuse(c, rule, set, false, evidence);
-    if (f != NULL && line != NULL)
-        f->site = line;
-}
-
 static int by_bytes(const void *left, const void *right)
 {
     const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -153,9 +143,10 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     free(last);
     if (!gm_is_share(left, l->at_peak, 0.02))
         set.n = 0;
-    accuse_backward(c, rule, &set, first,
-                    "gradients of the first backward pass that are never given up, while others are made anew in every "
-                    "step: no optimizer has their parameters");
+    gm_case_accuse_backward(
+        c, rule, &set, first,
+        "gradients of the first backward pass that are never given up, while others are made anew in every "
+        "step: no optimizer has their parameters");
 }
 
 /* ---- buckets ----------------------------------------------------------------------------------------------------- */
@@ -258,9 +249,10 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
     free(parameters.v);
     if (kept < gradients / 4)
         set.n = 0;
-    accuse_backward(c, rule, &set, set.n > 0 ? h->born[set.v[0].allocation] : 0,
-                    "what the backward pass made on its way to the gradients is still there after it: it has a graph "
-                    "of its own");
+    gm_case_accuse_backward(
+        c, rule, &set, set.n > 0 ? h->born[set.v[0].allocation] : 0,
+        "what the backward pass made on its way to the gradients is still there after it: it has a graph "
+        "of its own");
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */

@@ -11,12 +11,13 @@
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 enum {
-    LIST = 8, /* tensors of one stack side by side: a list of gradients */
+    LIST = 8,     /* tensors of one stack side by side: a list of gradients */
+    APART = 1024, /* events from one gradient of a backward pass to the next, at most */
 };
 
-/* Where the backward pass of each round begins, and whether an optimizer stepped in it. */
+/* Where the backward pass of each round begins, how far it was looked at, and whether an optimizer stepped in it. */
 struct round {
-    uint32_t backward;
+    uint32_t backward, seen;
     bool has_step;
 };
 
@@ -33,7 +34,7 @@ static struct round *look_at_rounds(const struct gm_lives *l)
             (l->phase != NULL && l->phase[e] == GM_PHASE_BACKWARD) || (is_made && l->role[a] == GM_ROLE_GRADIENT);
         struct round *round = &rounds[gm_lives_round(l, e + 1)];
         if (is_backward && round->backward == GM_NEVER)
-            round->backward = e;
+            round->backward = round->seen = e;
         round->has_step |= (l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
                            (is_made && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
     }
@@ -46,9 +47,25 @@ static bool is_of_backward(const struct gm_lives *l, size_t a)
     return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0;
 }
 
+/* What the backward pass of a round makes to add it to that gradient, and frees: without the gradient it would be it.
+ * GM_NEVER: there is none. Gradients come in the same order in each round. */
+static uint32_t addend_of(const struct gm_lives *l, struct round *round, size_t a)
+{
+    const struct gm_history *h = l->h;
+    for (uint32_t e = round->seen; e < h->count && e - round->seen < APART; e++) {
+        const uint32_t other = h->of_event[e];
+        if (other == GM_NEVER || h->born[other] != e + 1 || h->requested[other] != h->requested[a] ||
+            !is_of_backward(l, other) || h->freed[other] == GM_NEVER ||
+            gm_lives_round(l, h->freed[other]) != gm_lives_round(l, e + 1))
+            continue;
+        round->seen = e + 1;
+        return other;
+    }
+    return GM_NEVER;
+}
+
 /* A gradient is of no use from the end of a round to where the next backward pass makes it. */
-static bool add_gradient(struct gm_set *set, const struct gm_lives *l, const struct round *rounds, size_t a,
-                         bool has_steps)
+static bool add_gradient(struct gm_set *set, const struct gm_lives *l, struct round *rounds, size_t a, bool has_steps)
 {
     const uint32_t born = gm_lives_round(l, l->h->born[a]);
     const uint32_t offset = rounds[born].backward < l->h->born[a] ? l->h->born[a] - rounds[born].backward : 0;
@@ -60,7 +77,11 @@ static bool add_gradient(struct gm_set *set, const struct gm_lives *l, const str
             continue;
         if (backward == GM_NEVER) /* no forward pass that ends in one */
             continue;
-        if (l->h->freed[a] > backward)
+        const uint32_t addend = l->h->freed[a] > backward ? addend_of(l, &rounds[r + 1], a) : GM_NEVER;
+        if (addend != GM_NEVER)
+            ok = gm_set_add(set, a, gone, l->h->born[addend], GM_REMEDY_AS_RECORDED) &&
+                 gm_set_add(set, addend, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+        else if (l->h->freed[a] > backward)
             ok = gm_set_add(set, a, gone, backward + offset, GM_REMEDY_AS_RECORDED);
         else if (l->h->freed[a] > gone)
             ok = gm_set_add(set, a, gone, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
@@ -81,8 +102,9 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
         if (l->role[a] == GM_ROLE_GRADIENT && is_of_backward(l, a))
             c->failed |= !add_gradient(&set, l, rounds, a, has_steps);
     free(rounds);
-    gm_case_accuse(c, rule, &set, false,
-                   "they are gradients of the step before, kept through the forward pass, where nothing reads them");
+    gm_case_accuse_backward(
+        c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
+        "they are gradients of the step before, kept through the forward pass, where nothing reads them");
 }
 
 /* ---- what the optimizer's code makes for a moment ---------------------------------------------------------------- */

@@ -139,6 +139,26 @@ class Mistakes(unittest.TestCase):
         self.expect_none(train(6, lambda t, r: [t.alloc(64 + 60 * r, FORWARD)]), "outlier-batch")
         self.expect_none(train(6, lambda t, r: [t.alloc(64, FORWARD)]), "outlier-batch")
 
+    def test_gradients_through_forward(self):
+        def zeroed(in_place):
+            t, kept = Trace(), []
+            for _ in range(4):
+                t.alloc(32, WEIGHTS)
+            for _ in range(5):
+                hidden = [t.alloc(48, FORWARD) for _ in range(4)]
+                root, made = t.alloc(1 / 1024, ROOT), []
+                while hidden:
+                    made.append(t.alloc(32, AUTOGRAD))
+                    t.free(hidden.pop(), t.alloc(1 / 1024, AUTOGRAD))
+                    if in_place and len(kept) == 4:
+                        t.free(made.pop())  # it was added to what is there
+                t.free(root)
+                kept += made if in_place else []
+                t.free(t.alloc(1 / 1024, STEP), *([] if in_place else made))
+            return t
+        self.expect(zeroed(True), "gradients-through-forward", 174, 178, "train.py:22")
+        self.expect_none(zeroed(False), "gradients-through-forward")
+
     def test_workspaces(self):
         def work(streams):
             t = Trace()
