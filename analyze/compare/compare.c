@@ -7,8 +7,10 @@
 
 static bool same_table(const struct gm_diff_sums *sums)
 {
-    return sums->delta == 0 && sums->residual == 0 &&
-           sums->counts[0] + sums->counts[1] + sums->counts[2] + sums->counts[3] == 0;
+    bool same = sums->delta == 0 && sums->residual == 0;
+    for (int k = 0; k < GM_DIFF_KINDS; k++)
+        same = same && sums->counts[k] == 0;
+    return same;
 }
 
 static bool is_same(const struct gm_comparison *c, const struct gm_diff_pair *pair)

@@ -125,6 +125,8 @@ static int compare_stacks(const struct gm_diff_site *a, const struct gm_diff_sit
 static int by_change(const void *left, const void *right, void *matching)
 {
     const struct gm_diff_site *a = left, *b = right;
+    if ((a->moved == NULL) != (b->moved == NULL))
+        return a->moved == NULL ? -1 : 1;
     int order = gm_diff_row_order(&a->row, &b->row);
     if (order == 0)
         order = compare_text(a->via, b->via);
@@ -170,6 +172,72 @@ static bool number_twins(struct gm_diff_site *rows, size_t n)
     return true;
 }
 
+/* ---- what moved -----------------------------------------------------------------------------------------------------
+ */
+
+/* Of a row that is new or gone: what it holds in the run that has it. */
+static const struct gm_amount *amount_of(const struct gm_diff_site *row)
+{
+    return row->row.kind == GM_DIFF_NEW ? &row->row.after : &row->row.base;
+}
+
+/* Whether two rows hold as many bytes, in as many blocks of one category. */
+static int compare_held(const struct gm_diff_site *a, const struct gm_diff_site *b)
+{
+    const struct gm_amount *x = amount_of(a), *y = amount_of(b);
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    if (x->blocks != y->blocks)
+        return x->blocks > y->blocks ? -1 : 1;
+    return compare_text(a->category, b->category);
+}
+
+/* Equal ones side by side, in the order of their names whichever run is BASE. */
+static int by_held(const void *left, const void *right, void *matching)
+{
+    const struct gm_diff_site *a = *(struct gm_diff_site *const *)left, *b = *(struct gm_diff_site *const *)right;
+    const int order = compare_held(a, b);
+    return order != 0 ? order : by_change(a, b, matching);
+}
+
+static void move(struct gm_diff_sums *sums, struct gm_diff_tally *tally, struct gm_diff_site *row,
+                 const struct gm_summary_site *other)
+{
+    sums->counts[row->row.kind]--;
+    tally->deltas[row->row.kind] -= row->row.delta;
+    row->row.kind = GM_DIFF_MOVED;
+    row->moved = other;
+    sums->counts[GM_DIFF_MOVED]++;
+    tally->deltas[GM_DIFF_MOVED] += row->row.delta;
+}
+
+/* Two rows, one gone and one new, that hold the same are one thing under another name, if no third one does. */
+static bool find_moved(struct matching *m, struct gm_diff_sums *sums, struct gm_diff_tally *tally,
+                       struct gm_diff_site *rows, size_t count)
+{
+    size_t n = 0;
+    struct gm_diff_site **order = malloc((count + 1) * sizeof *order);
+    if (order == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].row.kind == GM_DIFF_NEW || rows[i].row.kind == GM_DIFF_GONE)
+            order[n++] = &rows[i];
+    if (n > 1)
+        qsort_r(order, n, sizeof *order, by_held, m);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && compare_held(order[i], order[end]) == 0;)
+            end++;
+        if (end - i != 2 || order[i]->row.kind == order[i + 1]->row.kind)
+            continue;
+        struct gm_diff_site *gone = order[i]->row.kind == GM_DIFF_GONE ? order[i] : order[i + 1];
+        struct gm_diff_site *new = gone == order[i] ? order[i + 1] : order[i];
+        move(sums, tally, gone, new->after);
+        move(sums, tally, new, gone->base);
+    }
+    free(order);
+    return true;
+}
+
 static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool at_peak, uint64_t base_total,
                        uint64_t after_total)
 {
@@ -192,10 +260,11 @@ static bool make_table(struct matching *m, struct gm_diff_site_table *out, bool 
         if (changed)
             rows[out->count++] = row;
     }
+    bool ok = find_moved(m, &out->sums, &tally, rows, out->count);
     if (out->count > 1)
         qsort_r(rows, out->count, sizeof *rows, by_change, m);
     struct gm_diff_site *own = gm_arena_calloc(&m->c->arena, out->count, sizeof *own);
-    bool ok = own != NULL && number_twins(rows, out->count);
+    ok = ok && own != NULL && number_twins(rows, out->count);
     if (ok && out->count > 0)
         memcpy(own, rows, out->count * sizeof *own);
     free(rows);

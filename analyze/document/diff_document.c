@@ -345,7 +345,7 @@ static void add_pair(struct gm_text *out, const struct gm_comparison *c, const s
     add_label(out, pair->after == 1 ? "New" : "More");
     gm_columns_wrap(out, verdict, LABEL);
     gm_doc_end(&doc);
-    for (size_t i = 0; i < sites->count && i < SITES && c->pair_count == 1; i++) {
+    for (size_t i = 0; i < sites->count && i < SITES && c->pair_count == 1 && sites->rows[i].moved == NULL; i++) {
         add_label(out, i > 0 ? "" : pair->sites_at_peak.sums.is_known ? "At peak" : "At end");
         add_site(out, &sites->rows[i]);
     }

@@ -28,6 +28,8 @@ static union gm_value growth_of(const struct gm_cell_of *c)
     const struct gm_diff_row *row = c->row;
     if (row->base.bytes == GM_REPORT_NONE || row->after.bytes == GM_REPORT_NONE)
         return (union gm_value){.s = NULL};
+    if (row->kind == GM_DIFF_MOVED)
+        return (union gm_value){.s = gm_diff_kind_name(row->kind)};
     return (union gm_value){.s =
                                 gm_doc_printf(c->doc, "%s", gm_growth_format(text, row->base.bytes, row->after.bytes))};
 }
@@ -71,15 +73,23 @@ static union gm_value site_of(const struct gm_cell_of *c)
     return (union gm_value){.s = gm_doc_take(c->doc, &name)};
 }
 
-/* "by softmax, stack 2 of this name" */
+/* "by softmax, stack 2 of this name; as much in the new run: step  optim.py, by add" */
 static union gm_value made_by(const struct gm_cell_of *c)
 {
     const struct gm_diff_site *site = c->row;
-    const char *twin = site->twin == 0 ? "" : gm_doc_printf(c->doc, "stack %zu of this name", site->twin);
-    if (site->via == NULL)
-        return (union gm_value){.s = site->twin == 0 ? NULL : twin};
-    return (union gm_value){
-        .s = gm_doc_printf(c->doc, "by " GM_QUOTED "%s%s", site->via, site->twin > 0 ? ", " : "", twin)};
+    struct gm_text text = {0};
+    if (site->via != NULL)
+        gm_text_printf(&text, "by " GM_QUOTED, site->via);
+    if (site->twin > 0)
+        gm_text_printf(&text, "%sstack %zu of this name", text.length > 0 ? ", " : "", site->twin);
+    if (site->moved != NULL) {
+        gm_text_printf(&text, "%sas much in the %s run: " GM_QUOTED, text.length > 0 ? "; " : "",
+                       site->base == NULL ? "base" : "new", site->moved->site);
+        if (site->moved->via != NULL)
+            gm_text_printf(&text, ", by " GM_QUOTED, site->moved->via);
+    }
+    const char *said = gm_doc_take(c->doc, &text);
+    return (union gm_value){.s = said[0] == '\0' ? NULL : said};
 }
 
 static void add_lines(struct gm_json *json, const char *key, const struct gm_summary_site *site)

@@ -11,7 +11,7 @@ const char *gm_level_name(enum gm_level level)
 
 const char *gm_diff_kind_name(enum gm_diff_kind kind)
 {
-    static const char *const names[GM_DIFF_KINDS] = {"new", "gone", "grown", "shrunk"};
+    static const char *const names[GM_DIFF_KINDS] = {"new", "gone", "grown", "shrunk", "moved"};
     return names[kind];
 }
 

@@ -12,8 +12,8 @@
 
 #include "analyze/report/summary.h"
 
-enum gm_diff_kind { GM_DIFF_NEW, GM_DIFF_GONE, GM_DIFF_GROWN, GM_DIFF_SHRUNK, GM_DIFF_KINDS };
-const char *gm_diff_kind_name(enum gm_diff_kind kind); /* "new", "gone", "grown", "shrunk" */
+enum gm_diff_kind { GM_DIFF_NEW, GM_DIFF_GONE, GM_DIFF_GROWN, GM_DIFF_SHRUNK, GM_DIFF_MOVED, GM_DIFF_KINDS };
+const char *gm_diff_kind_name(enum gm_diff_kind kind); /* "new", "gone", "grown", "shrunk", "moved" */
 
 /* new - base, at most what fits. 0 if either is not known. */
 int64_t gm_diff_delta(uint64_t base, uint64_t after);
@@ -33,6 +33,7 @@ struct gm_diff_site {
     struct gm_diff_row row; /* its name is the site */
     const char *via, *category;
     const struct gm_summary_site *base, *after; /* NULL: not there */
+    const struct gm_summary_site *moved; /* of the other run, which holds the same there; NULL: it did not move */
     size_t twin; /* which of the rows with this name, via and category it is, from 1 on; 0: there is no other */
 };
 struct gm_diff_sums {
@@ -52,7 +53,7 @@ struct gm_diff_table {
 };
 struct gm_diff_site_table {
     struct gm_diff_sums sums;
-    const struct gm_diff_site *rows; /* largest change first, then by name and stack */
+    const struct gm_diff_site *rows; /* largest change first, then by name and stack; what moved last */
     size_t count;
 };
 

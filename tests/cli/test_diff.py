@@ -158,6 +158,33 @@ class Files(Diff):
             text = " ".join(self.diff("--no-charts", *paths).stdout.decode().split())
             self.assertIn("Law " + said + " Report", text)
 
+    def test_moved(self):
+        """Equal bytes in equal blocks that are gone from one operator and new at another are told as moved, last, and
+        not as the largest changes; the sums stay. Where more than one would fit nobody knows which it is."""
+        def run(*made_by):
+            allocator = Allocator(0, 0x7F0000000000, Clock())
+            allocator.recording = True
+            for name, megabytes in made_by:
+                allocator.alloc(megabytes * MIB, [frame(name, "/app/model/linear.py", 12), frame("main", "/t.py", 3)])
+            return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace],
+                    "external_annotations": []}
+
+        base = write(self.at("base.pickle"), run(("old_grad", 700), ("old_copy", 30), ("kept", 40)))
+        new = write(self.at("new.pickle"), run(("new_grad", 700), ("kept", 40), ("fresh", 30), ("fresh2", 30)))
+        found = self.numbers(base, new)
+        rows = [(r["site"].split()[0], r["kind"], r["delta_bytes"] // MIB) for r in found["call_sites_at_peak"]]
+        self.assertEqual(rows, [("fresh", "new", 30), ("fresh2", "new", 30), ("old_copy", "gone", -30),
+                                ("new_grad", "moved", 700), ("old_grad", "moved", -700)])
+        sums = found["sums"]["call_sites_at_peak"]
+        self.assertEqual((sums["rows_bytes"], sums["delta_bytes"], sums["residual_bytes"]), (30 * MIB, 30 * MIB, 0))
+        self.assertEqual([sums[kind] for kind in ("new", "gone", "moved")], [2, 1, 2])
+        self.assertFalse(found["same"])
+        text = self.diff("--no-charts", base, new).stdout.decode()
+        self.assertNotIn("_grad", text)
+        report = " ".join(self.file("diff_report.txt").split())
+        self.assertIn("2 new +60.00 MiB, 1 gone -30.00 MiB, 2 moved 0 B.", report)
+        self.assertIn("old_grad model/linear.py:12 as much in the new run: new_grad model/linear.py", report)
+
     def test_factors(self):
         """What grew tenfold and more is told as a factor, which people can read."""
         paths = [write(self.at(f"{name}.pickle"), made(megabytes, extra=extra))

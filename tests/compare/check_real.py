@@ -157,7 +157,7 @@ def check_peaks(path, run_of, known):
 
 def negated(found):
     """The tables with base and new exchanged."""
-    kinds = {"new": "gone", "gone": "new", "grown": "shrunk", "shrunk": "grown"}
+    kinds = {"new": "gone", "gone": "new", "grown": "shrunk", "shrunk": "grown", "moved": "moved"}
     out = {}
     for table in (*TABLES, *AT_PEAK):
         if found[table] is None:
