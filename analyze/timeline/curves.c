@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 1500, KINDS = 4, EXTREMES = 2 * KINDS, CROWDED_PERCENT = 10 };
+enum { COLUMNS = 1500, KINDS = 4, EXTREMES = 2 * KINDS, CROWDED_PERCENT = 10, LEAST_EVENTS = 100 };
 
 /* The extremes of one column: of each kind the lowest and the highest moment. */
 struct extreme {
@@ -66,7 +66,7 @@ static int more_first(const void *left, const void *right)
     return a == b ? 0 : a > b ? -1 : 1;
 }
 
-/* In how many of the COLUMNS equal parts of the time nine of ten events are, at least. */
+/* In how many of the columns, as equal parts of the time, nine of ten events are, at least. */
 static size_t crowded_columns(const struct curves *c, uint64_t end_us)
 {
     const struct gm_history *h = &c->pass->history;
@@ -75,10 +75,10 @@ static size_t crowded_columns(const struct curves *c, uint64_t end_us)
     size_t n = 0;
     for (size_t i = 0; i < h->count; i++) {
         const double share = (double)(gm_history_time(h, i) - c->start_us) / span;
-        counts[share < 1 ? (size_t)(share * COLUMNS) : COLUMNS - 1]++;
+        counts[share < 1 ? (size_t)(share * (double)c->column_count) : c->column_count - 1]++;
     }
-    qsort(counts, COLUMNS, sizeof *counts, more_first);
-    for (uint64_t sum = 0; n < COLUMNS && sum * 10 < h->count * UINT64_C(9); n++)
+    qsort(counts, c->column_count, sizeof *counts, more_first);
+    for (uint64_t sum = 0; n < c->column_count && sum * 10 < h->count * UINT64_C(9); n++)
         sum += counts[n];
     return n;
 }
@@ -91,17 +91,17 @@ static bool choose_axis(struct curves *c)
     uint64_t end_us = 0;
     c->has_times = find_times(c, &end_us);
     c->is_by_time = c->has_times && wanted != GM_AXIS_EVENT;
-    if (c->is_by_time && wanted == GM_AXIS_CHOSEN && h->count >= COLUMNS) {
+    c->column_count = h->count < COLUMNS ? h->count : COLUMNS;
+    if (c->is_by_time && wanted == GM_AXIS_CHOSEN && h->count >= LEAST_EVENTS) {
         const size_t crowded = crowded_columns(c, end_us);
-        if (crowded * 100 < (size_t)COLUMNS * CROWDED_PERCENT) {
+        if (crowded * 100 < c->column_count * CROWDED_PERCENT) {
             c->is_by_time = false;
             c->axis_note = gm_arena_printf(&c->pass->report->arena, "90 %% of the events are in %.1f %% of the time",
-                                           100. * (double)crowded / COLUMNS);
+                                           100. * (double)crowded / (double)c->column_count);
             if (c->axis_note == NULL)
                 return false;
         }
     }
-    c->column_count = h->count < COLUMNS ? h->count : COLUMNS;
     c->x_end = c->is_by_time ? (double)(end_us - c->start_us) : (double)h->count;
     if (c->column_count > 0)
         c->per_column = c->x_end / (double)c->column_count;

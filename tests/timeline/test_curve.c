@@ -18,14 +18,16 @@ static const char rules_text[] = "tier only\n"
                                  "category Attention #112233\n"
                                  "  name attend\n";
 
-enum { EVENTS = 3000 };
+enum { EVENTS = 3000, FEW = 200 };
+
+static unsigned events = EVENTS;
 
 /* Blocks come and go, one after the other; event i is at times_us(i), which runs to a million. */
 static void make(struct small_report *r, uint64_t (*time_us)(unsigned i), struct gm_timeline_options options)
 {
     struct gm_text json = {0};
     gm_text_add(&json, "{\"segments\":[],\"device_traces\":[[");
-    for (unsigned i = 0; i < EVENTS; i++)
+    for (unsigned i = 0; i < events; i++)
         gm_text_printf(&json,
                        "%s{\"action\":\"%s\",\"addr\":%u,\"size\":512,\"time_us\":%llu,"
                        "\"frames\":[{\"name\":\"attend\",\"filename\":\"a.py\",\"line\":1}]}",
@@ -44,13 +46,19 @@ static const struct gm_curve *curve_of(const struct small_report *r)
 
 static uint64_t steadily(unsigned i)
 {
-    return UINT64_C(5000000) + UINT64_C(1000000) * i / (EVENTS - 1);
+    return UINT64_C(5000000) + UINT64_C(1000000) * i / (events - 1);
 }
 
 /* All but 99 events at the beginning: 2,700 of the 3,000 are in the first of 1,500 parts. */
 static uint64_t in_a_burst(unsigned i)
 {
-    return UINT64_C(5000000) + (i < EVENTS - 99 ? i / 10 : UINT64_C(1000000) - 1000 * (EVENTS - 1 - i));
+    return UINT64_C(5000000) + (i < events - 99 ? i / 10 : UINT64_C(1000000) - 1000 * (events - 1 - i));
+}
+
+/* All but 10 at the beginning of a second. */
+static uint64_t few_in_a_burst(unsigned i)
+{
+    return UINT64_C(5000000) + (i < FEW - 10 ? 10 * i : UINT64_C(1000000) - 1000 * (FEW - 1 - i));
 }
 
 static uint64_t at_one_moment(unsigned i)
@@ -67,13 +75,13 @@ static void expect_axis(uint64_t (*time_us)(unsigned), enum gm_axis wanted, bool
     assert_int_equal(curve->is_by_time, is_by_time);
     assert_int_equal(curve->has_times, time_us != at_one_moment);
     assert_int_equal(curve->start_us, time_us == at_one_moment ? GM_REPORT_NONE : 5000000);
-    assert_true(curve->x_end > (is_by_time ? 999999 : EVENTS - 1) &&
-                curve->x_end < (is_by_time ? 1000001 : EVENTS + 1));
+    assert_true(curve->x_end > (is_by_time ? 999999 : events - 1) &&
+                curve->x_end < (is_by_time ? 1000001 : events + 1));
     if (note == NULL)
         assert_null(curve->axis_note);
     else
         assert_string_equal(curve->axis_note, note);
-    assert_int_equal(curve->columns[curve->column_count - 1].last_event, EVENTS - 1);
+    assert_int_equal(curve->columns[curve->column_count - 1].last_event, events - 1);
     small_report_free(&r);
 }
 
@@ -85,6 +93,10 @@ static void the_axis(void **state)
     expect_axis(in_a_burst, GM_AXIS_CHOSEN, false, "90 % of the events are in 0.1 % of the time");
     expect_axis(in_a_burst, GM_AXIS_TIME, true, NULL);
     expect_axis(at_one_moment, GM_AXIS_TIME, false, NULL);
+    events = FEW;
+    expect_axis(steadily, GM_AXIS_CHOSEN, true, NULL);
+    expect_axis(few_in_a_burst, GM_AXIS_CHOSEN, false, "90 % of the events are in 0.5 % of the time");
+    events = EVENTS;
 }
 
 static void the_layers(void **state)
