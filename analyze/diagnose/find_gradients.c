@@ -207,9 +207,11 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
         }
     }
     c->failed |= buckets.n > 0 && !gm_lives_blame(c->lives, &buckets, &blame);
-    free(buckets.v);
     if (sum == 0 || !is_near(sum, gradients))
-        set.n = 0;
+        set.n = buckets.n = 0;
+    for (size_t i = 0; i < buckets.n; i++) /* they are no data */
+        l->taken[buckets.v[i].allocation] = 1;
+    free(buckets.v);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
     if (f != NULL)

@@ -100,6 +100,8 @@ static bool is_of_file(const struct gm_lives *l, const struct part *a, const str
 /* The one of two that need not be there. */
 static const struct part *spare(const struct part *a, const struct part *b, bool is_file)
 {
+    if (is_file && ((a->by ^ b->by) & GM_BY_LOADING) != 0)
+        return (a->by & GM_BY_LOADING) != 0 ? a : b;
     if (is_file)
         return a->born < b->born ? a : b;
     if (((a->by ^ b->by) & GM_BY_COPYING) != 0)

@@ -234,6 +234,56 @@ uint32_t gm_lives_round_end(const struct gm_lives *l, uint32_t round)
     return round < l->rounds.n ? l->rounds.v[round] : GM_NEVER;
 }
 
+/* The frames that all allocations of Python in the middle half of the run have in common: the line of a loop, if its
+ * body is one line. */
+static size_t line_of_most(const struct gm_lives *l, uint32_t line[DEPTH_MOST])
+{
+    uint32_t frames[DEPTH_MOST];
+    size_t n = SIZE_MAX;
+    for (size_t e = l->h->count / 4; e < l->h->count - l->h->count / 4; e++) {
+        const uint32_t a = l->h->of_event[e];
+        const size_t m = a == GM_NEVER || l->h->born[a] != e + 1 ? 0 : python_frames(l, l->h->stack[a], frames);
+        if (m == 0)
+            continue;
+        if (n == SIZE_MAX)
+            memcpy(line, frames, (n = m) * sizeof *line);
+        for (size_t k = 0; k < n; k++)
+            n = k >= m || frames[k] != line[k] ? k : n;
+    }
+    return n == SIZE_MAX ? 0 : n;
+}
+
+/* A round begins where that line calls what it calls least often. */
+static bool find_rounds_of_line(struct gm_lives *l)
+{
+    uint32_t line[DEPTH_MOST], frames[DEPTH_MOST];
+    const size_t depth = line_of_most(l, line), none = l->snapshot->frames.count;
+    uint32_t *calls = calloc(none + 1, sizeof *calls), *of_event = calloc(l->h->count + 1, sizeof *of_event);
+    bool ok = calls != NULL && of_event != NULL;
+    size_t least = none, before = none + 1;
+    for (size_t e = 0; ok && depth > 0 && !is_in_module(l, line, depth) && e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        const size_t n = a == GM_NEVER || l->h->born[a] != e + 1 ? 0 : python_frames(l, l->h->stack[a], frames);
+        if (n < depth || memcmp(frames, line, depth * sizeof *line) != 0)
+            continue;
+        const size_t callee = n > depth ? frames[depth] : none;
+        if (callee != before) {
+            calls[callee]++;
+            of_event[e] = (uint32_t)callee + 1;
+        }
+        before = callee;
+    }
+    for (size_t f = 0; ok && f < none; f++)
+        if (calls[f] > ROUNDS_LEAST && (calls[least] <= ROUNDS_LEAST || calls[f] < calls[least]))
+            least = f;
+    for (size_t e = 0; ok && calls[least] > ROUNDS_LEAST && e < l->h->count; e++)
+        if (of_event[e] == least + 1)
+            ok = GM_VEC_PUSH(&l->rounds, (uint32_t)e);
+    free(calls);
+    free(of_event);
+    return ok;
+}
+
 /* Returns to earlier lines are exact; a period of allocations begins anywhere in a round. */
 static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, bool is_by_period)
 {
@@ -241,6 +291,8 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
     bool ok = !has_steps || is_by_period ? find_loop_backs(l, &found) && take_loops(l, &found) : true;
     free(found.v);
+    if (ok && !has_steps && l->rounds.n == 0)
+        return find_rounds_of_line(l);
     if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)
         return ok;
     l->rounds.n = 0;

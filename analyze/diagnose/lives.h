@@ -4,7 +4,8 @@
  * round of the program's loop, and who is left to be blamed for it.
  *
  * A round is one pass of the loop that makes the run: a step where steps are known, else a return of the program to an
- * earlier line of the same function, outside modules, as far out as it does so twice.
+ * earlier line of the same function, outside modules, as far out as it does so twice, else, where one line makes half
+ * of the run, its next call of what it calls least often.
  */
 #ifndef GM_DIAGNOSE_LIVES_H
 #define GM_DIAGNOSE_LIVES_H

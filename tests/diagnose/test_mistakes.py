@@ -221,6 +221,7 @@ class Mistakes(unittest.TestCase):
         self.expect(flat(128), "flat-gradient-buckets", 120, 136, "train.py:6")
         self.expect_none(flat(0), "flat-gradient-buckets")
         self.expect_none(flat(80), "flat-gradient-buckets")
+        self.expect_none(flat(128), "data-set-on-gpu")
 
     @staticmethod
     def with_flat(mib):
@@ -262,6 +263,35 @@ class Mistakes(unittest.TestCase):
             return t
         self.assertIn("kv-cache-by-cat", diagnosed(grown(True)))
         self.expect_none(grown(False), "kv-cache-by-cat")  # larger and larger inputs
+
+    def test_checkpoint_read_after_the_model_was_made(self):
+        loading = [("load", TORCH + "serialization.py", 1), ("<module>", "train.py", 7)]
+
+        def serve(reads):
+            t = Trace()
+            for stack in [WEIGHTS, loading] if reads else [WEIGHTS]:
+                for mib in (64, 48, 32, 16):
+                    t.alloc(mib, stack)
+            for _ in range(5):
+                t.free(t.alloc(24, FORWARD), t.alloc(12, LOOKUP))
+            return t
+        self.expect(serve(True), "checkpoint-beside-model", 158, 162, "train.py:7")
+        self.expect_none(serve(False), "checkpoint-beside-model")
+
+    def test_loop_of_one_line(self):
+        line = ("<module>", "train.py", 9)
+
+        def collect(keep):
+            t = Trace()
+            t.alloc(64, WEIGHTS)
+            for r in range(6):
+                x = t.alloc(16 + r, [line])
+                hidden = [t.alloc(20 + r, [("forward", "net.py", n), line]) for n in (10, 11)]
+                out = t.alloc(80 + r, [("head", "net.py", 30), ("forward", "net.py", 12), line])
+                t.free(x, *hidden, *([] if keep else [out]))
+            return t
+        self.expect(collect(True), "tensors-in-a-list", 300, 430, "net.py:30")
+        self.expect_none(collect(False), "tensors-in-a-list")
 
     def test_frozen(self):
         def frozen(t, r):
