@@ -290,7 +290,7 @@ class Mistakes(unittest.TestCase):
                 out = t.alloc(80 + r, [("head", "net.py", 30), ("forward", "net.py", 12), line])
                 t.free(x, *hidden, *([] if keep else [out]))
             return t
-        self.expect(collect(True), "tensors-in-a-list", 300, 430, "net.py:30")
+        self.expect(collect(True), "tensors-in-a-list", 305, 315, "net.py:30")
         self.expect_none(collect(False), "tensors-in-a-list")
 
     def test_frozen(self):
