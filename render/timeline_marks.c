@@ -187,7 +187,8 @@ static void put_diamond(struct gm_display *d, double x, double y, uint32_t color
     }
 }
 
-/* A label in a row above the plot, beside a line that leads down to its mark; on the side with more room. */
+/* A label in a row above the plot, beside a line that leads down to its mark; on the side with more room, and in front
+ * of lines that were drawn before. */
 static void put_label(const struct gm_plot *plot, double x, double y, uint32_t color, const char *text)
 {
     struct gm_style style = {GM_TEXT_SMALL, GM_BOLD, color, GM_ANCHOR_START, GM_ELLIPSIS_END};
@@ -195,12 +196,12 @@ static void put_label(const struct gm_plot *plot, double x, double y, uint32_t c
     bool is_left = x + pad + width > GM_PAGE_RIGHT;
     if (is_left && x - pad - width < GM_PAGE_LEFT && GM_PAGE_RIGHT - x > x - GM_PAGE_LEFT)
         is_left = false;
-    if (is_left) {
-        style.anchor = GM_ANCHOR_END;
-        gm_put_value(plot->display, fmax(GM_PAGE_LEFT, x - pad - width), x - pad, y, style, text);
-    } else {
-        gm_put_value(plot->display, x + pad, fmin(GM_PAGE_RIGHT, x + pad + width), y, style, text);
-    }
+    const double from = is_left ? fmax(GM_PAGE_LEFT, x - pad - width) : x + pad;
+    const double to = is_left ? x - pad : fmin(GM_PAGE_RIGHT, x + pad + width);
+    style.anchor = is_left ? GM_ANCHOR_END : GM_ANCHOR_START;
+    gm_display_rect(plot->display, from - 2, y - label_row / 2 + 1, to - from + 4, label_row - 2, gm_solid(GM_PAPER),
+                    GM_RECT_PLAIN);
+    gm_put_value(plot->display, from, to, y, style, text);
 }
 
 /* The peak of requested bytes: on the top of the stack, where its block bytes are. */
@@ -261,8 +262,8 @@ static void mark_ooms(const struct gm_plot *plot)
 
 void gm_plot_marks(const struct gm_plot *plot, double y, bool is_drawn[GM_PHASE_COUNT])
 {
-    mark_reserved(plot, y + label_row + label_row / 2);
     mark_peak(plot, y + label_row / 2);
+    mark_reserved(plot, y + label_row + label_row / 2);
     mark_ooms(plot);
     y += 2 * label_row + 2;
     for (int kind = 0; kind < BAND_KINDS; kind++) {
