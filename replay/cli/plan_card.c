@@ -46,7 +46,7 @@ struct gm_replay_plan {
     const struct gm_gpu *card;
     uint64_t capacity;
     struct gm_fix fixes[FIXES_MOST];
-    const char *what[FIXES_MOST], *costs[FIXES_MOST];
+    const char *what[FIXES_MOST], *costs[FIXES_MOST], *names[FIXES_MOST]; /* in full, and in few words */
     size_t count;
     struct stair stairs[FIXES_MOST + 2];
     size_t stair_count;
@@ -57,11 +57,12 @@ struct gm_replay_plan {
 
 /* ---- the fixes --------------------------------------------------------------------------------------------------- */
 
-static void add_fix(struct gm_replay_plan *plan, const char *what, const char *costs, const struct gm_remedy *remedies,
-                    size_t count)
+static void add_fix(struct gm_replay_plan *plan, const char *name, const char *what, const char *costs,
+                    const struct gm_remedy *remedies, size_t count)
 {
     if (plan->count == FIXES_MOST)
         return;
+    plan->names[plan->count] = name;
     plan->what[plan->count] = what;
     plan->costs[plan->count] = costs;
     plan->fixes[plan->count++] = (struct gm_fix){remedies, count};
@@ -98,7 +99,7 @@ static bool add_kind(struct gm_replay_run *run, const struct kind *kind)
         all += remedies[d].count;
     }
     if (all > 0)
-        add_fix(run->plan, kind->what, kind->costs, remedies, run->device_count);
+        add_fix(run->plan, kind->what, kind->what, kind->costs, remedies, run->device_count);
     return remedies != NULL;
 }
 
@@ -109,7 +110,8 @@ static enum gm_status add_mistakes(struct gm_replay_run *run, struct gm_error *e
     for (size_t i = 0; status == GM_OK && i < run->report.diagnosis.finding_count; i++) {
         const struct gm_finding *f = &run->report.diagnosis.findings[i];
         if (f->remedy != NULL && f->remedy->changes != NULL && run->plan->count < FIXES_MOST / 2)
-            add_fix(run->plan, f->fix != NULL ? f->fix : f->title, f->cost, f->remedy, 1);
+            add_fix(run->plan, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost,
+                    f->remedy, 1);
     }
     return status;
 }
@@ -133,7 +135,7 @@ static enum gm_status add_settings(struct gm_replay_run *run, struct gm_error *e
     if (status != GM_OK || best == 0)
         return status;
     *remedy = (struct gm_remedy){.device = run->devices[0].whatif.device, .settings = list->rows[best - 1].text};
-    add_fix(run->plan, list->rows[best - 1].text, "nothing", remedy, 1);
+    add_fix(run->plan, list->rows[best - 1].text, list->rows[best - 1].text, "nothing", remedy, 1);
     return GM_OK;
 }
 
@@ -177,11 +179,11 @@ static enum gm_status climb(struct gm_replay_plan *plan, const struct gm_search 
     struct gm_trial trials[1 + FIXES_MOST] = {{.capacity = UINT64_MAX}};
     uint32_t sets[1 + FIXES_MOST] = {0};
     size_t n = 1;
-    plan->stairs[0] = (struct stair){.what = "as recorded", .saved = GM_REPORT_NONE};
+    plan->stairs[0] = (struct stair){.name = "as recorded", .what = "as recorded", .saved = GM_REPORT_NONE};
     for (size_t i = 0; i < plan->count; i++) {
         if ((plan->chosen >> i & 1) == 0)
             continue;
-        plan->stairs[n] = (struct stair){.what = plan->what[i], .costs = plan->costs[i]};
+        plan->stairs[n] = (struct stair){.name = plan->names[i], .what = plan->what[i], .costs = plan->costs[i]};
         trials[n].capacity = UINT64_MAX;
         sets[n] = sets[n - 1] | UINT32_C(1) << i;
         n++;
@@ -195,7 +197,8 @@ static enum gm_status climb(struct gm_replay_plan *plan, const struct gm_search 
     }
     plan->stair_count = n + 1;
     plan->missing = plan->stairs[n - 1].peak > plan->capacity ? plan->stairs[n - 1].peak - plan->capacity : 0;
-    plan->stairs[n] = (struct stair){.what = plan->card->name, .peak = plan->capacity, .saved = GM_REPORT_NONE};
+    plan->stairs[n] = (struct stair){
+        .name = plan->card->name, .what = plan->card->name, .peak = plan->capacity, .saved = GM_REPORT_NONE};
     return status;
 }
 
@@ -290,7 +293,6 @@ void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
         most = plan->stairs[i].peak > most ? plan->stairs[i].peak : most;
     for (size_t i = 0; i < plan->stair_count; i++) {
         struct stair *stair = &plan->stairs[i];
-        stair->name = brief(doc, stair->what);
         stair->price = brief(doc, stair->costs);
         stair->bar = gm_doc_printf(doc, "%.*s", (int)((double)stair->peak / (double)most * BAR), "################");
     }
