@@ -20,12 +20,18 @@ struct large {
     uint32_t *v, n;
 };
 
+/* Whether it is there for rounds: then something collects what they made (find_kept.c), and no_grad is not all. */
+static bool is_collected(const struct gm_lives *l, size_t a)
+{
+    return l->h->freed[a] != GM_NEVER && gm_lives_round(l, l->h->freed[a]) > gm_lives_round(l, l->h->born[a]) + 1;
+}
+
 static bool is_of_forward(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
     const bool is_set_up = gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 && l->rounds.n > 0;
-    return !l->taken[a] && !is_set_up && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER && role != GM_ROLE_KV_CACHE &&
-           role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
+    return !l->taken[a] && !is_set_up && !is_collected(l, a) && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER &&
+           role != GM_ROLE_KV_CACHE && role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) == 0;
 }
 

@@ -13,7 +13,8 @@ enum {
     LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
     LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
-    GRAPH_BLOCKS = 3  /* of one stack in a round: of a graph; fewer are single tensors */
+    GRAPH_BLOCKS = 3, /* in a round, of them */
+    GRAPH_ALIKE = 2   /* of one stack: of a graph; fewer are single tensors */
 };
 
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
@@ -83,7 +84,8 @@ struct spread {
 
 static bool is_graph(const struct spread *spread)
 {
-    return spread->most < spread->bytes / 10 * 6 || spread->most_blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds;
+    return spread->most < spread->bytes / 10 * 6 || (spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds &&
+                                                     spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds);
 }
 
 static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct habit *habits, uint8_t kind,
@@ -91,7 +93,7 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
 {
     const struct gm_history *h = l->h;
     uint32_t most = 0;
-    *spread = (struct spread){.blocks = set->n};
+    *spread = (struct spread){.blocks = 0};
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
         bytes[h->stack[a]] += h->requested[a];
@@ -100,9 +102,12 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
     }
     spread->most = bytes[most];
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
-    for (size_t i = 0; i < set->n; i++)
-        spread->most_blocks +=
-            h->stack[set->v[i].allocation] == most && h->requested[set->v[i].allocation] >= l->at_peak / 10000;
+    for (size_t i = 0; i < set->n; i++) {
+        const uint32_t a = set->v[i].allocation;
+        const bool is_large = h->requested[a] >= l->at_peak / 10000;
+        spread->blocks += is_large;
+        spread->most_blocks += is_large && h->stack[a] == most;
+    }
 }
 
 /* The allocations of that kind, of stacks that make a habit of it. Returns whether they are graphs. */
@@ -241,7 +246,7 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there two rounds later, "
              "of at "
-             "least 3 rounds, and holds 1 % of the peak; by several stacks, or 3 times a round by one",
+             "least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which one stack makes 2",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .title = "Tensors of every round are collected on the device",
@@ -251,7 +256,7 @@ static const struct gm_rule rules[] = {
      .fix = "Append tensor.cpu(), or only the number that is needed (tensor.item())",
      .cost = "a copy to the host for each",
      .severity = "warning",
-     .when = "the same, of one stack that has 60 % of it, and fewer than 3 times a round",
+     .when = "the same, of one stack that has 60 % of it, and is not one of 3 a round that makes 2",
      .what_to_do = "`outputs.append(out.cpu())`"},
     {.id = "retain-graph",
      .title = "The graph of the last step is kept through the next one",
@@ -261,9 +266,9 @@ static const struct gm_rule rules[] = {
      .fix = "Call backward() without retain_graph=True, and del what holds the graph at the end of the step",
      .cost = "none",
      .severity = "warning",
-     .when =
-         "in training, what several stacks (or one, 3 times) made in a round is freed in the next one only after the "
-         "same stack made its successor, twice or more often",
+     .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
+             "one only after the "
+             "same stack made its successor, twice or more often",
      .what_to_do = "`loss.backward()` without `retain_graph=True`; `del` of outputs that carry a graph"},
     {.id = "stale-reference",
      .title = "Tensors of the last round live while the next ones are made",

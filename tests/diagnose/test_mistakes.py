@@ -293,6 +293,24 @@ class Mistakes(unittest.TestCase):
         self.expect(collect(True), "tensors-in-a-list", 305, 315, "net.py:30")
         self.expect_none(collect(False), "tensors-in-a-list")
 
+    def test_graphs_of_rounds_without_backward(self):
+        def evaluate(sums):
+            t, held = Trace(), []
+            t.alloc(64, WEIGHTS)
+            for _ in range(8):
+                x = t.alloc(8, [("<module>", "train.py", 19)])
+                hidden = [t.alloc(40, [("linear", TORCH + "nn/modules/linear.py", 9)] + FORWARD) for _ in range(2)]
+                loss = t.alloc(1, [("<module>", "train.py", 21)])
+                held += [x, *hidden, loss]
+                if not sums:
+                    t.free(*held)
+                    held = []
+            t.free(*held)
+            return t
+        self.expect(evaluate(True), "loss-keeps-graph", 600, 640, "train.py:21")
+        self.expect_none(evaluate(True), "no-inference-mode")
+        self.expect_none(evaluate(False), "loss-keeps-graph")
+
     def test_frozen(self):
         def frozen(t, r):
             if r == 0:
