@@ -5,6 +5,7 @@
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* Of one size in two, one or half as many bytes: other types, and masks. */
@@ -13,13 +14,15 @@ static bool is_size_of(uint64_t bytes, uint64_t of)
     return of > 0 && (bytes == of || bytes == 2 * of || 2 * bytes == of || 4 * bytes == of);
 }
 
+#define ANYBODY UINT_MAX
+
 /* All of that size that the marked code made, or autograd, and that are not there for good. `bytes`: what is left. */
 static void collect_size(struct gm_case *c, struct gm_set *set, uint64_t size, unsigned by, uint64_t divisor)
 {
     const struct gm_lives *l = c->lives;
     for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
-        if (!l->taken[a] && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
-            (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0 && !gm_lives_is_lasting(l, a))
+        if ((divisor > 0 || !l->taken[a]) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
+            (by == ANYBODY || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && !gm_lives_is_lasting(l, a))
             c->failed |=
                 !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, divisor == 0 ? 0 : l->h->requested[a] / divisor);
 }
@@ -48,6 +51,72 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by)
     return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;
 }
 
+/* Of no code whose name tells: a few blocks of one size in a row, much larger than those before and after, which are
+ * about as large as one another, twice before a backward pass: rows become a matrix of pairs and rows again, layer by
+ * layer. */
+enum { PAIRS = 8 /* a feed-forward network's inner size is less */, ALIKE = 4, LAYERS = 2, MOST_IN_ROW = 8 };
+enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ };
+
+/* The sizes that forward makes one after the other. */
+struct run {
+    uint64_t before, least;
+    uint32_t blocks, round;
+};
+
+static bool is_matrix(const struct run *run, uint64_t after, uint32_t round)
+{
+    return run->blocks >= 2 && run->blocks <= MOST_IN_ROW && run->before > 0 && run->least / PAIRS >= run->before &&
+           run->least / PAIRS >= after && run->before / ALIKE <= after && after / ALIKE <= run->before &&
+           run->round == round;
+}
+
+/* Whether it says nothing of what follows what. */
+static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
+{
+    return l->h->requested[a] <= size / TINY || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE) ||
+           (!is_size_of(l->h->requested[a], size) && l->h->freed[a] <= l->h->born[a] + BRIEF);
+}
+
+/* Whether blocks of that size stand so. A quarter of it among them may be a mask. */
+static bool are_matrices(const struct gm_lives *l, uint64_t size)
+{
+    struct run run = {.least = size};
+    uint32_t found = 0;
+    for (uint32_t e = 0; e < l->h->count && found < LAYERS; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        const uint64_t bytes = l->h->requested[a];
+        const uint32_t round = gm_lives_round(l, e + 1);
+        if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 || l->h->freed[a] == GM_NEVER) {
+            run = (struct run){.least = size};
+            found = 0;
+        } else if (is_aside(l, a, size)) {
+            continue;
+        } else if (is_size_of(bytes, size) && (bytes > size / 4 || run.blocks > 0)) {
+            run.round = run.blocks++ == 0 ? round : run.round;
+            run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
+        } else {
+            found += is_matrix(&run, bytes, round);
+            run = (struct run){.before = bytes, .least = size};
+        }
+    }
+    return found >= LAYERS;
+}
+
+/* The largest size of which there are two at the peak, if they are such matrices. 0: there is none. */
+static uint64_t matrices_of(const struct gm_lives *l)
+{
+    uint64_t size = 0;
+    size_t count = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !gm_lives_is_lasting(l, a) && l->h->requested[a] > size)
+            size = l->h->requested[a];
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size);
+    return count >= 2 && gm_is_share(size, l->at_peak, 0.03) && are_matrices(l, size) ? size : 0;
+}
+
 static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -62,7 +131,11 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
             "of positions");
         return;
     }
-    collect_size(c, &set, scores_of(l, GM_BY_ATTENTION | GM_BY_SOFTMAX), GM_BY_ATTENTION | GM_BY_SOFTMAX, 0);
+    const uint64_t named = scores_of(l, GM_BY_ATTENTION | GM_BY_SOFTMAX);
+    if (named > 0)
+        collect_size(c, &set, named, GM_BY_ATTENTION | GM_BY_SOFTMAX, 0);
+    else
+        collect_size(c, &set, matrices_of(l), ANYBODY, 0);
     gm_case_accuse(c, rule, &set, false,
                    "attention written by hand makes the scores of all pairs of positions, their softmax and more of "
                    "that size, several times larger than anything else in it");
@@ -86,7 +159,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
                   is_size_of(l->h->requested[a], size);
     if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03))
         return;
-    collect_size(c, &set, size, ~0u, CHUNKS);
+    collect_size(c, &set, size, ANYBODY, CHUNKS);
     gm_case_accuse(c, rule, &set, false,
                    "logits of all positions, their logarithms, casts and gradients are there at once, each as large as "
                    "the vocabulary times the positions");
@@ -208,7 +281,8 @@ static const struct gm_rule rules[] = {
      .cost = "none; it is faster, too",
      .severity = "warning",
      .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
-             "largest size, at least twice at the peak, is 4 times its other sizes",
+             "largest size, at least twice at the peak, is 4 times its other sizes; or, of any code, two blocks of the "
+             "largest size in a row, 8 times as large as those before and after them, twice",
      .what_to_do = "`F.scaled_dot_product_attention`; half precision, no mask of its own, head size of at most 256"},
     {.id = "vocabulary-copies",
      .title = "Several copies of the logits are there at once",

@@ -248,6 +248,21 @@ class Mistakes(unittest.TestCase):
         t.free(*rows)
         self.expect_none(t, "no-inference-mode")
 
+    def test_attention_without_a_name(self):
+        def mixed(rows, pairs, layers):
+            t, line = Trace(), [("mix", "net.py", 7), ("<module>", "train.py", 20)]
+            t.alloc(8, WEIGHTS)
+            for _ in range(3):
+                kept = []
+                for _ in range(layers):
+                    kept += [t.alloc(mib, line) for mib in (rows, rows, rows, pairs, pairs, rows)]
+                for block in reversed(kept):
+                    t.free(t.alloc(1, AUTOGRAD), block)
+            return t
+        self.expect(mixed(8, 128, 4), "unfused-attention", 900, 1030, "net.py:7")
+        self.expect_none(mixed(32, 128, 4), "unfused-attention")  # a feed-forward network
+        self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
+
     def test_cat(self):
         def grown(is_copied):
             t, cat = Trace(), [("decode", "serve.py", 9), ("<module>", "serve.py", 20)]
