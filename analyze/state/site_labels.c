@@ -242,6 +242,19 @@ static const char *path_tail(const char *path)
     return path + from;
 }
 
+/* Of a file of an installed package the package's name, which does not stand in the tail: else a library's file reads
+ * like one of the user's own. Returns its length. */
+static int package_before(const char **package, const char *path, const char *tail)
+{
+    static const char folder[] = "-packages"; /* site-packages, dist-packages */
+    const char *at = NULL;
+    for (const char *s = strstr(path, folder); s != NULL && s < tail; s = strstr(s + 1, folder))
+        if (s[sizeof folder - 1] == '/' || s[sizeof folder - 1] == '\\')
+            at = s + sizeof folder;
+    *package = at;
+    return at == NULL || at >= tail ? 0 : (int)strcspn(at, "/\\");
+}
+
 static const char *label(struct gm_arena *arena, const struct gm_frame_row *frame)
 {
     if (!is_python(frame->filename) && contains(frame->name, "::")) {
@@ -254,9 +267,13 @@ static const char *label(struct gm_arena *arena, const struct gm_frame_row *fram
     const char *name = frame->name[0] != '\0' ? frame->name : "unknown function";
     if (tail[0] == '\0' || strcmp(tail, "??") == 0)
         return gm_arena_printf(arena, "%.*s", shown_length(name), name);
-    char *text = frame->line == GM_REPORT_NONE
-                     ? gm_arena_printf(arena, "%.*s  %s", shown_length(name), name, tail)
-                     : gm_arena_printf(arena, "%.*s  %s:%" PRIu64, shown_length(name), name, tail, frame->line);
+    const char *package;
+    const int length = package_before(&package, frame->filename, tail);
+    const char *gap = length == 0 || length > PATH_SHOWN ? "" : package + length + 1 == tail ? "/" : "/.../";
+    char *text = gm_arena_printf(arena, "%.*s  %.*s%s%s", shown_length(name), name, gap[0] == '\0' ? 0 : length,
+                                 length == 0 ? "" : package, gap, tail);
+    if (text != NULL && frame->line != GM_REPORT_NONE)
+        text = gm_arena_printf(arena, "%s:%" PRIu64, text, frame->line);
     /* a Windows path; the function's name stays as it is */
     for (char *s = text == NULL ? NULL : text + shown_length(name); s != NULL && *s != '\0'; s++)
         if (*s == '\\')
