@@ -176,7 +176,9 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         free(set.v);
         return;
     }
-    const char *root = is_of_graph && kind == PILED ? root_of(c) : NULL;
+    const char *root = !is_of_graph    ? NULL
+                       : kind == PILED ? root_of(c)
+                                       : gm_lives_backward(c->lives, (uint32_t)c->lives->h->count);
     struct gm_finding *f = gm_case_accuse(c, rule, &set, false, evidence);
     if (f != NULL && root != NULL)
         f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);

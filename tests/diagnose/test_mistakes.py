@@ -326,6 +326,24 @@ class Mistakes(unittest.TestCase):
         self.expect_none(evaluate(True), "no-inference-mode")
         self.expect_none(evaluate(False), "loss-keeps-graph")
 
+    def test_retained_graph_is_of_the_line_that_calls_backward(self):
+        layers = [[("forward", "net.py", 10 + n)] + FORWARD[1:] for n in range(4)]
+
+        def retain(keep):
+            old, new = [], []
+
+            def forward(t, r):
+                new[:] = [t.alloc(40, stack) for stack in layers]
+                return [] if keep else new
+
+            def backward(t, r):
+                t.free(*old)  # the variable is set anew
+                old[:] = new if keep else []
+                return []
+            return train(5, forward, backward)
+        self.expect(retain(True), "retain-graph", 150, 170, "train.py:22")
+        self.expect_none(retain(False), "retain-graph")
+
     def test_frozen(self):
         def frozen(t, r):
             if r == 0:
