@@ -254,12 +254,23 @@ static void add_group(const struct gm_cell_of *c)
     add_changes(c->doc, f, &group->sites);
 }
 
+/* Whether what differs from the largest group stands above already: its first rank is odd against the same one. */
+static bool is_told_above(const struct gm_fleet *f, const struct gm_fleet_group *group)
+{
+    for (size_t i = 0; i < f->odd_count; i++)
+        if (f->odds[i].item == group->items[0] && f->odds[i].against == f->groups[f->largest_group].items[0])
+            return true;
+    return false;
+}
+
 static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
 {
     char least[GM_NUMBER_TEXT];
     const struct gm_fleet_group *group = &f->groups[g];
     const bool is_largest = g == f->largest_group, is_one = group->count == 1;
+    const bool is_told = !is_largest && is_told_above(f, group);
     const char *what = is_largest ? f->group_count > 1 ? "; the largest group." : "."
+                       : is_told  ? "; odd: see above."
                        : is_one   ? "; against the first rank of the largest group:"
                                   : "; its first rank against that of the largest group:";
     gm_bytes_format(least, group->held_least);
@@ -269,7 +280,7 @@ static void say_group(struct gm_doc *d, const struct gm_fleet *f, size_t g)
                 is_one ? "1 rank" : gm_doc_printf(d, "%zu ranks", group->count), is_one ? "" : least,
                 is_one ? "" : " to ", gm_doc_bytes(d, group->held_most), is_one ? "" : "up to ",
                 gm_doc_bytes(d, group->reserved_most), what);
-    if (!is_largest)
+    if (!is_largest && !is_told)
         add_changes(d, f, &group->sites);
     gm_doc_close(d);
 }

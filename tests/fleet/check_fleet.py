@@ -64,7 +64,7 @@ def check_numbers(folder):
     return fleet, done
 
 
-def check_odd_ranks(fleet):
+def check_odd_ranks(fleet, done):
     """The last iteration is compared; odd is rank 6, and rank 2 by then."""
     held = [sum(holdings(r, ITERATIONS).values()) + 100 for r in range(RANKS)]
     median = statistics.median_low(held)
@@ -85,6 +85,10 @@ def check_odd_ranks(fleet):
     first = fleet["odd_ranks"][0]
     assert first["rank"] == 6 and first["call_sites"][0]["site"].startswith("dispatch  ")
     assert first["call_sites"][0]["delta_bytes"] == 900 * MIB
+    # rank 2 is compared with rank 0 as odd and as a group: told once
+    for name in ("fleet_report.txt", "README.md"):
+        text = done.files[name].decode()
+        assert text.count("odd: see above") == 1 and len(re.findall(r"\blog\b", text)) == 2, text  # and in its growth
     # alike: rank 2 holds 256 MiB of 1656 more, rank 6 900 of 2310; embedding and head differ by 610 of 1410
     assert [g["ranks"] for g in fleet["groups"]] == [[0, 1, 3], [2], [4, 5, 7], [6]], fleet["groups"]
 
@@ -493,8 +497,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         job = f"{folder}/job"
         make_job(job)
-        fleet, _ = check_numbers(job)
-        check_odd_ranks(fleet)
+        fleet, done = check_numbers(job)
+        check_odd_ranks(fleet, done)
         check_growth(fleet)
         check_noisy_slope(folder)
         check_stages(folder, 400, False)
