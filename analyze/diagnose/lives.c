@@ -22,6 +22,7 @@ static const struct {
     {"modules/loss.py", GM_BY_LOSS},
     {"_scaled_dot_product_attention_math", GM_BY_MATH_ATTENTION},
     {"softmax", GM_BY_SOFTMAX},
+    {"/softmax.py", GM_BY_SOFTMAX},
     {"torch/serialization.py", GM_BY_LOADING},
     {"safetensors/", GM_BY_LOADING},
     {"load_file", GM_BY_LOADING},

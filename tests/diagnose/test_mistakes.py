@@ -263,6 +263,11 @@ class Mistakes(unittest.TestCase):
         self.expect_none(mixed(32, 128, 4), "unfused-attention")  # a feed-forward network
         self.expect_none(mixed(8, 128, 1), "unfused-attention")  # logits
 
+    def test_softmax_of_a_file(self):
+        soft = [("forward", "app/softmax.py", 14)] + FORWARD
+        scores = lambda t, r: [t.alloc(mib, soft) for mib in (1, 40, 40, 40)]  # noqa: E731
+        self.expect(train(4, scores), "unfused-attention", 110, 130, "softmax.py:14")
+
     def test_cat(self):
         def grown(is_copied):
             t, cat = Trace(), [("decode", "serve.py", 9), ("<module>", "serve.py", 20)]
