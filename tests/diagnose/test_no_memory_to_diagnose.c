@@ -3,8 +3,8 @@
  * Every allocation of a diagnosis fails once: it says so, and leaks nothing (that is for the sanitizer to see).
  */
 #include "analyze/diagnose/diagnose.h"
-#include "tests/nomem/nomem.h"
 #include "tests/document/sample.h"
+#include "tests/nomem/nomem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

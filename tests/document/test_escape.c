@@ -4,9 +4,9 @@
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/escape.h"
-#include "analyze/report/numbers.h"
 #include "analyze/document/sections.h"
 #include "analyze/document/sites.h"
+#include "analyze/report/numbers.h"
 #include "analyze/report/report.h"
 
 #include <locale.h>

@@ -206,7 +206,8 @@ int main(int argc, char **argv)
         gm_classifier_new(&classifier, rules, &snapshot, &err) != GM_OK)
         return 1;
     const struct gm_timeline_options options = {.rules = rules, .classifier = classifier, .top = top};
-    if (gm_timeline_analyze(&report, &snapshot, &options, &err) != GM_OK || gm_diagnose(&report, NULL, NULL, &err) != GM_OK)
+    if (gm_timeline_analyze(&report, &snapshot, &options, &err) != GM_OK ||
+        gm_diagnose(&report, NULL, NULL, &err) != GM_OK)
         return 1;
     dump(&report);
     gm_report_free(&report);
