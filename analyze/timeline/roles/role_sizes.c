@@ -234,21 +234,22 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static bool is_parameter_size(const struct size_row *row)
-{
-    return row != NULL && (row->parameters > 0 || row->states.most > 0 || row->old + row->replaced + row->trained > 0);
-}
-
+/* Without a stack, and there for good or replaced by an optimizer. */
 static uint32_t all_of(const struct size_row *row)
 {
     return row->old + row->replaced;
+}
+
+static bool is_parameter_size(const struct size_row *row)
+{
+    return row != NULL && (row->parameters > 0 || row->states.most > 0 || all_of(row) + row->trained > 0);
 }
 
 /* Whether the blocks of the size may be groups of m, with a gradient each that stays where it is: what backward adds to
  * it comes and goes, or an optimizer works with the size. */
 static bool is_kept_in(const struct size_row *row, uint32_t m)
 {
-    uint32_t old = row->old + row->replaced;
+    uint32_t old = all_of(row);
     return row->gradients.most == 0 && old > 0 && old % m == 0 && (row->passing.most > 0 || row->is_stepped);
 }
 
@@ -260,7 +261,7 @@ static uint32_t kept_in(const struct sizes *s, bool is_seen)
         u128 fits = 0, all = 0;
         for (size_t i = 0; i < s->rows.n; i++) {
             const struct size_row *row = &s->rows.v[i];
-            u128 bytes = row->gradients.most == 0 ? (u128)row->bytes * ((uint64_t)row->old + row->replaced) : 0;
+            u128 bytes = row->gradients.most == 0 ? (u128)row->bytes * all_of(row) : 0;
             all += bytes;
             fits += is_kept_in(row, m) && ((!is_seen && row->passing.most == 0) || row->passing.most * m == all_of(row))
                         ? bytes
@@ -283,7 +284,7 @@ static void settle_tails(struct sizes *s)
         const struct size_row *row = &s->rows.v[i];
         outlived += (u128)row->bytes * row->gradients.most;
         tails += (u128)row->bytes * row->tails.most;
-        old += (u128)row->bytes * ((uint64_t)row->old + row->replaced);
+        old += (u128)row->bytes * all_of(row);
         blocks += row->tails.most;
     }
     s->tails_are_gradients =
@@ -298,7 +299,7 @@ static void sum_up(struct sizes *s)
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
         settle_freed(row);
-        uint32_t old = row->old + row->replaced, states = row->states.most;
+        uint32_t old = all_of(row), states = row->states.most;
         uint32_t new_states = states > row->replaced ? states - row->replaced : 0;
         s->parameter_bytes += (u128)row->bytes * row->parameters;
         s->outlived_bytes += is_parameter_size(row) ? (u128)row->bytes * row->outlived : 0;
@@ -319,7 +320,7 @@ static void sum_up(struct sizes *s)
 static uint32_t bare_parameters(const struct size_row *row)
 {
     uint32_t gradients = row->gradients.most;
-    return smaller(gradients > row->parameters ? gradients - row->parameters : 0, row->old + row->replaced);
+    return smaller(gradients > row->parameters ? gradients - row->parameters : 0, all_of(row));
 }
 
 /* How many states each parameter has among the blocks without a stack: as many as nine tenths of the bytes allow. Some
@@ -332,7 +333,7 @@ static uint32_t states_each(const struct sizes *s)
         u128 fits = 0;
         for (size_t i = 0; i < s->rows.n; i++) {
             const struct size_row *row = &s->rows.v[i];
-            uint64_t left = (uint64_t)row->old + row->replaced - bare_parameters(row);
+            uint64_t left = (uint64_t)all_of(row) - bare_parameters(row);
             if (row->gradients.most > 0 && left >= (uint64_t)k * row->gradients.most)
                 fits += (u128)row->bytes * bare_parameters(row);
         }
@@ -345,7 +346,7 @@ static uint32_t states_each(const struct sizes *s)
 /* Groups of m: a parameter each, a gradient if `has_gradients`, states. */
 static void share_row(struct size_row *row, uint32_t m, bool has_gradients)
 {
-    uint32_t old = row->old + row->replaced;
+    uint32_t old = all_of(row);
     row->give[GM_CLAIM_SHARED_PARAMETER] = old / m;
     row->give[GM_CLAIM_SHARED_GRADIENT] = has_gradients ? old / m : 0;
     row->give[GM_CLAIM_SHARED_STATE] = old - old / m - row->give[GM_CLAIM_SHARED_GRADIENT];
@@ -358,8 +359,8 @@ static bool is_of_master(const struct sizes *s, const struct size_row *row)
     const struct size_row *half = row->bytes % 2 == 0 ? find(s, row->bytes / 2) : NULL;
     if (half == NULL || half->gradients.most == 0 || half->states.most > 0)
         return false;
-    uint32_t old = row->old + row->replaced, least = (row->gradients.most > 0 ? 2 : 1) * half->gradients.most;
-    return old >= least && half->old + half->replaced <= half->gradients.most;
+    uint32_t old = all_of(row), least = (row->gradients.most > 0 ? 2 : 1) * half->gradients.most;
+    return old >= least && all_of(half) <= half->gradients.most;
 }
 
 /* Of each size as many parameters as gradients, and states; what is left over is a second set. Sizes without gradients
@@ -369,7 +370,7 @@ static void share_by_gradients(struct sizes *s, uint32_t kept_in)
     uint32_t k = states_each(s);
     for (size_t i = 0; i < s->rows.n; i++) {
         struct size_row *row = &s->rows.v[i];
-        uint32_t left = row->old + row->replaced, gradients = row->gradients.most;
+        uint32_t left = all_of(row), gradients = row->gradients.most;
         row->give[GM_CLAIM_STALE_GRADIENT] = smaller(gradients, row->freed);
         if (is_of_master(s, row)) {
             row->give[GM_CLAIM_MASTER] = left;
@@ -404,7 +405,7 @@ static bool comes_in(const struct sizes *s, uint32_t m)
     u128 fits = 0, blocks = 0;
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct size_row *row = &s->rows.v[i];
-        uint32_t old = row->old + row->replaced;
+        uint32_t old = all_of(row);
         if (old == 0 || old % m != 0 || row->bytes == WORKSPACE || is_workspace_90(row))
             continue;
         factor = common_factor(factor, old);
@@ -418,7 +419,7 @@ static bool comes_in(const struct sizes *s, uint32_t m)
 static void share_by_factor(struct sizes *s, uint32_t m, bool has_gradients)
 {
     for (size_t i = 0; i < s->rows.n; i++)
-        if ((s->rows.v[i].old + s->rows.v[i].replaced) % m == 0 && s->rows.v[i].bytes != WORKSPACE)
+        if (all_of(&s->rows.v[i]) % m == 0 && s->rows.v[i].bytes != WORKSPACE)
             share_row(&s->rows.v[i], m, has_gradients);
 }
 
@@ -427,7 +428,7 @@ static void share_by_factor(struct sizes *s, uint32_t m, bool has_gradients)
  * no optimizer of torch ran, or copies. */
 static void share_trainable(struct size_row *row, bool is_by_hand)
 {
-    uint64_t known = (uint64_t)row->parameters + row->old + row->replaced;
+    uint64_t known = (uint64_t)row->parameters + all_of(row);
     uint32_t lacking = known < row->gradients.most ? row->gradients.most - (uint32_t)known : 0;
     if (row->gradients.most == 0 && row->states.most > 0 && known == 0) {
         row->give[GM_CLAIM_KEPT_GRADIENT] = row->trained / 2;
