@@ -96,7 +96,7 @@ struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
     remedy->changes = changes;
     remedy->count = set->n;
     for (size_t i = 0; i < set->n; i++)
-        c->lives->taken[set->v[i].allocation] = 1;
+        gm_lives_take(c->lives, set->v[i].allocation);
     return remedy;
 }
 

@@ -210,7 +210,7 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     if (sum == 0 || !is_near(sum, gradients))
         set.n = buckets.n = 0;
     for (size_t i = 0; i < buckets.n; i++) /* they are no data */
-        l->taken[buckets.v[i].allocation] = 1;
+        gm_lives_take(c->lives, buckets.v[i].allocation);
     free(buckets.v);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
@@ -268,8 +268,9 @@ static uint64_t looked_up(const struct gm_lives *l)
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || l->h->born[a] != e + 1 || is_of_backward(l, a) || (gm_lives_by(l, a) & GM_BY_LOOKUP) == 0)
             continue;
-        sum = gm_lives_round(l, e + 1) == round ? sum + l->h->requested[a] : l->h->requested[a];
-        round = gm_lives_round(l, e + 1);
+        const uint32_t now = gm_lives_round(l, e + 1);
+        sum = now == round ? sum + l->h->requested[a] : l->h->requested[a];
+        round = now;
         most = sum > most ? sum : most;
     }
     return most;

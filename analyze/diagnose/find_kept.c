@@ -20,7 +20,7 @@ enum {
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
 
 /* How the allocations of one stack outlive their rounds. */
-struct habit {
+struct gm_habit {
     uint32_t stale, piled; /* rounds */
     uint32_t stale_round, piled_round;
     uint32_t round, first, successor; /* while they are walked backwards: the first of the round, and of the next one */
@@ -45,7 +45,7 @@ static uint32_t outlived(const struct gm_lives *l, size_t a)
 
 /* Backwards, so that the next allocation of a stack in a later round is known. A tensor is stale if it is still there
  * when that one is made. */
-static uint8_t *classify(const struct gm_lives *l, struct habit *habits)
+static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
 {
     const struct gm_history *h = l->h;
     uint8_t *kinds = calloc(h->allocation_count + 1, 1);
@@ -53,7 +53,7 @@ static uint8_t *classify(const struct gm_lives *l, struct habit *habits)
         const uint32_t a = h->of_event[e - 1];
         if (a == GM_NEVER || h->born[a] != e || !is_of_round(l, a))
             continue;
-        struct habit *habit = &habits[h->stack[a]];
+        struct gm_habit *habit = &habits[h->stack[a]];
         const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);
         if (habit->round != round) {
             habit->successor = habit->round > 0 ? habit->first : GM_NEVER;
@@ -88,7 +88,7 @@ static bool is_graph(const struct spread *spread)
                                                      spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds);
 }
 
-static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct habit *habits, uint8_t kind,
+static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct gm_habit *habits, uint8_t kind,
                        uint64_t *bytes, struct spread *spread)
 {
     const struct gm_history *h = l->h;
@@ -111,7 +111,7 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
 }
 
 /* The allocations of that kind, of stacks that make a habit of it. Returns whether they are graphs. */
-static bool collect(struct gm_case *c, const uint8_t *kinds, const struct habit *habits, uint8_t kind,
+static bool collect(struct gm_case *c, const uint8_t *kinds, const struct gm_habit *habits, uint8_t kind,
                     struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
@@ -120,7 +120,7 @@ static bool collect(struct gm_case *c, const uint8_t *kinds, const struct habit 
     struct spread spread = {.bytes = 0};
     c->failed |= bytes == NULL;
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        const struct habit *habit = &habits[h->stack[a]];
+        const struct gm_habit *habit = &habits[h->stack[a]];
         if (kind == STALE ? kinds[a] == STALE && habit->stale >= LEAST_STALE
                           : kinds[a] > 0 && habit->piled >= LEAST_ROUNDS)
             c->failed |= !gm_set_add(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])), GM_REMEDY_NEVER,
@@ -134,13 +134,13 @@ static bool collect(struct gm_case *c, const uint8_t *kinds, const struct habit 
 
 static bool collect_kind(struct gm_case *c, uint8_t kind, struct gm_set *set)
 {
-    struct habit *habits = calloc((size_t)c->lives->snapshot->stacks.count + 1, sizeof *habits);
-    uint8_t *kinds = habits == NULL ? NULL : classify(c->lives, habits);
-    c->failed |= kinds == NULL;
-    const bool is_of_graph = kinds != NULL && collect(c, kinds, habits, kind, set);
-    free(kinds);
-    free(habits);
-    return is_of_graph;
+    struct gm_lives *l = c->lives;
+    if (l->habits == NULL)
+        l->habits = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *l->habits);
+    if (l->habits != NULL && l->kinds == NULL)
+        l->kinds = classify(l, l->habits);
+    c->failed |= l->kinds == NULL;
+    return l->kinds != NULL && collect(c, l->kinds, l->habits, kind, set);
 }
 
 /* What holds a graph is made last: the line that made the last tensor of most rounds that outlives its round. */
@@ -155,10 +155,11 @@ static const char *root_of(struct gm_case *c)
         const uint32_t a = h->of_event[e];
         if (a == GM_NEVER || h->born[a] != e + 1 || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0)
             continue;
-        if (gm_lives_round(l, e + 1) != round) {
+        const uint32_t now = gm_lives_round(l, e + 1);
+        if (now != round) {
             votes[last]++;
             most = last != 0 && votes[last] > votes[most] ? last : most;
-            round = gm_lives_round(l, e + 1);
+            round = now;
             last = 0;
         }
         last = outlived(l, a) > 0 && !gm_lives_is_lasting(l, a) ? h->stack[a] : last;

@@ -348,9 +348,20 @@ void gm_lives_free(struct gm_lives *l)
     free(l->by);
     free(l->frame_by);
     free(l->taken);
+    free(l->kinds);
+    free(l->habits);
     free(l->rounds.v);
     free(l->guide);
     *l = (struct gm_lives){.h = NULL};
+}
+
+void gm_lives_take(struct gm_lives *l, size_t a)
+{
+    l->taken[a] = 1;
+    free(l->kinds);
+    free(l->habits);
+    l->kinds = NULL;
+    l->habits = NULL;
 }
 
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)

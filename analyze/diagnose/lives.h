@@ -47,7 +47,10 @@ struct gm_lives {
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
     uint32_t *guide;                /* how many of them begin before each 256th moment */
     struct gm_names names;
-    uint8_t *taken; /* [allocation] a mistake that was found has it */
+    uint8_t *taken; /* [allocation] a mistake that was found has it: gm_lives_take */
+    /* find_kept.c: how what is not taken outlives its round. NULL: nobody has looked since something was taken. */
+    uint8_t *kinds;          /* [allocation] */
+    struct gm_habit *habits; /* [gm_stack_id] */
     bool has_backward, has_optimizer, has_oom;
     uint32_t last_made;     /* event: what is freed later lasts to the end of the run */
     uint32_t first_oom;     /* event; h->count: none */
@@ -58,6 +61,9 @@ struct gm_lives {
 bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct gm_snapshot *snapshot,
                     const struct gm_kept_device *kept, const struct gm_peak *peak, const struct gm_steps *steps);
 void gm_lives_free(struct gm_lives *l);
+
+/* A mistake has it from now on. */
+void gm_lives_take(struct gm_lives *l, size_t a);
 
 /* The round of a moment, from 1; 0: before the first. */
 uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment);
