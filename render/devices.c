@@ -5,7 +5,6 @@
 #include "render/devices.h"
 
 #include "analyze/base/arithmetic.h"
-#include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/number_text.h"
 

@@ -4,7 +4,6 @@
  */
 #include "render/diff_charts.h"
 
-#include "analyze/base/size.h"
 #include "render/charts.h"
 #include "render/diff_chart_parts.h"
 #include "render/metric.h"
@@ -61,8 +60,7 @@ enum gm_status gm_diff_chart_draw(struct gm_png *png, struct gm_painter *painter
     return status;
 }
 
-/* ---- what they share ------------------------------------------------------------------------------------------------
- */
+/* ---- what they share --------------------------------------------------------------------------------------------- */
 
 uint32_t gm_run_color(size_t i)
 {

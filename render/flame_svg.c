@@ -47,7 +47,7 @@ static void put_millionths(struct gm_text *out, double value)
     gm_text_printf(out, "%" PRIu64 ".%06u", n / 1000000, (unsigned)(n % 1000000));
 }
 
-const char gm_svg_style[] =
+static const char style[] =
     "<style>\n"
     "text{font:11px 'DejaVu Sans',Verdana,sans-serif;fill:#1f2328;white-space:pre}\n"
     ".t{font-size:19px;font-weight:bold}.s{font-size:12px;fill:#59636e}.k{font-size:12px;cursor:pointer;fill:#2b6cb0;"
@@ -57,7 +57,7 @@ const char gm_svg_style[] =
     "</style>\n";
 
 /* Zoom on a click, search for a part of a name. Without it the graph is whole, and browsers show the titles. */
-const char gm_svg_script[] =
+static const char script[] =
     "<script><![CDATA[\n"
     "(function(){'use strict';\n"
     "var pad=12,inner=1176,boxes=Array.prototype.slice.call(document.querySelectorAll('g.b'));\n"
@@ -146,7 +146,7 @@ void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes,
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
                    "xml:space=\"preserve\">\n",
                    GM_SVG_WIDTH, height, GM_SVG_WIDTH, height);
-    gm_text_add(out, gm_svg_style);
+    gm_text_add(out, style);
     gm_text_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", GM_SVG_WIDTH, height);
     gm_svg_text(out, "t", GM_SVG_PAD, 30, title);
     gm_svg_text(out, "s", GM_SVG_PAD, 52, run);
@@ -207,6 +207,6 @@ void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const str
     }
     if (boxes->narrow > 0 || levels > 0)
         gm_svg_text(out, "s", GM_SVG_PAD, y + 10, left_out);
-    gm_text_add(out, gm_svg_script);
+    gm_text_add(out, script);
     gm_text_add(out, "</svg>\n");
 }

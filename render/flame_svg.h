@@ -18,16 +18,12 @@ enum {
     GM_SVG_ROW = 18,
     GM_SVG_TOP = 86
 };
-extern const char gm_svg_style[];
-/* Zoom on a click, search for a part of a name, in boxes <g class="b" data-x data-w><title/><rect/><text/></g>. */
-extern const char gm_svg_script[];
 
 /* Text and attribute values. Characters that XML does not allow, even escaped, become U+FFFD. */
 void gm_svg_escaped(struct gm_text *out, const char *s);
 void gm_svg_text(struct gm_text *out, const char *class, int x, int y, const char *text);
 
-/* ---- flame_svg.c --------------------------------------------------------------------------------------------------
- */
+/* ---- flame_svg.c ------------------------------------------------------------------------------------------------- */
 
 /* Boxes down to a fraction of a pixel, wider ones only if there are too many. false: there is no memory. */
 bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame);

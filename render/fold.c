@@ -6,7 +6,6 @@
 
 #include "analyze/base/arithmetic.h"
 #include "render/metric.h"
-#include "render/number_text.h"
 
 #include <string.h>
 

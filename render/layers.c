@@ -7,7 +7,6 @@
 #include "analyze/base/arithmetic.h"
 #include "render/fold.h"
 #include "render/metric.h"
-#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  */
 #include "render/layout.h"
 
-#include "analyze/base/size.h"
 #include "render/axis.h"
 #include "render/devices.h"
 #include "render/fold.h"

@@ -2,7 +2,6 @@
  *
  * diff_overview: peaks of the runs side by side, what they were made of, and what changed most.
  */
-#include "analyze/base/size.h"
 #include "render/diff_chart_parts.h"
 #include "render/fold.h"
 #include "render/metric.h"
@@ -29,8 +28,7 @@ static size_t shown_runs(const struct gm_comparison *c)
     return c->run_count < GM_RUNS_DRAWN ? c->run_count : GM_RUNS_DRAWN;
 }
 
-/* ---- levels ---------------------------------------------------------------------------------------------------------
- */
+/* ---- levels ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t level_bytes(const struct gm_summary *run, enum gm_level level, bool at_peak)
 {
@@ -102,8 +100,7 @@ static void draw_levels(struct gm_page *page, const struct gm_comparison *c, boo
     page->y += 20;
 }
 
-/* ---- categories -----------------------------------------------------------------------------------------------------
- */
+/* ---- categories -------------------------------------------------------------------------------------------------- */
 
 static const struct gm_slices *slices_of(const struct gm_summary *run, bool at_peak)
 {
@@ -193,8 +190,7 @@ static void draw_categories(struct gm_page *page, const struct gm_comparison *c,
     page->y += 20;
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------------
- */
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
 
 struct change {
     const char *name;

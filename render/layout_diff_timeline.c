@@ -5,7 +5,6 @@
  */
 #include "analyze/base/size.h"
 #include "render/diff_chart_parts.h"
-#include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"
 

@@ -8,7 +8,6 @@
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"
-#include "render/metric.h"
 #include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
@@ -42,8 +41,7 @@ enum {
     WRAPPED = 7 /* at most so many segments are longer than a row */
 };
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static double width_of(uint64_t bytes, uint64_t per_row, double width)
 {
@@ -110,8 +108,7 @@ static struct map_rows map_rows_of(const struct gm_segment_map *map, size_t most
     return best;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static struct gm_fill map_fill(const struct gm_map_block *block)
 {
@@ -196,8 +193,7 @@ static void map_draw(struct gm_display *display, const struct gm_map_segment *se
 enum { MOST_CATEGORIES = 64, LEGEND_ROWS = 20 };
 static const double bar_x = 206, bar_width = 480, label_x = 694, bar_height = 15, pitch = 19;
 
-/* ---- what the colours mean -----------------------------------------------------------------------------------------
- */
+/* ---- what the colours mean --------------------------------------------------------------------------------------- */
 
 /* Bytes by category, over all rows drawn. */
 struct tally {
@@ -260,8 +256,7 @@ static void draw_legend(struct gm_page *page, struct tally *t)
                                              gm_size_text(page->display, rest)));
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t used_in(const struct gm_map_segment *segment)
 {

@@ -12,7 +12,6 @@
 #include "render/page.h"
 #include "render/theme.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

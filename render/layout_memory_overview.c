@@ -4,7 +4,6 @@
  */
 #include "render/layout.h"
 
-#include "analyze/base/size.h"
 #include "render/devices.h"
 #include "render/fold.h"
 #include "render/page.h"

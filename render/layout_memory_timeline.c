@@ -8,7 +8,6 @@
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/page.h"
-#include "render/theme.h"
 #include "render/timeline_plot.h"
 
 #include <inttypes.h>

@@ -16,7 +16,6 @@
 #include "render/theme.h"
 #include "render/traced.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 enum { MOST_SITES = 20, LEAST_SITES = 5, SLICE_ROWS = 12, MOST_DEVICES = GM_TRACED_SHOWN };
@@ -68,8 +67,7 @@ static void draw_books(struct gm_page *page, const struct gm_report *report, con
     page->y += 20;
 }
 
-/* ---- by category, role, lifetime -----------------------------------------------------------------------------------
- */
+/* ---- by category, role, lifetime --------------------------------------------------------------------------------- */
 
 static void draw_slices(struct gm_page *page, const char *heading, const char *remark, const struct gm_slice *slices,
                         size_t count)
@@ -85,8 +83,7 @@ static void draw_slices(struct gm_page *page, const char *heading, const char *r
     page->y += 22;
 }
 
-/* ---- by call site ---------------------------------------------------------------------------------------------------
- */
+/* ---- by call site ------------------------------------------------------------------------------------------------ */
 
 static const double site_end = 392, bar_x = 404, bar_width = 220, value_end = 720, without_end = GM_PAGE_RIGHT;
 

@@ -10,7 +10,6 @@
 
 #include <cairo.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TILE = 12, TALLEST = 8000 }; /* tile of a hatch and tallest page, in device pixels */

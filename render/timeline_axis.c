@@ -5,7 +5,6 @@
  */
 #include "render/timeline_plot.h"
 
-#include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"
 

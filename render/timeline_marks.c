@@ -10,7 +10,6 @@
 #include "render/number_text.h"
 #include "render/theme.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +52,7 @@ double gm_plot_marks_height(const struct gm_traced *traced)
     return height;
 }
 
-/* ---- bands --------------------------------------------------------------------------------------------------------
- */
+/* ---- bands ------------------------------------------------------------------------------------------------------- */
 
 static const uint32_t phases[GM_PHASE_COUNT] = {
     [GM_PHASE_FORWARD] = 0xcfe2f7, [GM_PHASE_BACKWARD] = 0xf9dcc4, [GM_PHASE_OPTIMIZER] = 0xd4ebd0,
@@ -165,8 +163,7 @@ static void draw_band_row(const struct gm_plot *plot, enum band_kind kind, doubl
     }
 }
 
-/* ---- marks ---------------------------------------------------------------------------------------------------------
- */
+/* ---- marks ------------------------------------------------------------------------------------------------------- */
 
 static void put_diamond(struct gm_display *d, double x, double y, uint32_t color)
 {

@@ -5,8 +5,6 @@
 #include "render/timeline_plot.h"
 
 #include "analyze/base/arithmetic.h"
-#include "render/metric.h"
-#include "render/number_text.h"
 #include "render/theme.h"
 
 #include <math.h>
@@ -173,8 +171,7 @@ void gm_plot_keys(struct gm_page *page, bool has_pending)
     page->y += gm_keys(page->display, page->y, keys, has_pending ? 3 : 2);
 }
 
-/* ---- where things are ----------------------------------------------------------------------------------------------
- */
+/* ---- where things are -------------------------------------------------------------------------------------------- */
 
 double gm_plot_x_of_event(const struct gm_plot *plot, uint64_t event)
 {

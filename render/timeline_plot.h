@@ -30,8 +30,7 @@ const unsigned char *gm_layers_slots(struct gm_display *display, const struct gm
 void gm_layers_sum(const struct gm_layers *layers, const unsigned char *slots, const struct gm_curve *curve,
                    size_t column, uint64_t out[GM_LAYERS]);
 
-/* ---- the plot ------------------------------------------------------------------------------------------------------
- */
+/* ---- the plot ---------------------------------------------------------------------------------------------------- */
 
 struct gm_plot {
     struct gm_display *display;

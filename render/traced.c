@@ -4,7 +4,6 @@
  */
 #include "render/traced.h"
 
-#include "analyze/base/size.h"
 #include "render/number_text.h"
 
 #include <ctype.h>

@@ -23,7 +23,6 @@
 #include "analyze/base/vec.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define GM_SPACE_NONE UINT32_MAX

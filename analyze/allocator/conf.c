@@ -17,8 +17,7 @@ struct gm_conf gm_conf_default(void)
                             .backend = GM_BACKEND_NATIVE};
 }
 
-/* ---- tokens -------------------------------------------------------------------------------------------------------
- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 enum { TOKEN = 64, TOKENS = 256, MOST_LARGE_MIB = 1 << 20 };
 
@@ -89,8 +88,7 @@ static enum gm_status complain(const struct parser *p, const char *key, const ch
                    t->text[0] != '\0' ? ", found '" : "", t->text, t->text[0] != '\0' ? "'" : "");
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static enum gm_status read_integer(struct parser *p, const char *key, uint64_t *value)
 {
@@ -197,8 +195,7 @@ static enum gm_status read_divisions_list(struct parser *p, const char *key)
     return GM_OK;
 }
 
-/* ---- keys -----------------------------------------------------------------------------------------------------------
- */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 typedef enum gm_status read_key(struct parser *p, const char *key);
 

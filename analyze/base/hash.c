@@ -7,8 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- SipHash ------------------------------------------------------------------------------------------------------
- */
+/* ---- SipHash ----------------------------------------------------------------------------------------------------- */
 
 struct sip {
     uint64_t a, b, c, d;
@@ -75,8 +74,7 @@ uint64_t gm_siphash_1_3(struct gm_hash_key key, const void *bytes, size_t n)
     return siphash(key, bytes, n, 1, 3);
 }
 
-/* ---- the key ------------------------------------------------------------------------------------------------------
- */
+/* ---- the key ----------------------------------------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct gm_hash_key process_key; /* these two are written once, before anyone reads them */

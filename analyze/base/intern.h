@@ -9,7 +9,6 @@
 #include "analyze/base/arena.h"
 #include "analyze/base/vec.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -27,8 +27,7 @@ struct gm_fleet_mpi {
     bool *is_home; /* [size] was sent STOP */
 };
 
-/* ---- start and end -------------------------------------------------------------------------------------------------
- */
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
 
 static long number_of(const char *name)
 {
@@ -125,8 +124,7 @@ void gm_fleet_mpi_give_up(struct gm_fleet_mpi *mpi, int exit_code)
         mpi->module->give_up(exit_code);
 }
 
-/* ---- what a result consists of -------------------------------------------------------------------------------------
- */
+/* ---- what a result consists of ----------------------------------------------------------------------------------- */
 
 struct result { /* the same program on all machines: as it lies in memory */
     uint64_t task, status;
@@ -139,8 +137,7 @@ static enum gm_status broken(struct gm_error *err)
     return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "MPI: a message could not be sent or received");
 }
 
-/* ---- the helpers ---------------------------------------------------------------------------------------------------
- */
+/* ---- the helpers ------------------------------------------------------------------------------------------------- */
 
 static bool do_task(struct gm_fleet_mpi *mpi, const struct gm_fleet_context *context, char *message, size_t length)
 {
@@ -185,8 +182,7 @@ enum gm_status gm_fleet_mpi_help(struct gm_fleet_mpi *mpi, const struct gm_fleet
     return ok ? GM_OK : broken(err);
 }
 
-/* ---- process 0 -----------------------------------------------------------------------------------------------------
- */
+/* ---- process 0 --------------------------------------------------------------------------------------------------- */
 
 struct hall {
     struct gm_fleet_mpi *mpi;

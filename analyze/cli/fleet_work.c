@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- one file ------------------------------------------------------------------------------------------------------
- */
+/* ---- one file ---------------------------------------------------------------------------------------------------- */
 
 static const struct gm_terminal plain = {.program = "--each"};
 
@@ -137,8 +136,7 @@ uint64_t gm_fleet_salt(const struct gm_fleet_cli_options *o)
     return o->usual.categories != NULL ? add_file(sum, o->usual.categories) : sum;
 }
 
-/* ---- their order ---------------------------------------------------------------------------------------------------
- */
+/* ---- their order ------------------------------------------------------------------------------------------------- */
 
 struct sized {
     uint64_t bytes;
@@ -171,8 +169,7 @@ size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
     return order;
 }
 
-/* ---- progress ------------------------------------------------------------------------------------------------------
- */
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
 
 /* "[########            ] 31 of 640 read, 12.3 files/s, 2 min left" */
 static void tell(struct gm_bar_line *line, const void *argument, double seconds)
@@ -203,8 +200,7 @@ void gm_fleet_progress_count(struct gm_fleet_progress *p, const struct gm_fleet_
     atomic_fetch_add(&p->done, 1);
 }
 
-/* ---- all files -----------------------------------------------------------------------------------------------------
- */
+/* ---- all files --------------------------------------------------------------------------------------------------- */
 
 struct work {
     struct gm_fleet_task *tasks;

@@ -84,8 +84,7 @@ struct call {
     struct diff_options options;
 };
 
-/* ---- the operands -------------------------------------------------------------------------------------------------
- */
+/* ---- the operands ------------------------------------------------------------------------------------------------ */
 
 static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
@@ -127,8 +126,7 @@ static void name_run(char out[GM_NAME_SIZE], const struct diff_options *options,
     gm_text_free(&text);
 }
 
-/* ---- from summaries to files ---------------------------------------------------------------------------------------
- */
+/* ---- from summaries to files ------------------------------------------------------------------------------------- */
 
 /* The runs that could be read, and why the others could not. */
 static enum gm_status compare(struct gm_comparison *c, struct call *call, const struct gm_input *inputs, size_t count,

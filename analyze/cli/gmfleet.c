@@ -10,7 +10,6 @@
 #include "analyze/document/documents.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
-#include "analyze/fleet/record.h"
 #include "analyze/run/run_names.h"
 #include "render/fleet_charts.h"
 #include "replay/whatif/gpus.h"
@@ -87,8 +86,7 @@ struct call {
     struct gm_fleet_mpi *mpi; /* NULL: one process */
 };
 
-/* ---- the command line ----------------------------------------------------------------------------------------------
- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static enum gm_status check_options(void *values, char **operands, int *count, struct gm_error *err)
 {
@@ -141,8 +139,7 @@ static void name_run(char out[GM_NAME_SIZE], const struct gm_fleet_cli_options *
     free(copy);
 }
 
-/* ---- from files to records -----------------------------------------------------------------------------------------
- */
+/* ---- from files to records --------------------------------------------------------------------------------------- */
 
 /* Files without a suffix that only looked like snapshots are forgotten; the others that failed are told. */
 static size_t keep_tasks(struct call *call, struct gm_fleet_task *tasks, size_t count)
@@ -194,8 +191,7 @@ static void forget_kept(const struct call *call, const struct gm_fleet_task *tas
     gm_kept_finish(call->context.options.usual.results);
 }
 
-/* ---- from records to the page --------------------------------------------------------------------------------------
- */
+/* ---- from records to the page ------------------------------------------------------------------------------------ */
 
 static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, const struct gm_fleet_task *tasks,
                                  size_t count, const struct gm_fleet_options *options, const char *name,
@@ -268,8 +264,7 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
     return status;
 }
 
-/* ---- the whole -----------------------------------------------------------------------------------------------------
- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* NULL: no memory. */
 static char (*name_each(const struct gm_found_files *files, const char *name))[GM_NAME_SIZE]

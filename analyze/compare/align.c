@@ -43,8 +43,7 @@ static const struct gm_summary_device *highest_device(const struct gm_summary *s
     return best;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* The first step that the trace has from its beginning on; the first of all if there is no such. */
 static size_t first_step(const struct gm_summary_device *d)
@@ -85,8 +84,7 @@ static bool anchor_steps(struct alignment *a, const struct gm_summary_device *d,
     return true;
 }
 
-/* ---- phases ---------------------------------------------------------------------------------------------------------
- */
+/* ---- phases ------------------------------------------------------------------------------------------------------ */
 
 /* The first occurrences of the phases, in the order of enum gm_phase, as far as they follow each other so. */
 static size_t phases_of(const struct gm_summary_device *d, const struct gm_summary_span *out[GM_PHASE_COUNT])
@@ -127,8 +125,7 @@ static bool anchor_phases(struct alignment *a, const struct gm_summary_device *d
     return true;
 }
 
-/* ---- columns --------------------------------------------------------------------------------------------------------
- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 static bool anchor_share(struct alignment *a, const struct gm_summary_device *d)
 {
@@ -186,8 +183,7 @@ static double place_of_peak(const struct gm_summary_device *d, const struct alig
     return peak->event == GM_REPORT_NONE ? 0 : place(a, &at, (double)peak->event + 0.5);
 }
 
-/* ---- the axis -------------------------------------------------------------------------------------------------------
- */
+/* ---- the axis ---------------------------------------------------------------------------------------------------- */
 
 /* The events beside the steps, in steps. */
 static void widen(double *width, double events, const struct gm_summary_device *d)

@@ -9,8 +9,7 @@
 
 enum { CATEGORIES = 12, TERMS = 3 };
 
-/* ---- one law --------------------------------------------------------------------------------------------------------
- */
+/* ---- one law ----------------------------------------------------------------------------------------------------- */
 
 /* Solves the normal equations for the chosen powers of x, by Gaussian elimination with pivots. false: singular. */
 static bool least_squares(const double *n, double scale, const uint64_t *bytes, size_t count, const int *powers,
@@ -161,8 +160,7 @@ void gm_fit_law(struct gm_law_fit *fit, const double *n, size_t count)
     }
 }
 
-/* ---- what is looked at ---------------------------------------------------------------------------------------------
- */
+/* ---- what is looked at ------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_called(const struct gm_slices *slices, const char *name)
 {

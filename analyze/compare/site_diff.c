@@ -65,8 +65,7 @@ static bool add_run(struct matching *m, const struct gm_summary *s, bool is_base
     return ok;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* The same whichever run is BASE. */
 static const char *smaller(const char *a, const char *b)
@@ -172,8 +171,7 @@ static bool number_twins(struct gm_diff_site *rows, size_t n)
     return true;
 }
 
-/* ---- what moved -----------------------------------------------------------------------------------------------------
- */
+/* ---- what moved -------------------------------------------------------------------------------------------------- */
 
 /* Of a row that is new or gone: what it holds in the run that has it. */
 static const struct gm_amount *amount_of(const struct gm_diff_site *row)

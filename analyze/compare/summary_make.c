@@ -16,8 +16,7 @@ const char *gm_summary_copy(struct gm_summary_work *work, const char *text)
     return text == NULL ? NULL : gm_arena_copy(&work->summary->arena, text, strlen(text));
 }
 
-/* ---- the curve ----------------------------------------------------------------------------------------------------
- */
+/* ---- the curve --------------------------------------------------------------------------------------------------- */
 
 static size_t part_of(const struct gm_summary_device *device, uint64_t event)
 {
@@ -94,8 +93,7 @@ static void finish_points(struct gm_summary_work *work, size_t d)
         work->points[d][i].allocated = GM_REPORT_NONE;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------
- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static bool describe_source(struct gm_summary_work *work, const char *name)
 {

@@ -29,8 +29,7 @@ struct site_work {
     struct GM_VEC(uint32_t) numbers;
 };
 
-/* ---- who holds what ------------------------------------------------------------------------------------------------
- */
+/* ---- who holds what ---------------------------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct gm_summary_work *work, int64_t device)
 {
@@ -202,8 +201,7 @@ static bool add_stack(struct site_work *w, struct gm_stack_id stack)
     return true;
 }
 
-/* ---- into the summary ----------------------------------------------------------------------------------------------
- */
+/* ---- into the summary -------------------------------------------------------------------------------------------- */
 
 static bool publish(struct site_work *w)
 {

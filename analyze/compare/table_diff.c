@@ -102,8 +102,7 @@ bool gm_compare_tables(struct gm_comparison *c, struct gm_diff_pair *pair)
            gm_compare_by_name(c, &pair->pools_at_peak, &b->pools_at_peak, &a->pools_at_peak, bp, ap);
 }
 
-/* ---- settings and the like ------------------------------------------------------------------------------------------
- */
+/* ---- settings and the like --------------------------------------------------------------------------------------- */
 
 static int fact_order(const struct gm_summary_fact *a, const struct gm_summary_fact *b)
 {
@@ -130,8 +129,7 @@ bool gm_compare_facts(struct gm_comparison *c, struct gm_diff_pair *pair)
     return true;
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 /* By ordinal; but two runs of one device each are compared whatever it is called (rank 3 of a job has device 3). */
 bool gm_compare_devices(struct gm_comparison *c, struct gm_diff_pair *pair)

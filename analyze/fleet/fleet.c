@@ -104,8 +104,7 @@ static size_t part_strays(struct placed *placed, size_t count)
     return strays;
 }
 
-/* ---- rows, columns, items ------------------------------------------------------------------------------------------
- */
+/* ---- rows, columns, items ---------------------------------------------------------------------------------------- */
 
 static bool make_columns(struct gm_fleet *f, const struct placed *placed, size_t count)
 {
@@ -203,8 +202,7 @@ static bool make_items(struct gm_fleet_work *w, const struct placed *placed)
     return own != NULL;
 }
 
-/* ---- the numbers of a column ---------------------------------------------------------------------------------------
- */
+/* ---- the numbers of a column ------------------------------------------------------------------------------------- */
 
 struct value {
     uint64_t bytes;
@@ -331,8 +329,7 @@ static bool fill_columns(struct gm_fleet_work *w)
     return ok;
 }
 
-/* ---- ranks without a snapshot, and those without memory ------------------------------------------------------------
- */
+/* ---- ranks without a snapshot, and those without memory ---------------------------------------------------------- */
 
 static bool find_missing(struct gm_fleet *f)
 {

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-uint64_t gm_fleet_measure(const struct gm_fleet_item *item, enum gm_fleet_measure measure)
+static uint64_t measured(const struct gm_fleet_item *item, enum gm_fleet_measure measure)
 {
     return measure == GM_FLEET_HELD ? gm_fleet_held(item) : item->totals.allocated;
 }
@@ -82,8 +82,8 @@ bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out,
         all[s].site = (uint32_t)s;
     for (size_t p = 0; p < pairs; p++) {
         const struct gm_fleet_item *a = &w->items[from[p]], *b = &w->items[to[p]];
-        before = gm_sat_add(before, gm_fleet_measure(a, measure));
-        after = gm_sat_add(after, gm_fleet_measure(b, measure));
+        before = gm_sat_add(before, measured(a, measure));
+        after = gm_sat_add(after, measured(b, measure));
         for (size_t i = 0; i < a->use_count; i++)
             all[a->uses[i].site].from = gm_sat_add(all[a->uses[i].site].from, use_of(a, &a->uses[i], measure));
         for (size_t i = 0; i < b->use_count; i++)

@@ -32,7 +32,6 @@ struct gm_fleet_work {
 };
 
 enum gm_fleet_measure { GM_FLEET_HELD, GM_FLEET_END };
-uint64_t gm_fleet_measure(const struct gm_fleet_item *item, enum gm_fleet_measure measure);
 
 /* By how much each call site differs from item `from` to item `to`; each returns false if there is no memory. */
 bool gm_fleet_compare(struct gm_fleet_work *w, struct gm_fleet_changes *out, size_t from, size_t to,

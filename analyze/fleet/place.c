@@ -58,8 +58,7 @@ struct gm_place_found gm_place_detect(const char *path)
     return found;
 }
 
-/* ---- patterns ------------------------------------------------------------------------------------------------------
- */
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 static const char rank_word[] = "{rank}", iteration_word[] = "{iteration}";
 

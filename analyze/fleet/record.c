@@ -38,8 +38,7 @@ static void put_totals(struct gm_text *out, const struct gm_totals *t)
         put(out, all[i]);
 }
 
-/* ---- the first time that memory ran out ----------------------------------------------------------------------------
- */
+/* ---- the first time that memory ran out -------------------------------------------------------------------------- */
 
 static uint64_t reserved_at_end(const struct gm_snapshot *snapshot, int64_t device)
 {
@@ -123,8 +122,7 @@ static bool put_oom(struct gm_text *out, const struct gm_snapshot *snapshot, int
     return site != NULL;
 }
 
-/* ---- call sites ----------------------------------------------------------------------------------------------------
- */
+/* ---- call sites -------------------------------------------------------------------------------------------------- */
 
 static int compare_names(const char *a, const char *b)
 {
@@ -198,8 +196,7 @@ static bool put_sites(struct gm_text *out, const struct gm_summary *s)
     return true;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------
- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static void put_categories(struct gm_text *out, const struct gm_summary *s)
 {

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- what is said once: settings, traces, streams, pools -----------------------------------------------------------
- */
+/* ---- what is said once: settings, traces, streams, pools --------------------------------------------------------- */
 
 /* Copies the next NUL-terminated text; NULL sets *status. */
 static const char *next_text(struct gm_gmtrace_parts *p, enum gm_status *status)

@@ -20,8 +20,7 @@ struct steps {
     const char *wrong;
 };
 
-/* ---- contexts and shapes -------------------------------------------------------------------------------------------
- */
+/* ---- contexts and shapes ----------------------------------------------------------------------------------------- */
 
 static bool fail_step(struct steps *s, const char *what)
 {
@@ -86,8 +85,7 @@ static bool next_shape(struct steps *s, uint32_t *shape)
            (gm_gmtrace_add_shape(&s->state, action, size, context) || fail_step(s, ""));
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static inline void put(struct steps *s, uint8_t action, uint64_t addr, uint64_t size, struct gm_cursor *time,
                        uint32_t context)
@@ -213,8 +211,7 @@ static void run_steps(struct steps *s)
     }
 }
 
-/* ---- columns -------------------------------------------------------------------------------------------------------
- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 static bool grow_column(void *where, size_t capacity, size_t size)
 {

@@ -65,8 +65,7 @@ enum gm_status gm_gmtrace_spend(struct gm_gmtrace_reader *r, uint64_t count, uin
     return GM_OK;
 }
 
-/* ---- bytes of the file --------------------------------------------------------------------------------------------
- */
+/* ---- bytes of the file ------------------------------------------------------------------------------------------- */
 
 /* Appends the next `n` bytes of the file to the payload, which grows as they arrive and not before. */
 static enum gm_status read_bytes(struct gm_gmtrace_reader *r, size_t n, const char *where)

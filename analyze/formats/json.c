@@ -23,8 +23,7 @@ struct json {
     size_t depth;
 };
 
-/* ---- errors -------------------------------------------------------------------------------------------------------
- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 /* Whatever stands at the source's place is not what was expected. */
 static enum gm_status unexpected(const struct json *j, const char *what, struct gm_error *err)
@@ -44,8 +43,7 @@ static enum gm_status no_memory(struct gm_error *err)
     return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------------------
- */
+/* ---- strings ----------------------------------------------------------------------------------------------------- */
 
 static bool ends_plain_text(unsigned char c)
 {
@@ -190,8 +188,7 @@ static enum gm_status take_string(struct json *j, struct gm_error *err)
     return gm_assembler_string(j->a, start, (size_t)(stop - start), at, err);
 }
 
-/* ---- numbers and words --------------------------------------------------------------------------------------------
- */
+/* ---- numbers and words ------------------------------------------------------------------------------------------- */
 
 static enum gm_status take_number(struct json *j, struct gm_error *err)
 {
@@ -243,8 +240,7 @@ static enum gm_status take_minus(struct json *j, struct gm_error *err)
     return status == GM_OK ? gm_assembler_real(j->a, -(double)INFINITY, at, err) : status;
 }
 
-/* ---- the grammar --------------------------------------------------------------------------------------------------
- */
+/* ---- the grammar ------------------------------------------------------------------------------------------------- */
 
 static enum gm_status begin(struct json *j, bool is_dict, struct gm_error *err)
 {

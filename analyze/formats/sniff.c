@@ -12,8 +12,7 @@ struct view {
     size_t n;
 };
 
-/* ---- what people give us by mistake ---------------------------------------------------------------------------------
- */
+/* ---- what people give us by mistake ------------------------------------------------------------------------------ */
 
 /* first bytes, where, how many of them, what it is */
 #define MAGIC_MAP(X)                                                                                                   \
@@ -86,8 +85,7 @@ static enum gm_status refuse(struct view v, struct gm_error *err)
                    v.n > 1 ? v.p[1] : 0u, v.n > 2 ? v.p[2] : 0u, v.n > 3 ? v.p[3] : 0u);
 }
 
-/* ---- pickles -------------------------------------------------------------------------------------------------------
- */
+/* ---- pickles ----------------------------------------------------------------------------------------------------- */
 
 static size_t skip_identifier_line(struct view v, size_t i)
 {
@@ -127,8 +125,7 @@ static bool is_pickle(struct view v)
     }
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------
- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static const unsigned char *find(struct view v, const char *word)
 {
@@ -156,8 +153,7 @@ static enum gm_status check_json(struct view v, struct gm_error *err)
     return GM_OK;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------
- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static struct view skip_blanks(struct view v)
 {

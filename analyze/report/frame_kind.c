@@ -27,7 +27,7 @@ bool gm_frame_is_python(const char *filename)
     return ends_with(filename, ".py") || ends_with(filename, ".ipynb") || has_any(filename, made_up);
 }
 
-bool gm_frame_is_torch(const char *filename)
+static bool frame_is_torch(const char *filename)
 {
     static const char *const folders[] = {"/torch/", "\\torch\\", "/torchinductor_", NULL};
     return has_any(filename, folders);
@@ -52,7 +52,7 @@ static bool file_is_noise(const char *filename)
 unsigned gm_file_kind(const char *filename)
 {
     return (gm_frame_is_python(filename) ? GM_FILE_IS_PYTHON : 0u) |
-           (gm_frame_is_torch(filename) ? GM_FILE_IS_TORCH : 0u) | (file_is_noise(filename) ? GM_FILE_IS_NOISE : 0u);
+           (frame_is_torch(filename) ? GM_FILE_IS_TORCH : 0u) | (file_is_noise(filename) ? GM_FILE_IS_NOISE : 0u);
 }
 
 bool gm_name_is_noise(const char *name)

@@ -14,8 +14,6 @@ bool gm_name_is_noise(const char *name);
 
 /* A frame of Python code, whoever wrote it. */
 bool gm_frame_is_python(const char *filename);
-/* A file of PyTorch itself. */
-bool gm_frame_is_torch(const char *filename);
 /* A frame of the unwinder, of the interpreter or of operator dispatch that tells nothing: those that PyTorch's own
  * viewer hides, and more of the interpreter. Frames of Python code are never noise. */
 bool gm_frame_is_noise(const char *name, const char *filename);

@@ -31,8 +31,7 @@ struct gm_moment {
     struct gm_levels levels;
 };
 
-/* ---- how far the trace can be trusted ------------------------------------------------------------------------------
- */
+/* ---- how far the trace can be trusted ---------------------------------------------------------------------------- */
 
 /* A way in which events disagree with each other or with the segments; only those that occurred are listed. */
 struct gm_disagreement {

@@ -4,7 +4,6 @@
  */
 #include "analyze/state/state_pass.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool fill_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)

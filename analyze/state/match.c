@@ -389,8 +389,7 @@ void gm_match_scratch_free(struct gm_match_scratch *scratch)
     scratch->mask = NULL;
 }
 
-/* ---- one frame ----------------------------------------------------------------------------------------------------
- */
+/* ---- one frame --------------------------------------------------------------------------------------------------- */
 
 struct gm_frame_verdict gm_match_verdict(const struct gm_category_rules *rules, struct gm_match_scratch *scratch,
                                          const uint64_t *name, const uint64_t *file)

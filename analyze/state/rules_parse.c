@@ -6,7 +6,6 @@
 #include "analyze/base/utf8.h"
 #include "analyze/state/category_rules.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

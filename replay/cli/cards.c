@@ -4,7 +4,6 @@
  * cached, so a card may run it that has less than the peak; only a replay tells.
  */
 #include "analyze/document/columns.h"
-#include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 

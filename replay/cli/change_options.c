@@ -6,7 +6,6 @@
 #include "analyze/state/categories.h"
 #include "replay/cli/gmreplay.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -3,7 +3,6 @@
  * What a replay on a GPU adds to the text, the JSON and the CSV: the GPU, cudaMemGetInfo beside our own figures, the
  * pool, and the kernels by category.
  */
-#include "analyze/report/numbers.h"
 #include "analyze/state/categories.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/compute/compute_run.h"

@@ -3,7 +3,6 @@
  * Where the driver puts a new segment decides between equal free blocks, and nobody knows where that is: the peak as a
  * range, and a verdict only if it is the same everywhere.
  */
-#include "analyze/report/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"

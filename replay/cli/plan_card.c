@@ -13,7 +13,6 @@
 #include "replay/trials/candidates.h"
 #include "replay/trials/remedies.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {

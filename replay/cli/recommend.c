@@ -3,7 +3,6 @@
  * What may help where the limit leaves no room, or where a GPU had no memory: settings that a replay has shown to help,
  * in the memory that there is (for a GPU: was), and who holds most.
  */
-#include "analyze/report/numbers.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"

@@ -8,7 +8,6 @@
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

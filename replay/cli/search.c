@@ -4,7 +4,6 @@
  */
 #include "replay/cli/search.h"
 
-#include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
 #include "analyze/report/numbers.h"
@@ -17,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24 };
+enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24, CUT_TEXT = 80 };
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
@@ -49,13 +48,14 @@ static bool is_over(void *asked)
     return cut != GM_CUT_NOT;
 }
 
-const char *gm_searched_cut(char *text, const struct gm_replay_search *s, bool is_fitting)
+/* Why not all of the sweep, or of the fits, was tried; `text` has CUT_TEXT bytes. */
+static const char *why_cut(char *text, const struct gm_replay_search *s, bool is_fitting)
 {
     if (s->cut[is_fitting] == GM_CUT_BUDGET)
-        snprintf(text, GM_CUT_TEXT, "%sthe budget of %.0f s (--budget) was used up",
+        snprintf(text, CUT_TEXT, "%sthe budget of %.0f s (--budget) was used up",
                  is_fitting || !s->has_fits ? "" : "half of ", s->budget);
     else
-        snprintf(text, GM_CUT_TEXT, "it was interrupted");
+        snprintf(text, CUT_TEXT, "it was interrupted");
     return text;
 }
 
@@ -335,9 +335,9 @@ static void add_sweep(struct gm_doc *doc, const struct gm_replay_run *run, bool 
     if (shown < sweep->count)
         gm_text_printf(doc->out, "  ... all %zu rows: --json FILE\n", sweep->count);
     if (sweep->left_out > 0) {
-        char why[GM_CUT_TEXT];
+        char why[CUT_TEXT];
         gm_text_printf(doc->out, "not tried: %zu more settings, because %s\n", sweep->left_out,
-                       gm_searched_cut(why, run->search, false));
+                       why_cut(why, run->search, false));
     }
     add_winner(doc, run);
 }
@@ -462,8 +462,8 @@ void gm_replay_search_words(struct gm_doc *doc, struct gm_replay_run *run, bool 
         gm_text_printf(doc->out, "fit: the smallest memory found that %s\n",
                        run->search->search.is_open ? "is not too little" : "runs it");
     if (run->search->cut[true] != GM_CUT_NOT) {
-        char why[GM_CUT_TEXT];
-        gm_text_printf(doc->out, "  not all was tried, because %s\n", gm_searched_cut(why, run->search, true));
+        char why[CUT_TEXT];
+        gm_text_printf(doc->out, "  not all was tried, because %s\n", why_cut(why, run->search, true));
     }
     for (size_t i = 0; i < GM_SEARCHED_FITS; i++)
         if (run->search->fitted[i] != NULL)

@@ -36,10 +36,6 @@ enum gm_status gm_replay_try(const struct gm_replay_run *run, size_t index, stru
                              bool spreads, struct gm_error *err);
 /* The highest recorded peak of reserved bytes of the devices. */
 uint64_t gm_searched_peak(const struct gm_replay_search *s);
-/* Why not all of the sweep, or of the fits, was tried: "the budget of 60 s (--budget) was used up". `text` has
- * GM_CUT_TEXT bytes. */
-enum { GM_CUT_TEXT = 80 };
-const char *gm_searched_cut(char *text, const struct gm_replay_search *s, bool is_fitting);
 /* The baseline's text, or the row's. */
 const char *gm_searched_text(const struct gm_replay_run *run, const struct gm_sweep_row *row);
 /* Whether it runs within --limit, which holds for devices that are not replayed, too. */

@@ -8,7 +8,6 @@
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
 #include "replay/trials/bound.h"
-#include "replay/verify/follow.h"
 
 #include <inttypes.h>
 

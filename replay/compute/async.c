@@ -8,7 +8,6 @@
 
 #include "analyze/base/size.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,18 +4,16 @@
  */
 #include "replay/cuda/cuda.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 enum gm_status gm_cuda_open(struct gm_cuda **cuda, int ordinal, uint64_t cap, struct gm_error *err)
 {
-    (void)ordinal;
-    (void)cap;
     *cuda = NULL;
     return gm_fail(err, GM_E_MISSING, GM_NO_OFFSET, "built without CUDA");
 }
 
 enum gm_status gm_cuda_close(struct gm_cuda *cuda, struct gm_cuda_left *left, struct gm_error *err)
 {
-    (void)cuda;
-    (void)err;
     if (left != NULL)
         *left = (struct gm_cuda_left){0};
     return GM_OK;
@@ -23,200 +21,134 @@ enum gm_status gm_cuda_close(struct gm_cuda *cuda, struct gm_cuda_left *left, st
 
 struct gm_device gm_cuda_device(struct gm_cuda *cuda)
 {
-    (void)cuda;
     return (struct gm_device){0};
 }
 
 const struct gm_cuda_info *gm_cuda_info(const struct gm_cuda *cuda)
 {
-    (void)cuda;
     return NULL;
 }
 
 const struct gm_error *gm_cuda_failure(const struct gm_cuda *cuda)
 {
-    (void)cuda;
     return NULL;
 }
 
 bool gm_cuda_memory(struct gm_cuda *cuda, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    (void)cuda;
-    (void)free_bytes;
-    (void)total_bytes;
     return false;
 }
 
 bool gm_cuda_stream(struct gm_cuda *cuda, int64_t recorded, void **stream)
 {
-    (void)cuda;
-    (void)recorded;
-    (void)stream;
     return false;
 }
 
 bool gm_cuda_wait_stream(struct gm_cuda *cuda, void *stream)
 {
-    (void)cuda;
-    (void)stream;
     return false;
 }
 
 bool gm_cuda_wait(struct gm_cuda *cuda)
 {
-    (void)cuda;
     return false;
 }
 
 bool gm_cuda_launch_failed(struct gm_cuda *cuda, const char *call, const char *name, const char *words)
 {
-    (void)cuda;
-    (void)call;
-    (void)name;
-    (void)words;
     return false;
 }
 
 bool gm_cuda_lacks(struct gm_cuda *cuda, const char *who, const char *words)
 {
-    (void)cuda;
-    (void)who;
-    (void)words;
     return false;
 }
 
 bool gm_cuda_mark(struct gm_cuda *cuda, void *stream, struct gm_cuda_mark *mark)
 {
-    (void)cuda;
-    (void)stream;
-    (void)mark;
     return false;
 }
 
 bool gm_cuda_mark_passed(struct gm_cuda *cuda, struct gm_cuda_mark mark, bool *passed)
 {
-    (void)cuda;
-    (void)mark;
-    (void)passed;
     return false;
 }
 
 bool gm_cuda_wait_mark(struct gm_cuda *cuda, struct gm_cuda_mark mark)
 {
-    (void)cuda;
-    (void)mark;
     return false;
 }
 
 bool gm_cuda_stream_waits(struct gm_cuda *cuda, void *stream, struct gm_cuda_mark mark)
 {
-    (void)cuda;
-    (void)stream;
-    (void)mark;
     return false;
 }
 
 bool gm_cuda_elapsed(struct gm_cuda *cuda, struct gm_cuda_mark from, struct gm_cuda_mark to, double *seconds)
 {
-    (void)cuda;
-    (void)from;
-    (void)to;
-    (void)seconds;
     return false;
 }
 
 void gm_cuda_drop_mark(struct gm_cuda *cuda, struct gm_cuda_mark mark)
 {
-    (void)cuda;
-    (void)mark;
 }
 
 bool gm_cuda_scratch(struct gm_cuda *cuda, uint64_t bytes, void **at)
 {
-    (void)cuda;
-    (void)bytes;
-    (void)at;
     return false;
 }
 
 bool gm_cuda_drop_scratch(struct gm_cuda *cuda, void *at)
 {
-    (void)cuda;
-    (void)at;
     return false;
 }
 
 bool gm_cuda_put(struct gm_cuda *cuda, void *to, const void *host, uint64_t bytes, void *stream)
 {
-    (void)cuda;
-    (void)to;
-    (void)host;
-    (void)bytes;
-    (void)stream;
     return false;
 }
 
 bool gm_cuda_get(struct gm_cuda *cuda, void *host, const void *from, uint64_t bytes, void *stream)
 {
-    (void)cuda;
-    (void)host;
-    (void)from;
-    (void)bytes;
-    (void)stream;
     return false;
 }
 
 bool gm_cuda_pool_open(struct gm_cuda *cuda, struct gm_cuda_pool **pool)
 {
-    (void)cuda;
-    (void)pool;
     return false;
 }
 
 bool gm_cuda_pool_close(struct gm_cuda_pool *pool)
 {
-    (void)pool;
     return false;
 }
 
 enum gm_device_status gm_cuda_pool_allocate(struct gm_cuda_pool *pool, uint64_t size, void *stream, uint64_t *address)
 {
-    (void)pool;
-    (void)size;
-    (void)stream;
-    (void)address;
     return GM_DEVICE_FAILED;
 }
 
 enum gm_device_status gm_cuda_pool_release(struct gm_cuda_pool *pool, uint64_t address, void *stream)
 {
-    (void)pool;
-    (void)address;
-    (void)stream;
     return GM_DEVICE_FAILED;
 }
 
 bool gm_cuda_pool_trim(struct gm_cuda_pool *pool)
 {
-    (void)pool;
     return false;
 }
 
 bool gm_cuda_pool_figures(struct gm_cuda_pool *pool, struct gm_cuda_pool_figures *figures)
 {
-    (void)pool;
-    (void)figures;
     return false;
 }
 
 uint64_t gm_cuda_used(const struct gm_cuda *cuda)
 {
-    (void)cuda;
     return 0;
 }
 
 bool gm_cuda_no_memory(struct gm_cuda *cuda)
 {
-    (void)cuda;
     return false;
 }

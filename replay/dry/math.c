@@ -5,7 +5,6 @@
  */
 #include "replay/dry/private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { CUBLAS_VERSION = 130000, CUFFT_VERSION = 12000, RUNTIME = 13000 };

@@ -226,8 +226,7 @@ API(int, nvmlDeviceGetClockInfo, void *handle, int clock, unsigned *megahertz)
 API_IS(int, nvmlDeviceGetPersistenceMode, give(is_on, 1), void *handle, unsigned *is_on)
 API_IS(int, nvmlDeviceGetMigMode, give(now, 0) | give(then, 0), void *handle, unsigned *now, unsigned *then)
 
-/* ---- what it has not ----------------------------------------------------------------------------------------------
- */
+/* ---- what it has not --------------------------------------------------------------------------------------------- */
 
 API_IS(int, nvmlDeviceGetNvLinkState, NVML_NOT_SUPPORTED, void *handle, unsigned link, int *is_active)
 API_IS(int, nvmlDeviceGetNvLinkVersion, NVML_NOT_SUPPORTED, void *handle, unsigned link, unsigned *version)

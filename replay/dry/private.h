@@ -128,14 +128,12 @@ struct dry_needs dry_kernel_needs(const void *handle);
 /* At the end: of every kernel that was launched, its (mangled) name. */
 void dry_tell_kernels(void (*tell)(const char *name, uint64_t launches));
 
-/* ---- python.c ----------------------------------------------------------------------------------------------------
- */
+/* ---- python.c ---------------------------------------------------------------------------------------------------- */
 
 /* The hook will run before Python loads torch's memory, if there is a Python in this process. */
 void dry_watch_python(void);
 
-/* ---- values.c: what the host wrote to a device, until a kernel runs ------------------------------------------------
- */
+/* ---- values.c: what the host wrote to a device, until a kernel runs ---------------------------------------------- */
 
 enum dry_fold { DRY_SUM, DRY_PRODUCT, DRY_MAX, DRY_MIN, DRY_MEAN }; /* as NCCL numbers them */
 
@@ -190,8 +188,7 @@ struct dry_line {
  * `inner`: the file of the innermost line of all. Not to be called with the lock. false: no Python runs. */
 bool dry_python_line(struct dry_line *user, char inner[DRY_FILE]);
 
-/* ---- reads.c: reads of what is made up ------------------------------------------------------------------------------
- */
+/* ---- reads.c: reads of what is made up --------------------------------------------------------------------------- */
 
 enum { DRY_OPERATOR = 48 };
 
@@ -226,8 +223,7 @@ enum dry_reading dry_read(const void *from, uint64_t bytes, enum dry_type *type)
 void dry_reads_forget(void); /* in a child process */
 void dry_reads_end(void);
 
-/* ---- made_up.c ------------------------------------------------------------------------------------------------------
- */
+/* ---- made_up.c --------------------------------------------------------------------------------------------------- */
 
 void dry_make_up(void *to, uint64_t bytes, enum dry_reading reading, enum dry_type type);
 /* Of the tensor at a device's address, if the hook knows one. Python may run; not to be called with the lock. */
@@ -307,8 +303,7 @@ bool dry_is_device(const void *pointer);
 /* Somewhere on a device, not part of any allocation: symbols of modules. */
 void *dry_symbol(void);
 
-/* ---- pool.c: memory pools; the caller holds the lock --------------------------------------------------------------
- */
+/* ---- pool.c: memory pools; the caller holds the lock ------------------------------------------------------------- */
 
 void dry_pool_release(struct dry_pool *pool, uint64_t bytes);
 

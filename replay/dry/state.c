@@ -5,7 +5,6 @@
  */
 #include "replay/dry/private.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>

@@ -4,7 +4,6 @@
  */
 #include "replay/dry/private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

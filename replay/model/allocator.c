@@ -40,8 +40,7 @@ void gm_allocator_free(struct gm_allocator *a)
     *a = (struct gm_allocator){0};
 }
 
-/* ---- streams, pools, free sets ------------------------------------------------------------------------------------
- */
+/* ---- streams, pools, free sets ----------------------------------------------------------------------------------- */
 
 uint32_t gm_allocator_stream(struct gm_allocator *a, int64_t handle)
 {
@@ -94,8 +93,7 @@ uint32_t gm_allocator_pool_of(struct gm_allocator *a, uint64_t id_first, uint64_
     return (uint32_t)(a->pools.n - 1);
 }
 
-/* ---- private pools ------------------------------------------------------------------------------------------------
- */
+/* ---- private pools ----------------------------------------------------------------------------------------------- */
 
 struct both {
     struct gm_allocator_pool *pool[2];
@@ -144,8 +142,7 @@ void gm_allocator_release_pool(struct gm_allocator *a, uint64_t id_first, uint64
     }
 }
 
-/* ---- free sets ------------------------------------------------------------------------------------------------------
- */
+/* ---- free sets --------------------------------------------------------------------------------------------------- */
 
 struct gm_free_set *gm_allocator_make_set(struct gm_allocator *a, uint32_t pool, uint32_t stream)
 {

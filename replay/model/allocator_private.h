@@ -126,10 +126,6 @@ void gm_uses_free(struct gm_uses *uses);
 /* Bytes that an expandable free block could reach without leaving its reservation: its own and the unmapped ones after
  * it. */
 uint64_t gm_expandable_reach(struct gm_allocator *a, uint32_t block);
-/* Adds mapped pages of a reservation to the space and to the free sets, joined with free neighbours of it: a block of
- * that age. */
-enum gm_space_status gm_expandable_add(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address,
-                                       uint64_t size, uint32_t age);
 /* A free block of at least `rounded` bytes, taken out of its set, made by mapping pages; GM_SPACE_NONE if the device is
  * full: what was mapped by then stays. */
 uint32_t gm_expandable_grow(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t rounded);
@@ -137,7 +133,6 @@ uint32_t gm_expandable_grow(struct gm_allocator *a, uint32_t pool, uint32_t stre
 bool gm_expandable_unmap_range(struct gm_allocator *a, uint32_t block, uint64_t from, uint64_t to);
 /* Unmaps the whole pages inside a free block. */
 void gm_expandable_unmap(struct gm_allocator *a, uint32_t block);
-bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row);
 /* The pages [address, address + size) of nobody knows which reservation. */
 enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint32_t pool, uint32_t stream, uint64_t address,
                                          uint64_t size);

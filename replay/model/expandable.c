@@ -7,7 +7,6 @@
 #include "analyze/base/bisect.h"
 #include "replay/model/allocator_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define UNKNOWN_LENGTH (UINT64_C(1) << 44)
@@ -26,7 +25,7 @@ struct gm_reservation_row *gm_reservation_of(struct gm_allocator *a, uint64_t ad
     return r != NULL && address - r->address < r->size ? r : NULL;
 }
 
-bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row row)
+static bool insert_reservation(struct gm_allocator *a, struct gm_reservation_row row)
 {
     size_t at = reservations_up_to(a, row.address);
     if (!GM_VEC_ROOM(&a->reservations, 1))
@@ -39,6 +38,43 @@ bool gm_reservations_insert(struct gm_allocator *a, struct gm_reservation_row ro
     v[at] = row;
     a->reservations.n++;
     return true;
+}
+
+/* Adds mapped pages of a reservation to the space and to the free sets, joined with free neighbours of it: a block of
+ * that age. */
+static enum gm_space_status add_pages(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address,
+                                      uint64_t size, uint32_t age)
+{
+    const struct gm_space_range *ranges = a->space.ranges.v;
+    const uint32_t below = address > 0 ? gm_space_range_of(&a->space, address - 1) : GM_SPACE_NONE;
+    const uint32_t above = gm_space_range_of(&a->space, address + size);
+    const uint32_t around[2] = {
+        below == GM_SPACE_NONE || ranges[below].area != r->area ? GM_SPACE_NONE : ranges[below].last,
+        above == GM_SPACE_NONE || ranges[above].area != r->area ? GM_SPACE_NONE
+                                                                : gm_space_free_at(&a->space, address + size)};
+    uint64_t start = address;
+    bool joins[2];
+    for (int i = 0; i < 2; i++) {
+        const struct gm_space_block *b = gm_is_free(a, around[i]) ? gm_block(a, around[i]) : NULL;
+        joins[i] = b != NULL && (i == 1 || b->address + b->size == address);
+        if (joins[i])
+            gm_leave_free(a, around[i]);
+        if (joins[i] && i == 0)
+            start = b->address;
+    }
+    enum gm_space_status status = gm_space_map(&a->space, address, size, r->stream, r->pool, r->area);
+    if (status == GM_SPACE_OK) {
+        gm_block(a, gm_space_free_at(&a->space, start))->age = age;
+        gm_enter_free(a, gm_space_free_at(&a->space, start));
+        gm_mark_grown(a, gm_space_free_at(&a->space, start), r->address == address);
+        if (a->keeps_objects && joins[0])
+            a->grown_by.v[gm_space_free_at(&a->space, start)] = a->grown_by.v[around[0]];
+        return status;
+    }
+    for (int i = 0; i < 2; i++)
+        if (joins[i])
+            gm_enter_free(a, around[i]);
+    return status;
 }
 
 /* The index of the first range that begins at or after `address`. */
@@ -56,15 +92,14 @@ enum gm_space_status gm_expandable_adopt(struct gm_allocator *a, uint32_t pool, 
     const struct gm_reservation_row *below = n == 0 ? NULL : &a->reservations.v[n - 1];
     bool is_known = below != NULL && below->stream == stream && below->pool == pool;
     struct gm_reservation_row row = {address, UNKNOWN_LENGTH, stream, pool, a->next_age, a->areas + 1};
-    enum gm_space_status status =
-        gm_expandable_add(a, is_known ? below : &row, address, size, is_known ? below->age : row.age);
+    enum gm_space_status status = add_pages(a, is_known ? below : &row, address, size, is_known ? below->age : row.age);
     if (is_known || status != GM_SPACE_OK)
         return status;
     a->next_age++;
     a->areas++;
     if (n < a->reservations.n && a->reservations.v[n].address - address < row.size)
         row.size = a->reservations.v[n].address - address;
-    return gm_reservations_insert(a, row) ? GM_SPACE_OK : GM_SPACE_NO_MEMORY;
+    return insert_reservation(a, row) ? GM_SPACE_OK : GM_SPACE_NO_MEMORY;
 }
 
 bool gm_allocator_end_reservation(struct gm_allocator *a, uint64_t address, uint64_t rounded)
@@ -158,43 +193,7 @@ static bool find_start(struct gm_allocator *a, uint32_t pool, uint32_t stream, u
     return false;
 }
 
-enum gm_space_status gm_expandable_add(struct gm_allocator *a, const struct gm_reservation_row *r, uint64_t address,
-                                       uint64_t size, uint32_t age)
-{
-    const struct gm_space_range *ranges = a->space.ranges.v;
-    const uint32_t below = address > 0 ? gm_space_range_of(&a->space, address - 1) : GM_SPACE_NONE;
-    const uint32_t above = gm_space_range_of(&a->space, address + size);
-    const uint32_t around[2] = {
-        below == GM_SPACE_NONE || ranges[below].area != r->area ? GM_SPACE_NONE : ranges[below].last,
-        above == GM_SPACE_NONE || ranges[above].area != r->area ? GM_SPACE_NONE
-                                                                : gm_space_free_at(&a->space, address + size)};
-    uint64_t start = address;
-    bool joins[2];
-    for (int i = 0; i < 2; i++) {
-        const struct gm_space_block *b = gm_is_free(a, around[i]) ? gm_block(a, around[i]) : NULL;
-        joins[i] = b != NULL && (i == 1 || b->address + b->size == address);
-        if (joins[i])
-            gm_leave_free(a, around[i]);
-        if (joins[i] && i == 0)
-            start = b->address;
-    }
-    enum gm_space_status status = gm_space_map(&a->space, address, size, r->stream, r->pool, r->area);
-    if (status == GM_SPACE_OK) {
-        gm_block(a, gm_space_free_at(&a->space, start))->age = age;
-        gm_enter_free(a, gm_space_free_at(&a->space, start));
-        gm_mark_grown(a, gm_space_free_at(&a->space, start), r->address == address);
-        if (a->keeps_objects && joins[0])
-            a->grown_by.v[gm_space_free_at(&a->space, start)] = a->grown_by.v[around[0]];
-        return status;
-    }
-    for (int i = 0; i < 2; i++)
-        if (joins[i])
-            gm_enter_free(a, around[i]);
-    return status;
-}
-
-/* ---- ages of what is unmapped, where block objects have them ------------------------------------------------------
- */
+/* ---- ages of what is unmapped, where block objects have them ----------------------------------------------------- */
 
 static void set_gap_age(struct gm_allocator *a, uint64_t address, uint32_t age)
 {
@@ -236,7 +235,7 @@ static bool map(struct gm_allocator *a, const struct gm_reservation_row *r, uint
     if (!gm_device_gave(a, a->device->map(a->device->self, address, size)))
         return false;
     const uint32_t age = take_gap_age(a, r, address, size, end);
-    enum gm_space_status status = gm_expandable_add(a, r, address, size, age);
+    enum gm_space_status status = add_pages(a, r, address, size, age);
     if (status != GM_SPACE_OK) {
         a->has_no_memory |= status == GM_SPACE_NO_MEMORY;
         a->has_failed |= status == GM_SPACE_CONFLICT;
@@ -270,7 +269,7 @@ uint32_t gm_expandable_grow(struct gm_allocator *a, uint32_t pool, uint32_t stre
             return GM_SPACE_NONE;
         for (size_t i = 0; i < a->reservations.n && a->conf.ties == GM_TIES_LOWEST; i++)
             a->has_tied |= a->reservations.v[i].stream == stream && a->reservations.v[i].pool == pool;
-        if (!gm_reservations_insert(a, row)) {
+        if (!insert_reservation(a, row)) {
             a->has_no_memory = true;
             return GM_SPACE_NONE;
         }

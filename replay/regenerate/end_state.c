@@ -5,8 +5,6 @@
 #include "analyze/base/address_map.h"
 #include "replay/regenerate/regenerate_private.h"
 
-#include <stdlib.h>
-
 struct state {
     struct gm_event_recorder *r;
     const struct gm_allocator *model;

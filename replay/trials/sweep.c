@@ -45,7 +45,8 @@ int64_t gm_sweep_saved(const struct gm_sweep *sweep, const struct gm_sweep_row *
     return (int64_t)(baseline->peak_reserved - row->trial.peak_reserved);
 }
 
-bool gm_sweep_is_worth_it(const struct gm_sweep *sweep, const struct gm_sweep_row *row)
+/* Worth a change: it runs where the baseline does not, or saves at least a hundredth of its peak. */
+static bool is_worth_it(const struct gm_sweep *sweep, const struct gm_sweep_row *row)
 {
     const struct gm_trial *baseline = &sweep->rows[sweep->baseline].trial;
     if (row->text == NULL || !row->trial.runs || baseline->is_given_up)
@@ -77,7 +78,7 @@ static void choose_simple_winner(struct gm_sweep *sweep)
     size_t fewest = count_options(usual->text);
     for (size_t i = sweep->usual_winner; i < sweep->count; i++) {
         const struct gm_sweep_row *row = &sweep->rows[i];
-        if (row->since != NULL || !gm_sweep_is_worth_it(sweep, row) || row->trial.peak_reserved > most ||
+        if (row->since != NULL || !is_worth_it(sweep, row) || row->trial.peak_reserved > most ||
             count_options(row->text) >= fewest)
             continue;
         sweep->simple_winner = i;
@@ -92,7 +93,7 @@ static void choose_winners(struct gm_sweep *sweep)
         if (sweep->rows[i].text == NULL)
             sweep->baseline = i;
     for (size_t i = sweep->count; i-- > 0;) {
-        if (!gm_sweep_is_worth_it(sweep, &sweep->rows[i]))
+        if (!is_worth_it(sweep, &sweep->rows[i]))
             continue;
         sweep->winner = i;
         if (sweep->rows[i].since == NULL)

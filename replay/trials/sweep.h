@@ -38,7 +38,5 @@ void gm_sweep_free(struct gm_sweep *sweep);
 /* Bytes of peak reserved that a row saves against the baseline; negative: it needs more. 0 if one of them does not
  * run. */
 int64_t gm_sweep_saved(const struct gm_sweep *sweep, const struct gm_sweep_row *row);
-/* Worth a change: it runs where the baseline does not, or saves at least a hundredth of the baseline's peak. */
-bool gm_sweep_is_worth_it(const struct gm_sweep *sweep, const struct gm_sweep_row *row);
 
 #endif

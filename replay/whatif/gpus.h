@@ -8,7 +8,6 @@
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -15,7 +15,6 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 
 static void default_rounding(void **state)
 {
-    (void)state;
     const struct gm_rules rules = gm_rules_default();
     static const uint64_t pairs[][2] = {{0, 512},
                                         {1, 512},
@@ -37,7 +36,6 @@ static void default_rounding(void **state)
 
 static void rounding_by_divisions(void **state)
 {
-    (void)state;
     struct gm_rules rules = gm_rules_default();
     for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
         rules.roundup[i] = 4;
@@ -69,7 +67,6 @@ static void rounding_by_divisions(void **state)
 /* Single settings, as a file may have them. */
 static void recorded_divisions(void **state)
 {
-    (void)state;
     static const struct {
         const char *key;
         int slot;
@@ -95,7 +92,6 @@ static void recorded_divisions(void **state)
 
 static void splitting(void **state)
 {
-    (void)state;
     struct gm_rules rules = gm_rules_default();
     assert_true(gm_rules_split(&rules, true, false, 512, 512));
     assert_false(gm_rules_split(&rules, true, false, 512, 0));

@@ -23,7 +23,6 @@ static void assert_sound(const struct gm_space *space)
 /* Worked example A of the allocator's documentation: three blocks from one segment, a hole, a fit into the hole. */
 static void split_and_merge(void **state)
 {
-    (void)state;
     struct gm_space space = {0};
     assert_int_equal(gm_space_map(&space, 4096, 2 << 20, 0, 0, false), GM_SPACE_OK);
     uint32_t a = gm_space_take(&space, gm_space_free_at(&space, 4096), 512, 1);
@@ -53,7 +52,6 @@ static void split_and_merge(void **state)
 
 static void ranges_join_and_part(void **state)
 {
-    (void)state;
     const uint64_t page = 2 << 20;
     struct gm_space space = {0};
     assert_int_equal(gm_space_map(&space, 10 * page, page, 7, 1, true), GM_SPACE_OK);
@@ -88,7 +86,6 @@ static void ranges_join_and_part(void **state)
 
 static void sizes_learnt_later(void **state)
 {
-    (void)state;
     struct gm_space space = {0};
     gm_space_map(&space, 1 << 20, 1 << 20, 0, 0, false);
     uint32_t a = gm_space_take(&space, gm_space_free_at(&space, 1 << 20), 4096, 0);
@@ -107,8 +104,7 @@ static void sizes_learnt_later(void **state)
     gm_space_free(&space);
 }
 
-/* ---- random operations ----------------------------------------------------------------------------------------------
- */
+/* ---- random operations ------------------------------------------------------------------------------------------- */
 
 enum { UNITS = 600, STEPS = 60000, OWNERS = 200 };
 enum { UNMAPPED, FREE, USED }; /* of a unit of 512 bytes; a used one is USED + its owner */
@@ -197,7 +193,6 @@ static void random_release(struct gm_space *space, struct naive *n, uint32_t own
 
 static void random_operations(void **state)
 {
-    (void)state;
     static struct naive n;
     struct gm_space space = {0};
     uint64_t random = 88172645463325252U;

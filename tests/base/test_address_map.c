@@ -24,7 +24,6 @@ static uint64_t random_next(uint64_t *state) /* xorshift */
 
 static void random_operations(void **state)
 {
-    (void)state;
     static uint32_t value[ADDRESSES]; /* by address / 512; 0: not there */
     struct gm_address_map map = {0};
     uint64_t random = 88172645463325252U;
@@ -53,7 +52,6 @@ static void random_operations(void **state)
 /* Addresses that differ by the size of the table collide: taking any of them out must not hide the others. */
 static void collisions(void **state)
 {
-    (void)state;
     for (uint32_t out = 0; out < 20; out++) {
         struct gm_address_map map = {0};
         uint32_t before;

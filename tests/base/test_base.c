@@ -29,7 +29,6 @@ static void assert_size(uint64_t bytes, const char *expected)
 
 static void test_size_format(void **state)
 {
-    (void)state;
     assert_size(0, "0 B");
     assert_size(1, "1 B");
     assert_size(512, "512 B");
@@ -53,7 +52,6 @@ static void test_size_format(void **state)
 /* No size is longer than promised, and the number times the unit is near the bytes. */
 static void test_size_format_everywhere(void **state)
 {
-    (void)state;
     for (unsigned bit = 0; bit < 64; bit++)
         for (int64_t d = -2; d <= 2; d++) {
             uint64_t bytes = (UINT64_C(1) << bit) + (uint64_t)d;
@@ -74,7 +72,6 @@ static void test_size_format_everywhere(void **state)
 
 static void test_size_format_delta(void **state)
 {
-    (void)state;
     char out[GM_SIZE_TEXT];
     assert_string_equal(gm_size_format_delta(out, 0), "0 B");
     assert_string_equal(gm_size_format_delta(out, 1536), "+1.50 KiB");
@@ -84,7 +81,6 @@ static void test_size_format_delta(void **state)
 
 static void test_size_format_change(void **state)
 {
-    (void)state;
     char out[GM_SIZE_CHANGE_TEXT];
     assert_string_equal(gm_size_format_change(out, 3 * GM_GIB, 2 * GM_GIB), "3.00 -> 2.00 GiB");
     assert_string_equal(gm_size_format_change(out, GM_GIB, 1023 * GM_MIB), "1.00 GiB -> 1023.0 MiB");
@@ -102,7 +98,6 @@ static void assert_parses(const char *text, uint64_t expected)
 
 static void test_size_parse(void **state)
 {
-    (void)state;
     assert_parses("0", 0);
     assert_parses("123", 123);
     assert_parses("123b", 123);
@@ -150,7 +145,6 @@ static void test_size_parse(void **state)
 /* Every code point, encoded here by the definition, decodes to itself. */
 static void test_utf8_decode_all(void **state)
 {
-    (void)state;
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char s[4];
         size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -170,7 +164,6 @@ static void test_utf8_decode_all(void **state)
 
 static void test_utf8_decode_refuses(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"\x80",
                                       "\xbf",
                                       "\xc0\x80",
@@ -199,7 +192,6 @@ static void assert_cleans(const char *in, size_t n, const char *expected)
 
 static void test_utf8_clean_line(void **state)
 {
-    (void)state;
     assert_cleans("plain", 5, "plain");
     assert_cleans("", 0, "");
     assert_cleans("a\0b", 3, "a\\x00b");
@@ -225,7 +217,6 @@ static void test_utf8_clean_line(void **state)
 
 static void test_text(void **state)
 {
-    (void)state;
     struct gm_text t = {0};
     gm_text_add(&t, "");
     assert_string_equal(t.data, "");
@@ -255,7 +246,6 @@ static void assert_counted(uint64_t count, const char *expected)
 
 static void test_text_count(void **state)
 {
-    (void)state;
     assert_counted(0, "0");
     assert_counted(999, "999");
     assert_counted(1000, "1,000");
@@ -266,7 +256,6 @@ static void test_text_count(void **state)
 /* Once an append fails, the text stays as it is and says so. */
 static void test_text_fails_softly(void **state)
 {
-    (void)state;
     struct gm_text t = {0};
     gm_text_add(&t, "kept");
     gm_text_repeat(&t, 'x', SIZE_MAX / 4);
@@ -279,7 +268,6 @@ static void test_text_fails_softly(void **state)
 
 static void test_arena(void **state)
 {
-    (void)state;
     struct gm_arena arena = {0};
     unsigned char *blocks[300];
     for (size_t i = 0; i < 300; i++) {
@@ -306,7 +294,6 @@ static void test_arena(void **state)
 
 static void test_vec(void **state)
 {
-    (void)state;
     struct GM_VEC(uint32_t) vec = {0};
     for (uint32_t i = 0; i < 1000; i++)
         assert_true(GM_VEC_PUSH(&vec, i * 3));
@@ -322,7 +309,6 @@ static void test_vec(void **state)
 
 static void test_errors(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     assert_int_equal(gm_fail(&err, GM_E_CORRUPT, 77, "bad %s at %d", "a\nb\xff", 3), GM_E_CORRUPT);
     assert_int_equal(err.status, GM_E_CORRUPT);
@@ -339,7 +325,6 @@ static void test_errors(void **state)
 /* The exit codes that users rely on. */
 static void test_exit_codes(void **state)
 {
-    (void)state;
     static const struct {
         enum gm_status status;
         int code;

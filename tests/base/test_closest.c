@@ -24,7 +24,6 @@ static const char *meant(const char *word, const char *const *names)
 
 static void by_hand(void **state)
 {
-    (void)state;
     static const char *const names[] = {"limit", "memory", "fail-above", "sim", "cuda-async", "gpu", NULL};
     assert_string_equal(meant("limt", names), "limit");            /* one missing */
     assert_string_equal(meant("memroy", names), "memory");         /* two swapped */
@@ -47,7 +46,6 @@ static void by_hand(void **state)
 
 static void equally_near(void **state)
 {
-    (void)state;
     static const char *const names[] = {"a10", "h100", "b10", "h101", NULL};
     assert_string_equal(meant("h10", names), "h100"); /* begins so */
     assert_string_equal(meant("c10", names), "a10");  /* comes first */
@@ -55,7 +53,6 @@ static void equally_near(void **state)
 
 static void hints(void **state)
 {
-    (void)state;
     struct gm_closest c = gm_closest_to("limt=5", 4);
     assert_string_equal(gm_closest_hint(&c, "--").text, "");
     gm_closest_offer(&c, "limit");
@@ -81,7 +78,6 @@ static size_t defined(const char *a, size_t n, const char *b, size_t m)
 
 static void against_definition(void **state)
 {
-    (void)state;
     srand(7);
     for (int round = 0; round < 3000; round++) {
         char a[7], b[7];

@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -58,7 +57,6 @@ static const uint64_t vectors_1_3[24] = {
 
 static void siphash_as_published(void **state)
 {
-    (void)state;
     const struct gm_hash_key key = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     unsigned char bytes[64];
     for (size_t n = 0; n < 64; n++) {
@@ -71,7 +69,6 @@ static void siphash_as_published(void **state)
 
 static void the_key_stays(void **state)
 {
-    (void)state;
     const struct gm_hash_key a = gm_hash_key(), b = gm_hash_key();
     assert_memory_equal(&a, &b, sizeof a);
     assert_true(a.k0 != 0 || a.k1 != 0);
@@ -94,7 +91,6 @@ enum { KEYS = 50000, RUN = 500 };
  * makes small numbers of them, whose upper half is 0. Then every 2^16th, and every 2^32nd. */
 static void addresses_cannot_be_chosen(void **state)
 {
-    (void)state;
     uint64_t golden = UINT64_C(0x9e3779b97f4a7c15), inverse = golden;
     for (int i = 0; i < 5; i++)
         inverse *= 2 - golden * inverse; /* Newton: each time twice as many bits are right */
@@ -115,7 +111,6 @@ static void addresses_cannot_be_chosen(void **state)
 /* Strings whose FNV-1a, folded, ends in the same 13 bits: found by trying. */
 static void strings_cannot_be_chosen(void **state)
 {
-    (void)state;
     struct gm_intern intern = {0};
     uint32_t wanted = 0;
     for (uint64_t i = 0; wanted < 3000; i++) {
@@ -135,7 +130,6 @@ static void strings_cannot_be_chosen(void **state)
 
 static void lasting_strings_are_not_copied(void **state)
 {
-    (void)state;
     struct gm_intern intern = {0};
     static const char a[] = "forward", b[] = "forward";
     assert_int_equal(gm_intern_add_lasting(&intern, a, 7), 0);

@@ -15,7 +15,6 @@
 
 static void test_sums_stop(void **state)
 {
-    (void)state;
     assert_int_equal(gm_sat_add(UINT64_MAX - 1, 1), UINT64_MAX);
     assert_int_equal(gm_sat_add(UINT64_MAX - 1, 2), UINT64_MAX);
     assert_int_equal(gm_known_add(2, 3), 5);
@@ -31,7 +30,6 @@ static void test_sums_stop(void **state)
 
 static void test_roundings(void **state)
 {
-    (void)state;
     assert_int_equal(gm_round_up(0, 512), 0);
     assert_int_equal(gm_round_up(1, 512), 512);
     assert_int_equal(gm_round_up(512, 512), 512);
@@ -42,7 +40,6 @@ static void test_roundings(void **state)
 /* Against a walk, for every key and every range. */
 static void test_bounds(void **state)
 {
-    (void)state;
     static const int v[] = {1, 3, 3, 3, 7, 9};
     for (size_t from = 0; from <= 6; from++)
         for (size_t end = from; end <= 6; end++)
@@ -68,7 +65,6 @@ static void count(void *argument, size_t i)
 
 static void test_each_task_is_done_once(void **state)
 {
-    (void)state;
     static const size_t widths[] = {0, 1, 2, 7, TASKS + 5};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (size_t n = 0; n <= TASKS; n += TASKS / 2) {

@@ -28,7 +28,6 @@ static char folder[64];
 
 static int enter_scratch(void **state)
 {
-    (void)state;
     strcpy(folder, "/tmp/gm-new-file-XXXXXX");
     return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
 }
@@ -62,7 +61,6 @@ static int hidden(void)
 
 static int leave_scratch(void **state)
 {
-    (void)state;
     entries(true);
     return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
@@ -100,7 +98,6 @@ static void write_new(const char *name, enum gm_status status, const char *befor
 
 static void test_appears_when_complete(void **state)
 {
-    (void)state;
     write_new("a", GM_E_WRITE, NULL);
     assert_int_equal(entries(false), 0);
     write_new("a", GM_OK, NULL);
@@ -119,7 +116,6 @@ static void test_appears_when_complete(void **state)
 
 static void test_links(void **state)
 {
-    (void)state;
     put("a", "old");
     assert_int_equal(symlink("a", "link"), 0);
     write_new("link", GM_OK, "old");
@@ -146,7 +142,6 @@ static void put_left(const char *name, double days)
 /* What a killed writer left goes with the next file that is written there, and nothing else does. */
 static void test_left_by_the_killed(void **state)
 {
-    (void)state;
     char ours[GM_MARK], gone[128], alive[128];
     int ready[2];
     gm_hidden_mark(ours);
@@ -213,7 +208,6 @@ static void test_left_by_the_killed(void **state)
 /* The file may grow to 1000 bytes. */
 static void test_full_disk_keeps_what_was_there(void **state)
 {
-    (void)state;
     static const char many[2000];
     struct rlimit small = {1000, RLIM_INFINITY}, unlimited = {RLIM_INFINITY, RLIM_INFINITY};
     struct gm_new_file file;
@@ -233,7 +227,6 @@ static void test_full_disk_keeps_what_was_there(void **state)
 
 static void test_what_cannot_be_opened(void **state)
 {
-    (void)state;
     struct gm_new_file file;
     struct gm_error err;
     char path[2000];
@@ -254,7 +247,6 @@ static void test_what_cannot_be_opened(void **state)
 
 static void test_devices(void **state)
 {
-    (void)state;
     struct gm_new_file file;
     assert_true(gm_new_file_is_direct("/dev/null"));
     assert_false(gm_new_file_is_direct("nothing"));
@@ -268,7 +260,6 @@ static void test_devices(void **state)
 /* A file that may be written in a folder that may not. */
 static void test_folder_that_takes_no_files(void **state)
 {
-    (void)state;
     put("a", "old old old");
     assert_int_equal(chmod("a", 0666), 0);
     assert_int_equal(chmod(folder, 0555), 0);
@@ -290,7 +281,6 @@ static void test_folder_that_takes_no_files(void **state)
 /* Whether the other end of a pipe gets all of it although this end does not wait. */
 static void test_descriptor_that_does_not_wait(void **state)
 {
-    (void)state;
     enum { LENGTH = 1 << 20 };
     static char text[LENGTH];
     int ends[2];

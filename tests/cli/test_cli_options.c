@@ -100,7 +100,6 @@ static void expect_error(const char *message, const char *word1, const char *wor
 
 static void test_values(void **state)
 {
-    (void)state;
     char w0[] = "prog", w1[] = "one", w2[] = "--text=a=b", w3[] = "-i", w4[] = "-4", w5[] = "--size", w6[] = "1.5KiB",
          w7[] = "-ftx", w8[] = "--percent=12.5%", w9[] = "two";
     char *words[MOST] = {w0, w1, w2, w3, w4, w5, w6, w7, w8, w9};
@@ -123,7 +122,6 @@ static void test_values(void **state)
 /* Each occurrence of an option with a parser of its own sees what those before it left. */
 static void test_own_parser(void **state)
 {
-    (void)state;
     char w0[] = "prog", w1[] = "--letters=ac", w2[] = "--letters", w3[] = "z";
     char *words[MOST] = {w0, w1, w2, w3};
     struct values values = {0};
@@ -136,7 +134,6 @@ static void test_own_parser(void **state)
 
 static void test_choices(void **state)
 {
-    (void)state;
     char w0[] = "prog", w1[] = "--group=file", w2[] = "--export=pprof", w3[] = "--export", w4[] = "folded,folded";
     char *words[MOST] = {w0, w1, w2, w3, w4};
     struct values values = {0};
@@ -160,7 +157,6 @@ static void test_choices(void **state)
 
 static void test_ends(void **state)
 {
-    (void)state;
     char w0[] = "prog", w1[] = "-", w2[] = "-f", w3[] = "--", w4[] = "-g", w5[] = "--";
     char *words[MOST] = {w0, w1, w2, w3, w4, w5};
     struct values values = {0};
@@ -177,7 +173,6 @@ static void test_ends(void **state)
 
 static void test_help_stops_parsing(void **state)
 {
-    (void)state;
     char w0[] = "prog", w1[] = "-fh", w2[] = "--unknown";
     char *words[MOST] = {w0, w1, w2};
     struct values values = {0};
@@ -189,7 +184,6 @@ static void test_help_stops_parsing(void **state)
 
 static void test_a_list_stops_parsing(void **state)
 {
-    (void)state;
     char w0[] = "prog", w1[] = "--card", w2[] = "small", w3[] = "list", w4[] = "--unknown";
     char *named[MOST] = {w0, w1, w2}, *listed[MOST] = {w0, w1, w3, w4};
     struct values values = {0};
@@ -205,7 +199,6 @@ static void test_a_list_stops_parsing(void **state)
 
 static void test_errors(void **state)
 {
-    (void)state;
     expect_error("unknown option --nope", "--nope=1", NULL);
     expect_error("unknown option -x", "-fx", NULL);
     expect_error("unknown option --tetx; did you mean '--text'?", "--tetx=--size", NULL);
@@ -230,7 +223,6 @@ static void test_errors(void **state)
 
 static void test_help_page(void **state)
 {
-    (void)state;
     struct gm_text out = {0};
     gm_options_help(&program, &out);
     assert_false(out.failed);
@@ -255,7 +247,6 @@ static void test_help_page(void **state)
 
 static void test_messages(void **state)
 {
-    (void)state;
     const struct gm_terminal plain = {.program = "prog"};
     const struct gm_terminal bright = {.program = "prog", .is_tty = true, .has_colour = true};
     struct gm_error err = {.status = GM_E_CORRUPT, .offset = 123, .message = "a bad thing"};
@@ -272,7 +263,6 @@ static void test_messages(void **state)
 
 static void test_write_all(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     assert_int_equal(gm_write_file("/dev/full", "x", 1, &err), GM_E_WRITE);
     assert_string_equal(err.message, "/dev/full: cannot write: No space left on device");

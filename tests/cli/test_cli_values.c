@@ -14,7 +14,6 @@
 
 static void test_places(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum gm_place_kind kind;
@@ -78,7 +77,6 @@ static void test_places(void **state)
 
 static void test_streams(void **state)
 {
-    (void)state;
     struct gm_wanted_stream stream = {0, false};
     assert_true(gm_value_stream("94219239492", &stream));
     assert_true(stream.is_given);

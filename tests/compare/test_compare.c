@@ -3,14 +3,12 @@
  * The parts of a comparison, with numbers worked out by hand.
  */
 #include "analyze/compare/compare.h"
-#include "analyze/document/documents.h"
 #include "render/diff_chart_parts.h"
 #include "tests/render/page_checks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,8 +18,7 @@ static void near_to(double value, double expected, double distance)
     assert_true(value >= expected - distance && value <= expected + distance);
 }
 
-/* ---- two runs by hand ----------------------------------------------------------------------------------------------
- */
+/* ---- two runs by hand -------------------------------------------------------------------------------------------- */
 
 /* Base: A 100, B 50, C 7 (unchanged); new: A 160, C 7, D 20. The lines of A moved. */
 static const struct gm_summary_frame frames[] = {
@@ -92,7 +89,6 @@ static void make_hand(struct hand *h)
 
 static void test_sites(void **state)
 {
-    (void)state;
     struct hand h;
     struct gm_comparison c;
     const struct gm_compare_options options = {.top = 10};
@@ -119,7 +115,6 @@ static void test_sites(void **state)
 /* What the totals hold beyond the rows is told, not hidden. */
 static void test_residual(void **state)
 {
-    (void)state;
     struct hand h;
     struct gm_comparison c;
     const struct gm_compare_options options = {.top = 10};
@@ -157,7 +152,6 @@ static size_t growths(const char *limit, uint64_t base, uint64_t after)
 
 static void test_growth(void **state)
 {
-    (void)state;
     assert_int_equal(growths("2%", 1000, 1020), 0); /* exactly 2 % is not more */
     assert_int_equal(growths("2%", 1000, 1021), 1);
     assert_int_equal(growths("20", 1000, 1020), 0);
@@ -173,7 +167,6 @@ static void test_growth(void **state)
 /* Without a trace the totals of the files count. */
 static void test_growth_of_totals(void **state)
 {
-    (void)state;
     struct hand h;
     struct gm_comparison c;
     struct gm_compare_options options = {.top = 10};
@@ -192,7 +185,6 @@ static void test_growth_of_totals(void **state)
 /* One device each are compared whatever they are called; of several each with its own. */
 static void test_devices(void **state)
 {
-    (void)state;
     struct hand h;
     struct gm_comparison c;
     const struct gm_compare_options options = {.top = 10};
@@ -213,13 +205,11 @@ static void test_devices(void **state)
     gm_comparison_free(&c);
 }
 
-/* ---- series ---------------------------------------------------------------------------------------------------------
- */
+/* ---- series ------------------------------------------------------------------------------------------------------ */
 
 /* Three runs called alike but for one number are a series; hashes and dates are no numbers, two are no series. */
 static void test_series(void **state)
 {
-    (void)state;
     static const char *const paths[] = {"a/ctx512_fwd.08fa910c.pickle", "a/ctx128_fwd.66f06b43.pickle",
                                         "a/ctx256_fwd.20251114.pickle", "b/ctx128_fwd.pickle",
                                         "b/ctx256_fwd.pickle",          "a/other.pickle"};
@@ -250,7 +240,6 @@ static void test_series(void **state)
  */
 static void test_sum_of_laws(void **state)
 {
-    (void)state;
     static const char *const paths[] = {"ctx128.pickle", "ctx256.pickle", "ctx512.pickle"};
     struct hand h;
     struct gm_summary runs[3];
@@ -305,13 +294,11 @@ static void test_sum_of_laws(void **state)
     gm_comparison_free(&c);
 }
 
-/* ---- the axis -------------------------------------------------------------------------------------------------------
- */
+/* ---- the axis ---------------------------------------------------------------------------------------------------- */
 
 /* Three steps of 10 events after 5 others, against one of 20 after 10: they lie over each other. */
 static void test_alignment(void **state)
 {
-    (void)state;
     struct hand h;
     struct gm_comparison c;
     const struct gm_compare_options options = {.top = 10};
@@ -357,7 +344,6 @@ static void test_alignment(void **state)
 /* Forward of 10 events against forward, backward and optimizer of 10 each: the forwards lie over each other. */
 static void test_phases(void **state)
 {
-    (void)state;
     struct hand h;
     struct gm_comparison c;
     const struct gm_compare_options options = {.top = 10};

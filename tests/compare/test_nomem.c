@@ -124,7 +124,6 @@ static bool go(struct way *way, size_t *length)
 
 static void test_every_allocation(void **state)
 {
-    (void)state;
     struct way way = {.rules = NULL};
     size_t whole = 0, length = 0;
     start(&way);

@@ -17,8 +17,7 @@ static void near_to(double value, double expected, double distance)
     assert_true(value >= expected - distance && value <= expected + distance);
 }
 
-/* ---- names and files ------------------------------------------------------------------------------------------------
- */
+/* ---- names and files --------------------------------------------------------------------------------------------- */
 
 static void check_name(const char *name, bool is_python, const char *expected)
 {
@@ -31,7 +30,6 @@ static void check_name(const char *name, bool is_python, const char *expected)
 
 static void test_names(void **state)
 {
-    (void)state;
     check_name("std::vector<int, std::allocator<int> >::push_back(int const&)", false,
                "std::vector::push_back(int const&)");
     check_name("at::native::(anonymous namespace)::foo", false, "at::native::(anonymous namespace)::foo");
@@ -64,7 +62,6 @@ static void check_file(const char *file, const char *expected)
 
 static void test_files(void **state)
 {
-    (void)state;
     check_file("/home/a/checkout/model/attention.py", "attention.py");
     check_file("C:\\work\\model\\attention.py", "attention.py");
     check_file("attention.py", "attention.py");
@@ -77,12 +74,10 @@ static void test_files(void **state)
     check_file("", "");
 }
 
-/* ---- the limit ------------------------------------------------------------------------------------------------------
- */
+/* ---- the limit --------------------------------------------------------------------------------------------------- */
 
 static void test_limits(void **state)
 {
-    (void)state;
     struct gm_growth_limit limit;
     assert_true(gm_growth_limit_parse(&limit, "2%"));
     assert_true(limit.is_percent);
@@ -102,8 +97,7 @@ static void test_limits(void **state)
         assert_false(gm_growth_limit_parse(&limit, wrong[i]));
 }
 
-/* ---- laws -----------------------------------------------------------------------------------------------------------
- */
+/* ---- laws -------------------------------------------------------------------------------------------------------- */
 
 static struct gm_law_fit fit_of(const double *n, const uint64_t *bytes, size_t count)
 {
@@ -114,7 +108,6 @@ static struct gm_law_fit fit_of(const double *n, const uint64_t *bytes, size_t c
 
 static void test_laws(void **state)
 {
-    (void)state;
     const double n[] = {128, 256, 512, 1024};
     const uint64_t linear[] = {1000 + 7 * 128, 1000 + 7 * 256, 1000 + 7 * 512, 1000 + 7 * 1024};
     struct gm_law_fit fit = fit_of(n, linear, 3);
@@ -154,7 +147,6 @@ static void test_laws(void **state)
 
 static void test_no_laws(void **state)
 {
-    (void)state;
     const double n[] = {128, 256, 512}, equal[] = {128, 128, 256}, zeros[] = {0, 0, 0};
     const uint64_t wild[] = {1000000, 9000000, 2000000}, line[] = {1000, 2000, 4000}, none[] = {0, 0, 0};
     assert_int_equal(fit_of(n, line, 2).law, GM_LAW_NONE); /* two points are no law */

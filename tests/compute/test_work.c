@@ -75,7 +75,6 @@ static void free_at(struct fixture *f, uint32_t event, uint64_t offset)
 static void test_overlap(void **state)
 {
     struct fixture f;
-    (void)state;
     begin(&f, GM_COMPUTE_TOUCH, false);
     allocate(&f, 0, 0, 0);
     allocate(&f, 1, BYTES - 512, 0); /* its first 512 bytes are the other's last */
@@ -97,7 +96,6 @@ static void test_overlap(void **state)
 static void test_stale_write(void **state)
 {
     struct fixture f;
-    (void)state;
     begin(&f, GM_COMPUTE_TOUCH, false);
     allocate(&f, 0, 0, 0);
     memset((void *)(uintptr_t)(f.memory + 4096), 0, 8);
@@ -113,7 +111,6 @@ static void test_stale_write(void **state)
 static void test_pending(void **state)
 {
     struct fixture f;
-    (void)state;
     for (int turn = 0; turn < 3; turn++) {
         begin(&f, GM_COMPUTE_TOUCH, turn > 0);
         allocate(&f, 0, 0, 5);
@@ -138,7 +135,6 @@ static void test_many(void **state)
 {
     struct fixture f;
     uint64_t launches = 0;
-    (void)state;
     begin(&f, GM_COMPUTE_FULL, false);
     for (uint32_t i = 0; i < 5000; i++) {
         const struct gm_compute_piece piece = {.name = f.memory + i % 16 * BYTES,
@@ -164,7 +160,6 @@ static void test_many(void **state)
 
 static void test_table(void **state)
 {
-    (void)state;
     assert_int_equal(gm_compute_kernel("Attention", "Activation"), GM_KERNEL_ATTENTION);
     assert_int_equal(gm_compute_kernel("attention", "Optimizer state"), GM_KERNEL_ADAMW);
     assert_int_equal(gm_compute_kernel("Normalization", "Temporary"), GM_KERNEL_LAYERNORM);

@@ -159,14 +159,12 @@ static void run(const char *settings, uint64_t seed)
 
 static void test_segments(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++)
         run("", seed);
 }
 
 static void test_expandable(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++)
         run("expandable_segments:True", seed);
 }
@@ -177,7 +175,6 @@ static void test_overwritten(void **state)
     struct fake_cuda options = {.memory = 256 * GM_MIB, .has_driver = true, .devices = 1};
     static struct side side;
     struct gm_cuda *cuda;
-    (void)state;
     fake_cuda_start(&options);
     assert_int_equal(gm_cuda_open(&cuda, 0, UINT64_MAX, NULL), GM_OK);
     start(&side, "", gm_cuda_device(cuda));

@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -56,7 +55,6 @@ static void refused(const struct fake_cuda *options, int ordinal, const char *wo
 static void test_no_device(void **state)
 {
     struct fake_cuda no_driver = gpu, no_gpu = gpu;
-    (void)state;
     no_driver.has_driver = false;
     no_gpu.devices = 0;
     refused(&no_driver, 0, "no CUDA device: cudaGetDeviceCount: CUDA driver version is insufficient");
@@ -67,7 +65,6 @@ static void test_no_device(void **state)
 
 static void test_blocks(void **state)
 {
-    (void)state;
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
     uint64_t a, b, free_bytes, total;
@@ -91,7 +88,6 @@ static void test_blocks(void **state)
 
 static void test_cap(void **state)
 {
-    (void)state;
     struct gm_cuda *cuda = begin(&gpu, 64 * GM_MIB);
     struct gm_device device = gm_cuda_device(cuda);
     uint64_t a, b, at, size;
@@ -114,7 +110,6 @@ static void test_cap(void **state)
 
 static void test_pages(void **state)
 {
-    (void)state;
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
     uint64_t at, size, other, other_size;
@@ -182,7 +177,6 @@ static void test_misuse(void **state)
                                         "is not to be given back like this",
                                         "pages of 3145728 bytes: the GPU maps multiples of 2097152",
                                         "not whole pages of a reservation"};
-    (void)state;
     for (int i = 0; i < (int)(sizeof words / sizeof words[0]); i++)
         misuse(i, words[i]);
 }
@@ -191,7 +185,6 @@ static void test_old_driver(void **state)
 {
     struct fake_cuda old = gpu;
     uint64_t at, size;
-    (void)state;
     old.lacks = "cuMemSetAccess";
     struct gm_cuda *cuda = begin(&old, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
@@ -276,7 +269,6 @@ static void fail_nth(uint64_t nth, uint64_t opening, uint64_t touring)
 
 static void test_every_call_fails(void **state)
 {
-    (void)state;
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     uint64_t opening = fake_cuda_calls(NULL);
     assert_true(tour(cuda));
@@ -298,7 +290,6 @@ static void test_every_call_fails(void **state)
 static void test_every_call_is_full(void **state)
 {
     static const char *const calls[] = {"cudaMalloc", "cuMemAddressReserve", "cuMemCreate", "cudaMallocFromPoolAsync"};
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
         struct gm_device device = gm_cuda_device(cuda);
@@ -334,7 +325,6 @@ static void test_streams(void **state)
     struct gm_cuda_mark mark, after;
     bool passed;
     double seconds;
-    (void)state;
     late.is_late = true;
     struct gm_cuda *cuda = begin(&late, UINT64_MAX);
     assert_true(gm_cuda_stream(cuda, 0, &a));
@@ -377,7 +367,6 @@ static void test_unmap_waits(void **state)
 {
     struct fake_cuda late = gpu;
     uint64_t at, size;
-    (void)state;
     late.is_late = true;
     struct gm_cuda *cuda = begin(&late, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
@@ -399,7 +388,6 @@ static void test_leaks(void **state)
     struct gm_error err = {0};
     uint64_t a, at, size;
     void *scratch;
-    (void)state;
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
     for (uint64_t i = 1; i <= 3; i++)
@@ -427,7 +415,6 @@ static void test_async_pool(void **state)
     struct gm_cuda_pool *pool;
     struct gm_cuda_pool_figures f;
     uint64_t a, b, c;
-    (void)state;
     struct gm_cuda *cuda = begin(&gpu, 96 * GM_MIB);
     assert_true(gm_cuda_pool_open(cuda, &pool));
     assert_int_equal(gm_cuda_pool_allocate(pool, 1000, NULL, &a), GM_DEVICE_OK);

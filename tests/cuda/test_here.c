@@ -18,7 +18,6 @@ static void test_open(void **state)
     struct gm_cuda *cuda;
     struct gm_cuda_left left;
     struct gm_error err = {0};
-    (void)state;
     enum gm_status status = gm_cuda_open(&cuda, 0, UINT64_MAX, &err);
     if (status == GM_OK) {
         assert_true(gm_cuda_info(cuda)->total_bytes > 0);
@@ -37,7 +36,6 @@ static void test_launch(void **state)
     struct gm_kernel_place place = {0};
     struct gm_cuda *cuda;
     static float block[1024];
-    (void)state;
     if (gm_cuda_open(&cuda, 0, UINT64_MAX, NULL) == GM_OK) {
         gm_cuda_close(cuda, NULL, NULL); /* host memory is nothing for a real one */
         return;

@@ -34,7 +34,6 @@ static struct fixture *stranded(void)
 
 static void test_cache(void **state)
 {
-    (void)state;
     struct fixture *fx = stranded();
     struct gm_report r;
     fx_analyze(fx, &r, 10, -1);
@@ -67,7 +66,6 @@ static void test_cache(void **state)
 
 static void test_silent_when_small(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "keep @ /home/u/proj/a.py : 5", NULL);
     fx_segment(fx, 0x7000000000, MIB(20), GM_SEGMENT_LARGE, false);
@@ -88,7 +86,6 @@ static void test_silent_when_small(void **state)
 
 static void test_grades(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t live;
         const char *word;
@@ -112,7 +109,6 @@ static void test_grades(void **state)
 /* 100 GiB with 6 GiB cached in blocks: poor, but less than a tenth, so that the cache finding is silent. */
 static void test_poor_is_not_small(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, 0x7000000000, MIB(100000), GM_SEGMENT_LARGE, false);
     fx_live(fx, MIB(94000));
@@ -138,7 +134,6 @@ static void test_poor_is_not_small(void **state)
 
 static void test_nothing_to_reclaim(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "forward @ /home/u/model/attention.py : 88", NULL);
     fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
@@ -181,7 +176,6 @@ static struct fixture *after_oom(uint64_t freed)
 
 static void test_oom_unwound(void **state)
 {
-    (void)state;
     static const char *const about_cache[] = {"large-cache", "large-unused-blocks", "pinned-segments"};
     struct fixture *fx = after_oom(MIB(9440)); /* 800 + 9440 - 1024 = 9216 were live, 8416 of them are gone */
     struct gm_report r;
@@ -227,7 +221,6 @@ static void test_oom_unwound(void **state)
 /* Events that cannot be: no live bytes are claimed, and nothing wraps. */
 static void test_oom_hostile(void **state)
 {
-    (void)state;
     static const uint64_t cases[][2] = {
         {0, UINT64_MAX - 1}, {UINT64_MAX - 1, 0}, {UINT64_MAX - 1, UINT64_MAX - 1}, {5, MIB(2000)}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -248,7 +241,6 @@ static void test_oom_hostile(void **state)
 
 static void test_live_memory(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
     fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, MIB(900), MIB(800), (struct gm_stack_id){0});
@@ -279,7 +271,6 @@ static void test_live_memory(void **state)
 
 static void test_settings_in_force(void **state)
 {
-    (void)state;
     struct fixture *fx = stranded();
     fx_setting(fx, "max_split_size", GM_SETTING_INTEGER)->integer = (int64_t)MIB(128);
     fx_setting(fx, "expandable_segments", GM_SETTING_BOOL)->integer = 1;
@@ -303,7 +294,6 @@ static void test_settings_in_force(void **state)
 /* A settings text with blanks says what it says without. */
 static void test_settings_with_blanks(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"expandable_segments:True", "expandable_segments: True",
                                         " max_split_size_mb : 300 ,\texpandable_segments : True"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -319,7 +309,6 @@ static void test_settings_with_blanks(void **state)
 
 static void test_pools_and_streams(void **state)
 {
-    (void)state;
     struct fixture *fx = stranded();
     fx->g_pool[0] = fx_pool(fx, 0, 4);
     fx->g_stream[0] = fx_stream(fx, 1234);
@@ -350,7 +339,6 @@ static void test_pools_and_streams(void **state)
 
 static void test_salvaged(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx->s.source.is_salvaged = true;
     fx->s.source.salvaged_offset = 4711;
@@ -369,7 +357,6 @@ static void test_salvaged(void **state)
 
 static void test_sites(void **state)
 {
-    (void)state;
     static const struct {
         const char *site, *frames[5];
     } cases[] = {

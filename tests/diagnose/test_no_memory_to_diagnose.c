@@ -14,7 +14,6 @@
 
 static void test_each_allocation(void **state)
 {
-    (void)state;
     for (size_t i = 0; sample_names[i] != NULL; i++)
         for (size_t n = 1;; n++) {
             struct gm_report report;

@@ -44,7 +44,6 @@ static void add_site(struct peak *p, const char *label, const char *role, uint64
 
 static void test_site_that_saves_most(void **state)
 {
-    (void)state;
     struct peak p;
     struct gm_view *view = make(&p, 600, 100);
     assert_null(gm_advice_site(view));
@@ -61,7 +60,6 @@ static void test_site_that_saves_most(void **state)
 /* Without a stack there is no place to change; what lasts cannot be left out. */
 static void test_sites_that_are_no_advice(void **state)
 {
-    (void)state;
     struct peak p;
     struct gm_view *view = make(&p, 600, 100);
     add_site(&p, "no stack recorded", "Activation", 100);
@@ -75,7 +73,6 @@ static void test_sites_that_are_no_advice(void **state)
 /* A 20th of the peak; a 10th where parameters hold most of it. */
 static void test_savings_too_small(void **state)
 {
-    (void)state;
     struct peak p;
     struct gm_view *view = make(&p, 600, 100);
     add_site(&p, "a  a.py:1", "Activation", 950);
@@ -93,7 +90,6 @@ static void test_savings_too_small(void **state)
 
 static void test_role_that_holds_most(void **state)
 {
-    (void)state;
     struct peak p;
     struct gm_role_advice role;
     assert_true(gm_advice_role(&role, make(&p, 600, 100)));

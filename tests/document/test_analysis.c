@@ -92,61 +92,51 @@ static void check_goldens(const char *sample)
 
 static void test_small(void **state)
 {
-    (void)state;
     check_goldens("small");
 }
 
 static void test_empty(void **state)
 {
-    (void)state;
     check_goldens("empty");
 }
 
 static void test_eight(void **state)
 {
-    (void)state;
     check_goldens("eight");
 }
 
 static void test_hostile(void **state)
 {
-    (void)state;
     check_goldens("hostile");
 }
 
 static void test_train(void **state)
 {
-    (void)state;
     check_goldens("train");
 }
 
 static void test_oom(void **state)
 {
-    (void)state;
     check_goldens("oom");
 }
 
 static void test_evil(void **state)
 {
-    (void)state;
     check_goldens("evil");
 }
 
 static void test_opaque(void **state)
 {
-    (void)state;
     check_goldens("opaque");
 }
 
 static void test_still(void **state)
 {
-    (void)state;
     check_goldens("still");
 }
 
 static void test_same_twice(void **state)
 {
-    (void)state;
     for (size_t i = 0; sample_names[i] != NULL; i++)
         for (enum format format = 0; format < FORMATS; format++) {
             struct gm_text out[2] = {{0}, {0}};
@@ -166,7 +156,6 @@ static void test_same_twice(void **state)
 /* The time is in one field of one output. */
 static void test_time_stands_once(void **state)
 {
-    (void)state;
     struct gm_report report;
     assert_true(sample_report(&report, "small"));
     for (enum format format = 0; format < FORMATS; format++) {
@@ -182,7 +171,6 @@ static void test_time_stands_once(void **state)
 
 static void test_summary_is_five_lines(void **state)
 {
-    (void)state;
     for (size_t i = 0; sample_names[i] != NULL; i++) {
         struct gm_report report;
         struct gm_text out = {0};
@@ -204,7 +192,6 @@ static void test_summary_is_five_lines(void **state)
 /* Out of memory in pieces: a setting that a replay has shown to help comes first, if there is one. */
 static void test_fragmentation_asks_for_settings(void **state)
 {
-    (void)state;
     static const struct gm_oom_row oom = {.event = 7, .verdict = GM_OOM_FRAGMENTATION, .verdict_detail = "."};
     static const struct gm_finding settings = {.id = "replayed-settings",
                                                .title = "Another setting",
@@ -266,7 +253,6 @@ static void assert_why(bool is_private, bool is_pending, int64_t more, const cha
 
 static void test_empty_cache_is_explained(void **state)
 {
-    (void)state;
     assert_why(true, true, 0, NULL);
     assert_why(true, false, -12, "torch.cuda.empty_cache() leaves private pools in use (CUDA graphs, MemPool) alone.");
     assert_why(false, true, 12,
@@ -298,7 +284,6 @@ static void assert_where(uint64_t with_stack, const char *expected)
 /* 768 MiB are allocated. A site is named from 1 % on; below, how much has no stack, and never 100.0 %. */
 static void test_where_without_stacks(void **state)
 {
-    (void)state;
     const uint64_t allocated = 768 * UINT64_C(1048576);
     assert_where(allocated, "512.0 MiB (66.7 %) in one block: ");
     assert_where(allocated / 100, "512.0 MiB (66.7 %) in one block: ");
@@ -328,7 +313,6 @@ static void refuse_each(const char *sample, size_t step)
 
 static void test_no_memory(void **state)
 {
-    (void)state;
     refuse_each("eight", 1);
     refuse_each("opaque", 1);
     refuse_each("oom", 7);

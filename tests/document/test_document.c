@@ -13,7 +13,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -106,7 +105,6 @@ static void assert_told(enum gm_form form, const char *expected)
 
 static void test_text(void **state)
 {
-    (void)state;
     assert_told(GM_TXT, "A TITLE\n"
                         "================================================================================\n"
                         "\n"
@@ -131,7 +129,6 @@ static void test_text(void **state)
 
 static void test_markdown(void **state)
 {
-    (void)state;
     assert_told(GM_MD, "# A title: `a name`\n"
                        "\n"
                        "**It is full of `x  y.py:1`.**\n"
@@ -164,7 +161,6 @@ static void test_markdown(void **state)
 
 static void test_json(void **state)
 {
-    (void)state;
     assert_told(GM_JSON,
                 "{\n"
                 "  \"headline\": \"It is full of x  y.py:1.\",\n"
@@ -212,7 +208,6 @@ static void assert_cut(enum gm_form form, enum gm_cut cut, const char *expected)
 
 static void test_rows_left_out(void **state)
 {
-    (void)state;
     assert_cut(GM_TXT, GM_CUT_TAIL, "  3 B  n\n  3 more: see a.json\n");
     assert_cut(GM_TXT, GM_CUT_HEAD, "Size  Name\n   3 B  n\n");
     assert_cut(GM_TXT, GM_CUT_HEAD, "  6 B  n\n  3 earlier: see a.json\n");
@@ -224,7 +219,6 @@ static void test_rows_left_out(void **state)
 /* No line is wider than a terminal, whatever a file calls things, and figures are never cut. */
 static void test_width(void **state)
 {
-    (void)state;
     char name[300];
     struct row wide = rows[0];
     memset(name, 'x', sizeof name - 1);
@@ -247,7 +241,6 @@ static void test_width(void **state)
 /* What is pasted into a comment stays below GitHub's limit, and says that it ends early. */
 static void test_budget(void **state)
 {
-    (void)state;
     static struct row many[5000];
     struct gm_text out = {0};
     struct gm_doc doc;
@@ -271,7 +264,6 @@ static void test_budget(void **state)
 
 static void test_no_memory(void **state)
 {
-    (void)state;
     static const enum gm_form forms[] = {GM_TXT, GM_MD, GM_JSON};
     for (int i = 0; i < 3; i++) {
         size_t n = 0;

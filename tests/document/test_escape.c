@@ -30,7 +30,6 @@ static void assert_escapes(void (*escape)(struct gm_text *, const char *), const
 
 static void test_json(void **state)
 {
-    (void)state;
     assert_escapes(gm_escape_json, NULL, "null");
     assert_escapes(gm_escape_json, "", "\"\"");
     assert_escapes(gm_escape_json, "a\"b\\c/", "\"a\\\"b\\\\c/\"");
@@ -43,7 +42,6 @@ static void test_json(void **state)
 
 static void test_code(void **state)
 {
-    (void)state;
     assert_escapes(gm_escape_code, "at::empty", "`at::empty`");
     assert_escapes(gm_escape_code, "", "(empty)");
     assert_escapes(gm_escape_code, "<b>&amp;*_[", "`<b>&amp;*_[`");
@@ -60,7 +58,6 @@ static void test_code(void **state)
 
 static void test_prose(void **state)
 {
-    (void)state;
     static const char *const plain[] = {"Set it to 5 (see below), \"please\".",
                                         "50.0 % of 1.5 GiB; 95-98 + a/b?",
                                         "caf\xc3\xa9 \xe4\xb8\xad",
@@ -91,7 +88,6 @@ static void test_prose(void **state)
 /* No printable ASCII character, alone or doubled, first or later, leaves prose as anything but itself or code. */
 static void test_prose_every_character(void **state)
 {
-    (void)state;
     static const char bare[] = ".,;:'\"()/%+-=?!&";
     for (char c = 0x21; c < 0x7f; c++) {
         bool is_word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -106,7 +102,6 @@ static void test_prose_every_character(void **state)
 
 static void test_alt_and_url(void **state)
 {
-    (void)state;
     assert_escapes(gm_escape_alt, "Memory (by category), 50%.", "Memory (by category), 50%.");
     assert_escapes(gm_escape_alt, "Overview: x:y", "Overview: x&#58;y");
     assert_escapes(gm_escape_alt, "a]b`<\"@", "a&#93;b&#96;&#60;&#34;&#64;");
@@ -125,7 +120,6 @@ static void assert_cell(const char *in, size_t columns, enum gm_cell cell, const
 
 static void test_columns(void **state)
 {
-    (void)state;
     assert_int_equal(gm_columns("abc"), 3);
     assert_int_equal(gm_columns("caf\xc3\xa9"), 4);
     assert_int_equal(gm_columns("\xe4\xb8\xad\xe6\x96\x87"), 4);
@@ -154,7 +148,6 @@ static void assert_wraps(const char *in, size_t indent, const char *expected)
 
 static void test_wrap(void **state)
 {
-    (void)state;
     assert_wraps("", 4, "\n");
     assert_wraps("  a   b ", 4, "a b\n");
     assert_wraps("1234567 12 1", 70,
@@ -175,7 +168,6 @@ static void test_wrap(void **state)
 
 static void test_percent(void **state)
 {
-    (void)state;
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_percent_format(out, 1, 3, 4), "33.3333");
     assert_string_equal(gm_percent_format(out, 2, 3, 4), "66.6667");
@@ -203,7 +195,6 @@ static void test_percent(void **state)
 
 static void test_counts_and_times(void **state)
 {
-    (void)state;
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_count_format(out, 0), "0");
     assert_string_equal(gm_count_format(out, 999), "999");
@@ -223,7 +214,6 @@ static void test_counts_and_times(void **state)
 /* Numbers do not follow the locale; skipped where no locale with a decimal comma is installed. */
 static void test_locale(void **state)
 {
-    (void)state;
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
         skip();
     test_percent(state);
@@ -249,7 +239,6 @@ static void assert_frames(const struct gm_frame_row *frames, size_t count, const
 
 static void test_telling_frames(void **state)
 {
-    (void)state;
     const struct gm_frame_row frames[] = {{"unwind::unwind", "??", 0},
                                           {"at::native::softmax", "SoftMax.cpp", 1},
                                           {"softmax", "/x/site-packages/torch/nn/functional.py", 2},
@@ -279,7 +268,6 @@ static void assert_frame(const char *name, const char *file, uint64_t line, cons
 
 static void test_frame_text(void **state)
 {
-    (void)state;
     assert_frame("f", "/x/site-packages/torch/nn/f.py", 5, "f  torch/nn/f.py:5");
     assert_frame("f", "C:\\Users\\me\\project\\model.py", 12, "f  C:\\Users\\me\\project\\model.py:12");
     assert_frame("f", "a.py", GM_REPORT_NONE, "f  a.py");
@@ -301,7 +289,6 @@ static void assert_site(const char *site, size_t columns, const char *expected)
 /* The file and its line are never cut while they fit. */
 static void test_site_text(void **state)
 {
-    (void)state;
     assert_site("train_one_epoch  memory_leaks_demo.py:17", 40, "train_one_epoch  memory_leaks_demo.py:17");
     assert_site("train_one_epoch  memory_leaks_demo.py:17", 31, "tra...  memory_leaks_demo.py:17");
     assert_site("train_one_epoch  memory_leaks_demo.py:17", 30, "memory_leaks_demo.py:17");
@@ -317,7 +304,6 @@ static void test_site_text(void **state)
 /* At the end of a line the file and its line stay whole, if need be on a line of their own. */
 static void test_row_text(void **state)
 {
-    (void)state;
     for (size_t columns = 10; columns <= 60; columns++) {
         struct gm_text out = {0};
         gm_site_row(&out, "train_one_epoch  examples/memory_leaks_demo.py:17", columns);

@@ -18,7 +18,6 @@ static void *library;
 /* A group's set-up. */
 static inline int open_library(void **state)
 {
-    (void)state;
     library = dlopen(getenv("GMDRY_LIBRARY"), RTLD_NOW);
     if (library == NULL)
         fprintf(stderr, "%s\n", dlerror());

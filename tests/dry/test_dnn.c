@@ -125,7 +125,6 @@ static int64_t workspace_of(int kind, int type, bool is_channels_last, int mode)
 
 static void workspaces(void **state)
 {
-    (void)state;
     const int64_t x = 32 * 64 * 56 * 56, y = 2 * x, w = 128 * 64 * 9;
     assert_int_equal(workspace_of(FORWARD, BFLOAT16, false, 0), 2 * (x + y + w)); /* copies, channels last */
     assert_int_equal(workspace_of(DATA, BFLOAT16, false, 0), 2 * (x + y + w));
@@ -138,7 +137,6 @@ static void workspaces(void **state)
 
 static void plans_are_run_and_read_again(void **state)
 {
-    (void)state;
     FIND(int (*)(void *, void *, void *), cudnnBackendExecute);
     int64_t workspace = 0, count = 0, again = -1;
     char text[256] = "";
@@ -160,7 +158,6 @@ static void plans_are_run_and_read_again(void **state)
 
 static void engines_by_number(void **state)
 {
-    (void)state;
     void *graph = make_graph(FORWARD, HALF, false), *config = make(CONFIG);
     int64_t engines = 0, count = -1, workspace = -1;
     int32_t notes[10] = {-1};
@@ -199,7 +196,6 @@ struct performance {
 
 static void algorithms(void **state)
 {
-    (void)state;
     typedef int (*tensor_fn)(void *, int, int, const int *, const int *);
     typedef int (*filter_fn)(void *, int, int, int, const int *);
     typedef int (*best_fn)(void *, void *, void *, void *, void *, int, int *, struct performance *);
@@ -241,7 +237,6 @@ static void algorithms(void **state)
 /* Two layers of an LSTM in two directions, 10 to 6, projected to 4: every parameter has its own place, without gaps. */
 static void weights(void **state)
 {
-    (void)state;
     typedef int (*set_rnn_fn)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t,
                               void *, uint32_t);
     typedef int (*params_fn)(void *, void *, int32_t, size_t, const void *, int32_t, void *, void **, void *, void **);
@@ -288,7 +283,6 @@ static void weights(void **state)
 /* As cuDNN gave them on a P100: 4 layers, 123 to 320; the batch follows from the sizes. */
 static void spaces_of_recurrent_networks(void **state)
 {
-    (void)state;
     typedef int (*set_rnn_fn)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t,
                               void *, uint32_t);
     typedef int (*set_data_fn)(void *, int, int, int, int, int, const int *, void *);
@@ -326,7 +320,6 @@ static void spaces_of_recurrent_networks(void **state)
 
 static void says_the_version_that_it_is_told(void **state)
 {
-    (void)state;
     FIND(void (*)(int), gmdry_set_cudnn_version);
     FIND(size_t(*)(void), cudnnGetVersion);
     FIND(int (*)(int, int *), cudnnGetProperty);
@@ -342,7 +335,6 @@ static void says_the_version_that_it_is_told(void **state)
  */
 static void another_cudnn_is_asked(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/test_dnn.XXXXXX", path[64], command[4200];
     const int64_t x = 32 * 64 * 56 * 56, w = 128 * 64 * 9;
     assert_non_null(mkdtemp(folder));

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -228,7 +226,6 @@ static void the_card_chooses(void **state)
 
 static void small_kernels(void **state)
 {
-    (void)state;
     static struct fat fat;
     static char function, unknown;
     static struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
@@ -249,7 +246,6 @@ static void small_kernels(void **state)
 /* Made for the card by the driver: of which PTX is known, how many registers is not. */
 static void only_ptx(void **state)
 {
-    (void)state;
     static struct fat fat;
     static char function;
     static struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
@@ -269,7 +265,6 @@ static void only_ptx(void **state)
 /* What does not unpack is not believed: the usual needs. */
 static void damaged(void **state)
 {
-    (void)state;
     static struct fat fats[2];
     static char functions[2];
     static struct wrapper wrappers[2] = {{0x466243b1, 1, &fats[0], NULL}, {0x466243b1, 1, &fats[1], NULL}};

@@ -99,7 +99,6 @@ static int ask(void *kernel, int what)
 
 static void needs(void **state)
 {
-    (void)state;
     FIND(load_fn, cuModuleLoadData);
     FIND(get_fn, cuModuleGetFunction);
     static struct cubin cubin;
@@ -120,7 +119,6 @@ static void needs(void **state)
 /* Of what is no cubin nothing is known: any kernel may be in it. */
 static void other_images(void **state)
 {
-    (void)state;
     FIND(load_fn, cuModuleLoadData);
     FIND(get_fn, cuModuleGetFunction);
     FIND(int (*)(const char **, const void *), cuFuncGetName);
@@ -141,7 +139,6 @@ static void other_images(void **state)
 /* What is launched with <<<>>> is known by the address of its stub. */
 static void own_kernels(void **state)
 {
-    (void)state;
     static char stub[64];
     FIND(void (*)(void **, const void *, char *, const char *), __cudaRegisterFunction);
     FIND(int (*)(const char **, const void *), cudaFuncGetName);
@@ -159,7 +156,6 @@ static void own_kernels(void **state)
 /* Sizes that functions ask for, in what they count. */
 static void workspaces(void **state)
 {
-    (void)state;
     FIND(int (*)(void *, int, int, void *, int, int *), cusolverDnSgeqrf_bufferSize);
     FIND(int (*)(void *, int, int, int, const void *, int, const void *, int *), cusolverDnZheevd_bufferSize);
     FIND(int (*)(void **, int64_t, int64_t, int64_t, void *, void *, void *, int, int, int), cusparseCreateCoo);
@@ -187,7 +183,6 @@ static void workspaces(void **state)
 /* What a file has comes back from the device, to another place of the file. */
 static void files(void **state)
 {
-    (void)state;
     struct {
         int64_t type, number; /* the latter in a union with a pointer */
         void *rest;
@@ -219,7 +214,6 @@ static void files(void **state)
 /* The machine, as NVML tells it. */
 static void machine(void **state)
 {
-    (void)state;
     FIND(int (*)(unsigned, void **), nvmlDeviceGetHandleByIndex_v2);
     FIND(int (*)(const char *, void **), nvmlDeviceGetHandleByUUID);
     FIND(int (*)(void *, char *, unsigned), nvmlDeviceGetUUID);

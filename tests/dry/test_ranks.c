@@ -51,7 +51,6 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 static int make_folder(void **state)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "/tmp/test_ranks.XXXXXX");
     if (mkdtemp(folder) == NULL)
         return 1;
@@ -60,7 +59,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -28,7 +28,6 @@ typedef int (*copy_fn)(void *, const void *, size_t, int);
 
 static void capacity(void **state)
 {
-    (void)state;
     FIND(malloc_fn, cudaMalloc);
     FIND(free_fn, cudaFree);
     FIND(info_fn, cudaMemGetInfo);
@@ -71,7 +70,6 @@ struct properties {
 
 static void virtual_memory(void **state)
 {
-    (void)state;
     FIND(int (*)(uint64_t *, size_t, size_t, uint64_t, unsigned long long), cuMemAddressReserve);
     FIND(int (*)(uint64_t, size_t), cuMemAddressFree);
     FIND(int (*)(void **, size_t, const struct properties *, unsigned long long), cuMemCreate);
@@ -118,7 +116,6 @@ static void virtual_memory(void **state)
 /* What a pool keeps grows in whole steps, and goes back where its threshold says so. */
 static void memory_pools(void **state)
 {
-    (void)state;
     enum { THRESHOLD = 4, RESERVED, RESERVED_HIGH, USED, USED_HIGH };
     FIND(int (*)(void **, int), cudaDeviceGetDefaultMemPool);
     FIND(int (*)(void **, int), cudaDeviceGetMemPool);
@@ -174,7 +171,6 @@ static void memory_pools(void **state)
 
 static void copies(void **state)
 {
-    (void)state;
     FIND(malloc_fn, cudaMalloc);
     FIND(free_fn, cudaFree);
     FIND(copy_fn, cudaMemcpy);
@@ -217,7 +213,6 @@ __attribute__((noinline)) int _ZN2at4_ops11multinomial4callEv(copy_fn copy, void
 /* What operators check of data that nobody has computed is as it should be: all is well, and nothing is wrong. */
 static void checks(void **state)
 {
-    (void)state;
     FIND(malloc_fn, cudaMalloc);
     FIND(free_fn, cudaFree);
     FIND(copy_fn, cudaMemcpy);
@@ -236,7 +231,6 @@ static void checks(void **state)
 
 static void streams(void **state)
 {
-    (void)state;
     FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
     FIND(int (*)(void *, int *), cudaStreamGetPriority);
     FIND(int (*)(void *, int), cudaStreamBeginCapture);
@@ -272,7 +266,6 @@ static void streams(void **state)
  * waits for it. */
 static void events(void **state)
 {
-    (void)state;
     enum { NOT_READY = 600 };
     FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
     FIND(malloc_fn, cudaEventCreateWithFlags);
@@ -311,7 +304,6 @@ static void events(void **state)
  */
 static void properties(void **state)
 {
-    (void)state;
     FIND(int (*)(void *, int), cudaGetDeviceProperties_v2);
     FIND(int (*)(void *, int), cudaGetDeviceProperties);
     unsigned char p[2048];
@@ -344,7 +336,6 @@ static void properties(void **state)
 
 static void entry_points(void **state)
 {
-    (void)state;
     typedef int (*entry_fn)(const char *, void **, unsigned long long, int *);
     FIND(entry_fn, cudaGetDriverEntryPoint);
     void *function = NULL;
@@ -363,7 +354,6 @@ static void entry_points(void **state)
 /* Said once, by name, to a person and to gmdry; the library's own "not supported". */
 static void unknown_functions(void **state)
 {
-    (void)state;
     typedef int (*entry_fn)(const char *, void **, unsigned long long, int *);
     FIND(entry_fn, cudaGetDriverEntryPoint);
     FIND(int (*)(void), cublasSrotg_v2);
@@ -387,7 +377,6 @@ static void unknown_functions(void **state)
 /* PyTorch keeps a workspace for each handle, and each thread has one. */
 static void handles(void **state)
 {
-    (void)state;
     FIND(int (*)(void **), cublasCreate_v2);
     FIND(free_fn, cublasDestroy_v2);
     void *a = NULL, *b = NULL;

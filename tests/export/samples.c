@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/export/samples.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +17,7 @@ static void *need(void *p)
     return p;
 }
 
-/* ---- trees: rows in any order in which callers come first ----------------------------------------------------------
- */
+/* ---- trees: rows in any order in which callers come first -------------------------------------------------------- */
 
 struct row {
     uint32_t parent;
@@ -58,8 +56,7 @@ static void set_tree(struct gm_report *report, struct gm_flame *flame, const str
     *flame = (struct gm_flame){nodes, count};
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 struct device {
     struct gm_device_report *report;

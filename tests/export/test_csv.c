@@ -3,7 +3,6 @@
  * Rows of timeline.csv: numbers formatted by hand against printf, peaks that samples lack.
  */
 #include "analyze/export/csv.h"
-#include "analyze/export/export.h"
 #include "tests/export/samples.h"
 
 #include <inttypes.h>
@@ -36,7 +35,6 @@ static void assert_row(int64_t device, const struct gm_sample *s)
 
 static void test_numbers(void **state)
 {
-    (void)state;
     uint64_t around[20 * 3 + 3], n = 0, power = 1;
     for (int i = 0; i < 20; i++, power *= 10)
         for (uint64_t k = 0; k < 3; k++)
@@ -71,7 +69,6 @@ static void assert_file(enum sample sample, const char *expected)
 
 static void test_peaks_are_rows(void **state)
 {
-    (void)state;
     assert_file(SAMPLE_ONE, "device,event,time_us,allocated,active,requested,reserved\n"
                             "0,0,1000005,512,512,400,2048\n"
                             "0,3,1000090,1536,1536,1024,2048\n"
@@ -87,7 +84,6 @@ static void test_peaks_are_rows(void **state)
 
 static void test_row_before(void **state)
 {
-    (void)state;
     struct gm_report report;
     char row[GM_CSV_ROW];
     sample_fill(&report, SAMPLE_TWO);

@@ -10,7 +10,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -48,7 +47,6 @@ static void check(const struct gm_report *report, int format)
 
 static void test_exports(void **state)
 {
-    (void)state;
     static const enum sample samples[] = {SAMPLE_ONE, SAMPLE_TWO, SAMPLE_HOSTILE};
     for (size_t s = 0; s < sizeof samples / sizeof samples[0]; s++) {
         struct gm_report report;

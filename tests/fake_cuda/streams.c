@@ -5,7 +5,6 @@
  */
 #include "tests/fake_cuda/private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,6 @@ static void check(const struct row *rows, size_t n)
 
 static void test_detect(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         {NULL, "iteration_5/rank3_memory_snapshot.pickle", 3, 5}, /* torchtitan */
         {NULL, "out/memory_snapshot/iteration_10/rank0_memory_snapshot.pickle", 0, 10},
@@ -77,7 +75,6 @@ static void test_detect(void **state)
 
 static void test_patterns(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         {"job*/it{iteration}/r{rank}.pickle", "x/job7/it12/r3.pickle", 3, 12},
         {"job*/it{iteration}/r{rank}.pickle", "job7/it12/r3.pickle", 3, 12},
@@ -98,7 +95,6 @@ static void test_patterns(void **state)
 
 static void test_pattern_is_checked(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"", "a", "{rank", "{ranks}", "{rank}{rank}", "{}", "{rank}}", "{Rank}"};
     struct gm_error err;
     assert_int_equal(gm_place_check_pattern("it{iteration}/{rank}", &err), GM_OK);
@@ -110,7 +106,6 @@ static void test_pattern_is_checked(void **state)
 /* Many stars on a long path: quick, or the test's time runs out. */
 static void test_hostile(void **state)
 {
-    (void)state;
     enum { STARS = 100, LETTERS = 1000 };
     char *pattern = calloc(2 * STARS + 16, 1), *path = calloc(LETTERS + 1, 1);
     assert_non_null(pattern);

@@ -57,8 +57,7 @@ static enum gm_status load_checked(struct bytes b, bool salvage, const char *wha
     return status;
 }
 
-/* ---- code ---------------------------------------------------------------------------------------------------------
- */
+/* ---- code -------------------------------------------------------------------------------------------------------- */
 
 #define ROW(name, bytes)                                                                                               \
     {                                                                                                                  \
@@ -67,7 +66,6 @@ static enum gm_status load_checked(struct bytes b, bool salvage, const char *wha
 
 static void test_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *bytes;
         size_t n;
@@ -108,7 +106,6 @@ static void test_refused(void **state)
 /* The same at the very start, in protocols that have no PROTO. */
 static void test_refused_at_once(void **state)
 {
-    (void)state;
     static const char *const files[] = {"cos\nsystem\n(S'true'\ntR.", "(ios\nsystem\n.", "(cos\nsystem\no."};
     static const uint64_t offsets[] = {0, 1, 1};
     for (size_t i = 0; i < 3; i++) {
@@ -120,8 +117,7 @@ static void test_refused_at_once(void **state)
     }
 }
 
-/* ---- bombs --------------------------------------------------------------------------------------------------------
- */
+/* ---- bombs ------------------------------------------------------------------------------------------------------- */
 
 static struct bytes repeat_file(const char *head, size_t head_n, const char *part, size_t n, size_t times,
                                 const char *tail)
@@ -180,7 +176,6 @@ static void expect_status(struct bytes b, enum gm_status status, uint64_t offset
 
 static void test_claims(void **state)
 {
-    (void)state;
     /* lengths, counts and indices that the file does not have the bytes for */
     static const struct {
         const char *what, *bytes;
@@ -216,7 +211,6 @@ static void test_claims(void **state)
 
 static void test_nesting(void **state)
 {
-    (void)state;
     expect_status(repeat_file("\x80\002", 2, "](", 2, MILLION, "."), GM_E_LIMIT, 2 + 2 * 200 + 1);
     expect_status(repeat_file("\x80\002", 2, "(", 1, MILLION, "."), GM_E_LIMIT, 2 + 200);
     expect_status(repeat_file("", 0, "[", 1, MILLION, ""), GM_E_LIMIT, 200);
@@ -237,7 +231,6 @@ static void test_nesting(void **state)
 /* Each list holds the one before ten times: exponential if anything were copied or walked. */
 static void test_shared_lists(void **state)
 {
-    (void)state;
     struct bytes b = {0};
     ADD(&b, "\x80\004]\x94");
     for (unsigned i = 0; i < 200; i++) {
@@ -253,7 +246,6 @@ static void test_shared_lists(void **state)
 /* One trace of a thousand events, named a hundred thousand times. */
 static void test_shared_traces(void **state)
 {
-    (void)state;
     struct bytes b = {0};
     ADD(&b, "\x80\004}X\x0d\0\0\0device_traces](]\x94(");
     static const char event[] = "}X\6\0\0\0actionX\5\0\0\0allocs";
@@ -267,7 +259,6 @@ static void test_shared_traces(void **state)
 /* One segment of a thousand blocks, named a hundred thousand times. */
 static void test_shared_segments(void **state)
 {
-    (void)state;
     static const char block[] = "}(X\5\0\0\0stateX\x08\0\0\0inactiveX\4\0\0\0sizeK\1u";
     static const char segment[] = "}\x94(X\7\0\0\0addressK\1X\x0a\0\0\0total_sizeK\1X\6\0\0\0blocks](";
     struct bytes b = {0};
@@ -312,13 +303,11 @@ static void expect_devices(int count, enum gm_status status)
 
 static void test_devices(void **state)
 {
-    (void)state;
     expect_devices(1024, GM_OK);
     expect_devices(1025, GM_E_LIMIT);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------------------
- */
+/* ---- damage ------------------------------------------------------------------------------------------------------ */
 
 static const char *const small_files[] = {
     "full.p0.pickle",        "full.p1.pickle",  "full.p2.pickle",        "full.p4.pickle",
@@ -329,7 +318,6 @@ enum { SMALL_FILES = sizeof small_files / sizeof *small_files };
 
 static void test_cut_everywhere(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < SMALL_FILES; i++) {
         struct bytes b = read_fixture(small_files[i]);
         size_t last_ok = 0;
@@ -355,7 +343,6 @@ static void test_cut_everywhere(void **state)
 /* With salvage, a longer piece never gives less, and all but the last byte give everything. */
 static void test_salvage(void **state)
 {
-    (void)state;
     static const char *const files[] = {"full.p4.pickle", "full.p2.pickle", "full.json", "full.p0.pickle"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct bytes b = read_fixture(files[i]);
@@ -382,7 +369,6 @@ static void test_salvage(void **state)
 /* A wrong checksum behind a complete pickle: an error, or everything with a warning. */
 static void test_checksum(void **state)
 {
-    (void)state;
     struct bytes b = read_fixture("full.pickle.gz");
     b.p[b.n - 8] ^= 1;
     struct gm_snapshot s;
@@ -397,7 +383,6 @@ static void test_checksum(void **state)
 
 static void test_bit_flips(void **state)
 {
-    (void)state;
     uint32_t x = 12345;
     for (size_t i = 0; i < SMALL_FILES; i++) {
         struct bytes b = read_fixture(small_files[i]);
@@ -413,12 +398,10 @@ static void test_bit_flips(void **state)
     }
 }
 
-/* ---- what a snapshot says of its source ---------------------------------------------------------------------------
- */
+/* ---- what a snapshot says of its source -------------------------------------------------------------------------- */
 
 static void test_source_info(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         enum gm_format format;
@@ -485,7 +468,6 @@ static enum gm_status load_within(struct bytes b, uint64_t max_memory, struct gm
 /* A column's row takes 30 bytes and more, three times that with the work on it, and no more than twice that. */
 static void test_memory(void **state)
 {
-    (void)state;
     enum { EVENTS = 200000 };
     struct gm_error err;
     struct bytes b = many_events(EVENTS);

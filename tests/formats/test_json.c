@@ -17,8 +17,7 @@
 
 #include <cmocka.h>
 
-/* ---- the recorder -------------------------------------------------------------------------------------------------
- */
+/* ---- the recorder ------------------------------------------------------------------------------------------------ */
 
 struct gm_assembler {
     struct gm_text text; /* one word per call: { } [ ] null true 5 -5 0.5 "..." */
@@ -122,8 +121,7 @@ static enum gm_status decode(struct gm_assembler *a, const char *json, size_t n,
     return status;
 }
 
-/* ---- documents ----------------------------------------------------------------------------------------------------
- */
+/* ---- documents --------------------------------------------------------------------------------------------------- */
 
 #define INF "rinf"
 
@@ -171,7 +169,6 @@ static const struct {
 
 static void test_good(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         for (size_t step = 0; step < 9; step++) {
             struct gm_assembler a;
@@ -186,7 +183,6 @@ static void test_good(void **state)
 
 static void test_nan(void **state)
 {
-    (void)state;
     struct gm_assembler a;
     struct gm_error err;
     uint64_t end;
@@ -247,7 +243,6 @@ static const struct {
 
 static void test_bad(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         for (size_t step = 0; step < 9; step++) {
             struct gm_assembler a;
@@ -263,7 +258,6 @@ static void test_bad(void **state)
 /* A zero byte and a number with no end. */
 static void test_odd(void **state)
 {
-    (void)state;
     struct gm_assembler a;
     struct gm_error err;
     uint64_t end;
@@ -285,7 +279,6 @@ static void test_odd(void **state)
 
 static void test_depth(void **state)
 {
-    (void)state;
     char deep[2 * GM_MAX_DEPTH + 2];
     for (size_t n = GM_MAX_DEPTH - 1; n <= GM_MAX_DEPTH + 1; n++) {
         memset(deep, '[', n);
@@ -304,7 +297,6 @@ static void test_depth(void **state)
 /* A long document shifted byte by byte across the end of a window: all the same calls. */
 static void test_boundaries(void **state)
 {
-    (void)state;
     static const char body[] =
         "[{\"key\": \"plain text\", \"esc\\u0061ped\\n\": [12345678901234567890, -1.5e-3, true, false, null],"
         " \"pair\": \"\\ud83d\\ude80 \xf0\x9f\x9a\x80\"}, -Infinity, \"end\"]";
@@ -329,7 +321,6 @@ static void test_boundaries(void **state)
 /* Decimal points do not depend on the locale. */
 static void test_locale(void **state)
 {
-    (void)state;
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL && setlocale(LC_NUMERIC, "fr_FR.UTF-8") == NULL)
         skip();
     struct gm_assembler a;

@@ -65,13 +65,11 @@ static void run(bool keeps_failing)
 
 static void test_once(void **state)
 {
-    (void)state;
     run(false);
 }
 
 static void test_from_then_on(void **state)
 {
-    (void)state;
     run(true);
 }
 

@@ -32,7 +32,6 @@ static bool warns(const struct gm_snapshot *s, const char *words)
 
 static void one_odd_entry_does_not_lose_the_stack(void **state)
 {
-    (void)state;
     static const char *const odd[] = {"null", "5", "{}", "{\"name\":\"q\"}", "[]", "\"f\""};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         for (int first = 0; first < 2; first++) {
@@ -53,7 +52,6 @@ static void one_odd_entry_does_not_lose_the_stack(void **state)
 
 static void every_stream_handle_is_a_stream(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t stream;
@@ -79,7 +77,6 @@ static void every_stream_handle_is_a_stream(void **state)
 
 static void warnings_say_what_happened(void **state)
 {
-    (void)state;
     struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"surprise\":1,\"segment_type\":7,"
                                 "\"blocks\":[{\"size\":1,\"state\":\"weird\"}]}]");
     assert_int_equal(s.blocks.state[0], GM_BLOCK_INACTIVE);

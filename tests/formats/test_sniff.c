@@ -80,7 +80,6 @@ static const struct {
 
 static void test_sniff(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *copy = malloc(rows[i].n + 1); /* of its very size, for the sanitizer */
         memcpy(copy, rows[i].bytes, rows[i].n);

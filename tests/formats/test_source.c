@@ -46,7 +46,6 @@ static void expect_bytes(struct gm_source *source, size_t want, const unsigned c
 
 static void test_memory(void **state)
 {
-    (void)state;
     unsigned char *data = noise(1000, 1);
     struct gm_source s;
     for (size_t n = 0; n <= 1000; n += 250) {
@@ -60,7 +59,6 @@ static void test_memory(void **state)
 
 static void test_window(void **state)
 {
-    (void)state;
     unsigned char *data = noise(5000, 2);
     for (size_t step = 1; step <= 4096; step *= 4)
         for (size_t want = 1; want <= 64; want *= 8) {
@@ -86,7 +84,6 @@ static void write_file(const char *path, const void *data, size_t n)
 
 static void test_file(void **state)
 {
-    (void)state;
     char path[] = "/tmp/gm_test_source_XXXXXX";
     close(mkstemp(path));
     for (size_t i = 0; i < SIZES; i++) {
@@ -109,7 +106,6 @@ static void test_file(void **state)
 
 static void test_file_errors(void **state)
 {
-    (void)state;
     struct gm_source s;
     struct gm_error err;
     uint64_t disk;
@@ -131,7 +127,6 @@ static void test_file_errors(void **state)
 
 static void test_pipe(void **state)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     unsigned char *data = noise(50000, 4);
@@ -152,7 +147,6 @@ static void test_pipe(void **state)
 /* Closing in the middle, at once, or after an error must neither hang nor leak (a sanitizer watches). */
 static void test_thread_closed_early(void **state)
 {
-    (void)state;
     unsigned char *data = noise(8 << 20, 5);
     for (int i = 0; i < 20; i++) {
         struct gm_source s, ahead;
@@ -167,7 +161,6 @@ static void test_thread_closed_early(void **state)
 
 static void test_thread_passes_errors_on(void **state)
 {
-    (void)state;
     size_t n = 5 << 20;
     unsigned char *data = noise(n, 6);
     struct bytes z = gzip_bytes(data, n);
@@ -202,7 +195,6 @@ static struct bytes compress_bytes(bool is_gzip, const void *data, size_t n)
 
 static void test_filters(void **state)
 {
-    (void)state;
     for (int is_gzip = 0; is_gzip < 2; is_gzip++)
         for (size_t i = 0; i < SIZES; i++) {
             unsigned char *data = noise(sizes[i], 7);
@@ -220,7 +212,6 @@ static void test_filters(void **state)
 /* Two parts one after the other, then bytes that are none of it. */
 static void test_members_and_rest(void **state)
 {
-    (void)state;
     static const char *const rests[] = {"", "\x1f", "(", "rest of the file", "\0\0\0\0\0\0\0\0"};
     unsigned char *data = noise(3000, 8);
     for (int is_gzip = 0; is_gzip < 2; is_gzip++)
@@ -244,7 +235,6 @@ static void test_members_and_rest(void **state)
 /* Cut anywhere: never more than a prefix comes out, and then the error names the compressed length. */
 static void test_cut_filters(void **state)
 {
-    (void)state;
     unsigned char *data = noise(700, 9);
     for (int is_gzip = 0; is_gzip < 2; is_gzip++) {
         struct bytes z = compress_bytes(is_gzip, data, 700);
@@ -269,7 +259,6 @@ static void test_cut_filters(void **state)
 
 static void test_damaged_filters(void **state)
 {
-    (void)state;
     unsigned char *data = noise(70000, 10);
     memset(data, 'x', 40000);
     for (int is_gzip = 0; is_gzip < 2; is_gzip++) {
@@ -294,7 +283,6 @@ static void test_damaged_filters(void **state)
 
 static void test_zstd_window(void **state)
 {
-    (void)state;
     static const char text[] = "not much";
     struct gm_source s;
     struct gm_error err;
@@ -314,7 +302,6 @@ static void test_zstd_window(void **state)
 /* A gigabyte of one byte, compressed, as a file that repeats one compressed part. */
 static void test_bombs(void **state)
 {
-    (void)state;
     enum { PART = 64 << 20, PARTS = 16 };
     unsigned char *data = malloc(PART);
     memset(data, '0', PART);
@@ -350,8 +337,7 @@ static void test_bombs(void **state)
     assert_true(usage.ru_maxrss < 1000 * 1024); /* with a sanitizer's own; the sources need a few MB */
 }
 
-/* ---- HTML ---------------------------------------------------------------------------------------------------------
- */
+/* ---- HTML -------------------------------------------------------------------------------------------------------- */
 
 static enum gm_status read_page(const char *page, size_t n, size_t step, struct bytes *got, struct gm_error *err)
 {
@@ -365,7 +351,6 @@ static enum gm_status read_page(const char *page, size_t n, size_t step, struct 
 
 static void test_html_sizes(void **state)
 {
-    (void)state;
     unsigned char *data = noise(100000, 11);
     for (size_t n = 0; n <= 100000; n = n < 20 ? n + 1 : n * 5) {
         struct bytes page = base64_page(data, n), got;
@@ -383,7 +368,6 @@ static void test_html_sizes(void **state)
 
 static void test_html_pages(void **state)
 {
-    (void)state;
     static const struct {
         const char *page, *data, *message;
         enum gm_status status;
@@ -422,7 +406,6 @@ static void test_html_pages(void **state)
 /* The key at every place around the ends of windows. */
 static void test_html_key_anywhere(void **state)
 {
-    (void)state;
     static const char key[] = "\"base64\":     \"aGVsbG8gd29ybGQ=\"";
     char page[2000];
     for (size_t at = 1; at < 1200; at++) {

@@ -94,7 +94,6 @@ static void damage_everywhere(struct gm_text *file)
 
 static void test_every_byte(void **state)
 {
-    (void)state;
     struct gm_text full = written_fixture("full.p4.pickle"), random = written_random(5, 60);
     damage_everywhere(&full);
     damage_everywhere(&random);
@@ -140,7 +139,6 @@ static void lie_everywhere(struct gm_text *file)
 
 static void test_lies(void **state)
 {
-    (void)state;
     struct gm_text full = written_fixture("full.p4.pickle"), host = written_fixture("host.p4.pickle");
     lie_everywhere(&full);
     lie_everywhere(&host);
@@ -163,7 +161,6 @@ static void expect(const struct gm_text *file, enum gm_status status, uint64_t o
 
 static void test_versions(void **state)
 {
-    (void)state;
     struct gm_text file = written_fixture("full.p4.pickle");
     file.data[8] = 2;
     expect(&file, GM_E_CORRUPT, 0, "header");
@@ -175,7 +172,6 @@ static void test_versions(void **state)
 /* Sections that may be skipped are, others are not, wherever they stand. */
 static void test_unknown_sections(void **state)
 {
-    (void)state;
     struct gm_text file = written_fixture("full.p4.pickle");
     static const char *const tags[] = {"note", "NOTE", "pad ", "END "};
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
@@ -207,7 +203,6 @@ static void put_varint(struct gm_text *t, uint64_t v)
 /* A stream that claims to be huge is refused before memory is taken for it, however little zstd would need. */
 static void test_bombs(void **state)
 {
-    (void)state;
     static const uint64_t claims[] = {UINT64_C(30) << 20, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX};
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         struct gm_text file = {0}, payload = {0};

@@ -70,7 +70,6 @@ static void exhaust(const struct gm_snapshot *s)
 static void test_fixtures(void **state)
 {
     static const char *const names[] = {"full.p4.pickle", "full.json", "host.p4.pickle", "names.json"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct bytes b = read_fixture(names[i]);
         struct gm_snapshot s;
@@ -83,7 +82,6 @@ static void test_fixtures(void **state)
 
 static void test_random(void **state)
 {
-    (void)state;
     for (unsigned seed = 1; seed < 4; seed++) {
         struct gm_snapshot s;
         gm_random_snapshot(&s, seed, 1500);

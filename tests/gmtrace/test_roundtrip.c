@@ -62,7 +62,6 @@ static void test_fixtures(void **state)
                                         "full.cpp.pickle",      "legacy.p2.pickle", "host.p4.pickle",
                                         "names.json",           "names.p4.pickle",  "wrapped.p2.pickle",
                                         "nosegments.p3.pickle", "empty.p4.pickle",  "full.1.html"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct bytes b = read_fixture(names[i]);
         struct gm_snapshot s;
@@ -76,7 +75,6 @@ static void test_fixtures(void **state)
 /* What was left of a damaged file is still said to be that. */
 static void test_salvaged(void **state)
 {
-    (void)state;
     struct bytes b = read_fixture("full.p4.pickle");
     const struct gm_load_options options = {.salvage = true};
     struct gm_snapshot s;
@@ -89,7 +87,6 @@ static void test_salvaged(void **state)
 
 static void test_random(void **state)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 300; seed++) {
         struct gm_snapshot s;
         char name[32];
@@ -104,7 +101,6 @@ static void test_random(void **state)
  */
 static void test_padding(void **state)
 {
-    (void)state;
     struct gm_snapshot s;
     struct gm_text file = {0};
     gm_regular_snapshot(&s, 1700000);
@@ -122,7 +118,6 @@ static void test_padding(void **state)
 
 static void test_compressed(void **state)
 {
-    (void)state;
     struct bytes b = read_fixture("full.p4.pickle");
     struct gm_snapshot s, second;
     struct gm_text file = {0};

@@ -128,7 +128,6 @@ static void test_product(void **state)
     struct gm_kernel_place place = {.stream = &fake};
     struct gm_kernel_error error;
     static const float expected[6] = {201, 2010, 403, 4030, 605, 6050};
-    (void)state;
     memset(&fake, 0, sizeof fake);
     fake.is_installed = true;
     for (int turn = 0; turn < 2; turn++) {
@@ -148,7 +147,6 @@ static void test_missing(void **state)
                                             "cublasSgemm_v2",  "cublasGetStatusName", "cublasGetStatusString"};
     struct gm_kernel_place place = {0};
     struct gm_kernel_error error;
-    (void)state;
     memset(&fake, 0, sizeof fake);
     assert_false(run(&place, &error));
     assert_true(error.is_missing);
@@ -168,7 +166,6 @@ static void test_failures(void **state)
 {
     struct gm_kernel_place place = {0};
     struct gm_kernel_error error;
-    (void)state;
     memset(&fake, 0, sizeof fake);
     fake.is_installed = true;
     fake.creates = CUBLAS_STATUS_NOT_INITIALIZED;

@@ -87,7 +87,6 @@ static void check_event(const struct gm_snapshot *s, size_t row, enum gm_action 
 
 static void test_one_life(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(100);
     alloc(r, 0x10000, 1000, 5);
     release(r, 0x10000, 7);
@@ -125,7 +124,6 @@ static void name_code(void *user, uint64_t address, char name[256], char file[25
 
 static void test_stacks(void **state)
 {
-    (void)state;
     int resolved = 0;
     struct gm_recorder *r =
         gm_recorder_new(&(struct gm_recorder_options){.max_events = 50, .resolve = name_code, .user = &resolved});
@@ -167,7 +165,6 @@ static void test_stacks(void **state)
 
 static void test_mapped(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(1000);
     struct gm_record_call call = call_at("cuMemMap", 1);
     call.device = 2;
@@ -201,7 +198,6 @@ static void test_mapped(void **state)
 
 static void test_ring(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(7);
     alloc(r, 0x900000, 512, 0); /* stays; its events are lost */
     for (int i = 1; i <= 10; i++) {
@@ -221,7 +217,6 @@ static void test_ring(void **state)
 
 static void test_marks_in_order(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(4);
     gm_record_work(r, 1, "late", 50, 60);
     gm_record_work(r, 0, "early", 10, 5); /* an end before its start is none */
@@ -241,7 +236,6 @@ static void test_marks_in_order(void **state)
 
 static void test_hostile(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(0);
     struct gm_record_call call = {.function = "", .device = INT64_MIN, .stream = INT64_MIN, .time_us = INT64_MAX};
     gm_record_alloc(r, &call, 1, UINT64_MAX);
@@ -262,7 +256,6 @@ static void test_hostile(void **state)
 
 static void test_after_the_end(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(10);
     struct gm_snapshot s, again;
     struct gm_error err;
@@ -303,7 +296,6 @@ static void *churn(void *argument)
 
 static void test_threads(void **state)
 {
-    (void)state;
     struct gm_recorder *r = new_recorder(1000000);
     pthread_t threads[THREADS];
     struct work work[THREADS];
@@ -326,7 +318,6 @@ static void test_threads(void **state)
 
 static void test_file(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/recorder-XXXXXX", path[100];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.gmtrace", folder);
@@ -364,7 +355,6 @@ static void test_file(void **state)
 
 static void test_path(void **state)
 {
-    (void)state;
     struct gm_text out = {0};
     char expected[100];
     static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"};

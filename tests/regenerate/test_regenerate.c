@@ -104,7 +104,6 @@ static void assert_block(const struct gm_snapshot *s, size_t i, uint64_t address
 /* What was followed is what was recorded. */
 static void verified(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     struct gm_verify_result result;
@@ -134,7 +133,6 @@ static void verified(void **state)
 /* A wrong choice is replaced by the recorded one, and leaves no event. */
 static void verified_wrong(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     struct gm_verify_result result;
@@ -160,7 +158,6 @@ static void verified_wrong(void **state)
 /* 12 MiB map one page of 20 before the trace; 10 more do not fit into the other 8 and map a second one. */
 static void expandable(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\": \"\", \"expandable_segments\": false, "
                                    "\"max_split_size\": -1, \"pinned_num_register_threads\": 3"};
     struct regenerated r = {0};
@@ -199,7 +196,6 @@ static void expandable(void **state)
 /* A file without settings gets the text and the single ones. */
 static void new_settings(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     struct gm_conf conf;
@@ -219,7 +215,6 @@ static void new_settings(void **state)
 /* 12 of 20 MiB are in use, 10 more are not to be had: the snapshot is the state then. */
 static void out_of_memory(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     three_blocks(&t);
@@ -238,7 +233,6 @@ static void out_of_memory(void **state)
 /* Not even the 12 MiB: one event, with what is known of them. */
 static void out_of_memory_at_start(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     char buffer[64];
@@ -258,7 +252,6 @@ static void out_of_memory_at_start(void **state)
 /* Left out: the 10 MiB. The 9 MiB get a segment of 20, whose object the remainder is: the segment shows no stack. */
 static void left_out(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     three_blocks(&t);
@@ -280,7 +273,6 @@ static void left_out(void **state)
 /* Growths stay when a try is taken back. */
 static void taken_back(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct regenerated r = {0};
     three_blocks(&t);

@@ -69,8 +69,7 @@ static void random_totals(struct gm_totals *t, struct gm_ledger *l, uint64_t *se
                             .residual = (int64_t)(random_bytes(seed) << 2)};
 }
 
-/* ---- timelines ------------------------------------------------------------------------------------------------------
- */
+/* ---- timelines --------------------------------------------------------------------------------------------------- */
 
 static void *get(struct gm_report *r, size_t count, size_t size)
 {

@@ -7,7 +7,6 @@
 #include "analyze/base/size.h"
 #include "tests/render/traces.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

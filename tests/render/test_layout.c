@@ -22,7 +22,6 @@
 
 static void test_samples(void **state)
 {
-    (void)state;
     for (int s = 0; s < SAMPLE_COUNT; s++) {
         struct gm_report report;
         sample_make(&report, (enum sample)s);
@@ -38,7 +37,6 @@ static void test_samples(void **state)
 
 static void test_random_reports(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct gm_report report;
         random_report(&report, seed);
@@ -55,7 +53,6 @@ static void test_random_reports(void **state)
 
 static void test_titles(void **state)
 {
-    (void)state;
     static const char *const titles[GM_CHART_COUNT] = {
         "Memory overview",           "Top consumers",     "Category breakdown",
         "Size distribution",         "Memory efficiency", "Memory timeline",
@@ -78,7 +75,6 @@ static void test_titles(void **state)
 
 static void test_chart_table(void **state)
 {
-    (void)state;
     static const char *const names[GM_CHART_COUNT] = {
         "memory_overview.png",   "top_consumers.png",     "category_breakdown.png",
         "size_distribution.png", "memory_efficiency.png", "memory_timeline.png",
@@ -91,7 +87,6 @@ static void test_chart_table(void **state)
 
 static void test_empty_frames(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_EMPTY);
     for (int c = 0; c < GM_CHART_COUNT; c++) {
@@ -115,7 +110,6 @@ static void test_empty_frames(void **state)
 /* What follows an empty frame keeps its distance. */
 static void test_after_empty_frame(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_EMPTY);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
@@ -132,7 +126,6 @@ static void test_after_empty_frame(void **state)
 
 static void test_top_consumers(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
     struct gm_display d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
@@ -160,7 +153,6 @@ static void test_top_consumers(void **state)
 /* Thirty rows with names of ten megabytes each are cut to what can be shown before they are measured or copied. */
 static void test_giant_sites(void **state)
 {
-    (void)state;
     enum { N = 10 << 20, ROWS = 30 };
     static const char tail[] = "  some/where/file.py:1";
     char *giant = malloc(N + sizeof tail);
@@ -179,7 +171,6 @@ static void test_giant_sites(void **state)
 
 static void test_category_breakdown(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_MANY_SMALL);
     uint64_t total = 0, small_bytes = 0;
@@ -231,7 +222,6 @@ static void test_category_breakdown(void **state)
 /* A snapshot without stacks: its roles are what the picture can tell. */
 static void test_roles_without_stacks(void **state)
 {
-    (void)state;
     static const struct gm_slice none[] = {{.name = "No stack recorded", .bytes = 100 * GM_MIB, .blocks = 4}};
     static const struct gm_slice roles[] = {
         {.name = "Optimizer state", .color = 0xddcc77, .bytes = 60 * GM_MIB, .blocks = 2},
@@ -263,7 +253,6 @@ static void test_roles_without_stacks(void **state)
 
 static void test_other_and_other(void **state)
 {
-    (void)state;
     static const struct gm_slice slices[] = {{"MLP", 0x112233, 9000, 9},
                                              {"Other", 0x888888, 900, 4},
                                              {"Loss", 0x223344, 20, 2},
@@ -291,7 +280,6 @@ static void test_other_and_other(void **state)
 
 static void test_devices(void **state)
 {
-    (void)state;
     static const enum gm_chart with_devices[] = {GM_CHART_MEMORY_OVERVIEW, GM_CHART_CATEGORY_BREAKDOWN,
                                                  GM_CHART_MEMORY_EFFICIENCY};
     for (size_t c = 0; c < 3; c++) {
@@ -319,7 +307,6 @@ static void test_devices(void **state)
 
 static void test_overview_bar(void **state)
 {
-    (void)state;
     struct gm_report report = {.run_name = "r"};
     report.totals = (struct gm_totals){.reserved = 8 * GM_GIB, .allocated = 6 * GM_GIB, .inactive = 2 * GM_GIB};
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_OVERVIEW);
@@ -337,7 +324,6 @@ static void test_overview_bar(void **state)
 /* 250 MiB are reserved, and the blocks tell of 8.5 KiB: that is not a full bar of allocated memory. */
 static void test_unbalanced_books(void **state)
 {
-    (void)state;
     struct gm_device_report devices[2] = {{.device = 0}, {.device = 1}};
     devices[0].totals = (struct gm_totals){.reserved = 250 * GM_MIB, .allocated = 8704};
     devices[0].ledger = (struct gm_ledger){.reserved = 250 * GM_MIB, .sum = 8704, .residual = 250 * GM_MIB - 8704};
@@ -386,7 +372,6 @@ static void test_unbalanced_books(void **state)
 /* Only the bins from the first to the last with a block are shown, three at least; the rest is told. */
 static void test_shown_bins(void **state)
 {
-    (void)state;
     static const struct {
         size_t first, last;              /* with a block */
         size_t shown_first, shown_count; /* rows */
@@ -426,7 +411,6 @@ static void test_shown_bins(void **state)
 
 static void test_size_distribution(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
     memset(report.histogram, 0, sizeof report.histogram);
@@ -450,7 +434,6 @@ static void test_size_distribution(void **state)
 
 static void test_efficiency(void **state)
 {
-    (void)state;
     struct gm_device_report device = {.device = 3};
     device.totals = (struct gm_totals){.reserved = 1000, .allocated = 960, .inactive = 40};
     device.ledger = (struct gm_ledger){.allocated_requested = 950,

@@ -17,7 +17,6 @@
 
 static void test_draw(void **state)
 {
-    (void)state;
     static const enum sample samples[] = {SAMPLE_EIGHT, SAMPLE_MANY_SMALL, SAMPLE_EMPTY};
     for (size_t s = 0; s < 3; s++) {
         struct gm_report report;
@@ -46,7 +45,6 @@ static void test_draw(void **state)
 
 static void test_svg(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_RAGGED);
     size_t n = 0;
@@ -67,7 +65,6 @@ static void test_svg(void **state)
 
 static void test_painter(void **state)
 {
-    (void)state;
     for (size_t n = 1;; n++) {
         struct gm_painter *painter;
         nomem_begin(n, false);

@@ -20,7 +20,6 @@
 
 static void test_percent(void **state)
 {
-    (void)state;
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_percent_text(out, 1, 3), "33.3%");
     assert_string_equal(gm_percent_text(out, 2, 3), "66.7%");
@@ -36,7 +35,6 @@ static void test_percent(void **state)
 
 static void test_counts(void **state)
 {
-    (void)state;
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_count_text(out, 0), "0");
     assert_string_equal(gm_count_text(out, 999), "999");
@@ -54,7 +52,6 @@ static void test_counts(void **state)
 
 static void test_ticks(void **state)
 {
-    (void)state;
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_tick_bytes_text(out, 0), "0");
     assert_string_equal(gm_tick_bytes_text(out, 512), "512 B");
@@ -67,7 +64,6 @@ static void test_ticks(void **state)
 
 static void test_sum_stops(void **state)
 {
-    (void)state;
     assert_true(gm_sat_add(1, 2) == 3);
     assert_true(gm_sat_add(UINT64_MAX, 0) == UINT64_MAX);
     assert_true(gm_sat_add(UINT64_MAX - 1, 5) == UINT64_MAX);
@@ -85,7 +81,6 @@ static void check_axis(struct gm_chart_axis axis, uint64_t largest, unsigned mos
 
 static void test_axes(void **state)
 {
-    (void)state;
     uint64_t value = 1;
     for (int i = 0; i < 2000; i++) {
         value = value * UINT64_C(6364136223846793005) + 1;
@@ -135,7 +130,6 @@ static void check_drawn_axis(const struct gm_chart_axis *axis, double width)
 
 static void test_axis_labels(void **state)
 {
-    (void)state;
     static const double widths[] = {264, 350, 400, 688};
     uint64_t value = 1;
     for (int i = 0; i < 2000; i++) {
@@ -156,7 +150,6 @@ static void test_axis_labels(void **state)
 
 static void test_shorten(void **state)
 {
-    (void)state;
     struct gm_display d = {0};
     const char *site = "forward  a/very/long/path/to/the/model/attention.py:88";
     double full = gm_text_width(site, GM_TEXT_SMALL, GM_REGULAR);
@@ -190,7 +183,6 @@ static void test_shorten(void **state)
 /* A file may hold names of any length: nothing may take time that grows faster than they do. */
 static void test_giant_names(void **state)
 {
-    (void)state;
     enum { N = 10 << 20 };
     char *name = malloc(N + 1);
     assert_non_null(name);
@@ -219,7 +211,6 @@ static void test_giant_names(void **state)
 
 static void test_contrast(void **state)
 {
-    (void)state;
     assert_true(fabs(gm_contrast(0x000000, 0xffffff) - 21) < 1e-6);
     assert_true(fabs(gm_contrast(0x777777, 0xffffff) - 4.48) < 0.01); /* WCAG's well-known example */
     assert_int_equal(gm_text_color_on(0x103060), GM_PAPER);

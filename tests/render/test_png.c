@@ -3,7 +3,6 @@
  * The pictures: read back by libpng, small enough, the same every time and from every thread, nothing at the edges,
  * colours exact, and texts no wider than the layout believed.
  */
-#include "render/charts.h"
 #include "render/layout.h"
 #include "render/metric.h"
 #include "render/paint.h"
@@ -284,7 +283,6 @@ static void test_no_such_chart(void **state)
 /* More colours than a palette has: the exact ones stay exact, the others become near ones. */
 static void test_palette_overflow(void **state)
 {
-    (void)state;
     enum { W = 512, H = 128 };
     uint16_t *v = malloc(sizeof *v * W * H);
     assert_non_null(v);

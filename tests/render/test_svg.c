@@ -10,7 +10,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -90,7 +89,6 @@ static size_t check_well_formed(const char *s, size_t length)
 
 static void test_samples(void **state)
 {
-    (void)state;
     for (int s = 0; s < SAMPLE_COUNT; s++) {
         struct gm_report report;
         sample_make(&report, (enum sample)s);
@@ -106,7 +104,6 @@ static void test_samples(void **state)
 
 static void test_random_reports(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct gm_report report;
         random_report(&report, seed);
@@ -120,7 +117,6 @@ static void test_random_reports(void **state)
 /* A tree made by hand, with a name that tries everything. */
 static void test_numbers_and_names(void **state)
 {
-    (void)state;
     static const struct gm_flame_node nodes[] = {
         {.name = "all", .line = GM_REPORT_NONE, .first_child = 1, .bytes = 1000, .blocks = 9},
         {.name = "</title><script>alert('x')</script>]]>&amp;\xef\xbf\xbe\x01",

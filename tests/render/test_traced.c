@@ -20,8 +20,7 @@
 
 enum { PIXELS = 1500, FIRST_PIXEL = 188 };
 
-/* ---- memory_timeline ------------------------------------------------------------------------------------------------
- */
+/* ---- memory_timeline --------------------------------------------------------------------------------------------- */
 
 /* Rows of pixels for bytes, by two tick labels: "0" and another one. */
 struct scale {
@@ -62,7 +61,6 @@ static unsigned top_of_stack(const struct gm_display *d, size_t pixel)
 /* One column is one pixel: every one has the height of its active bytes, and the line is at what is reserved. */
 static void test_heights(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -92,7 +90,6 @@ static void test_heights(void **state)
 /* Each layer lies on the one below it, and is as high as its categories' bytes together. */
 static void test_layers(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -125,7 +122,6 @@ static void test_layers(void **state)
 /* 4000 columns on 1500 pixels: the one that is high is seen, at its place. */
 static void test_spike(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_SPIKE);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -148,7 +144,6 @@ static void test_spike(void **state)
 
 static void test_marks(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -195,7 +190,6 @@ static void test_marks(void **state)
 
 static void test_many_steps(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_MANY_STEPS);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -213,7 +207,6 @@ static void test_many_steps(void **state)
 
 static void test_panels(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_EIGHT);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -235,7 +228,6 @@ static void test_panels(void **state)
 
 static void test_without_times(void **state)
 {
-    (void)state;
     struct gm_report report;
     sample_make(&report, SAMPLE_BARE);
     struct gm_display d = laid_out(&report, GM_CHART_MEMORY_TIMELINE);
@@ -249,12 +241,10 @@ static void test_without_times(void **state)
     gm_report_free(&report);
 }
 
-/* ---- peak_breakdown ------------------------------------------------------------------------------------------------
- */
+/* ---- peak_breakdown ---------------------------------------------------------------------------------------------- */
 
 static void test_peak_breakdown(void **state)
 {
-    (void)state;
     static const struct gm_slice categories[] = {{"A", 0x112233, 60, 6}, {"B", 0x445566, 40, 4}};
     static const struct gm_slice roles[] = {{"Activation", 0x778899, 75, 6}, {"Unknown", 0xaabbcc, 25, 4}};
     static const struct gm_group_row sites[] = {{"f  a.py:1", "A", "Activation", 0x112233, 50, 5, 70, NULL, 0},
@@ -327,7 +317,6 @@ static double bytes_of(const struct gm_display *d, uint32_t color, double per_un
 
 static void test_map(void **state)
 {
-    (void)state;
     static const struct gm_map_block blocks[] = {{0, 10 * GM_MIB, 1, 0x112233, "A"},
                                                  {10 * GM_MIB, 20 * GM_MIB, 0, 0, NULL},
                                                  {30 * GM_MIB, 2 * GM_MIB, 2, 0x112233, "A"},
@@ -352,7 +341,6 @@ static void test_map(void **state)
 /* Short segments share rows; what there is no room for is said. */
 static void test_map_of_many(void **state)
 {
-    (void)state;
     enum { N = 3000 };
     static struct gm_map_segment segments[N];
     static const struct gm_map_block block = {0, 2 * GM_MIB, 1, 0x112233, "A"};
@@ -375,7 +363,6 @@ static void test_map_of_many(void **state)
 /* A hundred thousand blocks in one segment are no more rectangles than pixels, and none is lost altogether. */
 static void test_map_of_small_blocks(void **state)
 {
-    (void)state;
     enum { N = 100000 };
     struct gm_map_block *blocks = calloc(N, sizeof *blocks);
     assert_non_null(blocks);
@@ -394,7 +381,6 @@ static void test_map_of_small_blocks(void **state)
 
 static void test_flame(void **state)
 {
-    (void)state;
     static const struct gm_flame_node nodes[] = {
         {.name = "all", .line = GM_REPORT_NONE, .first_child = 1, .bytes = 1000, .blocks = 9},
         {.name = "main",
@@ -449,7 +435,6 @@ static void test_flame(void **state)
 /* Links in circles, and widths that do not add up, end somewhere. */
 static void test_flame_in_circles(void **state)
 {
-    (void)state;
     static const struct gm_flame_node nodes[] = {
         {.name = "all", .first_child = 1, .bytes = 1000},
         {.name = "a", .first_child = 2, .next_sibling = 2, .bytes = 900, .depth = 1},
@@ -465,7 +450,6 @@ static void test_flame_in_circles(void **state)
 /* Names of ten megabytes are cut before they are copied, for every box of the picture and of the SVG. */
 static void test_flame_of_giants(void **state)
 {
-    (void)state;
     enum { N = 10 << 20, NODES = 200 };
     char *giant = malloc(N + 1);
     assert_non_null(giant);
@@ -498,7 +482,6 @@ static void test_flame_of_giants(void **state)
 
 static void test_applies(void **state)
 {
-    (void)state;
     for (int s = 0; s < SAMPLE_COUNT; s++) {
         struct gm_report report;
         sample_make(&report, (enum sample)s);

@@ -6,7 +6,6 @@
 
 #include "analyze/base/size.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +43,7 @@ static const char *name_or(struct maker *m, const char *usual)
     return m->plan->name != NULL ? m->plan->name : usual;
 }
 
-/* ---- curves ---------------------------------------------------------------------------------------------------------
- */
+/* ---- curves ------------------------------------------------------------------------------------------------------ */
 
 /* Bytes of a layer in a column: some stand, some come with the first step, the others go up and down. */
 static uint64_t layer_bytes(struct maker *m, size_t column, size_t layer)
@@ -135,8 +133,7 @@ static void make_peaks(struct maker *m, struct gm_device_timeline *t, struct gm_
         peak->levels = (struct gm_levels){GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE, GM_REPORT_NONE};
 }
 
-/* ---- what the peak was made of -------------------------------------------------------------------------------------
- */
+/* ---- what the peak was made of ----------------------------------------------------------------------------------- */
 
 static const struct gm_slice *make_slices(struct maker *m, uint64_t total, size_t n, const char *const *names)
 {
@@ -198,8 +195,7 @@ static void make_detail(struct maker *m, struct gm_device_timeline *t, struct gm
     d->site_rest_blocks = 40321;
 }
 
-/* ---- flame ----------------------------------------------------------------------------------------------------------
- */
+/* ---- flame ------------------------------------------------------------------------------------------------------- */
 
 /* A node under `parent` with `bytes` of it; its own children take what is a tenth at least. */
 static void grow(struct maker *m, struct gm_flame_node *nodes, size_t *n, uint32_t parent, uint64_t bytes)
@@ -262,8 +258,7 @@ static void make_flame(struct maker *m, struct gm_device_timeline *t, const stru
     t->flame = (struct gm_flame){nodes, n};
 }
 
-/* ---- steps, memory that ran out, segments -------------------------------------------------------------------------
- */
+/* ---- steps, memory that ran out, segments ------------------------------------------------------------------------ */
 
 static void make_steps(struct maker *m, struct gm_device_timeline *t)
 {

@@ -299,7 +299,6 @@ static bool holds(const struct test *t)
 
 static void every_rule(void **state)
 {
-    (void)state;
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         wrong += !holds(&tests[i]);
@@ -309,7 +308,6 @@ static void every_rule(void **state)
 /* What --verify and a what-if from the recorded layout begin with. */
 static void adopted(void **state)
 {
-    (void)state;
     static const struct test t = {.settings = "max_split_size_mb:30"};
     struct world *w = malloc(sizeof *w);
     const char *why;
@@ -339,7 +337,6 @@ static void adopted(void **state)
 /* Section 17: reserved_bytes_by_private_pools. */
 static void bytes_of_pools(void **state)
 {
-    (void)state;
     static const struct test t = {.settings = ""};
     struct world *w = malloc(sizeof *w);
     assert_non_null(w);
@@ -358,7 +355,6 @@ static void bytes_of_pools(void **state)
 /* Free blocks that a request steps over are work: callers bound what a hostile trace may ask for. */
 static void stepping_over_is_work(void **state)
 {
-    (void)state;
     enum { HOLES = 1000 };
     static const struct test t = {.settings = ""};
     struct world *w = malloc(sizeof *w);
@@ -380,7 +376,6 @@ static void stepping_over_is_work(void **state)
 /* Ids that would all be found in one place if a file could know where: no chain of pools is longer than an id's two. */
 static void ids_cannot_be_chosen_to_collide(void **state)
 {
-    (void)state;
     struct gm_sim sim = gm_sim_init(UINT64_MAX, GM_PLACE_LOW);
     struct gm_device device = gm_sim_device(&sim);
     const struct gm_conf conf = gm_conf_default();

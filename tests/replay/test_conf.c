@@ -22,7 +22,6 @@ static enum gm_status parse(struct gm_conf *conf, const char *text, struct gm_er
 
 static void defaults(void **state)
 {
-    (void)state;
     struct gm_conf c;
     struct gm_error err = {0};
     static const char *const empty[] = {"", "  ", " \t\n"};
@@ -39,7 +38,6 @@ static void defaults(void **state)
 
 static void every_key(void **state)
 {
-    (void)state;
     struct gm_conf c;
     struct gm_error err = {0};
     static const char text[] =
@@ -65,7 +63,6 @@ static void every_key(void **state)
 /* Each option with what it takes, at the ends of its range. */
 static void good_values(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *means; /* as gm_conf_text says it */
     } cases[] = {
@@ -139,7 +136,6 @@ static void good_values(void **state)
 /* _set_allocator_settings() in the middle of a run. */
 static void while_it_runs(void **state)
 {
-    (void)state;
     static const char first[] = "max_split_size_mb:64,max_non_split_rounding_mb:80,large_segment_size_mb:32,"
                                 "roundup_power2_divisions:4,garbage_collection_threshold:0.5,"
                                 "expandable_segments:True,per_process_memory_fraction:0.5";
@@ -157,7 +153,6 @@ static void while_it_runs(void **state)
 
 static void divisions_by_interval(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint32_t slots[GM_ROUNDUP_SLOTS];
@@ -183,7 +178,6 @@ static void divisions_by_interval(void **state)
 
 static void bad_strings(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } cases[] = {
@@ -248,7 +242,6 @@ static void bad_strings(void **state)
 /* Options of releases to come cost nothing but their names. */
 static void unknown_options(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *means, *unknown;
     } cases[] = {
@@ -277,7 +270,6 @@ static void unknown_options(void **state)
 /* What some PyTorch has accepted: of a text that is not understood only the part. */
 static void recorded_texts(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *means, *odd;
     } cases[] = {

@@ -55,7 +55,6 @@ static void check_walk(const struct gm_free_set *set)
 
 static void random_operations(void **state)
 {
-    (void)state;
     struct gm_free_set set = {0};
     uint64_t random = 88172645463325252U;
     for (int i = 0; i < STEPS; i++) {

@@ -16,7 +16,6 @@
 
 static void table(void **state)
 {
-    (void)state;
     uint64_t before = 0;
     for (size_t i = 0; i < gm_gpu_count(); i++) {
         const struct gm_gpu *gpu = gm_gpu_at(i);
@@ -45,7 +44,6 @@ static void table(void **state)
 
 static void spellings(void **state)
 {
-    (void)state;
     static const char *const same[][2] = {
         {"RTX 4090", "rtx-4090"},
         {"rtx4090", "rtx-4090"},
@@ -118,7 +116,6 @@ static void spellings(void **state)
 /* Neither laptops' cards, which have less, nor sizes that a card is not made in. */
 static void no_card(void **state)
 {
-    (void)state;
     static const char *const none[] = {"",
                                        "-",
                                        "rtx",
@@ -150,7 +147,6 @@ static void expect(const char *name, const char *chosen, const char *said)
 
 static void choosing(void **state)
 {
-    (void)state;
     expect("a100", "a100-40", "--gpu a100: a100-40 is taken; there is a100-80, too");
     expect("H100", "h100-80", "--gpu H100: h100-80 is taken; there is h100-94, too");
     expect("NVIDIA GeForce RTX 3080", "rtx-3080",
@@ -171,7 +167,6 @@ static void choosing(void **state)
 
 static void list(void **state)
 {
-    (void)state;
     struct gm_text out = {0};
     gm_gpu_list(&out);
     assert_false(out.failed);

@@ -42,7 +42,6 @@ static struct gm_whatif_result play(struct gm_history *h, struct gm_repeat *repe
 
 static void the_last_complete_step(void **state)
 {
-    (void)state;
     const struct gm_kept_step steps[] = {{1, 0, 9, true}, {2, 10, 19, false}, {3, 20, 29, false}, {4, 30, 35, true}};
     assert_int_equal(gm_repeat_step(steps, 4), 2);
     assert_int_equal(gm_repeat_step(steps, 3), 2);
@@ -54,7 +53,6 @@ static void the_last_complete_step(void **state)
  * temporary (16) and its own output (12), frees the old output and the temporary. Afterwards the output is freed. */
 static void replaced_output(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_history h;
     struct gm_repeat repeat;
@@ -118,7 +116,6 @@ static void appending(struct traced *t, struct gm_history *h, uint64_t *first)
 /* What the step before kept is still there when the step ends: it goes on like that. */
 static void piles_up(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_history h;
     struct gm_repeat repeat;
@@ -157,7 +154,6 @@ static void piles_up(void **state)
  * optimizer state, no turn asks for it. */
 static void stays(void **state)
 {
-    (void)state;
     for (int lasts = 0; lasts < 2; lasts++) {
         struct traced t = {0};
         struct gm_history h;
@@ -190,7 +186,6 @@ static void stays(void **state)
  * place of 12 MiB has nothing to do with it. */
 static void grown_cache(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_history h;
     struct gm_repeat repeat;
@@ -225,7 +220,6 @@ static void grown_cache(void **state)
  * turn before and the own one; allocated is only what is not pending. */
 static void deferred_free(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_history h;
     struct gm_repeat repeat;
@@ -258,7 +252,6 @@ static void deferred_free(void **state)
 /* Requested bytes by class at the peak of requested bytes: 20 of class 1 (from before the trace) and 12 + 16 of 0. */
 static void classes(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_history h;
     struct gm_error err = {0};

@@ -41,7 +41,6 @@ static struct gm_verify_result one_choice(struct traced *t, uint64_t address)
 
 static void right(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_verify_result r = one_choice(&t, A);
     assert_true(gm_verify_passed(&r));
@@ -59,7 +58,6 @@ static void right(void **state)
 
 static void wrong_address(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_verify_result r = one_choice(&t, A + MIB(5));
     assert_false(gm_verify_passed(&r));
@@ -78,7 +76,6 @@ static void wrong_address(void **state)
 /* The trace grows although 15 MiB are free; or it does not although nothing is. */
 static void wrong_growth(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(5), "attend");
@@ -103,7 +100,6 @@ static void wrong_growth(void **state)
 /* Another thread frees 20 MiB while the lock is not held: the growth was decided before. */
 static void unlocked_growth(void **state)
 {
-    (void)state;
     for (int is_released = 0; is_released <= 1; is_released++) {
         struct traced t = {.settings =
                                is_released ? "\"PYTORCH_CUDA_ALLOC_CONF\":\"release_lock_on_cudamalloc:True\"" : NULL};
@@ -126,7 +122,6 @@ static void unlocked_growth(void **state)
 
 static void wrong_release(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(5), "attend");
@@ -145,7 +140,6 @@ static void wrong_release(void **state)
 
 static void wrong_end(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(5), "attend");
@@ -165,7 +159,6 @@ static void wrong_end(void **state)
 /* 3 MiB are live at the start and freed later; 8 MiB are allocated 3.5 MiB after it: it had 0.5 MiB of slack. */
 static void learnt_size(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A + MIB(3) + KIB(512), MIB(8), "attend");
     gm_traced_free(&t, A, MIB(3));
@@ -185,7 +178,6 @@ static void learnt_size(void **state)
 /* The settings say expandable, the first growth was a segment: the option was switched on in between. */
 static void switched_option(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(19) + KIB(512), "attend");
@@ -210,7 +202,6 @@ static void switched_option(void **state)
 /* It was switched on before anything grew: a remainder of 512 KiB was split off, which only pages allow. */
 static void switched_before_growth(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(5), "attend");
@@ -235,7 +226,6 @@ static void switched_before_growth(void **state)
 /* A private pool that grew by a segment before the switch, and by pages then, has no allocator of its own. */
 static void switched_in_private_pool(void **state)
 {
-    (void)state;
     const uint64_t c = B + MIB(64), d = B + MIB(128);
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -263,7 +253,6 @@ static void switched_in_private_pool(void **state)
 /* Two segments are cached. A retry gives both back; garbage collection may leave one. */
 static void retries(void **state)
 {
-    (void)state;
     for (int both = 0; both < 2; both++) {
         struct traced t = {0};
         const uint64_t c = B + MIB(64);
@@ -300,7 +289,6 @@ static void releases_without_retry(void **state)
         NULL, "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64\"",
         "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64\"",
         "\"PYTORCH_CUDA_ALLOC_CONF\":\"garbage_collection_threshold:0.5\",\"garbage_collection_threshold\":0.5"};
-    (void)state;
     for (int which = 0; which < CASES; which++) {
         struct traced t = {.settings = settings[which]};
         const uint64_t c = B + MIB(256), last = MIB(which == COLLECTED ? 40 : 150);
@@ -343,7 +331,6 @@ static void releases_without_retry(void **state)
 /* No settings in the file, and sizes that only divisions of 8 explain: 600 KiB become 640. */
 static void inferred_rounding(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(2), NULL);
     gm_traced_event(&t, "alloc", A, KIB(600), "attend");
@@ -363,7 +350,6 @@ static void inferred_rounding(void **state)
 
 static void settings(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64,large_segment_size_mb:32\","
                                    "\"max_split_size\":134217728,\"expandable_segments\":true,"
                                    "\"garbage_collection_threshold\":0.5,"

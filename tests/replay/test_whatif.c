@@ -50,7 +50,6 @@ static void three_blocks(struct traced *t)
 
 static void unchanged(void **state)
 {
-    (void)state;
     struct traced t = {0};
     three_blocks(&t);
     struct gm_whatif_result r = run(&t, "", UINT64_MAX, true);
@@ -71,7 +70,6 @@ static void unchanged(void **state)
 /* From an empty allocator: a segment of 12; 10 MiB get one of 10; 9 MiB take that whole (1 MiB is not split off). */
 static void requested_again(void **state)
 {
-    (void)state;
     struct traced t = {0};
     three_blocks(&t);
     struct gm_whatif_result r = run(&t, "", UINT64_MAX, false);
@@ -88,7 +86,6 @@ static void requested_again(void **state)
 /* 12 MiB wait for another stream when the trace begins: they are active then, but were never allocated in it. */
 static void pending_at_start(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "free_completed", A, MIB(12), NULL);
     gm_traced_event(&t, "alloc", A, MIB(2), "feed");
@@ -105,7 +102,6 @@ static void pending_at_start(void **state)
 /* Pages of 20 MiB: 12 MiB map one, whose last 8 and one more hold the 10, and later the 9. */
 static void expandable(void **state)
 {
-    (void)state;
     struct traced t = {0};
     three_blocks(&t);
     struct gm_whatif_result r = run(&t, "expandable_segments:True", UINT64_MAX, false);
@@ -119,7 +115,6 @@ static void expandable(void **state)
 /* 12 and 10 of 30 MiB; the 10 are freed, 19 are asked for: the cached 10 go back, 18 are left. */
 static void out_of_memory(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(12), "attend");
     gm_traced_event(&t, "alloc", A, MIB(12), "attend");
@@ -153,7 +148,6 @@ static void out_of_memory(void **state)
 /* One MiB more: 12 and 20 fit, after a retry. What was live at the start may be too much as well. */
 static void just_enough(void **state)
 {
-    (void)state;
     struct traced t = {0};
     three_blocks(&t);
     struct gm_whatif_result r = run(&t, "", MIB(22), false);
@@ -186,7 +180,6 @@ static struct gm_whatif_result with_release(struct traced *t, const char *name)
 
 static void empty_cache_is_kept(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_whatif_result r = with_release(&t, "empty_cache");
     assert_int_equal(r.empty_caches, 1);
@@ -226,7 +219,6 @@ static struct gm_whatif_result with_release_before_alloc(struct traced *t, const
 /* A retry may find that what it waited for is enough: its releases are not a call of empty_cache(). */
 static void retry_without_growth(void **state)
 {
-    (void)state;
     struct traced t = {0};
     assert_int_equal(with_release_before_alloc(&t, "wait").empty_caches, 0);
     gm_traced_end(&t);
@@ -252,7 +244,6 @@ static void pending_block(struct traced *t)
 
 static void deferred_frees(void **state)
 {
-    (void)state;
     struct traced t = {0};
     pending_block(&t);
     struct gm_whatif_result r = run(&t, "", UINT64_MAX, false);
@@ -272,7 +263,6 @@ static void deferred_frees(void **state)
 
 static void other_sizes(void **state)
 {
-    (void)state;
     struct traced t = {0};
     three_blocks(&t);
     /* By allocation: 10 MiB halved, 9 left out, the block of the start (added last) as it is. */
@@ -289,7 +279,6 @@ static void other_sizes(void **state)
 
 static void parts(void **state)
 {
-    (void)state;
     struct traced t = {0};
     three_blocks(&t);
     struct gm_whatif_part list[] = {{.first = 0, .end = 1}, {.first = 1, .end = 3}, {.first = 3, .end = 4}};
@@ -323,7 +312,6 @@ static void one_segment(struct traced *t, uint64_t address, uint64_t size, uint6
  * gives all that is cached back, 40, and maps three. */
 static void peak_before_retry(void **state)
 {
-    (void)state;
     enum { D = 1 << 30, E = 5 << 28, F = 6 << 28 };
     const uint64_t x = UINT64_C(7) << 28, all[] = {A, B, C, D, E};
     struct traced t = {0};
@@ -366,7 +354,6 @@ static void peak_before_retry(void **state)
  * for. A new segment above the old one would lead to 100 MiB. */
 static void ties(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
     one_block(&t, A, MIB(20));
     gm_traced_free(&t, B, MIB(20));
@@ -386,7 +373,6 @@ static void ties(void **state)
 /* A private pool that grows by segments while the others grow by pages has an allocator of its own, and keeps it. */
 static void custom_pool(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_map", A, MIB(20), "grow");
     gm_traced_event(&t, "alloc", A, MIB(20), "grow");
@@ -422,7 +408,6 @@ static struct gm_whatif_result run_settled(struct traced *t)
  * back with it. */
 static void gone_pool(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
     one_block(&t, A, MIB(20));
     gm_traced_free(&t, A, MIB(20));
@@ -449,7 +434,6 @@ static void gone_pool(void **state)
 /* A private pool whose second request grew although its first segment is next to free. */
 static void unsplit_pool(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
                        .more = ",\"segment_pool_id\":[0,1]"};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -466,7 +450,6 @@ static void unsplit_pool(void **state)
 /* Half of a card of 60 MiB, 10 of which a CUDA context has: 30, and not 25. */
 static void fraction_of_all(void **state)
 {
-    (void)state;
     struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = MIB(50), .taken = MIB(10)};
     options.conf.memory_fraction = 0.5;
     for (int i = 0; i < 2; i++) {

@@ -22,7 +22,6 @@ static void assert_detects(const char *path, const char *expected)
 
 static void test_tokens(void **state)
 {
-    (void)state;
     assert_detects("runs/iteration_1/rank0_memory_snapshot.pickle", "iter1_rank0");
     assert_detects("/a/b/c/iteration_1/rank0_memory_snapshot.pickle", "iter1_rank0");
     assert_detects("memory_ctx512_forward.pickle", "ctx512");
@@ -43,7 +42,6 @@ static void test_tokens(void **state)
 
 static void test_only_four_parts(void **state)
 {
-    (void)state;
     assert_detects("rank1/iter2/step3/bs4/x.pickle", "iter2_step3_bs4");
     assert_detects("rank1/iter2/step3/x.pickle", "rank1_iter2_step3");
     assert_detects("rank1//iter2/./step3/x.pickle", "rank1_iter2_step3");
@@ -52,14 +50,12 @@ static void test_only_four_parts(void **state)
 
 static void test_duplicates(void **state)
 {
-    (void)state;
     assert_detects("rank0/iteration_3/rank0_snapshot.pickle", "rank0_iter3");
     assert_detects("step1/step2/x.pickle", "step1_step2");
 }
 
 static void test_no_tokens(void **state)
 {
-    (void)state;
     assert_detects("first5.pickle", "first5"); /* "rst" is no word, and neither is what ends in one */
     assert_detects("obs8.pickle", "obs8");
     assert_detects("steps5.pickle", "steps5");
@@ -74,7 +70,6 @@ static void test_no_tokens(void **state)
 
 static void test_stem(void **state)
 {
-    (void)state;
     assert_detects("-", "stdin");
     assert_detects("/tmp/mem.pickle", "mem");
     assert_detects("mem.pickle.gz", "mem");
@@ -94,7 +89,6 @@ static void test_stem(void **state)
 
 static void test_hostile_paths(void **state)
 {
-    (void)state;
     char path[4000] = "", out[GM_NAME_SIZE];
     for (int i = 0; i < 300; i++)
         strcat(path, "rank1");
@@ -119,7 +113,6 @@ static void test_hostile_paths(void **state)
 
 static void test_clean(void **state)
 {
-    (void)state;
     char out[GM_NAME_SIZE];
     gm_name_clean(out, "My.run_1-A");
     assert_string_equal(out, "My.run_1-A");
@@ -138,7 +131,6 @@ static void test_clean(void **state)
 
 static void test_suffix(void **state)
 {
-    (void)state;
     static const char *const yes[] = {"a.pickle", "a.pkl", "a.snap",      "a.json",     "a.html",       "a.gmtrace",
                                       "a.PICKLE", ".pkl",  "a.pickle.gz", "a.json.zst", "a.Gmtrace.GZ", NULL};
     static const char *const no[] = {"a", "", "pickle", "a.gz", "a.zst", "a.pickle.bz2", "a.pickl", "a.pickle/", NULL};

@@ -50,7 +50,6 @@ static void remove_tree(const char *path)
 
 static int set_up(void **state)
 {
-    (void)state;
     setenv("TZ", "UTC", 1);
     tzset();
     strcpy(root + sizeof root - 7, "XXXXXX");
@@ -59,7 +58,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     umount2(at("r"), MNT_DETACH); /* if a test failed in between */
     umount2(at("full"), MNT_DETACH);
     remove_tree(root);
@@ -128,7 +126,6 @@ static const char *one_run(const char *results, const char *name, const char *co
 
 static void test_one_run(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     const char *results = at("deep/er/results");
@@ -157,7 +154,6 @@ static void test_one_run(void **state)
  * one move. */
 static void test_streamed_file(void **state)
 {
-    (void)state;
     enum { LINES = 300000 };
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -198,7 +194,6 @@ static void test_streamed_file(void **state)
 /* Half a file never becomes part of a run, also if the caller does not look. */
 static void test_streamed_file_that_fails(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     struct gm_run_file *file = NULL, *again = NULL;
@@ -231,7 +226,6 @@ static void test_streamed_file_that_fails(void **state)
 
 static void test_results_path_forms(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     char slashes[PATH];
     snprintf(slashes, sizeof slashes, "%s//", at("r"));
@@ -249,7 +243,6 @@ static void test_results_path_forms(void **state)
 
 static void test_taken_names(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     assert_int_equal(mkdir(at("r"), 0777), 0);
     assert_int_equal(mkdir(at("r/20251114_143025_n"), 0777), 0); /* empty: a plain rename would replace it */
@@ -265,7 +258,6 @@ static void test_taken_names(void **state)
 
 static void test_latest_left_alone(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     for (int is_directory = 0; is_directory < 2; is_directory++) {
         const char *latest = at("r/latest");
@@ -292,7 +284,6 @@ static void test_latest_left_alone(void **state)
 
 static void test_latest_dangling(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     assert_int_equal(mkdir(at("r"), 0777), 0);
     assert_int_equal(symlink("gone", at("r/latest")), 0);
@@ -308,7 +299,6 @@ static void test_latest_dangling(void **state)
 
 static void test_uncommitted_leaves_nothing(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     bool was_left_alone = false;
@@ -323,7 +313,6 @@ static void test_uncommitted_leaves_nothing(void **state)
 
 static void test_wrong_file_names(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     assert_int_equal(gm_run_begin(&run, at("r"), "n", when, &err), GM_OK);
@@ -381,7 +370,6 @@ static int race_once(int i)
 /* Ten processes, five runs each, all in the same second: fifty directories, each whole. */
 static void test_races(void **state)
 {
-    (void)state;
     assert_int_equal(in_parallel(10, race_once), 10);
     assert_int_equal(count_entries(at("r"), "20251114_143025_n"), 50);
     assert_int_equal(count_entries(at("r"), ""), 51);
@@ -430,7 +418,6 @@ static int race_portable(int i)
 /* The way of file systems without RENAME_NOREPLACE keeps the same promises. */
 static void test_portable_rename(void **state)
 {
-    (void)state;
     int dir = open_root();
     assert_int_equal(mkdirat(dir, "empty", 0777), 0);
     assert_int_equal(mkdirat(dir, "source", 0777), 0);
@@ -448,7 +435,6 @@ static void test_portable_rename(void **state)
 
 static void test_results_is_a_file(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     write_file(at("file"), "mine");
@@ -462,7 +448,6 @@ static void test_results_is_a_file(void **state)
 
 static void test_read_only(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct gm_run *run = NULL;
     assert_int_equal(mkdir(at("r"), 0777), 0);
@@ -511,7 +496,6 @@ static void assert_full_fails(const char *results, int reason)
 
 static void test_full_disk(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir(at("full"), 0777), 0);
     if (mount("none", at("full"), "tmpfs", 0, "size=128k") != 0)
         skip();
@@ -521,7 +505,6 @@ static void test_full_disk(void **state)
 
 static void test_file_size_limit(void **state)
 {
-    (void)state;
     struct rlimit old, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = (struct rlimit){65536, old.rlim_max};
@@ -575,7 +558,6 @@ static const char *hidden(const char *prefix, const char *mark, pid_t pid, int n
 
 static void test_kill(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct stat st;
     assert_non_null(one_run(at("r"), "whole", "whole", &err));
@@ -591,7 +573,6 @@ static void test_kill(void **state)
 
 static void test_mark(void **state)
 {
-    (void)state;
     char mark[GM_MARK], again[GM_MARK];
     gm_hidden_mark(mark);
     gm_hidden_mark(again);
@@ -614,7 +595,6 @@ static pid_t dead_pid(void)
 
 static void test_stale_is_only_ours(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     struct stat st;
     static const char *const kept[] = {
@@ -652,7 +632,6 @@ static void test_stale_is_only_ours(void **state)
 /* Another machine's, or one from before a restart: its process id says nothing here. */
 static void test_stale_of_others(void **state)
 {
-    (void)state;
     static const char other[] = "0123456789abcdef", unknown[] = "0000000000000000";
     struct gm_error err = {0};
     struct stat st;
@@ -681,7 +660,6 @@ static void test_stale_of_others(void **state)
 /* A symlink that is called like one of ours is not followed. */
 static void test_stale_link_is_not_followed(void **state)
 {
-    (void)state;
     struct gm_error err = {0};
     assert_int_equal(mkdir(at("r"), 0777), 0);
     assert_int_equal(mkdir(at("precious"), 0777), 0);
@@ -694,7 +672,6 @@ static void test_stale_link_is_not_followed(void **state)
 /* What gm_run_begin would say, said before, with nothing made. */
 static void test_check(void **state)
 {
-    (void)state;
     struct gm_error begun = {0}, checked = {0};
     struct gm_run *run = NULL;
     static const char *const good[] = {"r", "r/", "r/new/deep/er", "r/new//x/", "r/new/../other"};

@@ -153,8 +153,7 @@ static void warnings_are_said_once_and_bounded(void **state)
     assert_string_equal(m->warnings.v[100], "further warnings were left out");
 }
 
-/* ---- hostile content ----------------------------------------------------------------------------------------------
- */
+/* ---- hostile content --------------------------------------------------------------------------------------------- */
 
 /* Whoever looks for an id walks along a run of used slots. */
 static void assert_short_runs(const struct gm_id_set *set)

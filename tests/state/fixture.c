@@ -3,10 +3,8 @@
 
 #include "analyze/diagnose/diagnose.h"
 
-#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -23,7 +23,6 @@ static void expect(const struct gm_fragmentation *f, uint64_t releasable, uint64
  * free in a private pool (2). */
 static void test_segments(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(20), GM_SEGMENT_LARGE, false);
     fx_free_block(fx, MIB(20));
@@ -51,7 +50,6 @@ static void test_segments(void **state)
 
 static void test_over_100_mib(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(500), GM_SEGMENT_LARGE, false);
     fx_free_block(fx, MIB(100)); /* not over */
@@ -83,7 +81,6 @@ static struct fixture *three_pages(void)
 
 static void test_pages_from_range(void **state)
 {
-    (void)state;
     struct fixture *fx = three_pages();
     struct gm_report r;
     fx_analyze(fx, &r, 10, -1);
@@ -103,7 +100,6 @@ static void test_pages_from_range(void **state)
 
 static void test_pages_from_reservation(void **state)
 {
-    (void)state;
     struct fixture *fx = three_pages();
     fx_trace(fx);
     fx_event(fx, GM_ACTION_SEGMENT_MAP, base - MIB(10), MIB(10));
@@ -134,7 +130,6 @@ static void test_pages_from_reservation(void **state)
 /* Out of order in the trace, the chain is found all the same: [-30,-10) unmapped first, then [-10,60). */
 static void test_chain_of_ranges(void **state)
 {
-    (void)state;
     struct fixture *fx = three_pages();
     fx_trace(fx);
     fx_event(fx, GM_ACTION_SEGMENT_UNMAP, base - MIB(30), MIB(20));
@@ -151,7 +146,6 @@ static void test_chain_of_ranges(void **state)
 
 static void test_page_sizes(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     /* small pages of 2 MiB: live 512 at 0, cached to 6 MiB: [2,4) and [4,6) are free */
     fx_segment(fx, base, MIB(6), GM_SEGMENT_SMALL, true);
@@ -180,7 +174,6 @@ static void test_page_sizes(void **state)
  * free run. Private pools: releasable, never returned. */
 static void test_pages_pending_and_private(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     size_t row = fx_segment(fx, base, MIB(60), GM_SEGMENT_LARGE, true);
     fx_free_block(fx, MIB(12));
@@ -202,7 +195,6 @@ static void test_pages_pending_and_private(void **state)
 
 static void test_pins_of_segments(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "keep @ /home/me/proj/state.py : 3", NULL);
     fx_segment(fx, base, MIB(20), GM_SEGMENT_LARGE, false);
@@ -237,7 +229,6 @@ static void test_pins_of_segments(void **state)
  * page 1 keeps 6 for b and c, page 2 is free. */
 static void test_pins_of_pages(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(60), GM_SEGMENT_LARGE, true);
     fx_live(fx, MIB(1));
@@ -264,7 +255,6 @@ static void test_pins_of_pages(void **state)
  * nothing. */
 static void test_pins_skip_empty_blocks(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(20), GM_SEGMENT_LARGE, true);
     fx_live(fx, MIB(2));
@@ -284,7 +274,6 @@ static void test_pins_skip_empty_blocks(void **state)
 
 static void test_trace_counts(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(60), GM_SEGMENT_LARGE, true);
     fx_live(fx, MIB(60));

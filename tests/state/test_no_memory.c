@@ -8,7 +8,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -54,7 +53,6 @@ static enum gm_status run(const struct fixture *fx)
 
 static void test_each_allocation(void **state)
 {
-    (void)state;
     struct fixture *fx = make();
     bool has_failed = true;
     size_t failures = 0;

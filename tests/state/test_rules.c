@@ -37,7 +37,6 @@ static const char *classify(const struct gm_category_rules *rules, struct fixtur
 
 static void test_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -87,7 +86,6 @@ static void test_refused(void **state)
 
 static void test_names_and_colors(void **state)
 {
-    (void)state;
     struct gm_category_rules *rules =
         parse("\xef\xbb\xbftier one\r\n  category  My Model #0a1B2c \r\n\tword x\r\ncategory Plain\nword y\n"
               "tier two\ncategory My Model\nword z");
@@ -106,7 +104,6 @@ static void test_names_and_colors(void **state)
 
 static void test_globs(void **state)
 {
-    (void)state;
     static const struct {
         const char *glob, *text;
         bool matches;
@@ -136,7 +133,6 @@ static void test_globs(void **state)
 
 static void test_words(void **state)
 {
-    (void)state;
     static const struct {
         const char *word, *text;
         bool matches;
@@ -176,7 +172,6 @@ static void test_words(void **state)
 /* Each kind of pattern, on frames that it should and should not match. */
 static void test_patterns(void **state)
 {
-    (void)state;
     struct gm_category_rules *rules = parse("tier t\n"
                                             "category Word\n word gate\n"
                                             "category Name\n name *::relu(* my?name\n"
@@ -227,7 +222,6 @@ static void test_patterns(void **state)
 
 static void test_who_wins(void **state)
 {
-    (void)state;
     struct gm_category_rules *rules = parse("noise\n name skip*\n"
                                             "tier component\n stop name closure\n"
                                             "category Attention\n word attention shared\n"
@@ -258,7 +252,6 @@ static void test_who_wins(void **state)
 /* Stacks as PyTorch and the big libraries produce them, with the category that a person would name. */
 static void test_default_rules(void **state)
 {
-    (void)state;
     struct gm_category_rules *rules;
     struct gm_error err;
     assert_int_equal(gm_category_rules_default(&rules, &err), GM_OK);
@@ -356,7 +349,6 @@ static void test_default_rules(void **state)
 /* Names of any bytes and any length, and more frames than patterns. */
 static void test_hostile_names(void **state)
 {
-    (void)state;
     struct gm_category_rules *rules = parse("tier t\ncategory A\nname *a*b*c*d*e*\nword \xff\xfe\n");
     struct fixture *fx = fx_new();
     static char huge[30000];
@@ -370,7 +362,6 @@ static void test_hostile_names(void **state)
 /* Every name with every file: as many frames as pairs, and each string is matched once. */
 static void test_pairs(void **state)
 {
-    (void)state;
     enum { SIDE = 9 };
     struct gm_category_rules *rules = parse("tier t\ncategory A\nboth *x3* *y4*\ncategory B\nword x3 y5\n");
     struct fixture *fx = fx_new();

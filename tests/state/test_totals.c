@@ -40,7 +40,6 @@ static struct fixture *two_devices(void)
 
 static void test_totals(void **state)
 {
-    (void)state;
     struct fixture *fx = two_devices();
     struct gm_report r;
     fx_analyze(fx, &r, 50, -1);
@@ -85,7 +84,6 @@ static void test_totals(void **state)
 
 static void test_one_device(void **state)
 {
-    (void)state;
     struct fixture *fx = two_devices();
     struct gm_report r;
     fx_analyze(fx, &r, 50, 2);
@@ -108,7 +106,6 @@ static void test_one_device(void **state)
 
 static void test_streams_and_pools(void **state)
 {
-    (void)state;
     struct fixture *fx = two_devices();
     size_t graph = fx_segment(fx, 0x30000000, MIB(2), GM_SEGMENT_SMALL, false);
     fx->g_pool[graph] = fx_pool(fx, 0, 2);
@@ -151,7 +148,6 @@ static void test_streams_and_pools(void **state)
 
 static void test_ledger(void **state)
 {
-    (void)state;
     struct fixture *fx = two_devices();
     struct gm_report r;
     fx->g_allocated[0] = MIB(8), fx->g_active[0] = MIB(10), fx->g_requested[0] = MIB(10) - KIB(512);
@@ -195,7 +191,6 @@ static void test_ledger(void **state)
 /* Numbers that cannot be added up saturate, and the ledger says that something is wrong. */
 static void test_hostile_numbers(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, UINT64_MAX - 5, UINT64_MAX, GM_SEGMENT_LARGE, false);
     fx_block(fx, GM_BLOCK_ACTIVE_ALLOCATED, UINT64_MAX, UINT64_MAX - 1, (struct gm_stack_id){0});
@@ -228,7 +223,6 @@ static void test_hostile_numbers(void **state)
 
 static void test_empty(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     struct gm_report r;
     fx_analyze(fx, &r, 50, -1);
@@ -246,7 +240,6 @@ static void test_empty(void **state)
 
 static void test_top_blocks(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "linear @ /x/site-packages/torch/nn/functional.py : 7",
                                         "forward @ /home/me/net/attn\xff.py : 88", NULL);
@@ -297,7 +290,6 @@ static void test_top_blocks(void **state)
 
 static void test_histogram(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_segment(fx, 0x1000, MIB(2), GM_SEGMENT_SMALL, false);
     fx_live(fx, 512);
@@ -330,7 +322,6 @@ static void test_histogram(void **state)
 
 static void test_settings(void **state)
 {
-    (void)state;
     struct fixture *fx = fx_new();
     fx_setting(fx, "PYTORCH_CUDA_ALLOC_CONF", GM_SETTING_STRING)->string = fx_string(fx, "a:\n1");
     fx_setting(fx, "max_split_size", GM_SETTING_INTEGER)->integer = -1;

@@ -29,7 +29,6 @@ static void write_trace(struct traced *t)
 
 static void test_sites(void **state)
 {
-    (void)state;
     struct traced t = {0};
     write_trace(&t);
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
@@ -52,7 +51,6 @@ static void test_sites(void **state)
 /* More than are looked at for the median: each second one is. All but a few live 10 us. */
 static void test_many(void **state)
 {
-    (void)state;
     struct traced t = {0};
     for (int i = 0; i < 5000; i++) {
         gm_traced_event(&t, "alloc", A, 512, "attend");
@@ -76,7 +74,6 @@ static void test_many(void **state)
 /* A free that is missing ends an allocation but makes it no churn: nobody knows when it went. */
 static void test_missing_free(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A, 512, "attend");
     gm_traced_event(&t, "alloc", A, 512, "attend");

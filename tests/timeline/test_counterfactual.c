@@ -22,8 +22,7 @@ enum { EVENTS_MOST = 3000, LIVES_MOST = EVENTS_MOST + 100, SLOTS = 40, SITES = 9
 
 static const char rules_text[] = "tier only\ncategory Any #112233\n  name *\n";
 
-/* ---- the naive model -----------------------------------------------------------------------------------------------
- */
+/* ---- the naive model --------------------------------------------------------------------------------------------- */
 
 struct life {
     uint32_t born, freed; /* moments */
@@ -150,8 +149,7 @@ static uint64_t peak_of(const struct trace *t, unsigned without, uint64_t least,
     return most;
 }
 
-/* ---- the report ----------------------------------------------------------------------------------------------------
- */
+/* ---- the report -------------------------------------------------------------------------------------------------- */
 
 static void analyze(struct small_report *a, struct trace *t, uint64_t least)
 {
@@ -306,7 +304,6 @@ static struct trace trace;
 
 static void random_traces(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 150; seed++) {
         make(&trace, seed, 1 + (uint32_t)(seed * 3) % 400);
         check(&trace, 0);
@@ -321,7 +318,6 @@ static void random_traces(void **state)
 /* Long enough for many buckets, so that the later rounds leave some out. */
 static void long_traces(void **state)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         make(&trace, seed + 1000, EVENTS_MOST - 10);
         check(&trace, 0);
@@ -332,7 +328,6 @@ static void long_traces(void **state)
 /* 100 + 60 at one time, 130 at another: without the 100 the peak is 130, not 60. */
 static void the_peak_moves(void **state)
 {
-    (void)state;
     struct trace *t = &trace;
     memset(t, 0, sizeof *t);
     const struct {
@@ -369,7 +364,6 @@ static void the_peak_moves(void **state)
 /* Sums that doubles cannot hold are not guessed at. */
 static void too_large_is_left_out(void **state)
 {
-    (void)state;
     struct trace *t = &trace;
     memset(t, 0, sizeof *t);
     add_event(t, "alloc", 0, UINT64_C(1) << 60, 1);

@@ -87,7 +87,6 @@ static void expect_axis(uint64_t (*time_us)(unsigned), enum gm_axis wanted, bool
 
 static void the_axis(void **state)
 {
-    (void)state;
     expect_axis(steadily, GM_AXIS_CHOSEN, true, NULL);
     expect_axis(steadily, GM_AXIS_EVENT, false, NULL);
     expect_axis(in_a_burst, GM_AXIS_CHOSEN, false, "90 % of the events are in 0.1 % of the time");
@@ -101,7 +100,6 @@ static void the_axis(void **state)
 
 static void the_layers(void **state)
 {
-    (void)state;
     static const char *const names[] = {[GM_LAYERS_BY_ROLE] = "role", [GM_LAYERS_BY_CATEGORY] = "category"};
     for (enum gm_layers_by by = GM_LAYERS_BY_ROLE; by <= GM_LAYERS_BY_CATEGORY; by++) {
         struct small_report r = {0};

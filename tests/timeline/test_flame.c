@@ -25,8 +25,7 @@ static const char rules_text[] = "tier only\n"
 #define ALLOC(addr, size, frames) "{\"action\":\"alloc\",\"addr\":" #addr ",\"size\":" #size ",\"frames\":[" frames "]}"
 #define NO_SEGMENTS "{\"segments\":[],\"device_traces\":[["
 
-/* ---- flame ---------------------------------------------------------------------------------------------------------
- */
+/* ---- flame ------------------------------------------------------------------------------------------------------- */
 
 /* Every node's bytes are its own and its children's; children are sorted, behind their parent, and know it. */
 static void check_tree(const struct gm_flame *flame, uint64_t bytes)
@@ -81,7 +80,6 @@ static const char small[] = NO_SEGMENTS
 /* Without being asked for, C++ frames stand only where there are no Python ones. */
 static void python_frames_only(void **state)
 {
-    (void)state;
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5});
     const struct gm_flame *flame = &r.report.timelines[0].flame;
@@ -98,7 +96,6 @@ static void python_frames_only(void **state)
 
 static void callers_above_callees(void **state)
 {
-    (void)state;
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .has_native = true});
     const struct gm_flame *flame = &r.report.timelines[0].flame;
@@ -133,7 +130,6 @@ static void callers_above_callees(void **state)
 
 static void depth_cuts_from_the_outermost_frame(void **state)
 {
-    (void)state;
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .depth = 1});
     const struct gm_flame *flame = &r.report.timelines[0].flame;
@@ -147,7 +143,6 @@ static void depth_cuts_from_the_outermost_frame(void **state)
 /* 20,000 different stacks: the tree stays small, what is not shown is in "(other)". */
 static void small_nodes_are_folded(void **state)
 {
-    (void)state;
     struct gm_text t = {0};
     uint64_t sum = 0;
     gm_text_add(&t, NO_SEGMENTS);
@@ -183,8 +178,7 @@ static void small_nodes_are_folded(void **state)
     gm_text_free(&t);
 }
 
-/* ---- map -----------------------------------------------------------------------------------------------------------
- */
+/* ---- map --------------------------------------------------------------------------------------------------------- */
 
 static void add_block(struct gm_text *t, uint64_t size, const char *state, const char *name)
 {
@@ -207,7 +201,6 @@ static void map_of(struct small_report *r, const char *segments)
 
 static void map_keeps_blocks(void **state)
 {
-    (void)state;
     struct gm_text blocks = {0}, segments = {0};
     add_block(&blocks, 512, "active_allocated", "attend");
     add_block(&blocks, 1024, "active_allocated", "attend");
@@ -253,7 +246,6 @@ static void map_keeps_blocks(void **state)
 /* 30,000 blocks in a segment: fewer rows, the same sums by state and category, large blocks where they were. */
 static void map_simplifies(void **state)
 {
-    (void)state;
     struct gm_text blocks = {0}, segments = {0};
     uint64_t sums[3] = {0}, found[3] = {0}, total = 0, large_at = 0;
     for (int i = 0; i < 30000; i++) {

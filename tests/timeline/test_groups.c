@@ -81,7 +81,6 @@ static void check_rows(const struct gm_group_row *rows, size_t count, const stru
 
 static void call_sites_merge_stacks(void **state)
 {
-    (void)state;
     struct small_report r;
     make(&r, GM_GROUP_NONE, 0, 10);
     const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
@@ -108,7 +107,6 @@ static void call_sites_merge_stacks(void **state)
 
 static void rest_is_summed(void **state)
 {
-    (void)state;
     struct small_report r;
     make(&r, GM_GROUP_STACK, 0, 2);
     const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
@@ -125,7 +123,6 @@ static void rest_is_summed(void **state)
 
 static void by_stack(void **state)
 {
-    (void)state;
     struct small_report r;
     make(&r, GM_GROUP_STACK, 0, 10);
     assert_string_equal(r.report.timelines[0].peak.group_by, "stack");
@@ -156,7 +153,6 @@ static void by_stack(void **state)
 
 static void by_function_and_file(void **state)
 {
-    (void)state;
     struct small_report r;
     make(&r, GM_GROUP_FUNCTION, 0, 10);
     CHECK_GROUPS(&r, {{"feed  other/mlp.py", 400, 1, "MLP"},
@@ -175,7 +171,6 @@ static void by_function_and_file(void **state)
 
 static void by_category(void **state)
 {
-    (void)state;
     struct small_report r;
     make(&r, GM_GROUP_CATEGORY, 0, 10);
     CHECK_GROUPS(
@@ -187,7 +182,6 @@ static void by_category(void **state)
 
 static void by_role_sums_as_the_roles(void **state)
 {
-    (void)state;
     struct small_report r;
     make(&r, GM_GROUP_ROLE, 0, 20);
     const struct gm_peak_detail *detail = &r.report.timelines[0].peak;
@@ -214,7 +208,6 @@ static uint64_t slice(const struct gm_peak_detail *detail, const char *name)
 /* 40 snapshot events between: longer than a temporary lives. */
 static void lifetimes(void **state)
 {
-    (void)state;
     char json[16384], gap[8192];
     int n = 0;
     for (int i = 0; i < 40; i++)

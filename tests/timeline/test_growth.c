@@ -73,7 +73,6 @@ static uint64_t trace_of_holes(struct traced *t)
 
 static void test_reasons(void **state)
 {
-    (void)state;
     struct traced t = {0};
     uint64_t last = trace_of_holes(&t);
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
@@ -116,7 +115,6 @@ static void test_reasons(void **state)
 
 static void test_samples_and_pinners(void **state)
 {
-    (void)state;
     struct traced t = {0};
     trace_of_holes(&t);
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
@@ -153,7 +151,6 @@ static void test_samples_and_pinners(void **state)
 /* A whole free segment of the stream is too small, one of a private pool cannot go back, a hole would have fitted. */
 static void test_whole_private_and_fitting(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(9), "attend");
@@ -190,7 +187,6 @@ static void test_whole_private_and_fitting(void **state)
 /* Two growths for which the same cached bytes would have been enough: they count once. */
 static void test_cached_bytes_count_once(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(8), "attend");
@@ -219,7 +215,6 @@ static void test_cached_bytes_count_once(void **state)
 /* One operation maps two runs of pages; later the driver refuses until pages have gone back. */
 static void test_expandable(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":true", .more = ",\"is_expandable\":true"};
     gm_traced_event(&t, "segment_map", A, MIB(20), "attend");
     gm_traced_event(&t, "segment_map", A + MIB(20), MIB(40), "attend");
@@ -262,7 +257,6 @@ static void test_expandable(void **state)
 /* The same segment events with another stack: empty_cache() was called, and that is no retry. */
 static void test_empty_cache_is_no_retry(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_free", A, MIB(20), "empty_cache");
     gm_traced_event(&t, "segment_alloc", B, MIB(20), "attend");
@@ -279,7 +273,6 @@ static void test_empty_cache_is_no_retry(void **state)
 /* At the peak of active bytes: 13 MiB fill a segment of 14 without a split, 1000 bytes a block of 1024. */
 static void test_rounding(void **state)
 {
-    (void)state;
     struct traced t = {0};
     trace_of_holes(&t);
     const struct gm_fragmentation_history *f = &gm_traced_analyze(&t)->fragmentation;
@@ -300,7 +293,6 @@ static void test_rounding(void **state)
 /* 500 MiB are asked for while two holes of 300 lie beside 20 live ones. */
 static void test_findings(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(620), NULL);
     gm_traced_event(&t, "alloc", A, MIB(300), "attend");
@@ -332,7 +324,6 @@ static void test_findings(void **state)
 
 static void test_without_segments(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A, MIB(8), "attend");
     gm_traced_free(&t, A, MIB(8));

@@ -68,7 +68,6 @@ static void assert_sound(const struct gm_history *h)
  * the third, 1048064 bytes, is too little to split off. */
 static void a_remainder_stays_inside(void **state)
 {
-    (void)state;
     struct loaded l;
     build(&l,
           SEGMENT(S1, "20971520", "large",
@@ -96,7 +95,6 @@ static void a_remainder_stays_inside(void **state)
  * is allocated: a block of 1.5 MiB + 256 KiB unsplit. */
 static void what_is_older_than_the_trace(void **state)
 {
-    (void)state;
     struct loaded l;
     build(&l,
           SEGMENT(S1, "20971520", "large",
@@ -117,7 +115,6 @@ static void what_is_older_than_the_trace(void **state)
 
 static void pending_at_both_ends(void **state)
 {
-    (void)state;
     struct loaded l;
     build(&l,
           SEGMENT(
@@ -137,7 +134,6 @@ static void pending_at_both_ends(void **state)
 
 static void expandable_ranges_and_settings(void **state)
 {
-    (void)state;
     struct loaded l;
     /* Two maps make one range; a block across their seam; 512 bytes are split off where a cudaMalloc would keep them.
      */
@@ -165,7 +161,6 @@ static void expandable_ranges_and_settings(void **state)
 
 static void frees_that_are_missing(void **state)
 {
-    (void)state;
     struct loaded l;
     /* The same address twice without a free; a free that is asked for twice; one that never completes. */
     build(&l, SEGMENT(S1, "2097152", "small", B("512", "7", "active_allocated") "," B("2096640", "0", "inactive")),
@@ -186,7 +181,6 @@ static void frees_that_are_missing(void **state)
 
 static void events_that_contradict(void **state)
 {
-    (void)state;
     struct loaded l;
     /* An alloc over a live block, one across a segment's end, one outside, a segment freed under a live block, one
      * freed that never was. Nothing is lost silently: each is counted, and the sums stay those of the events. */
@@ -206,7 +200,6 @@ static void events_that_contradict(void **state)
 
 static void sizes_beyond_reason(void **state)
 {
-    (void)state;
     struct loaded l;
     build(
         &l, SEGMENT(S1, "2097152", "small", B("2097152", "9223372036854775808", "active_allocated")),
@@ -249,7 +242,6 @@ static void see(void *self, enum gm_occasion occasion, const struct gm_space *sp
 
 static void watching(void **state)
 {
-    (void)state;
     struct gm_snapshot snapshot;
     struct gm_history h;
     struct gm_error err = {0};

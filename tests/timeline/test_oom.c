@@ -48,7 +48,6 @@ static const struct gm_oom_row *oom_with_holes(struct traced *t, uint64_t device
 
 static void test_fragmentation(void **state)
 {
-    (void)state;
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(4), MIB(20));
     assert_int_equal(oom->event, 8);
@@ -96,7 +95,6 @@ static void test_fragmentation(void **state)
 /* 14 MiB live, 28 cached, 4 free: 32 could be had at most. */
 static void test_capacity(void **state)
 {
-    (void)state;
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(4), MIB(100));
     assert_int_equal(oom->verdict, GM_OOM_CAPACITY);
@@ -109,7 +107,6 @@ static void test_capacity(void **state)
 /* The driver could have given a segment: something else must have forbidden it. */
 static void test_unknown(void **state)
 {
-    (void)state;
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(20), MIB(20));
     assert_int_equal(oom->verdict, GM_OOM_UNKNOWN);
@@ -120,7 +117,6 @@ static void test_unknown(void **state)
 /* A request of 2 MiB needs a segment of 20 MiB, which the driver has not; a hole would have served it. */
 static void test_segment_is_larger(void **state)
 {
-    (void)state;
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(19), MIB(9));
     assert_int_equal(oom->verdict, GM_OOM_FRAGMENTATION);
@@ -132,7 +128,6 @@ static void test_segment_is_larger(void **state)
 /* 1 GiB in two live blocks around a hole of 12 MiB: 12 MiB and 8 KiB is not served. More than 95 % is in use. */
 static void test_both(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(1024), NULL);
     gm_traced_event(&t, "alloc", A, MIB(500), "feed");
@@ -161,7 +156,6 @@ static void test_both(void **state)
 /* Bytes live now less those live a tenth of the trace before; sites that shrank are not told. */
 static void test_grew(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(100), NULL);
     gm_traced_event(&t, "alloc", A, MIB(30), "feed"); /* before: no growth */
@@ -189,7 +183,6 @@ static void test_grew(void **state)
 /* Nothing is known but the event and the requested bytes. */
 static void test_without_segments(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A, MIB(8), "attend");
     gm_traced_oom(&t, MIB(1), MIB(5), NULL);
@@ -211,7 +204,6 @@ static void test_without_segments(void **state)
 /* Only the first eight are told. Sizes near 2^64 do no harm. */
 static void test_many_and_huge(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
     gm_traced_event(&t, "alloc", A, MIB(20), "feed");

@@ -76,7 +76,6 @@ static struct result peak_of(const char *events, const char *blocks)
 
 static void peak_inside_the_trace(void **state)
 {
-    (void)state;
     /* 100, 350, 250 (the pending free still counts), 250 + 60 */
     struct result r =
         peak_of(EVENT_BY("alloc", 1000, 100, "attend") "," EVENT_BY("alloc", 2000, 250, "feed") "," EVENT(
@@ -90,7 +89,6 @@ static void peak_inside_the_trace(void **state)
 
 static void first_of_equal_peaks(void **state)
 {
-    (void)state;
     struct result r = peak_of(EVENT("alloc", 1000, 100) "," EVENT("free_completed", 1000, 100) "," EVENT(
                                   "snapshot", 0, 0) "," EVENT("alloc", 2000, 100),
                               BLOCK(2000, 512, 100, "active_allocated"));
@@ -101,7 +99,6 @@ static void first_of_equal_peaks(void **state)
 
 static void blocks_older_than_the_trace(void **state)
 {
-    (void)state;
     /* 700 and 40 (pending at the end) never appear in the trace, 300 is only freed: 1040 at the start, then 740, 840 */
     struct result r =
         peak_of(EVENT("free_completed", 5000, 300) "," EVENT_BY("alloc", 5000, 100, "feed"),
@@ -125,7 +122,6 @@ static void blocks_older_than_the_trace(void **state)
 
 static void hostile_sizes_do_not_wrap(void **state)
 {
-    (void)state;
     struct result r =
         peak_of(EVENT("alloc", 1000, 18446744073709551614) "," EVENT("alloc", 2000, 18446744073709551614) "," EVENT(
                     "alloc", 1000, 5) "," EVENT("free_completed", 7, 18446744073709551614),

@@ -6,7 +6,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -27,7 +26,6 @@ static bool is_candidate(const uint32_t *symbols, size_t n, uint32_t symbol_coun
 
 static void an_exact_period(void **state)
 {
-    (void)state;
     uint32_t s[10 * 20];
     for (size_t i = 0; i < 200; i++)
         s[i] = (uint32_t)(i % 20);
@@ -43,7 +41,6 @@ static void an_exact_period(void **state)
 /* 30 symbols that come once, 5 rounds of 50 of which 3 places are different each time, 30 that come once. */
 static void a_period_between_other_things(void **state)
 {
-    (void)state;
     uint32_t s[30 + 250 + 30];
     uint32_t fresh = 100;
     for (size_t i = 0; i < 310; i++) {
@@ -61,7 +58,6 @@ static void a_period_between_other_things(void **state)
 /* Rounds of 24 times 10 symbols and 5 of their own: the 10 repeat too, but the round explains all. */
 static void a_round_with_an_inner_loop(void **state)
 {
-    (void)state;
     uint32_t s[4 * 245];
     for (size_t i = 0; i < 980; i++)
         s[i] = (uint32_t)(i % 245 < 240 ? i % 245 % 10 : 10 + i % 245 - 240);
@@ -75,7 +71,6 @@ static void a_round_with_an_inner_loop(void **state)
 
 static void nothing_repeats(void **state)
 {
-    (void)state;
     uint32_t s[500];
     size_t lengths[MOST], count;
     for (uint32_t i = 0; i < 500; i++)

@@ -213,7 +213,6 @@ static void expect(struct result *r, uint64_t parameters, uint64_t gradients, ui
 
 static void adamw_from_its_first_step(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     size_t gradients[PARAMETERS];
@@ -235,7 +234,6 @@ static void adamw_from_its_first_step(void **state)
 /* The trace begins after many steps: nothing older than it has a stack, states neither. Gradients come and go. */
 static void adamw_in_the_middle(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     size_t gradients[PARAMETERS];
@@ -258,7 +256,6 @@ static void adamw_in_the_middle(void **state)
 /* zero_grad(set_to_none=False): gradients are older than the trace, too, and none outlives a backward in it. */
 static void gradients_kept(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -279,7 +276,6 @@ static void gradients_kept(void **state)
 /* Likewise; what backward gives up last are temporaries, one of a parameter's size, not gradients. */
 static void gradients_kept_beside_last_temporaries(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     size_t last[PARAMETERS];
@@ -304,7 +300,6 @@ static void gradients_kept_beside_last_temporaries(void **state)
 /* An optimizer without memory of its own: gradients are freed right after backward, by nobody known. */
 static void sgd_without_a_trace_of_its_step(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     size_t gradients[PARAMETERS];
@@ -325,7 +320,6 @@ static void sgd_without_a_trace_of_its_step(void **state)
 /* parameter = f(parameter), state = g(state): the new tensors take the places of the old ones. */
 static void optimizer_that_makes_everything_anew(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     size_t parameters[PARAMETERS], moments[PARAMETERS], gradients[PARAMETERS];
@@ -353,7 +347,6 @@ static void optimizer_that_makes_everything_anew(void **state)
 /* Variables of the optimizer's loop keep a parameter's old states until the next parameter's turn. */
 static void states_given_up_one_parameter_later(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     size_t gradients[PARAMETERS], before[2][PARAMETERS];
@@ -382,7 +375,6 @@ static void states_given_up_one_parameter_later(void **state)
 /* Only a part is trained: what has no gradient is frozen. */
 static void frozen_weights(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -403,7 +395,6 @@ static void frozen_weights(void **state)
 /* Python stacks only: autograd's thread has empty ones. */
 static void backward_without_frames(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -423,7 +414,6 @@ static void backward_without_frames(void **state)
 
 static void activations_and_temporaries(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -448,7 +438,6 @@ static void activations_and_temporaries(void **state)
 
 static void inference(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -468,7 +457,6 @@ static void inference(void **state)
 
 static void groups_of_four_without_a_trace(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -482,7 +470,6 @@ static void groups_of_four_without_a_trace(void **state)
 /* The same with one block more of the rarest size: no groups, nothing is known. */
 static void no_groups_without_a_trace(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -496,7 +483,6 @@ static void no_groups_without_a_trace(void **state)
 
 static void private_pools_tell_nothing(void **state)
 {
-    (void)state;
     struct run r;
     struct result result;
     begin(&r);
@@ -530,7 +516,6 @@ static void expect_role_of(const char *stack, const char *role)
 
 static void what_stacks_say(void **state)
 {
-    (void)state;
     expect_role_of(F("at::cuda::getCUDABlasLtWorkspace()", "??") "," FORWARD, "Workspace");
     expect_role_of(F("at::cuda::(anonymous namespace)::getNewWorkspace()", "??") "," BACKWARD, "Workspace");
     expect_role_of(F("c10d::ProcessGroupNCCL::initNCCLComm(int)", "??") "," FORWARD, "Communication buffer");
@@ -568,7 +553,6 @@ static void what_stacks_say(void **state)
 
 static void hostile_files_add_up(void **state)
 {
-    (void)state;
     struct result result;
     /* two blocks at one address, huge sizes, a pending block, frees of nothing */
     analyze_text(&result,
@@ -595,7 +579,6 @@ static void hostile_files_add_up(void **state)
 
 static void nothing_at_all(void **state)
 {
-    (void)state;
     struct result result;
     analyze_text(&result, "{\"segments\":[],\"device_traces\":[[]]}");
     assert_int_equal(result.report.role_count, 0);
@@ -606,7 +589,6 @@ static void nothing_at_all(void **state)
 /* A category says which code made a block, a role what it is for: a name that is both would say two things. */
 static void no_name_is_a_category_and_a_role(void **state)
 {
-    (void)state;
     struct gm_category_rules *rules = NULL;
     assert_int_equal(gm_category_rules_default(&rules, NULL), GM_OK);
     for (uint32_t category = 0; category < gm_category_count(rules); category++)

@@ -127,7 +127,6 @@ static void forget(struct found *f)
 
 static void profiler_steps(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     uint64_t kept = alloc(&r, 100, MAIN(1)); /* event 0, before the steps */
@@ -173,7 +172,6 @@ static void profiler_steps(void **state)
 
 static void nested_and_lost_annotations(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     annotate(&r, "END", "lost start", 1020); /* events 0 to 2 */
@@ -209,7 +207,6 @@ static void nested_and_lost_annotations(void **state)
 
 static void annotations_as_events(void **state)
 {
-    (void)state;
     struct run r = {.has_no_times = true};
     struct found f;
     alloc(&r, 1, MAIN(1));
@@ -289,7 +286,6 @@ static void check_training(struct found *f, const char *source)
 
 static void optimizer_steps(void **state)
 {
-    (void)state;
     for (int annotated = 0; annotated < 2; annotated++) {
         struct run r = {0};
         struct found f;
@@ -306,7 +302,6 @@ static void optimizer_steps(void **state)
 /* An optimizer for each of three parameters that steps as soon as the gradient is there: one backward ends one step. */
 static void steps_inside_of_backward(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     for (int i = 0; i < 6; i++) {
@@ -346,7 +341,6 @@ static void play(struct run *r, uint64_t size, const char *frames, bool annotate
  * after the other in loops of their own, end one each time. */
 static void optimizers_of_one_class(void **state)
 {
-    (void)state;
     static const struct {
         const char *turns;
         uint64_t sizes[2];
@@ -393,7 +387,6 @@ static void infer(struct run *r, uint64_t extra)
 
 static void rounds_of_inference(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     for (int i = 0; i < 5; i++)
@@ -420,7 +413,6 @@ static void rounds_of_inference(void **state)
 /* A round of other sizes than most (a prompt before its tokens) is one, too: the program is at the same line again. */
 static void rounds_of_other_sizes(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     for (int i = 0; i < 36; i++) {
@@ -447,7 +439,6 @@ static void rounds_of_other_sizes(void **state)
 
 static void layers_are_no_steps(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     infer(&r, 0);
@@ -482,7 +473,6 @@ static void layers(struct run *r, int count, int keeps, bool has_stacks)
 /* Whatever the trace is cut to: one forward pass has no steps. */
 static void layers_alone_are_no_steps(void **state)
 {
-    (void)state;
     for (int keeps = 0; keeps <= 6; keeps += 3)
         for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
             struct run r = {0};
@@ -499,7 +489,6 @@ static void layers_alone_are_no_steps(void **state)
  * rounds, the embedding and the head are not of them: those are steps. */
 static void rounds_inside_of_a_wrapper(void **state)
 {
-    (void)state;
 #define WRAPPED FRAME("forward", "model.py", 20) "," MODULE "," FORWARD("wrapper.py", 9)
 #define EMBED FRAME("forward", "model.py", 19) "," MODULE "," FORWARD("wrapper.py", 9)
     struct run r = {0};
@@ -527,7 +516,6 @@ static void rounds_inside_of_a_wrapper(void **state)
 /* Without stacks only what comes again and again altogether is a step; layers leave an embedding and a head over. */
 static void without_stacks(void **state)
 {
-    (void)state;
     for (int rounds = 1; rounds <= 6; rounds += 5) {
         struct run r = {0};
         struct found f;
@@ -550,7 +538,6 @@ static void without_stacks(void **state)
 
 static void prefill_and_decode(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     enum { ROUNDS = 9, PARTS = 12 };
@@ -584,7 +571,6 @@ static void prefill_and_decode(void **state)
 /* The trace ends before the last round has freed anything, and before its last allocation: its end is no end. */
 static void a_round_without_its_frees(void **state)
 {
-    (void)state;
     for (int rounds = 4, lacks = 0; rounds <= 6; rounds++, lacks = rounds == 6) {
         struct run r = {0};
         struct found f;
@@ -612,7 +598,6 @@ static void a_round_without_its_frees(void **state)
 /* The trace begins inside of the first step, at an allocation like the one that steps begin with. */
 static void a_trace_that_begins_inside_a_step(void **state)
 {
-    (void)state;
     for (int lacks = 0; lacks <= 4; lacks += 4) {
         struct run r = {0};
         struct found f;
@@ -654,7 +639,6 @@ static void work(struct run *r)
 
 static void a_leak(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     for (int i = 0; i < 20; i++) {
@@ -682,7 +666,6 @@ static void a_leak(void **state)
 
 static void a_ring_is_no_leak(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     uint64_t ring[40];
@@ -701,7 +684,6 @@ static void a_ring_is_no_leak(void **state)
 
 static void a_spike(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     for (int i = 0; i < 20; i++) {
@@ -730,7 +712,6 @@ static enum gm_status window(struct found *f, enum gm_place_kind kind, uint64_t 
 
 static void places(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     struct gm_error err = {0};
@@ -765,7 +746,6 @@ static void places(void **state)
 
 static void strange_annotations(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     enum { MANY = 20000 };
@@ -784,7 +764,6 @@ static void strange_annotations(void **state)
 
 static void more_steps_than_rows(void **state)
 {
-    (void)state;
     struct run r = {0};
     struct found f;
     enum { STEPS = 6000 };

@@ -6,7 +6,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -41,7 +40,6 @@ static uint64_t slow_peak(const struct gm_plan_block *b, size_t n)
 
 static void nothing(void **state)
 {
-    (void)state;
     struct gm_plan_block none = {0};
     uint64_t height = 7, peak = 7;
     assert_int_equal(gm_plan(&none, 0, PLENTY, &height), GM_PLANNED);
@@ -53,7 +51,6 @@ static void nothing(void **state)
 /* 6 and 4 one after the other share their place; 5 lives beside both: 11. */
 static void shared_place(void **state)
 {
-    (void)state;
     struct gm_plan_block b[] = {{0, 2, 6, 0}, {2, 4, 4, 0}, {1, 3, 5, 0}};
     uint64_t height = 0, peak = 0;
     assert_int_equal(gm_plan(b, 3, PLENTY, &height), GM_PLANNED);
@@ -67,7 +64,6 @@ static void shared_place(void **state)
  * a block of 63 takes the smaller one, though the other lies lower. */
 static void smallest_gap(void **state)
 {
-    (void)state;
     struct gm_plan_block b[] = {{0, 5, 80, 0}, {0, 2, 75, 0}, {0, 5, 70, 0}, {0, 2, 65, 0},
                                 {0, 5, 64, 0}, {2, 4, 63, 0}, {5, 6, 1, 0}};
     uint64_t height = 0;
@@ -80,7 +76,6 @@ static void smallest_gap(void **state)
 
 static void lives_always(void **state)
 {
-    (void)state;
     struct gm_plan_block b[] = {{0, 9, 1, 0}, {3, 4, 100, 0}, {0, 9, 2, 0}, {5, 6, 100, 0}};
     uint64_t height = 0;
     assert_int_equal(gm_plan(b, 4, STEPS(8), &height), GM_PLANNED); /* the always living ones take no steps */
@@ -91,7 +86,6 @@ static void lives_always(void **state)
 
 static void too_much(void **state)
 {
-    (void)state;
     struct gm_plan_block b[100];
     uint64_t height = 0, steps = 50;
     for (uint32_t i = 0; i < 100; i++)
@@ -105,7 +99,6 @@ static void too_much(void **state)
 /* In order of birth: 6 at 0, 5 at 6, 4 in the gap of the 6; a block of 2 takes what is left of it, and 3 go on top. */
 static void quick(void **state)
 {
-    (void)state;
     struct gm_plan_block b[] = {{0, 2, 6, 0}, {1, 9, 5, 0}, {2, 9, 4, 0}, {3, 9, 3, 0}, {4, 9, 2, 0}};
     uint64_t height = 0;
     assert_int_equal(gm_plan_quick(b, 5, &height), GM_PLANNED);
@@ -132,7 +125,6 @@ static uint32_t draw(uint64_t *seed, uint32_t n)
 
 static void random_ones(void **state)
 {
-    (void)state;
     uint64_t seed = 1;
     for (int round = 0; round < 300; round++) {
         struct gm_plan_block b[120], again[120];

@@ -106,7 +106,6 @@ static uint64_t peak_with(struct tried *t, struct gm_remedy_change c)
 
 static void dropped_and_smaller(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, false);
     const uint32_t kept = of_mib(&t, 100), second = of_mib(&t, 200), large = of_mib(&t, 300);
@@ -122,7 +121,6 @@ static void dropped_and_smaller(void **state)
 /* The 100 are the first request and never end. With the 200 kept until the 300 are there, and other moments. */
 static void live_shorter(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, false);
     const uint32_t kept = of_mib(&t, 100), second = of_mib(&t, 200), large = of_mib(&t, 300);
@@ -145,7 +143,6 @@ static void live_shorter(void **state)
 /* What is live since before the trace can come later, too. */
 static void old_blocks_come_later(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, true);
     const uint32_t kept = of_mib(&t, 100), large = of_mib(&t, 300);
@@ -158,7 +155,6 @@ static void old_blocks_come_later(void **state)
 /* Two rows say when it is away: it is back after both. Halved twice it is a quarter. */
 static void rows_add_up(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, false);
     const uint32_t kept = of_mib(&t, 100), second = of_mib(&t, 200), large = of_mib(&t, 300);
@@ -178,7 +174,6 @@ static void rows_add_up(void **state)
 /* Alone, and on top of those above: what two of them save is not the sum. */
 static void ranked(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, false);
     const struct gm_remedy_change no_second = change(of_mib(&t, 200), 0, GM_NEVER, GM_NEVER);
@@ -215,7 +210,6 @@ static void ranked(void **state)
 /* What has a price stands behind what has none, and settings that save less than a tenth behind both. */
 static void priced(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, false);
     const struct gm_remedy_change half_large = change(of_mib(&t, 300), MIB(150), GM_NEVER, GM_NEVER);
@@ -238,7 +232,6 @@ static void priced(void **state)
  * was not replayed has no saving. */
 static void what_is_not_known(void **state)
 {
-    (void)state;
     struct tried t;
     setup(&t, false);
     const struct gm_remedy_change no_kept = change(of_mib(&t, 100), 0, GM_NEVER, GM_NEVER);

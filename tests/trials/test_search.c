@@ -81,7 +81,6 @@ static void check_grid(const char *settings, bool is_bounded, struct gm_candidat
 
 static void grids(void **state)
 {
-    (void)state;
     struct gm_candidates *grid = malloc(sizeof *grid);
     assert_non_null(grid);
     check_grid("", false, grid);
@@ -103,7 +102,6 @@ static void grids(void **state)
 
 static void trials(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     begin(&f, "", 3);
@@ -130,7 +128,6 @@ static void trials(void **state)
 
 static void sweeps(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep sweep, other;
@@ -166,7 +163,6 @@ static void sweeps(void **state)
 
 static void fits(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_fit fit;
@@ -195,7 +191,6 @@ static void fits(void **state)
 /* Another device, which is not replayed, has 29 MiB reserved: 22 are not enough any more. */
 static void floors(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_fit fit;
@@ -217,7 +212,6 @@ static void floors(void **state)
 /* With expandable pages of 64 MiB it needs 64 MiB; many settings of the grid need 22. */
 static void least(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep sweep;
@@ -247,7 +241,6 @@ static bool after_some(void *asked)
 
 static void sweep_is_cut(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep all, sweep;
@@ -272,7 +265,6 @@ static void sweep_is_cut(void **state)
 /* Whenever it ends: nothing is found, or a capacity that runs. Only an end after all is the whole answer. */
 static void fit_is_cut(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     begin(&f, "", 1);
@@ -298,7 +290,6 @@ static void fit_is_cut(void **state)
 
 static void least_is_cut(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_sweep sweep;
@@ -319,7 +310,6 @@ static void least_is_cut(void **state)
 
 static void bounds(void **state)
 {
-    (void)state;
     struct fixture f;
     struct gm_error err = {0};
     struct gm_bounds b;

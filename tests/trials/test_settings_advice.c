@@ -75,7 +75,6 @@ static void assert_tried(const struct gm_settings_advice *a, size_t i, const cha
  * to split blocks from 128 MiB on changes nothing. In eighths of a power of two: 320 + 320 + 640. */
 static void expandable_segments_save_half(void **state)
 {
-    (void)state;
     struct traced t = {0};
     two_then_one(&t, MIB(300));
     const struct gm_settings_advice *a = judge(&t);
@@ -117,7 +116,6 @@ static void expandable_segments_save_half(void **state)
  * 2048 - 1040. 600 + 600 + 1200: 1200 are saved. */
 static void much_is_a_warning(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t size, peak, saved;
         enum gm_severity severity;
@@ -136,7 +134,6 @@ static void much_is_a_warning(void **state)
  * saved, which is less than 64. */
 static void small_savings_are_no_advice(void **state)
 {
-    (void)state;
     struct traced t = {0};
     two_then_one(&t, MIB(32));
     const struct gm_settings_advice *a = judge(&t);
@@ -152,7 +149,6 @@ static void small_savings_are_no_advice(void **state)
  * the trace shows of pools holds for the replays, too: 1200 and two segments of 20, not one. */
 static void pools_are_as_verified(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
                        .more = ",\"segment_pool_id\":[0,0]"};
     gm_traced_event(&t, "segment_alloc", 3 * FAR, MIB(20), NULL);
@@ -175,7 +171,6 @@ static void pools_are_as_verified(void **state)
 /* 31 + 31 + 62: the program asks for 62, so no setting can save 64. Nothing is replayed. */
 static void no_room(void **state)
 {
-    (void)state;
     struct traced t = {0};
     two_then_one(&t, MIB(31));
     begin(&t, false, false);
@@ -188,7 +183,6 @@ static void no_room(void **state)
 /* The cache is older than the trace: what another setting would have kept of it, the trace does not tell. */
 static void cached_before_the_trace(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "alloc", C, MIB(20), "feed");
     gm_traced_segment(&t, A, MIB(200), "large");
@@ -211,7 +205,6 @@ static void cached_before_the_trace(void **state)
 /* Of two free blocks of 200 MiB the trace takes the higher one: another allocator did that, or other rules. */
 static void other_addresses_are_not_judged(void **state)
 {
-    (void)state;
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(200), "attend");
     gm_traced_event(&t, "alloc", A, MIB(200), "attend");
@@ -240,7 +233,6 @@ static void other_addresses_are_not_judged(void **state)
 /* Settings in force are tried without; 300 in quarters of a power of two are 320 (256 + 64), and 600 are 640. */
 static void recorded_settings_are_taken_back(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"roundup_power2_divisions:4,max_split_size_mb:600\""};
     gm_traced_event(&t, "segment_alloc", A, MIB(320), "attend");
     gm_traced_event(&t, "alloc", A, MIB(300), "attend");
@@ -302,7 +294,6 @@ static void assert_limited(const struct gm_advice_trial *trial, uint64_t peak, u
  * From 512 MiB on: nothing is as large. */
 static void a_limit_holds_for_both_sides(void **state)
 {
-    (void)state;
     struct traced t = {0};
     short_of_memory(&t);
     gm_traced_event(&t, "segment_alloc", 2 * FAR, MIB(500), "make");
@@ -344,7 +335,6 @@ static void a_limit_holds_for_both_sides(void **state)
  * them again; expandable segments find them. */
 static void an_oom_tells_the_limit(void **state)
 {
-    (void)state;
     struct traced t = {0};
     short_of_memory(&t);
     gm_traced_oom(&t, MIB(360), MIB(500), "make");
@@ -372,7 +362,6 @@ static void an_oom_tells_the_limit(void **state)
  */
 static void a_fraction_is_no_device(void **state)
 {
-    (void)state;
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"per_process_memory_fraction:0.5\""};
     short_of_memory(&t);
     gm_traced_oom(&t, MIB(360), MIB(500), "make");
@@ -387,7 +376,6 @@ static void a_fraction_is_no_device(void **state)
 
 static void not_of_a_part(void **state)
 {
-    (void)state;
     struct traced t = {0};
     two_then_one(&t, MIB(300));
     begin(&t, true, false);
@@ -399,7 +387,6 @@ static void not_of_a_part(void **state)
 
 static void no_trace_no_advice(void **state)
 {
-    (void)state;
     struct traced t = {0};
     struct gm_error err = {0};
     bool needs_replay = true;
@@ -431,7 +418,6 @@ static const char *command_for(struct gm_report *report, const char *path, uint6
 
 static void long_traces_name_the_command(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *command;
     } rows[] = {{"runs/a_1.pickle", "gmreplay --sweep runs/a_1.pickle"},

@@ -60,7 +60,6 @@ static void exhaust(const char *name, enum gm_compression compression)
 
 static void test_nomem(void **state)
 {
-    (void)state;
     static const char *const files[] = {"full.p4.pickle", "names.p4.pickle", "raw.cpp.pickle", "legacy.p2.pickle",
                                         "host.p4.pickle"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

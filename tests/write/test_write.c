@@ -84,7 +84,6 @@ static struct gm_snapshot read_back(const struct bytes *b)
 
 static void test_empty(void **state)
 {
-    (void)state;
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
     struct gm_snapshot s = {0};
@@ -132,7 +131,6 @@ static void check_number(uint64_t v, const char *opcode, size_t length)
 
 static void test_numbers(void **state)
 {
-    (void)state;
     check_number(0, "K\0", 2);
     check_number(255, "K\xff", 2);
     check_number(256, "M\0\1", 3);
@@ -149,7 +147,6 @@ static void test_numbers(void **state)
 
 static void test_negatives(void **state)
 {
-    (void)state;
     static const struct {
         int64_t v;
         const char *opcode;
@@ -183,7 +180,6 @@ static void test_negatives(void **state)
 /* Two events of one stack: one list, one dictionary, each key and word once, and fetched by two bytes from then on. */
 static void test_sharing(void **state)
 {
-    (void)state;
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
     struct gm_frame_id frame = gm_intern_frame(m, gm_intern_string(m, "f", 1), gm_intern_string(m, "a.py", 4), 7);
@@ -229,7 +225,6 @@ static void check_string(const char *text, size_t length, const char *arrives, s
 
 static void test_strings(void **state)
 {
-    (void)state;
     static const char *const same[] = {"", "plain", "caf\xc3\xa9", "\xf0\x9f\x9a\x80", "\xed\xa0\xbd", "\xed\xbf\xbf"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         check_string(same[i], strlen(same[i]), same[i], strlen(same[i]));
@@ -251,7 +246,6 @@ static void test_strings(void **state)
 /* Frames hold 64 KiB and a little more, one after the other; together with what lies outside they are all there is. */
 static void test_frames(void **state)
 {
-    (void)state;
     enum { COUNT = 20000 };
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
@@ -292,7 +286,6 @@ static void test_frames(void **state)
 
 static void test_settings(void **state)
 {
-    (void)state;
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
     const struct gm_setting settings[] = {
@@ -328,7 +321,6 @@ static void test_settings(void **state)
 
 static void test_full_sink(void **state)
 {
-    (void)state;
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
     struct made made;
@@ -359,7 +351,6 @@ static size_t entries(const char *folder)
 
 static void test_files(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/gm-write-XXXXXX", path[PATH_MAX], link[PATH_MAX];
     assert_non_null(mkdtemp(folder));
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();

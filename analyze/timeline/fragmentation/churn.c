@@ -57,8 +57,7 @@ static void count_all(struct churn *c, struct gm_fragmentation_history *out)
         count(c, before, true, out);
 }
 
-/* ---- how long they live ---------------------------------------------------------------------------------------------
- */
+/* ---- how long they live ------------------------------------------------------------------------------------------ */
 
 struct lives {
     uint64_t *v; /* of all rows */

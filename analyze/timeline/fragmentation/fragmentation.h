@@ -12,8 +12,7 @@
 #include "analyze/timeline/peaks/groups.h"
 #include "analyze/timeline/trace_pass.h"
 
-/* ---- why cached bytes did not serve a request (unusable.c) ---------------------------------------------------------
- */
+/* ---- why cached bytes did not serve a request (unusable.c) ------------------------------------------------------- */
 
 struct gm_unusable_sums {
     uint64_t by_reason[GM_UNUSABLE_COUNT]; /* they sum to what is cached */
@@ -36,8 +35,7 @@ const char *gm_site_or_null(struct gm_trace_pass *pass, struct gm_stack_id stack
 /* Microseconds from event `from` to event `to` (0 if time runs backwards), GM_REPORT_NONE without times. */
 uint64_t gm_time_between(const struct gm_history *h, uint32_t from, uint32_t to);
 
-/* ---- numbers by call site (site_sums.c) ----------------------------------------------------------------------------
- */
+/* ---- numbers by call site (site_sums.c) -------------------------------------------------------------------------- */
 
 enum { GM_SITE_VALUES = 3 };
 struct gm_site_sum {
@@ -59,8 +57,7 @@ void gm_site_sums_free(struct gm_site_sums *sums);
 /* The category of a stack, its name copied for the report. false: no memory. */
 bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char **name, uint32_t *color);
 
-/* ---- parts of gm_fragmentation_history -----------------------------------------------------------------------------
- */
+/* ---- parts of gm_fragmentation_history --------------------------------------------------------------------------- */
 
 bool gm_fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out);    /* churn.c */
 bool gm_fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out); /* rounding_waste.c */

@@ -8,7 +8,6 @@
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/bisect.h"
-#include "analyze/timeline/history/reconstruct.h"
 
 #include <stdlib.h>
 
@@ -17,7 +16,9 @@ uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool)
     return watch->history->pools[pool].is_small ? GM_SMALL_SEGMENT : watch->rules.large_segment;
 }
 
-uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block)
+/* Bytes of a free block that could go back to the driver: all of it if it is an unsplit segment, else the whole pages
+ * inside it if it is expandable. */
+static uint64_t releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block)
 {
     const struct gm_space_block *b = &space->blocks.v[block];
     if (!b->is_expandable)
@@ -51,15 +52,14 @@ static uint64_t steps_of(const struct gm_space *space)
     return slots_of(space) / 8 + 2 * space->free_starts.count + 1;
 }
 
-/* ---- a request that found nothing ---------------------------------------------------------------------------------
- */
+/* ---- a request that found nothing -------------------------------------------------------------------------------- */
 
 static void add_to_part(struct gm_watch *w, const struct gm_space *space, uint32_t block, uint64_t asked,
                         uint32_t stream)
 {
     const struct gm_space_block *b = &space->blocks.v[block];
     struct gm_watch_part *part = &w->scratch[b->stream == stream].v[b->pool];
-    uint64_t whole = gm_watch_releasable(w, space, block);
+    uint64_t whole = releasable(w, space, block);
     part->cached += b->size;
     part->whole += whole;
     if (b->size >= asked)
@@ -197,8 +197,7 @@ static void see_oom(struct gm_watch *w, const struct gm_space *space, uint32_t e
     }
 }
 
-/* ---- regular samples ----------------------------------------------------------------------------------------------
- */
+/* ---- regular samples --------------------------------------------------------------------------------------------- */
 
 /* Whether `steps` more are within the share of `budget` that is due at `moment`. */
 static bool is_due(const struct gm_watch *w, uint64_t spent, uint64_t steps, uint64_t budget, uint32_t moment)
@@ -219,7 +218,7 @@ static void see_sample(struct gm_watch *w, const struct gm_space *space, uint32_
             if (block == GM_SPACE_NONE)
                 continue;
             uint64_t size = space->blocks.v[block].size;
-            whole += gm_watch_releasable(w, space, block);
+            whole += releasable(w, space, block);
             sample.largest_free = size > sample.largest_free ? size : sample.largest_free;
         }
         sample.stranded = sample.cached - whole;

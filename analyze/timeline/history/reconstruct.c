@@ -16,7 +16,7 @@
 
 /* ---- pools ------------------------------------------------------------------------------------------------------ */
 
-bool gm_telling_make_pools(struct gm_history *h)
+static bool make_pools(struct gm_history *h)
 {
     h->pool_of_id = calloc(2 * ((size_t)h->snapshot->pool_count + 2), sizeof *h->pool_of_id);
     return h->pool_of_id != NULL && gm_grow(&h->pools, &h->pool_capacity, 1, sizeof *h->pools);
@@ -57,7 +57,8 @@ uint32_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment)
     return gm_telling_pool(t, id.v, is_small);
 }
 
-uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address)
+/* The final segment that holds `address`, or UINT32_MAX. */
+static uint32_t final_of(const struct gm_telling *t, uint64_t address)
 {
     size_t low = 0;
     GM_BISECT(low, t->final_count, i, t->finals[i].from <= address);
@@ -82,7 +83,7 @@ static bool are_small_pages(struct gm_telling *t, size_t row, uint32_t final)
 uint32_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
 {
     const struct gm_snapshot *s = t->h->snapshot;
-    uint32_t id = gm_rare_at(&s->events.pool, row), final = gm_telling_final_of(t, s->events.addr[row]);
+    uint32_t id = gm_rare_at(&s->events.pool, row), final = final_of(t, s->events.addr[row]);
     if (final != UINT32_MAX && (s->segments.stream[final].v != gm_rare_at(&s->events.stream, row) ||
                                 (s->segments.is_expandable[final] == GM_TRUE) != is_map))
         final = UINT32_MAX;
@@ -438,7 +439,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     h->is_reconstructed = h->books.is_reconstructed = true;
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
-    bool ok = t.block_of != NULL && h->final_pool != NULL && gm_telling_make_pools(h);
+    bool ok = t.block_of != NULL && h->final_pool != NULL && make_pools(h);
     if (ok)
         gm_telling_pool(&t, 0, false);
     ok = ok && list_finals(&t);
@@ -467,7 +468,7 @@ bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
     scratch.final_pool = calloc(n + 1, sizeof *scratch.final_pool);
     scratch.pools = NULL;
     scratch.pool_capacity = 0;
-    bool ok = scratch.final_pool != NULL && gm_telling_make_pools(&scratch) &&
+    bool ok = scratch.final_pool != NULL && make_pools(&scratch) &&
               gm_grow(&scratch.pools, &scratch.pool_capacity, h->pool_count + 1, sizeof *scratch.pools);
     if (ok) {
         memcpy(scratch.pools, h->pools, h->pool_count * sizeof *h->pools);

@@ -33,16 +33,12 @@ struct gm_telling {
     bool has_no_memory;
 };
 
-/* Makes the history's pools; false: no memory. */
-bool gm_telling_make_pools(struct gm_history *h);
 /* The number in h->pools of a pool of the snapshot (a gm_pool_id), made when it is new; 0 if there is no memory. */
 #define GM_TELLING_NO_POOL UINT32_MAX /* the file does not say */
 uint32_t gm_telling_pool(struct gm_telling *t, uint32_t id, bool is_small);
 /* The pool and kind of a segment event's range, and of a final segment. */
 uint32_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map);
 uint32_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment);
-/* The final segment that holds `address`, or UINT32_MAX. */
-uint32_t gm_telling_final_of(const struct gm_telling *t, uint64_t address);
 /* Bytes of allocation a's block by the rules, in a free block of `available` bytes. */
 uint64_t gm_telling_size(const struct gm_telling *t, const struct gm_space_block *block, uint64_t rounded,
                          uint64_t available);

@@ -47,8 +47,7 @@ struct round {
     double *held_at_start, *least; /* [bucket * n + row] */
 };
 
-/* ---- who is who ----------------------------------------------------------------------------------------------------
- */
+/* ---- who is who -------------------------------------------------------------------------------------------------- */
 
 enum { WHO_NOT_ASKED = UINT8_MAX };
 
@@ -111,8 +110,7 @@ void gm_removals_free(struct gm_removals *r)
     *r = (struct gm_removals){0};
 }
 
-/* ---- one round -----------------------------------------------------------------------------------------------------
- */
+/* ---- one round --------------------------------------------------------------------------------------------------- */
 
 static void raise_floor(struct round *x)
 {
@@ -262,8 +260,7 @@ static bool next_round(struct round *x, int64_t *events_left)
     return true;
 }
 
-/* ---- the greedy list -----------------------------------------------------------------------------------------------
- */
+/* ---- the greedy list --------------------------------------------------------------------------------------------- */
 
 /* What was held when the peaks of earlier rounds were reached: each bounds the answers of later rounds from below. */
 struct witness {

@@ -46,8 +46,7 @@ struct flame {
     size_t node_count;
 };
 
-/* ---- the trie ------------------------------------------------------------------------------------------------------
- */
+/* ---- the trie ---------------------------------------------------------------------------------------------------- */
 
 /* The child of `parent` for `key`, which is step `depth` of the path. GM_NEVER: no memory. */
 static uint32_t step_to(struct flame *f, size_t depth, uint32_t parent, uint32_t key)
@@ -140,8 +139,7 @@ static bool build_trie(struct flame *f)
     return true;
 }
 
-/* ---- the nodes that are kept ---------------------------------------------------------------------------------------
- */
+/* ---- the nodes that are kept ------------------------------------------------------------------------------------- */
 
 struct item {
     uint32_t parent, node; /* in the trie; an "(other)" is its parent's */
@@ -241,8 +239,7 @@ static bool list_items(struct flame *f, size_t kept)
     return true;
 }
 
-/* ---- into the report -----------------------------------------------------------------------------------------------
- */
+/* ---- into the report --------------------------------------------------------------------------------------------- */
 
 static size_t first_item_of(const struct flame *f, uint32_t parent)
 {

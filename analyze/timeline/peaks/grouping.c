@@ -29,8 +29,7 @@ void gm_grouping_free(struct gm_grouping *grouping)
     *grouping = (struct gm_grouping){0};
 }
 
-/* ---- labels --------------------------------------------------------------------------------------------------------
- */
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t new_group(struct gm_grouping *grouping, const char *label)
 {
@@ -132,8 +131,7 @@ static const char *stack_label(struct gm_grouping *grouping, struct gm_stack_id 
     return take(grouping, &t);
 }
 
-/* ---- which group ---------------------------------------------------------------------------------------------------
- */
+/* ---- which group ------------------------------------------------------------------------------------------------- */
 
 static uint32_t group_by_frame(struct gm_grouping *grouping, struct gm_stack_id stack,
                                const struct gm_frame_row *telling)

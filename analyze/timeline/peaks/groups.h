@@ -14,8 +14,7 @@
 #include "analyze/base/intern.h"
 #include "analyze/timeline/trace_pass.h"
 
-/* ---- sums ----------------------------------------------------------------------------------------------------------
- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 struct gm_live_cell {
     uint32_t stack;
@@ -36,8 +35,7 @@ bool gm_live_add(struct gm_live *live, size_t allocation, uint64_t bytes);
 bool gm_live_add_moment(struct gm_live *live, uint32_t moment);
 void gm_live_free(struct gm_live *live);
 
-/* ---- groups --------------------------------------------------------------------------------------------------------
- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 struct gm_grouping {
     struct gm_trace_pass *pass;
@@ -60,8 +58,7 @@ static inline uint8_t gm_role_of(const struct gm_trace_pass *pass, size_t alloca
     return pass->role == NULL ? (uint8_t)GM_ROLE_UNKNOWN : pass->role[allocation];
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 struct gm_group_table {
     struct gm_group_row *rows; /* in the report's arena, most bytes first, ties by label; peak_without is NONE */

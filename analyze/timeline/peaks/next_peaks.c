@@ -7,7 +7,6 @@
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/peaks/groups.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { CLEAR_FRACTION = 20 };
@@ -45,8 +44,7 @@ void gm_swings_end(struct gm_swings *swings)
     swings->is_falling = true;
 }
 
-/* ---- into the report -----------------------------------------------------------------------------------------------
- */
+/* ---- into the report --------------------------------------------------------------------------------------------- */
 
 struct moments {
     struct gm_trace_pass *pass;

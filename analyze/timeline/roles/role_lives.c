@@ -86,8 +86,7 @@ static bool part_of_free(struct lives *l, uint32_t event, uint32_t a, enum gm_ro
     return part_of_phase(l->w->pass, event, part) && *part != GM_PART_BACKWARD; /* a phase has its tail, too */
 }
 
-/* ---- the tail of a backward -----------------------------------------------------------------------------------------
- */
+/* ---- the tail of a backward -------------------------------------------------------------------------------------- */
 
 static bool frees(const struct lives *l, uint32_t event, uint32_t *a)
 {

@@ -89,8 +89,7 @@ static bool is_bare(struct gm_role_work *w, size_t a)
     return w->h->born[a] == 0 && w->h->freed[a] != 0 && w->h->stack[a] <= GM_STACK_EMPTY && !is_private(w->h, a);
 }
 
-/* ---- counting -------------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
 
 static void count_bare(struct size_row *row, enum gm_life life, enum gm_role_part part)
 {

@@ -8,9 +8,6 @@
 
 #include "analyze/snapshot/snapshot.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum gm_says {
     GM_SAYS_NONE,  /* there is no stack */
     GM_SAYS_OTHER, /* there is one, and it tells nothing */

@@ -6,7 +6,6 @@
 #include "replay/dry/cli/gmdry.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

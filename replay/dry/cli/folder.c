@@ -94,8 +94,7 @@ static enum gm_status fill(const struct gm_dry_folder *folder, struct gm_error *
     return status;
 }
 
-/* ---- its end: a process waits for ours to end in whatever way, and removes the folder -----------------------------
- */
+/* ---- its end: a process waits for ours to end in whatever way, and removes the folder ---------------------------- */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
 {

@@ -34,8 +34,7 @@ struct gm_dry_options {
     bool hides_output; /* what COMMAND prints goes to the folder's `output` */
 };
 
-/* ---- folder.c: a temporary folder with the libraries' names, the hook, and what processes say ---------------------
- */
+/* ---- folder.c: a temporary folder with the libraries' names, the hook, and what processes say -------------------- */
 
 struct gm_dry_folder {
     char path[PATH_MAX / 2];
@@ -48,8 +47,7 @@ enum gm_status gm_dry_folder_make(struct gm_dry_folder *folder, struct gm_error 
 /* Returns when it is gone. */
 void gm_dry_folder_remove(struct gm_dry_folder *folder);
 
-/* ---- child.c ------------------------------------------------------------------------------------------------------
- */
+/* ---- child.c ----------------------------------------------------------------------------------------------------- */
 
 /* Runs `command` (up to a NULL) to its end. *exit_code as a shell tells it: 128 and the signal's number for one that
  * was killed, 127 for one that is not there. GM_E_INTERNAL if no process can be made. */
@@ -59,8 +57,7 @@ enum gm_status gm_dry_run(int *exit_code, char **command, const struct gm_dry_fo
 uint64_t gm_dry_total(const struct gm_dry_options *options, const struct gm_gpu *gpu);
 uint64_t gm_dry_usable(const struct gm_dry_options *options, const struct gm_gpu *gpu);
 
-/* ---- told.c -------------------------------------------------------------------------------------------------------
- */
+/* ---- told.c ------------------------------------------------------------------------------------------------------ */
 
 enum { GM_DRY_DEVICES = 64 };
 
@@ -117,8 +114,7 @@ struct gm_dry_told {
 enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_folder *folder, struct gm_error *err);
 void gm_dry_told_free(struct gm_dry_told *told);
 
-/* ---- range.c: the values of --find -------------------------------------------------------------------------------
- */
+/* ---- range.c: the values of --find ------------------------------------------------------------------------------- */
 
 enum { GM_DRY_VALUE = 32 };
 
@@ -165,8 +161,7 @@ const struct gm_dry_try *gm_dry_find_largest(const struct gm_dry_find *find); /*
 const struct gm_dry_try *gm_dry_find_failing(const struct gm_dry_find *find); /* the smallest; NULL: none */
 void gm_dry_find_free(struct gm_dry_find *find);
 
-/* ---- replayed.c: what gmreplay finds in the snapshots ---------------------------------------------------------------
- */
+/* ---- replayed.c: what gmreplay finds in the snapshots ------------------------------------------------------------ */
 
 struct gm_dry_replayed {
     bool is_known;              /* the next three */
@@ -187,8 +182,7 @@ void gm_dry_replayed_free(struct gm_dry_replayed *replayed);
 void gm_dry_sweep_words(struct gm_text *out, const struct gm_dry_result *result);
 void gm_dry_sweep_json(struct gm_doc *doc, const struct gm_dry_result *result);
 
-/* ---- words.c ------------------------------------------------------------------------------------------------------
- */
+/* ---- words.c ----------------------------------------------------------------------------------------------------- */
 
 enum gm_dry_verdict { GM_DRY_NONE, GM_DRY_FITS, GM_DRY_OOM, GM_DRY_FAIL };
 
@@ -214,8 +208,7 @@ void gm_dry_line(struct gm_text *out, const struct gm_dry_result *result);
 void gm_dry_sites(struct gm_text *out, const struct gm_dry_result *result);
 void gm_dry_json(struct gm_text *out, const struct gm_dry_result *result);
 
-/* ---- attempt.c ------------------------------------------------------------------------------------------------------
- */
+/* ---- attempt.c --------------------------------------------------------------------------------------------------- */
 
 struct gm_dry_attempt {
     struct gm_dry_folder folder;
