@@ -48,6 +48,23 @@ static enum gm_status check_efficiency(const struct gm_analyze_context *context,
     return GM_E_CHECK;
 }
 
+/* The most severe stand first. */
+static enum gm_status check_findings(const struct gm_analyze_context *context, const struct gm_report *report,
+                                     const char *path, struct gm_text *messages)
+{
+    const struct gm_diagnosis *diagnosis = &report->diagnosis;
+    const int limit = context->options.fail_on;
+    size_t n = 0;
+    while (limit >= 0 && n < diagnosis->finding_count && (int)diagnosis->findings[n].severity >= limit)
+        n++;
+    if (n == 0)
+        return GM_OK;
+    gm_message_add(messages, &context->terminal, GM_MESSAGE_ERROR, path,
+                   "check failed: %zu finding%s of severity %s or more, the first is %s: %s", n, n == 1 ? "" : "s",
+                   gm_severity_name((enum gm_severity)limit), diagnosis->findings[0].id, diagnosis->findings[0].title);
+    return GM_E_CHECK;
+}
+
 enum gm_status gm_checks_run(const struct gm_analyze_context *context, const struct gm_report *report, const char *path,
                              struct gm_text *messages)
 {
@@ -61,6 +78,8 @@ enum gm_status gm_checks_run(const struct gm_analyze_context *context, const str
     if (!has_trace && check_total(context, report, path, messages) != GM_OK)
         status = GM_E_CHECK;
     if (check_efficiency(context, report, path, messages) != GM_OK)
+        status = GM_E_CHECK;
+    if (check_findings(context, report, path, messages) != GM_OK)
         status = GM_E_CHECK;
     return status;
 }

@@ -19,6 +19,8 @@ static const char *const groups[] = {"stack", "function", "file", "category", "r
 static const char *const axes[] = {"time", "event", NULL};                                   /* GM_AXIS_TIME .. */
 static const char *const layers[] = {"role", "category", NULL};                              /* GM_LAYERS_BY_ROLE .. */
 
+static const char *const severities[] = {"info", "warning", "critical", NULL}; /* GM_INFO .. */
+
 #define AT(field) .offset = offsetof(struct gm_analyze_options, field)
 
 static const struct gm_option option_table[] = {
@@ -58,6 +60,9 @@ static const struct gm_option option_table[] = {
      GM_OPTION_SIZE, AT(fail_above)},
     {0, "fail-below-efficiency", "PERCENT", "exit code 1 if less of the reserved memory is allocated",
      GM_OPTION_PERCENT, AT(fail_below_efficiency)},
+    {0, "fail-on", "SEVERITY", "exit code 1 if there is a finding as severe: info, warning or critical",
+     GM_OPTION_CHOICE, AT(fail_on), .min = GM_INFO, .choices = severities},
+    GM_ROWS_IGNORE,
     GM_ROW_QUIET("no summary and no warnings, only errors"),
     GM_ROW_VERBOSE("tell on stderr how long each phase took"),
     GM_ROWS_PAGES,

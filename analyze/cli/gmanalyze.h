@@ -26,11 +26,12 @@ struct gm_analyze_options {
     unsigned exports;             /* bit i: enum gm_export i */
     uint64_t fail_above;          /* UINT64_MAX: no such check */
     double fail_below_efficiency; /* negative: no such check */
+    int fail_on;                  /* enum gm_severity; negative: no such check */
 };
 
 #define GM_ANALYZE_DEFAULTS                                                                                            \
     {                                                                                                                  \
-        .usual = GM_USUAL_DEFAULTS, .fail_above = UINT64_MAX, .fail_below_efficiency = -1                              \
+        .usual = GM_USUAL_DEFAULTS, .fail_above = UINT64_MAX, .fail_below_efficiency = -1, .fail_on = -1               \
     }
 
 /* Read-only while jobs run. */

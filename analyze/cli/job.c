@@ -153,6 +153,14 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     return status;
 }
 
+static void tell_ignored(struct gm_job *job, const struct gm_analyze_context *context, const struct gm_report *report)
+{
+    char words[GM_IGNORED_TEXT];
+    if (!context->options.usual.quiet && report->diagnosis.ignored_count > 0)
+        gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, shown_path(job), "%s",
+                       gm_ignored_format(words, &report->diagnosis));
+}
+
 /* Report in, charts and run directory out. While other threads draw, this one replays and writes the texts. */
 static enum gm_status publish(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
                               struct gm_error *err)
@@ -171,12 +179,17 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     if (status == GM_OK && work->needs_replay)
         status = gm_advice_replay(report, &work->snapshot, &work->kept, err);
     if (status == GM_OK)
+        status = gm_ignore_ask(&context->shell->ignore, report, err);
+    if (status == GM_OK)
         status = gm_diagnose(report, &work->snapshot, work->kept.count > 0 ? &work->kept : NULL, err);
     if (status == GM_OK)
         status = gm_job_replay_remedies(report, &work->snapshot, &work->kept, err);
     forget_snapshot(work);
-    if (status == GM_OK)
+    if (status == GM_OK) {
+        gm_ignore_count(&context->shell->ignore, report);
+        tell_ignored(job, context, report);
         gm_outputs_make(&files, &context->options, report);
+    }
     if (charts != NULL) {
         struct gm_error drawing;
         enum gm_status drawn = gm_charts_finish(charts, &drawing);

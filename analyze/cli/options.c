@@ -145,6 +145,13 @@ static enum gm_status store(const struct gm_option *option, const char *shown, c
     case GM_OPTION_LISTED:
         memcpy(where, &argument, sizeof argument);
         return GM_OK;
+    case GM_OPTION_TEXTS: {
+        struct gm_texts *texts = (struct gm_texts *)(void *)where;
+        if (texts->n == GM_TEXTS_MOST)
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: more than %d of them", shown, GM_TEXTS_MOST);
+        texts->v[texts->n++] = argument;
+        return GM_OK;
+    }
     case GM_OPTION_INTEGER:
         if (!parse_integer(argument, option->min, option->max, &integer))
             return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no whole number from %lld to %lld", shown,

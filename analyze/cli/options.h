@@ -17,6 +17,7 @@
 enum gm_option_kind {
     GM_OPTION_FLAG,    /* bool: true once given; no argument */
     GM_OPTION_TEXT,    /* const char *: the argument itself */
+    GM_OPTION_TEXTS,   /* struct gm_texts: the arguments of all times that it is given */
     GM_OPTION_LISTED,  /* the same, but "list" or "help" ends parsing: print what `list` writes */
     GM_OPTION_INTEGER, /* int64_t: a whole number from `min` to `max` */
     GM_OPTION_SIZE,    /* uint64_t: bytes, see analyze/base/size.h */
@@ -52,12 +53,19 @@ struct gm_program {
     enum gm_status (*check)(void *values, char **operands, int *count, struct gm_error *err);
 };
 
+enum { GM_TEXTS_MOST = 64 };
+struct gm_texts {
+    const char *v[GM_TEXTS_MOST];
+    size_t n;
+};
+
 /* What several programs take. A program's options begin with it, and its table has a row of each that it takes. */
 struct gm_usual_options {
     const char *results, *name, *json, *categories; /* NULL: not given */
-    int64_t device;                                 /* -1: all */
-    int64_t top, threads;                           /* threads 0: not given */
-    uint64_t max_memory;                            /* as in struct gm_load_options; 0: not given */
+    struct gm_texts ignore, ignore_files;
+    int64_t device;       /* -1: all */
+    int64_t top, threads; /* threads 0: not given */
+    uint64_t max_memory;  /* as in struct gm_load_options; 0: not given */
     bool no_charts, salvage, quiet, verbose;
 };
 #define GM_USUAL_DEFAULTS                                                                                              \
@@ -108,6 +116,17 @@ struct gm_usual_options {
 #define GM_ROW_SALVAGE(text)                                                                                           \
     {                                                                                                                  \
         0, "salvage", NULL, text, GM_OPTION_FLAG, GM_USUAL(salvage)                                                    \
+    }
+#define GM_ROWS_IGNORE                                                                                                 \
+    {0,                                                                                                                \
+     "ignore",                                                                                                         \
+     "ID[:SITE]",                                                                                                      \
+     "leave out findings of that id (at that site); repeat it for more",                                               \
+     GM_OPTION_TEXTS,                                                                                                  \
+     GM_USUAL(ignore)},                                                                                                \
+    {                                                                                                                  \
+        0, "ignore-file", "FILE", "... as many as FILE has lines; # begins a comment", GM_OPTION_TEXTS,                \
+            GM_USUAL(ignore_files)                                                                                     \
     }
 #define GM_ROW_QUIET(text)                                                                                             \
     {                                                                                                                  \

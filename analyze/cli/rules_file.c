@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ static enum gm_status read_file(struct gm_text *text, const char *path, struct g
         else if (errno != EINTR)
             status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "%s: cannot read: %s", path, strerror(errno));
         if (text->length > GM_RULES_MOST)
-            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: category rules of more than 1 MiB", path);
+            status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: rules of more than 1 MiB", path);
         else if (text->failed)
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
@@ -42,4 +43,31 @@ enum gm_status gm_rules_load(struct gm_category_rules **rules, const char *path,
         status = gm_category_rules_parse(rules, text.length == 0 ? "" : text.data, text.length, path, err);
     gm_text_free(&text);
     return status;
+}
+
+enum gm_status gm_ignore_load(struct gm_ignore *ignore, const struct gm_usual_options *options, struct gm_error *err)
+{
+    const struct gm_texts *given = &options->ignore, *files = &options->ignore_files;
+    enum gm_status status = GM_OK;
+    for (size_t i = 0; status == GM_OK && i < given->n; i++)
+        status = gm_ignore_add(ignore, given->v[i], strlen(given->v[i]), "--ignore", err);
+    for (size_t i = 0; status == GM_OK && i < files->n; i++) {
+        struct gm_text text = {0};
+        status = read_file(&text, files->v[i], err);
+        if (status == GM_OK && text.length > 0)
+            status = gm_ignore_add_lines(ignore, text.data, text.length, files->v[i], err);
+        gm_text_free(&text);
+    }
+    return status;
+}
+
+void gm_ignore_end(struct gm_ignore *ignore, struct gm_call *call)
+{
+    const struct gm_ignore_rule *unused;
+    for (size_t i = 0; (unused = gm_ignore_unused(ignore, &i)) != NULL;) {
+        char text[300];
+        snprintf(text, sizeof text, "nothing fell under the rule '%s'", unused->text);
+        gm_call_warn(call, unused->place, text);
+    }
+    gm_ignore_free(ignore);
 }

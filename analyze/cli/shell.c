@@ -20,6 +20,8 @@ enum gm_status gm_shell_begin(struct gm_shell *shell, const struct gm_usual_opti
     if (status == GM_OK && makes_runs && !options->no_charts &&
         (shell->fonts = gm_fonts_start(shell->threads > 1)) == NULL)
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    if (status == GM_OK)
+        status = gm_ignore_load(&shell->ignore, options, err);
     return status == GM_OK ? gm_rules_load(&shell->rules, options->categories, err) : status;
 }
 
@@ -70,6 +72,7 @@ void gm_shell_print(struct gm_shell *shell, struct gm_text *summary)
 
 int gm_shell_end(struct gm_shell *shell)
 {
+    gm_ignore_end(&shell->ignore, &shell->said);
     gm_category_rules_free(shell->rules);
     gm_fonts_free(shell->fonts);
     return gm_call_end(&shell->said);

@@ -10,6 +10,7 @@
 #include "analyze/cli/call.h"
 #include "analyze/cli/font_thread.h"
 #include "analyze/cli/run_files.h"
+#include "analyze/diagnose/ignore.h"
 #include "analyze/state/categories.h"
 
 #include <time.h>
@@ -18,8 +19,9 @@ struct gm_shell {
     struct gm_call said;
     const struct gm_usual_options *options;
     struct gm_category_rules *rules;
-    struct gm_fonts *fonts; /* NULL: no charts */
-    time_t when;            /* the one time of this call */
+    struct gm_ignore ignore; /* findings */
+    struct gm_fonts *fonts;  /* NULL: no charts */
+    time_t when;             /* the one time of this call */
     int threads;
 };
 

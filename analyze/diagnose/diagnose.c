@@ -217,23 +217,31 @@ static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
                                                      : f->remedy->saving.alone < f->remedy->saving.before / LEAST_SHARE;
 }
 
-/* Without what a replay has shown to be in vain; then with what follows from that. */
+static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_in_vain(&findings[i], c->report->diagnosis.doubt_count > 0) && strcmp(findings[i].id, "healthy") != 0)
+            c->findings[c->n++] = findings[i];
+}
+
+/* Without what a replay has shown to be in vain; then with what follows from that. What is ignored is asked, too. */
 static void judge(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
-    c->room = diagnosis->finding_count + 2;
+    c->room = diagnosis->finding_count + diagnosis->ignored_count + 2;
     c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
     c->failed |= c->findings == NULL;
-    for (size_t i = 0; !c->failed && i < diagnosis->finding_count; i++)
-        if (!is_in_vain(&diagnosis->findings[i], diagnosis->doubt_count > 0) &&
-            strcmp(diagnosis->findings[i].id, "healthy") != 0)
-            c->findings[c->n++] = diagnosis->findings[i];
+    if (c->failed)
+        return;
+    keep(c, diagnosis->findings, diagnosis->finding_count);
+    keep(c, diagnosis->ignored, diagnosis->ignored_count);
     for (size_t i = 0; gm_rule_at(i) != NULL && !c->failed; i++)
         if (gm_rule_at(i)->is_last)
             gm_rule_at(i)->find(c, gm_rule_at(i));
     if (c->failed)
         return;
     qsort(c->findings, c->n, sizeof *c->findings, gm_finding_order);
+    gm_ignore_set_aside(c);
     diagnosis->findings = c->findings;
     diagnosis->finding_count = c->n;
     diagnosis->is_healthy = gm_case_found(c, "healthy") != NULL;
@@ -245,12 +253,17 @@ enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
     const struct gm_diagnosis first = report->diagnosis;
     report->diagnosis = (struct gm_diagnosis){.findings = first.findings,
                                               .finding_count = first.finding_count,
+                                              .ignored = first.ignored,
+                                              .ignored_count = first.ignored_count,
+                                              .ignore_rules = first.ignore_rules,
+                                              .ignore_rule_count = first.ignore_rule_count,
                                               .of_site = first.of_site,
                                               .is_judged = first.is_judged};
     find_view(&c);
     gm_reliability_tell(&c);
     if (first.is_judged)
         judge(&c);
+    c.has_oom = c.has_oom && !gm_case_ignores(&c, "out-of-memory");
     gm_to_do_rank(&c);
     gm_to_do_tell(&c);
     gm_headline_of_end(&c);
@@ -295,6 +308,7 @@ enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *s
     if (c.failed)
         return end(&c, err);
     qsort(c.findings, c.n, sizeof *c.findings, gm_finding_order);
+    gm_ignore_set_aside(&c);
     report->diagnosis.of_site = NULL;
     report->diagnosis.is_judged = c.lives != NULL;
     report->diagnosis.findings = c.findings;

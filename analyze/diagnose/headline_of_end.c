@@ -22,6 +22,15 @@ void gm_headline_add(struct gm_case *c, struct gm_heading *line, const char *for
     line->pieces[line->count++] = piece == NULL ? "" : piece;
 }
 
+void gm_headline_add_nothing(struct gm_case *c, struct gm_heading *line, const char *nothing)
+{
+    const size_t n = c->report->diagnosis.ignored_count;
+    if (n == 0)
+        gm_headline_add(c, line, "%s", nothing);
+    else
+        gm_headline_add(c, line, "nothing but what is ignored (%zu finding%s)", n, gm_plural(n));
+}
+
 /* Of one device; 0: not known. */
 static uint64_t peak_reserved(const struct gm_report *report)
 {
@@ -106,7 +115,7 @@ static void make_to_do(struct gm_case *c, struct gm_heading *line)
     if (c->to_do_count > 1)
         gm_headline_add(c, line, "%zu more", c->to_do_count - 1);
     if (line->count == 0)
-        gm_headline_add(c, line, "nothing stands out");
+        gm_headline_add_nothing(c, line, "nothing stands out");
 }
 
 static void make_place(struct gm_case *c, struct gm_heading *line, uint64_t bytes, uint64_t blocks, const char *site)

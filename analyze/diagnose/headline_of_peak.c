@@ -214,7 +214,7 @@ static void make_to_do(struct gm_case *c, struct gm_heading *line, const struct 
             line->site = gm_case_printf(c, "%.*s", (int)innermost(f->site), f->site);
     }
     if (line->count == 0)
-        gm_headline_add(c, line, "no single call site makes the peak, and nothing else stands out");
+        gm_headline_add_nothing(c, line, "no single call site makes the peak, and nothing else stands out");
 }
 
 bool gm_headline_of_peak(struct gm_case *c)

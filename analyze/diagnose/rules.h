@@ -98,6 +98,9 @@ struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const cha
 /* Whether the cache at the end is mostly what the exception of an out-of-memory error released: it tells nothing about
  * how the program uses its cache. */
 bool gm_case_is_wreckage(const struct gm_case *c);
+/* ignore.c: moves what falls under the report's rules from c->findings to `ignored`. */
+void gm_ignore_set_aside(struct gm_case *c);
+bool gm_case_ignores(const struct gm_case *c, const char *id);
 /* The finding of that id, so far; NULL: none. */
 const struct gm_finding *gm_case_found(const struct gm_case *c, const char *id);
 
@@ -131,6 +134,8 @@ void gm_headline_of_end(struct gm_case *c);
 bool gm_headline_of_peak(struct gm_case *c);
 /* Those of the summary, of the others. */
 void gm_headline_summarize(struct gm_case *c, bool is_of_peak);
+/* Where there is nothing to do: that, or how many findings are ignored. */
+void gm_headline_add_nothing(struct gm_case *c, struct gm_heading *line, const char *nothing);
 /* Appends the moment of the peak, as little of it as a line that has other pieces needs. Nothing without a trace. */
 void gm_headline_add_when(struct gm_case *c, struct gm_heading *line);
 /* Appends a piece; ignored if there are too many. */

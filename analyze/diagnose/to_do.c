@@ -189,6 +189,8 @@ void gm_to_do_rank(struct gm_case *c)
     struct gm_finding *list = gm_arena_calloc(&c->report->arena, diagnosis->finding_count + 2, sizeof *list);
     bool has_mistake = diagnosis->is_healthy;
     c->failed |= list == NULL;
+    for (size_t i = 0; i < diagnosis->ignored_count; i++)
+        has_mistake |= diagnosis->ignored[i].rank < GM_RANK_OTHERS;
     c->to_do = list;
     for (size_t i = 0; i < diagnosis->finding_count; i++)
         has_mistake |= diagnosis->findings[i].rank == GM_RANK_MISTAKE || gm_is_worth_setting(&diagnosis->findings[i]);

@@ -67,6 +67,35 @@ void gm_section_findings(struct gm_doc *d, const struct gm_report *report)
     GM_TABLE(d, columns, report->diagnosis.findings, report->diagnosis.finding_count, .key = "findings");
 }
 
+/* What fell under --ignore, and the rules. */
+void gm_section_ignored(struct gm_doc *d, const struct gm_report *report)
+{
+    static const struct gm_column columns[] = {
+        GM_KEY(GM_TEXT, "id", struct gm_finding, id),
+        GM_GET(GM_TEXT, GM_JSON, "severity", NULL, severity_of),
+        GM_FIELD(GM_TEXT, GM_ALL, "title", "Finding", struct gm_finding, title),
+        GM_KEY(GM_TEXT, "detail", struct gm_finding, detail),
+        GM_FIELD(GM_BYTES, GM_ALL | GM_BLANK, "bytes", "Bytes", struct gm_finding, bytes),
+        GM_FIELD(GM_SITE, GM_ALL | GM_UNDER, "site", "Site", struct gm_finding, site),
+        GM_FIELD(GM_NAME, GM_ALL, "rule", "Rule", struct gm_finding, ignored_by),
+    };
+    static const struct gm_column rules[] = {
+        GM_FIELD(GM_NAME, GM_ALL, "rule", "Rule", struct gm_ignore_rule, text),
+        GM_FIELD(GM_PATH, GM_ALL, "place", "Written in", struct gm_ignore_rule, place),
+        GM_FIELD(GM_COUNT, GM_ALL, "findings", "Findings", struct gm_ignore_rule, findings),
+    };
+    const struct gm_diagnosis *diagnosis = &report->diagnosis;
+    char words[GM_IGNORED_TEXT];
+    if (diagnosis->ignore_rule_count == 0 && !gm_doc_is(d, GM_JSON))
+        return;
+    gm_doc_fold(d, NULL, "Ignored");
+    gm_doc_tell(d, "%s.", gm_ignored_format(words, diagnosis));
+    if (diagnosis->ignored_count > 0 || gm_doc_is(d, GM_JSON))
+        GM_TABLE(d, columns, diagnosis->ignored, diagnosis->ignored_count, .key = "ignored");
+    GM_TABLE(d, rules, diagnosis->ignore_rules, diagnosis->ignore_rule_count, .key = "ignore_rules");
+    gm_doc_close(d);
+}
+
 /* ---- the allocator's state -----------------------------------------------------------------------------------------
  */
 

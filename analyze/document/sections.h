@@ -44,6 +44,7 @@ void gm_section_peak_devices(struct gm_doc *d, const struct gm_report *report); 
 void gm_section_end(struct gm_doc *d, const struct gm_report *report);          /* JSON: "headline_at_end" */
 void gm_section_summary(struct gm_doc *d, const struct gm_report *report);
 void gm_section_to_do(struct gm_doc *d, const struct gm_report *report);
+void gm_section_ignored(struct gm_doc *d, const struct gm_report *report); /* JSON: "ignored", "ignore_rules" */
 /* The places in the user's code that hold the most memory. JSON: "call_sites". */
 void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
 void gm_section_blocks(struct gm_doc *d, const struct gm_report *report);   /* JSON: "top_blocks" */

@@ -43,6 +43,14 @@ struct gm_finding {
     struct gm_remedy *remedy; /* what mending it does to allocations; replayed between the two halves of a diagnosis.
                                * NULL: it names none */
     const char *fix, *cost;   /* the call that mends it, and its price; NULL */
+    const char *ignored_by;   /* of an ignored one: the rule's text */
+};
+/* What is not to be told (analyze/diagnose/ignore.h): findings of that id, at that site. */
+struct gm_ignore_rule {
+    const char *text;      /* as it was written: "ID", "ID:SITE" */
+    const char *place;     /* where: "--ignore", "FILE:3" */
+    const char *id, *site; /* site NULL: any, or none */
+    uint64_t findings;     /* that fell under it, and under none before it */
 };
 /* For qsort: most severe first, then most bytes, then by id. */
 int gm_finding_order(const void *left, const void *right);
@@ -72,6 +80,10 @@ struct gm_to_do {
 struct gm_diagnosis {
     const struct gm_finding *findings; /* gm_finding_order */
     size_t finding_count;
+    const struct gm_finding *ignored; /* likewise; they count for nothing below */
+    size_t ignored_count;
+    struct gm_ignore_rule *ignore_rules; /* set before gm_diagnose; not the report's own */
+    size_t ignore_rule_count;
     bool is_judged;                           /* mistakes were looked for, allocation by allocation */
     bool is_healthy;                          /* and there is none */
     struct gm_heading headline[GM_HEADLINES]; /* of the peak; without a trace, of the end */
@@ -84,5 +96,8 @@ struct gm_diagnosis {
     const struct gm_to_do *to_do; /* what to do first, first */
     size_t to_do_count;
 };
+/* "2 findings ignored by 1 rule, nothing fell under 1 other". */
+enum { GM_IGNORED_TEXT = 120 };
+const char *gm_ignored_format(char text[GM_IGNORED_TEXT], const struct gm_diagnosis *diagnosis);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/report/report.h"
 
+#include "analyze/report/numbers.h"
+
+#include <stdio.h>
 #include <string.h>
 
 bool gm_report_rounds_up(const struct gm_report *report)
@@ -91,6 +94,20 @@ void gm_report_free(struct gm_report *report)
 {
     gm_arena_free(&report->arena);
     *report = (struct gm_report){0};
+}
+
+const char *gm_ignored_format(char text[GM_IGNORED_TEXT], const struct gm_diagnosis *diagnosis)
+{
+    const size_t n = diagnosis->ignored_count, all = diagnosis->ignore_rule_count;
+    size_t used = 0;
+    for (size_t i = 0; i < all; i++)
+        used += diagnosis->ignore_rules[i].findings > 0;
+    int length =
+        snprintf(text, GM_IGNORED_TEXT, "%zu finding%s ignored by %zu rule%s", n, gm_plural(n), used, gm_plural(used));
+    if (used < all)
+        snprintf(text + length, GM_IGNORED_TEXT - (size_t)length, ", nothing fell under %zu%s", all - used,
+                 used > 0 ? " more" : "");
+    return text;
 }
 
 int gm_finding_order(const void *left, const void *right)

@@ -11,6 +11,7 @@
 #include "analyze/cli/bar.h"
 #include "analyze/cli/options.h"
 #include "analyze/cli/terminal.h"
+#include "analyze/diagnose/ignore.h"
 #include "analyze/document/document.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/state/shown_names.h"
@@ -132,6 +133,7 @@ struct gm_replay_run {
     const struct gm_terminal *terminal;
     struct gm_snapshot snapshot;
     struct gm_category_rules *rules;
+    struct gm_ignore ignore; /* findings that are no fixes of --plan */
     struct gm_kept kept; /* a device of the report each, or of the trace */
     struct gm_report report;
     struct gm_arena arena;

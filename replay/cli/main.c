@@ -80,6 +80,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_CATEGORIES("category rules for --scale, --drop, --summary and --limit"),
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("replay what is complete of a damaged file"),
+    GM_ROWS_IGNORE,
     GM_ROW_QUIET("no summary and no warnings, only errors"),
     GM_ROW_VERBOSE("tell the model's speed on stderr"),
     GM_ROWS_PAGES,
@@ -182,6 +183,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--backend null is never full: it takes no --memory and no --gpu");
+    if (o->plan == NULL && o->usual.ignore.n + o->usual.ignore_files.n > 0)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ignore leaves out fixes of --plan, which was not asked for");
     enum gm_status status = check_verify(o, err);
     if (status == GM_OK)
         status = check_repetition(o, err);
@@ -234,6 +237,8 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
         gm_replay_progress_start(&run.progress, &call->terminal, path);
     enum gm_status status = gm_rules_load(&run.rules, options->usual.categories, &err);
     if (status == GM_OK)
+        status = gm_ignore_load(&run.ignore, &options->usual, &err);
+    if (status == GM_OK)
         status = gm_replay_run(&run, path, &err);
     gm_bar_stop(&run.progress.bar);
     if (!options->usual.quiet)
@@ -253,6 +258,7 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
         gm_message_flush(&message);
     }
     bool has_searched = run.search != NULL;
+    gm_ignore_end(&run.ignore, call);
     gm_replay_free(&run);
     if (has_searched)
         gm_interrupt_release();

@@ -105,7 +105,11 @@ static bool add_kind(struct gm_replay_run *run, const struct kind *kind)
 /* What it names allocations for, the diagnosis has found to be a mistake. */
 static enum gm_status add_mistakes(struct gm_replay_run *run, struct gm_error *err)
 {
-    enum gm_status status = gm_diagnose(&run->report, &run->snapshot, &run->kept, err);
+    enum gm_status status = gm_ignore_ask(&run->ignore, &run->report, err);
+    if (status == GM_OK)
+        status = gm_diagnose(&run->report, &run->snapshot, &run->kept, err);
+    if (status == GM_OK)
+        gm_ignore_count(&run->ignore, &run->report);
     for (size_t i = 0; status == GM_OK && i < run->report.diagnosis.finding_count; i++) {
         const struct gm_finding *f = &run->report.diagnosis.findings[i];
         if (f->remedy != NULL && f->remedy->changes != NULL && run->plan->count < FIXES_MOST / 2)

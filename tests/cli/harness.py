@@ -59,6 +59,43 @@ def write(path, snapshot=None, protocol=4):
     return path
 
 
+TRAIN, MODEL = "/app/train.py", "/app/model.py"
+
+
+class Run:
+    """A program whose loop stands in train.py from line 10 on; its weights are 64 MiB."""
+
+    def __init__(self):
+        self.allocator = Allocator(0, 0x7F0000000000, Clock())
+        self.allocator.recording = True
+        for _ in range(8):
+            self.allocator.alloc(8 * MIB, self.stack(5))
+
+    @staticmethod
+    def stack(line, *inner):
+        """Innermost first: (function, line) of model.py below a line of train.py."""
+        return [*(frame(name, MODEL, n) for name, n in inner), frame("<module>", TRAIN, line)]
+
+    def alloc(self, size, line, *inner):
+        return self.allocator.alloc(size * MIB, self.stack(line, *inner))
+
+    def forward(self, line=10):
+        """Two layers, each freed when the next is made."""
+        before = self.alloc(20, line, ("layer", 3))
+        for n in (4, 5):
+            after = self.alloc(20, line, ("layer", n))
+            self.allocator.free(before)
+            before = after
+        return before
+
+    def free(self, *blocks):
+        for block in blocks:
+            self.allocator.free(block)
+
+    def snapshot(self):
+        return {"segments": self.allocator.snapshot_segments(), "device_traces": [self.allocator.trace]}
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory(prefix="gmanalyze-test-")

@@ -57,6 +57,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_NAME("name of the run (default: the script's)"),
     GM_ROW_JSON("what came of it, as JSON; - is stdout, instead of the words"),
     GM_ROW_NO_CHARTS("no PNG files"),
+    GM_ROWS_IGNORE,
     GM_ROW_QUIET("the line on top only"),
     GM_ROW_VERBOSE("tell on stderr how long each phase took"),
     GM_ROWS_PAGES,
