@@ -135,8 +135,6 @@ static enum gm_status check_sharing(const struct finisher *f, const char *what, 
 
 /* ---- segments and blocks ---------------------------------------------------------------------------------------- */
 
-#define NEW_COLUMN(table, column, n) ((table)->column = gm_arena_calloc(&f->a->m->arena, (n), sizeof *(table)->column))
-
 /* Counts the blocks of a list of segments, checking that it is one. */
 static enum gm_status count_blocks(struct finisher *f, const struct gm_node *list, const char *what, size_t *blocks)
 {
@@ -164,61 +162,21 @@ static enum gm_status count_blocks(struct finisher *f, const struct gm_node *lis
     return check_sharing(f, "blocks", *blocks, f->a->m->blocks.n);
 }
 
-/* The same, writable, while they are filled. */
-struct segment_columns {
-    int64_t *device;
-    uint64_t *address, *total_size, *allocated_size, *active_size, *requested_size;
-    struct gm_stream_id *stream;
-    struct gm_pool_id *pool;
-    struct gm_stack_id *stack;
-    uint8_t *type, *is_expandable;
-    size_t *block_first, *block_count;
-};
-struct block_columns {
-    uint64_t *address, *size, *requested;
-    uint8_t *state;
-    struct gm_stack_id *stack;
-    uint32_t *segment;
-};
-
-static bool new_columns(struct finisher *f, struct segment_columns *s, size_t segments, struct block_columns *b,
-                        size_t blocks)
-{
-    return NEW_COLUMN(s, device, segments) && NEW_COLUMN(s, address, segments) && NEW_COLUMN(s, total_size, segments) &&
-           NEW_COLUMN(s, allocated_size, segments) && NEW_COLUMN(s, active_size, segments) &&
-           NEW_COLUMN(s, requested_size, segments) && NEW_COLUMN(s, stream, segments) &&
-           NEW_COLUMN(s, pool, segments) && NEW_COLUMN(s, stack, segments) && NEW_COLUMN(s, type, segments) &&
-           NEW_COLUMN(s, is_expandable, segments) && NEW_COLUMN(s, block_first, segments) &&
-           NEW_COLUMN(s, block_count, segments) && NEW_COLUMN(b, address, blocks) && NEW_COLUMN(b, size, blocks) &&
-           NEW_COLUMN(b, requested, blocks) && NEW_COLUMN(b, state, blocks) && NEW_COLUMN(b, stack, blocks) &&
-           NEW_COLUMN(b, segment, blocks);
-}
-
-static void fill_segment(const struct finisher *f, struct segment_columns *s, struct block_columns *b, size_t i,
+static void fill_segment(const struct finisher *f, struct gm_segment_columns *s, struct gm_block_columns *b, size_t i,
                          const struct gm_segment_row *row, size_t block)
 {
-    s->device[i] = row->device;
-    s->address[i] = row->address;
-    s->total_size[i] = row->total_size;
-    s->allocated_size[i] = row->allocated_size;
-    s->active_size[i] = row->active_size;
-    s->requested_size[i] = row->requested_size;
-    s->stream[i] = row->stream;
-    s->pool[i] = row->pool;
-    s->stack[i] = row->stack;
-    s->type[i] = row->type;
-    s->is_expandable[i] = row->is_expandable;
+#define PUT_SEGMENT(type, name) s->name[i] = row->name;
+#define PUT_BLOCK(type, name) b->name[block] = from->name;
+    GM_SEGMENT_FIELDS(PUT_SEGMENT)
     const struct gm_node *members = node_of(f, row->blocks);
     s->block_first[i] = block;
     s->block_count[i] = members->count;
     uint64_t address = row->address;
     for (uint32_t j = 0; j < members->count; j++, block++) {
         const struct gm_block_build_row *from = &f->a->m->blocks.v[GM_REF_INDEX(gm_node_ref(f->a, members, j))];
-        b->address[block] = from->address != GM_ABSENT ? from->address : address;
-        b->size[block] = from->size;
-        b->requested[block] = from->requested;
-        b->state[block] = from->state;
-        b->stack[block] = from->stack;
+        GM_BLOCK_FIELDS(PUT_BLOCK)
+        if (from->address == GM_ABSENT)
+            b->address[block] = address;
         b->segment[block] = (uint32_t)i;
         address = b->address[block] + from->size; /* wraps on lies; only a label */
     }
@@ -236,9 +194,10 @@ static enum gm_status fill_segments(struct finisher *f, uint32_t ref, const char
     enum gm_status status = count_blocks(f, list, what, &block_total);
     if (status != GM_OK)
         return status;
-    struct segment_columns s = {0};
-    struct block_columns b = {0};
-    if (!new_columns(f, &s, list->count, &b, block_total))
+    struct gm_segment_columns s = {0};
+    struct gm_block_columns b = {0};
+    if (!gm_new_segment_columns(&f->a->m->arena, &s, list->count) ||
+        !gm_new_block_columns(&f->a->m->arena, &b, block_total))
         return no_memory(f);
     size_t block = 0;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -249,10 +208,8 @@ static enum gm_status fill_segments(struct finisher *f, uint32_t ref, const char
     status = gm_keep_segments(f->a, list, segments == &f->s->host_segments, block_total, f->err);
     if (status != GM_OK)
         return status;
-    *segments = (struct gm_segments){list->count,   s.device,         s.address,     s.total_size, s.allocated_size,
-                                     s.active_size, s.requested_size, s.stream,      s.pool,       s.stack,
-                                     s.type,        s.is_expandable,  s.block_first, s.block_count};
-    *blocks = (struct gm_blocks){block_total, b.address, b.size, b.requested, b.state, b.stack, b.segment};
+    *segments = gm_segments_of(&s, list->count);
+    *blocks = gm_blocks_of(&b, block_total);
     return GM_OK;
 }
 

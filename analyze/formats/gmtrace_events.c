@@ -221,9 +221,8 @@ static bool grow_column(void *where, size_t capacity, size_t size)
 
 static struct gm_rare_builder *rare_column(struct gm_snapshot_memory *m, int i)
 {
-    struct gm_rare_builder *const columns[] = {&m->events.stream,          &m->events.pool,
-                                               &m->events.compile_context, &m->events.user_metadata,
-                                               &m->events.action_name,     &m->events.category};
+#define COLUMN(name) &m->events.name,
+    struct gm_rare_builder *const columns[] = {GM_EVENT_RARE_COLUMNS(COLUMN)};
     return columns[i];
 }
 

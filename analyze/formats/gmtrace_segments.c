@@ -5,43 +5,14 @@
  */
 #include "analyze/formats/gmtrace_parts.h"
 
-struct segment_rows { /* the columns of the snapshot, while they are filled */
-    int64_t *device;
-    uint64_t *address, *total_size, *allocated_size, *active_size, *requested_size;
-    struct gm_stream_id *stream;
-    struct gm_pool_id *pool;
-    struct gm_stack_id *stack;
-    uint8_t *type, *is_expandable;
-    size_t *block_first, *block_count;
-};
-struct block_rows {
-    uint64_t *address, *size, *requested;
-    uint8_t *state;
-    struct gm_stack_id *stack;
-    uint32_t *segment;
-};
-
 struct filler {
     struct gm_gmtrace_parts *p;
-    struct segment_rows s;
-    struct block_rows b;
+    struct gm_segment_columns s;
+    struct gm_block_columns b;
     size_t blocks; /* rows filled */
     uint64_t device, end;
     uint32_t newest_stack;
 };
-
-#define NEW(column, n) ((column) = gm_arena_calloc(&p->m->arena, (n), sizeof *(column)))
-
-static bool new_rows(struct gm_gmtrace_parts *p, struct segment_rows *s, size_t segments, struct block_rows *b,
-                     size_t blocks)
-{
-    return NEW(s->device, segments) && NEW(s->address, segments) && NEW(s->total_size, segments) &&
-           NEW(s->allocated_size, segments) && NEW(s->active_size, segments) && NEW(s->requested_size, segments) &&
-           NEW(s->stream, segments) && NEW(s->pool, segments) && NEW(s->stack, segments) && NEW(s->type, segments) &&
-           NEW(s->is_expandable, segments) && NEW(s->block_first, segments) && NEW(s->block_count, segments) &&
-           NEW(b->address, blocks) && NEW(b->size, blocks) && NEW(b->requested, blocks) && NEW(b->state, blocks) &&
-           NEW(b->stack, blocks) && NEW(b->segment, blocks);
-}
 
 /* 0: absent; 1: given in full; else the difference to what is expected. */
 static uint64_t near(struct gm_cursor *c, struct gm_cursor *odd, uint64_t expected)
@@ -141,7 +112,7 @@ enum gm_status gm_gmtrace_segments(struct gm_gmtrace_parts *p, const char *tag, 
     if (count == 0)
         return gm_gmtrace_end(&p->r);
     struct filler f = {.p = p};
-    if (!new_rows(p, &f.s, count, &f.b, block_count))
+    if (!gm_new_segment_columns(&p->m->arena, &f.s, count) || !gm_new_block_columns(&p->m->arena, &f.b, block_count))
         return gm_gmtrace_no_memory(&p->r);
     for (size_t i = 0; i < count && status == GM_OK; i++)
         status = fill_segment(&f, i, block_count);
@@ -149,9 +120,7 @@ enum gm_status gm_gmtrace_segments(struct gm_gmtrace_parts *p, const char *tag, 
         return status;
     if (f.blocks != block_count)
         return gm_gmtrace_damaged(&p->r, "blocks that belong to no segment");
-    *segments = (struct gm_segments){
-        count,      f.s.device, f.s.address, f.s.total_size, f.s.allocated_size, f.s.active_size, f.s.requested_size,
-        f.s.stream, f.s.pool,   f.s.stack,   f.s.type,       f.s.is_expandable,  f.s.block_first, f.s.block_count};
-    *blocks = (struct gm_blocks){block_count, f.b.address, f.b.size, f.b.requested, f.b.state, f.b.stack, f.b.segment};
+    *segments = gm_segments_of(&f.s, count);
+    *blocks = gm_blocks_of(&f.b, block_count);
     return gm_gmtrace_end(&p->r);
 }

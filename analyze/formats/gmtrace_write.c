@@ -34,8 +34,8 @@ static void put_keys_and_events(struct gm_text *t, const struct gm_snapshot *s)
         gm_put_varint(t, s->pools[i].second);
     }
     const struct gm_events *e = &s->events;
-    const struct gm_rare_column *columns[] = {&e->stream,        &e->pool,        &e->compile_context,
-                                              &e->user_metadata, &e->action_name, &e->category};
+#define COLUMN(name) &e->name,
+    const struct gm_rare_column *columns[] = {GM_EVENT_RARE_COLUMNS(COLUMN)};
     gm_put_varint(t, e->count);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         gm_put_varint(t, columns[i]->v != NULL);

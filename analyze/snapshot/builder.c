@@ -264,14 +264,9 @@ static bool grow_events(struct gm_snapshot_memory *m)
     if (at_limit(m, m->events.count))
         return false;
     size_t capacity = m->events.capacity < 4096 ? 4096 : m->events.capacity + m->events.capacity / 2;
-    if (!grow_column(&m->events.action, capacity, sizeof *m->events.action) ||
-        !grow_column(&m->events.addr, capacity, sizeof *m->events.addr) ||
-        !grow_column(&m->events.size, capacity, sizeof *m->events.size) ||
-        !grow_column(&m->events.time_us, capacity, sizeof *m->events.time_us) ||
-        !grow_column(&m->events.stack, capacity, sizeof *m->events.stack) || !grow_rare(&m->events.stream, capacity) ||
-        !grow_rare(&m->events.pool, capacity) || !grow_rare(&m->events.compile_context, capacity) ||
-        !grow_rare(&m->events.user_metadata, capacity) || !grow_rare(&m->events.action_name, capacity) ||
-        !grow_rare(&m->events.category, capacity))
+#define GROW(type, name) grow_column(&m->events.name, capacity, sizeof(type)) &&
+#define GROW_RARE(name) grow_rare(&m->events.name, capacity) &&
+    if (!(GM_EVENT_COLUMNS(GROW) GM_EVENT_RARE_COLUMNS(GROW_RARE) true))
         return false;
     m->events.capacity = capacity;
     return true;
@@ -307,34 +302,30 @@ bool gm_builder_add_event(struct gm_snapshot_memory *m, const struct gm_event_ro
     size_t n = m->events.count;
     if (n == m->events.capacity && !grow_events(m))
         return false;
-    m->events.action[n] = row->action;
-    m->events.addr[n] = row->addr;
-    m->events.size[n] = row->size;
-    m->events.time_us[n] = row->time_us;
-    m->events.stack[n] = row->stack;
+#define PUT(type, name) m->events.name[n] = row->name;
+#define PUT_RARE(name) add_rare(m, &m->events.name, row->name) &&
+    GM_EVENT_COLUMNS(PUT)
     m->events.any_time |= row->time_us != GM_ABSENT_TIME;
-    if (!add_rare(m, &m->events.stream, row->stream) || !add_rare(m, &m->events.pool, row->pool) ||
-        !add_rare(m, &m->events.compile_context, row->compile_context) ||
-        !add_rare(m, &m->events.user_metadata, row->user_metadata) ||
-        !add_rare(m, &m->events.action_name, row->action_name) || !add_rare(m, &m->events.category, row->category))
+    if (!(GM_EVENT_RARE_COLUMNS(PUT_RARE) true))
         return false;
     m->events.count = n + 1;
     return true;
 }
 
-#define PERMUTE(column)                                                                                                \
-    do {                                                                                                               \
-        if ((column) != NULL) {                                                                                        \
-            void *copy = malloc(count * sizeof *(column));                                                             \
-            if (copy == NULL)                                                                                          \
-                return false;                                                                                          \
-            char *to = copy;                                                                                           \
-            for (size_t i = 0; i < count; i++)                                                                         \
-                memcpy(to + i * sizeof *(column), &(column)[order[i]], sizeof *(column));                              \
-            free(column);                                                                                              \
-            (column) = copy;                                                                                           \
-        }                                                                                                              \
-    } while (0)
+/* Puts the rows of the column whose pointer lies at `where` into a new one, in that order. */
+static bool permute(void *where, size_t size, const uint32_t *order, size_t count)
+{
+    char *column;
+    memcpy(&column, where, sizeof column);
+    char *copy = column == NULL ? NULL : malloc(count * size);
+    for (size_t i = 0; copy != NULL && i < count; i++)
+        memcpy(copy + i * size, column + order[i] * size, size);
+    if (column != NULL && copy == NULL)
+        return false;
+    free(column);
+    memcpy(where, &copy, sizeof copy);
+    return true;
+}
 
 bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count)
 {
@@ -343,17 +334,10 @@ bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *ord
         return true;
     }
     m->events.capacity = 0; /* columns may now differ in size: nothing may be added after this */
-    PERMUTE(m->events.action);
-    PERMUTE(m->events.addr);
-    PERMUTE(m->events.size);
-    PERMUTE(m->events.time_us);
-    PERMUTE(m->events.stack);
-    PERMUTE(m->events.stream.v);
-    PERMUTE(m->events.pool.v);
-    PERMUTE(m->events.compile_context.v);
-    PERMUTE(m->events.user_metadata.v);
-    PERMUTE(m->events.action_name.v);
-    PERMUTE(m->events.category.v);
+#define PERMUTE(type, name) permute(&m->events.name, sizeof(type), order, count) &&
+#define PERMUTE_RARE(name) permute(&m->events.name.v, sizeof(uint32_t), order, count) &&
+    if (!(GM_EVENT_COLUMNS(PERMUTE) GM_EVENT_RARE_COLUMNS(PERMUTE_RARE) true))
+        return false;
     m->events.count = count;
     return true;
 }
@@ -387,25 +371,16 @@ static uint64_t set_bytes(const struct gm_id_set *set)
            set->hashes_capacity * sizeof *set->hashes;
 }
 
-static uint64_t rare_bytes(const struct gm_snapshot_memory *m, const struct gm_rare_builder *column)
-{
-    return column->v == NULL ? 0 : m->events.capacity * sizeof *column->v;
-}
-
 uint64_t gm_builder_bytes(const struct gm_snapshot_memory *m)
 {
-    uint64_t row = sizeof *m->events.action + sizeof *m->events.addr + sizeof *m->events.size +
-                   sizeof *m->events.time_us + sizeof *m->events.stack;
     uint64_t bytes = sizeof *m + m->arena.bytes + set_bytes(&m->string_set) + set_bytes(&m->frame_set) +
-                     set_bytes(&m->stack_set) + set_bytes(&m->stream_set) + set_bytes(&m->pool_set) +
-                     GM_VEC_BYTES(&m->string_start) + GM_VEC_BYTES(&m->string_bytes) + GM_VEC_BYTES(&m->frame_name) +
-                     GM_VEC_BYTES(&m->frame_filename) + GM_VEC_BYTES(&m->frame_line) + GM_VEC_BYTES(&m->stack_start) +
-                     GM_VEC_BYTES(&m->stack_frames) + GM_VEC_BYTES(&m->streams) + GM_VEC_BYTES(&m->pools) +
-                     m->events.capacity * row + rare_bytes(m, &m->events.stream) + rare_bytes(m, &m->events.pool) +
-                     rare_bytes(m, &m->events.compile_context) + rare_bytes(m, &m->events.user_metadata) +
-                     rare_bytes(m, &m->events.action_name) + rare_bytes(m, &m->events.category) +
-                     GM_VEC_BYTES(&m->segments) + GM_VEC_BYTES(&m->blocks) + GM_VEC_BYTES(&m->annotations) +
-                     GM_VEC_BYTES(&m->loose);
+                     set_bytes(&m->stack_set) + set_bytes(&m->stream_set) + set_bytes(&m->pool_set);
+#define EVENT_BYTES(type, name) bytes += m->events.capacity * sizeof(type);
+#define RARE_BYTES(name) bytes += m->events.name.v == NULL ? 0 : m->events.capacity * sizeof(uint32_t);
+#define TABLE_BYTES(type, name) bytes += GM_VEC_BYTES(&m->name);
+    GM_EVENT_COLUMNS(EVENT_BYTES)
+    GM_EVENT_RARE_COLUMNS(RARE_BYTES)
+    GM_MEMORY_TABLES(TABLE_BYTES)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++)
         bytes += GM_VEC_BYTES(&m->kept[kind]) + GM_VEC_BYTES(&m->extras[kind]);
     return bytes;
@@ -465,45 +440,48 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
     if (m == NULL)
         return;
     free_id_sets(m);
-    free(m->string_start.v);
-    free(m->string_bytes.v);
-    free(m->frame_name.v);
-    free(m->frame_filename.v);
-    free(m->frame_line.v);
-    free(m->stack_start.v);
-    free(m->stack_frames.v);
-    free(m->streams.v);
-    free(m->pools.v);
-    free(m->events.action);
-    free(m->events.addr);
-    free(m->events.size);
-    free(m->events.time_us);
-    free(m->events.stack);
-    free(m->events.stream.v);
-    free(m->events.pool.v);
-    free(m->events.compile_context.v);
-    free(m->events.user_metadata.v);
-    free(m->events.action_name.v);
-    free(m->events.category.v);
-    free(m->segments.v);
-    free(m->blocks.v);
-    free(m->annotations.v);
-    free(m->warnings.v);
+#define FREE_TABLE(type, name) free(m->name.v);
+#define FREE_COLUMN(type, name) free(m->events.name);
+#define FREE_RARE(name) free(m->events.name.v);
+    GM_MEMORY_TABLES(FREE_TABLE)
+    GM_EVENT_COLUMNS(FREE_COLUMN)
+    GM_EVENT_RARE_COLUMNS(FREE_RARE)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
         free(m->kept[kind].v);
         free(m->extras[kind].v);
     }
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
         free(m->key_orders[kind].v);
-    free(m->loose.v);
     gm_arena_free(&m->arena);
     free(m);
 }
 
-static struct gm_rare_column publish_rare(const struct gm_rare_builder *b)
+/* ---- columns of segments and blocks ------------------------------------------------------------------------------ */
+
+#define NEW(type, name) (columns->name = gm_arena_calloc(arena, rows, sizeof(type))) != NULL &&
+#define SHOW(type, name) .name = columns->name,
+
+bool gm_new_segment_columns(struct gm_arena *arena, struct gm_segment_columns *columns, size_t rows)
 {
-    return (struct gm_rare_column){.v = b->v, .all = b->all};
+    return GM_SEGMENT_COLUMNS(NEW) true;
 }
+
+bool gm_new_block_columns(struct gm_arena *arena, struct gm_block_columns *columns, size_t rows)
+{
+    return GM_BLOCK_COLUMNS(NEW) true;
+}
+
+struct gm_segments gm_segments_of(const struct gm_segment_columns *columns, size_t rows)
+{
+    return (struct gm_segments){.count = rows, GM_SEGMENT_COLUMNS(SHOW)};
+}
+
+struct gm_blocks gm_blocks_of(const struct gm_block_columns *columns, size_t rows)
+{
+    return (struct gm_blocks){.count = rows, GM_BLOCK_COLUMNS(SHOW)};
+}
+
+/* ---- publishing -------------------------------------------------------------------------------------------------- */
 
 static void publish_extras(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
 {
@@ -520,9 +498,7 @@ static void publish_extras(struct gm_snapshot_memory *m, struct gm_snapshot *sna
 }
 
 /* Columns without rows are there all the same, so that nobody adds to a null pointer. */
-static const uint8_t no_bytes[1];
-static const uint64_t no_numbers[1];
-static const struct gm_stack_id no_stacks[1];
+static const uint64_t no_rows[1];
 
 void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot)
 {
@@ -540,19 +516,12 @@ void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapsh
     snapshot->stream_count = (uint32_t)m->streams.n;
     snapshot->pools = m->pools.v;
     snapshot->pool_count = (uint32_t)m->pools.n;
-    bool has_events = m->events.count > 0;
-    snapshot->events = (struct gm_events){.count = m->events.count,
-                                          .action = has_events ? m->events.action : no_bytes,
-                                          .addr = has_events ? m->events.addr : no_numbers,
-                                          .size = has_events ? m->events.size : no_numbers,
-                                          .time_us = m->events.any_time ? m->events.time_us : NULL,
-                                          .stack = has_events ? m->events.stack : no_stacks,
-                                          .stream = publish_rare(&m->events.stream),
-                                          .pool = publish_rare(&m->events.pool),
-                                          .compile_context = publish_rare(&m->events.compile_context),
-                                          .user_metadata = publish_rare(&m->events.user_metadata),
-                                          .action_name = publish_rare(&m->events.action_name),
-                                          .category = publish_rare(&m->events.category)};
+#define SHOW_EVENT(type, name) .name = m->events.count > 0 ? m->events.name : (const void *)no_rows,
+#define SHOW_RARE(name) .name = {.v = m->events.name.v, .all = m->events.name.all},
+    snapshot->events =
+        (struct gm_events){.count = m->events.count, GM_EVENT_COLUMNS(SHOW_EVENT) GM_EVENT_RARE_COLUMNS(SHOW_RARE)};
+    if (!m->events.any_time)
+        snapshot->events.time_us = NULL;
     snapshot->annotations = m->annotations.v;
     snapshot->annotation_count = m->annotations.n;
     snapshot->warnings = m->warnings.v;

@@ -34,28 +34,31 @@ struct gm_rare_builder { /* see struct gm_rare_column */
     uint32_t all;
 };
 
+#define GM_FIELD(type, name) type name;
+#define GM_RARE_FIELD(name) uint32_t name;
+#define GM_OWN_COLUMN(type, name) type *name;
+#define GM_OWN_RARE_COLUMN(name) struct gm_rare_builder name;
+
 struct gm_event_row { /* one event as the decoder met it; see struct gm_events */
-    uint64_t addr, size;
-    int64_t time_us;
-    struct gm_stack_id stack;
-    uint32_t stream, pool, compile_context, user_metadata, action_name, category;
-    uint8_t action;
+    GM_EVENT_COLUMNS(GM_FIELD)
+    GM_EVENT_RARE_COLUMNS(GM_RARE_FIELD)
 };
 
 struct gm_segment_row {
-    int64_t device;
-    uint64_t address, total_size, allocated_size, active_size, requested_size;
-    struct gm_stream_id stream;
-    struct gm_pool_id pool;
-    struct gm_stack_id stack;
-    uint8_t type, is_expandable;
+    GM_SEGMENT_FIELDS(GM_FIELD)
     uint32_t blocks; /* the loader's reference to the list of blocks */
 };
 
 struct gm_block_build_row {
-    uint64_t address, size, requested;
-    struct gm_stack_id stack;
-    uint8_t state;
+    GM_BLOCK_FIELDS(GM_FIELD)
+};
+
+/* The tables of segments and blocks while they are filled. */
+struct gm_segment_columns {
+    GM_SEGMENT_COLUMNS(GM_OWN_COLUMN)
+};
+struct gm_block_columns {
+    GM_BLOCK_COLUMNS(GM_OWN_COLUMN)
 };
 
 struct gm_kept_value { /* a gm_extra whose value is still the loader's reference */
@@ -77,33 +80,34 @@ struct gm_snapshot_memory {
     bool hit_limit;
 
     struct gm_id_set string_set, frame_set, stack_set, stream_set, pool_set;
-    struct GM_VEC(uint64_t) string_start;
-    struct GM_VEC(char) string_bytes;
-    struct GM_VEC(struct gm_string_id) frame_name;
-    struct GM_VEC(struct gm_string_id) frame_filename;
-    struct GM_VEC(uint64_t) frame_line;
-    struct GM_VEC(uint64_t) stack_start;
-    struct GM_VEC(struct gm_frame_id) stack_frames;
-    struct GM_VEC(int64_t) streams;
-    struct GM_VEC(struct gm_pool_key) pools;
+#define GM_MEMORY_TABLES(X)                                                                                            \
+    X(uint64_t, string_start)                                                                                          \
+    X(char, string_bytes)                                                                                              \
+    X(struct gm_string_id, frame_name)                                                                                 \
+    X(struct gm_string_id, frame_filename)                                                                             \
+    X(uint64_t, frame_line)                                                                                            \
+    X(uint64_t, stack_start)                                                                                           \
+    X(struct gm_frame_id, stack_frames)                                                                                \
+    X(int64_t, streams)                                                                                                \
+    X(struct gm_pool_key, pools)                                                                                       \
+    X(struct gm_segment_row, segments)                                                                                 \
+    X(struct gm_block_build_row, blocks)                                                                               \
+    X(struct gm_annotation, annotations)                                                                               \
+    X(const char *, warnings)                                                                                          \
+    X(struct gm_loose, loose)
+#define X(type, name) struct GM_VEC(type) name;
+    GM_MEMORY_TABLES(X)
+#undef X
 
     struct {
         size_t count, capacity;
-        uint8_t *action;
-        uint64_t *addr, *size;
-        int64_t *time_us;
-        struct gm_stack_id *stack;
-        struct gm_rare_builder stream, pool, compile_context, user_metadata, action_name, category;
+        GM_EVENT_COLUMNS(GM_OWN_COLUMN)
+        GM_EVENT_RARE_COLUMNS(GM_OWN_RARE_COLUMN)
         bool any_time;
     } events;
-    struct GM_VEC(struct gm_segment_row) segments;
-    struct GM_VEC(struct gm_block_build_row) blocks;
-    struct GM_VEC(struct gm_annotation) annotations;
-    struct GM_VEC(const char *) warnings;
     struct gm_kept_list kept[GM_ROW_KIND_COUNT];
     struct GM_VEC(uint32_t) key_orders[GM_ORDER_COUNT];
     struct GM_VEC(struct gm_extra) extras[GM_ROW_KIND_COUNT];
-    struct GM_VEC(struct gm_loose) loose;
 
     struct gm_arena arena; /* settings, warnings, and the final tables of segments and blocks */
 };
@@ -135,6 +139,13 @@ enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t o
 /* Points the snapshot's tables of strings, frames, stacks, streams, pools, events, annotations, extras and warnings
  * into m, which it owns from now on. Segments, blocks and traces are the loader's to fill. */
 void gm_builder_publish(struct gm_snapshot_memory *m, struct gm_snapshot *snapshot);
+
+/* Zeroed columns for so many rows in the arena; false: no memory. */
+bool gm_new_segment_columns(struct gm_arena *arena, struct gm_segment_columns *columns, size_t rows);
+bool gm_new_block_columns(struct gm_arena *arena, struct gm_block_columns *columns, size_t rows);
+/* The same columns as a snapshot has them. */
+struct gm_segments gm_segments_of(const struct gm_segment_columns *columns, size_t rows);
+struct gm_blocks gm_blocks_of(const struct gm_block_columns *columns, size_t rows);
 
 /* Reorders the events: row i becomes what row order[i] was; rows that order does not name vanish. */
 bool gm_builder_permute_events(struct gm_snapshot_memory *m, const uint32_t *order, size_t count);

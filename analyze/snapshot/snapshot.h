@@ -117,28 +117,44 @@ struct gm_pool_key {
 
 /* ---- tables --------------------------------------------------------------------------------------------------- */
 
+/* The columns of each table, once: X(type, name), and for events of the rare ones X(name). The structs below are made
+ * of these lists, and so is all that makes, copies or frees columns (analyze/snapshot/builder.h). */
+#define GM_COLUMN(type, name) const type *name;
+#define GM_RARE_COLUMN(name) struct gm_rare_column name;
+
+#define GM_SEGMENT_FIELDS(X)                                                                                           \
+    X(int64_t, device)                                                                                                 \
+    X(uint64_t, address)                                                                                               \
+    X(uint64_t, total_size)                                                                                            \
+    X(uint64_t, allocated_size) /* this and the next two as the file states them; GM_ABSENT if not */                  \
+    X(uint64_t, active_size)                                                                                           \
+    X(uint64_t, requested_size)                                                                                        \
+    X(struct gm_stream_id, stream)                                                                                     \
+    X(struct gm_pool_id, pool) /* absent in old files */                                                               \
+    X(struct gm_stack_id, stack)                                                                                       \
+    X(uint8_t, type)          /* enum gm_segment_type */                                                               \
+    X(uint8_t, is_expandable) /* enum gm_truth */
+#define GM_SEGMENT_COLUMNS(X)                                                                                          \
+    GM_SEGMENT_FIELDS(X)                                                                                               \
+    X(size_t, block_first) /* blocks of segment i: rows [block_first[i], block_first[i] + block_count[i]) */           \
+    X(size_t, block_count)
 struct gm_segments {
     size_t count;
-    const int64_t *device;
-    const uint64_t *address, *total_size;
-    const uint64_t *allocated_size, *active_size, *requested_size; /* as the file states them; GM_ABSENT if not */
-    const struct gm_stream_id *stream;
-    const struct gm_pool_id *pool; /* absent in old files */
-    const struct gm_stack_id *stack;
-    const uint8_t *type;          /* enum gm_segment_type */
-    const uint8_t *is_expandable; /* enum gm_truth */
-    const size_t *block_first; /* blocks of segment i: block rows [block_first[i], block_first[i] + block_count[i]) */
-    const size_t *block_count;
+    GM_SEGMENT_COLUMNS(GM_COLUMN)
 };
 
+#define GM_BLOCK_FIELDS(X)                                                                                             \
+    X(uint64_t, address) /* where the file gives none: segment address + sizes of the blocks before */                 \
+    X(uint64_t, size)                                                                                                  \
+    X(uint64_t, requested) /* requested_size, or history[0].real_size in legacy files, or GM_ABSENT */                 \
+    X(uint8_t, state)      /* enum gm_block_state */                                                                   \
+    X(struct gm_stack_id, stack)
+#define GM_BLOCK_COLUMNS(X)                                                                                            \
+    GM_BLOCK_FIELDS(X)                                                                                                 \
+    X(uint32_t, segment) /* row in segments */
 struct gm_blocks {
     size_t count;
-    const uint64_t *address; /* where the file gives none: segment address + sizes of the blocks before */
-    const uint64_t *size;
-    const uint64_t *requested; /* requested_size, or history[0].real_size in legacy files, or GM_ABSENT */
-    const uint8_t *state;      /* enum gm_block_state */
-    const struct gm_stack_id *stack;
-    const uint32_t *segment; /* row in segments */
+    GM_BLOCK_COLUMNS(GM_COLUMN)
 };
 
 /* A column that rarely says anything: `v` is NULL while every row equals `all`. Read it with gm_rare_at. */
@@ -151,19 +167,24 @@ static inline uint32_t gm_rare_at(const struct gm_rare_column *column, size_t ro
     return column->v == NULL ? column->all : column->v[row];
 }
 
+/* All devices' events; device d has the rows of traces[d]. Columns are never NULL but time_us. */
+#define GM_EVENT_COLUMNS(X)                                                                                            \
+    X(uint8_t, action)  /* enum gm_action */                                                                           \
+    X(uint64_t, addr)   /* an address; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */  \
+    X(uint64_t, size)   /* bytes; alloc and frees: requested bytes; segment events: segment bytes */                   \
+    X(int64_t, time_us) /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */        \
+    X(struct gm_stack_id, stack)
+#define GM_EVENT_RARE_COLUMNS(X) /* in the order of .gmtrace */                                                        \
+    X(stream)                    /* gm_stream_id */                                                                    \
+    X(pool)                      /* gm_pool_id */                                                                      \
+    X(compile_context)           /* this and those that follow: gm_string_id */                                        \
+    X(user_metadata)                                                                                                   \
+    X(action_name) /* the file's word where action is GM_ACTION_OTHER */                                               \
+    X(category)    /* only in files made from a profiler run */
 struct gm_events {
-    size_t count;          /* all devices; device d has the rows of traces[d]. Columns are never NULL but time_us */
-    const uint8_t *action; /* enum gm_action */
-    const uint64_t *addr;  /* an address; for oom: device_free, the bytes the driver had left. GM_ABSENT if not given */
-    const uint64_t *size;  /* bytes; alloc and frees: requested bytes; segment events: segment bytes */
-    const int64_t *time_us; /* microseconds since 1970, GM_ABSENT_TIME if not given; NULL if no event has a time */
-    const struct gm_stack_id *stack;
-    struct gm_rare_column stream;          /* gm_stream_id */
-    struct gm_rare_column pool;            /* gm_pool_id */
-    struct gm_rare_column compile_context; /* gm_string_id */
-    struct gm_rare_column user_metadata;   /* gm_string_id */
-    struct gm_rare_column action_name;     /* gm_string_id: the file's word where action is GM_ACTION_OTHER */
-    struct gm_rare_column category;        /* gm_string_id: only in files made from a profiler run */
+    size_t count;
+    GM_EVENT_COLUMNS(GM_COLUMN)
+    GM_EVENT_RARE_COLUMNS(GM_RARE_COLUMN)
 };
 
 /* The events of one device: event rows [first, first + count). The index in the array is the device's ordinal. */

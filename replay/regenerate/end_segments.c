@@ -5,6 +5,8 @@
  */
 #include "replay/regenerate/regenerate_private.h"
 
+#include "analyze/snapshot/builder.h"
+
 #include <stdlib.h>
 
 /* Which of a table's columns the file has. */
@@ -17,19 +19,10 @@ struct table {
     struct gm_regenerated *out;
     const struct gm_event_recorder *r;
     struct known known;
-    int64_t *device;
-    uint64_t *address, *total_size, *allocated_size, *active_size, *requested_size;
-    struct gm_stream_id *stream;
-    struct gm_pool_id *pool;
-    struct gm_stack_id *stack;
-    uint8_t *type, *is_expandable;
-    size_t *block_first, *block_count;
-    uint32_t *from; /* rows of the snapshot, or GM_NO_ROW */
-    uint64_t *block_address, *block_size, *block_requested;
-    uint8_t *block_state;
-    struct gm_stack_id *block_stack;
-    uint32_t *block_segment, *block_from;
-    size_t segments, blocks; /* so far */
+    struct gm_segment_columns s;
+    struct gm_block_columns b;
+    uint32_t *from, *block_from; /* rows of the snapshot, or GM_NO_ROW */
+    size_t segments, blocks;     /* so far */
 };
 
 static struct known find_known(const struct gm_snapshot *s)
@@ -62,69 +55,30 @@ static struct known find_known(const struct gm_snapshot *s)
     return k;
 }
 
-static void *column(struct table *t, bool *ok, size_t count, size_t size)
-{
-    void *v = gm_regenerated_new(t->out, count, size);
-    *ok = *ok && v != NULL;
-    return v;
-}
-
 static bool make_columns(struct table *t, size_t segments, size_t blocks)
 {
-    bool ok = true;
-    t->device = column(t, &ok, segments, sizeof *t->device);
-    t->address = column(t, &ok, segments, sizeof *t->address);
-    t->total_size = column(t, &ok, segments, sizeof *t->total_size);
-    t->allocated_size = column(t, &ok, segments, sizeof *t->allocated_size);
-    t->active_size = column(t, &ok, segments, sizeof *t->active_size);
-    t->requested_size = column(t, &ok, segments, sizeof *t->requested_size);
-    t->stream = column(t, &ok, segments, sizeof *t->stream);
-    t->pool = column(t, &ok, segments, sizeof *t->pool);
-    t->stack = column(t, &ok, segments, sizeof *t->stack);
-    t->type = column(t, &ok, segments, sizeof *t->type);
-    t->is_expandable = column(t, &ok, segments, sizeof *t->is_expandable);
-    t->block_first = column(t, &ok, segments, sizeof *t->block_first);
-    t->block_count = column(t, &ok, segments, sizeof *t->block_count);
-    t->from = column(t, &ok, segments, sizeof *t->from);
-    t->block_address = column(t, &ok, blocks, sizeof *t->block_address);
-    t->block_size = column(t, &ok, blocks, sizeof *t->block_size);
-    t->block_requested = column(t, &ok, blocks, sizeof *t->block_requested);
-    t->block_state = column(t, &ok, blocks, sizeof *t->block_state);
-    t->block_stack = column(t, &ok, blocks, sizeof *t->block_stack);
-    t->block_segment = column(t, &ok, blocks, sizeof *t->block_segment);
-    t->block_from = column(t, &ok, blocks, sizeof *t->block_from);
-    return ok;
+    t->from = gm_arena_calloc(&t->out->arena, segments, sizeof *t->from);
+    t->block_from = gm_arena_calloc(&t->out->arena, blocks, sizeof *t->block_from);
+    return t->from != NULL && t->block_from != NULL && gm_new_segment_columns(&t->out->arena, &t->s, segments) &&
+           gm_new_block_columns(&t->out->arena, &t->b, blocks);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+#define COPY_SEGMENT(type, name) t->s.name[i] = g->name[row];
+#define COPY_BLOCK(type, name) t->b.name[t->blocks] = b->name[from];
 
 static void copy_segment(struct table *t, size_t row)
 {
     const struct gm_segments *g = &t->r->snapshot->segments;
     const struct gm_blocks *b = &t->r->snapshot->blocks;
     size_t i = t->segments++;
-    t->device[i] = g->device[row];
-    t->address[i] = g->address[row];
-    t->total_size[i] = g->total_size[row];
-    t->allocated_size[i] = g->allocated_size[row];
-    t->active_size[i] = g->active_size[row];
-    t->requested_size[i] = g->requested_size[row];
-    t->stream[i] = g->stream[row];
-    t->pool[i] = g->pool[row];
-    t->stack[i] = g->stack[row];
-    t->type[i] = g->type[row];
-    t->is_expandable[i] = g->is_expandable[row];
-    t->block_first[i] = t->blocks;
-    t->block_count[i] = g->block_count[row];
+    GM_SEGMENT_COLUMNS(COPY_SEGMENT)
+    t->s.block_first[i] = t->blocks;
     t->from[i] = (uint32_t)row;
-    for (size_t k = 0; k < g->block_count[row]; k++, t->blocks++) {
-        size_t from = g->block_first[row] + k;
-        t->block_address[t->blocks] = b->address[from];
-        t->block_size[t->blocks] = b->size[from];
-        t->block_requested[t->blocks] = b->requested[from];
-        t->block_state[t->blocks] = b->state[from];
-        t->block_stack[t->blocks] = b->stack[from];
-        t->block_segment[t->blocks] = (uint32_t)i;
+    for (size_t from = g->block_first[row]; from < g->block_first[row] + g->block_count[row]; from++, t->blocks++) {
+        GM_BLOCK_COLUMNS(COPY_BLOCK)
+        t->b.segment[t->blocks] = (uint32_t)i;
         t->block_from[t->blocks] = (uint32_t)from;
     }
 }
@@ -141,32 +95,32 @@ static void put_segment(struct table *t, int64_t device, const struct gm_recorde
     const struct known *k = &t->known;
     const struct gm_snapshot *recorded = t->r->snapshot;
     size_t i = t->segments++;
-    t->device[i] = device;
-    t->address[i] = g->address;
-    t->total_size[i] = g->size;
-    t->allocated_size[i] = k->sizes ? g->allocated : GM_ABSENT;
-    t->active_size[i] = k->active ? g->active : GM_ABSENT;
-    t->requested_size[i] = k->requested ? g->requested : GM_ABSENT;
-    t->stream[i].v = k->stream ? g->stream : 0;
-    t->pool[i].v = k->pool ? g->pool : 0;
-    t->stack[i].v =
+    t->s.device[i] = device;
+    t->s.address[i] = g->address;
+    t->s.total_size[i] = g->size;
+    t->s.allocated_size[i] = k->sizes ? g->allocated : GM_ABSENT;
+    t->s.active_size[i] = k->active ? g->active : GM_ABSENT;
+    t->s.requested_size[i] = k->requested ? g->requested : GM_ABSENT;
+    t->s.stream[i].v = k->stream ? g->stream : 0;
+    t->s.pool[i].v = k->pool ? g->pool : 0;
+    t->s.stack[i].v =
         stack_or_empty(k->stack && (g->row == GM_NO_ROW || recorded->segments.stack[g->row].v != 0), g->stack);
-    t->type[i] = !k->type ? GM_SEGMENT_TYPE_ABSENT : g->is_small ? GM_SEGMENT_SMALL : GM_SEGMENT_LARGE;
-    t->is_expandable[i] = !k->expandable ? GM_TRUTH_ABSENT : g->is_expandable ? GM_TRUE : GM_FALSE;
-    t->block_first[i] = t->blocks;
-    t->block_count[i] = g->block_count;
+    t->s.type[i] = !k->type ? GM_SEGMENT_TYPE_ABSENT : g->is_small ? GM_SEGMENT_SMALL : GM_SEGMENT_LARGE;
+    t->s.is_expandable[i] = !k->expandable ? GM_TRUTH_ABSENT : g->is_expandable ? GM_TRUE : GM_FALSE;
+    t->s.block_first[i] = t->blocks;
+    t->s.block_count[i] = g->block_count;
     t->from[i] = g->row;
     for (size_t n = 0; n < g->block_count; n++, t->blocks++) {
         const struct gm_recorded_block *b = &t->r->blocks.v[g->first_block + n];
         bool is_active = b->state != GM_BLOCK_INACTIVE, is_new = b->row == GM_NO_ROW;
         bool has_requested = is_new ? k->block_requested[is_active] : recorded->blocks.requested[b->row] != GM_ABSENT;
         bool has_stack = is_new ? k->block_stack[is_active] : recorded->blocks.stack[b->row].v != 0;
-        t->block_address[t->blocks] = b->address;
-        t->block_size[t->blocks] = b->size;
-        t->block_requested[t->blocks] = has_requested ? b->requested : GM_ABSENT;
-        t->block_state[t->blocks] = b->state;
-        t->block_stack[t->blocks].v = stack_or_empty(has_stack, b->stack);
-        t->block_segment[t->blocks] = (uint32_t)i;
+        t->b.address[t->blocks] = b->address;
+        t->b.size[t->blocks] = b->size;
+        t->b.requested[t->blocks] = has_requested ? b->requested : GM_ABSENT;
+        t->b.state[t->blocks] = b->state;
+        t->b.stack[t->blocks].v = stack_or_empty(has_stack, b->stack);
+        t->b.segment[t->blocks] = (uint32_t)i;
         t->block_from[t->blocks] = b->row;
     }
 }
@@ -200,7 +154,7 @@ static struct source *list_sources(struct gm_regenerated *out, const struct gm_e
                                    size_t *blocks)
 {
     const struct gm_segments *g = &r->snapshot->segments;
-    struct source *list = gm_regenerated_new(out, g->count + r->devices.n, sizeof *list);
+    struct source *list = gm_arena_calloc(&out->arena, g->count + r->devices.n, sizeof *list);
     *count = 0;
     *blocks = r->blocks.n;
     int64_t last = 0;
@@ -243,31 +197,6 @@ static bool put_extras(struct gm_regenerated *out, enum gm_row_kind kind, const 
     return (rows.v == NULL || gm_regenerated_own(out, rows.v)) && ok;
 }
 
-static void publish(struct table *t)
-{
-    t->out->snapshot.segments = (struct gm_segments){.count = t->segments,
-                                                     .device = t->device,
-                                                     .address = t->address,
-                                                     .total_size = t->total_size,
-                                                     .allocated_size = t->allocated_size,
-                                                     .active_size = t->active_size,
-                                                     .requested_size = t->requested_size,
-                                                     .stream = t->stream,
-                                                     .pool = t->pool,
-                                                     .stack = t->stack,
-                                                     .type = t->type,
-                                                     .is_expandable = t->is_expandable,
-                                                     .block_first = t->block_first,
-                                                     .block_count = t->block_count};
-    t->out->snapshot.blocks = (struct gm_blocks){.count = t->blocks,
-                                                 .address = t->block_address,
-                                                 .size = t->block_size,
-                                                 .requested = t->block_requested,
-                                                 .state = t->block_state,
-                                                 .stack = t->block_stack,
-                                                 .segment = t->block_segment};
-}
-
 bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_recorder *r)
 {
     struct table t = {.out = out, .r = r, .known = find_known(r->snapshot)};
@@ -284,6 +213,7 @@ bool gm_regenerate_segments(struct gm_regenerated *out, const struct gm_event_re
         for (size_t k = 0; k < d->segment_count; k++)
             put_segment(&t, d->device, &r->segments.v[d->first_segment + k]);
     }
-    publish(&t);
+    out->snapshot.segments = gm_segments_of(&t.s, t.segments);
+    out->snapshot.blocks = gm_blocks_of(&t.b, t.blocks);
     return put_extras(out, GM_ROW_SEGMENT, t.from, t.segments) && put_extras(out, GM_ROW_BLOCK, t.block_from, t.blocks);
 }

@@ -26,8 +26,8 @@ static bool add_string(struct gm_regenerated *out, const char *text, struct gm_s
 {
     const struct gm_strings *old = &out->recorded->strings;
     size_t length = strlen(text), used = (size_t)old->start[old->count];
-    uint64_t *start = gm_regenerated_new(out, (size_t)old->count + 2, sizeof *start);
-    char *bytes = gm_regenerated_new(out, used + length, 1);
+    uint64_t *start = gm_arena_calloc(&out->arena, (size_t)old->count + 2, sizeof *start);
+    char *bytes = gm_arena_calloc(&out->arena, used + length, 1);
     if (start == NULL || bytes == NULL)
         return false;
     memcpy(start, old->start, ((size_t)old->count + 1) * sizeof *start);
@@ -72,7 +72,7 @@ bool gm_regenerate_settings(struct gm_regenerated *out, const struct gm_conf *co
 {
     const struct gm_snapshot *s = out->recorded;
     size_t most = s->setting_count + 1 + sizeof single_keys / sizeof *single_keys;
-    struct gm_setting *settings = gm_regenerated_new(out, most, sizeof *settings);
+    struct gm_setting *settings = gm_arena_calloc(&out->arena, most, sizeof *settings);
     struct gm_setting told = {.key = text_key, .type = GM_SETTING_STRING};
     if (settings == NULL || !add_string(out, text, &told.string))
         return false;

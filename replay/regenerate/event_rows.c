@@ -21,9 +21,9 @@ static bool add_unplayed(struct gm_event_recorder *r, struct gm_trace *trace)
 static bool make_traces(struct gm_regenerated *out, struct gm_event_recorder *r)
 {
     const struct gm_snapshot *s = r->snapshot;
-    struct gm_trace *traces = gm_regenerated_new(out, s->trace_count, sizeof *traces);
-    struct gm_trace *host = gm_regenerated_new(out, s->host_trace_count, sizeof *host);
-    bool *is_played = gm_regenerated_new(out, s->trace_count, sizeof *is_played);
+    struct gm_trace *traces = gm_arena_calloc(&out->arena, s->trace_count, sizeof *traces);
+    struct gm_trace *host = gm_arena_calloc(&out->arena, s->host_trace_count, sizeof *host);
+    bool *is_played = gm_arena_calloc(&out->arena, s->trace_count, sizeof *is_played);
     if (traces == NULL || host == NULL || is_played == NULL)
         return false;
     for (size_t d = 0; d < s->trace_count; d++)
@@ -80,7 +80,7 @@ static bool copy_rare(struct gm_regenerated *out, struct gm_rare_column *column,
     const uint8_t *recorded = out->recorded->events.action;
     if (from->v == NULL && (from->all == 0 || !only_same_kind))
         return true; /* as it is */
-    uint32_t *v = gm_regenerated_new(out, e->count, sizeof *v);
+    uint32_t *v = gm_arena_calloc(&out->arena, e->count, sizeof *v);
     for (size_t i = 0; v != NULL && i < e->count; i++)
         if (!only_same_kind || e->action[i] == recorded[origin[i]])
             v[i] = gm_rare_at(from, origin[i]);
@@ -105,7 +105,7 @@ static bool put_pools(struct gm_regenerated *out, const struct gm_event_recorder
     const struct gm_rare_column *recorded = &out->recorded->events.pool;
     if (recorded->v == NULL && recorded->all == 0)
         return true;
-    uint32_t *v = gm_regenerated_new(out, e->count, sizeof *v);
+    uint32_t *v = gm_arena_calloc(&out->arena, e->count, sizeof *v);
     for (size_t i = 0; v != NULL && i < e->count; i++)
         v[i] = gm_rare_at(recorded, origin[i]);
     for (size_t d = 0; v != NULL && d < r->devices.n; d++) {
@@ -122,10 +122,10 @@ static bool put_times_and_stacks(struct gm_regenerated *out, const struct gm_eve
 {
     struct gm_events *e = &out->snapshot.events;
     const struct gm_events *recorded = &out->recorded->events;
-    struct gm_stack_id *stack = gm_regenerated_new(out, e->count, sizeof *stack);
+    struct gm_stack_id *stack = gm_arena_calloc(&out->arena, e->count, sizeof *stack);
     int64_t *time = NULL;
     if (recorded->time_us != NULL)
-        time = gm_regenerated_new(out, e->count, sizeof *time);
+        time = gm_arena_calloc(&out->arena, e->count, sizeof *time);
     if (stack == NULL || (recorded->time_us != NULL && time == NULL))
         return false;
     for (size_t i = 0; i < e->count; i++)

@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 
-void *gm_regenerated_new(struct gm_regenerated *out, size_t count, size_t size)
-{
-    void *array = calloc(count + 1, size);
-    return array != NULL && gm_regenerated_own(out, array) ? array : NULL;
-}
-
 bool gm_regenerated_own(struct gm_regenerated *out, void *array)
 {
     if (out->array_count == GM_REGENERATED_ARRAYS) {
@@ -25,6 +19,7 @@ void gm_regenerated_free(struct gm_regenerated *g)
 {
     for (size_t i = 0; i < g->array_count; i++)
         free(g->arrays[i]);
+    gm_arena_free(&g->arena);
     *g = (struct gm_regenerated){0};
 }
 

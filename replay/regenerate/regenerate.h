@@ -7,16 +7,18 @@
 #define GM_REPLAY_REGENERATE_H
 
 #include "analyze/allocator/conf.h"
+#include "analyze/base/arena.h"
 #include "analyze/base/error.h"
 #include "analyze/snapshot/snapshot.h"
 #include "replay/regenerate/event_recorder.h"
 
-enum { GM_REGENERATED_ARRAYS = 48 };
+enum { GM_REGENERATED_ARRAYS = 8 };
 
 struct gm_regenerated {
     struct gm_snapshot snapshot; /* not to be freed by gm_snapshot_free */
     const struct gm_snapshot *recorded;
-    void *arrays[GM_REGENERATED_ARRAYS];
+    struct gm_arena arena;
+    void *arrays[GM_REGENERATED_ARRAYS]; /* of the heap, and owned like the arena */
     size_t array_count;
 };
 

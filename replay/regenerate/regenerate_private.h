@@ -13,9 +13,7 @@
 bool gm_record_state(struct gm_event_recorder *r, const struct gm_recorded_device *device,
                      const struct gm_allocator *model, const uint32_t *streams);
 
-/* regenerate.c: zeroed memory that is freed with *out; NULL: no memory. gm_regenerated_own takes over what realloc may
- * have made; false: no room for it, and it is freed. */
-void *gm_regenerated_new(struct gm_regenerated *out, size_t count, size_t size);
+/* regenerate.c: takes over what realloc may have made; false: no room for it, and it is freed. */
 bool gm_regenerated_own(struct gm_regenerated *out, void *array);
 
 /* event_rows.c, end_segments.c, end_settings.c: parts of the regenerated snapshot; false: no memory. */
