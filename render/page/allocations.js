@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// All allocations of the device: sorted, filtered; a row is the chosen allocation of all views.
+
+import { count, el, fill, parseSize, size, span } from "./base.js";
+import { call, Channel } from "./core.js";
+import { tone } from "./pen.js";
+import { device, here, kept, moment, NONE, range, axis, SPLITS } from "./runs.js";
+import { set, state } from "./state.js";
+import { texts, VirtualTable } from "./table.js";
+
+const FILTERS = ["min", "max", "life", "role", "category", "pool", "stream", "site", "text", "regex", "alive"];
+const COPIED = 10000; // rows at most
+let grid,
+    line,
+    layers = null,
+    sync,
+    controls;
+
+const columns = [
+    { name: "Size", sort: "size", isNumber: true, text: row => size(row.size) },
+    { name: "Requested", sort: "requested", isNumber: true, text: row => size(row.requested) },
+    {
+        name: "Role",
+        sort: "role",
+        text: row => layers.role.name[row.role] ?? "",
+        swatch: row => tone(layers.role.color[row.role] ?? 0x8a929b),
+    },
+    { name: "Made", sort: "born", isNumber: true, text: row => (row.born ? count(row.born - 1) : "before") },
+    {
+        name: "Freed",
+        sort: "freed",
+        isNumber: true,
+        text: row => (row.freed === NONE ? "never" : count(row.freed - 1)),
+    },
+    { name: "Lives", sort: "life", isNumber: true, text: row => `${count(row.life)} events` },
+    { name: "Time", isNumber: true, text: row => (isFinite(row.life_us) ? span(row.life_us) : "") },
+    { name: "Stream", sort: "stream", text: row => layers.stream.name[row.stream] ?? "" },
+    { name: "Pool", sort: "pool", text: row => layers.pool.name[row.pool] ?? "" },
+    { name: "Category", sort: "category", text: row => layers.category.name[row.category] ?? "" },
+    { name: "Made at", text: row => row.site },
+];
+
+// The table's filter as the core reads it. What cannot be read is left out, and said.
+function query() {
+    const lines = [`sort=${state.sort}`, `order=${state.up ? "up" : "down"}`],
+        wrong = [];
+    for (const [key, text] of [
+        ["min_size", state.min],
+        ["max_size", state.max],
+    ]) {
+        const bytes = text && parseSize(text);
+        if (bytes !== "" && bytes !== null) lines.push(`${key}=${bytes}`);
+        else if (text) wrong.push(`"${text}" is no size`);
+    }
+    if (Number(state.life)) lines.push(`min_life=${Number(state.life)}`);
+    for (const split of ["role", "category", "pool", "stream"]) {
+        const number = layers[split].name.indexOf(state[split]);
+        if (state[split]) lines.push(`${split}=${number < 0 ? NONE : number}`);
+    }
+    if (state.site) lines.push(`site=${state.site}`);
+    if (state.text) lines.push(`${state.regex ? "regex" : "text"}=${state.text}`);
+    if (state.alive === "moment") lines.push(`alive_at=${moment()}`);
+    if (state.alive === "range" && axis() === 0)
+        lines.push(`born_from=${Math.floor(range()[0])}`, `born_to=${Math.ceil(range()[1])}`);
+    return [lines.join("\n"), wrong];
+}
+
+const rowsOf = told =>
+    Array.from(told.id, (id, i) => ({
+        id,
+        size: told.size[i],
+        requested: told.requested[i],
+        role: told.role[i],
+        category: told.category[i],
+        pool: told.pool[i],
+        stream: told.stream[i],
+        born: told.born[i],
+        freed: told.freed[i],
+        life: told.life[i],
+        life_us: told.life_us[i],
+        site: told.site[i],
+    }));
+
+const channel = new Channel(
+    (told, question) => {
+        const [total] = told.total;
+        line.textContent = `${count(total)} allocations, ${size(told.total_bytes[0])}`;
+        if (grid.total !== total) grid.resize(total);
+        grid.show(question[4], rowsOf(told));
+    },
+    error => (line.textContent = error.message),
+);
+
+async function ask(first = 0, n = 40) {
+    if (!layers) return;
+    const [text, wrong] = query();
+    if (wrong.length) return void (line.textContent = wrong.join("; "));
+    channel.ask("allocations", ...here(), text, first, n);
+}
+
+async function learn() {
+    const told = await Promise.all(SPLITS.slice(0, 4).map((_, split) => kept("layers", device(), split)));
+    layers = Object.fromEntries(told.map((layer, i) => [SPLITS[i], layer]));
+    for (const split of ["role", "category", "pool", "stream"])
+        fill(
+            controls[split],
+            el("option", { value: "" }, `any ${split}`),
+            [...layers[split].name].map(name => el("option", { value: name }, name)),
+        );
+    sync();
+}
+
+export const allocationsView = {
+    id: "allocations",
+    title: "Allocations",
+    keys: ["run", "dev", "at", "from", "to", "sel", "sort", "up", ...FILTERS],
+    async rows() {
+        const told = await call("allocations", ...here(), query()[0], 0, COPIED);
+        return texts(columns, rowsOf(told));
+    },
+    start(panel, tools) {
+        const input = (name, placeholder, width) => {
+            const field = el("input", {
+                type: "search",
+                placeholder,
+                "aria-label": placeholder,
+                oninput: () => set({ [name]: field.value }),
+            });
+            field.style.width = width;
+            return field;
+        };
+        const select = (name, choices) =>
+            el(
+                "select",
+                { "aria-label": name, onchange: event => set({ [name]: event.target.value }) },
+                choices.map(([value, text]) => el("option", { value }, text)),
+            );
+        controls = {
+            min: input("min", "from size", "100px"),
+            max: input("max", "to size", "100px"),
+            life: input("life", "lives events", "110px"),
+            role: select("role", []),
+            category: select("category", []),
+            pool: select("pool", []),
+            stream: select("stream", []),
+            alive: select("alive", [
+                ["all", "all"],
+                ["moment", "alive at the moment"],
+                ["range", "made in the range"],
+            ]),
+            text: input("text", "in its stack", "150px"),
+            site: input("site", "call site", "150px"),
+        };
+        const regex = el("input", { type: "checkbox", onchange: () => set({ regex: regex.checked }) });
+        const clear = el(
+            "button",
+            {
+                type: "button",
+                onclick: () =>
+                    set({
+                        min: "",
+                        max: "",
+                        life: "",
+                        role: "",
+                        category: "",
+                        pool: "",
+                        stream: "",
+                        site: "",
+                        text: "",
+                        regex: false,
+                        alive: "all",
+                    }),
+            },
+            "No filter",
+        );
+        tools.append(...Object.values(controls), el("label", {}, regex, "regex"), clear);
+        line = el("p.note", { id: "allocations-line", "aria-live": "polite" });
+        grid = new VirtualTable("Allocations", columns, {
+            ask,
+            choose: row => set({ sel: row.id }),
+            isChosen: row => row.id === state.sel,
+            sorted: sort => set({ sort, up: state.sort === sort ? !state.up : false }),
+        });
+        grid.element.classList.add("allocations");
+        panel.append(line, grid.element);
+        sync = () => {
+            for (const [name, control] of Object.entries(controls))
+                if (document.activeElement !== control) control.value = state[name];
+            regex.checked = state.regex;
+            grid.mark(state.sort, state.up);
+        };
+    },
+    async update(changed) {
+        if (!changed || changed.has("run") || changed.has("dev")) await learn();
+        sync();
+        if (changed && [...changed].every(name => name === "sel")) return grid.show(grid.first, grid.rows);
+        const isOther = ["from", "to", "at"],
+            matters = { at: state.alive === "moment", from: state.alive === "range", to: state.alive === "range" };
+        if (changed && [...changed].every(name => isOther.includes(name) && !matters[name])) return;
+        grid.restart();
+    },
+};

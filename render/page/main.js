@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The beginning: what the page carries is opened, controls are bound to the state, views are shown when they are chosen.
+
+import { allocationsView } from "./allocations.js";
+import { byId, copyText, count, download, el, fill, say, toCsv, toMarkdown } from "./base.js";
+import { compareView } from "./compare.js";
+import { CoreError } from "./core.js";
+import { findingsView } from "./findings.js";
+import { heatView } from "./heat.js";
+import { momentView } from "./moment.js";
+import { forgetColours } from "./pen.js";
+import { about, add, analysed, device, run, runs, SPLITS } from "./runs.js";
+import { renewSelection, startSelection } from "./selection.js";
+import { spaceView } from "./space.js";
+import { stacksView } from "./stacks.js";
+import { link, on, set, state } from "./state.js";
+import { key, showAll, startTimeline, zoom } from "./timeline.js";
+import { whatifView } from "./whatif.js";
+
+// In the order of their tabs. A view: id, title, keys of the state that change it, start(panel, tools) once, update(changed) when
+// it is shown and one of them did (null: all did), picture and rows() to copy.
+const VIEWS = [momentView, spaceView, stacksView, allocationsView, heatView, whatifView, findingsView, compareView];
+const timeline = startTimeline();
+
+// ---- views
+
+const started = new Map();
+
+function panelOf(view) {
+    if (started.has(view)) return started.get(view);
+    const tools = el("div.tools", {}),
+        panel = el(
+            "div.panel",
+            { id: "panel-" + view.id, role: "tabpanel", "aria-labelledby": "tab-" + view.id },
+            tools,
+        );
+    byId("panels").append(panel);
+    started.set(view, panel);
+    view.start(panel, tools);
+    tools.append(
+        el("span.grow", {}),
+        copies(view.id, () => view.picture, view.rows),
+    );
+    return panel;
+}
+
+// Buttons that copy a view: its picture, its rows.
+function copies(name, picture, rows) {
+    const button = (text, title, action) => el("button", { type: "button", title, onclick: action }, text);
+    const give = async (type, extension, text) => {
+        if (await copyText(text)) return say(`Copied as ${extension === "csv" ? "CSV" : "Markdown"}.`);
+        download(`${name}.${extension}`, type, text);
+        say("The browser does not let this page copy: saved as a file instead.");
+    };
+    return el(
+        "span.copies",
+        {},
+        button("PNG", "Copy the picture as PNG", () =>
+            picture() ? picture().copyPng(name) : say("This view is a table: copy it as CSV or Markdown."),
+        ),
+        button("SVG", "Copy the picture as SVG", () =>
+            picture() ? picture().copySvg(name) : say("This view is a table: copy it as CSV or Markdown."),
+        ),
+        rows && button("CSV", "Copy the table as CSV", async () => give("text/csv", "csv", toCsv(await rows()))),
+        rows &&
+            button("Markdown", "Copy the table as Markdown", async () =>
+                give("text/markdown", "md", toMarkdown(await rows())),
+            ),
+    );
+}
+
+function showView(changed) {
+    const view = VIEWS.find(v => v.id === state.view) || VIEWS[0];
+    for (const each of VIEWS) {
+        byId("tab-" + each.id).setAttribute("aria-selected", each === view);
+        byId("tab-" + each.id).tabIndex = each === view ? 0 : -1;
+        if (started.has(each)) started.get(each).hidden = each !== view;
+    }
+    const isNew = !started.has(view);
+    panelOf(view);
+    if (isNew || !changed || changed.has("view") || view.keys.some(name => changed.has(name)))
+        view.update(isNew || changed?.has("view") ? null : changed);
+}
+
+function startTabs() {
+    fill(
+        byId("tabs"),
+        VIEWS.map((view, i) =>
+            el(
+                "button",
+                {
+                    type: "button",
+                    id: "tab-" + view.id,
+                    role: "tab",
+                    "aria-controls": "panel-" + view.id,
+                    title: `Key ${i + 1}`,
+                    onclick: () => set({ view: view.id }),
+                },
+                view.title,
+            ),
+        ),
+    );
+    byId("tabs").addEventListener("keydown", event => {
+        const next = VIEWS.findIndex(v => v.id === state.view) + { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!VIEWS[next]) return;
+        set({ view: VIEWS[next].id });
+        byId("tab-" + VIEWS[next].id).focus();
+        event.stopPropagation();
+    });
+}
+
+// ---- controls and state
+
+function bind(id, name, read = e => e.value, write = (e, value) => (e.value = value)) {
+    const control = byId(id);
+    control.addEventListener("input", () => set({ [name]: read(control) }));
+    const sync = () => write(control, state[name]);
+    on(changed => changed.has(name) && sync());
+    sync();
+}
+
+function bindControls() {
+    bind("axis", "axis");
+    bind("by", "by");
+    bind("draw", "draw");
+    bind(
+        "reserved",
+        "reserved",
+        e => e.checked,
+        (e, value) => (e.checked = value),
+    );
+    bind(
+        "detail",
+        "detail",
+        e => Math.round(2 ** e.value),
+        (e, value) => (e.value = Math.log2(value || 2000)),
+    );
+    const detail = () => (byId("detail-value").textContent = count(state.detail || 2000));
+    on(detail);
+    detail();
+    const number = e => Number(e.value);
+    bind("run", "run", number);
+    byId("device").addEventListener("input", e =>
+        set({ dev: number(e.target), sel: null, at: null, from: null, to: null }),
+    );
+    byId("zoom-in").addEventListener("click", () => zoom(0.5));
+    byId("zoom-out").addEventListener("click", () => zoom(2));
+    byId("zoom-all").addEventListener("click", showAll);
+    byId("axis").addEventListener("input", () => set({ from: null, to: null }));
+    document.querySelector('.copies[data-of="timeline"]').replaceWith(copies("timeline", () => timeline.picture));
+    byId("link").addEventListener("click", async () =>
+        say((await copyText(link())) ? "Copied the address of what is seen now." : location.href),
+    );
+    byId("help").addEventListener("click", () => byId("keys").showModal());
+    byId("theme").addEventListener("click", () => set({ theme: isDarkNow() ? "light" : "dark" }));
+    document.addEventListener("keydown", event => {
+        if (
+            /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) ||
+            event.ctrlKey ||
+            event.metaKey ||
+            event.altKey ||
+            event.defaultPrevented
+        )
+            return;
+        if (event.key === "?") byId("keys").showModal();
+        else if (event.key === "Escape") set({ sel: null });
+        else if (event.key === "t") byId("theme").click();
+        else if (/^[1-9]$/.test(event.key) && VIEWS[event.key - 1]) set({ view: VIEWS[event.key - 1].id });
+        else if (event.target === document.body) key(event);
+    });
+}
+
+// ---- light and dark
+
+const wantsDark = matchMedia("(prefers-color-scheme: dark)");
+const isDarkNow = () => (state.theme ? state.theme === "dark" : wantsDark.matches);
+
+function showTheme() {
+    document.documentElement.classList.toggle("dark", isDarkNow());
+    byId("theme").textContent = isDarkNow() ? "Light" : "Dark";
+    forgetColours();
+    if (!run()) return;
+    timeline.redraw();
+    showView();
+}
+
+// ---- files
+
+async function openAll(sources) {
+    let last = null;
+    for (const { name, source, query } of sources) {
+        say(`Reading ${name} …`);
+        try {
+            last = await add(name, source, query);
+            say("");
+        } catch (error) {
+            if (!(error instanceof CoreError)) throw error;
+            say(`${name}: ${error.message}`, true);
+        }
+    }
+    return last;
+}
+
+async function openFiles(list) {
+    const before = runs.length,
+        last = await openAll([...list].map(file => ({ name: file.name, source: file })));
+    if (last === null) return;
+    const patch = { run: before, dev: null, at: null, sel: null, from: null, to: null, then: null };
+    if (runs.length > 1) Object.assign(patch, { other: before ? 0 : 1 });
+    set(patch);
+    showRun();
+}
+
+function acceptFiles() {
+    const input = byId("files");
+    for (const id of ["open", "open-here"]) byId(id).addEventListener("click", () => input.click());
+    input.addEventListener("change", () => openFiles(input.files));
+    const isDrag = event => event.dataTransfer?.types.includes("Files");
+    addEventListener("dragover", event => {
+        if (!isDrag(event)) return;
+        event.preventDefault();
+        document.body.classList.add("dropping");
+    });
+    addEventListener("dragleave", event => event.relatedTarget || document.body.classList.remove("dropping"));
+    addEventListener("drop", event => {
+        if (!isDrag(event)) return;
+        event.preventDefault();
+        document.body.classList.remove("dropping");
+        openFiles(event.dataTransfer.files);
+    });
+}
+
+// ---- a run is shown
+
+function options(select, names, value) {
+    fill(
+        select,
+        names.map((name, i) => el("option", { value: i }, name)),
+    );
+    select.value = value;
+}
+
+async function showHeadline() {
+    const shown = run(),
+        told = await analysed();
+    if (run() !== shown) return;
+    const lines = told.all.headline?.length ? told.all.headline : told.all.headline_at_end || [];
+    fill(
+        byId("headline"),
+        lines
+            .filter(line => line.label !== "Report")
+            .flatMap(line => [el("dt", {}, line.label), el("dd", {}, line.text)]),
+    );
+}
+
+function showRun() {
+    const { name, devices } = run();
+    document.body.classList.remove("empty");
+    document.title = `${name}: GPU memory`;
+    byId("title").textContent = name;
+    byId("run-choice").hidden = runs.length < 2;
+    options(
+        byId("run"),
+        runs.map(r => r.name),
+        state.run,
+    );
+    byId("device-choice").hidden = devices.device.length < 2;
+    options(byId("device"), [...devices.device].map(String), device());
+    fill(
+        byId("by"),
+        SPLITS.map(split => el("option", { value: split }, split)),
+    );
+    byId("by").value = state.by;
+    timeline.renew();
+    renewSelection();
+    showView();
+    showHeadline();
+}
+
+async function start() {
+    bindControls();
+    acceptFiles();
+    startTabs();
+    startSelection();
+    showTheme();
+    wantsDark.addEventListener("change", showTheme);
+    on(changed => {
+        if (changed.has("theme")) showTheme();
+        if (!run()) return;
+        if (changed.has("run") || changed.has("dev")) showRun();
+        else showView(changed);
+    });
+    const carried = [...document.querySelectorAll("script.gm-run")].map(e => {
+        const query = e.dataset.query || `path=${e.dataset.name}`,
+            keys = new Map(query.split("\n").map(line => [line.split("=")[0], line.slice(line.indexOf("=") + 1)]));
+        return { name: keys.get("name") || keys.get("path"), source: e.textContent, query };
+    });
+    if (carried.length && (await openAll(carried)) !== null) {
+        if (!run()) set({ run: 0 });
+        showRun();
+    }
+}
+
+start();

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The moment, in one line that steps event by event, and the chosen allocation: what it is, its life, where it was made.
+
+import { byId, clamp, copyText, count, el, fill, say, size, span } from "./base.js";
+import { call, Channel } from "./core.js";
+import { about, analysed, axis, here, kept, moment, NONE } from "./runs.js";
+import { on, set, state } from "./state.js";
+import { goTo, revealRange, step } from "./timeline.js";
+
+const NOISE = 4,
+    PYTHON = 1; // bits of frame_kind
+
+// The frames of a stack; what only leads from one to the next is folded away.
+export function frames(told) {
+    const list = el("ol.frames", {});
+    let hidden = [];
+    const flush = () => {
+        if (!hidden.length) return;
+        const inside = hidden;
+        list.append(
+            el(
+                "li.fold",
+                {},
+                el(
+                    "button",
+                    { type: "button", onclick: event => event.target.parentElement.replaceWith(...inside) },
+                    `${count(inside.length)} frames of the framework`,
+                ),
+            ),
+        );
+        hidden = [];
+    };
+    told.frame_name.forEach((name, i) => {
+        const line = told.frame_line[i],
+            kind = told.frame_kind[i];
+        const item = el(
+            "li",
+            { className: kind & PYTHON ? "python" : "" },
+            el("span.name", {}, name),
+            told.frame_file[i] && told.frame_file[i] !== "??"
+                ? el("span.file", {}, isFinite(line) && line ? `${told.frame_file[i]}:${line}` : told.frame_file[i])
+                : null,
+        );
+        if (kind & NOISE) return hidden.push(item);
+        flush();
+        list.append(item);
+    });
+    flush();
+    return told.frame_name.length ? list : el("p.muted", {}, "No stack was recorded.");
+}
+
+const pair = (name, value) =>
+    value === "" || value === undefined || value === null ? [] : [el("dt", {}, name), el("dd", {}, value)];
+const jump = (text, action) => el("button", { type: "button", onclick: action }, text);
+
+function lifeOf(told) {
+    const [born] = told.born,
+        [freed] = told.freed;
+    return [
+        pair(
+            "Made",
+            born
+                ? jump(
+                      `event ${count(born - 1)}${isFinite(told.born_us[0]) ? `, ${span(told.born_us[0])}` : ""}`,
+                      () => goTo(born),
+                  )
+                : "before the trace",
+        ),
+        pair(
+            "Freed",
+            freed === NONE
+                ? "never in this trace"
+                : jump(
+                      `event ${count(freed - 1)}${isFinite(told.freed_us[0]) ? `, ${span(told.freed_us[0])}` : ""}`,
+                      () => goTo(freed),
+                  ),
+        ),
+        pair(
+            "Lives",
+            freed === NONE
+                ? ""
+                : `${count(told.life_events[0])} events${isFinite(told.life_us[0]) ? `, ${span(told.life_us[0])}` : ""}`,
+        ),
+    ];
+}
+
+const chosen = new Channel(
+    told => {
+        const [born] = told.born,
+            last = told.freed[0] === NONE ? about("events") - 1 : told.freed[0];
+        fill(
+            byId("selection"),
+            el(
+                "header",
+                {},
+                el("h2", {}, `${size(told.size[0])} ${told.role}`),
+                el(
+                    "button.quiet",
+                    {
+                        type: "button",
+                        title: "Forget the chosen allocation",
+                        "aria-label": "Forget the chosen allocation",
+                        onclick: () => set({ sel: null }),
+                    },
+                    "×",
+                ),
+            ),
+            el(
+                "dl",
+                { id: "selection-facts" },
+                pair("Category", told.category),
+                pair("Component", told.component),
+                pair("Module", told.module),
+                pair("Block", `${size(told.size[0])} (${count(told.size[0])} B)`),
+                pair("Requested", `${size(told.requested[0])} (${count(told.requested[0])} B)`),
+                lifeOf(told),
+                pair("Address", told.address),
+                pair("Pool", told.pool),
+                pair("Stream", told.stream),
+                pair("State", told.state),
+                pair("Made at", told.site),
+            ),
+            el(
+                "div.tools",
+                {},
+                jump("Show its life", () => revealRange(Math.max(born - 1, 0), last)),
+                jump("All of this site", () =>
+                    set({
+                        view: "allocations",
+                        site: told.site,
+                        role: "",
+                        pool: "",
+                        stream: "",
+                        text: "",
+                        min: "",
+                        max: "",
+                        alive: "all",
+                    }),
+                ),
+                jump("Copy the stack", async () =>
+                    say(
+                        (await copyText(
+                            told.frame_name
+                                .map((n, i) => `${n} ${told.frame_file[i]}:${told.frame_line[i] || 0}`)
+                                .join("\n"),
+                        ))
+                            ? "Copied the stack."
+                            : "The browser does not let this page copy.",
+                        false,
+                    ),
+                ),
+            ),
+            frames(told),
+        );
+    },
+    error => fill(byId("selection"), el("p.bad", {}, error.message)),
+);
+
+// ---- the line of the moment
+
+const place = new Channel(async (told, question) => {
+    const m = question[4],
+        { step_name: names, step_first: first, step_last: last } = await kept("marks", question[2]);
+    const inStep = names.find((_, i) => m > first[i] && m <= last[i] + 1);
+    const us = told.time[0];
+    fill(
+        byId("moment-facts"),
+        [
+            isFinite(us) && span(us),
+            inStep,
+            `${size(told.active[0])} active`,
+            `${size(told.requested[0])} requested`,
+            `${size(told.reserved[0])} reserved`,
+        ]
+            .filter(Boolean)
+            .map(text => el("span", {}, text)),
+    );
+});
+const event = new Channel(
+    told => {
+        const line = byId("moment-event"),
+            id = told.allocation[0];
+        fill(
+            line,
+            el("span", {}, told.what),
+            id !== NONE && id !== undefined
+                ? el("button", { type: "button", onclick: () => set({ sel: id }) }, "Which one?")
+                : null,
+        );
+    },
+    error => fill(byId("moment-event"), error.message),
+);
+
+function showMoment() {
+    const m = moment(),
+        input = byId("moment-input");
+    if (document.activeElement !== input) input.value = m ? m - 1 : ""; // moment m is after event m - 1
+    input.max = about("events") - 1;
+    place.ask("where", ...here(), axis(), m);
+    if (m > 0) event.ask("event", ...here(), m - 1);
+    else fill(byId("moment-event"), "Before the first event.");
+}
+
+export function startSelection() {
+    byId("moment-input").addEventListener("change", e =>
+        goTo(e.target.value === "" ? 0 : clamp(Math.round(Number(e.target.value)) + 1, 0, about("events"))),
+    );
+    for (const [id, action] of [
+        ["first", () => goTo(0)],
+        ["back", () => step(-1)],
+        ["forward", () => step(1)],
+        ["last", () => goTo(about("events"))],
+        ["peak", () => goTo(about("peak_moment"))],
+    ])
+        byId("moment-" + id).addEventListener("click", action);
+    on(changed => {
+        if (["run", "dev", "at", "axis"].some(name => changed.has(name))) showMoment();
+        if (["run", "dev", "sel"].some(name => changed.has(name))) showChosen();
+    });
+}
+function showChosen() {
+    document.body.classList.toggle("has-selection", state.sel !== null);
+    byId("selection").hidden = state.sel === null;
+    if (state.sel !== null) chosen.ask("allocation", ...here(), state.sel);
+}
+export function renewSelection() {
+    showMoment();
+    showChosen();
+}

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser ($GM_BROWSER: chromium or firefox): what it shows against what gmanalyze and gmreplay say of the
+same file. 77: there is no such browser, or this build has no page."""
+
+import glob
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "data"))
+DEMO = os.path.join(HERE, "..", "data", "demo.gmtrace")
+NAME = os.environ.get("GM_BROWSER", "chromium")
+ANALYZE, REPLAY, DIFF = (
+    os.environ.get(name) or sys.exit(f"{name} names a binary") for name in ("GMANALYZE", "GMREPLAY", "GMDIFF")
+)
+NONE = 0xFFFFFFFF
+
+
+def size(count):
+    """As reports write sizes; written anew, so that the page is not compared with itself."""
+    value = abs(count)
+    for unit, digits in (("B", 0), ("KiB", 1), ("MiB", 1), ("GiB", 2)):
+        if value < 1024:
+            break
+        value /= 1024
+    else:
+        unit, digits = "TiB", 2
+    return f"{'-' if count < 0 else ''}{value:.{digits}f} {unit}"
+
+
+def analysed(snapshot, folder):
+    subprocess.run([ANALYZE, "-q", "--results", folder, snapshot, "run"], check=True, stdout=subprocess.DEVNULL)
+    with open(os.path.join(folder, "latest", "analysis.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def replayed(snapshot, *options):
+    run = subprocess.run([REPLAY, "--json", "-", *options, snapshot], stdout=subprocess.PIPE, check=False)
+    return json.loads(run.stdout)["devices"][0]
+
+
+def cells(page, selector):
+    """The rows of a table on the page, as texts."""
+    return page.js(
+        "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(r => [...r.cells].map(c => c.innerText.trim()))",
+        selector,
+    )
+
+
+def fact(page, name):
+    """The value of a name in the list about the chosen allocation."""
+    return page.js(
+        """const dt = [...document.querySelectorAll('#selection-facts dt')].find(d => d.textContent === arguments[0]);
+        return dt ? dt.nextElementSibling.textContent : null""",
+        name,
+    )
+
+
+class Demo(unittest.TestCase):
+    """One browser for all; every test begins with a page that is opened anew."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.analysis = analysed(DEMO, cls.folder)
+        cls.timeline = cls.analysis["timeline"]["devices"][0]
+        cls.html = "file://" + os.path.realpath(os.path.join(cls.folder, "latest", "memory.html"))
+        cls.page = cls.enterClassContext(browser.open_browser(NAME))
+
+    def open(self, fragment=""):
+        self.page.go("about:blank")
+        del self.page.log[:]
+        self.page.go(self.html + fragment)
+        self.page.wait("document.readyState === 'complete' && !document.body.classList.contains('empty')")
+        self.page.wait("document.querySelector('#legend li')")
+        self.addCleanup(lambda: self.assertEqual(self.page.log, []))
+        return self.page
+
+    def wait_text(self, selector, text):
+        self.page.wait(f"document.querySelector({json.dumps(selector)})?.innerText.includes({json.dumps(text)})")
+
+    def test_headline_is_the_reports(self):
+        page = self.open()
+        page.wait("document.querySelector('#headline dd')")
+        shown = page.js(
+            "return [...document.querySelectorAll('#headline dt')].map(d => [d.textContent, d.nextElementSibling.textContent])"
+        )
+        self.assertEqual(
+            shown, [[line["label"], line["text"]] for line in self.analysis["headline"] if line["label"] != "Report"]
+        )
+
+    def test_moment_begins_at_the_peak_and_its_tables_are_the_reports(self):
+        for group, rows in (
+            ("role", self.timeline["roles_at_peak"]),
+            ("category", self.timeline["categories_at_peak"]),
+            ("site", [{**row, "name": row["label"]} for row in self.timeline["call_sites_at_peak"]["rows"]]),
+        ):
+            with self.subTest(group):
+                page = self.open(f"#group={group}")
+                page.wait("document.querySelector('#moment-table tbody tr')")
+                self.assertEqual(
+                    page.js("return document.getElementById('moment-input').value"), str(self.timeline["peak_event"])
+                )
+                self.wait_text("#moment-note", f"{size(self.timeline['peak_requested_bytes'])} requested")
+                shown = {row[0]: (row[3], row[4]) for row in cells(page, "#moment-table")}
+                self.assertEqual({row["name"]: (size(row["bytes"]), f"{row['blocks']:,}") for row in rows}, shown)
+
+    def test_legend_and_tooltip_tell_the_total(self):
+        page = self.open()
+        total = self.timeline["peaks"]["requested"]
+        values = page.js("return [...document.querySelectorAll('#legend li')].map(l => l.innerText)")
+        self.assertTrue(any("Activation" in value for value in values), values)
+        x, y, width, height = page.box("#timeline-canvas")
+        page.hover(x + width - 40, y + height - 60)
+        page.wait("!document.getElementById('tip').hidden")
+        self.wait_text("#tip", "active")
+        self.wait_text("#tip", f"{size(total['reserved_bytes'])} reserved")
+
+    def test_steps_events_by_key_and_says_what_they_did(self):
+        page = self.open()
+        page.js("document.getElementById('timeline-canvas').focus()")
+        page.key("Home")
+        self.wait_text("#moment-event", "Before the first event")
+        self.wait_text("#moment-facts", f"{size(self.timeline['books']['at_start']['active_bytes'])} active")
+        page.key("ArrowRight")
+        page.wait("document.getElementById('moment-input').value === '0'")
+        page.key("End")
+        page.wait(f"document.getElementById('moment-input').value === '{self.timeline['events'] - 1}'")
+        self.wait_text("#moment-facts", f"{size(self.timeline['books']['at_end']['active_bytes'])} active")
+        self.wait_text("#moment-facts", f"{size(self.timeline['books']['at_end']['reserved_bytes'])} reserved")
+        page.key("p")
+        page.wait(f"document.getElementById('moment-input').value === '{self.timeline['peak_event']}'")
+
+    def test_wheel_drag_and_keys_zoom_and_the_address_tells_it(self):
+        page = self.open()
+        x, y, width, height = page.box("#timeline-canvas")
+        page.wheel(x + width / 2, y + height / 2, -300)
+        page.wait("/from=/.test(location.hash)")
+        first = page.js("return location.hash")
+        page.drag(
+            (x + width * 0.4, y + height / 2), (x + width * 0.5, y + height / 2), (x + width * 0.6, y + height / 2)
+        )
+        page.wait(f"location.hash !== {json.dumps(first)}")
+        span = [float(value) for value in re.findall(r"(?:from|to)=([0-9.]+)", page.js("return location.hash"))]
+        self.assertLess(span[1] - span[0], self.timeline["events"] / 4)
+        page.js("document.getElementById('timeline-canvas').focus()")
+        page.key("0")
+        page.wait("!/from=/.test(location.hash)")
+
+    def test_bar_is_clicked_and_its_stack_read(self):
+        peak = self.timeline["peak_event"]
+        page = self.open(f"#from={peak - 300}&to={peak + 300}")
+        page.wait("document.getElementById('timeline-canvas').getAttribute('data-bars') > 0")
+        x, y, width, height = page.box("#timeline-canvas")
+        page.click(x + width * 0.6, y + height - 40)  # the oldest lies lowest
+        page.wait("!document.getElementById('selection').hidden && document.querySelector('#selection-facts dd')")
+        self.assertRegex(fact(page, "Address"), "^0x[0-9a-f]+$")
+        self.assertRegex(page.js("return location.hash"), r"sel=\d+|at=\d+")
+
+    def test_allocations_are_all_there_sorted_and_filtered(self):
+        page = self.open("#view=allocations")
+        total = self.timeline["allocs"] + self.timeline["books"]["baseline_blocks"]
+        self.wait_text("#allocations-line", f"{total:,} allocations")
+        first = page.wait("document.querySelector('.virtual .inner .row')?.innerText")
+        self.assertIn(size(1648361472), first)  # the largest of the growths in analysis.json
+        page.js("document.querySelector('.virtual .inner .row').click()")
+        page.wait("document.querySelector('.frames li')")
+        self.assertIn("1,648,361,472 B", fact(page, "Block"))
+        page.go(self.html + "#view=allocations&role=Optimizer+state")
+        role = next(row for row in self.analysis["roles"] if row["name"] == "Optimizer state")
+        self.wait_text("#allocations-line", f"{role['blocks']:,} allocations, {size(role['bytes'])}")
+        page.go(self.html + "#view=allocations&text=loss.py&alive=moment")
+        rows = [
+            row
+            for row in self.timeline["call_sites_at_peak"]["rows"]
+            if any("loss.py" in f["filename"] for f in row["frames"])
+        ]
+        self.wait_text("#allocations-line", f"{sum(row['blocks'] for row in rows):,} allocations")
+
+    def test_table_scrolls_to_its_end(self):
+        page = self.open("#view=allocations&sort=id&up=1")
+        page.wait("document.querySelectorAll('.virtual .inner .row').length > 5")
+        page.js("const s = document.querySelector('.virtual .scroll'); s.scrollTop = s.scrollHeight")
+        total = self.timeline["allocs"] + self.timeline["books"]["baseline_blocks"]
+        page.wait(
+            f"[...document.querySelectorAll('.virtual .inner .row')].some(r => r.getAttribute('aria-rowindex') === '{total}')"
+        )
+
+    def test_what_if_is_gmreplays(self):
+        page = self.open("#view=whatif&conf=expandable_segments:True")
+        theirs = replayed(DEMO, "--alloc-conf", "expandable_segments:True")
+        self.wait_text("#whatif-reserved", size(theirs["peak_reserved_bytes"]))
+        self.wait_text("#whatif-requested", size(theirs["peak_requested_bytes"]))
+        page = self.open("#view=whatif&scale=Activation:0.5")
+        theirs = replayed(DEMO, "--scale", "Activation=0.5")
+        self.wait_text("#whatif-reserved", size(theirs["peak_reserved_bytes"]))
+        self.wait_text("#whatif-allocated", size(theirs["peak_allocated_bytes"]))
+
+    def test_limit_is_dragged_until_memory_runs_out(self):
+        page = self.open("#view=whatif")
+        self.wait_text("#whatif-reserved", size(self.timeline["peak_reserved_bytes"]))
+        page.click_on("#whatif-limit")
+        page.wait("!document.getElementById('whatif-memory').disabled")
+        page.js("""const slider = document.getElementById('whatif-memory');
+            for (let value = 800; value >= 400; value -= 20) { slider.value = value; slider.dispatchEvent(new Event('input', {bubbles: true})); await new Promise(requestAnimationFrame); }""")
+        page.wait("document.getElementById('whatif-fails')")
+        limit = int(
+            re.search(r"memory=(\d+)", page.wait("/memory=[0-9]+/.test(location.hash) && location.hash")).group(1)
+        )
+        page.wait("document.getElementById('whatif-fails')")
+        theirs = replayed(DEMO, "--memory", str(limit))
+        self.wait_text("#whatif-fails", f"Out of memory at event {theirs['oom']['event']:,}")
+        self.wait_text("#whatif-reserved", size(theirs["peak_reserved_bytes"]))
+
+    def test_findings_are_the_reports_and_lead_somewhere(self):
+        page = self.open("#view=findings")
+        page.wait("document.querySelector('#findings-body .finding')")
+        text = page.js("return document.getElementById('findings-body').textContent")
+        for finding in self.analysis["findings"]:
+            self.assertIn(finding["detail"], text)
+        page.js("document.querySelector('#findings-body .finding button').click()")
+        page.wait("!/view=findings/.test(location.hash)")
+        page.wait("document.querySelector('[role=tabpanel]:not([hidden])').id !== 'panel-findings'")
+
+    def test_stacks_add_up_to_the_peak_and_are_searched(self):
+        page = self.open("#view=stacks")
+        self.wait_text("#stacks-line", size(self.timeline["peak_requested_bytes"]))
+        page = self.open("#view=stacks&find=train_step")
+        self.wait_text("#stacks-line", "Found")
+        page = self.open("#view=stacks&find=(")
+        self.wait_text("#stacks-line", "xpression")
+
+    def test_addresses_add_up_to_what_is_reserved(self):
+        page = self.open(f"#view=space&at={self.timeline['events']}")
+        books = self.timeline["books"]["at_end"]
+        self.wait_text(
+            "#space-note", f"{self.analysis['totals']['segments']} segments, {size(books['reserved_bytes'])}"
+        )
+        self.wait_text(
+            "#space-note",
+            f"{self.analysis['totals']['inactive_blocks']} free, {size(self.analysis['totals']['inactive_bytes'])}",
+        )
+        self.wait_text("#space-note", f"the largest {size(self.analysis['fragmentation']['largest_inactive_bytes'])}")
+
+    def test_link_shows_what_its_sender_saw(self):
+        page = self.open("#by=category&axis=time&view=moment&group=category&at=100&theme=dark")
+        page.wait("document.querySelector('#moment-table tbody tr')")
+        self.assertEqual(
+            page.js(
+                "return [document.getElementById('by').value, document.getElementById('axis').value, document.getElementById('moment-input').value]"
+            ),
+            ["category", "time", "99"],
+        )
+        self.assertTrue(page.js("return document.documentElement.classList.contains('dark')"))
+
+    def test_every_control_has_a_name(self):
+        for view in ("moment", "space", "stacks", "allocations", "heat", "whatif", "findings", "compare"):
+            page = self.open(f"#view={view}")
+            nameless = page.js("""return [...document.querySelectorAll('button, select, input:not([type=file]), canvas, [role=table]')]
+                .filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim() || e.closest('label')?.innerText.trim() || e.labels?.length || e.title || e.ariaHidden)).map(e => e.outerHTML.slice(0, 80))""")
+            self.assertEqual(nameless, [], view)
+
+    def test_nothing_is_wider_than_a_phone(self):
+        self.page.resize(400, 800)
+        self.addCleanup(self.page.resize, 1280, 800)
+        for view in ("moment", "space", "stacks", "allocations", "heat", "whatif", "findings", "compare"):
+            page = self.open(f"#view={view}")
+            self.assertLessEqual(
+                page.js("return document.documentElement.scrollWidth"), page.js("return innerWidth"), view
+            )
+
+    def test_tables_are_copied(self):
+        page = self.open("#group=role")
+        page.wait("document.querySelector('#moment-table tbody tr')")
+        page.js("""window.copied = null; Object.defineProperty(navigator, 'clipboard', {configurable: true, value: {writeText: async text => { window.copied = text; }}});
+            [...document.querySelectorAll('#panel-moment .copies button')].find(b => b.textContent === 'CSV').click()""")
+        text = page.wait("window.copied")
+        role = self.timeline["roles_at_peak"][0]
+        self.assertIn(f"{role['name']},", text)
+        self.assertEqual(len(text.strip().split("\n")), 1 + len(self.timeline["roles_at_peak"]))
+
+
+class Viewer(unittest.TestCase):
+    """The empty page, and files that are given to it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.html = os.path.join(cls.folder, "viewer.html")
+        subprocess.run([ANALYZE, "--viewer", cls.html], check=True, stdout=subprocess.DEVNULL)
+        cls.page = cls.enterClassContext(browser.open_browser(NAME))
+
+    def setUp(self):
+        self.page.go("about:blank")
+        del self.page.log[:]
+        self.page.go("file://" + self.html)
+        self.page.wait("document.readyState === 'complete' && document.getElementById('welcome')")
+
+    def give(self, *paths):
+        self.page.give_files("#files", paths)
+
+    def test_size(self):
+        self.assertLess(os.path.getsize(self.html), 1 << 20)
+
+    def test_two_runs_are_compared(self):
+        other = os.path.join(self.folder, "other.pickle")
+        subprocess.run(
+            [REPLAY, "--alloc-conf", "expandable_segments:True", "-o", other, DEMO],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        results = os.path.join(self.folder, "diff")
+        subprocess.run([DIFF, "-q", "--results", results, DEMO, other], check=False, stdout=subprocess.DEVNULL)
+        with open(glob.glob(results + "/latest/diff.json")[0], encoding="utf-8") as file:
+            theirs = json.load(file)
+        self.give(DEMO)
+        self.page.wait("!document.body.classList.contains('empty')")
+        self.give(other)
+        self.page.wait("!document.getElementById('run-choice').hidden")
+        self.page.js("document.getElementById('tab-compare').click()")
+        self.page.wait("document.querySelector('#compare-headline')")
+        self.assertEqual(
+            self.page.js("return document.getElementById('compare-headline').textContent"), theirs["headline"]
+        )
+
+    def test_damaged_file_is_one_line_with_the_offset(self):
+        bad = os.path.join(self.folder, "bad.gmtrace")
+        with open(DEMO, "rb") as file:
+            data = file.read()
+        with open(bad, "wb") as file:
+            file.write(data[: len(data) // 2])
+        self.give(bad)
+        self.page.wait("document.getElementById('says').classList.contains('bad')")
+        text = self.page.js("return document.getElementById('says').innerText")
+        self.assertRegex(text, r"bad\.gmtrace: .*(offset|byte) [\d,]+")
+        self.assertNotIn("\n", text)
+        self.give(DEMO)  # and one can go on
+        self.page.wait("!document.body.classList.contains('empty')")
+
+    def test_names_never_become_markup(self):
+        from caching_allocator import Allocator
+
+        evil = "<img src=x onerror=window.hurt=1><script>window.hurt=1</script>"
+        allocator = Allocator(0, 0x7F0000000000, iter(range(10**6, 10**9, 100)).__next__)
+        allocator.recording = True
+        for line in range(20):
+            allocator.alloc(1 << 20, [{"name": evil, "filename": f"/{evil}.py", "line": line}])
+        path = os.path.join(self.folder, evil.replace("/", "_") + ".pickle")
+        with open(path, "wb") as file:
+            pickle.dump({"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]}, file)
+        self.give(path)
+        self.page.wait("!document.body.classList.contains('empty')")
+        for view in ("moment", "stacks", "allocations", "findings"):
+            self.page.js("document.getElementById('tab-' + arguments[0]).click()", view)
+            self.page.wait(f"!document.getElementById('panel-{view}').hidden")
+        self.page.js("document.getElementById('tab-allocations').click()")
+        self.page.wait("document.querySelector('.virtual .inner .row')")
+        self.page.js("document.querySelector('.virtual .inner .row').click()")
+        self.page.wait("document.querySelector('.frames li')")
+        self.assertIn("<img", self.page.js("return document.querySelector('.frames').textContent"))
+        self.assertEqual(
+            self.page.js("return [document.querySelectorAll('img').length, window.hurt ?? null]"), [0, None]
+        )
+
+    def test_real_files_keep_their_totals(self):
+        """Some real snapshots, where they are beside the checkout: the page's headline is the report's."""
+        found = sorted(
+            glob.glob(os.path.join(HERE, "..", "..", "..", "shared", "snapshots", "*.pickle")), key=os.path.getsize
+        )
+        for path in found[:: max(len(found) // 4, 1)][:4]:
+            with self.subTest(os.path.basename(path)):
+                self.setUp()
+                theirs = analysed(path, os.path.join(self.folder, "real"))
+                self.give(path)
+                self.page.wait("document.querySelector('#headline dd')", 60)
+                shown = self.page.js("return [...document.querySelectorAll('#headline dd')].map(d => d.textContent)")
+                lines = theirs["headline"] or theirs["headline_at_end"]
+                self.assertEqual(shown, [line["text"] for line in lines if line["label"] != "Report"])
+
+
+if __name__ == "__main__":
+    if (
+        not browser.program(NAME)
+        or "--viewer" not in subprocess.run([ANALYZE, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    ):
+        print(f"skipped: there is no {NAME}, or this build has no page")
+        sys.exit(77)
+    unittest.main()
