@@ -102,6 +102,7 @@ struct gm_allocator {
     struct GM_VEC(uint64_t) gc_base;                       /* [block] */
     struct GM_VEC(uint64_t) freed_by;                      /* [block]: serial of the free that made it pending */
     struct GM_VEC(struct gm_pending_row) pending; /* in the order of their frees, among them some that are done */
+    uint64_t waited; /* the free before the last cudaFree, which waits for the device; 0: see below */
     struct gm_uses uses;
     uint32_t routings; /* captures, or pools in use: gm_allocator_begin_pool */
     uint64_t serial;   /* frees so far */
@@ -174,6 +175,9 @@ uint32_t gm_allocator_malloc_at_home(struct gm_allocator *a, uint64_t requested,
  * sink then hears GM_EVENT_FREE_COMPLETED before it is asked for. */
 void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block);
 void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block);
+/* For those who follow a trace's requests under other rules, before a request to a default pool, which looks for frees
+ * that are complete: those that were pending when memory was last given back. Private pools' are as the trace says. */
+void gm_allocator_complete_waited(struct gm_allocator *a);
 /* torch.cuda.empty_cache(), and the same for one private pool: what it still waits for, then its free memory if nobody
  * uses the pool. While a routing is there the default pools keep theirs. */
 void gm_allocator_empty_cache(struct gm_allocator *a);

@@ -14,6 +14,7 @@ void gm_release_segment(struct gm_allocator *a, uint32_t block)
     bool is_small = a->pools.v[b.pool].is_small;
     gm_put(a, GM_EVENT_SEGMENT_FREE, b.address, b.size, b.stream, b.pool, GM_SPACE_NONE);
     gm_leave_free(a, block);
+    a->waited = a->serial;
     if (!gm_device_gave(a, a->device->release(a->device->self, b.address, b.size)) ||
         gm_space_unmap(&a->space, b.address, b.size) != GM_SPACE_OK) {
         a->has_failed = true;
@@ -86,6 +87,16 @@ static void complete_pending(struct gm_allocator *a)
 static bool is_default(const struct gm_allocator_pool *p)
 {
     return p->id_first == 0 && p->id_second == 0;
+}
+
+void gm_allocator_complete_waited(struct gm_allocator *a)
+{
+    for (size_t i = 0; a->waited > 0 && i < a->pending.n; i++) {
+        const struct gm_pending_row row = a->pending.v[i];
+        if (row.serial <= a->waited && gm_is_waiting(a, &row) && is_default(&a->pools.v[gm_block(a, row.block)->pool]))
+            gm_allocator_free_completed(a, row.block);
+    }
+    a->waited = 0;
 }
 
 /* A private pool that nobody uses any more: small, then large. */

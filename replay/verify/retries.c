@@ -169,39 +169,50 @@ uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event)
     return event;
 }
 
-/* Whether there was a limit, without which nothing is collected: the settings say it, or, if the program has called
- * set_per_process_memory_fraction(), that garbage went back and no retry can have done it. */
-static bool is_limited(const struct gm_verifying *v)
-{
-    bool is_shown = v->model.conf.memory_fraction < 1;
-    for (size_t i = 0; i < v->notes.n; i++)
-        is_shown |= v->notes.v[i].is_garbage && v->notes.v[i].has_spared;
-    return is_shown;
-}
+typedef bool (*run_test)(struct gm_verifying *v, const struct gm_release_run *run, const struct gm_release_note *note,
+                         uint32_t end);
 
-bool gm_retries_count(struct gm_verifying *v)
+/* Of how many of the requests that ended, after memory had gone back for them, the test says yes. */
+static uint64_t count_runs(struct gm_verifying *v, const struct gm_releases *releases, run_test test)
 {
-    struct gm_verify_result *result = v->result;
     const struct gm_history *h = v->h;
     const uint8_t *action = h->snapshot->events.action + h->first;
-    struct gm_releases releases;
-    bool ok = gm_releases_find(&releases, h);
+    uint64_t count = 0;
     uint32_t end = 0;
-    v->collects = is_limited(v);
-    for (size_t i = 0, n = 0; ok && i < releases.count; i++) {
-        const struct gm_release_run *run = &releases.v[i];
+    for (size_t i = 0, n = 0; i < releases->count; i++) {
+        const struct gm_release_run *run = &releases->v[i];
         const uint32_t next = run->last + 1;
         end = end < next ? gm_retries_end_of_request(v, next) : end;
         if (run->cause != GM_RELEASE_REQUEST || end >= h->count ||
-            (i + 1 < releases.count && releases.v[i + 1].first < end)) /* that one will tell */
+            (i + 1 < releases->count && releases->v[i + 1].first < end)) /* that one will tell */
             continue;
         while (n < v->notes.n && v->notes.v[n].event < next)
             n++;
         const struct gm_release_note *note = n < v->notes.n && v->notes.v[n].event == next ? &v->notes.v[n] : NULL;
         if (action[end] == GM_ACTION_ALLOC || (action[end] == GM_ACTION_OOM && is_final_oom(v, end)))
-            result->retries += is_retry(v, run, note, end);
+            count += test(v, run, note, end);
     }
-    for (uint32_t i = 0; i < h->count; i++)
+    return count;
+}
+
+/* Whether it was garbage that went back, and neither a retry nor a reclaim can have done it. */
+static bool is_surely_garbage(struct gm_verifying *v, const struct gm_release_run *run,
+                              const struct gm_release_note *note, uint32_t end)
+{
+    return note != NULL && note->is_garbage && note->has_spared && !is_reclaim(v, run, end);
+}
+
+bool gm_retries_count(struct gm_verifying *v)
+{
+    struct gm_verify_result *result = v->result;
+    const uint8_t *action = gm_events_of(v)->action + v->h->first;
+    struct gm_releases releases;
+    const bool ok = gm_releases_find(&releases, v->h);
+    /* Without a limit nothing is collected: the settings say it, or, if the program has called
+     * set_per_process_memory_fraction(), that garbage was. */
+    v->collects = v->model.conf.memory_fraction < 1 || (ok && count_runs(v, &releases, is_surely_garbage) > 0);
+    result->retries += ok ? count_runs(v, &releases, is_retry) : 0;
+    for (uint32_t i = 0; i < v->h->count; i++)
         if (action[i] == GM_ACTION_OOM) {
             result->ooms++;
             result->retries += !is_final_oom(v, i);

@@ -104,7 +104,10 @@ static inline uint32_t gm_playing_ask(struct gm_playing *w, uint32_t a, uint32_t
     w->model.highest = w->model.total;
     if (hooks != NULL) /* they may refuse what the model has counted */
         w->before = w->model.stats.requested_bytes[GM_STAT_ALL];
-    uint32_t block = gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, w->home[w->h->pool[a]], a);
+    const struct gm_allocator_home home = w->home[w->h->pool[a]];
+    if (home.is_default)
+        gm_allocator_complete_waited(&w->model);
+    uint32_t block = gm_allocator_malloc_at_home(&w->model, w->requested[a], stream, home, a);
     return hooks == NULL ? block : gm_playing_tell_allocated(w, a, block);
 }
 

@@ -2,6 +2,7 @@
 """Why a what-if may differ from the recording under its setting without being wrong: what the default recording cannot
 know. Each is shown by a counterfactual: the program runs again without it, and then both must be the same."""
 import itertools
+import pickle
 import re
 
 import judge
@@ -18,6 +19,9 @@ WORDS = {
     "view": "2.5 to 2.7: a snapshot that is made while a MemPool is in use lists only the pool's segments; equal in these",
     "fraction": "that set_per_process_memory_fraction() was called leaves no event: what went back for a request was "
                 "garbage, or a retry's; right with the fraction in the settings",
+    "order": "frees that several streams complete at once come in the order of hash tables; equal with the recording's order",
+    "limit": "how much memory there is is not recorded: with another amount, the same recording has that count of retries",
+    "places": "where the driver puts segments, when several devices share its addresses; equal with one device at a time",
     "program": "the program itself asked for something else, or in another order, under the other setting",
 }
 
@@ -59,6 +63,18 @@ def verifies_told(bench, conf, name, answer):
         not judge.verify(bench.gmreplay, bench.path(name), answer, "--alloc-conf", settings.as_text(conf))[0]
 
 
+def verifies_with_other_memory(bench, program, conf, name, answer):
+    """Whether --verify is right about a recording that is the same but for the count of retries, made with as little
+    memory as is enough, or up to half more: garbage that a retry gave back could have been collected, and the reverse."""
+    least = max(judge.peaks(answer)["reserved"]) / settings.fraction(conf)
+    for part in (1.0, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5):
+        answer = bench.record(program, "without.pickle", conf, int(least * part) + 1)
+        if "error" not in answer and judge.is_same_trace(bench.path(name), bench.path("without.pickle")) and \
+                not judge.verify(bench.gmreplay, bench.path("without.pickle"), answer)[0]:
+            return True
+    return False
+
+
 def verifies_with_pools(bench, program, conf, memory, name):
     """Whether --verify is right where the recording names the pools that PyTorch's version does not."""
     if not may_miss_pools(program, judge.load(bench.path(name))):
@@ -72,19 +88,41 @@ def possible(bench, program, conf, base):
     """The causes that may be at work."""
     ops = program.get("ops", ())
     return [name for name, is_possible in (
+        ("order", program["family"] in ("streams", "graphs")),
         ("text", as_recorded(bench, conf) is not None),
         ("silent", bool(base["silent"])),
         ("graph", any(op[0] == "G" and op[2] for op in ops)),
+        ("places", program.get("devices", 1) > 1),
         ("pool", may_miss_pools(program, judge.load(bench.path("base.pickle"))))) if is_possible]
+
+
+def of_device(program, device):
+    """What the program does on one of its devices."""
+    mine = {op[1] for op in program["ops"] if op[0] == "a" and op[4] == device}
+    return {**program, "ops": [op for op in program["ops"] if op[0] not in "afr" or op[1] in mine]}
+
+
+def reorder(path, other):
+    snapshot = judge.load(path)
+    judge.complete_in_order_of(snapshot, judge.load(other))
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)
 
 
 def is_equal_without(bench, program, conf, memory, named, silent):
     """Whether both are the same without these causes."""
+    if "places" in named:
+        rest = [name for name in named if name != "places"]
+        alone = [of_device(program, device) for device in range(program["devices"])]
+        return all(is_equal_without(bench, part, conf, memory, rest, bench.record(part, "without.pickle")["silent"])
+                   for part in alone)
     same = {"keeps_graphs": "graph" in named, "skip": silent if "silent" in named else ()}
     base = bench.record(program, "without.pickle", named="pool" in named, **same)
     answer = bench.record(program, "real.pickle", conf, memory, **same)
     if "error" in base or "error" in answer:
         return False
+    if "order" in named:
+        reorder(bench.path("without.pickle"), bench.path("real.pickle"))
     told = as_recorded(bench, conf) if "text" in named else conf
     more = ["--torch", bench.version] if "pool" in named else []
     wrong = bench.what_if(told, memory, answer, base="without.pickle", more=more)
@@ -95,7 +133,9 @@ def of_verify(bench, program, conf, memory, name, answer):
     """Likewise for --verify."""
     if verifies_told(bench, conf, name, answer):
         return "fraction"
-    return "pool" if verifies_with_pools(bench, program, conf, memory, name) else None
+    if verifies_with_pools(bench, program, conf, memory, name):
+        return "pool"
+    return "limit" if "garbage" in conf and verifies_with_other_memory(bench, program, conf, name, answer) else None
 
 
 def of(bench, program, conf, memory, base, wrong):
@@ -103,7 +143,7 @@ def of(bench, program, conf, memory, base, wrong):
     the bench are made anew."""
     if asks_otherwise(bench, base):
         return "program"
-    names = possible(bench, program, conf, base) + ["view"] * any(kind == "view" for kind, _ in wrong)
+    names = possible(bench, program, conf, base) + ["view"] * any(kind in ("view", "segments") for kind, _ in wrong)
     for count in range(1, len(names) + 1):
         for named in itertools.combinations(names, count):
             if is_equal_without(bench, program, conf, memory, named, base["silent"]):

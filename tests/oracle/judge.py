@@ -86,10 +86,39 @@ def events(snapshot, device):
     return [event for run in runs_of(told) for event in run]
 
 
+def is_same_trace(one, other):
+    """Whether two recordings have the same events at the same addresses."""
+    return all([(event["action"], event["size"], event.get("addr")) for event in a] ==
+               [(event["action"], event["size"], event.get("addr")) for event in b]
+               for a, b in zip(load(one)["device_traces"], load(other)["device_traces"]))
+
+
 def runs_of(told):
     """Frees that are completed one after the other, for several streams, come in the order of a hash table: sorted."""
     for is_completed, run in itertools.groupby(told, lambda event: event[0] == "free_completed"):
         yield sorted(run) if is_completed else run
+
+
+def complete_in_order_of(snapshot, other):
+    """Frees that are completed one after the other change places, so that they come as in the other recording."""
+    for trace, theirs in zip(snapshot["device_traces"], other["device_traces"]):
+        places, theirs = told_of(trace), [theirs[at] for at in told_of(theirs)]
+        for is_completed, run in itertools.groupby(range(min(len(places), len(theirs))),
+                                                   lambda i: trace[places[i]]["action"] == "free_completed"):
+            run = list(run)
+            wanted = [(theirs[i]["action"], theirs[i]["size"], theirs[i]["stream"]) for i in run]
+            mine = sorted((trace[places[i]] for i in run), key=lambda event: place_in(wanted, event))
+            for i, event in zip(run if is_completed else (), mine):
+                trace[places[i]] = event
+
+
+def told_of(trace):
+    return [at for at, event in enumerate(trace) if event["action"] in ("alloc", "free_requested", "free_completed")]
+
+
+def place_in(wanted, event):
+    key = (event["action"], event["size"], event["stream"])
+    return wanted.index(key) if key in wanted else len(wanted)
 
 
 def requests(snapshot, device):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which settings and memories a program is recorded under. All follow from the program's seed."""
 import random
+import re
 
 MIB = 1 << 20
 SETTINGS = [
@@ -59,6 +60,12 @@ def called(conf):
     """(What the program calls set_per_process_memory_fraction with, or None; the other settings)."""
     first, _, others = conf.partition(",")
     return (float(first.partition(":")[2]), others) if first.startswith("set_fraction:") else (None, conf)
+
+
+def fraction(conf):
+    """Of the memory, what the allocator may have."""
+    told = re.search(r"(?:set_fraction|per_process_memory_fraction):([0-9.]+)", conf)
+    return float(told.group(1)) if told else 1.0
 
 
 def as_text(conf):

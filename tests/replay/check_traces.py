@@ -18,7 +18,7 @@ class Recorder(Allocator):
     """Keeps its events as a snapshot has them; the stack names the operation."""
 
     def __init__(self, *arguments):
-        self.operation, self.trace, self.has_waited = 0, [], False
+        self.operation, self.trace, self.has_waited, self.waited = 0, [], False, []
         super().__init__(*arguments)
 
     def event(self, action, address, size, stream, pool=None):
@@ -31,6 +31,18 @@ class Recorder(Allocator):
             event["frames"] = [{"name": str(self.operation), "filename": "x.py", "line": 1}]
         self.trace.append(event)
 
+    def release(self, block):
+        super().release(block)
+        self.waited = list(self.pending)
+
+    def malloc(self, requested, stream, pool_id=0):
+        """cudaFree waits for the device: the next request finds frees complete that were pending then."""
+        if pool_id == 0:
+            for block in self.waited:
+                if block.pending and block.pool.id == 0:
+                    self.free_completed(block)
+            self.waited = []
+        return super().malloc(requested, stream, pool_id)
 
     def release_cached(self):
         """A retry that waits for frees: in a trace they look like frees before the request."""
