@@ -83,7 +83,7 @@ static bool is(const struct token *t, const char *text)
 static enum gm_status complain(const struct parser *p, const char *key, const char *what)
 {
     const struct token *t = peek(p);
-    size_t offset = p->at < p->count ? t->offset : GM_NO_OFFSET;
+    const uint64_t offset = p->at < p->count ? t->offset : GM_NO_OFFSET;
     return gm_fail(p->err, GM_E_USAGE, offset, "allocator settings: %s: %s%s%s%s", key, what,
                    t->text[0] != '\0' ? ", found '" : "", t->text, t->text[0] != '\0' ? "'" : "");
 }

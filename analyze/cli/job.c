@@ -2,15 +2,12 @@
 #include "analyze/cli/job.h"
 
 #include "analyze/cli/job_parts.h"
-#include "analyze/diagnose/diagnose.h"
+#include "analyze/cli/judge.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
-#include "analyze/state/categories.h"
-#include "analyze/state/state.h"
 #include "analyze/timeline/trace_analyze.h"
-#include "replay/trials/settings_advice.h"
 
 #include <string.h>
 
@@ -22,15 +19,13 @@ struct times {
 /* What is read, and how far it has come. The snapshot and the histories are there until they have been replayed. */
 struct work {
     struct gm_snapshot snapshot;
-    struct gm_kept kept;
-    struct gm_report report;
-    bool needs_replay;
+    struct gm_judged judged;
     struct times times;
 };
 
 static void forget_snapshot(struct work *work)
 {
-    gm_kept_free(&work->kept);
+    gm_kept_free(&work->judged.kept);
     gm_snapshot_free(&work->snapshot);
 }
 
@@ -64,11 +59,10 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_job 
 }
 
 static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
-                                                   const struct gm_state_options *state)
+                                                   const struct gm_category_rules *rules)
 {
-    return (struct gm_timeline_options){.rules = state->rules,
-                                        .classifier = state->classifier,
-                                        .top = state->top,
+    return (struct gm_timeline_options){.rules = rules,
+                                        .top = (size_t)options->usual.top,
                                         .from = options->from,
                                         .to = options->to,
                                         .stream = options->stream.handle,
@@ -96,38 +90,25 @@ static bool is_partial(const struct gm_analyze_options *options)
            options->min_size > 0;
 }
 
-/* Both analyses; they share what is learnt about the stacks. `csv` may be NULL. */
+/* `csv` may be NULL. */
 static enum gm_status analyse(struct work *work, const struct gm_analyze_context *context, struct gm_full_csv *csv,
                               struct gm_error *err)
 {
-    struct gm_report *report = &work->report;
     const struct gm_snapshot *snapshot = &work->snapshot;
-    struct gm_state_options state = {.top = (size_t)context->options.usual.top,
-                                     .device = context->options.usual.device,
-                                     .rules = context->shell->rules};
     enum gm_status status = GM_OK;
     if (context->options.stream.is_given)
         status = check_stream(&context->options.stream, snapshot, err);
     if (status != GM_OK)
         return status;
-    status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
-    if (status != GM_OK)
-        return status;
-    struct gm_timeline_options timeline = timeline_options(&context->options, &state);
+    struct gm_timeline_options timeline = timeline_options(&context->options, context->shell->rules);
     if (csv != NULL)
         timeline.every_event = gm_full_csv_sink(csv);
-    status = gm_state_analyze(report, snapshot, &state, err);
-    if (status == GM_OK && !is_partial(&context->options))
-        timeline.keep = &work->kept;
-    if (status == GM_OK)
-        status = gm_timeline_analyze(report, snapshot, &timeline, err);
-    if (status == GM_OK)
-        status = gm_advice_begin(report, is_partial(&context->options), &work->needs_replay, err);
-    gm_classifier_free(state.classifier);
+    status = gm_judge_begin(&work->judged, snapshot, &timeline, context->options.usual.device,
+                            is_partial(&context->options), err);
     if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)
         return gm_full_csv_status(csv, err); /* that is why the timeline ended */
     if (csv != NULL && status == GM_OK)
-        status = gm_full_csv_finish(csv, report, err);
+        status = gm_full_csv_finish(csv, &work->judged.report, err);
     return status;
 }
 
@@ -146,8 +127,8 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
         status = analyse(work, context, csv, err);
     }
     if (status == GM_OK)
-        status = name_report(&work->report, job, context->shell->when, err);
-    if (status != GM_OK || work->kept.count == 0)
+        status = name_report(&work->judged.report, job, context->shell->when, err);
+    if (status != GM_OK || work->judged.kept.count == 0)
         forget_snapshot(work);
     work->times.analyse = lap(&clock);
     return status;
@@ -166,7 +147,7 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
                               struct gm_error *err)
 {
     double clock = now();
-    struct gm_report *report = &work->report;
+    struct gm_report *report = &work->judged.report;
     struct gm_charts *charts = NULL;
     struct gm_run_files files = {.count = 0};
     enum gm_status status = GM_OK;
@@ -176,14 +157,10 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         if (charts == NULL)
             status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     }
-    if (status == GM_OK && work->needs_replay)
-        status = gm_advice_replay(report, &work->snapshot, &work->kept, err);
     if (status == GM_OK)
         status = gm_ignore_ask(&context->shell->ignore, report, err);
     if (status == GM_OK)
-        status = gm_diagnose(report, &work->snapshot, work->kept.count > 0 ? &work->kept : NULL, err);
-    if (status == GM_OK)
-        status = gm_job_replay_remedies(report, &work->snapshot, &work->kept, err);
+        status = gm_judge_end(&work->judged, &work->snapshot, err);
     forget_snapshot(work);
     if (status == GM_OK) {
         gm_ignore_count(&context->shell->ignore, report);
@@ -232,21 +209,21 @@ static void tell_warnings(struct gm_job *job, const struct gm_analyze_context *c
 void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
 {
     struct gm_error err = {.offset = GM_NO_OFFSET};
-    struct work work = {.needs_replay = false};
+    struct work work = {0};
     struct gm_full_csv *csv = context->options.csv_full ? gm_full_csv_new(job, context) : NULL;
     if (context->options.csv_full && csv == NULL)
         job->status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     else
         job->status = read_report(&work, job, context, csv, &err);
     if (job->status == GM_OK) {
-        tell_warnings(job, context, &work.report);
+        tell_warnings(job, context, &work.judged.report);
         job->status = publish(&work, job, context, &err);
     }
     if (job->status == GM_OK)
-        job->status = gm_checks_run(context, &work.report, shown_path(job), &job->messages);
+        job->status = gm_checks_run(context, &work.judged.report, shown_path(job), &job->messages);
     else
         gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
-    gm_report_free(&work.report);
+    gm_report_free(&work.judged.report);
     gm_full_csv_free(csv);
     if (context->options.usual.verbose)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, shown_path(job),

@@ -69,11 +69,4 @@ enum gm_status gm_full_csv_finish(struct gm_full_csv *csv, const struct gm_repor
  */
 void gm_full_csv_free(struct gm_full_csv *csv);
 
-/* The findings' remedies, replayed: brings analyze/diagnose and replay/trials together. */
-
-/* After gm_diagnose: replays what mending each finding would save, and has the rest of the diagnosis told again, which
- * then has those figures. `kept`: the histories of the report's devices; without any nothing is done. GM_E_NOMEM. */
-enum gm_status gm_job_replay_remedies(struct gm_report *report, const struct gm_snapshot *snapshot,
-                                      struct gm_kept *kept, struct gm_error *err);
-
 #endif

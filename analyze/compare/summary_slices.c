@@ -5,7 +5,6 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/compare/summary_work.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,17 +73,6 @@ static bool of_end(struct gm_summary_work *work)
     return publish(work, &reserved, ok && pools_ok, &work->summary->pools_reserved) && first;
 }
 
-/* As the state's pools are called (analyze/state/device_rows.c). */
-static const char *pool_name(struct gm_summary_work *work, const struct gm_history_pool *pool)
-{
-    const char *kind = pool->is_small ? "small" : "large";
-    bool has_id = pool->id_first != GM_ABSENT;
-    if (!has_id || (pool->id_first == 0 && pool->id_second == 0))
-        return kind;
-    return gm_arena_printf(&work->report.arena, "private (%" PRIu64 ",%" PRIu64 ") %s", pool->id_first, pool->id_second,
-                           kind);
-}
-
 static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct collected *all)
 {
     const struct gm_history *h = &work->kept.v[d].history;
@@ -95,7 +83,7 @@ static bool collect_pools_at_peak(struct gm_summary_work *work, size_t d, struct
         if (gm_history_is_active(h, a, moment))
             gm_amount_add(&amounts[h->pool[a]], &(struct gm_amount){h->requested[a], 1});
     for (size_t i = 0; ok && i < h->pool_count; i++) {
-        const struct gm_slice slice = {pool_name(work, &h->pools[i]), 0, amounts[i].bytes, amounts[i].blocks};
+        const struct gm_slice slice = {gm_history_pool_name(&work->report.arena, &h->pools[i]), 0, amounts[i].bytes, amounts[i].blocks};
         ok = slice.name != NULL && (slice.blocks == 0 || collect(all, &slice, 1));
     }
     free(amounts);

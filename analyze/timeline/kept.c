@@ -52,6 +52,11 @@ const char *gm_timeline_role_name(size_t role)
     return gm_role_name((enum gm_role)role);
 }
 
+uint32_t gm_timeline_role_color(size_t role)
+{
+    return gm_role_color((enum gm_role)role);
+}
+
 bool gm_timeline_role_lasts(size_t role)
 {
     return role == GM_ROLE_PARAMETER || role == GM_ROLE_GRADIENT || role == GM_ROLE_OPTIMIZER_STATE;

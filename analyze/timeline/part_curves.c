@@ -240,11 +240,8 @@ static bool name(struct parts *p)
         part->is_small = pool->is_small;
         if (pool->id_first == GM_ABSENT)
             part->name = gm_arena_printf(arena, "outside all segments, %s", kind);
-        else if (pool->id_first == 0 && pool->id_second == 0)
-            part->name = kind;
         else
-            part->name = gm_arena_printf(arena, "private (%llu,%llu) %s", (unsigned long long)pool->id_first,
-                                         (unsigned long long)pool->id_second, kind);
+            part->name = gm_history_pool_name(arena, pool);
     }
     return true;
 }

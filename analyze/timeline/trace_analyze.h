@@ -64,6 +64,7 @@ struct gm_kept { /* one for each device of the report, in its order; zero-initia
 void gm_kept_free(struct gm_kept *kept);
 size_t gm_timeline_role_count(void);
 const char *gm_timeline_role_name(size_t role); /* "Optimizer state" */
+uint32_t gm_timeline_role_color(size_t role);   /* 0xRRGGBB */
 /* Whether a run makes it once and has it from step to step: parameters, their gradients, optimizer state. */
 bool gm_timeline_role_lasts(size_t role);
 

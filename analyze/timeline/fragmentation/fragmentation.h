@@ -23,8 +23,6 @@ struct gm_unusable_sums {
 struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struct gm_watch_look *look,
                                        const struct gm_history_pool *wanted);
 
-/* "large", "small", "private (0,2) large", as in gm_block_row.pool. NULL: no memory. */
-const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool);
 /* The file's handle of a stream. */
 static inline int64_t gm_stream_handle(const struct gm_snapshot *s, uint32_t stream)
 {

@@ -14,7 +14,6 @@
  */
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
-#include <inttypes.h>
 
 struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struct gm_watch_look *look,
                                        const struct gm_history_pool *wanted)
@@ -45,14 +44,6 @@ struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struc
         }
     }
     return sums;
-}
-
-const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool)
-{
-    const char *kind = pool->is_small ? "small" : "large";
-    return !gm_history_pool_is_default(pool)
-               ? gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", pool->id_first, pool->id_second, kind)
-               : kind;
 }
 
 const char *gm_site_or_null(struct gm_trace_pass *pass, struct gm_stack_id stack, bool *ok)

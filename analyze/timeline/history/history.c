@@ -9,6 +9,7 @@
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/reconstruct.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,4 +341,12 @@ struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a)
         return s->segments.stream[s->blocks.segment[h->final_block[a]]];
     uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
     return (struct gm_stream_id){h->count == 0 ? 0 : gm_rare_at(&s->events.stream, h->first + event)};
+}
+
+const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool)
+{
+    const char *kind = pool->is_small ? "small" : "large";
+    return gm_history_pool_is_default(pool)
+               ? kind
+               : gm_arena_printf(arena, "private (%" PRIu64 ",%" PRIu64 ") %s", pool->id_first, pool->id_second, kind);
 }

@@ -113,6 +113,9 @@ void gm_history_free(struct gm_history *history);
  * memory. */
 bool gm_history_segments_at_start(struct gm_history *history, struct gm_space *space);
 
+/* "large", "small", "private (0,2) large", as in gm_block_row.pool. NULL: no memory. */
+const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool);
+
 /* Where allocation `a` came from. */
 uint64_t gm_history_address(const struct gm_history *h, size_t a);
 struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a);

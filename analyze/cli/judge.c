@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/job_parts.h"
+#include "analyze/cli/judge.h"
 
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/report/remedy.h"
+#include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
+#include "analyze/state/state.h"
 #include "replay/trials/settings_advice.h"
 
 #include <string.h>
@@ -63,7 +65,8 @@ static size_t list_remedies(struct gm_remedy *list[REMEDIES_MOST], const struct 
     return n;
 }
 
-enum gm_status gm_job_replay_remedies(struct gm_report *report, const struct gm_snapshot *snapshot,
+/* Replays what mending each finding would save, and has the rest of the diagnosis told again with those figures. */
+static enum gm_status replay_remedies(struct gm_report *report, const struct gm_snapshot *snapshot,
                                       struct gm_kept *kept, struct gm_error *err)
 {
     struct gm_remedy *list[REMEDIES_MOST];
@@ -75,4 +78,36 @@ enum gm_status gm_job_replay_remedies(struct gm_report *report, const struct gm_
                 return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, snapshot, kept, list, n, err);
     return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
+}
+
+enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
+                              const struct gm_timeline_options *timeline, int64_t device, bool is_partial,
+                              struct gm_error *err)
+{
+    struct gm_report *report = &judged->report;
+    struct gm_state_options state = {.top = timeline->top, .device = device, .rules = timeline->rules};
+    enum gm_status status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
+    if (status != GM_OK)
+        return status;
+    struct gm_timeline_options options = *timeline; /* both analyses share what is learnt about the stacks */
+    options.classifier = state.classifier;
+    status = gm_state_analyze(report, snapshot, &state, err);
+    if (status == GM_OK && !is_partial)
+        options.keep = &judged->kept;
+    if (status == GM_OK)
+        status = gm_timeline_analyze(report, snapshot, &options, err);
+    if (status == GM_OK)
+        status = gm_advice_begin(report, is_partial, &judged->needs_replay, err);
+    gm_classifier_free(state.classifier);
+    return status;
+}
+
+enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *snapshot, struct gm_error *err)
+{
+    struct gm_report *report = &judged->report;
+    struct gm_kept *kept = &judged->kept;
+    enum gm_status status = judged->needs_replay ? gm_advice_replay(report, snapshot, kept, err) : GM_OK;
+    if (status == GM_OK)
+        status = gm_diagnose(report, snapshot, kept->count > 0 ? kept : NULL, err);
+    return status == GM_OK ? replay_remedies(report, snapshot, kept, err) : status;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a snapshot to a whole report: all analyses, replays and the diagnosis, in their order. For whoever shows
+ * reports: gmanalyze and the page.
+ */
+#ifndef GM_CLI_JUDGE_H
+#define GM_CLI_JUDGE_H
+
+#include "analyze/base/error.h"
+#include "analyze/report/report.h"
+#include "analyze/snapshot/snapshot.h"
+#include "analyze/timeline/trace_analyze.h"
+
+/* Zero-initialise; gm_report_free and gm_kept_free, whatever failed. */
+struct gm_judged {
+    struct gm_report report;
+    struct gm_kept kept; /* the histories; none of a part of a trace */
+    bool needs_replay;
+};
+
+/* All that charts are made of. Of `timeline` the classifier and `keep` are filled in; `device`: this one only, -1: all;
+ * `is_partial`: the options leave something of the trace out. */
+enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
+                              const struct gm_timeline_options *timeline, int64_t device, bool is_partial,
+                              struct gm_error *err);
+/* The rest: replays, the diagnosis, and what mending would save. */
+enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *snapshot, struct gm_error *err);
+
+#endif

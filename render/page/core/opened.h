@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to the files of render/page/core: an open snapshot, and what is worked out once so that questions are
+ * answered in milliseconds.
+ */
+#ifndef GM_PAGE_OPENED_H
+#define GM_PAGE_OPENED_H
+
+#include "analyze/base/text.h"
+#include "analyze/cli/judge.h"
+#include "analyze/state/categories.h"
+#include "analyze/state/shown_names.h"
+#include "render/page/core/answer.h"
+
+struct gm_page_levels; /* levels.h */
+struct gm_page_table;  /* table.c */
+
+struct gm_page_layers { /* one way to split what lives */
+    bool is_made;       /* when it was asked for first */
+    uint32_t count;     /* at most GM_PAGE_MOST_LAYERS */
+    const char **name;  /* [count] */
+    uint32_t *color;    /* [count] 0xRRGGBB */
+    uint8_t *of;        /* [allocation], the layer of each */
+    uint64_t *kept;     /* levels.c: their bytes every so many moments */
+};
+enum { GM_PAGE_SPLITS = GM_PAGE_BY_COMPONENT + 1, GM_PAGE_MOST_LAYERS = 64 };
+
+struct gm_page_device {
+    struct gm_history *h;
+    struct gm_kept_device *kept;
+    const struct gm_device_timeline *timeline;
+    struct gm_page_levels *levels;
+    struct gm_page_layers layers[GM_PAGE_SPLITS];
+    struct gm_page_table *table;
+};
+
+struct gm_opened {
+    struct gm_snapshot snapshot;
+    struct gm_judged judged;
+    bool is_judged; /* to its end: that waits until somebody asks for analysis.json */
+    struct gm_category_rules *rules;
+    struct gm_classifier *classifier;
+    struct gm_arena arena; /* names, layers, levels */
+    struct gm_names names;
+    struct gm_page_device *devices; /* [judged.kept.count] */
+};
+
+/* The snapshot of a handle; NULL, and the answer says so, if there is none. */
+struct gm_opened *gm_opened_get(uint32_t handle);
+/* Likewise its device. *opened may be NULL. */
+struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct gm_opened **opened);
+
+/* The layers of a split, made when they are asked for first; NULL: the answer says why not. */
+const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_page_device *d, uint32_t split);
+void gm_answer_layers(const struct gm_page_layers *layers); /* name, color */
+
+/* The value of `key` in a query, up to the end of its line; NULL: it is not in it. */
+const char *gm_query_value(const char *query, const char *key, size_t *length);
+double gm_query_number(const char *query, const char *key, double otherwise);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lives, split into layers: by role, category, pool or stream. A layer is a class that any allocation has, most
+ * bytes at the highest moment first; those beyond the first GM_PAGE_MOST_LAYERS - 1 are one.
+ */
+#include "render/page/core/opened.h"
+#include "render/page/core/page_levels.h"
+
+#include <stdlib.h>
+
+/* Okabe and Ito's, which the colour-blind tell apart, for what has no colour of its own. */
+static const uint32_t palette[] = {0x0072B2, 0xE69F00, 0x009E73, 0xCC79A7, 0x56B4E9, 0xD55E00, 0xF0E442, 0x999999};
+enum { PALETTE = sizeof palette / sizeof *palette };
+
+struct class
+{
+    uint32_t number;
+    uint64_t bytes; /* at the highest moment */
+    bool is_there;
+};
+
+static uint32_t class_count(const struct gm_opened *o, const struct gm_page_device *d, uint32_t split)
+{
+    switch (split) {
+    case GM_PAGE_BY_ROLE:
+        return (uint32_t)gm_timeline_role_count();
+    case GM_PAGE_BY_CATEGORY:
+        return gm_category_count(o->rules);
+    case GM_PAGE_BY_POOL:
+        return (uint32_t)d->h->pool_count;
+    case GM_PAGE_BY_STREAM:
+        return o->snapshot.stream_count + (o->snapshot.stream_count == 0);
+    default:
+        return 0;
+    }
+}
+
+static uint32_t class_of(const struct gm_page_device *d, uint32_t split, size_t a)
+{
+    switch (split) {
+    case GM_PAGE_BY_ROLE:
+        return d->kept->role[a];
+    case GM_PAGE_BY_CATEGORY:
+        return d->kept->category[a];
+    case GM_PAGE_BY_POOL:
+        return d->h->pool[a];
+    default:
+        return gm_history_stream(d->h, a).v;
+    }
+}
+
+static const char *class_name(struct gm_opened *o, const struct gm_page_device *d, uint32_t split, uint32_t number)
+{
+    switch (split) {
+    case GM_PAGE_BY_ROLE:
+        return gm_timeline_role_name(number);
+    case GM_PAGE_BY_CATEGORY:
+        return gm_clean_copy(&o->arena, gm_category_name(o->rules, number));
+    case GM_PAGE_BY_POOL:
+        return gm_history_pool_name(&o->arena, &d->h->pools[number]);
+    default:
+        return gm_arena_printf(&o->arena, "stream %lld", number == 0 ? 0LL : (long long)o->snapshot.streams[number]);
+    }
+}
+
+static uint32_t class_color(const struct gm_opened *o, uint32_t split, uint32_t number)
+{
+    return split == GM_PAGE_BY_ROLE       ? gm_timeline_role_color(number)
+           : split == GM_PAGE_BY_CATEGORY ? gm_category_color(o->rules, number)
+                                          : palette[number % PALETTE];
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct class *a = left, *b = right;
+    if (a->is_there != b->is_there)
+        return a->is_there ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+/* The classes that there are, and their layers. NULL: no memory. */
+static struct class *rank(const struct gm_page_device *d, uint32_t split, uint32_t n, uint32_t *count)
+{
+    const uint32_t top = gm_page_highest(d, 0, gm_page_moments(d) - 1);
+    struct class *classes = calloc((size_t)n + 1, sizeof *classes);
+    for (uint32_t i = 0; classes != NULL && i < n; i++)
+        classes[i].number = i;
+    for (size_t a = 0; classes != NULL && a < d->h->allocation_count; a++) {
+        struct class *class = &classes[class_of(d, split, a)];
+        class->is_there = true;
+        class->bytes += gm_history_is_active(d->h, a, top) ? d->h->block[a] : 0;
+    }
+    if (classes == NULL)
+        return NULL;
+    qsort(classes, n, sizeof *classes, most_first);
+    *count = 0;
+    while (*count < n && classes[*count].is_there)
+        ++*count;
+    return classes;
+}
+
+/* A stack or two of names and colours, and the layer of every allocation. */
+static bool fill(struct gm_opened *o, struct gm_page_device *d, uint32_t split, struct gm_page_layers *layers,
+                 const struct class *classes, uint32_t there, uint8_t *layer_of)
+{
+    const uint32_t shown = there <= GM_PAGE_MOST_LAYERS ? there : GM_PAGE_MOST_LAYERS;
+    bool ok = true;
+    for (uint32_t i = 0; i < there; i++) {
+        const uint32_t layer = i < shown ? i : shown - 1;
+        const bool is_rest = there > shown && i >= shown - 1;
+        layer_of[classes[i].number] = (uint8_t)layer;
+        layers->name[layer] = is_rest ? "all others" : class_name(o, d, split, classes[i].number);
+        layers->color[layer] = is_rest ? palette[PALETTE - 1] : class_color(o, split, classes[i].number);
+        ok = ok && layers->name[layer] != NULL;
+    }
+    for (size_t a = 0; a < d->h->allocation_count; a++)
+        layers->of[a] = layer_of[class_of(d, split, a)];
+    layers->count = shown;
+    return ok;
+}
+
+static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, struct gm_page_layers *layers)
+{
+    uint32_t there = 0;
+    const uint32_t n = class_count(o, d, split);
+    struct class *classes = rank(d, split, n, &there);
+    uint8_t *layer_of = calloc((size_t)n + 1, 1);
+    layers->name = gm_arena_calloc(&o->arena, GM_PAGE_MOST_LAYERS, sizeof *layers->name);
+    layers->color = gm_arena_calloc(&o->arena, GM_PAGE_MOST_LAYERS, sizeof *layers->color);
+    layers->of = gm_arena_calloc(&o->arena, d->h->allocation_count + 1, sizeof *layers->of);
+    const bool ok = classes != NULL && layer_of != NULL && layers->name != NULL && layers->color != NULL &&
+                    layers->of != NULL && fill(o, d, split, layers, classes, there, layer_of);
+    free(classes);
+    free(layer_of);
+    return ok && gm_page_keep_layers(o, d, layers);
+}
+
+const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_page_device *d, uint32_t split)
+{
+    const struct gm_error nomem = {.status = GM_E_NOMEM};
+    if (split >= GM_PAGE_BY_COMPONENT) {
+        gm_answer_refuse(split == GM_PAGE_BY_COMPONENT ? "no components are known of this run" : "no such split");
+        return NULL;
+    }
+    struct gm_page_layers *layers = &d->layers[split];
+    if (layers->is_made)
+        return layers;
+    layers->is_made = make(o, d, split, layers);
+    if (!layers->is_made)
+        gm_answer_fail(&nomem);
+    return layers->is_made ? layers : NULL;
+}
+
+void gm_answer_layers(const struct gm_page_layers *layers)
+{
+    struct gm_answer_list names = {0};
+    uint32_t *color = gm_answer_add("color", GM_PAGE_U32, layers->count);
+    for (uint32_t i = 0; i < layers->count; i++) {
+        gm_answer_put(&names, layers->name[i]);
+        if (color != NULL)
+            color[i] = layers->color[i];
+    }
+    gm_answer_strings("name", &names);
+}
+
+const struct gm_page_result *gm_page_layers(uint32_t handle, uint32_t device, uint32_t split)
+{
+    struct gm_opened *o;
+    gm_answer_begin();
+    struct gm_page_device *d = gm_opened_device(handle, device, &o);
+    const struct gm_page_layers *layers = d == NULL ? NULL : gm_opened_layers(o, d, split);
+    if (layers == NULL)
+        return NULL;
+    gm_answer_layers(layers);
+    return gm_answer_end();
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef GM_PAGE_SEED_H
+#define GM_PAGE_SEED_H
+
+#include <stdint.h>
+
+/* seed[16]: what hash tables begin with. Only WebAssembly needs to be told: elsewhere the kernel gives one. */
+void gm_seed_set(const uint8_t *seed);
+
+#endif
