@@ -75,24 +75,6 @@ static void put_replayed_in_order(struct gm_finding *list, size_t n)
             }
 }
 
-/* The detail, with what a replay says of it. */
-static const char *detail_of(struct gm_case *c, const struct gm_finding *f)
-{
-    char change[GM_SIZE_CHANGE_TEXT], size[GM_SIZE_TEXT];
-    struct gm_text t = {0};
-    if (!is_replayed(f))
-        return f->detail;
-    const struct gm_remedy_saving *s = &f->remedy->saving;
-    gm_text_add(&t, f->detail);
-    if (f->remedy->settings == NULL) /* their detail has it */
-        gm_text_printf(&t, " Replayed: %s reserved.", gm_size_format_change(change, s->before, s->before - s->alone));
-    if (s->rank > 0)
-        gm_text_printf(&t, " After those above it saves %s.", gm_size_format(size, s->on_top));
-    if (s->card != NULL)
-        gm_text_printf(&t, " Then it fits on %s (%s usable).", s->card, gm_size_format(size, s->card_usable));
-    return gm_case_take(c, &t);
-}
-
 /* How much a remedy that was replayed saves; what was not replayed stands behind. */
 static uint64_t saving_of(const struct gm_finding *f)
 {
@@ -200,6 +182,14 @@ void gm_to_do_rank(struct gm_case *c)
         rank_guessed(c, list);
 }
 
+/* As it stands in a list beside what it saves. */
+static const char *brief_of(const struct gm_finding *f)
+{
+    if (f->remedy != NULL && f->remedy->settings != NULL)
+        return gm_settings_name(f->remedy->settings);
+    return f->rank == GM_RANK_MISTAKE && f->brief != NULL ? f->brief : f->title;
+}
+
 void gm_to_do_tell(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -212,9 +202,10 @@ void gm_to_do_tell(struct gm_case *c)
                                 ? f->title
                                 : gm_case_printf(c, "%s (%s%s)", f->title, gm_bytes_format(size, f->bytes),
                                                  f->unit != NULL ? f->unit : "");
-        rows[diagnosis->to_do_count++] = (struct gm_to_do){
-            f->severity, title,  detail_of(c, f), f->id,
-            f->site,     f->fix, f->cost,         f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
+        rows[diagnosis->to_do_count++] =
+            (struct gm_to_do){f->severity, title,       f->detail,
+                              f->id,       f->site,     f->fix,
+                              f->cost,     brief_of(f), f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
     }
     diagnosis->to_do = rows;
 }

@@ -9,60 +9,57 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { LINES = 120 /* of the text, that are read first */ };
+
 /* ---- what the trace tells ------------------------------------------------------------------------------------------
  */
 
-/* A section of each device that has a view: text has all, named if there are several, Markdown those of the one with
- * the highest peak, where they are worth it. */
+/* A section of each device that has a view. What is read first is of the device with the highest peak; text has the
+ * others folded, Markdown leaves them out. */
 struct view_section {
     const char *title;
     void (*tell)(struct gm_doc *d, const struct gm_view *v);
     bool (*is_worth)(const struct gm_view *v); /* NULL: always */
-    enum { OPEN, FOLDED, OF_ALL /* open, of every device for which it is worth it */ } how;
+    bool is_folded;
+    bool is_of_all; /* whichever device is worth it first is read first, and no form leaves others out */
 };
 
-static void say_view(struct gm_doc *d, const struct gm_view *v, const struct view_section *s, bool is_named)
+static void say_view(struct gm_doc *d, const struct gm_view *v, const struct view_section *s, bool is_named,
+                     bool is_folded)
 {
     d->origin_us = v->timeline->books.first_time_us;
-    if (is_named)
-        gm_doc_open(d, NULL, gm_doc_printf(d, "Device %" PRId64, v->device->device));
+    d->about = is_named ? gm_doc_printf(d, ", device %" PRId64, v->device->device) : NULL;
+    (is_folded ? gm_doc_fold : gm_doc_open)(d, NULL, s->title);
     s->tell(d, v);
-    if (is_named)
-        gm_doc_close(d);
+    gm_doc_close(d);
+    d->about = NULL;
 }
 
 static void say_views(struct gm_doc *d, const struct gm_report *report, const struct view_section *s)
 {
     struct gm_view v, highest;
-    const bool is_one = gm_doc_is(d, GM_MD) && s->how != OF_ALL;
-    bool any = gm_view_highest(&highest, report) && s->how != OF_ALL;
-    if (any && is_one && s->is_worth != NULL && !s->is_worth(&highest))
-        return;
-    for (size_t i = 0; s->how == OF_ALL && i < report->device_count; i++)
-        any = any || (gm_view_of(&v, report, i) && s->is_worth(&v));
-    if (!any)
-        return;
-    (s->how == FOLDED ? gm_doc_fold : gm_doc_open)(d, NULL, s->title);
-    if (is_one)
-        say_view(d, &highest, s, false);
-    for (size_t i = 0; !is_one && i < report->device_count; i++)
-        if (gm_view_of(&v, report, i) && (s->how != OF_ALL || s->is_worth(&v)))
-            say_view(d, &v, s, s->how == OF_ALL ? report->device_count > 1 : gm_view_count(report) > 1);
-    gm_doc_close(d);
-}
-
-static void say_traced(struct gm_doc *d, const struct gm_report *report, const struct view_section *sections, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        say_views(d, report, &sections[i]);
+    bool any = false;
+    const bool is_one = gm_view_count(report) < 2, has_highest = gm_view_highest(&highest, report);
+    for (size_t i = 0; has_highest && i < report->device_count; i++) {
+        if (!gm_view_of(&v, report, i) || (s->is_worth != NULL && !s->is_worth(&v)))
+            continue;
+        const bool is_first = s->is_of_all ? !any : i == highest.index;
+        any = true;
+        if (is_first || s->is_of_all || !gm_doc_is(d, GM_MD))
+            say_view(d, &v, s, !is_one, s->is_folded || !is_first);
+    }
 }
 
 void gm_analysis_explain(struct gm_text *out, const struct gm_report *report)
 {
-    static const struct view_section roles = {"Roles, and what they were inferred from", gm_section_roles, NULL, OPEN};
+    static const struct view_section roles = {.title = "Roles, and what they were inferred from",
+                                              .tell = gm_section_roles};
     struct gm_doc doc;
+    struct gm_view v;
     gm_doc_begin(&doc, GM_TXT, out);
-    say_views(&doc, report, &roles);
+    for (size_t i = 0; i < report->device_count; i++)
+        if (gm_view_of(&v, report, i))
+            say_view(&doc, &v, &roles, gm_view_count(report) > 1, false);
     if (gm_view_count(report) == 0)
         gm_doc_tell(&doc, "No event recorded: roles are inferred from the trace.");
     gm_doc_end(&doc);
@@ -121,30 +118,30 @@ static void say_state(struct gm_doc *d, const struct gm_report *report)
 /* What matters first: what to do, the peak, how it ended. */
 static void say_analysis(struct gm_doc *d, const struct gm_report *report, const char *const *charts)
 {
-    static const struct view_section first[] = {
-        {"Peak", gm_section_peak, NULL, OPEN},
-        {"Call sites at the peak", gm_section_peak_sites, gm_peak_has_sites, OPEN},
-        {"Out of memory", gm_section_ooms, gm_view_has_ooms, OF_ALL},
+    static const struct view_section sections[] = {
+        {"Out of memory", gm_section_ooms, gm_view_has_ooms, false, true},
+        {"Peak", gm_section_peak, NULL, false, false},
+        {"Call sites at the peak", gm_section_peak_sites, gm_peak_has_sites, false, false},
+        {"Next peaks", gm_section_next_peaks, gm_peak_has_next, true, false},
+        {"Savings", gm_section_savings, gm_peak_has_savings, true, false},
+        {"Steps", gm_section_steps, NULL, false, false},
+        {"Fragmentation", gm_section_history, NULL, false, false},
     };
-    static const struct view_section rest[] = {
-        {"Next peaks", gm_section_next_peaks, gm_peak_has_next, FOLDED},
-        {"Savings", gm_section_savings, gm_peak_has_savings, FOLDED},
-        {"Steps", gm_section_steps, gm_steps_were_found, FOLDED},
-        {"Fragmentation over time", gm_section_history, gm_view_is_reconstructed, FOLDED},
-        {"Reconciliation of the trace with the snapshot", gm_section_reconciliation, NULL, FOLDED},
-    };
+    static const struct view_section reliability = {"Reliability", gm_section_reconciliation, NULL, false, false};
     const char *const *chart = first_chart(charts);
+    d->lines = LINES;
     d->text_name = "analysis_report.txt";
     d->json_name = "analysis.json";
     say_head(d, report, chart);
     gm_section_to_do(d, report);
     gm_section_ignored(d, report);
     gm_section_peak_devices(d, report);
-    say_traced(d, report, first, sizeof first / sizeof *first);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        say_views(d, report, &sections[i]);
     gm_section_end(d, report);
+    say_views(d, report, &reliability);
     gm_section_summary(d, report);
     gm_section_trials(d, report);
-    say_traced(d, report, rest, sizeof rest / sizeof *rest);
     say_state(d, report);
     say_charts(d, charts, chart);
 }

@@ -20,10 +20,8 @@ void gm_doc_begin(struct gm_doc *doc, enum gm_form form, struct gm_text *out)
 void gm_doc_end(struct gm_doc *doc)
 {
     assert(doc->depth == 0);
-    if (gm_doc_is(doc, GM_JSON)) {
-        gm_json_close(&doc->json, '}');
-        gm_text_add_char(doc->out, '\n');
-    }
+    if (doc->writer->end != NULL)
+        doc->writer->end(doc);
     gm_arena_free(&doc->arena);
 }
 
@@ -117,6 +115,8 @@ static void open_section(struct gm_doc *doc, const char *key, const char *title,
     const bool hidden = is_hidden(doc);
     doc->steps = 0;
     doc->sections[doc->depth++] = (struct gm_doc_section){key != NULL, title != NULL, is_folded, hidden};
+    if (title != NULL && doc->about != NULL && (doc->depth == 1 || is_folded))
+        title = gm_doc_printf(doc, "%s%s", title, doc->about);
     if (!hidden)
         doc->writer->open(doc, key, title);
 }

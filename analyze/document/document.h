@@ -151,10 +151,15 @@ struct gm_doc {
     uint64_t origin_us;                /* of GM_TIME */
     struct gm_arena arena;             /* of gm_doc_printf */
     struct gm_json json;
-    bool is_full; /* Markdown: no room for more, and that is said */
-    bool in_list; /* Markdown: an item was told last */
-    size_t steps; /* that were told in this section */
-    size_t depth; /* of open sections */
+    const char *about; /* stands behind the titles of sections: ", device 1"; NULL: nothing */
+    bool is_full[2];   /* Markdown: no room for more, and that is said; [1] of what is folded */
+    bool in_list;      /* Markdown: an item was told last */
+    size_t steps;      /* that were told in this section */
+    size_t depth;      /* of open sections */
+    size_t lines;      /* text: as many are read first, what is folded or does not fit stands in an appendix; 0: none */
+    struct gm_text section, appendix; /* text: what is open and not folded; all that is folded, until the end */
+    struct gm_text *first;            /* text: `out` of the document; NULL: no section is open */
+    size_t fold;                      /* text: depth of what is folded now; 0: nothing is */
     struct gm_doc_section {
         bool has_key, has_title, is_folded, is_hidden;
     } sections[GM_DOC_DEPTH];
@@ -183,7 +188,8 @@ void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size);
 /* The document's title, and the name of what it is about; for people only. */
 void gm_doc_title(struct gm_doc *doc, const char *title, const char *name);
 /* A section, which sections may be in. key: the object in JSON; NULL: its keys stand in the one around it. title: NULL
- * where people see none. Folded: Markdown shows its title first and the rest on a click. */
+ * where people see none. Folded: it is no part of what is read first: Markdown shows its title, and the rest on a click;
+ * text that has an appendix has it there. */
 void gm_doc_open(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_fold(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_close(struct gm_doc *doc);

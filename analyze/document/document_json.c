@@ -17,6 +17,12 @@ static void close_section(struct gm_doc *doc)
         gm_json_close(&doc->json, '}');
 }
 
+static void end(struct gm_doc *doc)
+{
+    gm_json_close(&doc->json, '}');
+    gm_text_add_char(doc->out, '\n');
+}
+
 static void add_sentence(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
 {
     (void)how;
@@ -114,8 +120,8 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
     gm_json_close(&doc->json, ']');
 }
 
-const struct gm_writer gm_json_writer = {GM_JSON,      NULL,       open_section, close_section,
-                                         add_sentence, add_fields, add_table};
+const struct gm_writer gm_json_writer = {GM_JSON, NULL,         open_section, close_section,
+                                         end,     add_sentence, add_fields,   add_table};
 
 void gm_doc_object(struct gm_doc *doc, const char *key, const struct gm_column *columns, size_t count, const void *row,
                    const void *of)

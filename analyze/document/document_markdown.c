@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Documents as GitHub's Markdown. GitHub refuses comments of more than 65,536 characters, and README.md is there to be
- * pasted into one: tables and sections stop when BUDGET is used up and say that they do.
+ * pasted into one: tables and sections stop when BUDGET is used up and say that they do, those that are folded already
+ * at FOLDS.
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/escape.h"
@@ -10,21 +11,34 @@
 
 #include <string.h>
 
-enum { BUDGET = 56000, NAME = 60, PATH = 100 };
+enum { BUDGET = 56000, FOLDS = 40000, NAME = 60, PATH = 100 };
 
 static void add_more(struct gm_doc *doc, const char *what)
 {
     gm_text_printf(doc->out, "\n%s: see `%s` and `%s`.\n", what, doc->text_name, doc->json_name);
 }
 
+static bool is_in_fold(const struct gm_doc *doc)
+{
+    for (size_t i = 0; i < doc->depth; i++)
+        if (doc->sections[i].is_folded)
+            return true;
+    return false;
+}
+
+static bool is_used_up(const struct gm_doc *doc)
+{
+    return doc->out->length >= (is_in_fold(doc) ? (size_t)FOLDS : (size_t)BUDGET);
+}
+
 /* Whether there is room for one more row or section, each a few KB at the very most. */
 static bool has_room(struct gm_doc *doc)
 {
-    if (!doc->is_full && doc->out->length >= BUDGET) {
-        doc->is_full = true;
+    bool *is_full = &doc->is_full[is_in_fold(doc)];
+    if (!*is_full && is_used_up(doc))
         add_more(doc, "More than fits here");
-    }
-    return !doc->is_full;
+    *is_full |= is_used_up(doc);
+    return !*is_full;
 }
 
 static void add_title(struct gm_doc *doc, const char *title, const char *name)
@@ -246,15 +260,16 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
         gm_text_add_char(doc->out, '\n');
     }
     add_head(doc, table);
-    for (; n < shown + table->foot_count && doc->out->length < BUDGET; n++)
+    for (; n < shown + table->foot_count && !is_used_up(doc); n++)
         add_row(doc, table, gm_table_row(doc, table, n), n >= shown);
     n = n < shown ? n : shown;
     if (n < (table->is_silent ? shown : table->count))
         add_more(doc, gm_doc_printf(doc, "%zu %s", table->count - n, table->cut == GM_CUT_HEAD ? "earlier" : "more"));
-    doc->is_full = doc->is_full || doc->out->length >= BUDGET;
+    doc->is_full[is_in_fold(doc)] |= is_used_up(doc);
 }
 
-const struct gm_writer gm_markdown_writer = {GM_MD, add_title, open_section, close_section, say, add_fields, add_table};
+const struct gm_writer gm_markdown_writer = {GM_MD, add_title, open_section, close_section,
+                                             NULL,  say,       add_fields,   add_table};
 
 void gm_doc_picture(struct gm_doc *doc, const char *file, const char *caption)
 {

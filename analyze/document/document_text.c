@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Documents for a terminal: no line is wider than GM_LINE. The columns of a table are as wide as what stands in them;
- * where that is too much the names give way, the widest one first, and numbers that no memory has at last.
+ * where that is too much the names give way, the widest one first, and numbers that no memory has at last. Of documents
+ * with an appendix each section is written apart, until it is known where it stands.
  */
 #include "analyze/document/columns.h"
 #include "analyze/document/sites.h"
@@ -29,10 +30,18 @@ static void add_title(struct gm_doc *doc, const char *title, const char *name)
 static void open_section(struct gm_doc *doc, const char *key, const char *title)
 {
     (void)key;
+    if (doc->lines > 0 && doc->depth == 1) {
+        doc->first = doc->out;
+        doc->out = &doc->section;
+    }
+    if (doc->lines > 0 && doc->fold == 0 && doc->sections[doc->depth - 1].is_folded) {
+        doc->fold = doc->depth;
+        doc->out = &doc->appendix;
+    }
     if (title == NULL)
         return;
     gm_text_add_char(doc->out, '\n');
-    if (doc->depth > 1) {
+    if (doc->depth > (doc->fold > 0 ? doc->fold : 1)) {
         gm_text_add(doc->out, "  ");
         gm_columns_wrap(doc->out, title, INDENT);
         return;
@@ -40,9 +49,43 @@ static void open_section(struct gm_doc *doc, const char *key, const char *title)
     add_upper(doc->out, title, '-');
 }
 
+static size_t lines_of(const struct gm_text *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text->length; i++)
+        n += text->data[i] == '\n';
+    return n;
+}
+
+static void move(struct gm_text *to, struct gm_text *from)
+{
+    if (from->length > 0)
+        gm_text_add_bytes(to, from->data, from->length);
+    to->failed |= from->failed;
+    gm_text_free(from);
+}
+
 static void close_section(struct gm_doc *doc)
 {
-    (void)doc;
+    if (doc->fold > 0 && doc->depth == doc->fold) {
+        doc->out = &doc->section;
+        doc->fold = 0;
+    }
+    if (doc->lines == 0 || doc->depth > 1)
+        return;
+    const bool fits = lines_of(doc->first) + lines_of(&doc->section) <= doc->lines;
+    move(fits ? doc->first : &doc->appendix, &doc->section);
+    doc->out = doc->first;
+    doc->first = NULL;
+}
+
+static void end(struct gm_doc *doc)
+{
+    if (doc->appendix.length > 0) {
+        gm_text_add_char(doc->out, '\n');
+        add_upper(doc->out, "Appendix", '=');
+    }
+    move(doc->out, &doc->appendix);
 }
 
 /* "SALVAGED  This file ..." */
@@ -52,12 +95,17 @@ static void say_labelled(struct gm_text *out, const char *label, const char *sen
     gm_columns_wrap(out, sentence, LABEL);
 }
 
+static bool is_below_heading(const struct gm_text *out)
+{
+    return out->failed || out->length < 2 || out->data[out->length - 2] == '-' || out->data[out->length - 2] == '\n';
+}
+
 /* "  1. [info] A title", and below it what follows the title. */
 static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
 {
     const char *end = strchr(sentence, '\n');
     const int title = end == NULL ? (int)strlen(sentence) : (int)(end - sentence);
-    gm_text_printf(doc->out, "%s%3zu. ", doc->steps > 0 ? "\n" : "", doc->steps + 1);
+    gm_text_printf(doc->out, "%s%3zu. ", doc->steps == 0 && is_below_heading(doc->out) ? "" : "\n", doc->steps + 1);
     gm_columns_wrap(doc->out, gm_doc_printf(doc, "[%s] %.*s", mark, title, sentence), STEP);
     doc->steps++;
     if (end == NULL)
@@ -238,21 +286,16 @@ static void add_grid(struct gm_doc *doc, const struct gm_table *table, const str
     }
 }
 
-static bool is_below_heading(const struct gm_text *out)
-{
-    return out->failed || out->length < 2 || out->data[out->length - 2] == '-' || out->data[out->length - 2] == '\n';
-}
-
 static void add_table(struct gm_doc *doc, const struct gm_table *table)
 {
     const size_t shown = gm_doc_shown(doc, table);
     struct grid g = {.column_count = 0};
+    if (!is_below_heading(doc->out))
+        gm_text_add_char(doc->out, '\n');
     if (table->title != NULL) {
-        gm_text_add(doc->out, "\n  ");
+        gm_text_repeat(doc->out, ' ', INDENT);
         gm_columns_wrap(doc->out, table->title, INDENT);
     }
-    if (table->title == NULL && !is_below_heading(doc->out))
-        gm_text_add_char(doc->out, '\n');
     if (!fill(&g, doc, table))
         return;
     fit(&g);
@@ -284,4 +327,5 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
     }
 }
 
-const struct gm_writer gm_text_writer = {GM_TXT, add_title, open_section, close_section, say, add_fields, add_table};
+const struct gm_writer gm_text_writer = {GM_TXT, add_title, open_section, close_section,
+                                         end,    say,       add_fields,   add_table};

@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum { LABEL = 8, SUMMARY_LINE = 100 /* columns */ };
-enum { DOUBTS = 8 /* devices; their reconciliations tell the rest */, DETAIL = 1200, LISTED = 24000 /* bytes */ };
+enum { DOUBTS = 2 /* devices that are read first */, FIXES = 8, DETAIL = 1200, LISTED = 24000 /* bytes */ };
+enum { FIRST = 3200 /* bytes of details that are read first */, ITEM = 150 /* that one takes at least */ };
 
 /* ---- marks ---------------------------------------------------------------------------------------------------------
  */
@@ -47,6 +48,12 @@ void gm_section_marks(struct gm_doc *d, const struct gm_report *report)
     say_filters(d, report);
     for (size_t i = 0; i < diagnosis->doubt_count && i < DOUBTS; i++)
         gm_doc_say(d, GM_SAY_MARK, GM_READ, "DOUBTFUL", "%s", diagnosis->doubts[i]);
+    if (diagnosis->doubt_count <= DOUBTS || gm_doc_is(d, GM_JSON))
+        return;
+    gm_doc_fold(d, NULL, "More doubts");
+    for (size_t i = DOUBTS; i < diagnosis->doubt_count; i++)
+        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", diagnosis->doubts[i]);
+    gm_doc_close(d);
 }
 
 /* ---- the headline --------------------------------------------------------------------------------------------------
@@ -224,7 +231,7 @@ void gm_section_summary(struct gm_doc *d, const struct gm_report *report)
     }
     n += add_host(rows + n, "Pinned host memory, reserved", report->host_reserved);
     n += add_host(rows + n, "Pinned host memory, active", report->host_active);
-    gm_doc_open(d, NULL, "Summary");
+    (gm_view_count(report) > 0 ? gm_doc_fold : gm_doc_open)(d, NULL, "Summary");
     GM_TABLE(d, columns, rows, n, .in = GM_READ, .of = &t->reserved);
     gm_doc_tell(d,
                 "Efficiency (allocated / reserved): %s%s (%s). Over 98 %% is excellent, 95 to 98 %% good, below poor.",
@@ -268,6 +275,66 @@ static void say_facts(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
         gm_doc_close(d);
 }
 
+/* What is to do and was replayed, in a list. */
+struct fix {
+    size_t number;
+    const char *brief, *cost;
+    struct gm_remedy_saving saving;
+};
+
+static union gm_value fix_note(const struct gm_cell_of *c)
+{
+    const struct fix *fix = c->row;
+    struct gm_text note = {0};
+    char size[GM_NUMBER_TEXT];
+    if (fix->cost != NULL)
+        gm_text_printf(&note, "price: %s", fix->cost);
+    if (fix->saving.card != NULL)
+        gm_text_printf(&note, "%sthen it fits on %s (%s usable)", note.length > 0 ? "; " : "", fix->saving.card,
+                       gm_bytes_format(size, fix->saving.card_usable));
+    const bool any = note.length > 0;
+    const char *text = gm_doc_take(c->doc, &note);
+    return (union gm_value){.s = any ? text : NULL};
+}
+
+static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
+{
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_COUNT, GM_READ, NULL, "#", struct fix, number),
+        GM_FIELD(GM_TEXT, GM_READ, NULL, "Fix", struct fix, brief),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Saves", struct fix, saving.alone),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Beside those above", struct fix, saving.on_top),
+        GM_FIELD(GM_BYTES, GM_READ, NULL, "Reserved then", struct fix, saving.peak),
+        GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Price", fix_note),
+    };
+    struct fix *rows = gm_doc_rows(d, diagnosis->to_do_count, sizeof *rows);
+    size_t n = 0;
+    for (size_t i = 0; rows != NULL && i < diagnosis->to_do_count; i++) {
+        const struct gm_to_do *item = &diagnosis->to_do[i];
+        if (item->saving.on_top != GM_REPORT_NONE)
+            rows[n++] = (struct fix){i + 1, item->brief, item->cost, item->saving};
+    }
+    GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = FIXES, .md_max = FIXES,
+             .title = gm_doc_printf(d, "Peak of reserved bytes, replayed through a model of the allocator: %s as it is",
+                                    n == 0 ? "" : gm_doc_bytes(d, rows[0].saving.before)));
+}
+
+/* From items[from] on, as many as fit `room`. Returns where it stopped. */
+static size_t say_details(struct gm_doc *d, const struct gm_to_do *items, size_t from, size_t n, size_t room)
+{
+    for (d->steps = from; from < n; from++) {
+        const size_t takes = ITEM + strlen(items[from].title) + strlen(items[from].detail);
+        struct gm_text cut = {0};
+        if (takes > room)
+            break;
+        room -= takes;
+        gm_columns_cut(&cut, items[from].detail, gm_doc_is(d, GM_MD) ? DETAIL : SIZE_MAX, false);
+        gm_doc_say(d, GM_SAY_STEP, GM_READ, gm_severity_name(items[from].severity), "%s\n%s", items[from].title,
+                   gm_doc_take(d, &cut));
+    }
+    return from;
+}
+
 void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
 {
     static const struct gm_column columns[] = {
@@ -285,22 +352,21 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_TEXT, "fits_gpu", struct gm_to_do, saving.card),
     };
     const struct gm_to_do *items = report->diagnosis.to_do;
-    const size_t begin = d->out->length, n = report->diagnosis.to_do_count;
+    const size_t n = report->diagnosis.to_do_count;
     GM_TABLE(d, columns, items, n, .key = "to_do", .in = GM_JSON);
-    gm_doc_open(d, NULL, "To do");
-    if (n == 0)
-        gm_doc_tell(d, "Nothing stands out.");
-    for (size_t i = 0; i < n && !gm_doc_is(d, GM_JSON); i++) {
-        struct gm_text cut = {0};
-        if (gm_doc_is(d, GM_MD) && d->out->length > begin + LISTED) {
-            gm_doc_tell(d, "%zu more: see %s and %s.", n - i, d->text_name, d->json_name);
-            break;
+    if (!gm_doc_is(d, GM_JSON)) {
+        gm_doc_open(d, NULL, "To do");
+        if (n == 0)
+            gm_doc_tell(d, "Nothing stands out.");
+        say_fixes(d, &report->diagnosis);
+        const size_t told = say_details(d, items, 0, n, FIRST);
+        if (told < n) {
+            gm_doc_fold(d, NULL, "To do, continued");
+            say_details(d, items, told, n, gm_doc_is(d, GM_MD) ? LISTED : SIZE_MAX);
+            gm_doc_close(d);
         }
-        gm_columns_cut(&cut, items[i].detail, gm_doc_is(d, GM_MD) ? DETAIL : SIZE_MAX, false);
-        gm_doc_say(d, GM_SAY_STEP, GM_READ, gm_severity_name(items[i].severity), "%s\n%s", items[i].title,
-                   gm_doc_take(d, &cut));
+        gm_doc_close(d);
     }
-    gm_doc_close(d);
     say_facts(d, &report->diagnosis);
 }
 

@@ -35,8 +35,6 @@ static void say_samples(struct gm_doc *d, const struct gm_fragmentation_history 
     const size_t steps = h->sample_count < SAMPLES ? h->sample_count : SAMPLES, worst = worst_sample(h);
     size_t n = 0, last = SIZE_MAX;
     GM_TABLE(d, sample_columns, h->samples, h->sample_count, .key = "samples", .in = GM_JSON);
-    if (h->sample_count == 0)
-        return;
     for (size_t k = 0; k < steps; k++) {
         const size_t i = steps == 1 ? 0 : k * (h->sample_count - 1) / (steps - 1);
         if (last != SIZE_MAX && last < worst && worst < i)
@@ -45,11 +43,16 @@ static void say_samples(struct gm_doc *d, const struct gm_fragmentation_history 
         last = i;
     }
     GM_TABLE(d, sample_columns, rows, n, .in = GM_TXT);
-    gm_doc_tell(
-        d,
-        "Most was stranded after event %s: %s. Stranded: cached, and could not go back to the driver because of "
-        "a live block beside it.",
-        gm_doc_event(d, h->samples[worst].event), gm_doc_bytes(d, h->samples[worst].stranded));
+}
+
+static void say_worst(struct gm_doc *d, const struct gm_fragmentation_history *h)
+{
+    const struct gm_fragmentation_sample *worst = h->sample_count == 0 ? NULL : &h->samples[worst_sample(h)];
+    if (worst != NULL)
+        gm_doc_tell(d,
+                    "Most was stranded after event %s: %s. Stranded: cached, and could not go back to the driver "
+                    "because of a live block beside it.",
+                    gm_doc_event(d, worst->event), gm_doc_bytes(d, worst->stranded));
 }
 
 /* ---- growths -------------------------------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ static const struct gm_column growth_columns[] = {
     GM_GET(GM_TEXT, GM_READ | GM_UNDER, NULL, "Why", growth_why),
 };
 
-static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct gm_fragmentation_history *h)
+static void say_growth(struct gm_doc *d, const struct gm_fragmentation_history *h)
 {
     if (h->growth_total == 0)
         gm_doc_tell(d, "The reserved memory did not grow in the trace.");
@@ -121,8 +124,12 @@ static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct 
                     gm_doc_share(d, h->growth_avoidable_bytes, h->growth_bytes));
     if (h->growths_examined < h->growth_total)
         gm_doc_tell(d, "%s of them could be looked at; so it is at least that.", gm_doc_count(d, h->growths_examined));
-    GM_TABLE(d, growth_columns, h->growths, h->growth_count, .key = "largest_growths", .title = "The largest",
-             .txt_max = ROWS, .md_max = ROWS, .of = v);
+}
+
+static void say_growths(struct gm_doc *d, const struct gm_view *v, const struct gm_fragmentation_history *h)
+{
+    GM_TABLE(d, growth_columns, h->growths, h->growth_count, .key = "largest_growths",
+             .title = "The largest growths of reserved memory", .txt_max = ROWS, .md_max = ROWS, .of = v);
 }
 
 /* ---- pinners -------------------------------------------------------------------------------------------------------
@@ -297,18 +304,17 @@ void gm_section_history(struct gm_doc *d, const struct gm_view *v)
     GM_FIELDS(d, counts, h, NULL);
     say_driver(d, v);
     if (v->is_reconstructed) {
+        say_growth(d, h);
+        say_worst(d, h);
+        gm_doc_fold(d, NULL, "Fragmentation over time");
         say_samples(d, h);
         say_growths(d, v, h);
         say_pinners(d, h);
         say_rounding(d, h);
         say_churn(d, h);
+        gm_doc_close(d);
     } else {
         gm_doc_tell(d, "Why memory grew and what was cached is not known: %s.", gm_view_reason(v));
     }
     gm_doc_close(d);
-}
-
-bool gm_view_is_reconstructed(const struct gm_view *v)
-{
-    return v->is_reconstructed;
 }

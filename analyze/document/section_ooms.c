@@ -135,14 +135,19 @@ static void say_request(struct gm_doc *d, const struct of *of)
         gm_doc_tell(d, "%s", oom->verdict_detail);
 }
 
-static void say_oom(struct gm_doc *d, const struct of *of)
+static const char *when(struct gm_doc *d, const struct gm_oom_row *oom)
+{
+    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT];
+    return gm_doc_printf(d, "t event %s (%s)", gm_count_format(event, oom->event),
+                         gm_since_us_format(since, d->origin_us, oom->time_us));
+}
+
+static void say_oom(struct gm_doc *d, const struct of *of, bool is_first)
 {
     const struct gm_oom_row *oom = of->oom;
-    char event[GM_NUMBER_TEXT], since[GM_NUMBER_TEXT];
-    gm_doc_open(d, NULL,
-                gm_doc_printf(d, "At event %s (%s)", gm_count_format(event, oom->event),
-                              gm_since_us_format(since, d->origin_us, oom->time_us)));
-    say_request(d, of);
+    gm_doc_open(d, NULL, gm_doc_printf(d, "A%s", when(d, oom)));
+    if (!is_first)
+        say_request(d, of);
     say_bytes(d, of);
     gm_section_slices(d, "Live then, by category", oom->categories, oom->category_count, ROWS, oom->levels.requested);
     gm_section_slices(d, "Live then, by role", oom->roles, oom->role_count, 0, oom->levels.requested);
@@ -224,13 +229,16 @@ void gm_section_ooms(struct gm_doc *d, const struct gm_view *v)
         add_ooms(d, v);
         return;
     }
-    gm_doc_tell(d, "%s allocation%s failed.%s", gm_doc_count(d, all), gm_plural(all),
-                n == 0 ? " Where the bytes were then is not known." : "");
-    for (size_t i = 0; i < n; i++) {
-        const struct of of = {v, &v->timeline->ooms[i]};
-        say_oom(d, &of);
-    }
+    gm_doc_tell(d, "%s allocation%s failed%s", gm_doc_count(d, all), gm_plural(all),
+                n == 0 ? ". Where the bytes were then is not known."
+                       : gm_doc_printf(d, "%s a%s.", all > 1 ? ", the first" : "", when(d, v->timeline->ooms)));
+    if (n > 0)
+        say_request(d, &(struct of){v, v->timeline->ooms});
+    gm_doc_fold(d, NULL, "Out of memory: where every byte was");
+    for (size_t i = 0; i < n; i++)
+        say_oom(d, &(struct of){v, &v->timeline->ooms[i]}, i == 0);
     if (n > 0 && n < all)
         gm_doc_tell(d, "%s more%s", gm_doc_count(d, all - n),
                     n < listed ? gm_doc_printf(d, ", the next ones in %s", d->json_name) : "");
+    gm_doc_close(d);
 }

@@ -7,7 +7,8 @@
 
 #include <inttypes.h>
 
-enum { CATEGORIES = 10, LIFETIMES = 20, SITES = 20, SITES_OPEN = 10, STACKS = 5, FRAMES = 3 };
+enum { BRIEF = 6 /* rows of what is read first */, DEVICES = 8 };
+enum { LIFETIMES = 20, SITES = 20, STACKS = 5, FRAMES = 3 };
 
 /* ---- when ----------------------------------------------------------------------------------------------------------
  */
@@ -46,9 +47,15 @@ void gm_section_peak_devices(struct gm_doc *d, const struct gm_report *report)
     if (n < 2)
         return;
     gm_doc_open(d, NULL, "Peaks of the devices");
-    GM_TABLE(d, columns, rows, n, .in = GM_READ);
-    if (gm_doc_is(d, GM_MD) && gm_view_highest(&v, report))
-        gm_doc_tell(d, "What follows is of device %" PRId64 "; the others are in %s.", v.device->device, d->text_name);
+    GM_TABLE(d, columns, rows, n, .in = GM_READ, .txt_max = DEVICES, .is_silent = true);
+    if (gm_view_highest(&v, report))
+        gm_doc_tell(d, "What follows is of device %" PRId64 "; the others are in %s.", v.device->device,
+                    gm_doc_is(d, GM_MD) ? d->text_name : "the appendix");
+    if (gm_doc_is(d, GM_TXT) && n > DEVICES) {
+        gm_doc_fold(d, NULL, "Peaks of all devices");
+        GM_TABLE(d, columns, rows, n, .in = GM_READ);
+        gm_doc_close(d);
+    }
     gm_doc_close(d);
 }
 
@@ -172,14 +179,21 @@ void gm_section_peak(struct gm_doc *d, const struct gm_view *v)
 {
     const struct gm_peak_detail *detail = &v->timeline->peak;
     const uint64_t whole = v->peak->requested;
-    say_moments(d, v);
+    const bool has_roles = detail->role_count > 0;
     say_place(d, v);
     if (v->peak->category_count == 0)
         gm_doc_tell(d, whole == 0 ? "Nothing was live then." : "What was live then is not known.");
-    gm_section_slices(d, "Live then, by category", v->peak->categories, v->peak->category_count, CATEGORIES, whole);
+    if (has_roles)
+        gm_section_slices(d, "Live then, by role", detail->roles, detail->role_count, BRIEF, whole);
+    else
+        gm_section_slices(d, "Live then, by category", v->peak->categories, v->peak->category_count, BRIEF, whole);
+    say_unused(d, v);
+    gm_doc_fold(d, NULL, "The peak in full");
+    say_moments(d, v);
+    gm_section_slices(d, "Live then, by category", v->peak->categories, v->peak->category_count, 0, whole);
     gm_section_slices(d, "By role", detail->roles, detail->role_count, 0, whole);
     gm_section_slices(d, "By lifetime", detail->lifetimes, detail->lifetime_count, LIFETIMES, whole);
-    say_unused(d, v);
+    gm_doc_close(d);
 }
 
 /* ---- what was live -------------------------------------------------------------------------------------------------
@@ -198,6 +212,8 @@ struct groups {
     size_t count, total;
     uint64_t rest_bytes, rest_blocks;
     const char *by; /* --group; NULL: call sites */
+    size_t most;    /* rows that people are shown */
+    bool is_brief;  /* without what led to the sites */
 };
 
 /* What led to the first sites, below them. */
@@ -206,7 +222,7 @@ static union gm_value stack_of(const struct gm_cell_of *c)
     const struct groups *g = c->of;
     const struct gm_group_row *row = c->row;
     const struct gm_block_row block = {.site = row->label, .frames = row->frames, .frame_count = row->frame_count};
-    const bool has_stack = g->by == NULL && row->frames != NULL && row - g->rows < STACKS;
+    const bool has_stack = g->by == NULL && !g->is_brief && row->frames != NULL && row - g->rows < STACKS;
     return (union gm_value){.s = has_stack ? gm_frames_below(c->doc, &block, FRAMES) : NULL};
 }
 
@@ -224,8 +240,7 @@ static const struct gm_column group_columns[] = {
 
 static void say_groups(struct gm_doc *d, const struct groups *g)
 {
-    const size_t most = gm_doc_is(d, GM_MD) && g->by == NULL ? SITES_OPEN : SITES;
-    const size_t shown = g->count <= most + 1 ? g->count : most;
+    const size_t shown = g->count <= g->most + 1 ? g->count : g->most;
     struct gm_group_row feet[2] = {{.bytes = g->rest_bytes, .blocks = g->rest_blocks, .peak_without = GM_REPORT_NONE},
                                    {.blocks = GM_REPORT_NONE, .peak_without = GM_REPORT_NONE}};
     uint64_t sum = g->rest_bytes;
@@ -263,15 +278,17 @@ void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
 {
     const struct gm_peak_detail *p = &v->timeline->peak;
     const uint64_t whole = v->peak->requested;
-    const struct groups sites = {whole, p->sites, p->site_count, p->site_total, p->site_rest_bytes, p->site_rest_blocks,
-                                 NULL};
-    const struct groups groups = {whole,
-                                  p->groups,
-                                  p->group_count,
-                                  p->group_total,
-                                  p->group_rest_bytes,
-                                  p->group_rest_blocks,
-                                  p->group_by == NULL ? "group" : p->group_by};
+    struct groups sites = {whole, p->sites, p->site_count, p->site_total, p->site_rest_bytes, p->site_rest_blocks,
+                           NULL,  BRIEF,    true};
+    struct groups groups = {whole,
+                            p->groups,
+                            p->group_count,
+                            p->group_total,
+                            p->group_rest_bytes,
+                            p->group_rest_blocks,
+                            p->group_by == NULL ? "group" : p->group_by,
+                            BRIEF,
+                            true};
     if (gm_doc_is(d, GM_JSON)) {
         add_groups(d, "call_sites_at_peak", &sites);
         if (p->lifetimes == NULL)
@@ -281,15 +298,19 @@ void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v)
         add_groups(d, "groups_at_peak", &groups);
         return;
     }
-    gm_doc_tell(d,
-                "Requested bytes live at the peak of %s bytes. Without: how high the peak would be, wherever it would "
-                "be then, if nothing of that row were ever allocated.",
-                gm_doc_count(d, whole));
-    if (p->site_count == 0)
-        gm_doc_tell(d, whole == 0 ? "Nothing was live." : "Call sites are not known.");
+    gm_doc_tell(d, "Without: how high the peak would be, wherever it would be then, if nothing of that row were ever "
+                   "allocated.");
     say_groups(d, &sites);
     if (p->groups != NULL)
         say_groups(d, &groups);
+    gm_doc_fold(d, NULL, "Call sites at the peak, with stacks");
+    gm_doc_tell(d, "Requested bytes live at the peak of %s bytes.", gm_doc_count(d, whole));
+    sites.most = groups.most = SITES;
+    sites.is_brief = groups.is_brief = false;
+    say_groups(d, &sites);
+    if (p->group_count > BRIEF + 1)
+        say_groups(d, &groups);
+    gm_doc_close(d);
 }
 
 bool gm_peak_has_sites(const struct gm_view *v)

@@ -82,7 +82,7 @@ void gm_section_histogram(struct gm_doc *d, const struct gm_report *report)
     for (size_t i = 0; i < GM_HISTOGRAM_BINS; i++)
         if (gm_doc_is(d, GM_JSON) || report->histogram[i].active.blocks > 0 || report->histogram[i].cached.blocks > 0)
             rows[n++] = report->histogram[i];
-    gm_doc_open(d, NULL, gm_doc_is(d, GM_TXT) ? "Blocks by size" : NULL);
+    gm_doc_fold(d, NULL, gm_doc_is(d, GM_TXT) ? "Blocks by size" : NULL);
     GM_TABLE(d, columns, rows, n, .key = "histogram", .in = GM_TXT | GM_JSON);
     gm_doc_close(d);
 }

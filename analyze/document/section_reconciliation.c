@@ -40,11 +40,29 @@ static void say_balance(struct gm_doc *d, const struct gm_timeline_books *b)
                 gm_signed_bytes_format(reserved, b->residual_reserved), gm_doc_signed_bytes(d, b->worst_residual));
 }
 
-static void say_forward_pass(struct gm_doc *d, const struct gm_timeline_books *b)
+static bool are_expected(const struct gm_timeline_books *b)
 {
-    gm_doc_tell(d, "The forward pass ends in %s of the snapshot's %s blocks: same address, size and state%s",
+    for (size_t i = 0; i < b->disagreement_count; i++)
+        if (!b->disagreements[i].is_expected)
+            return false;
+    return true;
+}
+
+static void say_whether(struct gm_doc *d, const struct gm_timeline_books *b)
+{
+    gm_doc_tell(d, "Played forward, the trace ends in %s of the snapshot's %s blocks: same address, size and state%s",
                 gm_doc_count(d, b->end_blocks_same), gm_doc_count(d, b->end_blocks),
                 b->end_blocks_same == b->end_blocks ? "." : " (the others DIFFER).");
+    if (b->disagreement_count == 0)
+        gm_doc_tell(d, "Events and segments do not contradict each other.");
+    else
+        gm_doc_tell(d, "In %zu way%s events, segments and blocks do not fit together%s: see the reconciliation.",
+                    b->disagreement_count, gm_plural(b->disagreement_count),
+                    are_expected(b) ? ", as expected of a trace that begins in the middle of a run" : "");
+}
+
+static void say_forward_pass(struct gm_doc *d, const struct gm_timeline_books *b)
+{
     if (b->sizes_from_snapshot > 0)
         gm_doc_tell(d,
                     "%s block%s did not get the size from the allocator's rules; the snapshot's was taken (%s in all).",
@@ -81,8 +99,6 @@ static void say_disagreements(struct gm_doc *d, const struct gm_timeline_books *
     bool any_expected = false;
     for (size_t i = 0; i < b->disagreement_count; i++)
         any_expected = any_expected || b->disagreements[i].is_expected;
-    if (b->disagreement_count == 0)
-        gm_doc_tell(d, "Events and segments do not contradict each other.");
     GM_TABLE(d, columns, b->disagreements, b->disagreement_count, .key = "disagreements");
     if (any_expected)
         gm_doc_tell(d, "Expected: it follows from a trace that begins in the middle of a run.");
@@ -152,19 +168,24 @@ void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v)
     add_facts(d, b);
     if (b->coverage != NULL)
         gm_doc_tell(d, "%s", b->coverage);
-    if (!v->is_reconstructed)
+    if (v->is_reconstructed)
+        say_whether(d, b);
+    else
         gm_doc_tell(
             d, "Only requested and reserved bytes are known: %s. The snapshot itself has %s active, %s reserved.",
             gm_view_reason(v), gm_doc_bytes(d, v->device->totals.active), gm_doc_bytes(d, v->device->totals.reserved));
-    else if (!gm_doc_is(d, GM_JSON)) {
-        say_balance(d, b);
-        say_forward_pass(d, b);
-    }
-    if (v->is_reconstructed || b->disagreement_count > 0 || gm_doc_is(d, GM_JSON))
+    if (v->is_reconstructed || b->disagreement_count > 0 || gm_doc_is(d, GM_JSON)) {
+        gm_doc_fold(d, NULL, "Reconciliation of the trace with the snapshot");
+        if (v->is_reconstructed && !gm_doc_is(d, GM_JSON)) {
+            say_balance(d, b);
+            say_forward_pass(d, b);
+        }
         say_disagreements(d, b);
-    if (v->is_reconstructed) {
-        say_parts(d, "Peaks by stream", v->device, v->timeline->streams, v->timeline->stream_count);
-        say_parts(d, "Peaks by pool", NULL, v->timeline->pools, v->timeline->pool_count);
+        if (v->is_reconstructed) {
+            say_parts(d, "Peaks by stream", v->device, v->timeline->streams, v->timeline->stream_count);
+            say_parts(d, "Peaks by pool", NULL, v->timeline->pools, v->timeline->pool_count);
+        }
+        gm_doc_close(d);
     }
     gm_doc_close(d);
 }

@@ -8,7 +8,7 @@
 
 enum { EDGES = 20 /* rows shown of both ends */, SURVIVORS = 10, BANDS = 2000 };
 
-bool gm_steps_were_found(const struct gm_view *v)
+static bool were_found(const struct gm_view *v)
 {
     return v->timeline->steps.source != NULL && v->timeline->steps.row_count > 0;
 }
@@ -249,7 +249,7 @@ void gm_section_steps(struct gm_doc *d, const struct gm_view *v)
         gm_json_null(&d->json, "steps");
         return;
     }
-    if (!gm_doc_is(d, GM_JSON) && !gm_steps_were_found(v)) {
+    if (!gm_doc_is(d, GM_JSON) && !were_found(v)) {
         gm_doc_say(
             d, GM_SAY, GM_READ, NULL,
             "No steps were found: the trace has no annotations of steps and no optimizer step, and no loop in it "
@@ -263,9 +263,11 @@ void gm_section_steps(struct gm_doc *d, const struct gm_view *v)
         say_source(d, s);
         say_pattern(d, s);
     }
+    gm_doc_fold(d, NULL, "Step by step");
     say_rows(d, v, s);
     say_phases(d, s);
     say_survivors(d, s);
     add_bands(d, s);
+    gm_doc_close(d);
     gm_doc_close(d);
 }

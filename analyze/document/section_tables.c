@@ -9,6 +9,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { BRIEF = 6, CATEGORIES = 12, WARNINGS = 3 /* rows of what is read first */ };
+
+/* Of the state at the end what is short is read first where there is no trace that tells more. */
+static void (*opener(const struct gm_report *report, bool is_short))(struct gm_doc *d, const char *key,
+                                                                     const char *title)
+{
+    return is_short && gm_view_count(report) == 0 ? gm_doc_open : gm_doc_fold;
+}
+
 /* ---- what is allocated ---------------------------------------------------------------------------------------------
  */
 
@@ -54,7 +63,15 @@ void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
                                    .md_max = 10,
                                    .of = &report->totals.allocated,
                                    .is_silent = true};
-    gm_doc_open(d, NULL, "Largest call sites");
+    struct gm_table brief = table;
+    brief.in = GM_READ;
+    brief.txt_max = brief.md_max = BRIEF;
+    if (gm_view_count(report) == 0 && report->site_count > BRIEF && !gm_doc_is(d, GM_JSON)) {
+        gm_doc_open(d, NULL, "The largest call sites");
+        gm_doc_table(d, &brief);
+        gm_doc_close(d);
+    }
+    opener(report, report->site_count <= BRIEF)(d, NULL, "Largest call sites");
     gm_doc_table(d, &table);
     gm_doc_tell(d, "%s", report->site_count == 0 ? why_none(report) : sum_of(d, report, gm_doc_shown(d, &table)));
     gm_doc_close(d);
@@ -62,7 +79,7 @@ void gm_section_sites(struct gm_doc *d, const struct gm_report *report)
 
 void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
 {
-    gm_doc_open(d, NULL, "Memory by category");
+    opener(report, report->category_count <= CATEGORIES)(d, NULL, "Memory by category");
     gm_section_slices(d, NULL, report->categories, report->category_count, 0, report->totals.allocated);
     if (report->category_count == 0)
         gm_doc_tell(d, "No block is allocated.");
@@ -72,7 +89,7 @@ void gm_section_contents(struct gm_doc *d, const struct gm_report *report)
     gm_doc_close(d);
     if (report->roles == NULL) /* they are inferred from the trace, too: without one there are none */
         return;
-    gm_doc_open(d, NULL, "Memory by role");
+    opener(report, true)(d, NULL, "Memory by role");
     gm_section_slices(d, NULL, report->roles, report->role_count, 0, report->totals.allocated);
     if (report->role_count == 0)
         gm_doc_tell(d, "No block is allocated.");
@@ -111,7 +128,7 @@ void gm_section_devices(struct gm_doc *d, const struct gm_report *report)
     };
     if (gm_doc_is(d, GM_MD) && report->device_count < 2)
         return;
-    gm_doc_open(d, NULL, "Per device");
+    opener(report, report->device_count <= BRIEF)(d, NULL, "Per device");
     if (report->device_count == 0)
         gm_doc_tell(d, "No device holds a segment or an event.");
     GM_TABLE(d, columns, report->devices, report->device_count, .in = 0);
@@ -371,10 +388,15 @@ void gm_section_warnings(struct gm_doc *d, const struct gm_report *report)
     GM_LIST(d, "warnings", GM_TEXT, report->warnings, report->warning_count);
     if (gm_doc_is(d, GM_JSON) || (report->warning_count == 0 && gm_doc_is(d, GM_MD)))
         return;
-    gm_doc_fold(d, NULL, "Warnings");
+    (report->warning_count == 0 ? gm_doc_fold : gm_doc_open)(d, NULL, "Warnings");
     if (report->warning_count == 0)
         gm_doc_tell(d, "None.");
-    for (size_t i = 0; i < report->warning_count; i++)
+    for (size_t i = 0; i < report->warning_count; i++) {
+        if (i == WARNINGS)
+            gm_doc_fold(d, NULL, "More warnings");
         gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "%s", report->warnings[i]);
+    }
+    if (report->warning_count > WARNINGS)
+        gm_doc_close(d);
     gm_doc_close(d);
 }

@@ -27,12 +27,10 @@ void gm_section_roles(struct gm_doc *d, const struct gm_view *v); /* --explain. 
 void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v);
 /* Steps, the pattern that they follow, what survives them. JSON: "steps". */
 void gm_section_steps(struct gm_doc *d, const struct gm_view *v);
-bool gm_steps_were_found(const struct gm_view *v);
 void gm_section_ooms(struct gm_doc *d, const struct gm_view *v); /* each time. JSON: "out_of_memory" */
 bool gm_view_has_ooms(const struct gm_view *v);
 /* Why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history". */
 void gm_section_history(struct gm_doc *d, const struct gm_view *v);
-bool gm_view_is_reconstructed(const struct gm_view *v);
 
 /* ---- of the whole report -------------------------------------------------------------------------------------------
  */

@@ -14,6 +14,7 @@ struct gm_writer {
     /* The section is the last one of doc->sections. */
     void (*open)(struct gm_doc *doc, const char *key, const char *title);
     void (*close)(struct gm_doc *doc);
+    void (*end)(struct gm_doc *doc);
     void (*say)(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence);
     void (*fields)(struct gm_doc *doc, const struct gm_column *columns, size_t count, const struct gm_cell_of *row);
     void (*table)(struct gm_doc *doc, const struct gm_table *table);

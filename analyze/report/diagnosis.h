@@ -74,6 +74,7 @@ struct gm_to_do {
     const char *title, *detail;
     const char *finding;            /* its id; NULL: it is none */
     const char *site, *fix, *cost;  /* as in gm_finding */
+    const char *brief;              /* what to do, in a few words */
     struct gm_remedy_saving saving; /* of its remedy */
 };
 

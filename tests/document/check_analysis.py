@@ -58,6 +58,9 @@ def check_text(sample):
         unsafe = re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", line)
         expect(not unsafe, f"{sample} text line {number}: {line!r}")
         expect(line == line.rstrip(" ") or sample in EVIL, f"{sample} text line {number} ends in blanks")
+    rules = trace_rules.Rules(sample)
+    rules.main(text)
+    failures.extend(rules.failures)
     for title in ["SUMMARY", "MEMORY BY CATEGORY", "LARGEST CALL SITES", "BLOCKS BY SIZE",
                   "TO DO", "PER DEVICE", "PER POOL", "PER STREAM", LEDGER,
                   "ALLOCATOR SETTINGS", "TRACE", "WARNINGS"]:

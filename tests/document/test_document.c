@@ -249,16 +249,55 @@ static void test_budget(void **state)
     gm_doc_begin(&doc, GM_MD, &out);
     doc.text_name = "a.txt";
     doc.json_name = "a.json";
-    for (int i = 0; i < 3; i++) {
-        gm_doc_fold(&doc, NULL, "Rows");
+    for (int i = 0; i < 4; i++) {
+        (i < 2 ? gm_doc_fold : gm_doc_open)(&doc, NULL, "Rows");
         gm_doc_table(&doc, &(struct gm_table){GM_COLUMNS(one_name), GM_ROWS(many, 5000)});
         gm_doc_say(&doc, GM_SAY, GM_ALL, NULL, "after it");
         gm_doc_close(&doc);
+        if (i == 0) /* room is left for what is not folded */
+            assert_true(out.length > 40000 && out.length < 41000);
     }
     gm_doc_end(&doc);
     assert_true(out.length > 56000 && out.length < 57000);
     assert_non_null(strstr(out.data, " more: see `a.txt` and `a.json`.\n\n</details>\n"));
     assert_null(strstr(out.data, "after it"));
+    gm_text_free(&out);
+}
+
+static void tell_words(struct gm_doc *doc, int i)
+{
+    doc->about = i == 2 ? ", two" : NULL;
+    gm_doc_open(doc, NULL, "Words");
+    gm_doc_tell(doc, "%d", i);
+    gm_doc_fold(doc, NULL, "More");
+    gm_doc_tell(doc, "more of %d", i);
+    gm_doc_open(doc, NULL, "Inside");
+    gm_doc_close(doc);
+    gm_doc_close(doc);
+    for (int k = 0; k < i; k++)
+        gm_doc_tell(doc, "last");
+    gm_doc_close(doc);
+}
+
+/* Text with an appendix: in it stands what is folded, and what does not fit before it. */
+static void test_lines(void **state)
+{
+    (void)state;
+    struct gm_text out = {0};
+    struct gm_doc doc;
+    gm_doc_begin(&doc, GM_TXT, &out);
+    doc.lines = 10;
+    for (int i = 3; i > 0; i--)
+        tell_words(&doc, i);
+    gm_doc_end(&doc);
+    assert_string_equal(out.data,
+                        "\nWORDS\n-----\n  3\n  last\n  last\n  last\n"
+                        "\nAPPENDIX\n================================================================================\n"
+                        "\nMORE\n----\n  more of 3\n\n  Inside\n"
+                        "\nMORE, TWO\n---------\n  more of 2\n\n  Inside\n"
+                        "\nWORDS, TWO\n----------\n  2\n  last\n  last\n"
+                        "\nMORE\n----\n  more of 1\n\n  Inside\n"
+                        "\nWORDS\n-----\n  1\n  last\n");
     gm_text_free(&out);
 }
 
@@ -272,6 +311,7 @@ static void test_no_memory(void **state)
             struct gm_doc doc;
             nomem_begin(++n, false);
             gm_doc_begin(&doc, forms[i], &out);
+            doc.lines = 10;
             tell(&doc);
             gm_doc_end(&doc);
             is_done = !nomem_end();
@@ -284,9 +324,9 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),     cmocka_unit_test(test_markdown),
-                                       cmocka_unit_test(test_json),     cmocka_unit_test(test_rows_left_out),
-                                       cmocka_unit_test(test_width),    cmocka_unit_test(test_budget),
-                                       cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),  cmocka_unit_test(test_markdown),
+                                       cmocka_unit_test(test_json),  cmocka_unit_test(test_rows_left_out),
+                                       cmocka_unit_test(test_width), cmocka_unit_test(test_budget),
+                                       cmocka_unit_test(test_lines), cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("document", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@ CONTRACT = ["device", "events", "allocs", "frees", "ooms", "segment_allocs", "se
             "peak_reserved_bytes", "peak_event", "peak_time_us", "categories_at_peak", "roles_at_peak"]
 LEVELS = ["requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes"]
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+MAIN = 120  # lines that are read first
 LABELS = ["Peak", "When", "Made", "Unused", "To"]
 
 
@@ -30,7 +31,9 @@ def total(rows, key="bytes"):
     return sum(row[key] for row in rows)
 
 
-RECONCILIATION = "RECONCILIATION OF THE TRACE WITH THE SNAPSHOT"
+def has(value):
+    """Whether a key of a device tells anything."""
+    return bool(value.get("rows") if isinstance(value, dict) and "rows" in value else value)
 
 
 class Rules:
@@ -178,19 +181,32 @@ class Rules:
             lost = re.search(r"(?<=\.\.\.)[^\s/\\\\]*\.py:\d+$", line)
             self.expect(not lost or has_blanks, f"line {number} has lost the beginning of a file's name: {line!r}")
 
+    def main(self, text):
+        """What is read first ends before the appendix, and soon."""
+        main = re.split(r"\n\nAPPENDIX\n={80}\n", text)
+        self.expect(len(main) == 2, f"{len(main) - 1} appendices")
+        lines = main[0].count("\n") + 1
+        self.expect(lines <= MAIN, f"{lines} lines are read first")
+
     def text(self, text, report):
         """The rows that a person sees are those of the JSON."""
         self.layout(text)
+        self.main(text)
         lines = text.split("\n")
         for mark in ("SALVAGED", "FILTERED", "DOUBTFUL"):
             if lines[0].startswith(mark):
                 lines = lines[lines.index("") + 1:]
         self.expect([line.split()[0] for line in lines[:5]] == LABELS, f"begins with {lines[:5]}")
-        for title in ("PEAK", RECONCILIATION, "CALL SITES AT THE PEAK", "NEXT PEAKS", "SAVINGS", "STEPS",
-                      "FRAGMENTATION OVER TIME", "STATE AT THE END", "SUMMARY"):
-            self.expect(f"\n{title}\n{'-' * len(title)}\n" in text, f"lacks {title}")
         devices = report["timeline"]["devices"]
+        titles = {title for title, line in re.findall(r"\n\n([A-Z].*?)(?:, DEVICE -?\d+)?\n(-+)(?=\n)", text)}
+        wanted = {"TO DO", "PEAK", "THE PEAK IN FULL", "STEPS", "FRAGMENTATION", "RELIABILITY", "STATE AT THE END", "SUMMARY"}
+        told = {"CALL SITES AT THE PEAK": "call_sites_at_peak", "CALL SITES AT THE PEAK, WITH STACKS": "call_sites_at_peak",
+                "NEXT PEAKS": "next_peaks", "SAVINGS": "savings", "STEP BY STEP": "steps",
+                "FRAGMENTATION OVER TIME": "fragmentation_history", "OUT OF MEMORY": "ooms",
+                "OUT OF MEMORY: WHERE EVERY BYTE WAS": "ooms"}
         highest = max(devices, key=lambda d: d["peak_requested_bytes"])
+        wanted |= {title for title, key in told.items() if has(highest[key])}
+        self.expect(wanted <= titles, f"lacks {sorted(wanted - titles)}")
         if highest["peak_requested_bytes"]:
             shown = re.match(r"Peak +(?:device -?\d+: )?([\d.]+ \S+B) requested", lines[0])
             self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
@@ -235,7 +251,7 @@ class Rules:
 
     def trends(self, text, devices):
         """A trend is of three whole steps at least; without steps nothing is said of what repeats: peaks may."""
-        section = text.split("\nSTEPS\n")[1].split("\nOUT OF MEMORY\n")[0].split("\nFRAGMENTATION OVER TIME\n")[0]
+        section = "".join(re.findall(r"\nSTEP(?:S|\x20BY STEP)(?:, DEVICE .*)?\n-+\n((?:.+\n|\n(?![A-Z]))*)", text))
         self.expect("do not repeat" not in section, "the allocations are said not to repeat")
         for steps in (d["steps"] for d in devices if len(devices) == 1 and d["steps"]):
             whole = sum(not row["is_partial"] for row in steps["rows"])
@@ -245,8 +261,8 @@ class Rules:
                 self.expect("change by" not in section, f"{whole} whole steps have a trend: {section}")
 
     def tables(self, text, devices):
-        peak = text.split("\nPEAK\n")[1].split("\nCALL SITES AT THE PEAK\n")[0]
-        parts = peak.split("Live then, by category")[1:]
+        title = r"\n(?:  )?the peak in full(?:, device -?\d+)?\n"
+        parts = [re.split("Live then, by category", part)[-1] for part in re.split(title, text, flags=re.I)[1:]]
         devices = [d for d in devices if d["categories_at_peak"]]
         self.expect(len(parts) == len(devices), "a table of categories for each device")
         row = re.compile(r"^  (\S.*?) +([\d.]+ [KMGT]?i?B)(?: +([\d,]+))? +(<?[\d.]+ %|n/a)$", re.M)
@@ -266,8 +282,7 @@ class Rules:
                                 max(0.005 * d["peak_requested_bytes"], 0.5 * len(found)), f"rows of {shown!r}")
 
     def residuals(self, text, devices):
-        section = text.split(f"\n{RECONCILIATION}\n")[1].split("\nMEMORY BY CATEGORY\n")[0]
-        told = re.findall(r"Residual, end - snapshot: ([^;]*);", " ".join(section.split()))
+        told = re.findall(r"Residual, end - snapshot: ([^;]*);", " ".join(text.split()))
         found = [part.rsplit(" ", 1)[::-1] for line in told for part in line.split(", ")]
         known = [d["books"] for d in devices if d["books"]["reconstructed"]]
         wanted = [(key, b[f"residual_{key}_bytes"]) for b in known for key in ("active", "reserved")]
