@@ -5,6 +5,7 @@
 #include "render/timeline_plot.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "render/fold.h"
 #include "render/metric.h"
 #include "render/theme.h"
@@ -40,19 +41,9 @@ static int is_restless(const struct entry *entry)
     return entry->change > once * entry->most;
 }
 
-static int by_size(const void *left, const void *right)
-{
-    const struct entry *a = left, *b = right;
-    if (a->most > b->most || a->most < b->most)
-        return a->most > b->most ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(by_size, struct entry, GM_DOWN(most) || GM_BY(strcmp(a->name, b->name)));
 
-static int by_place(const void *left, const void *right)
-{
-    const int a = is_restless(left), b = is_restless(right);
-    return a != b ? a - b : by_size(left, right);
-}
+GM_ORDERING(by_place, struct entry, GM_BY(is_restless(a) - is_restless(b)) || GM_BY(by_size(a, b)));
 
 /* Every layer of any device once; returns how many. */
 static size_t collect(struct entry *entries, const struct gm_traced_devices *devices)

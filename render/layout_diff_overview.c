@@ -2,6 +2,7 @@
  *
  * diff_overview: peaks of the runs side by side, what they were made of, and what changed most.
  */
+#include "analyze/base/order.h"
 #include "render/diff_chart_parts.h"
 #include "render/fold.h"
 #include "render/metric.h"
@@ -107,18 +108,9 @@ static const struct gm_slices *slices_of(const struct gm_summary *run, bool at_p
     return at_peak ? &run->categories_at_peak : &run->categories;
 }
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
 
-static int by_name(const void *left, const void *right)
-{
-    return strcmp(((const struct gm_slice *)left)->name, ((const struct gm_slice *)right)->name);
-}
+GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)));
 
 /* The categories of all runs, each with its largest share; largest first. NULL: no memory. */
 static struct gm_slice *merge(struct gm_display *d, const struct gm_comparison *c, bool at_peak, size_t *count)

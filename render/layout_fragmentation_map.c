@@ -7,6 +7,7 @@
 #include "analyze/base/bisect.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "render/number_text.h"
 #include "render/page.h"
@@ -227,13 +228,7 @@ static void count_block(struct tally *t, const struct gm_map_block *block)
     t->categories[k].bytes = gm_sat_add(t->categories[k].bytes, block->bytes);
 }
 
-static int largest_first(const void *left, const void *right)
-{
-    const struct gm_piece *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(largest_first, struct gm_piece, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
 
 static void draw_legend(struct gm_page *page, struct tally *t)
 {

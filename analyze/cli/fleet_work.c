@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/gmfleet.h"
 
+#include "analyze/base/order.h"
 #include "analyze/base/threads.h"
 #include "analyze/cli/job.h"
 #include "analyze/fleet/record.h"
@@ -143,13 +144,7 @@ struct sized {
     size_t task;
 };
 
-static int compare_sizes(const void *left, const void *right)
-{
-    const struct sized *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->task < b->task ? -1 : a->task > b->task;
-}
+GM_ORDERING(compare_sizes, struct sized, GM_DOWN(bytes) || GM_UP(task));
 
 size_t *gm_fleet_order(const struct gm_fleet_task *tasks, size_t count)
 {

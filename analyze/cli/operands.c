@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/operands.h"
 
+#include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/cli/paths.h"
 
@@ -66,17 +67,9 @@ struct named {
     size_t index;
 };
 
-static int compare_names(const void *left, const void *right)
-{
-    return strcmp(((const struct named *)left)->name, ((const struct named *)right)->name);
-}
+GM_ORDERING(compare_names, struct named, GM_BY(strcmp(a->name, b->name)));
 
-static int compare_named(const void *left, const void *right)
-{
-    const struct named *a = left, *b = right;
-    const int order = compare_names(a, b);
-    return order != 0 ? order : a->index < b->index ? -1 : a->index > b->index;
-}
+GM_ORDERING(compare_named, struct named, GM_BY(compare_names(a, b)) || GM_UP(index));
 
 bool gm_operands_number(char (*names)[GM_NAME_SIZE], size_t count)
 {

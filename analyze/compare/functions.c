@@ -4,6 +4,7 @@
  * another precision or another script makes every stack a new one, this still tells what grew.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
 
@@ -22,12 +23,7 @@ static const char *function_of(struct gm_arena *arena, const char *site)
     return gm_arena_printf(arena, "%.*s  %s", (int)(gap - site), site, slash + 1);
 }
 
-static int by_name(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-    return order != 0 ? order : a->color < b->color ? -1 : a->color > b->color;
-}
+GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)) || GM_UP(color));
 
 /* The sites of a run by function; equal names added up. */
 static bool sum(struct gm_comparison *c, const struct gm_summary *run, bool at_peak, struct gm_slices *out)

@@ -2,6 +2,7 @@
  *
  * --fail-growth: what grew by more than is allowed. Exact: integers only.
  */
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
@@ -94,18 +95,9 @@ static void look_at_totals(struct found *f, size_t run, const struct gm_totals *
     look_at(f, run, -1, "allocated", base->allocated, after->allocated);
 }
 
-static int worst_first(const void *left, const void *right)
-{
-    const struct gm_growth *a = left, *b = right;
-    const uint64_t x = a->after - a->base, y = b->after - b->base;
-    if (x != y)
-        return x > y ? -1 : 1;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return strcmp(b->what, a->what); /* reserved before allocated */
-}
+GM_ORDERING(worst_first, struct gm_growth,
+            GM_BY(GM_ORDER(b->after - b->base, a->after - a->base)) || GM_UP(run) || GM_UP(device) ||
+                GM_BY(strcmp(b->what, a->what)) /* reserved before allocated */);
 
 bool gm_compare_growth(struct gm_comparison *c)
 {

@@ -5,6 +5,7 @@
 #include "analyze/compare/comparison_parts.h"
 
 #include "analyze/base/ascii.h"
+#include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/base/vec.h"
 #include "analyze/run/run_names.h"
@@ -174,16 +175,7 @@ static bool add_run(struct candidates *all, const char *path, size_t run)
     return true;
 }
 
-static int by_series(const void *left, const void *right)
-{
-    const struct candidate *a = left, *b = right;
-    int order = strcmp(a->skeleton, b->skeleton);
-    if (order != 0)
-        return order;
-    if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
-    return a->run < b->run ? -1 : a->run > b->run;
-}
+GM_ORDERING(by_series, struct candidate, GM_BY(strcmp(a->skeleton, b->skeleton)) || GM_UP(n) || GM_UP(run));
 
 static bool publish(struct gm_comparison *c, const struct candidate *first, size_t count, struct gm_series *out)
 {

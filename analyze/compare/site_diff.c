@@ -3,6 +3,7 @@
  * Call sites of two runs, matched by their whole normalised stacks.
  */
 #include "analyze/base/intern.h"
+#include "analyze/base/order.h"
 #include "analyze/compare/comparison_parts.h"
 
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static int compare_stacks(const struct gm_diff_site *a, const struct gm_diff_sit
         if (order != 0)
             return order;
     }
-    return x < y ? -1 : x > y;
+    return GM_ORDER(x, y);
 }
 
 static int by_change(const void *left, const void *right, void *matching)
@@ -134,16 +135,9 @@ static int by_change(const void *left, const void *right, void *matching)
     return order != 0 ? order : compare_stacks(a, b, matching);
 }
 
-static int by_label(const void *left, const void *right)
-{
-    const struct gm_diff_site *a = *(struct gm_diff_site *const *)left, *b = *(struct gm_diff_site *const *)right;
-    int order = strcmp(a->row.name, b->row.name);
-    if (order == 0)
-        order = compare_text(a->via, b->via);
-    if (order == 0)
-        order = compare_text(a->category, b->category);
-    return order != 0 ? order : a < b ? -1 : a > b;
-}
+GM_ORDERING_OF_POINTERS(by_label, struct gm_diff_site,
+                        GM_BY(strcmp(a->row.name, b->row.name)) || GM_BY(compare_text(a->via, b->via)) ||
+                            GM_BY(compare_text(a->category, b->category)) || GM_BY(GM_ORDER(a, b)));
 
 static bool same_label(const struct gm_diff_site *a, const struct gm_diff_site *b)
 {
@@ -180,15 +174,10 @@ static const struct gm_amount *amount_of(const struct gm_diff_site *row)
 }
 
 /* Whether two rows hold as many bytes, in as many blocks of one category. */
-static int compare_held(const struct gm_diff_site *a, const struct gm_diff_site *b)
-{
-    const struct gm_amount *x = amount_of(a), *y = amount_of(b);
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    if (x->blocks != y->blocks)
-        return x->blocks > y->blocks ? -1 : 1;
-    return compare_text(a->category, b->category);
-}
+GM_ORDERING(compare_held, struct gm_diff_site,
+            GM_BY(GM_ORDER(amount_of(b)->bytes, amount_of(a)->bytes)) ||
+                GM_BY(GM_ORDER(amount_of(b)->blocks, amount_of(a)->blocks)) ||
+                GM_BY(compare_text(a->category, b->category)));
 
 /* Equal ones side by side, in the order of their names whichever run is BASE. */
 static int by_held(const void *left, const void *right, void *matching)

@@ -5,6 +5,8 @@
  */
 #include "analyze/compare/summary_work.h"
 
+#include "analyze/base/order.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,14 +124,8 @@ static void add_recording(struct facts *f)
     add(f, "recording", "older events were lost", told ? overflowed ? "yes" : "no" : "not recorded");
 }
 
-static int by_key(const void *left, const void *right)
-{
-    const struct gm_summary_fact *a = left, *b = right;
-    int order = strcmp(a->group, b->group);
-    if (order == 0)
-        order = strcmp(a->key, b->key);
-    return order != 0 ? order : strcmp(a->value, b->value);
-}
+GM_ORDERING(by_key, struct gm_summary_fact,
+            GM_BY(strcmp(a->group, b->group)) || GM_BY(strcmp(a->key, b->key)) || GM_BY(strcmp(a->value, b->value)));
 
 bool gm_summary_facts(struct gm_summary_work *work)
 {

@@ -3,6 +3,7 @@
  * Categories, roles and pools of a summary: the devices' lists, equal names added up.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/compare/summary_work.h"
 
 #include <stdlib.h>
@@ -12,12 +13,7 @@ struct collected {
     struct GM_VEC(struct gm_slice) slices;
 };
 
-static int by_name(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-    return order != 0 ? order : a->color < b->color ? -1 : a->color > b->color;
-}
+GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)) || GM_UP(color));
 
 static bool collect(struct collected *all, const struct gm_slice *slices, size_t n)
 {

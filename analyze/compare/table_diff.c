@@ -4,6 +4,8 @@
  */
 #include "analyze/compare/comparison_parts.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,10 +55,7 @@ int gm_diff_row_order(const struct gm_diff_row *a, const struct gm_diff_row *b)
     return strcmp(a->name, b->name);
 }
 
-static int by_change(const void *left, const void *right)
-{
-    return gm_diff_row_order(left, right);
-}
+GM_ORDERING(by_change, struct gm_diff_row, GM_BY(gm_diff_row_order(a, b)));
 
 bool gm_compare_by_name(struct gm_comparison *c, struct gm_diff_table *out, const struct gm_slices *base,
                         const struct gm_slices *after, uint64_t base_total, uint64_t after_total)
@@ -104,11 +103,7 @@ bool gm_compare_tables(struct gm_comparison *c, struct gm_diff_pair *pair)
 
 /* ---- settings and the like --------------------------------------------------------------------------------------- */
 
-static int fact_order(const struct gm_summary_fact *a, const struct gm_summary_fact *b)
-{
-    int order = strcmp(a->group, b->group);
-    return order != 0 ? order : strcmp(a->key, b->key);
-}
+GM_ORDERING(fact_order, struct gm_summary_fact, GM_BY(strcmp(a->group, b->group)) || GM_BY(strcmp(a->key, b->key)));
 
 bool gm_compare_facts(struct gm_comparison *c, struct gm_diff_pair *pair)
 {

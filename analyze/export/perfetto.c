@@ -4,6 +4,7 @@
  * peaks and for running out of memory. A device is a process. Time is microseconds since the first event of the trace;
  * without usable times the number of the event takes its place. All events of a device are sorted by time.
  */
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "analyze/base/vec.h"
 #include "analyze/export/formats.h"
@@ -127,17 +128,7 @@ static bool collect(struct device *d)
     return ok;
 }
 
-static int by_time(const void *left, const void *right)
-{
-    const struct mark *a = left, *b = right;
-    if (a->ts != b->ts)
-        return a->ts < b->ts ? -1 : 1;
-    if (a->kind != b->kind)
-        return (int)a->kind - (int)b->kind;
-    if (a->kind == SLICE && a->track != b->track)
-        return a->track < b->track ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
-}
+GM_ORDERING(by_time, struct mark, GM_UP(ts) || GM_UP(kind) || (a->kind == SLICE && GM_UP(track)) || GM_UP(index));
 
 static void sort(struct marks *marks)
 {

@@ -7,6 +7,7 @@
 #include "analyze/fleet/find.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/formats/load.h"
 #include "analyze/run/run_names.h"
@@ -42,12 +43,7 @@ static char *join(const char *directory, const char *name)
     return path;
 }
 
-static int compare_ids(const struct id *a, const struct id *b)
-{
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return a->inode == b->inode ? 0 : a->inode < b->inode ? -1 : 1;
-}
+GM_ORDERING(compare_ids, struct id, GM_UP(device) || GM_UP(inode));
 
 /* false: it was entered before, or there is no memory (then failed is set). */
 static bool enter(struct walk *w, struct id id)
@@ -205,12 +201,7 @@ static void take_operand(struct walk *w, const char *operand)
     }
 }
 
-static int compare_files(const void *left, const void *right)
-{
-    const struct gm_found_file *a = left, *b = right;
-    const int order = strcmp(a->path, b->path);
-    return order != 0 ? order : (int)b->is_said - (int)a->is_said;
-}
+GM_ORDERING(compare_files, struct gm_found_file, GM_BY(strcmp(a->path, b->path)) || GM_DOWN(is_said));
 
 /* The path with its directory resolved: two that are equal are one file under one name. */
 static char *resolve(const char *path)
@@ -229,12 +220,7 @@ struct resolved {
     size_t file;
 };
 
-static int compare_resolved(const void *left, const void *right)
-{
-    const struct resolved *a = left, *b = right;
-    const int order = strcmp(a->whole, b->whole);
-    return order != 0 ? order : a->file < b->file ? -1 : a->file > b->file;
-}
+GM_ORDERING(compare_resolved, struct resolved, GM_BY(strcmp(a->whole, b->whole)) || GM_UP(file));
 
 /* Of files that were found twice the one whose path sorts first stays. */
 static void drop_doubles(struct walk *w)

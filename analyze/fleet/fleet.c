@@ -5,6 +5,7 @@
 #include "analyze/fleet/fleet.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/base/utf8.h"
 #include "analyze/fleet/fleet_passes.h"
 #include "analyze/fleet/place.h"
@@ -31,7 +32,7 @@ static int compare_numbers(int64_t a, int64_t b)
 {
     if (a < 0 || b < 0)
         return (a < 0) - (b < 0);
-    return a == b ? 0 : a < b ? -1 : 1;
+    return GM_ORDER(a, b);
 }
 
 /* Snapshots without a rank: those with an iteration belong together if their files' names differ in numbers only; the
@@ -68,24 +69,13 @@ static void name_series(struct placed *placed)
     gm_utf8_clean_line(placed->series, sizeof placed->series, text, n);
 }
 
-static int compare_placed(const void *left, const void *right)
-{
-    const struct placed *a = left, *b = right;
-    int order = compare_numbers(a->place.rank, b->place.rank);
-    if (order == 0)
-        order = (int)a->is_stray - (int)b->is_stray;
-    if (order == 0 && a->place.rank < 0)
-        order = compare_series(a, b);
-    if (order == 0)
-        order = compare_numbers(a->place.iteration, b->place.iteration);
-    return order != 0 ? order : strcmp(a->part->path, b->part->path);
-}
+GM_ORDERING(compare_placed, struct placed,
+            GM_BY(compare_numbers(a->place.rank, b->place.rank)) || GM_UP(is_stray) ||
+                (a->place.rank < 0 && GM_BY(compare_series(a, b))) ||
+                GM_BY(compare_numbers(a->place.iteration, b->place.iteration)) ||
+                GM_BY(strcmp(a->part->path, b->part->path)));
 
-static int compare_columns(const void *left, const void *right)
-{
-    const struct gm_fleet_column *a = left, *b = right;
-    return compare_numbers(a->iteration, b->iteration);
-}
+GM_ORDERING(compare_columns, struct gm_fleet_column, GM_BY(compare_numbers(a->iteration, b->iteration)));
 
 /* Marks the strays of what is sorted, and moves them to the end; returns how many there are. */
 static size_t part_strays(struct placed *placed, size_t count)
@@ -209,13 +199,8 @@ struct value {
     size_t item;
 };
 
-static int compare_values(const void *left, const void *right)
-{
-    const struct value *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? -1 : 1;
-    return a->item == b->item ? 0 : a->item > b->item ? -1 : 1; /* of equals the first item is the last one here */
-}
+/* Of equals the first item is the last one here. */
+GM_ORDERING(compare_values, struct value, GM_UP(bytes) || GM_DOWN(item));
 
 static struct gm_fleet_spread spread_of(struct value *v, size_t n)
 {
@@ -358,15 +343,9 @@ static bool find_missing(struct gm_fleet *f)
 }
 
 /* By time, those without one last; then by iteration and row. */
-static int compare_ooms(const void *left, const void *right)
-{
-    const struct gm_fleet_item *a = *(const struct gm_fleet_item *const *)left,
-                               *b = *(const struct gm_fleet_item *const *)right;
-    if (a->oom.time_us != b->oom.time_us)
-        return a->oom.time_us < b->oom.time_us ? -1 : 1;
-    const int order = compare_numbers(a->iteration, b->iteration);
-    return order != 0 ? order : a == b ? 0 : a < b ? -1 : 1; /* of one array, by row */
-}
+GM_ORDERING_OF_POINTERS(compare_ooms, struct gm_fleet_item,
+                        GM_UP(oom.time_us) || GM_BY(compare_numbers(a->iteration, b->iteration)) ||
+                            GM_BY(GM_ORDER(a, b)));
 
 static bool find_ooms(struct gm_fleet *f)
 {

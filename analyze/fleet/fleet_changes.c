@@ -5,6 +5,7 @@
 #include "analyze/fleet/fleet_passes.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/report/comparison.h"
 
 #include <stdlib.h>
@@ -36,14 +37,8 @@ uint64_t gm_fleet_distance(const struct gm_fleet_item *a, const struct gm_fleet_
                       gm_gap(a->has_trace ? a->rest_peak : a->rest_end, b->has_trace ? b->rest_peak : b->rest_end));
 }
 
-static int compare_changes(const void *left, const void *right)
-{
-    const struct gm_fleet_change *a = left, *b = right;
-    const uint64_t x = gm_gap(a->from, a->to), y = gm_gap(b->from, b->to);
-    if (x != y)
-        return x > y ? -1 : 1;
-    return a->site == b->site ? 0 : a->site < b->site ? -1 : 1;
-}
+GM_ORDERING(compare_changes, struct gm_fleet_change,
+            GM_BY(GM_ORDER(gm_gap(b->from, b->to), gm_gap(a->from, a->to))) || GM_UP(site));
 
 /* Sums by site; `all` has a row for each site of the fleet. */
 static bool keep_largest(struct gm_fleet_work *w, struct gm_fleet_changes *out, struct gm_fleet_change *all, size_t top)

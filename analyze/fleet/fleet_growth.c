@@ -5,6 +5,8 @@
  */
 #include "analyze/fleet/fleet_passes.h"
 
+#include "analyze/base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -80,13 +82,7 @@ static size_t gather(const struct gm_fleet_work *w, size_t first, size_t end, st
     return n;
 }
 
-static int compare_growth(const void *left, const void *right)
-{
-    const struct gm_fleet_growth *a = left, *b = right;
-    if (a->reserved.slope != b->reserved.slope)
-        return a->reserved.slope > b->reserved.slope ? -1 : 1;
-    return a->row == b->row ? 0 : a->row < b->row ? -1 : 1;
-}
+GM_ORDERING(compare_growth, struct gm_fleet_growth, GM_DOWN(reserved.slope) || GM_UP(row));
 
 static bool find_survivors(struct gm_fleet_work *w)
 {

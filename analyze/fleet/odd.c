@@ -11,16 +11,13 @@
 #include "analyze/fleet/fleet_passes.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static int compare_bytes(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a == *b ? 0 : *a < *b ? -1 : 1;
-}
+GM_ORDERING(compare_bytes, uint64_t, GM_BY(GM_ORDER(*a, *b)));
 
 /* The lower median of v[0..n), n > 0, and what a value may differ from it. */
 static uint64_t find_median(uint64_t *v, size_t n, uint64_t *tolerance)
@@ -43,15 +40,7 @@ struct far {
 };
 
 /* The farthest first; of equals the latest iteration, then the first item. */
-static int compare_far(const void *left, const void *right)
-{
-    const struct far *a = left, *b = right;
-    if (a->distance != b->distance)
-        return a->distance > b->distance ? -1 : 1;
-    if (a->column != b->column)
-        return a->column > b->column ? -1 : 1;
-    return a->item == b->item ? 0 : a->item < b->item ? -1 : 1;
-}
+GM_ORDERING(compare_far, struct far, GM_DOWN(distance) || GM_DOWN(column) || GM_UP(item));
 
 static bool fill_odd(struct gm_fleet_work *w, struct gm_fleet_odd *odd, const struct far *far, size_t times)
 {

@@ -5,6 +5,7 @@
 #include "analyze/fleet/record.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/compare/summary_make.h"
 #include "analyze/fleet/record_parts.h"
 #include "analyze/formats/load.h"
@@ -131,27 +132,17 @@ static int compare_names(const char *a, const char *b)
     return strcmp(a, b);
 }
 
-static int compare_labels(const void *left, const void *right)
-{
-    const struct gm_summary_site *a = left, *b = right;
-    int order = compare_names(a->site, b->site);
-    if (order == 0)
-        order = compare_names(a->via, b->via);
-    return order != 0 ? order : compare_names(a->category, b->category);
-}
+#define BY_LABEL                                                                                                       \
+    GM_BY(compare_names(a->site, b->site)) || GM_BY(compare_names(a->via, b->via)) ||                                  \
+        GM_BY(compare_names(a->category, b->category))
+GM_ORDERING(compare_labels, struct gm_summary_site, BY_LABEL);
 
 static uint64_t weight(const struct gm_summary_site *site)
 {
     return site->end.bytes > site->peak.bytes ? site->end.bytes : site->peak.bytes;
 }
 
-static int compare_weights(const void *left, const void *right)
-{
-    const struct gm_summary_site *a = left, *b = right;
-    if (weight(a) != weight(b))
-        return weight(a) > weight(b) ? -1 : 1;
-    return compare_labels(a, b);
-}
+GM_ORDERING(compare_weights, struct gm_summary_site, GM_BY(GM_ORDER(weight(b), weight(a))) || BY_LABEL);
 
 static uint64_t what_is_left(uint64_t total, uint64_t listed)
 {

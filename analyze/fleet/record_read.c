@@ -5,6 +5,7 @@
  */
 #include "analyze/fleet/record.h"
 
+#include "analyze/base/order.h"
 #include "analyze/fleet/record_parts.h"
 #include "analyze/state/shown_names.h"
 
@@ -120,11 +121,7 @@ static uint32_t add_site(struct reader *r, struct gm_record_sites *sites, const 
     return number;
 }
 
-static int compare_uses(const void *left, const void *right)
-{
-    const struct gm_fleet_use *a = left, *b = right;
-    return a->site == b->site ? 0 : a->site < b->site ? -1 : 1;
-}
+GM_ORDERING(compare_uses, struct gm_fleet_use, GM_UP(site));
 
 static void get_sites(struct reader *r, struct gm_fleet_item *item, struct gm_record_sites *sites)
 {

@@ -2,6 +2,7 @@
 #include "analyze/report/fleet_model.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 
 static uint64_t peak_or(const struct gm_fleet_item *item, enum gm_level level, uint64_t total)
 {
@@ -42,9 +43,7 @@ int64_t gm_fleet_delta(uint64_t from, uint64_t to)
 
 static int compare_cell(const struct gm_fleet_item *item, size_t row, size_t column)
 {
-    if (item->row != row)
-        return item->row < row ? -1 : 1;
-    return item->column == column ? 0 : item->column < column ? -1 : 1;
+    return item->row != row ? GM_ORDER(item->row, row) : GM_ORDER(item->column, column);
 }
 
 size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column)

@@ -4,6 +4,7 @@
  * happened below it. Where the list of largest blocks names forty equal blocks, this names the one line that made them.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
@@ -29,20 +30,9 @@ static void sum_stacks(const struct gm_pass *pass, struct gm_amount *amounts)
     }
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct gm_site_row *a = left, *b = right;
-    int order = strcmp(a->site, b->site);
-    return order != 0 ? order : strcmp(a->category, b->category);
-}
+GM_ORDERING(by_place, struct gm_site_row, GM_BY(strcmp(a->site, b->site)) || GM_BY(strcmp(a->category, b->category)));
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_site_row *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return by_place(left, right);
-}
+GM_ORDERING(by_bytes, struct gm_site_row, GM_DOWN(bytes) || GM_BY(by_place(a, b)));
 
 /* Adds up rows of one place and category; returns how many are left. */
 static size_t merge(struct gm_site_row *rows, size_t n)

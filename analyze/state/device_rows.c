@@ -4,6 +4,8 @@
  */
 #include "analyze/state/state_pass.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
 struct keyed {
@@ -11,17 +13,7 @@ struct keyed {
     size_t i; /* in gm_pass.order */
 };
 
-static int compare(const void *left, const void *right)
-{
-    const struct keyed *x = left, *y = right;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    if (x->c != y->c)
-        return x->c < y->c ? -1 : 1;
-    return x->i < y->i ? -1 : x->i > y->i;
-}
+GM_ORDERING(compare, struct keyed, GM_UP(a) || GM_UP(b) || GM_UP(c) || GM_UP(i));
 
 static bool same(const struct keyed *x, const struct keyed *y)
 {

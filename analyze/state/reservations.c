@@ -4,6 +4,7 @@
  * are one chain, and pages are counted from the chain's lowest address.
  */
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/state/state_pass.h"
 
 #include <stdlib.h>
@@ -23,15 +24,7 @@ bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t fr
     return GM_VEC_PUSH(r, fresh);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const struct gm_reservation *a = left, *b = right;
-    if (a->stream != b->stream)
-        return a->stream < b->stream ? -1 : 1;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    return a->to < b->to ? -1 : a->to > b->to;
-}
+GM_ORDERING(compare, struct gm_reservation, GM_UP(stream) || GM_UP(from) || GM_UP(to));
 
 void gm_reservations_merge(struct gm_reservations *r)
 {

@@ -5,6 +5,7 @@
 #include "analyze/state/slices.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "analyze/state/state_pass.h"
 
@@ -42,13 +43,7 @@ static void count(struct gm_amount *amount, uint64_t bytes)
     amount->bytes = gm_sat_add(amount->bytes, bytes);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(compare, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
 
 const struct gm_slice *gm_slices_make(struct gm_arena *arena, const struct gm_category_rules *rules,
                                       const struct gm_amount *amounts, size_t *slice_count)

@@ -4,6 +4,8 @@
  */
 #include "analyze/state/state_pass.h"
 
+#include "analyze/base/order.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +15,7 @@ struct entry {
     uint32_t segment; /* UINT32_MAX: a device that only has events */
 };
 
-static int compare(const void *left, const void *right)
-{
-    const struct entry *a = left, *b = right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return a->segment < b->segment ? -1 : a->segment > b->segment;
-}
+GM_ORDERING(compare, struct entry, GM_UP(device) || GM_UP(segment));
 
 static bool is_wanted(const struct gm_pass *pass, int64_t device)
 {

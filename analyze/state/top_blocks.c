@@ -4,19 +4,12 @@
  */
 #include "analyze/state/state_pass.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
-static int compare(const void *left, const void *right) /* the better one first */
-{
-    const struct gm_top_key *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
-}
+GM_ORDERING(compare, struct gm_top_key,
+            GM_DOWN(bytes) || GM_UP(device) || GM_UP(address) || GM_UP(index)); /* the better one first */
 
 bool gm_top_new(struct gm_top *top, size_t k, size_t candidates)
 {

@@ -6,6 +6,8 @@
  */
 #include "analyze/timeline/levels.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,11 +62,7 @@ static bool find_times(struct curves *c, uint64_t *end_us)
     return h->count > 0 && high > low;
 }
 
-static int more_first(const void *left, const void *right)
-{
-    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return a == b ? 0 : a > b ? -1 : 1;
-}
+GM_ORDERING(more_first, uint32_t, GM_BY(GM_ORDER(*b, *a)));
 
 /* In how many of the columns, as equal parts of the time, nine of ten events are, at least. */
 static size_t crowded_columns(const struct curves *c, uint64_t end_us)
@@ -188,11 +186,7 @@ static void tell(const struct gm_trace_pass *pass, struct gm_sample *sample, con
     *sample = (struct gm_sample){at->event, gm_history_time(&pass->history, at->event), levels_told(pass, &at->sums)};
 }
 
-static int by_event(const void *left, const void *right)
-{
-    const struct gm_sample *a = left, *b = right;
-    return a->event < b->event ? -1 : a->event > b->event;
-}
+GM_ORDERING(by_event, struct gm_sample, GM_UP(event));
 
 /* The column's extremes and its last moment as samples, in order, each event once. */
 static void add_samples(struct curves *c, uint32_t last)
@@ -316,13 +310,7 @@ struct order {
     uint32_t layer;
 };
 
-static int by_most(const void *left, const void *right)
-{
-    const struct order *a = left, *b = right;
-    if (a->most != b->most)
-        return a->most > b->most ? -1 : 1;
-    return a->layer < b->layer ? -1 : a->layer > b->layer;
-}
+GM_ORDERING(by_most, struct order, GM_DOWN(most) || GM_UP(layer));
 
 static struct gm_layer describe(const struct curves *c, uint32_t layer)
 {

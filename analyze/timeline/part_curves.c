@@ -5,6 +5,8 @@
  */
 #include "analyze/timeline/levels.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,15 +188,8 @@ static void walk(struct parts *p)
 
 /* ---- into the report -------------------------------------------------------------------------------------------- */
 
-static int by_reserved(const void *left, const void *right)
-{
-    const struct gm_part *a = left, *b = right;
-    if (a->peak.reserved != b->peak.reserved)
-        return a->peak.reserved > b->peak.reserved ? -1 : 1;
-    if (a->peak.active != b->peak.active)
-        return a->peak.active > b->peak.active ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(by_reserved, struct gm_part,
+            GM_DOWN(peak.reserved) || GM_DOWN(peak.active) || GM_BY(strcmp(a->name, b->name)));
 
 static bool publish(const struct parts *p, struct list *list, const struct gm_part **out, size_t *count)
 {

@@ -4,6 +4,7 @@
  */
 #include "analyze/timeline/trace_pass.h"
 
+#include "analyze/base/order.h"
 #include "analyze/base/text.h"
 
 #include <inttypes.h>
@@ -11,15 +12,7 @@
 #include <string.h>
 
 /* Contradictions before what a trace that begins in the middle of a run brings along; then most bytes. */
-static int by_weight(const void *left, const void *right)
-{
-    const struct gm_disagreement *a = left, *b = right;
-    if (a->is_expected != b->is_expected)
-        return a->is_expected ? 1 : -1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->id, b->id);
-}
+GM_ORDERING(by_weight, struct gm_disagreement, GM_UP(is_expected) || GM_DOWN(bytes) || GM_BY(strcmp(a->id, b->id)));
 
 /* As the writers tell the time of an event. */
 static void add_duration(struct gm_text *t, uint64_t us)

@@ -2,6 +2,7 @@
  *
  * Devices that have segments and no events: nothing can be replayed there, and what they have reserved stays so.
  */
+#include "analyze/base/order.h"
 #include "analyze/report/numbers.h"
 #include "analyze/report/view.h"
 #include "replay/cli/judged.h"
@@ -16,11 +17,7 @@ static bool has_events(const struct gm_snapshot *s, int64_t device)
     return device >= 0 && (uint64_t)device < s->trace_count && s->traces[device].count > 0;
 }
 
-static int by_device(const void *left, const void *right)
-{
-    const struct gm_untraced_device *a = left, *b = right;
-    return a->device < b->device ? -1 : a->device > b->device;
-}
+GM_ORDERING(by_device, struct gm_untraced_device, GM_UP(device));
 
 bool gm_replay_find_untraced(struct gm_replay_run *run)
 {

@@ -2,6 +2,7 @@
 #include "replay/model/allocator.h"
 
 #include "analyze/base/hash.h"
+#include "analyze/base/order.h"
 #include "replay/model/allocator_private.h"
 
 #include <stdlib.h>
@@ -189,11 +190,7 @@ struct keyed_bin {
     uint32_t bin;
 };
 
-static int by_handle(const void *left, const void *right)
-{
-    const struct keyed_bin *a = left, *b = right;
-    return a->handle < b->handle ? -1 : a->handle > b->handle;
-}
+GM_ORDERING(by_handle, struct keyed_bin, GM_UP(handle));
 
 bool gm_allocator_bins(struct gm_allocator *a, uint32_t pool, struct gm_bin_list *list)
 {

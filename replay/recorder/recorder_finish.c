@@ -4,6 +4,8 @@
  */
 #include "replay/recorder/recorder_private.h"
 
+#include "analyze/base/order.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -70,13 +72,7 @@ struct ordered {
     size_t order;
 };
 
-static int by_time(const void *left, const void *right)
-{
-    const struct ordered *a = left, *b = right;
-    if (a->annotation.time_us != b->annotation.time_us)
-        return a->annotation.time_us < b->annotation.time_us ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
+GM_ORDERING(by_time, struct ordered, GM_UP(annotation.time_us) || GM_UP(order));
 
 /* The device reports its work late, so marks are put in order of time. */
 static bool add_marks(struct gm_recorder *r, struct gm_snapshot *s)
@@ -126,13 +122,7 @@ static bool make_columns(struct gm_arena *arena, struct columns *c, size_t n)
            NEW(c, block_segment, n);
 }
 
-static int by_address(const void *left, const void *right)
-{
-    const struct gm_record_live *a = left, *b = right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
+GM_ORDERING(by_address, struct gm_record_live, GM_UP(device) || GM_UP(address));
 
 /* Whether b continues the mapped range that ends with a. */
 static bool continues(const struct gm_record_live *a, const struct gm_record_live *b)

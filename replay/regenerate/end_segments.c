@@ -5,6 +5,7 @@
  */
 #include "replay/regenerate/regenerate_private.h"
 
+#include "analyze/base/order.h"
 #include "analyze/snapshot/builder.h"
 
 #include <stdlib.h>
@@ -134,13 +135,7 @@ struct source {
     bool is_recorded;
 };
 
-static int by_device(const void *left, const void *right)
-{
-    const struct source *a = left, *b = right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
+GM_ORDERING(by_device, struct source, GM_UP(device) || GM_UP(row));
 
 static bool is_replayed(const struct gm_event_recorder *r, int64_t device)
 {

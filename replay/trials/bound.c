@@ -2,6 +2,7 @@
 #include "replay/trials/bound.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "replay/trials/plan.h"
 #include "replay/verify/releases.h"
@@ -198,13 +199,7 @@ struct grouped {
     struct gm_plan_block block;
 };
 
-static int by_group(const void *left, const void *right)
-{
-    const struct grouped *a = left, *b = right;
-    if (a->pool != b->pool)
-        return a->pool < b->pool ? -1 : 1;
-    return a->stream < b->stream ? -1 : a->stream > b->stream;
-}
+GM_ORDERING(by_group, struct grouped, GM_UP(pool) || GM_UP(stream));
 
 /* For each pool the first one of its id; the caller frees it. NULL: no memory. */
 static uint32_t *first_alike(const struct gm_history *h)

@@ -2,6 +2,7 @@
 #include "replay/trials/plan.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 
 #include <stdlib.h>
 
@@ -22,15 +23,7 @@ struct taken {
     uint64_t from, to;
 };
 
-static int by_birth(const void *left, const void *right)
-{
-    const struct gm_plan_block *a = left, *b = right;
-    if (a->born != b->born)
-        return a->born < b->born ? -1 : 1;
-    if (a->freed != b->freed)
-        return a->freed < b->freed ? -1 : 1;
-    return a->size < b->size ? -1 : a->size > b->size;
-}
+GM_ORDERING(by_birth, struct gm_plan_block, GM_UP(born) || GM_UP(freed) || GM_UP(size));
 
 struct ranked {
     uint64_t size;
@@ -38,21 +31,9 @@ struct ranked {
 };
 
 /* Larger ones first, of equal ones those that live longer. */
-static int by_size(const void *left, const void *right)
-{
-    const struct ranked *a = left, *b = right;
-    if (a->size != b->size)
-        return a->size > b->size ? -1 : 1;
-    if (a->life != b->life)
-        return a->life > b->life ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
-}
+GM_ORDERING(by_size, struct ranked, GM_DOWN(size) || GM_DOWN(life) || GM_UP(index));
 
-static int by_offset(const void *left, const void *right)
-{
-    const struct taken *a = left, *b = right;
-    return a->from < b->from ? -1 : a->from > b->from;
-}
+GM_ORDERING(by_offset, struct taken, GM_UP(from));
 
 static size_t born_before(const struct planner *p, uint32_t moment)
 {
@@ -179,11 +160,7 @@ struct end {
     uint64_t size;
 };
 
-static int by_end(const void *left, const void *right)
-{
-    const struct end *a = left, *b = right;
-    return a->freed < b->freed ? -1 : a->freed > b->freed;
-}
+GM_ORDERING(by_end, struct end, GM_UP(freed));
 
 bool gm_plan_peak(struct gm_plan_block *blocks, size_t count, uint64_t *peak)
 {

@@ -5,6 +5,7 @@
 #include "replay/trials/plan.h"
 
 #include "analyze/allocator/address_space.h"
+#include "analyze/base/order.h"
 #include "replay/model/free_set.h"
 
 #include <stdlib.h>
@@ -16,23 +17,9 @@ struct death {
 };
 
 /* Those born together: the longest-lived lie lowest, of these the largest. */
-static int by_birth(const void *left, const void *right)
-{
-    const struct gm_plan_block *a = left, *b = right;
-    if (a->born != b->born)
-        return a->born < b->born ? -1 : 1;
-    if (a->freed != b->freed)
-        return a->freed > b->freed ? -1 : 1;
-    return a->size > b->size ? -1 : a->size < b->size;
-}
+GM_ORDERING(by_birth, struct gm_plan_block, GM_UP(born) || GM_DOWN(freed) || GM_DOWN(size));
 
-static int by_death(const void *left, const void *right)
-{
-    const struct death *a = left, *b = right;
-    if (a->freed != b->freed)
-        return a->freed < b->freed ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
-}
+GM_ORDERING(by_death, struct death, GM_UP(freed) || GM_UP(index));
 
 struct quick {
     struct gm_space space;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/trials/sweep.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static int compare(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
 
 static int group(const struct gm_trial *t)
 {
@@ -16,26 +13,14 @@ static int group(const struct gm_trial *t)
 
 /* Those that run first: by peak, device allocations, retries. Of those that fail the ones that get farther. Then by the
  * shorter text; the baseline, which changes nothing, before its equals. */
-static int by_merit(const void *left, const void *right)
-{
-    const struct gm_sweep_row *a = left, *b = right;
-    const struct gm_trial *s = &a->trial, *t = &b->trial;
-    int order = group(s) - group(t);
-    if (order == 0 && s->runs) {
-        order = compare(s->peak_reserved, t->peak_reserved);
-        order = order != 0 ? order : compare(s->device_allocs, t->device_allocs);
-        order = order != 0 ? order : compare(s->retries, t->retries);
-    } else if (order == 0 && !s->is_given_up) {
-        order = (int)s->failure.is_at_start - (int)t->failure.is_at_start;
-        order = order != 0 ? order : compare(t->failure.event, s->failure.event);
-    }
-    if (order != 0)
-        return order;
-    if (a->text == NULL || b->text == NULL)
-        return (b->text == NULL) - (a->text == NULL);
-    order = compare(strlen(a->text), strlen(b->text));
-    return order != 0 ? order : strcmp(a->text, b->text);
-}
+GM_ORDERING(by_merit, struct gm_sweep_row,
+            GM_BY(group(&a->trial) - group(&b->trial)) ||
+                (a->trial.runs
+                     ? GM_UP(trial.peak_reserved) || GM_UP(trial.device_allocs) || GM_UP(trial.retries)
+                     : !a->trial.is_given_up && (GM_UP(trial.failure.is_at_start) || GM_DOWN(trial.failure.event))) ||
+                GM_BY((a->text != NULL) - (b->text != NULL)) ||
+                (a->text != NULL &&
+                 (GM_BY(GM_ORDER(strlen(a->text), strlen(b->text))) || GM_BY(strcmp(a->text, b->text)))));
 
 int64_t gm_sweep_saved(const struct gm_sweep *sweep, const struct gm_sweep_row *row)
 {

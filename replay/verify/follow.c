@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/verify/follow.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
 bool gm_follow_init(struct gm_follow *f, struct gm_history *h, struct gm_allocator *model)
@@ -51,13 +53,7 @@ uint32_t gm_follow_pool(struct gm_follow *f, uint32_t pool)
     return f->pool_of.v[pool];
 }
 
-static int by_address(const void *left, const void *right)
-{
-    const struct gm_placed *a = left, *b = right;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
+GM_ORDERING(by_address, struct gm_placed, GM_UP(address) || GM_UP(allocation));
 
 struct gm_placed *gm_follow_at_start(const struct gm_history *h, size_t *count)
 {

@@ -5,6 +5,7 @@
 #include "replay/whatif/whatif.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 
 #include <stdlib.h>
 
@@ -91,52 +92,18 @@ static struct side side_of(const struct gm_history *h, const struct item *item, 
     return (struct side){h->requested[a], key_of(h, a, state), h->stack[a], a, h->born[a], item->order};
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* The three ways to correspond. Whole orders: `order` tells any two apart. */
-static int by_age(const struct side *a, const struct side *b)
-{
-    int way = compare(a->born, b->born);
-    return way != 0 ? way : compare(a->order, b->order);
-}
-static int same_request(const struct side *a, const struct side *b)
-{
-    int way = compare(a->key, b->key);
-    way = way != 0 ? way : compare(a->stack, b->stack);
-    return way != 0 ? way : compare(a->requested, b->requested);
-}
-static int same_place(const struct side *a, const struct side *b)
-{
-    int way = compare(a->key, b->key);
-    return way != 0 ? way : compare(a->stack, b->stack);
-}
-static int same_bytes(const struct side *a, const struct side *b)
-{
-    int way = compare(a->key, b->key);
-    return way != 0 ? way : compare(a->requested, b->requested);
-}
-static int request_order(const void *left, const void *right)
-{
-    int way = same_request(left, right);
-    return way != 0 ? way : by_age(left, right);
-}
-static int place_order(const void *left, const void *right)
-{
-    int way = same_place(left, right);
-    return way != 0 ? way : by_age(left, right);
-}
-static int bytes_order(const void *left, const void *right)
-{
-    int way = same_bytes(left, right);
-    return way != 0 ? way : by_age(left, right);
-}
+GM_ORDERING(same_request, struct side, GM_UP(key) || GM_UP(stack) || GM_UP(requested));
+GM_ORDERING(same_place, struct side, GM_UP(key) || GM_UP(stack));
+GM_ORDERING(same_bytes, struct side, GM_UP(key) || GM_UP(requested));
+#define BY_AGE GM_UP(born) || GM_UP(order)
+GM_ORDERING(request_order, struct side, GM_BY(same_request(a, b)) || BY_AGE);
+GM_ORDERING(place_order, struct side, GM_BY(same_place(a, b)) || BY_AGE);
+GM_ORDERING(bytes_order, struct side, GM_BY(same_bytes(a, b)) || BY_AGE);
 
 enum way { BY_REQUEST, BY_PLACE, BY_BYTES };
 static const struct {
-    int (*same)(const struct side *, const struct side *);
+    int (*same)(const void *, const void *);
     int (*order)(const void *, const void *);
 } ways[] = {{same_request, request_order}, {same_place, place_order}, {same_bytes, bytes_order}};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/order.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/whatif_private.h"
 
@@ -43,15 +44,7 @@ struct request {
     uint32_t allocation;
 };
 
-static int by_stream(const void *left, const void *right)
-{
-    const struct request *a = left, *b = right;
-    if (a->stream != b->stream)
-        return a->stream < b->stream ? -1 : 1;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
+GM_ORDERING(by_stream, struct request, GM_UP(stream) || GM_UP(address) || GM_UP(allocation));
 
 static bool start_from_requests(struct gm_playing *w)
 {

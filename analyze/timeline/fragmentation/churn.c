@@ -6,6 +6,8 @@
  */
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
 enum { LIVES = 4096 }; /* of a call site that are looked at for the median: all, or each k-th */
@@ -65,11 +67,7 @@ struct lives {
     uint64_t every, seen; /* each `every`-th is taken */
 };
 
-static int by_length(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
+GM_ORDERING(by_length, uint64_t, GM_BY(GM_ORDER(*a, *b)));
 
 static void collect(const struct churn *c, struct lives *lives)
 {

@@ -5,6 +5,7 @@
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/fragmentation/watch.h"
 
@@ -19,13 +20,7 @@ struct largest {
     size_t n, k;
 };
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_pool_growth *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
-}
+GM_ORDERING(by_bytes, struct gm_pool_growth, GM_DOWN(bytes) || GM_UP(first));
 
 static void cut(struct largest *l)
 {

@@ -4,15 +4,11 @@
  */
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
-static int by_pinned(const void *left, const void *right)
-{
-    const struct gm_watch_pin *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
+GM_ORDERING(by_pinned, struct gm_watch_pin, GM_DOWN(bytes) || GM_UP(allocation));
 
 bool gm_fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
 {

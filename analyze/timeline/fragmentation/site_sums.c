@@ -3,6 +3,7 @@
  * Numbers of stacks, added up by call site.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
 #include <stdlib.h>
@@ -41,27 +42,10 @@ bool gm_site_sums_add(struct gm_site_sums *sums, uint32_t stack, const uint64_t 
     return true;
 }
 
-static int compare(const struct gm_site_sum *a, const struct gm_site_sum *b, int key)
-{
-    if (a->v[key] != b->v[key])
-        return a->v[key] > b->v[key] ? -1 : 1;
-    return strcmp(a->site, b->site);
-}
-
-static int by_first(const void *a, const void *b)
-{
-    return compare(a, b, 0);
-}
-
-static int by_second(const void *a, const void *b)
-{
-    return compare(a, b, 1);
-}
-
-static int by_third(const void *a, const void *b)
-{
-    return compare(a, b, 2);
-}
+#define BY_VALUE(i) GM_DOWN(v[i]) || GM_BY(strcmp(a->site, b->site))
+GM_ORDERING(by_first, struct gm_site_sum, BY_VALUE(0));
+GM_ORDERING(by_second, struct gm_site_sum, BY_VALUE(1));
+GM_ORDERING(by_third, struct gm_site_sum, BY_VALUE(2));
 
 void gm_site_sums_sort(struct gm_site_sums *sums, int key)
 {

@@ -5,6 +5,8 @@
  */
 #include "analyze/timeline/history/telling.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
 static bool undo_events(struct gm_telling *t)
@@ -60,13 +62,7 @@ struct placed {
     uint32_t allocation;
 };
 
-static int by_address(const void *left, const void *right)
-{
-    const struct placed *a = left, *b = right;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
+GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(allocation));
 
 /* Block bytes of an allocation of that time: what the snapshot says if it is still there, else what the request and the
  * room up to the next one allow. */

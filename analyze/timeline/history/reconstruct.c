@@ -8,6 +8,7 @@
 
 #include "analyze/allocator/recorded_settings.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/telling.h"
 
@@ -401,13 +402,7 @@ static bool has_segments(const struct gm_telling *t)
     return false;
 }
 
-static int by_address(const void *left, const void *right)
-{
-    const struct gm_final_range *a = left, *b = right;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    return a->segment < b->segment ? -1 : a->segment > b->segment;
-}
+GM_ORDERING(by_address, struct gm_final_range, GM_UP(from) || GM_UP(segment));
 
 static bool list_finals(struct gm_telling *t)
 {

@@ -7,6 +7,7 @@
  */
 #include "analyze/base/address_map.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/report/frame_kind.h"
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/peaks/groups.h"
@@ -197,19 +198,9 @@ static bool name_item(struct flame *f, struct item *item, uint32_t key)
 }
 
 /* Siblings together, in the order of their parents in the trie; the root is alone. */
-static int by_parent(const void *left, const void *right)
-{
-    const struct item *a = left, *b = right;
-    if (a->parent != b->parent)
-        return a->parent < b->parent ? -1 : 1;
-    if (a->all.bytes != b->all.bytes)
-        return a->all.bytes > b->all.bytes ? -1 : 1;
-    int order = strcmp(a->name, b->name);
-    order = order != 0 ? order : strcmp(a->filename, b->filename);
-    if (order != 0 || a->line != b->line)
-        return order != 0 ? order : a->line < b->line ? -1 : 1;
-    return a->node < b->node ? -1 : a->node > b->node;
-}
+GM_ORDERING(by_parent, struct item,
+            GM_UP(parent) || GM_DOWN(all.bytes) || GM_BY(strcmp(a->name, b->name)) ||
+                GM_BY(strcmp(a->filename, b->filename)) || GM_UP(line) || GM_UP(node));
 
 /* All children of kept nodes. */
 static bool list_items(struct flame *f, size_t kept)
@@ -294,11 +285,7 @@ static bool put_all(struct flame *f)
     return ok;
 }
 
-static int by_category(const void *left, const void *right)
-{
-    const struct leaf *a = left, *b = right;
-    return a->category < b->category ? -1 : a->category > b->category;
-}
+GM_ORDERING(by_category, struct leaf, GM_UP(category));
 
 static uint32_t out_of(const struct flame *f, uint32_t *node)
 {

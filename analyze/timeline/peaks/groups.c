@@ -4,6 +4,7 @@
  */
 #include "analyze/timeline/peaks/groups.h"
 
+#include "analyze/base/order.h"
 #include "analyze/timeline/levels.h"
 
 #include <stdlib.h>
@@ -67,14 +68,7 @@ struct gather {
     uint64_t *weight; /* scratch: [category], then [role] */
 };
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct sum *a = left, *b = right;
-    if (a->amount.bytes != b->amount.bytes)
-        return a->amount.bytes > b->amount.bytes ? -1 : 1;
-    int order = strcmp(a->label, b->label);
-    return order != 0 ? order : a->group < b->group ? -1 : a->group > b->group;
-}
+GM_ORDERING(by_bytes, struct sum, GM_DOWN(amount.bytes) || GM_BY(strcmp(a->label, b->label)) || GM_UP(group));
 
 /* One sum per group that holds something, sorted. */
 static bool gather(struct gather *g)

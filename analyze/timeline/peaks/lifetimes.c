@@ -4,6 +4,8 @@
  */
 #include "analyze/timeline/peaks/peak_parts.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,13 +42,7 @@ enum gm_lifetime gm_lifetime_of(const struct gm_history *h, const struct gm_step
                                                                           : GM_LIFETIME_SEVERAL_STEPS;
 }
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
 
 const struct gm_slice *gm_lifetime_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_LIFETIME_COUNT],
                                           size_t *slice_count)

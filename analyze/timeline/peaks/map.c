@@ -7,6 +7,7 @@
  * pixel.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_pass.h"
@@ -31,15 +32,7 @@ struct map {
     uint64_t pixel_bytes, at; /* at: where the pixel begins */
 };
 
-static int by_size(const void *left, const void *right)
-{
-    const struct ranked *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->segment < b->segment ? -1 : a->segment > b->segment;
-}
+GM_ORDERING(by_size, struct ranked, GM_DOWN(bytes) || GM_UP(address) || GM_UP(segment));
 
 static uint32_t category_of(const struct map *m, size_t block)
 {

@@ -5,6 +5,7 @@
  * program itself, before or after the weights and before the first forward.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/roles/role_work.h"
 
 #include <stdlib.h>
@@ -26,11 +27,7 @@ struct sizes {
     struct GM_VEC(struct size) rows; /* later by bytes */
 };
 
-static int by_size(const void *left, const void *right)
-{
-    const struct size *a = left, *b = right;
-    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
-}
+GM_ORDERING(by_size, struct size, GM_UP(bytes));
 
 static bool may_grow(const struct gm_role_work *w, size_t a)
 {
@@ -113,11 +110,7 @@ struct first {
     uint32_t allocation;
 };
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct first *a = left, *b = right;
-    return a->bytes != b->bytes ? (a->bytes < b->bytes ? -1 : 1) : a->allocation < b->allocation ? -1 : 1;
-}
+GM_ORDERING(by_bytes, struct first, GM_UP(bytes) || GM_UP(allocation));
 
 /* Several of a size are a cache's; one is something else. */
 static void claim_alike(struct gm_role_work *w, struct first *firsts, size_t n, enum gm_claim claim)

@@ -8,6 +8,8 @@
  */
 #include "analyze/timeline/roles/role_work.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
 enum { RECENT = 4, HEIR_EVENTS = 24 };
@@ -141,11 +143,7 @@ static bool find_heir(struct lives *l, uint32_t event, uint32_t old, enum gm_rol
     return true;
 }
 
-static int by_heir(const void *left, const void *right)
-{
-    const struct gm_heir *a = left, *b = right;
-    return a->heir < b->heir ? -1 : a->heir > b->heir;
-}
+GM_ORDERING(by_heir, struct gm_heir, GM_UP(heir));
 
 /* ---- events
  * ------------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/levels.h"
 #include "analyze/timeline/roles/role_work.h"
 
@@ -25,15 +26,8 @@ static bool is_at_end(const struct gm_history *h, size_t a, uint64_t *bytes)
     return true;
 }
 
-static int by_weight(const void *left, const void *right)
-{
-    const struct gm_role_reason *a = left, *b = right;
-    if (a->bytes_at_peak != b->bytes_at_peak)
-        return a->bytes_at_peak > b->bytes_at_peak ? -1 : 1;
-    if (a->bytes_at_end != b->bytes_at_end)
-        return a->bytes_at_end > b->bytes_at_end ? -1 : 1;
-    return strcmp(a->reason, b->reason);
-}
+GM_ORDERING(by_weight, struct gm_role_reason,
+            GM_DOWN(bytes_at_peak) || GM_DOWN(bytes_at_end) || GM_BY(strcmp(a->reason, b->reason)));
 
 /* Rules that decided nothing that was there at the peak or at the end are left out. */
 bool gm_trace_role_reasons(struct gm_trace_pass *pass)
@@ -98,15 +92,7 @@ static size_t device_row(const struct gm_report *report, int64_t device)
     return low < report->device_count && report->devices[low].device == device ? low : report->device_count;
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct gm_block_row *a = *(struct gm_block_row *const *)left, *b = *(struct gm_block_row *const *)right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING_OF_POINTERS(by_place, struct gm_block_row, GM_UP(device) || GM_UP(address) || GM_BY(GM_ORDER(a, b)));
 
 /* The first row of the sorted ones at or after this place. */
 static size_t find_row(struct gm_block_row *const *rows, size_t n, int64_t device, uint64_t address)

@@ -4,6 +4,8 @@
  */
 #include "analyze/timeline/roles/role_work.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +36,7 @@ uint32_t gm_role_color(enum gm_role role)
     return roles[role].color;
 }
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_slice *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
 
 const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],
                                       size_t *slice_count)

@@ -6,6 +6,7 @@
  */
 #include "analyze/timeline/steps/pattern.h"
 
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 
 #include <math.h>
@@ -24,11 +25,7 @@ struct series {
     double median_peak, slope;
 };
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_value, double, GM_BY(GM_ORDER(*a, *b)));
 
 static double median(struct series *s, const double *v, size_t n)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/timeline/steps/period.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,19 +28,9 @@ struct distance {
     uint32_t count; /* or hits among the samples */
 };
 
-static int by_count(const void *left, const void *right)
-{
-    const struct distance *a = left, *b = right;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    return a->length < b->length ? -1 : a->length > b->length;
-}
+GM_ORDERING(by_count, struct distance, GM_DOWN(count) || GM_UP(length));
 
-static int by_length(const void *left, const void *right)
-{
-    size_t a = *(const size_t *)left, b = *(const size_t *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_length, size_t, GM_BY(GM_ORDER(*a, *b)));
 
 /* The commonest distances. Kept sorted by inserting: most counts fall below the least of them at once. */
 static size_t shortlist(const uint32_t *counts, size_t n, struct distance *list)

@@ -8,6 +8,8 @@
  */
 #include "analyze/timeline/steps/step_work.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,11 +115,7 @@ static bool fill_by_names(struct gm_step_work *w, uint8_t *phase)
     return true;
 }
 
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_size, double, GM_BY(GM_ORDER(*a, *b)));
 
 /* Bytes that span s allocates, and whether a generating function is on all of its stacks. */
 static double bytes_of_span(struct gm_step_work *w, const struct gm_span *s, bool *generates)

@@ -5,6 +5,8 @@
  */
 #include "analyze/timeline/steps/step_work.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,22 +40,11 @@ static void add_steps(struct bands *b)
 }
 
 /* Ranges by what matters when not all can be shown. */
-static int by_weight(const void *left, const void *right)
-{
-    const struct gm_range *a = *(const struct gm_range *const *)left, *b = *(const struct gm_range *const *)right;
-    uint32_t long_a = a->last - a->first, long_b = b->last - b->first;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    if (long_a != long_b)
-        return long_a > long_b ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING_OF_POINTERS(by_weight, struct gm_range,
+                        GM_UP(depth) || GM_BY(GM_ORDER(b->last - b->first, a->last - a->first)) ||
+                            GM_BY(GM_ORDER(a, b)));
 
-static int by_place(const void *left, const void *right)
-{
-    const struct gm_range *a = *(const struct gm_range *const *)left, *b = *(const struct gm_range *const *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING_OF_POINTERS(by_place, struct gm_range, GM_BY(GM_ORDER(a, b)));
 
 static bool add_ranges(struct bands *b, bool steps_are_shown)
 {
@@ -119,19 +110,9 @@ static void add_phases(struct bands *b)
 }
 
 /* As they follow each other; of those that begin together the outer one first. */
-static int by_first(const void *left, const void *right)
-{
-    const struct gm_band *a = left, *b = right;
-    if (a->first_event != b->first_event)
-        return a->first_event < b->first_event ? -1 : 1;
-    if (a->last_event != b->last_event)
-        return a->last_event > b->last_event ? -1 : 1;
-    if (a->is_step != b->is_step)
-        return a->is_step ? -1 : 1;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+GM_ORDERING(by_first, struct gm_band,
+            GM_UP(first_event) || GM_DOWN(last_event) || GM_DOWN(is_step) || GM_UP(depth) ||
+                GM_BY(strcmp(a->name, b->name)));
 
 bool gm_step_bands(struct gm_step_work *w)
 {

@@ -5,6 +5,7 @@
  * files of 2024's development versions have them as events of their own instead.
  */
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -23,13 +24,7 @@ struct marks {
     size_t n;
 };
 
-static int by_time(const void *left, const void *right)
-{
-    const struct mark *a = left, *b = right;
-    if (a->time_us != b->time_us)
-        return a->time_us < b->time_us ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
+GM_ORDERING(by_time, struct mark, GM_UP(time_us) || GM_UP(order));
 
 /* The first event whose time is above `time`, or at it too if `or_equal`. */
 static uint32_t event_at(const struct gm_history *h, int64_t time, bool or_equal)
@@ -176,17 +171,7 @@ static bool pair_marks(struct gm_step_work *w, const struct marks *marks)
     return ok;
 }
 
-static int by_first(const void *left, const void *right)
-{
-    const struct gm_range *a = left, *b = right;
-    if (a->first != b->first)
-        return a->first < b->first ? -1 : 1;
-    if (a->last != b->last)
-        return a->last > b->last ? -1 : 1;
-    if (a->from_us != b->from_us)
-        return a->from_us < b->from_us ? -1 : 1;
-    return a->name.v < b->name.v ? -1 : a->name.v > b->name.v;
-}
+GM_ORDERING(by_first, struct gm_range, GM_UP(first) || GM_DOWN(last) || GM_UP(from_us) || GM_UP(name.v));
 
 /* Sorted, the ranges around one are those that are open where it begins. */
 static bool find_depths(struct gm_step_work *w)

@@ -4,6 +4,7 @@
  * more than can be shown, a second one fills the rows of those that are.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -133,13 +134,7 @@ struct ranked {
     uint32_t span;
 };
 
-static int by_peak(const void *left, const void *right)
-{
-    const struct ranked *a = left, *b = right;
-    if (a->peak != b->peak)
-        return a->peak > b->peak ? -1 : 1;
-    return a->span < b->span ? -1 : 1;
-}
+GM_ORDERING(by_peak, struct ranked, GM_DOWN(peak) || GM_UP(span));
 
 /* Of too many spans: those at both ends, and of the others those with the highest peaks. */
 static bool choose(struct rows *r, size_t *count)

@@ -3,6 +3,7 @@
  * Bytes per stack as rows per call site.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -16,21 +17,10 @@ struct part {
     const char *site;
 };
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct part *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    int order = a->site != NULL && b->site != NULL ? strcmp(a->site, b->site) : 0;
-    return order != 0 ? order : a->stack < b->stack ? -1 : a->stack > b->stack;
-}
+GM_ORDERING(by_bytes, struct part,
+            GM_DOWN(bytes) || GM_BY(a->site != NULL && b->site != NULL ? strcmp(a->site, b->site) : 0) || GM_UP(stack));
 
-static int by_site(const void *left, const void *right)
-{
-    const struct part *a = left, *b = right;
-    int order = strcmp(a->site, b->site);
-    return order != 0 ? order : by_bytes(left, right);
-}
+GM_ORDERING(by_site, struct part, GM_BY(strcmp(a->site, b->site)) || GM_BY(by_bytes(a, b)));
 
 /* Sums parts of one site into the first of them, which holds most. Returns how many are left. */
 static size_t merge(struct part *parts, size_t n)

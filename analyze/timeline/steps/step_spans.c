@@ -5,6 +5,7 @@
  * part of the run (they may be another thread's) the stacks, which show every step, are believed.
  */
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
@@ -246,11 +247,7 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
     return true;
 }
 
-static int by_number(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_number, uint64_t, GM_BY(GM_ORDER(*a, *b)));
 
 /* Keeps the ends of one kind, of those that take turns: between most of its ends there are others'. A kind that ends
  * fewer than a tenth as many as the commonest is an accident. */

@@ -7,6 +7,8 @@
  */
 #include "analyze/timeline/steps/step_nest.h"
 
+#include "analyze/base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,11 +92,7 @@ static void walk(struct body *b)
     }
 }
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_value, double, GM_BY(GM_ORDER(*a, *b)));
 
 /* The lower median, so that a first round that also makes what lasts does not count. */
 static double median(double *v, size_t n)
