@@ -71,7 +71,7 @@ foreach(word ${left_out} core/seed.c)
   string(REPLACE "." "\\." word ${word})
   list(FILTER sources EXCLUDE REGEX "/${word}")
 endforeach()
-list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/core/wasi/platform.c)
+list(APPEND sources ${CMAKE_CURRENT_SOURCE_DIR}/core/wasi/platform.c ${CMAKE_SOURCE_DIR}/analyze/run/run_names.c)
 gm_wasm_objects(FLAGS ${ours} SOURCES ${sources} DEPENDS ${rules_inc} ${role_rules_inc})
 
 set(decoders adler32 crc32 inffast inflate inftrees zutil)

@@ -135,3 +135,14 @@ double gm_answer_of(uint64_t value)
 {
     return value == UINT64_MAX ? (double)NAN : (double)value;
 }
+
+const struct gm_page_result *gm_answer_json(struct gm_text *json)
+{
+    char *at = json->failed ? NULL : gm_answer_add("json", GM_PAGE_TEXT, json->length);
+    if (at != NULL && json->length > 0)
+        memcpy(at, json->data, json->length);
+    const bool failed = json->failed;
+    gm_text_free(json);
+    const struct gm_error err = {.status = GM_E_NOMEM};
+    return failed ? gm_answer_fail(&err) : gm_answer_end();
+}

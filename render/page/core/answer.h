@@ -36,6 +36,8 @@ void *gm_answer_memory(size_t count, size_t size);
 
 /* The answer; NULL if there was no memory for it. */
 const struct gm_page_result *gm_answer_end(void);
+/* The answer `json`, whose memory it takes over. */
+const struct gm_page_result *gm_answer_json(struct gm_text *json);
 /* No answer, and why. Evaluates to NULL. */
 const struct gm_page_result *gm_answer_refuse(const char *why);
 const struct gm_page_result *gm_answer_fail(const struct gm_error *err);

@@ -192,17 +192,6 @@ struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct
 /* ---- of all of it --------------------------------------------------------------------------------------------------
  */
 
-static const struct gm_page_result *answer_json(struct gm_text *json)
-{
-    char *at = json->failed ? NULL : gm_answer_add("json", GM_PAGE_TEXT, json->length);
-    if (at != NULL && json->length > 0)
-        memcpy(at, json->data, json->length);
-    const bool failed = json->failed;
-    gm_text_free(json);
-    const struct gm_error err = {.status = GM_E_NOMEM};
-    return failed ? gm_answer_fail(&err) : gm_answer_end();
-}
-
 const struct gm_page_result *gm_page_json(uint32_t handle)
 {
     struct gm_text json = {0};
@@ -215,7 +204,7 @@ const struct gm_page_result *gm_page_json(uint32_t handle)
         return gm_answer_fail(&err);
     o->is_judged = true;
     gm_analysis_json(&json, &o->judged.report);
-    return answer_json(&json);
+    return gm_answer_json(&json);
 }
 
 static void put_device(const struct gm_opened *o, size_t i, double *const *columns)
