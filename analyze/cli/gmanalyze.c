@@ -49,6 +49,8 @@ static const struct gm_option option_table[] = {
      GM_OPTION_CHOICE, AT(layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
     {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG, AT(cpp)},
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
+    {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
+     AT(memory_summary)},
     {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
@@ -133,8 +135,9 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
         usual->results = "results";
     if (status == GM_OK && options->from.kind == options->to.kind && options->from.value > options->to.value)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
-    if (status == GM_OK && options->explain && gm_path_is_standard(usual->json))
-        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--explain and --json - both want standard output");
+    if (status == GM_OK && (options->explain || options->memory_summary) && gm_path_is_standard(usual->json))
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and --json - both want standard output",
+                       options->explain ? "--explain" : "--memory-summary");
     for (int i = 0; status == GM_OK && i < *count; i++)
         status = gm_paths_check_json(usual->json, operands[i], err);
     return status;

@@ -15,7 +15,7 @@
 struct gm_analyze_options {
     struct gm_usual_options usual;
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
-    bool explain, csv_full, cpp;
+    bool explain, memory_summary, csv_full, cpp;
     struct gm_place from, to;
     struct gm_wanted_stream stream;
     uint64_t min_size;

@@ -40,11 +40,13 @@ static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *o
                           struct gm_error *err)
 {
     struct gm_text *first = options->usual.quiet ? &job->explained : &job->summary;
-    if (job->is_one_of_several && (!options->usual.quiet || options->explain))
+    if (job->is_one_of_several && (!options->usual.quiet || options->explain || options->memory_summary))
         gm_text_printf(first, "%s:\n", report->snapshot.path);
     gm_analysis_summary(&job->summary, report, gm_run_path(job->run));
     if (options->explain)
         gm_analysis_explain(&job->explained, report);
+    if (options->memory_summary)
+        gm_analysis_memory_summary(&job->explained, report);
     bool has_failed = job->summary.failed || job->explained.failed;
     return has_failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
 }

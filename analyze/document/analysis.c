@@ -191,6 +191,7 @@ void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
     gm_section_sites(&doc, report);
     gm_json_number(&doc.json, "call_sites_total", report->site_total);
     gm_ledger_tell(&doc, &report->ledger);
+    gm_section_memory(&doc, report);
     gm_section_histogram(&doc, report);
     gm_section_settings(&doc, report);
     gm_section_trials(&doc, report);

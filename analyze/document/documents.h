@@ -22,6 +22,8 @@ void gm_analysis_markdown(struct gm_text *out, const struct gm_report *report, c
 void gm_analysis_json(struct gm_text *out, const struct gm_report *report);
 /* For --explain: of each device what inferred the roles, how sure that is, and how much it decided; 80 columns. */
 void gm_analysis_explain(struct gm_text *out, const struct gm_report *report);
+/* For --memory-summary: of each device torch.cuda.memory_summary() at the peak of requested bytes, and at the end. */
+void gm_analysis_memory_summary(struct gm_text *out, const struct gm_report *report);
 /* Five lines for a terminal; the last names `directory`. */
 void gm_analysis_summary(struct gm_text *out, const struct gm_report *report, const char *directory);
 

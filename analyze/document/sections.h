@@ -63,6 +63,7 @@ void gm_section_trials(struct gm_doc *d, const struct gm_report *report); /* oth
 
 void gm_section_snapshot(struct gm_doc *d, const struct gm_report *report); /* and "totals" */
 void gm_section_host(struct gm_doc *d, const struct gm_report *report);
+void gm_section_memory(struct gm_doc *d, const struct gm_report *report); /* "memory_summary" */
 void gm_section_findings(struct gm_doc *d, const struct gm_report *report);
 void gm_json_devices(struct gm_doc *d, const struct gm_report *report);
 /* Stacks of the pins only if `with_stacks`: they are long, and the devices' pins are among those of all. */

@@ -12,6 +12,7 @@
 #include "analyze/base/arena.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/report/diagnosis.h"
+#include "analyze/report/memory_summary.h"
 #include "analyze/report/timeline.h"
 
 #include <stdbool.h>
@@ -271,6 +272,7 @@ struct gm_report {
     bool is_of_one_device;       /* that was asked for; the counts of `snapshot` are of all */
     const struct gm_peak *peaks; /* parallel to devices, for those with events; NULL if they were not computed */
     const struct gm_device_timeline *timelines; /* parallel to devices; empty for one without events; NULL likewise */
+    const struct gm_memory_summary *memory;     /* likewise; of those without events, too */
     const struct gm_slice *categories; /* all devices; bytes sum to totals.allocated; largest first, ties by name */
     size_t category_count;
     const struct gm_slice *roles; /* likewise by role; NULL: not inferred */

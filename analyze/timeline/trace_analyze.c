@@ -109,14 +109,16 @@ static bool make_history(struct gm_trace_pass *pass)
     return r.is_done && look_at_events(pass);
 }
 
-static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *window, struct gm_error *err)
+static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *window, struct gm_memory_summary *memory,
+                                 struct gm_error *err)
 {
     if (!make_history(pass))
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     pass->to = (uint32_t)pass->history.count;
     bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
               gm_trace_peak(pass) && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_ooms(pass) &&
-              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_books(pass);
+              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_books(pass) &&
+              gm_trace_memory(pass, memory);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 
@@ -129,10 +131,11 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     struct gm_role_stacks *role_stacks = gm_role_stacks_new(snapshot);
     struct gm_peak *peaks = gm_arena_calloc(&report->arena, n, sizeof *peaks);
     struct gm_device_timeline *timelines = gm_arena_calloc(&report->arena, n, sizeof *timelines);
+    struct gm_memory_summary *memory = gm_arena_calloc(&report->arena, n, sizeof *memory);
     struct gm_trace_pass *passes = calloc(n + 1, sizeof *passes);
     enum gm_status status = GM_OK;
     if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
-        passes == NULL)
+        memory == NULL || passes == NULL)
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     for (size_t d = 0; status == GM_OK && d < n; d++) {
         passes[d] = (struct gm_trace_pass){.snapshot = snapshot,
@@ -143,7 +146,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
                                            .index = d,
                                            .out = &timelines[d],
                                            .peak = &peaks[d]};
-        status = run_passes(&passes[d], &window, err);
+        status = run_passes(&passes[d], &window, &memory[d], err);
     }
     if (status == GM_OK && !window.was_found && window.nowhere.status != GM_OK) {
         status = window.nowhere.status;
@@ -162,6 +165,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     if (status == GM_OK) {
         report->peaks = peaks;
         report->timelines = timelines;
+        report->memory = memory;
     }
     return status;
 }

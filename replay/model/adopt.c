@@ -21,9 +21,7 @@ bool gm_allocator_adopt_segment(struct gm_allocator *a, uint64_t address, uint64
     gm_count_reserved(a, pool, (int64_t)size);
     if (!is_expandable) {
         gm_block(a, gm_space_free_at(&a->space, address))->age = a->next_age++;
-        gm_stats_add(a->stats.segment, is_small, 1);
-        if (size >= a->conf.rules.max_split)
-            gm_stat_add(&a->stats.oversize_segments, 1);
+        gm_stats_segment(&a->stats, is_small, size, 1, a->conf.rules.max_split);
         gm_enter_free(a, gm_space_free_at(&a->space, address));
         gm_mark_grown(a, gm_space_free_at(&a->space, address), true);
     }

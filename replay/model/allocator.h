@@ -16,10 +16,10 @@
 
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/conf.h"
+#include "analyze/allocator/stats.h"
 #include "analyze/base/vec.h"
 #include "replay/model/device.h"
 #include "replay/model/free_set.h"
-#include "replay/model/stats.h"
 
 /* What the allocator reports while it works: the events of a trace. */
 enum gm_allocator_event {

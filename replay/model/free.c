@@ -25,11 +25,7 @@ void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block)
     if (b->use != GM_SPACE_ALLOCATED)
         return;
     GM_DOING(GM_DOING_BOOKKEEPING);
-    bool is_small = a->pools.v[b->pool].is_small;
-    gm_stats_add(a->stats.allocation, is_small, -1);
-    gm_stats_add(a->stats.allocated_bytes, is_small, -(int64_t)b->size);
-    if (b->size >= a->conf.rules.max_split)
-        gm_stat_add(&a->stats.oversize_allocations, -1);
+    gm_stats_let_go(&a->stats, b, a->pools.v[b->pool].is_small, a->conf.rules.max_split);
     gm_put(a, GM_EVENT_FREE_REQUESTED, b->address, a->requested.v[block], b->stream, b->pool, b->owner);
     gm_space_let_go(&a->space, block);
     remember_pending(a, block);
@@ -40,12 +36,12 @@ void gm_allocator_free_requested(struct gm_allocator *a, uint32_t block)
 static void complete(struct gm_allocator *a, uint32_t block)
 {
     struct gm_space_block *b = gm_block(a, block);
-    bool is_small = a->pools.v[b->pool].is_small, is_expandable = b->is_expandable;
-    const uint64_t size = b->size;
+    const bool is_small = a->pools.v[b->pool].is_small;
+    const uint64_t size = b->size, requested = a->requested.v[block];
     const uint32_t age = b->age;
     int64_t merges = 0, absorbed = 0;
     uint32_t neighbours[2] = {b->prev, b->next}, head = gm_is_free(a, b->prev) ? b->prev : block;
-    gm_put(a, GM_EVENT_FREE_COMPLETED, b->address, a->requested.v[block], b->stream, b->pool, b->owner);
+    gm_put(a, GM_EVENT_FREE_COMPLETED, b->address, requested, b->stream, b->pool, b->owner);
     GM_DOING(GM_DOING_SPLIT_MERGE);
     for (int i = 0; i < 2; i++) {
         if (!gm_is_free(a, neighbours[i]))
@@ -56,27 +52,19 @@ static void complete(struct gm_allocator *a, uint32_t block)
     }
     if (a->pending.n > 0 && a->pending.v[a->pending.n - 1].block == block)
         a->pending.n--;
-    gm_stats_add(a->stats.requested_bytes, is_small, -(int64_t)a->requested.v[block]);
     uint32_t merged = gm_space_release(&a->space, block);
     if (merged == GM_SPACE_NONE) {
         a->has_no_memory = true;
         return;
     }
     if (a->keeps_objects) {
-        a->requested.v[merged] = a->requested.v[block];
+        a->requested.v[merged] = requested;
         a->grown_by.v[merged] = a->grown_by.v[head];
     }
     gm_block(a, merged)->age = age;
     gm_enter_free(a, merged);
     GM_DOING(GM_DOING_BOOKKEEPING);
-    gm_stats_add(a->stats.active, is_small, -1);
-    gm_stats_add(a->stats.active_bytes, is_small, -(int64_t)size);
-    b = gm_block(a, merged);
-    if (is_expandable)
-        return;
-    bool is_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
-    gm_stats_add(a->stats.inactive_split, is_small, (is_split ? 1 : 0) - merges);
-    gm_stats_add(a->stats.inactive_split_bytes, is_small, (is_split ? (int64_t)b->size : 0) - absorbed);
+    gm_stats_release(&a->stats, gm_block(a, merged), is_small, size, requested, merges, absorbed);
 }
 
 void gm_allocator_free_completed(struct gm_allocator *a, uint32_t block)

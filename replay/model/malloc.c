@@ -113,9 +113,7 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
     bool is_small = a->pools.v[r->pool].is_small;
     gm_count_reserved(a, r->pool, (int64_t)r->segment);
     a->stats.num_device_alloc++;
-    gm_stats_add(a->stats.segment, is_small, 1);
-    if (r->segment >= a->conf.rules.max_split)
-        gm_stat_add(&a->stats.oversize_segments, 1);
+    gm_stats_segment(&a->stats, is_small, r->segment, 1, a->conf.rules.max_split);
     gm_put(a, GM_EVENT_SEGMENT_ALLOC, address, r->segment, r->stream, r->pool, GM_SPACE_NONE);
     uint32_t block = gm_space_free_at(&a->space, address);
     gm_block(a, block)->age = a->next_age++;
@@ -126,18 +124,7 @@ static uint32_t obtain(struct gm_allocator *a, const struct request *r, bool is_
 void gm_count_alloc(struct gm_allocator *a, uint32_t block, uint64_t requested, int64_t pieces, int64_t bytes)
 {
     const struct gm_space_block *b = gm_block(a, block);
-    bool is_small = a->pools.v[b->pool].is_small;
-    if (!b->is_expandable) {
-        gm_stats_add(a->stats.inactive_split, is_small, pieces);
-        gm_stats_add(a->stats.inactive_split_bytes, is_small, bytes);
-    }
-    gm_stats_add(a->stats.allocation, is_small, 1);
-    gm_stats_add(a->stats.allocated_bytes, is_small, (int64_t)b->size);
-    gm_stats_add(a->stats.active, is_small, 1);
-    gm_stats_add(a->stats.active_bytes, is_small, (int64_t)b->size);
-    gm_stats_add(a->stats.requested_bytes, is_small, (int64_t)requested);
-    if (b->size >= a->conf.rules.max_split)
-        gm_stat_add(&a->stats.oversize_allocations, 1);
+    gm_stats_take(&a->stats, b, a->pools.v[b->pool].is_small, requested, pieces, bytes, a->conf.rules.max_split);
 }
 
 /* Splits the free block, which is in no set, and hands out its lower part. */

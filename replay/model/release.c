@@ -22,9 +22,7 @@ void gm_release_segment(struct gm_allocator *a, uint32_t block)
     }
     gm_count_reserved(a, b.pool, -(int64_t)b.size);
     a->stats.num_device_free++;
-    gm_stats_add(a->stats.segment, is_small, -1);
-    if (b.size >= a->conf.rules.max_split)
-        gm_stat_add(&a->stats.oversize_segments, -1);
+    gm_stats_segment(&a->stats, is_small, b.size, -1, a->conf.rules.max_split);
 }
 
 static bool is_whole(const struct gm_space_block *b)

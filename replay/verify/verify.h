@@ -21,7 +21,7 @@
 #include "analyze/allocator/conf.h"
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "replay/model/stats.h"
+#include "analyze/allocator/stats.h"
 #include "replay/regenerate/event_recorder.h"
 
 enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 8 };

@@ -22,7 +22,7 @@
 #include "analyze/timeline/history/history.h"
 #include "analyze/timeline/trace_analyze.h"
 #include "replay/model/device.h"
-#include "replay/model/stats.h"
+#include "analyze/allocator/stats.h"
 #include "replay/regenerate/event_recorder.h"
 
 /* A recorded step played again and again: which step that is, and which blocks take the place of which. A turn

@@ -17,6 +17,7 @@
 #ifndef GM_TIMELINE_HISTORY_H
 #define GM_TIMELINE_HISTORY_H
 
+#include "analyze/allocator/stats.h"
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
@@ -24,8 +25,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct gm_space; /* analyze/allocator/address_space.h */
 
 #define GM_NEVER UINT32_MAX /* a moment after the last one; an allocation that is none */
 #define GM_NO_BLOCK UINT32_MAX
@@ -79,6 +78,11 @@ struct gm_history {
     struct gm_history_segment *segments; /* every segment event, in order; none while !is_reconstructed */
     size_t segment_count;
     uint32_t *final_pool; /* [snapshot->segments.count]: the pool of each of the device's segments */
+
+    /* PyTorch's counters, as the address space has them: after the last event, and when most was requested. Peaks and
+     * sums are those since moment 0. Nothing while !is_reconstructed. */
+    struct gm_stats stats, stats_at_peak;
+    uint32_t stats_peak_moment;
 
     /* What did not fit together; books.* is filled but for `coverage`. Strings are literals; the rows are the
      * history's own. */

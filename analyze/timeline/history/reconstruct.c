@@ -121,7 +121,13 @@ static void evict(struct gm_telling *t, uint32_t block, uint32_t event)
     note(t, "overlap", "blocks were still live where newer ones or freed segments are", event,
          t->space.blocks.v[block].size);
     t->block_of[owner] = GM_SPACE_NONE;
-    t->has_no_memory |= gm_space_release(&t->space, block) == GM_SPACE_NONE;
+    gm_telling_release(t, block, owner);
+}
+
+static bool is_free_above(const struct gm_telling *t, uint32_t block)
+{
+    const uint32_t next = t->space.blocks.v[block].next;
+    return next != GM_SPACE_NONE && t->space.blocks.v[next].use == GM_SPACE_FREE;
 }
 
 /* A block turns out to be larger or smaller than was thought; `size` is its real one. */
@@ -129,10 +135,12 @@ static void learn(struct gm_telling *t, uint32_t block, uint64_t size)
 {
     uint32_t owner = t->space.blocks.v[block].owner;
     uint64_t old = t->h->block[owner];
+    const bool had_free = is_free_above(t, block);
     enum gm_space_status status = gm_space_resize(&t->space, block, size);
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     if (status != GM_SPACE_OK)
         return;
+    gm_telling_count_learnt(t, block, old, is_free_above(t, block) - had_free);
     t->h->block[owner] = size;
     t->attributed += (gm_telling_sum)size - old;
     gm_history_note(t->h, "size-learnt", "block sizes were learnt from what was allocated beside them later", true,
@@ -232,15 +240,19 @@ static void tell_alloc(struct gm_telling *t, uint32_t event, uint32_t a)
     h->pool[a] = b->pool;
     h->block[a] = size;
     t->attributed += size;
+    const uint64_t before = b->size;
+    const bool was_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
     t->block_of[a] = gm_space_take(&t->space, at, size, a);
     t->has_no_memory |= t->block_of[a] == GM_SPACE_NONE;
+    if (!t->has_no_memory)
+        gm_telling_count_take(t, a, before, was_split);
 }
 
 static void tell_free(struct gm_telling *t, uint32_t a)
 {
     t->attributed -= t->h->block[a];
     if (t->block_of[a] != GM_SPACE_NONE)
-        t->has_no_memory |= gm_space_release(&t->space, t->block_of[a]) == GM_SPACE_NONE;
+        gm_telling_release(t, t->block_of[a], a);
     else if (t->h->pools[t->h->pool[a]].id_first == GM_ABSENT)
         t->outside -= t->h->block[a];
     t->block_of[a] = GM_SPACE_NONE;
@@ -267,6 +279,8 @@ static void tell_map(struct gm_telling *t, uint32_t event, bool is_map)
         gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row), pool, is_map);
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     keep_segment(t, event, pool, gm_rare_at(&e->stream, row));
+    if (status == GM_SPACE_OK)
+        gm_telling_count_segment(t, pool, e->size[row], is_map, 1);
     if (status == GM_SPACE_CONFLICT)
         note(t, "segment-overlap", "segments were allocated where there is one already", event, e->size[row]);
     if (h->pools[pool].id_first == 0 && h->pools[pool].id_second == 0)
@@ -281,8 +295,8 @@ static void tell_unmap(struct gm_telling *t, uint32_t event)
     uint32_t range = gm_space_range_of(&t->space, address);
     const struct gm_space_block *in = range == GM_SPACE_NONE ? NULL : &t->space.blocks.v[t->space.ranges.v[range].last];
     bool is_unmap = h->snapshot->events.action[row] == GM_ACTION_SEGMENT_UNMAP;
-    keep_segment(t, event, in != NULL ? in->pool : gm_telling_pool_of_event(t, row, is_unmap),
-                 in != NULL ? in->stream : gm_rare_at(&h->snapshot->events.stream, row));
+    const uint32_t pool = in != NULL ? in->pool : gm_telling_pool_of_event(t, row, is_unmap);
+    keep_segment(t, event, pool, in != NULL ? in->stream : gm_rare_at(&h->snapshot->events.stream, row));
     enum gm_space_status status = gm_space_unmap(&t->space, address, size);
     for (uint64_t at = address; status == GM_SPACE_CONFLICT && size <= UINT64_MAX - address && at < address + size;) {
         uint32_t block = gm_space_block_of(&t->space, at); /* what is live in it cannot be there */
@@ -298,6 +312,8 @@ static void tell_unmap(struct gm_telling *t, uint32_t event)
             status = gm_space_unmap(&t->space, address, size);
     }
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
+    if (status == GM_SPACE_OK)
+        gm_telling_count_segment(t, pool, size, is_unmap, -1);
     if (status == GM_SPACE_CONFLICT)
         note(t, "segment-unknown", "freed segments are not among the known ones", event, size);
 }
@@ -357,13 +373,18 @@ static bool tell_events(struct gm_telling *t)
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
     while (gm_walk_next(&walk, &c)) {
+        if (c.kind != GM_CHANGE_ALLOC)
+            gm_telling_keep_peak(t);
         switch (c.kind) {
         case GM_CHANGE_ALLOC:
             tell_alloc(t, c.event, c.allocation);
+            h->stats_peak_moment = t->is_at_peak ? c.event + 1 : h->stats_peak_moment;
             break;
         case GM_CHANGE_LET_GO:
-            if (t->block_of[c.allocation] != GM_SPACE_NONE)
+            if (t->block_of[c.allocation] != GM_SPACE_NONE) {
+                gm_telling_count_let_go(t, t->block_of[c.allocation]);
                 gm_space_let_go(&t->space, t->block_of[c.allocation]);
+            }
             break;
         case GM_CHANGE_FREE:
             tell_free(t, c.allocation);
@@ -380,6 +401,7 @@ static bool tell_events(struct gm_telling *t)
             next_sample += stride;
         }
     }
+    gm_telling_keep_peak(t);
     return true;
 }
 
@@ -441,6 +463,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     if (ok && !has_segments(&t)) {
         give_up(h, "the file lists no segments of this device");
     } else if (ok && gm_telling_begin(&t)) {
+        gm_telling_count_start(&t);
         bool is_told = tell_events(&t);
         ok = !t.has_no_memory;
         if (ok && !is_told)

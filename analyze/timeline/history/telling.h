@@ -31,6 +31,7 @@ struct gm_telling {
     uint64_t looked_at;        /* events, for the kind of pages */
     bool is_expandable;        /* the option, as the last growth shows it */
     bool has_no_memory;
+    bool is_at_peak; /* most is requested, and history->stats_at_peak does not have it yet */
 };
 
 /* The number in h->pools of a pool of the snapshot (a gm_pool_id), made when it is new; 0 if there is no memory. */
@@ -48,6 +49,21 @@ bool gm_telling_begin(struct gm_telling *t);
 bool gm_telling_segments(struct gm_telling *t); /* only the segments */
 /* ending.c: the books, and the space compared with the snapshot block by block. */
 bool gm_telling_end(struct gm_telling *t);
+
+/* telling_stats.c: PyTorch's counters in the history, before or after the space is told. */
+void gm_telling_count_start(struct gm_telling *t);
+/* A free block had `before` bytes, and was split or not; then allocation `a` took of it. */
+void gm_telling_count_take(struct gm_telling *t, uint32_t a, uint64_t before, bool was_split);
+void gm_telling_count_let_go(struct gm_telling *t, uint32_t block);
+/* Frees a block in use, of allocation `a`, in the space, and counts that. */
+void gm_telling_release(struct gm_telling *t, uint32_t block, uint32_t a);
+/* A segment or pages of that pool came (sign 1) or went (-1). */
+void gm_telling_count_segment(struct gm_telling *t, uint32_t pool, uint64_t bytes, bool is_expandable, int sign);
+/* A block has another size than was thought from its beginning on; `free_above`: how many free blocks there are more.
+ */
+void gm_telling_count_learnt(struct gm_telling *t, uint32_t block, uint64_t old, int64_t free_above);
+/* Before anything but an allocation happens, and at the end. */
+void gm_telling_keep_peak(struct gm_telling *t);
 
 static inline uint64_t gm_telling_clamp(gm_telling_sum v)
 {
