@@ -99,7 +99,7 @@ class Run:
         begin = self.times[0] if self.times else 0
         run = [when for when in self.truth["steps"] if when > begin]
         rows = self.found["rows"]
-        is_cut = bool(rows) and rows[-1]["is_partial"] and rows[-1]["last"] == self.found["events"] - 1
+        is_cut = bool(rows) and rows[-1]["is_partial"]
         return len(rows) - is_cut, len(run)
 
     def phases(self):

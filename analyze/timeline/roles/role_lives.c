@@ -98,13 +98,18 @@ static bool frees(const struct lives *l, uint32_t event, uint32_t *a)
            *a != GM_NEVER && l->w->h->let_go[*a] == event + 1;
 }
 
-/* The run in backward ends before event `end`. Each event is in one tail at most. */
+/* The run in backward ends before event `end`. Each event is in one tail at most. If the last allocation stays, it may
+ * be the sum of those of its size that go after it: parts of a gradient to which several uses of a weight contribute.
+ */
 static void mark_tail(struct lives *l, uint32_t end)
 {
+    const struct gm_history *h = l->w->h;
+    const uint32_t last = h->of_event[l->last_alloc];
+    const uint64_t summed = h->let_go[last] > end ? h->requested[last] : UINT64_MAX;
     for (uint32_t i = l->last_alloc + 1; i < end; i++) {
         uint32_t a;
         enum gm_role_part part;
-        if (!frees(l, i, &a) || part_of_free(l, i, a, &part))
+        if (!frees(l, i, &a) || part_of_free(l, i, a, &part) || h->requested[a] == summed)
             continue;
         enum gm_life life = gm_life_of(l->w, a);
         if (life == GM_LIFE_OLD_BACKWARD)
