@@ -7,6 +7,7 @@
 
 #include "analyze/cli/operands.h"
 #include "analyze/cli/outcome.h"
+#include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/export/export.h"
 
@@ -56,6 +57,9 @@ static const struct gm_option option_table[] = {
     {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
     GM_ROW_JOBS("threads to use (default: one for each CPU)", 256),
     GM_ROW_NO_CHARTS("no PNG files"),
+    GM_ROW_NO_PAGE,
+    {0, "viewer", "FILE", "write the page without a trace to FILE: drop any snapshot on it", GM_OPTION_TEXT,
+     AT(viewer)},
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("analyse what is complete of a damaged file"),
     {0, "fail-above", "SIZE", "exit code 1 if peak reserved is more on any device (without a trace: reserved)",
@@ -130,6 +134,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
 {
     struct gm_analyze_options *options = values;
     struct gm_usual_options *usual = &options->usual;
+    if (options->viewer != NULL && *count == 0)
+        return GM_OK;
     enum gm_status status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
     if (usual->results == NULL)
         usual->results = "results";
@@ -167,7 +173,9 @@ int main(int argc, char **argv)
     context.options.usual.results = NULL; /* an operand may say */
     if (gm_call_begin(&shell.said, &program, &argc, argv, &context.options)) {
         context.terminal = shell.said.terminal;
-        if (analyse_all(&context, argv, (size_t)argc, &err) != GM_OK)
+        if (context.options.viewer != NULL)
+            gm_page_put_empty(&shell.said, context.options.viewer);
+        if (argc > 0 && analyse_all(&context, argv, (size_t)argc, &err) != GM_OK)
             gm_call_fail(&shell.said, NULL, &err);
         gm_call_time(&shell.said, "total");
     }

@@ -3,6 +3,7 @@
 
 #include "analyze/cli/job_parts.h"
 #include "analyze/cli/judge.h"
+#include "analyze/cli/page_runs.h"
 #include "analyze/export/export.h"
 #include "analyze/formats/load.h"
 #include "analyze/report/report.h"
@@ -20,6 +21,7 @@ struct times {
 struct work {
     struct gm_snapshot snapshot;
     struct gm_judged judged;
+    struct gm_page_trace page;
     struct times times;
 };
 
@@ -112,6 +114,13 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
     return status;
 }
 
+/* The trace for memory.html, once, before the snapshot is forgotten. */
+static enum gm_status keep_for_page(struct work *work, const struct gm_analyze_context *context, struct gm_error *err)
+{
+    const bool is_wanted = !context->options.usual.no_page && work->page.trace.length == 0;
+    return is_wanted ? gm_page_trace_make(&work->page, &work->snapshot, err) : GM_OK;
+}
+
 /* File in, report out. */
 static enum gm_status read_report(struct work *work, struct gm_job *job, const struct gm_analyze_context *context,
                                   struct gm_full_csv *csv, struct gm_error *err)
@@ -128,6 +137,8 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
     }
     if (status == GM_OK)
         status = name_report(&work->judged.report, job, context->shell->when, err);
+    if (status == GM_OK && work->judged.kept.count == 0)
+        status = keep_for_page(work, context, err);
     if (status != GM_OK || work->judged.kept.count == 0)
         forget_snapshot(work);
     work->times.analyse = lap(&clock);
@@ -161,11 +172,15 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         status = gm_ignore_ask(&context->shell->ignore, report, err);
     if (status == GM_OK)
         status = gm_judge_end(&work->judged, &work->snapshot, err);
+    if (status == GM_OK && work->judged.kept.count > 0)
+        status = keep_for_page(work, context, err);
     forget_snapshot(work);
     if (status == GM_OK) {
         gm_ignore_count(&context->shell->ignore, report);
         tell_ignored(job, context, report);
         gm_outputs_make(&files, &context->options, report);
+        gm_page_trace_call(&work->page, report->run_name, report->snapshot.path, report->timestamp);
+        gm_page_add(&files, (const struct gm_page_trace *[]){&work->page}, 1, &context->shell->rules_text);
     }
     if (charts != NULL) {
         struct gm_error drawing;
@@ -224,6 +239,7 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
     else
         gm_message_add_error(&job->messages, &context->terminal, shown_path(job), &err);
     gm_report_free(&work.judged.report);
+    gm_page_trace_free(&work.page);
     gm_full_csv_free(csv);
     if (context->options.usual.verbose)
         gm_message_add(&job->messages, &context->terminal, GM_MESSAGE_NOTE, shown_path(job),

@@ -66,7 +66,7 @@ struct gm_usual_options {
     int64_t device;       /* -1: all */
     int64_t top, threads; /* threads 0: not given */
     uint64_t max_memory;  /* as in struct gm_load_options; 0: not given */
-    bool no_charts, salvage, quiet, verbose;
+    bool no_charts, no_page, salvage, quiet, verbose;
 };
 #define GM_USUAL_DEFAULTS                                                                                              \
     {                                                                                                                  \
@@ -105,6 +105,11 @@ struct gm_usual_options {
 #define GM_ROW_NO_CHARTS(text)                                                                                         \
     {                                                                                                                  \
         0, "no-charts", NULL, text, GM_OPTION_FLAG, GM_USUAL(no_charts)                                                \
+    }
+#define GM_ROW_NO_PAGE                                                                                                 \
+    {                                                                                                                  \
+        0, "no-page", NULL, "no memory.html (the traces, to be looked at in a browser)", GM_OPTION_FLAG,               \
+            GM_USUAL(no_page)                                                                                          \
     }
 #define GM_ROW_MAX_MEMORY                                                                                              \
     {                                                                                                                  \

@@ -33,16 +33,14 @@ static enum gm_status read_file(struct gm_text *text, const char *path, struct g
     return status;
 }
 
-enum gm_status gm_rules_load(struct gm_category_rules **rules, const char *path, struct gm_error *err)
+enum gm_status gm_rules_load(struct gm_category_rules **rules, const char *path, struct gm_text *text,
+                             struct gm_error *err)
 {
     if (path == NULL)
         return gm_category_rules_default(rules, err);
-    struct gm_text text = {0};
-    enum gm_status status = read_file(&text, path, err);
-    if (status == GM_OK)
-        status = gm_category_rules_parse(rules, text.length == 0 ? "" : text.data, text.length, path, err);
-    gm_text_free(&text);
-    return status;
+    gm_text_add(text, "");
+    const enum gm_status status = read_file(text, path, err);
+    return status == GM_OK ? gm_category_rules_parse(rules, text->data, text->length, path, err) : status;
 }
 
 enum gm_status gm_ignore_load(struct gm_ignore *ignore, const struct gm_usual_options *options, struct gm_error *err)

@@ -22,7 +22,7 @@ enum gm_status gm_shell_begin(struct gm_shell *shell, const struct gm_usual_opti
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     if (status == GM_OK)
         status = gm_ignore_load(&shell->ignore, options, err);
-    return status == GM_OK ? gm_rules_load(&shell->rules, options->categories, err) : status;
+    return status == GM_OK ? gm_rules_load(&shell->rules, options->categories, &shell->rules_text, err) : status;
 }
 
 enum gm_status gm_shell_name(struct gm_arena *arena, const char **run_name, const char **timestamp, const char *name,
@@ -74,6 +74,7 @@ int gm_shell_end(struct gm_shell *shell)
 {
     gm_ignore_end(&shell->ignore, &shell->said);
     gm_category_rules_free(shell->rules);
+    gm_text_free(&shell->rules_text);
     gm_fonts_free(shell->fonts);
     return gm_call_end(&shell->said);
 }

@@ -19,9 +19,10 @@ struct gm_shell {
     struct gm_call said;
     const struct gm_usual_options *options;
     struct gm_category_rules *rules;
-    struct gm_ignore ignore; /* findings */
-    struct gm_fonts *fonts;  /* NULL: no charts */
-    time_t when;             /* the one time of this call */
+    struct gm_text rules_text; /* of --categories */
+    struct gm_ignore ignore;   /* findings */
+    struct gm_fonts *fonts;    /* NULL: no charts */
+    time_t when;               /* the one time of this call */
     int threads;
 };
 

@@ -26,7 +26,7 @@ set(flags --target=wasm32-wasi -std=gnu17 -O3 -msimd128 -DNDEBUG -ffunction-sect
 set(ours -I${CMAKE_CURRENT_SOURCE_DIR}/core/wasi -I${CMAKE_SOURCE_DIR} -I${CMAKE_BINARY_DIR}/generated
   -D_GNU_SOURCE -D_WASI_EMULATED_GETPID -DGM_VERSION="${PROJECT_VERSION}" -Wall -Wextra $<$<BOOL:${GM_WERROR}>:-Werror>
   -I${GM_PAGE_SOURCES}/zlib -I${GM_PAGE_SOURCES}/zstd/lib)
-set(theirs -w -DZSTD_DISABLE_ASM -DZSTD_LEGACY_SUPPORT=0 -DDYNAMIC_BMI2=0 -DNO_GZIP -DZ_SOLO_UNUSED)
+set(theirs -w -DZSTD_DISABLE_ASM -DZSTD_LEGACY_SUPPORT=0 -DDYNAMIC_BMI2=0 -DNO_GZIP)
 
 set(objects "")
 # gm_wasm_objects(FLAGS... SOURCES files...)
@@ -90,4 +90,23 @@ add_custom_command(
   DEPENDS ${objects}
   COMMENT "Linking page.wasm"
   COMMAND_EXPAND_LISTS VERBATIM)
-add_custom_target(page_wasm ALL DEPENDS ${wasm})
+add_custom_target(page_wasm DEPENDS ${wasm})
+
+# memory.html: all of it in one file.
+add_executable(page_pack pack.c base64.c)
+target_link_libraries(page_pack PRIVATE gm_base ZLIB::ZLIB)
+set_target_properties(page_pack PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+file(STRINGS order.txt modules)
+list(TRANSFORM modules PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+set(template ${CMAKE_CURRENT_BINARY_DIR}/template.html)
+add_custom_command(
+  OUTPUT ${template}
+  COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_CURRENT_SOURCE_DIR} -DOUT=${CMAKE_CURRENT_BINARY_DIR}/page.js -P
+          ${CMAKE_CURRENT_SOURCE_DIR}/bundle.cmake
+  COMMAND page_pack ${CMAKE_CURRENT_SOURCE_DIR}/index.html ${CMAKE_CURRENT_SOURCE_DIR}/page.css
+          ${CMAKE_CURRENT_BINARY_DIR}/page.js ${CMAKE_CURRENT_SOURCE_DIR}/worker.js ${wasm} ${template}
+  DEPENDS page_pack index.html page.css worker.js order.txt bundle.cmake ${modules} ${wasm}
+  COMMENT "Packing the page"
+  VERBATIM)
+enable_language(ASM)
+set(GM_HAVE_PAGE TRUE)

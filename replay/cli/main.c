@@ -235,7 +235,9 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     struct gm_error err = {.offset = GM_NO_OFFSET};
     if (!options->usual.quiet)
         gm_replay_progress_start(&run.progress, &call->terminal, path);
-    enum gm_status status = gm_rules_load(&run.rules, options->usual.categories, &err);
+    struct gm_text rules = {0};
+    enum gm_status status = gm_rules_load(&run.rules, options->usual.categories, &rules, &err);
+    gm_text_free(&rules);
     if (status == GM_OK)
         status = gm_ignore_load(&run.ignore, &options->usual, &err);
     if (status == GM_OK)

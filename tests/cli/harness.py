@@ -16,7 +16,9 @@ from caching_allocator import Allocator  # noqa: E402
 BINARY = os.environ.get("GMANALYZE") or sys.exit("GMANALYZE names the binary to test")
 CHARTS = {"memory_overview.png", "top_consumers.png", "category_breakdown.png", "size_distribution.png",
           "memory_efficiency.png"}
-TEXTS = {"analysis_report.txt", "README.md", "analysis.json"}
+with open(BINARY, "rb") as program:
+    PAGE = {"memory.html"} if b'id="gm-core"' in program.read() else set()  # built without its toolchain it is left out
+TEXTS = {"analysis_report.txt", "README.md", "analysis.json"} | PAGE
 TRACE_CHARTS = {"memory_timeline.png", "peak_breakdown.png", "fragmentation_map.png", "flamegraph.png", "flamegraph.svg"}
 TRACE_FILES = {"timeline.csv"}
 EXPORTS = {"folded": "peak.folded", "speedscope": "peak.speedscope.json", "perfetto": "timeline.perfetto.json",

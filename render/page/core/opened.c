@@ -135,8 +135,9 @@ static enum gm_status fill(struct gm_opened *o, const uint8_t *data, size_t leng
         status = gm_classifier_new(&o->classifier, o->rules, &o->snapshot, err);
     if (status != GM_OK)
         return status;
-    const struct gm_timeline_options timeline = {.rules = o->rules, .top = TOP};
-    status = gm_judge_begin(&o->judged, &o->snapshot, &timeline, -1, false, err);
+    const struct gm_timeline_options timeline = {.rules = o->rules, .top = (size_t)gm_query_number(query, "top", TOP)};
+    status =
+        gm_judge_begin(&o->judged, &o->snapshot, &timeline, (int64_t)gm_query_number(query, "device", -1), false, err);
     if (status == GM_OK && (!name_report(o, query) || look_at_devices(o) != GM_OK))
         status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     return status;

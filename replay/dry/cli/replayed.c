@@ -31,7 +31,7 @@ static enum gm_status fit_one(struct gm_dry_replayed *replayed, const struct gm_
     options.budget = SECONDS;
     struct gm_replay_run run = {.options = &options, .terminal = terminal, .capacity = UINT64_MAX};
     struct gm_fit fit = {0};
-    enum gm_status status = gm_rules_load(&run.rules, NULL, err);
+    enum gm_status status = gm_rules_load(&run.rules, NULL, NULL, err);
     if (status == GM_OK)
         status = gm_replay_run(&run, path, err);
     if (status == GM_OK)
@@ -61,7 +61,7 @@ static enum gm_status sweep(struct gm_dry_replayed *replayed, const struct gm_dr
     swept->options = usual(result);
     swept->options.sweep = true;
     swept->run = (struct gm_replay_run){.options = &swept->options, .terminal = terminal, .capacity = UINT64_MAX};
-    enum gm_status status = gm_rules_load(&swept->run.rules, NULL, err);
+    enum gm_status status = gm_rules_load(&swept->run.rules, NULL, NULL, err);
     return status == GM_OK ? gm_replay_run(&swept->run, path, err) : status;
 }
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/cli/page_runs.h"
+
+#include "analyze/formats/gmtrace_write.h"
+#include "render/page/page_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum gm_status gm_page_trace_make(struct gm_page_trace *out, const struct gm_snapshot *snapshot, struct gm_error *err)
+{
+    if (!gm_page_is_there())
+        return GM_OK;
+    gm_text_printf(&out->query, "format=%s\ncompression=%s\nbytes=%llu\n", gm_format_name(snapshot->source.format),
+                   gm_compression_name(snapshot->source.compression), (unsigned long long)snapshot->source.disk_bytes);
+    return gm_write_gmtrace(snapshot, &out->trace, err);
+}
+
+void gm_page_trace_call(struct gm_page_trace *trace, const char *name, const char *path, const char *created)
+{
+    gm_text_add(&trace->name, name);
+    gm_text_printf(&trace->query, "name=%s\npath=%s\ncreated=%s\n", name, path, created);
+}
+
+void gm_page_trace_free(struct gm_page_trace *trace)
+{
+    gm_text_free(&trace->name);
+    gm_text_free(&trace->trace);
+    gm_text_free(&trace->query);
+}
+
+void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *traces, size_t count,
+                 const struct gm_text *rules)
+{
+    struct gm_page_run *runs = calloc(count + 1, sizeof *runs);
+    bool ok = runs != NULL;
+    size_t n = 0;
+    for (size_t i = 0; ok && i < count; i++) {
+        const struct gm_page_trace *t = traces[i];
+        ok = !t->name.failed && !t->trace.failed && !t->query.failed;
+        if (ok && t->trace.length > 0)
+            runs[n++] = (struct gm_page_run){t->name.data, t->query.data, t->trace.data, t->trace.length};
+    }
+    struct gm_text *page = !ok || n > 0 ? gm_run_files_text(files, GM_PAGE_FILE) : NULL;
+    if (ok && n > 0)
+        gm_page_write(page, runs, n, rules->data);
+    else if (!ok)
+        page->failed = true;
+    free(runs);
+}
+
+void gm_page_put_empty(struct gm_call *call, const char *path)
+{
+    struct gm_text page = {0};
+    if (!gm_page_is_there()) {
+        gm_call_fail_with(
+            call, NULL, GM_E_MISSING,
+            "--viewer: this program was built without the page: clang and lld for wasm32, wasi-libc, or the "
+            "sources of zlib and zstd were missing");
+        return;
+    }
+    gm_page_write(&page, NULL, 0, NULL);
+    gm_call_put(call, path, &page);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The page as a part of the programs.
+ */
+    .section .rodata
+    .global gm_page_template
+    .global gm_page_template_end
+gm_page_template:
+    .incbin GM_PAGE_TEMPLATE
+gm_page_template_end:
+    .byte 0
+    .section .note.GNU-stack, "", %progbits
