@@ -106,6 +106,7 @@ void gm_case_is_mistake(struct gm_finding *f, const struct gm_rule *rule)
     f->brief = rule->brief;
     f->fix = rule->fix;
     f->cost = rule->cost;
+    f->snippet = rule->snippet;
 }
 
 struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule, struct gm_set *set,

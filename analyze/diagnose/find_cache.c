@@ -279,6 +279,8 @@ static const struct gm_rule rules[] = {
      .find = find_thin_segments,
      .brief = "make what stays first",
      .fix = "Make what stays before what is large and passes, or keep it on the host",
+     .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
+                "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
      .cost = "none",
      .severity = "info where a trace was looked at, or after an error; else warning",
      .when = "`cudaMalloc` segments with 10 MiB or more inactive and at most a tenth as much active: together at least "

@@ -321,6 +321,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "requires_grad_(False)",
      .fix = "Call requires_grad_(False) on what is not trained, or run it under torch.no_grad()",
+     .snippet = "  base = load_base()\n"
+                "+ base.requires_grad_(False)",
      .cost = "none",
      .severity = "warning",
      .when = "gradients of the first backward pass are never freed, while others are made in later rounds, too, and "
@@ -333,6 +335,8 @@ static const struct gm_rule rules[] = {
      .brief = "gradients as bucket views",
      .fix = "Let gradients be views of the buffers: DistributedDataParallel(gradient_as_bucket_view=True), or p.grad = "
             "a view of the flat tensor",
+     .snippet = "- model = DistributedDataParallel(model)\n"
+                "+ model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
      .cost = "none",
      .severity = "warning",
      .when = "what lasts of communication, or one tensor that lasts, is as large as all gradients at a time (within 2 "
@@ -344,6 +348,9 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "nn.Embedding(sparse=True)",
      .fix = "Make the table with nn.Embedding(..., sparse=True), and train it with SGD, Adagrad or SparseAdam",
+     .snippet = "- table = nn.Embedding(rows, width)\n"
+                "+ table = nn.Embedding(rows, width, sparse=True)\n"
+                "+ optimizer = torch.optim.SparseAdam(table.parameters())",
      .cost = "an optimizer that takes sparse gradients",
      .severity = "warning",
      .when = "a gradient is at least 8 times what lookups in tables make in a round, and 5 % of the peak, and no "
@@ -355,6 +362,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "no create_graph=True",
      .fix = "Call backward() or autograd.grad() without create_graph=True where no second derivative is taken",
+     .snippet = "- loss.backward(create_graph=True)\n"
+                "+ loss.backward()",
      .cost = "none",
      .severity = "warning",
      .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "

@@ -182,6 +182,9 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "torch.inference_mode()",
      .fix = "Run it under torch.inference_mode()",
+     .snippet = "- out = model(x)\n"
+                "+ with torch.inference_mode():\n"
+                "+     out = model(x)",
      .cost = "none",
      .severity = "warning",
      .when = "the trace has no backward pass, no optimizer and did not run out of memory, and at least 4 tensors that "
@@ -193,6 +196,9 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "allocate the cache once",
      .fix = "Allocate the cache once for the longest sequence and write into it (cache[:, :, i] = k)",
+     .snippet = "- cache = torch.cat([cache, k], dim=2)\n"
+                "+ cache = torch.empty(batch, heads, longest, width)  # once, before\n"
+                "+ cache[:, :, i] = k",
      .cost = "none",
      .severity = "warning",
      .when = "one stack makes at least 8 longer and longer tensors, each while a shorter one is there, which goes then",
@@ -204,6 +210,8 @@ static const struct gm_rule rules[] = {
      .is_choice = true,
      .brief = "KV cache in 8 bits",
      .fix = "Keep it in 8 bits, in pages that are given out as they are needed, or for fewer tokens or sequences",
+     .snippet = "- cache = torch.empty(shape, dtype=torch.float16)\n"
+                "+ cache = torch.empty(shape, dtype=torch.float8_e4m3fn)",
      .cost = "accuracy with 8 bits",
      .severity = "info",
      .when = "the role KV cache holds 40 % of the peak; the saving is that of half the bytes",

@@ -233,6 +233,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "keep numbers, not tensors",
      .fix = "Keep numbers, not tensors: value.item(), and bound what is collected",
+     .snippet = "- history.append(value)\n"
+                "+ history.append(value.item())",
      .cost = "none",
      .severity = "warning",
      .when =
@@ -245,6 +247,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "add up loss.item()",
      .fix = "Add up loss.item() or loss.detach(), and evaluate under torch.inference_mode()",
+     .snippet = "- total += loss\n"
+                "+ total += loss.item()",
      .cost = "none",
      .severity = "warning",
      .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there two rounds later, "
@@ -257,6 +261,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "append tensor.cpu()",
      .fix = "Append tensor.cpu(), or only the number that is needed (tensor.item())",
+     .snippet = "- outputs.append(out)\n"
+                "+ outputs.append(out.cpu())",
      .cost = "a copy to the host for each",
      .severity = "warning",
      .when = "the same, of one stack that has 60 % of it, and is not one of 3 a round that makes 2",
@@ -267,6 +273,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "no retain_graph=True",
      .fix = "Call backward() without retain_graph=True, and del what holds the graph at the end of the step",
+     .snippet = "- loss.backward(retain_graph=True)\n"
+                "+ loss.backward()",
      .cost = "none",
      .severity = "warning",
      .when = "in training, what several stacks (or 3 of which one stack makes 2) made in a round is freed in the next "
@@ -279,6 +287,9 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "del it at the loop's end",
      .fix = "del the variable at the end of the loop's body, or leave it out",
+     .snippet = "  for batch in loader:\n"
+                "      out = model(batch)\n"
+                "+     del out",
      .cost = "none",
      .severity = "warning",
      .when = "the same of single tensors, in any run",

@@ -175,6 +175,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "keep less of each feature",
      .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
+     .snippet = "- features[name] = output\n"
+                "+ features[name] = output.mean().item()",
      .cost = "none",
      .severity = "warning",
      .when = "without a backward pass, at least 4 tensors of a round are freed just after the next round has made the "
@@ -186,6 +188,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "split the largest batch",
      .fix = "Cut, split or leave out batches that are much larger than the others, or sort them by length",
+     .snippet = "- loader = DataLoader(data, batch_size=n)\n"
+                "+ loader = DataLoader(data, batch_sampler=by_tokens(data, max_tokens))",
      .cost = "little: it is one batch",
      .severity = "warning",
      .when = "of at least 4 rounds one, not the first, peaks a quarter above the next one, near which most others are",
@@ -196,6 +200,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "make it in pieces",
      .fix = "Make it in pieces, or do not make it: chunk the operation, or use one that needs no such tensor",
+     .snippet = "- y = f(x)\n"
+                "+ y = torch.cat([f(part) for part in x.split(n)])",
      .cost = "none",
      .severity = "critical",
      .when = "memory ran out for a request of at least 4 times the largest tensor, and twice what was in use",

@@ -278,6 +278,8 @@ static const struct gm_rule rules[] = {
      .brief = "fused attention",
      .fix = "Call torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True) with types and masks that "
             "its fused kernels take",
+     .snippet = "- out = softmax(q @ k.transpose(-2, -1) * scale + mask) @ v\n"
+                "+ out = F.scaled_dot_product_attention(q, k, v, is_causal=True)",
      .cost = "none; it is faster, too",
      .severity = "warning",
      .when = "stacks with `_scaled_dot_product_attention_math`, or code named after attention or softmax of which the "
@@ -292,6 +294,9 @@ static const struct gm_rule rules[] = {
      .fix =
          "Compute the loss in chunks of positions (a fused linear cross-entropy), so that the logits are never there "
          "as a whole",
+     .snippet = "- loss = F.cross_entropy(head(h).float(), y)\n"
+                "+ loss = sum(checkpoint(part_loss, a, b, use_reentrant=False)\n"
+                "+            for a, b in zip(h.split(n), y.split(n))) / len(y)",
      .cost = "none, or a little time",
      .severity = "warning",
      .when = "at least 3 tensors of the size of what the loss makes, or half or twice that, 3 % of the peak each; the "
@@ -304,6 +309,8 @@ static const struct gm_rule rules[] = {
      .brief = "weights in bf16",
      .fix = "Keep the weights in bf16 (model.bfloat16()), or torch.autocast(..., cache_enabled=False) where nothing is "
             "trained",
+     .snippet = "- with torch.autocast(\"cuda\", torch.bfloat16):\n"
+                "+ model.bfloat16()  # or autocast(..., cache_enabled=False)",
      .cost = "accuracy of the weights; or a cast for each use",
      .severity = "warning, or info where something is trained",
      .when = "at the peak there are at least 4 tensors half as large as the weights, hardly more than one for each, of "
@@ -318,6 +325,8 @@ static const struct gm_rule rules[] = {
      .fix =
          "Let the main stream wait for the copy (wait_stream, or an event) and keep the tensor until then, instead of "
          "tensor.record_stream(stream)",
+     .snippet = "- x.record_stream(side)\n"
+                "+ torch.cuda.current_stream().wait_stream(side)",
      .cost = "none",
      .severity = "warning",
      .when = "what is freed but waits for another stream is 5 % of the peak",

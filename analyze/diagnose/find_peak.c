@@ -233,6 +233,8 @@ static const struct gm_rule rules[] = {
      .needs_trace = true,
      .brief = "even out the devices",
      .fix = "Split the batch, or the layers, by the memory that they take, and collect results on the host",
+     .snippet = "- device_map = {\"layers\": 0, \"head\": 1}\n"
+                "+ device_map = infer_auto_device_map(model, max_memory=even)",
      .cost = "none",
      .severity = "warning",
      .when =

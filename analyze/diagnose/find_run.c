@@ -115,6 +115,9 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "no empty_cache() in the loop",
      .fix = "Leave torch.cuda.empty_cache() out of the loop",
+     .snippet = "  for batch in loader:\n"
+                "      step(batch)\n"
+                "-     torch.cuda.empty_cache()",
      .cost = "none; it is faster",
      .severity = "warning",
      .when = "in at least 3 rounds, and half of them, memory goes back to the driver, which never refused any",
@@ -125,6 +128,9 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "empty_cache() between phases",
      .fix = "Call torch.cuda.empty_cache() once between the phases, if something else needs the memory",
+     .snippet = "  train()\n"
+                "+ torch.cuda.empty_cache()\n"
+                "  serve()",
      .cost = "none",
      .severity = "warning",
      .when =
@@ -140,6 +146,8 @@ static const struct gm_rule rules[] = {
      .fix =
          "Shard parameters and states over more devices (FSDP), keep them in bf16 or 8 bits, offload them, or take a "
          "larger card",
+     .snippet = "- model = model.cuda()\n"
+                "+ model = fully_shard(model)  # over N ranks; or a smaller type",
      .cost = "communication, accuracy, or money",
      .severity = "warning",
      .when = "out of memory by capacity, parameters, gradients and optimizer state were half of what was live, and no "

@@ -143,6 +143,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "fewer streams",
      .fix = "Use fewer streams for matrix products, or smaller workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2",
+     .snippet = "- streams = [torch.cuda.Stream() for _ in range(16)]\n"
+                "+ streams = [torch.cuda.Stream() for _ in range(2)]",
      .cost = "products that no longer run at the same time",
      .severity = "warning",
      .when = "workspaces of cuBLAS (or what is made and freed at once) of 1 MiB or more, of one size, on at least 3 "
@@ -154,6 +156,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "one pool for all graphs",
      .fix = "Capture with torch.cuda.graph(graph, pool=first.pool()), the largest first",
+     .snippet = "- with torch.cuda.graph(second):\n"
+                "+ with torch.cuda.graph(second, pool=first.pool()):",
      .cost = "graphs that share a pool may not run at the same time",
      .severity = "warning",
      .when = "at least 2 private pools, and what was freed in all but the largest of them is 16 MiB or more",

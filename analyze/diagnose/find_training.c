@@ -292,6 +292,10 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "zero_grad() after step()",
      .fix = "Call optimizer.zero_grad(set_to_none=True) right after optimizer.step(), before the forward pass",
+     .snippet = "- optimizer.zero_grad(); loss = model(x); loss.backward()\n"
+                "- optimizer.step()\n"
+                "+ loss = model(x); loss.backward()\n"
+                "+ optimizer.step(); optimizer.zero_grad(set_to_none=True)",
      .cost = "none",
      .severity = "warning",
      .when = "gradients that are there after an optimizer step are not freed before the next backward pass",
@@ -303,6 +307,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "foreach=False",
      .fix = "Pass foreach=False, or fused=True, to the optimizer and to clip_grad_norm_",
+     .snippet = "- optimizer = AdamW(params)\n"
+                "+ optimizer = AdamW(params, fused=True)",
      .cost = "foreach=False: a slower step; fused=True: none",
      .severity = "warning",
      .when = "what the code of torch.optim or of gradient clipping makes and frees within a step holds 1 % of the peak",
@@ -314,6 +320,8 @@ static const struct gm_rule rules[] = {
      .is_choice = true,
      .brief = "checkpoint the layers",
      .fix = "Checkpoint the layers: x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)",
+     .snippet = "- x = layer(x)\n"
+                "+ x = checkpoint(layer, x, use_reentrant=False)",
      .cost = "time: each layer's forward runs twice, about a third more",
      .severity = "info",
      .when = "activations of layers that repeat at least 3 times hold half of the peak, and none is checkpointed",
@@ -325,6 +333,8 @@ static const struct gm_rule rules[] = {
      .is_choice = true,
      .brief = "8-bit optimizer states",
      .fix = "Keep them in 8 bits (bitsandbytes.optim.AdamW8bit), shard them over ranks, or use an optimizer with fewer",
+     .snippet = "- optimizer = torch.optim.AdamW(params)\n"
+                "+ optimizer = bitsandbytes.optim.AdamW8bit(params)",
      .cost = "accuracy with 8 bits; communication if they are sharded",
      .severity = "info",
      .when = "optimizer state holds 30 % of the peak; the saving is that of a quarter of the bytes",

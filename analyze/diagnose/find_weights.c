@@ -181,6 +181,10 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "map_location=\"cpu\"",
      .fix = "torch.load(path, map_location=\"cpu\", mmap=True), then load_state_dict, then del what was read",
+     .snippet = "- state = torch.load(path)\n"
+                "+ state = torch.load(path, map_location=\"cpu\", mmap=True)\n"
+                "  model.load_state_dict(state)\n"
+                "+ del state",
      .cost = "none",
      .severity = "warning",
      .when =
@@ -193,6 +197,8 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "keep the copy on the host",
      .fix = "Keep the copy on the host (.cpu()), in bf16, or share the layers that do not differ",
+     .snippet = "- teacher = copy.deepcopy(model)\n"
+                "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
      .severity = "warning",
      .when = "the same, of two lines of which none read a file",
@@ -203,6 +209,10 @@ static const struct gm_rule rules[] = {
      .needs_lives = true,
      .brief = "keep the data on the host",
      .fix = "Keep them in pinned host memory, and copy each batch: batch.to(\"cuda\", non_blocking=True)",
+     .snippet = "- data = data.cuda()\n"
+                "+ data = data.pin_memory()\n"
+                "  for batch in data.split(n):\n"
+                "+     batch = batch.to(\"cuda\", non_blocking=True)",
      .cost = "a copy for each batch, which overlaps",
      .severity = "warning",
      .when = "in training, at most 16 tensors of 10 % of the peak each, made before the first step by no module, never "

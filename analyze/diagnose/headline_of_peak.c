@@ -179,13 +179,6 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
         gm_headline_add(c, line, "enough was cached, but not in one piece");
 }
 
-/* So much of a place as names the line itself, and not from where it was called. */
-static size_t innermost(const char *site)
-{
-    const char *keeps = strstr(site, ", which keeps "), *end = keeps != NULL ? keeps : strstr(site, ", from ");
-    return end == NULL ? strlen(site) : (size_t)(end - site);
-}
-
 /* What to do, and what for. */
 static void add_what_to_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
 {
@@ -211,7 +204,7 @@ static void make_to_do(struct gm_case *c, struct gm_heading *line, const struct 
             continue;
         add_what_to_do(c, line, f);
         if (f->site != NULL && f->brief != NULL)
-            line->site = gm_case_printf(c, "%.*s", (int)innermost(f->site), f->site);
+            line->site = gm_case_printf(c, "%.*s", (int)gm_site_innermost(f->site), f->site);
     }
     if (line->count == 0)
         gm_headline_add_nothing(c, line, "no single call site makes the peak, and nothing else stands out");

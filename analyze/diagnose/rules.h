@@ -41,6 +41,7 @@ struct gm_rule {
     bool is_choice;          /* no mistake: what a person may want to pay for with time or accuracy */
     const char *brief;       /* of a mistake: the fix in at most 28 characters, for the headline */
     const char *fix, *cost;  /* the call that mends it; what that costs. NULL */
+    const char *snippet;     /* the fix as a diff of 1 to 4 lines: "- total += loss\n+ total += loss.item()". NULL */
     const char *severity, *when, *what_to_do; /* docs/findings.md: how severe, under which conditions, what helps */
 };
 struct gm_theme {
@@ -122,6 +123,8 @@ bool gm_advice_of(struct gm_role_advice *advice, const char *role, const struct 
 /* The call site without which the peak would be lowest. NULL: none has a name and saves enough to be worth a look. */
 const struct gm_group_row *gm_advice_site(const struct gm_view *view);
 
+/* to_do.c: so many bytes of a place as name the line itself, and not from where it was called. */
+size_t gm_site_innermost(const char *site);
 /* to_do.c: c->to_do, of the findings of the report and of what else would lower the peak. */
 void gm_to_do_rank(struct gm_case *c);
 /* Whether it is a setting that a replay has shown to save enough to be something to do. */

@@ -190,6 +190,22 @@ static const char *brief_of(const struct gm_finding *f)
     return f->rank == GM_RANK_MISTAKE && f->brief != NULL ? f->brief : f->title;
 }
 
+size_t gm_site_innermost(const char *site)
+{
+    const char *keeps = strstr(site, ", which keeps "), *end = keeps != NULL ? keeps : strstr(site, ", from ");
+    return end == NULL ? strlen(site) : (size_t)(end - site);
+}
+
+/* A diff with the place that is blamed above it; of settings, how they are passed. */
+static const char *snippet_of(struct gm_case *c, const struct gm_finding *f)
+{
+    if (f->remedy != NULL && f->remedy->settings != NULL)
+        return gm_case_printf(c, "- python train.py\n+ PYTORCH_ALLOC_CONF=%s python train.py", f->remedy->settings);
+    if (f->snippet == NULL || f->site == NULL)
+        return f->snippet;
+    return gm_case_printf(c, "@@ %.*s @@\n%s", (int)gm_site_innermost(f->site), f->site, f->snippet);
+}
+
 void gm_to_do_tell(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -203,9 +219,16 @@ void gm_to_do_tell(struct gm_case *c)
                                 : gm_case_printf(c, "%s (%s%s)", f->title, gm_bytes_format(size, f->bytes),
                                                  f->unit != NULL ? f->unit : "");
         rows[diagnosis->to_do_count++] =
-            (struct gm_to_do){f->severity, title,       f->detail,
-                              f->id,       f->site,     f->fix,
-                              f->cost,     brief_of(f), f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
+            (struct gm_to_do){.severity = f->severity,
+                              .title = title,
+                              .detail = f->detail,
+                              .finding = f->id,
+                              .site = f->site,
+                              .fix = f->fix,
+                              .cost = f->cost,
+                              .brief = brief_of(f),
+                              .snippet = snippet_of(c, f),
+                              .saving = f->remedy != NULL ? f->remedy->saving : GM_REMEDY_NOT_REPLAYED};
     }
     diagnosis->to_do = rows;
 }

@@ -135,7 +135,8 @@ enum gm_say {
     /* For people, with the key as a name of what is said: */
     GM_SAY_MARK,  /* the same, on top of a document: "SALVAGED" */
     GM_SAY_LABEL, /* of a list: "When" */
-    GM_SAY_STEP   /* of a numbered list; its first line is its title */
+    GM_SAY_STEP,  /* of a numbered list; its first line is its title */
+    GM_SAY_DIFF   /* without a key: lines of a diff, below the item that was told last */
 };
 
 /* A name out of a file, in the format of a sentence: a code span in Markdown. */
@@ -188,8 +189,8 @@ void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size);
 /* The document's title, and the name of what it is about; for people only. */
 void gm_doc_title(struct gm_doc *doc, const char *title, const char *name);
 /* A section, which sections may be in. key: the object in JSON; NULL: its keys stand in the one around it. title: NULL
- * where people see none. Folded: it is no part of what is read first: Markdown shows its title, and the rest on a click;
- * text that has an appendix has it there. */
+ * where people see none. Folded: it is no part of what is read first: Markdown shows its title, and the rest on a
+ * click; text that has an appendix has it there. */
 void gm_doc_open(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_fold(struct gm_doc *doc, const char *key, const char *title);
 void gm_doc_close(struct gm_doc *doc);

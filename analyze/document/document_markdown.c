@@ -127,6 +127,29 @@ static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
     gm_text_add_char(doc->out, '\n');
 }
 
+/* A fenced block in the item before it. Its lines hold names out of a file: a fence is longer than any backticks. */
+static void say_diff(struct gm_doc *doc, const char *lines)
+{
+    size_t ticks = 2, run = 0;
+    for (const char *c = lines; *c != '\0'; c++) {
+        run = *c == '`' ? run + 1 : 0;
+        ticks = run > ticks ? run : ticks;
+    }
+    gm_text_add(doc->out, "\n   ");
+    gm_text_repeat(doc->out, '`', ticks + 1);
+    gm_text_add(doc->out, "diff\n");
+    for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
+        end = strchr(line, '\n');
+        gm_text_add(doc->out, "   ");
+        gm_columns_cut(doc->out, gm_doc_printf(doc, "%.*s", end == NULL ? (int)strlen(line) : (int)(end - line), line),
+                       PATH, false);
+        gm_text_add_char(doc->out, '\n');
+    }
+    gm_text_add(doc->out, "   ");
+    gm_text_repeat(doc->out, '`', ticks + 1);
+    gm_text_add(doc->out, "\n\n");
+}
+
 static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
 {
     static const char *const before[] = {[GM_SAY] = "",
@@ -135,10 +158,15 @@ static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char
                                          [GM_SAY_WARNING] = "> [!WARNING]\n> ",
                                          [GM_SAY_MARK] = "> [!WARNING]\n> ",
                                          [GM_SAY_LABEL] = "- ",
-                                         [GM_SAY_STEP] = ""};
+                                         [GM_SAY_STEP] = "",
+                                         [GM_SAY_DIFF] = ""};
     const bool is_item = how == GM_SAY_ITEM || how == GM_SAY_LABEL || how == GM_SAY_STEP;
     if (!has_room(doc))
         return;
+    if (how == GM_SAY_DIFF) {
+        say_diff(doc, sentence);
+        return;
+    }
     if (doc->out->length > 0 && !(is_item && doc->in_list))
         gm_text_add_char(doc->out, '\n');
     doc->in_list = is_item;

@@ -114,9 +114,24 @@ static void say_step(struct gm_doc *doc, const char *mark, const char *sentence)
     gm_columns_wrap(doc->out, end + 1, STEP);
 }
 
+static void say_diff(struct gm_doc *doc, const char *lines)
+{
+    for (const char *line = lines, *end; line != NULL; line = end == NULL ? NULL : end + 1) {
+        end = strchr(line, '\n');
+        gm_text_repeat(doc->out, ' ', STEP + INDENT);
+        gm_columns_cut(doc->out, gm_doc_printf(doc, "%.*s", end == NULL ? (int)strlen(line) : (int)(end - line), line),
+                       GM_LINE - STEP - INDENT, false);
+        gm_text_add_char(doc->out, '\n');
+    }
+}
+
 static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char *sentence)
 {
     const size_t in_section = doc->depth > 0 ? INDENT : 0;
+    if (how == GM_SAY_DIFF) {
+        say_diff(doc, sentence);
+        return;
+    }
     if (how == GM_SAY_STEP) {
         say_step(doc, key, sentence);
         return;

@@ -12,7 +12,7 @@
 
 enum { LABEL = 8, SUMMARY_LINE = 100 /* columns */ };
 enum { DOUBTS = 2 /* devices that are read first */, FIXES = 8, DETAIL = 1200, LISTED = 24000 /* bytes */ };
-enum { FIRST = 3200 /* bytes of details that are read first */, ITEM = 150 /* that one takes at least */ };
+enum { FIRST = 3600 /* bytes of details that are read first */, LINE = 80 };
 
 /* ---- marks ---------------------------------------------------------------------------------------------------------
  */
@@ -323,7 +323,8 @@ static void say_fixes(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
 static size_t say_details(struct gm_doc *d, const struct gm_to_do *items, size_t from, size_t n, size_t room)
 {
     for (d->steps = from; from < n; from++) {
-        const size_t takes = ITEM + strlen(items[from].title) + strlen(items[from].detail);
+        const size_t lines = items[from].snippet == NULL ? 2 : 6;
+        const size_t takes = lines * LINE + strlen(items[from].title) + strlen(items[from].detail);
         struct gm_text cut = {0};
         if (takes > room)
             break;
@@ -331,6 +332,8 @@ static size_t say_details(struct gm_doc *d, const struct gm_to_do *items, size_t
         gm_columns_cut(&cut, items[from].detail, gm_doc_is(d, GM_MD) ? DETAIL : SIZE_MAX, false);
         gm_doc_say(d, GM_SAY_STEP, GM_READ, gm_severity_name(items[from].severity), "%s\n%s", items[from].title,
                    gm_doc_take(d, &cut));
+        if (items[from].snippet != NULL)
+            gm_doc_say(d, GM_SAY_DIFF, GM_READ, NULL, "%s", items[from].snippet);
     }
     return from;
 }
@@ -346,6 +349,7 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         GM_KEY(GM_TEXT, "site", struct gm_to_do, site),
         GM_KEY(GM_TEXT, "fix", struct gm_to_do, fix),
         GM_KEY(GM_TEXT, "cost", struct gm_to_do, cost),
+        GM_KEY(GM_TEXT, "snippet", struct gm_to_do, snippet),
         GM_KEY(GM_BYTES, "saves_bytes", struct gm_to_do, saving.alone),
         GM_KEY(GM_BYTES, "saves_after_those_above", struct gm_to_do, saving.on_top),
         GM_KEY(GM_BYTES, "peak_reserved_then_bytes", struct gm_to_do, saving.peak),

@@ -43,6 +43,7 @@ struct gm_finding {
     struct gm_remedy *remedy; /* what mending it does to allocations; replayed between the two halves of a diagnosis.
                                * NULL: it names none */
     const char *fix, *cost;   /* the call that mends it, and its price; NULL */
+    const char *snippet;      /* the fix as lines of a diff; NULL */
     const char *ignored_by;   /* of an ignored one: the rule's text */
 };
 /* What is not to be told (analyze/diagnose/ignore.h): findings of that id, at that site. */
@@ -75,6 +76,7 @@ struct gm_to_do {
     const char *finding;            /* its id; NULL: it is none */
     const char *site, *fix, *cost;  /* as in gm_finding */
     const char *brief;              /* what to do, in a few words */
+    const char *snippet;            /* as lines of a diff, the first one the place where it is known; NULL */
     struct gm_remedy_saving saving; /* of its remedy */
 };
 

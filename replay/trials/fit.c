@@ -179,7 +179,7 @@ static enum gm_status find_card(struct fitting *f)
     for (size_t i = 0; i < gm_gpu_count(); i++) {
         struct gm_trial trial = {.capacity = gm_gpu_usable(gm_gpu_at(i)), .taken = GM_GPU_CONTEXT};
         bool runs;
-        if (trial.capacity < f->fit->everywhere)
+        if (trial.capacity < f->fit->everywhere || !gm_gpu_is_of_cuda(gm_gpu_at(i)))
             continue;
         enum gm_status status = try_everywhere(f, &trial, &runs);
         if (status != GM_OK || f->fit->is_cut)

@@ -219,7 +219,7 @@ static void find_card(struct gm_remedy_saving *saving, const struct work *w, con
 {
     for (size_t i = 0; i < gm_gpu_count() && !w->search->is_open && saving->card == NULL; i++) {
         const uint64_t usable = gm_gpu_usable(gm_gpu_at(i));
-        if (usable < trial->peak_reserved || usable < w->search->floor)
+        if (!gm_gpu_is_of_cuda(gm_gpu_at(i)) || usable < trial->peak_reserved || usable < w->search->floor)
             continue;
         saving->card = gm_gpu_at(i)->name;
         saving->card_usable = usable;

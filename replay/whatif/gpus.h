@@ -8,6 +8,7 @@
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,11 @@ const struct gm_gpu *gm_gpu_find(const char *name);
 enum gm_status gm_gpu_choose(const struct gm_gpu **gpu, char note[GM_GPU_NOTE], const char *name, struct gm_error *err);
 /* "list" or "help" asks for the table: name, total, usable bytes, source. */
 void gm_gpu_list(struct gm_text *out);
+/* Whether it may be advised to who recorded a trace: traces are CUDA's. */
+static inline bool gm_gpu_is_of_cuda(const struct gm_gpu *gpu)
+{
+    return gpu->chip.major != 0;
+}
 static inline uint64_t gm_gpu_usable(const struct gm_gpu *gpu)
 {
     return gpu->total - GM_GPU_CONTEXT;

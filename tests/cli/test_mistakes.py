@@ -14,6 +14,11 @@ class Mistakes(Case):
         self.assertIn(site, first["site"])
         self.assertAlmostEqual(first["saves_bytes"] / MIB, saves, delta=0.1 * saves)
         self.assertTrue(first["fix"])
+        place, *lines = first["snippet"].split("\n")
+        self.assertTrue(place.startswith("@@ ") and site.split(", from")[0].split(" ")[-1] in place, first["snippet"])
+        self.assertTrue(lines and all(line[0] in "-+ " for line in lines), first["snippet"])
+        with open(self.at("results", self.latest(), "README.md"), encoding="utf-8") as readme:
+            self.assertIn("\n   ```diff\n   " + "\n   ".join([place, *lines]) + "\n   ```\n", readme.read())
 
     def test_stale_reference(self):
         """Logits of 300 MiB are freed when the next ones have been made."""

@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of all findings, as it stands in docs/findings.md. Fails if a fix has no brief form.
+ * The table of all findings, as it stands in docs/findings.md. Fails if a fix has no brief form, or none as a diff.
  */
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/diagnose/rules.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { LINES = 4, COLUMNS = 72 };
+
+/* Below what there is to do, line by line. NULL: nothing. */
+static bool print_snippet(const char *snippet)
+{
+    size_t n = 0;
+    for (const char *line = snippet, *end; line != NULL; line = end == NULL ? NULL : end + 1, n++) {
+        end = strchr(line, '\n');
+        const size_t length = end == NULL ? strlen(line) : (size_t)(end - line);
+        if (strchr("-+ ", line[0]) == NULL || line[1] != ' ' || length > COLUMNS || strchr(line, '`') != NULL)
+            return false;
+        printf("<br>`%.*s`", (int)length, line);
+    }
+    return n <= LINES;
+}
 
 int main(void)
 {
@@ -18,7 +35,12 @@ int main(void)
             fprintf(stderr, "%s: no fix, or none that fits the headline: \"%s\"\n", rule->id, brief);
             return 1;
         }
-        printf("| `%s` | %s | %s | %s |\n", rule->id, rule->severity, rule->when, rule->what_to_do);
+        printf("| `%s` | %s | %s | %s", rule->id, rule->severity, rule->when, rule->what_to_do);
+        if ((rule->snippet != NULL) != (rule->fix != NULL) || !print_snippet(rule->snippet)) {
+            fprintf(stderr, "%s: no snippet beside its fix, or none of 1 to 4 lines of a diff\n", rule->id);
+            return 1;
+        }
+        puts(" |");
     }
     return fflush(stdout) == 0 ? 0 : 1;
 }

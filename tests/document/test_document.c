@@ -279,6 +279,28 @@ static void tell_words(struct gm_doc *doc, int i)
     gm_doc_close(doc);
 }
 
+/* A diff below its item; names in it stay in it. */
+static void test_diff(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gm_form form;
+        const char *told;
+    } forms[] = {{GM_TXT, "  1. [info] Title\n     why\n       @@ a```b\\x0dc.py:1 @@\n       - x\n       +     y\n"},
+                 {GM_MD, "1. **info:** Title<br>\n   why\n\n   ````diff\n   @@ a```b\\x0dc.py:1 @@\n   - x\n"
+                         "   +     y\n   ````\n\n"}};
+    for (int i = 0; i < 2; i++) {
+        struct gm_text out = {0};
+        struct gm_doc doc;
+        gm_doc_begin(&doc, forms[i].form, &out);
+        gm_doc_say(&doc, GM_SAY_STEP, GM_READ, "info", "Title\nwhy");
+        gm_doc_say(&doc, GM_SAY_DIFF, GM_READ, NULL, "@@ a```b\rc.py:1 @@\n- x\n+     y");
+        gm_doc_end(&doc);
+        assert_string_equal(out.data, forms[i].told);
+        gm_text_free(&out);
+    }
+}
+
 /* Text with an appendix: in it stands what is folded, and what does not fit before it. */
 static void test_lines(void **state)
 {
@@ -324,9 +346,9 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),  cmocka_unit_test(test_markdown),
-                                       cmocka_unit_test(test_json),  cmocka_unit_test(test_rows_left_out),
-                                       cmocka_unit_test(test_width), cmocka_unit_test(test_budget),
-                                       cmocka_unit_test(test_lines), cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_markdown), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_rows_left_out), cmocka_unit_test(test_width),    cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_diff),          cmocka_unit_test(test_lines),    cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("document", tests, NULL, NULL);
 }

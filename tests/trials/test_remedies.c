@@ -250,6 +250,9 @@ static void what_is_not_known(void **state)
     replay(&t, &remedy, 1);
     assert_int_equal(remedy.saving.alone, MIB(100));
     assert_null(remedy.saving.card);
+    t.search.floor = gm_gpu_usable(gm_gpu_find("rtx-3090")) + 1; /* the next larger card is none of CUDA's */
+    replay(&t, &remedy, 1);
+    assert_string_equal(remedy.saving.card, "rtx-5090");
     t.search.is_over = always;
     replay(&t, &remedy, 1);
     assert_int_equal(remedy.saving.alone, GM_REPORT_NONE);

@@ -25,7 +25,7 @@ const struct gm_dry_device *gm_dry_largest(const struct gm_dry_told *told)
 const struct gm_gpu *gm_dry_card_with(uint64_t peak)
 {
     for (size_t i = 0; i < gm_gpu_count(); i++)
-        if (gm_gpu_at(i)->chip.major != 0 && gm_gpu_usable(gm_gpu_at(i)) >= peak)
+        if (gm_gpu_is_of_cuda(gm_gpu_at(i)) && gm_gpu_usable(gm_gpu_at(i)) >= peak)
             return gm_gpu_at(i);
     return NULL;
 }
