@@ -24,17 +24,34 @@ static bool grow(struct gm_intern *intern)
     return true;
 }
 
+/* The slot of these bytes, or the free one where they belong. There is one. */
+static size_t slot_of(const struct gm_intern *intern, const void *bytes, size_t length, uint64_t hash)
+{
+    size_t at = hash & intern->mask;
+    for (; intern->slots[at] != 0; at = (at + 1) & intern->mask) {
+        const struct gm_intern_entry *entry = &intern->entries.v[intern->slots[at] - 1];
+        if (entry->hash == hash && entry->length == length && (length == 0 || memcmp(entry->bytes, bytes, length) == 0))
+            break;
+    }
+    return at;
+}
+
+uint32_t gm_intern_find(const struct gm_intern *intern, const void *bytes, size_t length)
+{
+    if (intern->slots == NULL)
+        return GM_INTERN_NONE;
+    /* 0 - 1 is GM_INTERN_NONE */
+    return intern->slots[slot_of(intern, bytes, length, gm_hash_bytes(bytes, length))] - 1;
+}
+
 static uint32_t add(struct gm_intern *intern, const void *bytes, size_t length, bool is_lasting)
 {
     if ((intern->slots == NULL || 2 * intern->entries.n > intern->mask) && !grow(intern))
         return GM_INTERN_NONE;
     const uint64_t hash = gm_hash_bytes(bytes, length);
-    size_t at = hash & intern->mask;
-    for (; intern->slots[at] != 0; at = (at + 1) & intern->mask) {
-        const struct gm_intern_entry *entry = &intern->entries.v[intern->slots[at] - 1];
-        if (entry->hash == hash && entry->length == length && (length == 0 || memcmp(entry->bytes, bytes, length) == 0))
-            return intern->slots[at] - 1;
-    }
+    const size_t at = slot_of(intern, bytes, length, hash);
+    if (intern->slots[at] != 0)
+        return intern->slots[at] - 1;
     const void *kept = bytes;
     if (!is_lasting) {
         char *copy = gm_arena_calloc(&intern->arena, length + 1, 1);

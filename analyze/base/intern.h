@@ -29,6 +29,8 @@ struct gm_intern { /* zero-initialise */
  * behind them; the second takes those of the caller, which must last as long as `intern`. */
 uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t length);
 uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size_t length);
+/* The number of known bytes; GM_INTERN_NONE: they are not. */
+uint32_t gm_intern_find(const struct gm_intern *intern, const void *bytes, size_t length);
 void gm_intern_free(struct gm_intern *intern);
 
 #endif

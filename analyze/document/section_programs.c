@@ -317,6 +317,7 @@ static void add_view(struct gm_doc *d, const struct gm_view *v)
     add_parts(d, v);
     gm_json_number(&d->json, "peak_times", times > 0 ? times : GM_REPORT_NONE);
     gm_section_peak_sites(d, v);
+    gm_section_modules(d, v);
     gm_section_next_peaks(d, v);
     gm_section_savings(d, v);
     gm_section_roles(d, v);

@@ -18,6 +18,9 @@ void gm_section_peak(struct gm_doc *d, const struct gm_view *v);
 /* By call site and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak". */
 void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v);
 bool gm_peak_has_sites(const struct gm_view *v);
+/* By module, layer, operator and annotation. JSON: "modules". */
+void gm_section_modules(struct gm_doc *d, const struct gm_view *v);
+bool gm_modules_are_told(const struct gm_view *v);
 void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v); /* JSON: "next_peaks" */
 bool gm_peak_has_next(const struct gm_view *v);
 void gm_section_savings(struct gm_doc *d, const struct gm_view *v); /* what would lower the peak. JSON: "savings" */

@@ -13,6 +13,8 @@
 #ifndef GM_REPORT_TIMELINE_H
 #define GM_REPORT_TIMELINE_H
 
+#include "analyze/report/modules.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -388,6 +390,7 @@ struct gm_device_timeline {
     size_t stream_count, pool_count;
     struct gm_peak_detail peak;
     struct gm_flame flame;
+    struct gm_modules modules;
     const struct gm_role_reason *reasons;
     size_t reason_count;
     struct gm_steps steps;

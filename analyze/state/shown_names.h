@@ -6,6 +6,7 @@
 #ifndef GM_STATE_SHOWN_NAMES_H
 #define GM_STATE_SHOWN_NAMES_H
 
+#include "analyze/report/frame_kind.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 
@@ -38,6 +39,9 @@ const char *gm_clean_copy(struct gm_arena *arena, const char *s);
 const char *gm_pool_kind(const struct gm_snapshot *s, size_t segment);
 const char *gm_pool_name(struct gm_arena *arena, const struct gm_snapshot *s, size_t segment);
 const char *gm_names_string(struct gm_names *names, struct gm_string_id id);
+/* How much of a name is shown: its first whole characters, 60 bytes at most; and of a path: its last two parts. */
+int gm_names_shown(const char *name);
+const char *gm_names_path_tail(const char *path);
 /* GM_FILE_IS_... of a file's name, and gm_name_is_noise; 0 also if there is no memory. */
 unsigned gm_names_file_kind(struct gm_names *names, struct gm_string_id file);
 bool gm_names_is_noise(struct gm_names *names, struct gm_string_id name);

@@ -214,8 +214,7 @@ static void short_symbol(char *out, size_t size, const char *name)
         memmove(out, out + parts[0], n - parts[0] + 1);
 }
 
-/* The start of `name`, at most NAME_SHOWN bytes, whole characters. */
-static int shown_length(const char *name)
+int gm_names_shown(const char *name)
 {
     size_t n = strlen(name);
     if (n <= NAME_SHOWN)
@@ -225,8 +224,7 @@ static int shown_length(const char *name)
     return (int)n;
 }
 
-/* The last two parts of a path, at most PATH_SHOWN bytes, whole characters. */
-static const char *path_tail(const char *path)
+const char *gm_names_path_tail(const char *path)
 {
     size_t n = strlen(path), from = n;
     int parts = 0;
@@ -261,21 +259,21 @@ static const char *label(struct gm_arena *arena, const struct gm_frame_row *fram
         char symbol[512];
         short_symbol(symbol, sizeof symbol, frame->name);
         if (symbol[0] != '\0')
-            return gm_arena_printf(arena, "%.*s", shown_length(symbol), symbol);
+            return gm_arena_printf(arena, "%.*s", gm_names_shown(symbol), symbol);
     }
-    const char *tail = path_tail(frame->filename);
+    const char *tail = gm_names_path_tail(frame->filename);
     const char *name = frame->name[0] != '\0' ? frame->name : "unknown function";
     if (tail[0] == '\0' || strcmp(tail, "??") == 0)
-        return gm_arena_printf(arena, "%.*s", shown_length(name), name);
+        return gm_arena_printf(arena, "%.*s", gm_names_shown(name), name);
     const char *package;
     const int length = package_before(&package, frame->filename, tail);
     const char *gap = length == 0 || length > PATH_SHOWN ? "" : package + length + 1 == tail ? "/" : "/.../";
-    char *text = gm_arena_printf(arena, "%.*s  %.*s%s%s", shown_length(name), name, gap[0] == '\0' ? 0 : length,
+    char *text = gm_arena_printf(arena, "%.*s  %.*s%s%s", gm_names_shown(name), name, gap[0] == '\0' ? 0 : length,
                                  length == 0 ? "" : package, gap, tail);
     if (text != NULL && frame->line != GM_REPORT_NONE)
         text = gm_arena_printf(arena, "%s:%" PRIu64, text, frame->line);
     /* a Windows path; the function's name stays as it is */
-    for (char *s = text == NULL ? NULL : text + shown_length(name); s != NULL && *s != '\0'; s++)
+    for (char *s = text == NULL ? NULL : text + gm_names_shown(name); s != NULL && *s != '\0'; s++)
         if (*s == '\\')
             *s = '/';
     return text;

@@ -45,6 +45,8 @@ static void free_pass(struct gm_trace_pass *pass)
     free(pass->phase);
     free(pass->kept_steps);
     free(pass->step);
+    free(pass->range);
+    free(pass->ranges);
     free(pass->category);
     free(pass->role);
     free(pass->reason);
@@ -116,9 +118,9 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *wind
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
     pass->to = (uint32_t)pass->history.count;
     bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
-              gm_trace_peak(pass) && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_ooms(pass) &&
-              gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_books(pass) &&
-              gm_trace_memory(pass, memory);
+              gm_trace_peak(pass) && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
+              gm_trace_ooms(pass) && gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
+              gm_trace_books(pass) && gm_trace_memory(pass, memory);
     return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
 }
 

@@ -16,6 +16,13 @@ struct gm_role_stacks;
 struct gm_step_work; /* steps/step_work.h */
 struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; watch.h */
 
+/* An annotation of the program, and the one around it (+ 1; 0: none). Profiler steps, which number what repeats, are
+ * none of them. */
+struct gm_named_range {
+    struct gm_string_id name;
+    uint32_t around;
+};
+
 /* One device while it is analysed. */
 struct gm_trace_pass {
     const struct gm_snapshot *snapshot;
@@ -33,7 +40,9 @@ struct gm_trace_pass {
     uint8_t *phase; /* [history.count] enum gm_phase of each event, from steps.c; NULL: phases are not known */
     struct gm_kept_step *kept_steps; /* if options->keep is set: all steps */
     size_t kept_step_count;
-    uint32_t *step;     /* [history.count] index in out->steps.rows, GM_NEVER between steps; NULL: no steps */
+    uint32_t *step;  /* [history.count] index in out->steps.rows, GM_NEVER between steps; NULL: no steps */
+    uint32_t *range; /* [history.count] the innermost annotation around the event, + 1; 0: none. NULL: there are none */
+    struct gm_named_range *ranges;
     uint16_t *category; /* [history.allocation_count] of options->rules */
     uint8_t *role;      /* [history.allocation_count], from roles.c: index in its table */
     uint8_t *reason;    /* likewise: why */
@@ -69,6 +78,7 @@ bool gm_trace_curves(struct gm_trace_pass *pass);       /* curves.c: all four pe
 bool gm_trace_peak(struct gm_trace_pass *pass);         /* peaks/: the live set at the peak, next peaks, what-if-gone */
 bool gm_trace_role_reasons(struct gm_trace_pass *pass); /* role_report.c: what each reason decided; after the peak */
 bool gm_trace_flame(struct gm_trace_pass *pass);        /* peaks/ */
+bool gm_trace_modules(struct gm_trace_pass *pass);      /* modules/: by module, operator and annotation */
 bool gm_trace_ooms(struct gm_trace_pass *pass);         /* fragmentation/ */
 bool gm_trace_fragmentation(struct gm_trace_pass *pass); /* fragmentation/ */
 bool gm_trace_map(struct gm_trace_pass *pass);           /* peaks/ */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SHOWN = 60, PATH_SHOWN = 60, CALLERS_SHOWN = 2 };
+enum { CALLERS_SHOWN = 2 };
 
 bool gm_grouping_start(struct gm_grouping *grouping, struct gm_trace_pass *pass, enum gm_group_by by, size_t depth)
 {
@@ -52,37 +52,12 @@ static uint32_t group_called(struct gm_grouping *grouping, const char *label)
     return grouping->of_shared.v[number];
 }
 
-/* The first whole characters of text, at most `most` bytes. */
-static size_t shown(const char *text, size_t most)
-{
-    size_t n = strlen(text);
-    if (n <= most)
-        return n;
-    for (n = most; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
-        n--;
-    return n;
-}
-
-/* The last two parts of a path, as call sites show it. */
-static const char *path_tail(const char *path)
-{
-    size_t n = strlen(path), from = n;
-    int parts = 0;
-    for (; from > 0; from--)
-        if ((path[from - 1] == '/' || path[from - 1] == '\\') && ++parts == 2)
-            break;
-    if (n - from > PATH_SHOWN)
-        for (from = n - PATH_SHOWN; ((unsigned char)path[from] & 0xC0) == 0x80;)
-            from++;
-    return path + from;
-}
-
 static void add_function(struct gm_text *t, const struct gm_frame_row *frame)
 {
-    const char *tail = path_tail(frame->filename);
+    const char *tail = gm_names_path_tail(frame->filename);
     if (frame->name[0] == '\0')
         gm_text_add(t, "unknown function");
-    gm_text_add_bytes(t, frame->name, shown(frame->name, NAME_SHOWN));
+    gm_text_add_bytes(t, frame->name, (size_t)gm_names_shown(frame->name));
     if (tail[0] != '\0' && strcmp(tail, "??") != 0)
         gm_text_printf(t, "  %s", tail);
 }

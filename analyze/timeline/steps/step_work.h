@@ -69,6 +69,7 @@ bool gm_step_phases(struct gm_step_work *w);                     /* phase_events
 void gm_phases_by_shape(struct gm_step_work *w, uint8_t *phase); /* phase_shape.c: backward without stacks */
 bool gm_step_rows(struct gm_step_work *w);                       /* step_rows.c: out->steps.rows, pass->step */
 bool gm_step_bands(struct gm_step_work *w);                      /* step_bands.c */
+bool gm_step_names(struct gm_step_work *w);                      /* step_names.c: pass->range, pass->ranges */
 bool gm_step_pattern(struct gm_step_work *w);                    /* pattern.c */
 
 /* step_ends.c: steps from events that end them (the ends of optimizer steps), ascending. */
