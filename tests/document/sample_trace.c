@@ -56,6 +56,41 @@ static const struct gm_group_row peak_groups[] = {
 static const struct gm_next_peak next_peaks[] = {
     {{3000, START + 1500000, {M(950), M(955), M(960), M(1100)}}, "forward  model/attention.py:88", M(150), 14, 3},
     {{1000, START + 500000, {M(700), M(705), M(710), M(900)}}, "no stack recorded", M(400), GM_REPORT_NONE, 1}};
+static const uint64_t call_bytes[] = {M(200), M(200), M(100)};
+static const struct gm_module_node module_nodes[] = {
+    {.bytes = M(1000), .blocks = 40, .own = M(300), .use = {M(300), 0, 0, M(600), M(100), 0}, .first_child = 1},
+    {.function = "forward",
+     .file = "/home/u/model/gpt.py",
+     .caller = "/home/u/train.py",
+     .caller_line = 56,
+     .depth = 1,
+     .first_child = 2,
+     .bytes = M(700),
+     .blocks = 30,
+     .own = M(200),
+     .use = {0, 0, 0, M(600), M(100), 0},
+     .calls = 1,
+     .least = M(700),
+     .most = M(700)},
+    {.function = "forward",
+     .file = "/home/u/model/gpt.py",
+     .caller = "/home/u/model/gpt.py",
+     .caller_line = 36,
+     .parent = 1,
+     .depth = 2,
+     .bytes = M(500),
+     .blocks = 20,
+     .own = M(500),
+     .use = {0, 0, 0, M(500), 0, 0},
+     .calls = 3,
+     .least = M(100),
+     .most = M(200),
+     .call_bytes = call_bytes,
+     .call_count = COUNT(call_bytes)}};
+static const struct gm_layers_row module_layers[] = {{"Parameter", 12, 16, M(20), M(60)}};
+static const struct gm_tag_row operator_rows[] = {
+    {"aten::mm", NULL, M(600), 20, {0, 0, 0, M(600), 0, 0}},
+    {"functional.gelu", "nn/functional.py", M(100), 10, {0, 0, 0, 0, M(100), 0}}};
 static const struct gm_saving savings[] = {{"forward  model/attention.py:88", M(150), M(880), M(120)},
                                            {"forward  model/mlp.py:17", M(100), M(800), M(80)},
                                            {"step  optim/adam.py:76", M(50), M(760), M(40)},
@@ -371,6 +406,12 @@ bool sample_train(struct gm_report *r)
                                       .savings = savings,
                                       .saving_count = COUNT(savings)};
     t->reasons = reasons;
+    t->modules = (struct gm_modules){.nodes = module_nodes,
+                                     .node_count = COUNT(module_nodes),
+                                     .layers = module_layers,
+                                     .layer_count = COUNT(module_layers)};
+    t->modules.tags[GM_TAG_OPERATOR] = (struct gm_tag_table){
+        operator_rows, COUNT(operator_rows), 3, {.bytes = M(50), .blocks = 3}, {.bytes = M(250), .blocks = 7}};
     t->reason_count = COUNT(reasons);
     t->filter = "Only allocations of at least 1.00 MiB, and events 0 to 5,399.";
     r->roles = end_roles;

@@ -25,7 +25,7 @@ static void print_text(const struct gm_snapshot *s, struct gm_string_id id)
 
 static void print_call(const struct gm_snapshot *s, const struct gm_calls *calls, uint32_t call)
 {
-    const struct gm_call *c = &calls->calls.v[call];
+    const struct gm_module_call *c = &calls->calls.v[call];
     const struct gm_call_node *node = &calls->nodes.v[c->node];
     if (call == 0)
         return;

@@ -79,7 +79,7 @@ static uint32_t node_of(struct tracker *t, uint32_t parent, uint32_t caller, uin
 
 static uint32_t call_of(struct tracker *t, uint32_t parent, uint32_t node, uint32_t number)
 {
-    const struct gm_call call = {parent, node, number};
+    const struct gm_module_call call = {parent, node, number};
     const uint32_t found = gm_intern_add(&t->calls->call_keys, &call, sizeof call);
     t->failed = t->failed || found == GM_INTERN_NONE ||
                 (found + 1 == t->calls->calls.n && !GM_VEC_PUSH(&t->calls->calls, call));
@@ -281,7 +281,7 @@ bool gm_calls_find(struct gm_calls *calls, struct gm_trace_pass *pass)
     t.left = calloc(frames, sizeof *t.left);
     const bool ok = calls->kind != NULL && calls->of != NULL && t.latest != NULL && t.frames != NULL &&
                     t.left != NULL && GM_VEC_PUSH(&calls->nodes, (struct gm_call_node){0}) &&
-                    GM_VEC_PUSH(&calls->calls, (struct gm_call){0}) && run(&t);
+                    GM_VEC_PUSH(&calls->calls, (struct gm_module_call){0}) && run(&t);
     free(t.latest);
     free(t.frames);
     free(t.left);

@@ -2,7 +2,7 @@
  *
  * Private to the module code: whose the bytes at the peak are. Labels (tags.c, operators.c) name single allocations;
  * calls of modules (calls.c) are told apart by how the stacks of successive allocations follow each other, and become a
- * tree (tree.c); layers (layers.c) are sizes that repeat.
+ * tree (tree.c); layers (module_layers.c) are sizes that repeat.
  */
 #ifndef GM_TIMELINE_MODULE_WORK_H
 #define GM_TIMELINE_MODULE_WORK_H
@@ -42,12 +42,12 @@ struct gm_call_node {
     uint32_t round, calls;   /* so many calls in the current call of the parent, whose number is `round` */
 };
 /* One call, in the order of the calls that the same call of its parent made: a layer. */
-struct gm_call {
+struct gm_module_call {
     uint32_t parent, node, number; /* [0] is the root's */
 };
 struct gm_calls {
     struct GM_VEC(struct gm_call_node) nodes;
-    struct GM_VEC(struct gm_call) calls;
+    struct GM_VEC(struct gm_module_call) calls;
     struct gm_intern node_keys, call_keys;
     uint8_t *kind; /* [gm_frame_id] enum gm_module_frame, once asked */
     uint32_t *of;  /* [allocation] the innermost call that made it; 0: none */
@@ -56,7 +56,7 @@ struct gm_calls {
 bool gm_calls_find(struct gm_calls *calls, struct gm_trace_pass *pass);
 void gm_calls_free(struct gm_calls *calls);
 
-/* What a frame is to that: frames.c. */
+/* What a frame is to that: module_frames.c. */
 enum gm_module_frame {
     GM_FRAME_UNASKED,
     GM_FRAME_NATIVE,  /* not Python: passed over */
@@ -78,6 +78,6 @@ size_t gm_forward_frames(const struct gm_snapshot *s, struct gm_frame_index *ind
                          size_t most);
 
 bool gm_module_tree(struct gm_trace_pass *pass);   /* tree.c */
-bool gm_module_layers(struct gm_trace_pass *pass); /* layers.c */
+bool gm_module_layers(struct gm_trace_pass *pass); /* module_layers.c */
 
 #endif

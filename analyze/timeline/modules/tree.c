@@ -37,7 +37,7 @@ static void add_own(struct tree *t)
 static void add_up(struct tree *t)
 {
     for (size_t c = t->calls.calls.n; c-- > 1;) {
-        const struct gm_call *call = &t->calls.calls.v[c];
+        const struct gm_module_call *call = &t->calls.calls.v[c];
         struct gm_module_node *node = &t->nodes[call->node];
         const uint64_t bytes = t->of_call[c];
         t->of_call[call->parent] = gm_known_add(t->of_call[call->parent], bytes);
