@@ -200,7 +200,8 @@ static bool fill(struct tags *t)
             const uint32_t row = row_of(t, (enum gm_tag)tag, a);
             if (row == GM_NEVER)
                 return false;
-            count(row == 1 ? &t->tables[tag].untold : &t->tables[tag].rows.v[row - 2], pass, a);
+            struct table *table = &t->tables[tag];
+            count(row == 1 || table->rows.v == NULL ? &table->untold : &table->rows.v[row - 2], pass, a);
         }
     }
     return true;
