@@ -164,6 +164,7 @@ static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *f = &c->findings[c->n - 1];
     const struct gm_fragmentation *pins = &c->report->fragmentation;
     f->severity = GM_WARNING;
+    f->bytes = c->report->evidence.stranded_fixed; /* all of what lies beside live blocks would go back */
     gm_case_is_mistake(f, rule);
     f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
 }
@@ -185,7 +186,7 @@ static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
                     "x.clone()) before torch.cuda.empty_cache(), frees such segments.");
     put_wreckage(&t, c);
     const bool is_much = c->lives != NULL && !c->lives->has_backward && !gm_case_is_wreckage(c) &&
-                         gm_is_share(e->thin_inactive, c->report->totals.reserved, MUCH_PINNED);
+                         gm_is_share(e->stranded_fixed, c->report->totals.reserved, MUCH_PINNED);
     add_of_end(c, rule, e->thin_inactive, &t, false);
     if (is_much) /* it is not the next backward pass that needs them */
         tell_as_mistake(c, rule);

@@ -8,16 +8,16 @@
 #include "analyze/diagnose/rules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { LEAST_ROUNDS = 2, BRIEF = 32 /* events */, BUCKETS_APART = 50 /* a fiftieth */, TABLE_PER_LOOKUP = 8 };
-
-/* In the phase, or where phases are not known, by autograd's thread, which has no Python. */
-static bool is_of_backward(const struct gm_lives *l, size_t a)
-{
-    const uint32_t born = l->h->born[a];
-    return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
-                                         : l->has_backward && l->h->stack[a] == GM_STACK_EMPTY);
-}
+enum {
+    LEAST_ROUNDS = 2,
+    BRIEF = 32 /* events */,
+    BUCKETS_APART = 50 /* a fiftieth */,
+    TABLE_PER_LOOKUP = 8,
+    LEAST_KEPT = 3,
+    TINY = 64
+};
 
 static int by_bytes(const void *left, const void *right)
 {
@@ -25,21 +25,29 @@ static int by_bytes(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The sizes of parameters, ascending. */
+/* The sizes of all of a role, ascending; how many of each size were met: has_another. */
 struct sizes {
     uint64_t *v;
+    uint32_t *met;
     size_t n;
 };
 
-static bool sizes_of_parameters(struct sizes *sizes, const struct gm_lives *l)
+static void free_sizes(struct sizes *sizes)
 {
-    *sizes = (struct sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v)};
+    free(sizes->v);
+    free(sizes->met);
+}
+
+static bool sizes_of_role(struct sizes *sizes, const struct gm_lives *l, enum gm_role role)
+{
+    *sizes = (struct sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
+                            .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
     for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, GM_ROLE_PARAMETER))
+        if (gm_lives_is_role(l, a, role))
             sizes->v[sizes->n++] = l->h->requested[a];
     if (sizes->n > 0)
         qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);
-    return sizes->v != NULL;
+    return sizes->v != NULL && sizes->met != NULL;
 }
 
 static bool has_size(const struct sizes *sizes, uint64_t size)
@@ -49,13 +57,24 @@ static bool has_size(const struct sizes *sizes, uint64_t size)
     return at < sizes->n && sizes->v[at] == size;
 }
 
+/* Whether there is one of that size that was not met before. */
+static bool has_another(struct sizes *sizes, uint64_t size)
+{
+    size_t at = 0;
+    GM_BISECT(at, sizes->n, i, sizes->v[i] < size);
+    if (at == sizes->n || sizes->v[at] != size)
+        return false;
+    const size_t next = at + sizes->met[at]++;
+    return next < sizes->n && sizes->v[next] == size;
+}
+
 /* The last event of each round in which backward makes something. */
 static uint32_t *ends_of_backward(const struct gm_lives *l)
 {
     uint32_t *ends = calloc(l->rounds.n + 1, sizeof *ends);
     for (size_t a = 0; ends != NULL && a < l->h->allocation_count; a++) {
         uint32_t *end = &ends[gm_lives_round(l, l->h->born[a])];
-        if (is_of_backward(l, a) && l->h->born[a] > *end)
+        if (gm_lives_is_of_backward(l, a) && l->h->born[a] > *end)
             *end = l->h->born[a];
     }
     return ends;
@@ -67,7 +86,7 @@ static uint32_t *ends_of_backward(const struct gm_lives *l)
 static bool is_left_behind(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
-    return h->freed[a] == GM_NEVER && is_of_backward(l, a) && gm_lives_round(l, h->born[a]) <= 1 &&
+    return h->freed[a] == GM_NEVER && gm_lives_is_of_backward(l, a) && gm_lives_round(l, h->born[a]) <= 1 &&
            (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) || gm_lives_is_role(l, a, GM_ROLE_PARAMETER));
 }
 
@@ -84,7 +103,7 @@ static bool is_of_trained(const struct gm_lives *l, size_t a, const uint32_t *en
 {
     const struct gm_history *h = l->h;
     const uint32_t end = ends[gm_lives_round(l, h->born[a])];
-    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && is_of_backward(l, a) && !is_left_behind(l, a) &&
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_lives_is_of_backward(l, a) && !is_left_behind(l, a) &&
            h->freed[a] > end && (h->freed[a] - h->born[a] > BRIEF || h->freed[a] > next_birth(h, end));
 }
 
@@ -117,8 +136,9 @@ static bool is_for_nobody(const struct gm_lives *l, size_t a, uint32_t last)
     if (last == 0 || h->born[a] == 0 || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
         gm_lives_round(l, h->freed[a] == GM_NEVER ? (uint32_t)h->count : h->freed[a]) != gm_lives_round(l, h->born[a]))
         return false;
-    return is_of_backward(l, a) ? h->born[a] > last
-                                : h->born[a] < last && h->freed[a] > last && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
+    return gm_lives_is_of_backward(l, a)
+               ? h->born[a] > last
+               : h->born[a] < last && h->freed[a] > last && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
 }
 
 /* Without it they would not be made, or go when the next two tensors have been made. */
@@ -135,7 +155,8 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; !c->failed && anew > 0 && l->rounds.n >= LEAST_ROUNDS && a < h->allocation_count; a++) {
         left += is_left_behind(l, a) ? h->requested[a] : 0;
         first = is_left_behind(l, a) && h->born[a] < first ? h->born[a] : first;
-        if (is_left_behind(l, a) || (is_of_backward(l, a) && is_for_nobody(l, a, last[gm_lives_round(l, h->born[a])])))
+        if (is_left_behind(l, a) ||
+            (gm_lives_is_of_backward(l, a) && is_for_nobody(l, a, last[gm_lives_round(l, h->born[a])])))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
         else if (is_for_nobody(l, a, last[gm_lives_round(l, h->born[a])]))
             c->failed |= !gm_set_add(&set, a, gm_lives_after_others(l, a, 2), GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
@@ -153,18 +174,18 @@ static void find_frozen(struct gm_case *c, const struct gm_rule *rule)
 
 static bool is_gradient(const struct gm_lives *l, size_t a)
 {
-    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && is_of_backward(l, a);
+    return gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && gm_lives_is_of_backward(l, a);
 }
 
-/* The most bytes of gradients at a time; 0 if there is never more than one. */
-static uint64_t all_gradients(const struct gm_lives *l)
+/* The most bytes of gradients at a time that live for more events than that; 0 if there is never more than one. */
+static uint64_t all_gradients(const struct gm_lives *l, uint32_t events)
 {
     const struct gm_history *h = l->h;
     uint64_t now = 0, most = 0;
     size_t count = 0, blocks = 0;
     for (uint32_t e = 0; e < h->count; e++) {
         const uint32_t a = h->of_event[e];
-        if (a == GM_NEVER || !is_gradient(l, a))
+        if (a == GM_NEVER || !is_gradient(l, a) || h->freed[a] - h->born[a] <= events)
             continue;
         if (h->born[a] == e + 1) {
             now += h->requested[a];
@@ -184,31 +205,46 @@ static bool is_near(uint64_t a, uint64_t b)
     return (a > b ? a - b : b - a) <= b / BUCKETS_APART;
 }
 
-/* As large as all gradients together: one vector, or the buckets of DistributedDataParallel. */
-static bool is_bucket(const struct gm_lives *l, size_t a, uint64_t gradients)
+/* Of communication (DistributedDataParallel's), or made by one line of the program, there for good, and together as
+ * large as all gradients. What has the size of a gradient is a weight. */
+static bool is_bucket(const struct gm_lives *l, size_t a, const struct sizes *weights)
 {
     return gm_lives_at_peak(l, a) && !is_gradient(l, a) &&
-           (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) || is_near(l->h->requested[a], gradients));
+           (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ||
+            (gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
+             !has_size(weights, l->h->requested[a])));
+}
+
+/* The stack whose sum is asked; those of communication are one. */
+static size_t bucket_of(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ? l->snapshot->stacks.count : l->h->stack[a];
 }
 
 static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
-    const uint64_t gradients = all_gradients(l);
+    const uint64_t gradients = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
     struct gm_set buckets = {.v = NULL}, set = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
-    uint64_t sum = 0;
-    for (size_t a = 0; gradients >= GM_MIB && a < l->h->allocation_count; a++) {
+    struct sizes weights = {.v = NULL};
+    uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums);
+    c->failed |= sums == NULL || !sizes_of_role(&weights, l, GM_ROLE_GRADIENT);
+    for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++) {
         if (is_gradient(l, a))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        if (is_bucket(l, a, gradients)) {
-            sum += l->h->requested[a];
-            c->failed |= !gm_set_add(&buckets, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        }
+        else if (is_bucket(l, a, &weights))
+            sums[bucket_of(l, a)] += l->h->requested[a];
     }
+    for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++)
+        if (is_bucket(l, a, &weights) &&
+            (is_near(sums[bucket_of(l, a)], gradients) || is_near(sums[bucket_of(l, a)], lasting)))
+            c->failed |= !gm_set_add(&buckets, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
+    free(sums);
+    free_sizes(&weights);
     c->failed |= buckets.n > 0 && !gm_lives_blame(c->lives, &buckets, &blame);
-    if (sum == 0 || !is_near(sum, gradients))
-        set.n = buckets.n = 0;
+    if (buckets.n == 0)
+        set.n = 0;
     for (size_t i = 0; i < buckets.n; i++) /* they are no data */
         gm_lives_take(c->lives, buckets.v[i].allocation);
     free(buckets.v);
@@ -220,39 +256,64 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- create_graph ------------------------------------------------------------------------------------------------ */
 
-/* By autograd itself, not by a line of the program that merely comes after it. */
-static bool is_of_engine(const struct gm_lives *l, size_t a)
+/* What autograd made on its way, and does not free in its pass, which makes things without a break. As many of a
+ * size as there are parameters of it are gradients; others are `kept`. A pass that keeps few keeps gradients of its
+ * inputs. */
+struct second_graph {
+    struct gm_set set;
+    uint64_t kept, gradients;
+};
+
+static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct sizes *parameters, uint32_t from,
+                     uint32_t last)
 {
-    const bool has_no_python = l->h->stack[a] <= GM_STACK_EMPTY || (gm_lives_by(l, a) & GM_BY_NOBODY) != 0;
-    return is_of_backward(l, a) && (has_no_python || (gm_lives_by(l, a) & GM_BY_BACKWARD) != 0);
+    const size_t before = g->set.n;
+    uint64_t kept = 0;
+    memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
+    for (uint32_t e = from; e <= last; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1 || !gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
+            l->h->freed[a] <= last + 1 || l->taken[a] || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+            gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
+            continue;
+        if (has_another(parameters, l->h->requested[a])) {
+            g->gradients += l->h->requested[a];
+            continue;
+        }
+        kept += l->h->requested[a];
+        if (!gm_set_add(&g->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0))
+            return false;
+    }
+    if (g->set.n < before + LEAST_KEPT)
+        g->set.n = before;
+    else
+        g->kept += kept;
+    return true;
 }
 
 static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    uint32_t *ends = ends_of_backward(l);
     struct sizes parameters = {.v = NULL};
-    struct gm_set set = {.v = NULL};
-    uint64_t kept = 0, gradients = 0;
-    c->failed |= ends == NULL || !sizes_of_parameters(&parameters, l);
-    for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
-        if (!is_of_engine(l, a) || h->freed[a] <= ends[gm_lives_round(l, h->born[a])] || l->taken[a] ||
-            gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
+    struct second_graph graph = {.kept = 0};
+    uint32_t from = GM_NEVER, last = 0;
+    c->failed |= !sizes_of_role(&parameters, l, GM_ROLE_PARAMETER);
+    for (uint32_t e = 0; !c->failed && e <= h->count; e++) {
+        const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
+        if (e < h->count && (a == GM_NEVER || h->born[a] != e + 1))
             continue;
-        if (has_size(&parameters, h->requested[a])) {
-            gradients += h->requested[a];
-        } else {
-            kept += h->requested[a];
-            c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        }
+        const bool is_backward = e < h->count && gm_lives_is_of_backward(l, a);
+        if (!is_backward && from != GM_NEVER)
+            c->failed |= !add_pass(&graph, l, &parameters, from, last);
+        from = !is_backward ? GM_NEVER : from == GM_NEVER ? e : from;
+        last = e;
     }
-    free(ends);
-    free(parameters.v);
-    if (kept < gradients / 4)
-        set.n = 0;
+    free_sizes(&parameters);
+    if (graph.kept < graph.gradients / 4)
+        graph.set.n = 0;
     gm_case_accuse_backward(
-        c, rule, &set, set.n > 0 ? h->born[set.v[0].allocation] : 0,
+        c, rule, &graph.set, graph.set.n > 0 ? h->born[graph.set.v[0].allocation] : 0,
         "what the backward pass made on its way to the gradients is still there after it: it has a graph "
         "of its own");
 }
@@ -266,7 +327,8 @@ static uint64_t looked_up(const struct gm_lives *l)
     uint32_t round = 0;
     for (uint32_t e = 0; e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
-        if (a == GM_NEVER || l->h->born[a] != e + 1 || is_of_backward(l, a) || (gm_lives_by(l, a) & GM_BY_LOOKUP) == 0)
+        if (a == GM_NEVER || l->h->born[a] != e + 1 || gm_lives_is_of_backward(l, a) ||
+            (gm_lives_by(l, a) & GM_BY_LOOKUP) == 0)
             continue;
         const uint32_t now = gm_lives_round(l, e + 1);
         sum = now == round ? sum + l->h->requested[a] : l->h->requested[a];
@@ -284,25 +346,57 @@ static bool is_table(const struct gm_lives *l, uint64_t bytes)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         if (l->h->requested[a] == bytes && gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE))
             return false;
-        is_there |= l->h->requested[a] == bytes && !is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
+        is_there |= l->h->requested[a] == bytes && !gm_lives_is_of_backward(l, a) && gm_lives_is_lasting(l, a) &&
                     !gm_lives_is_role(l, a, GM_ROLE_WORKSPACE);
     }
     return is_there;
+}
+
+/* How many gradients its pass makes after it, but for tiny ones: what a forward pass begins with comes last. */
+static size_t gradients_after(const struct gm_lives *l, size_t a)
+{
+    const struct gm_history *h = l->h;
+    size_t n = 0;
+    for (uint32_t e = h->born[a]; e < h->count; e++) {
+        const uint32_t other = h->of_event[e];
+        if (other == GM_NEVER || h->born[other] != e + 1)
+            continue;
+        if (!gm_lives_is_of_backward(l, other))
+            break;
+        n += is_gradient(l, other) && h->requested[other] >= h->requested[a] / TINY;
+    }
+    return n;
+}
+
+/* Different stacks that look rows up. */
+static size_t count_lookups(const struct gm_lives *l)
+{
+    uint8_t *seen = calloc((size_t)l->snapshot->stacks.count + 1, 1);
+    size_t n = 0;
+    for (size_t a = 0; seen != NULL && a < l->h->allocation_count; a++)
+        if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) &&
+            !gm_lives_is_lasting(l, a) && !seen[l->h->stack[a]]) {
+            seen[l->h->stack[a]] = 1;
+            n++;
+        }
+    free(seen);
+    return n;
 }
 
 static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const uint64_t rows = looked_up(l);
+    const size_t lookup_lines = count_lookups(l);
     struct gm_set set = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
     struct gm_set lookups = {.v = NULL};
     for (size_t a = 0; rows > 0 && !c->failed && a < l->h->allocation_count; a++) {
         const uint64_t size = l->h->requested[a];
-        if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !is_of_backward(l, a))
+        if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a))
             c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
-        if (is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05) &&
-            is_table(l, size))
+        if (gm_lives_is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05) &&
+            is_table(l, size) && gradients_after(l, a) <= lookup_lines)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
     }
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);

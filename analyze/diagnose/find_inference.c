@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inference: graphs that nobody needs, caches of keys and values.
+ * Inference: graphs that nobody needs, features that somebody holds, caches of keys and values.
  */
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
@@ -10,9 +10,11 @@
 /* ---- without inference_mode -------------------------------------------------------------------------------------- */
 
 enum {
-    LATER = 6,   /* large allocations that are made while it lives, at least */
-    AT_ONCE = 4, /* that are freed without an allocation in between, at least */
-    USED_FOR = 2 /* large allocations after which an operator's input is done with */
+    LATER = 6,      /* large allocations that are made while it lives, at least */
+    AT_ONCE = 4,    /* that are freed without an allocation in between, at least */
+    USED_FOR = 2,   /* large allocations after which an operator's input is done with */
+    WORKSPACE = 2,  /* events */
+    GRAPH_PARTS = 4 /* a graph has a quarter of what is made, or more */
 };
 
 /* The large allocations, by birth; and for each of all allocations how many of them were made before it. */
@@ -73,7 +75,7 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
                 l->h->requested[a] < l->at_peak / 1000)
                 continue;
             const uint32_t at = born_before(large, l, l->h->born[a]);
-            if (born_before(large, l, e + 1) - at < LATER || at + USED_FOR >= large->n)
+            if (born_before(large, l, e + 1) - at < (is_second ? USED_FOR + 2 : LATER) || at + USED_FOR >= large->n)
                 continue;
             held += !is_second;
             last = at > last ? at : last;
@@ -84,25 +86,86 @@ static bool add_graph(struct gm_set *set, const struct gm_lives *l, const struct
     return true;
 }
 
-static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
+/* What goes at once. Returns whether it is a graph, which has most of what the forward pass makes: features are few. */
+static bool collect_at_once(struct gm_case *c, struct gm_set *set)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_events *events = &l->snapshot->events;
     struct large large;
-    struct gm_set set = {.v = NULL};
+    size_t passing = 0;
     if (l->has_backward || l->has_optimizer || l->has_oom)
-        return;
+        return false;
     c->failed |= !find_large(l, &large);
     for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
         const bool is_end = e == l->h->count || events->action[l->h->first + e] == GM_ACTION_ALLOC;
         if (is_end && e > from)
-            c->failed |= !add_graph(&set, l, &large, from, e);
+            c->failed |= !add_graph(set, l, &large, from, e);
         from = is_end ? e + 1 : from;
     }
+    for (uint32_t i = 0; !c->failed && i < large.n; i++)
+        passing += l->h->freed[large.v[i]] != GM_NEVER && l->h->freed[large.v[i]] > l->h->born[large.v[i]] + WORKSPACE;
     free(large.v);
+    return set->n * GRAPH_PARTS >= passing;
+}
+
+static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct gm_set set = {.v = NULL};
+    if (!collect_at_once(c, &set))
+        set.n = 0;
     gm_case_accuse(c, rule, &set, false,
                    "no backward pass is in the trace, yet what the forward pass makes stays until all of it goes at "
                    "once, as a graph does");
+}
+
+/* ---- features ---------------------------------------------------------------------------------------------------- */
+
+enum { LEAST_FEATURES = 4, SOON = 64 /* events */ };
+
+/* Whether the same allocation of the next round is made first, and then this one goes: something was set anew. */
+static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, const struct gm_roster_row *row)
+{
+    const struct gm_history *h = l->h;
+    const struct gm_roster_row *next = gm_roster_find(roster, row->stack, row->round + 1, row->place);
+    if (next == NULL || h->freed[row->allocation] == GM_NEVER)
+        return false;
+    const uint32_t made = h->born[next->allocation], freed = h->freed[row->allocation];
+    return freed > made && freed - made <= SOON;
+}
+
+static void find_features(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_lives *l = c->lives;
+    const struct gm_history *h = l->h;
+    const struct gm_roster *roster = l->has_backward ? NULL : gm_lives_roster(c->lives);
+    struct gm_set set = {.v = NULL};
+    uint64_t stacks_most = 0;
+    c->failed |= !l->has_backward && roster == NULL;
+    for (size_t i = 0; !c->failed && roster != NULL && i < roster->n; i++) {
+        const struct gm_roster_row *row = &roster->v[i];
+        const uint64_t size = h->requested[row->allocation];
+        const struct gm_roster_row *before =
+            row->round > 1 ? gm_roster_find(roster, row->stack, row->round - 1, row->place) : NULL;
+        const bool is_last = h->freed[row->allocation] == GM_NEVER && before != NULL && is_replaced(l, roster, before);
+        if (l->taken[row->allocation] || size < l->at_peak / 1000 ||
+            gm_lives_is_role(l, row->allocation, GM_ROLE_KV_CACHE) || (!is_last && !is_replaced(l, roster, row)))
+            continue;
+        stacks_most += is_last || row->round == l->rounds.n - 1;
+        c->failed |= !gm_set_add(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2), GM_REMEDY_NEVER,
+                                 GM_REMEDY_AS_RECORDED);
+    }
+    if (stacks_most >= LEAST_FEATURES) {
+        gm_case_accuse(c, rule, &set, false,
+                       "each is there until the same layer makes the next one in the following round, as if a hook or "
+                       "a dictionary held it");
+        return;
+    }
+    set.n = 0;
+    if (collect_at_once(c, &set))
+        set.n = 0;
+    gm_case_accuse(c, rule, &set, false,
+                   "one of each layer stays until all of them go at once, while most of what the layers make passes, "
+                   "as if a hook or a list held them");
 }
 
 /* ---- caches of keys and values ----------------------------------------------------------------------------------- */
@@ -218,3 +281,20 @@ static const struct gm_rule rules[] = {
      .what_to_do = "8 bits, pages, fewer tokens or sequences, grouped heads"},
 };
 const struct gm_theme gm_theme_inference = GM_THEME(rules);
+
+static const struct gm_rule of_features[] = {
+    {.id = "hooks-keep-features",
+     .title = "Features of every layer are held until the next round",
+     .find = find_features,
+     .needs_lives = true,
+     .brief = "keep less of each feature",
+     .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
+     .snippet = "- features[name] = output\n"
+                "+ features[name] = output.mean().item()",
+     .cost = "none",
+     .severity = "warning",
+     .when = "without a backward pass, at least 4 tensors of a round are freed just after the next round has made the "
+             "same ones, and hold 1 % of the peak",
+     .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
+};
+const struct gm_theme gm_theme_features = GM_THEME(of_features);

@@ -13,8 +13,12 @@ enum {
     LEAST_ROUNDS = 3, /* of which something is left, or it does not pile up */
     LEAST_STALE = 2,  /* rounds that end with something of theirs in use, or it is no habit */
     LEAK_ROUNDS = 10, /* of which little is left each: a slow leak */
+    LEAK_SHARE = 20,  /* parts of what a round needs else, */
+    LEAK_OUTPUT = 50, /* where nothing is trained: results are collected */
     GRAPH_BLOCKS = 3, /* in a round, of them */
-    GRAPH_ALIKE = 2   /* of one stack: of a graph; fewer are single tensors */
+    GRAPH_ALIKE = 2,  /* of one stack: of a graph; fewer are single tensors */
+    GRAPH_STACKS = 2, /* with a part of its bytes each */
+    GRAPH_PART = 10
 };
 
 enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however long in it */
@@ -78,14 +82,17 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
 /* How the bytes of a set are spread: a graph is made by several operators, or several times in each round by one. */
 struct spread {
     uint64_t bytes, most; /* of all; of the stack that has most */
+    size_t stacks;        /* that have a part worth a word */
     size_t blocks, most_blocks;
     uint32_t most_rounds;
 };
 
 static bool is_graph(const struct spread *spread)
 {
-    return spread->most < spread->bytes / 10 * 6 || (spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds &&
-                                                     spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds);
+    return spread->most < spread->bytes / 10 * 6 ||
+           (spread->stacks >= GRAPH_STACKS && spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds) ||
+           (spread->most_blocks >= GRAPH_ALIKE * (size_t)spread->most_rounds &&
+            spread->blocks >= GRAPH_BLOCKS * (size_t)spread->most_rounds);
 }
 
 static void spread_out(const struct gm_lives *l, const struct gm_set *set, const struct gm_habit *habits, uint8_t kind,
@@ -101,6 +108,8 @@ static void spread_out(const struct gm_lives *l, const struct gm_set *set, const
         most = bytes[h->stack[a]] > bytes[most] ? h->stack[a] : most;
     }
     spread->most = bytes[most];
+    for (size_t s = 0; s < l->snapshot->stacks.count; s++)
+        spread->stacks += bytes[s] > 0 && bytes[s] >= spread->bytes / GRAPH_PART;
     spread->most_rounds = kind == STALE ? habits[most].stale : habits[most].piled;
     for (size_t i = 0; i < set->n; i++) {
         const uint32_t a = set->v[i].allocation;
@@ -185,6 +194,14 @@ static void accuse_if(struct gm_case *c, const struct gm_rule *rule, uint8_t kin
         f->site = gm_case_printf(c, "%s, which keeps what is made in %s", root, f->site);
 }
 
+static uint64_t bytes_at_peak(const struct gm_lives *l, const struct gm_set *set)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < set->n; i++)
+        bytes += gm_lives_at_peak(l, set->v[i].allocation) ? l->h->requested[set->v[i].allocation] : 0;
+    return bytes;
+}
+
 static void find_leak(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
@@ -192,7 +209,9 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
     collect_kind(c, PILED, &set);
     for (size_t i = 0; i < set.n; i++)
         bytes += c->lives->h->requested[set.v[i].allocation];
-    if (c->lives->rounds.n >= LEAK_ROUNDS && bytes / c->lives->rounds.n <= c->lives->at_peak / 50)
+    const uint64_t of_round = gm_sat_sub(c->lives->at_peak, bytes_at_peak(c->lives, &set)) /
+                              (c->lives->has_backward ? LEAK_SHARE : LEAK_OUTPUT);
+    if (c->lives->rounds.n >= LEAK_ROUNDS && bytes / c->lives->rounds.n <= of_round)
         gm_case_accuse(c, rule, &set, false, "a little more is left of every round of the loop, to its end");
     else
         free(set.v);
@@ -237,9 +256,8 @@ static const struct gm_rule rules[] = {
                 "+ history.append(value.item())",
      .cost = "none",
      .severity = "warning",
-     .when =
-         "what was made in a round of the loop is there two rounds later, of at least 10 rounds, at most a 50th of the "
-         "peak each",
+     .when = "what was made in a round of the loop is there two rounds later, of at least 10 rounds, at most a 20th of "
+             "what a round needs else (a 50th where nothing is trained)",
      .what_to_do = "`history.append(value.item())`; a bound for caches"},
     {.id = "loss-keeps-graph",
      .title = "Graphs of past rounds are kept",

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is larger or longer there than its like: one batch, one tensor, the features of a round.
+ * What is larger than its like: one batch, one tensor.
  */
 #include "analyze/diagnose/lives.h"
-#include "analyze/diagnose/roster.h"
 #include "analyze/diagnose/rules.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { LEAST_ROUNDS = 4, LEAST_FEATURES = 4, SOON = 64 /* events */ };
+enum { LEAST_ROUNDS = 4 };
 
 /* ---- one batch --------------------------------------------------------------------------------------------------- */
 
@@ -84,64 +83,21 @@ static void find_outlier(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     uint64_t *peaks = peaks_of_rounds(l);
-    struct gm_roster roster = {.v = NULL};
     struct gm_set set = {.v = NULL};
     uint32_t odd = 0, next = 0;
     uint64_t same = 0, all = 0;
     char size[2][GM_SIZE_TEXT];
     c->failed |= peaks == NULL;
     if (!c->failed && stands_out(l, peaks, &odd, &next)) {
-        c->failed |= !gm_roster_make(&roster, l) || !shrink(l, &roster, odd, next, &set, &same, &all);
+        const struct gm_roster *roster = gm_lives_roster(c->lives);
+        c->failed |= roster == NULL || !shrink(l, roster, odd, next, &set, &same, &all);
         if (same < all / 4 * 3) /* another kind of work */
             set.n = 0;
         gm_case_accuse(c, rule, &set, false,
                        gm_case_printf(c, "round %" PRIu32 " of %zu peaks at %s, the next at %s", odd, l->rounds.n,
                                       gm_size_format(size[0], peaks[odd]), gm_size_format(size[1], peaks[next])));
     }
-    gm_roster_free(&roster);
     free(peaks);
-}
-
-/* ---- features ---------------------------------------------------------------------------------------------------- */
-
-/* Whether the same allocation of the next round is made first, and then this one goes: something was set anew. */
-static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster, const struct gm_roster_row *row)
-{
-    const struct gm_history *h = l->h;
-    const struct gm_roster_row *next = gm_roster_find(roster, row->stack, row->round + 1, row->place);
-    if (next == NULL || h->freed[row->allocation] == GM_NEVER)
-        return false;
-    const uint32_t made = h->born[next->allocation], freed = h->freed[row->allocation];
-    return freed > made && freed - made <= SOON;
-}
-
-static void find_features(struct gm_case *c, const struct gm_rule *rule)
-{
-    const struct gm_lives *l = c->lives;
-    const struct gm_history *h = l->h;
-    struct gm_roster roster = {.v = NULL};
-    struct gm_set set = {.v = NULL};
-    uint64_t stacks_most = 0;
-    c->failed |= !l->has_backward && !gm_roster_make(&roster, l);
-    for (size_t i = 0; !c->failed && i < roster.n; i++) {
-        const struct gm_roster_row *row = &roster.v[i];
-        const uint64_t size = h->requested[row->allocation];
-        const struct gm_roster_row *before =
-            row->round > 1 ? gm_roster_find(&roster, row->stack, row->round - 1, row->place) : NULL;
-        const bool is_last = h->freed[row->allocation] == GM_NEVER && before != NULL && is_replaced(l, &roster, before);
-        if (row->round == 0 || l->taken[row->allocation] || size < l->at_peak / 1000 ||
-            gm_lives_is_role(l, row->allocation, GM_ROLE_KV_CACHE) || (!is_last && !is_replaced(l, &roster, row)))
-            continue;
-        stacks_most += is_last || row->round == l->rounds.n - 1;
-        c->failed |= !gm_set_add(&set, row->allocation, gm_lives_after_others(l, row->allocation, 2), GM_REMEDY_NEVER,
-                                 GM_REMEDY_AS_RECORDED);
-    }
-    gm_roster_free(&roster);
-    if (stacks_most < LEAST_FEATURES)
-        set.n = 0;
-    gm_case_accuse(c, rule, &set, false,
-                   "each is there until the same layer makes the next one in the following round, as if a hook or a "
-                   "dictionary held it");
 }
 
 /* ---- one tensor -------------------------------------------------------------------------------------------------- */
@@ -169,19 +125,6 @@ static void find_giant(struct gm_case *c, const struct gm_rule *rule)
 }
 
 static const struct gm_rule rules[] = {
-    {.id = "hooks-keep-features",
-     .title = "Features of every layer are held until the next round",
-     .find = find_features,
-     .needs_lives = true,
-     .brief = "keep less of each feature",
-     .fix = "Keep only what is needed of a feature (its mean, a copy on the host), and clear it after its use",
-     .snippet = "- features[name] = output\n"
-                "+ features[name] = output.mean().item()",
-     .cost = "none",
-     .severity = "warning",
-     .when = "without a backward pass, at least 4 tensors of a round are freed just after the next round has made the "
-             "same ones, and hold 1 % of the peak",
-     .what_to_do = "`features[name] = output.mean().item()`, or `handle.remove()`"},
     {.id = "outlier-batch",
      .title = "One batch needs much more than the others",
      .find = find_outlier,

@@ -143,7 +143,43 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */
 
-enum { COPIES = 3, CHUNKS = 8 };
+enum { COPIES = 3, CHUNKS = 8, WIDER = 32, LEAST_ENDS = 2 };
+
+/* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something that is
+ * smaller by `WIDER`, as a projection to all words makes it: its weight, one of the largest, has one of the first two
+ * gradients. 0: there is none. */
+static uint64_t wide_end_of(const struct gm_lives *l)
+{
+    uint64_t size = 0, before = 0, gradient = 0;
+    bool is_open = false;
+    size_t ends = 0, gradients = 0;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !gm_lives_is_lasting(l, a) && l->h->requested[a] > size)
+            size = l->h->requested[a];
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && l->h->requested[a] > gradient)
+            gradient = l->h->requested[a];
+    for (uint32_t e = 0; e < l->h->count && size > 0; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        const uint64_t bytes = l->h->requested[a];
+        if (gm_lives_is_of_backward(l, a)) {
+            if (is_open && gm_lives_is_role(l, a, GM_ROLE_GRADIENT)) {
+                is_open = ++gradients < 2 && bytes < gradient / 2;
+                ends += bytes >= gradient / 2;
+            }
+            before = 0;
+        } else if (is_size_of(bytes, size)) {
+            gradients = 0;
+            is_open = is_open || (before > 0 && before <= size / WIDER);
+        } else if (!is_aside(l, a, size)) {
+            is_open = is_open && bytes <= size / WIDER && bytes <= before;
+            before = bytes;
+        }
+    }
+    return ends >= LEAST_ENDS ? size : 0;
+}
 
 static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -154,6 +190,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0 && l->h->requested[a] > size)
             size = l->h->requested[a];
+    size = size > 0 ? size : wide_end_of(l);
     for (size_t a = 0; a < l->h->allocation_count; a++)
         copies += l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !gm_lives_is_lasting(l, a) &&
                   is_size_of(l->h->requested[a], size);
@@ -299,8 +336,10 @@ static const struct gm_rule rules[] = {
                 "+            for a, b in zip(h.split(n), y.split(n))) / len(y)",
      .cost = "none, or a little time",
      .severity = "warning",
-     .when = "at least 3 tensors of the size of what the loss makes, or half or twice that, 3 % of the peak each; the "
-             "saving is that of chunks of an eighth",
+     .when =
+         "at least 3 tensors of the size of what the loss makes, or half or twice that, 3 % of the peak each; where no "
+         "name tells of a loss, of the largest size, if the forward pass ends in it after something 32 times "
+         "smaller, and one of the largest weights has the first gradient; the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "autocast-weight-casts",
      .title = "Casts of the weights are there beside the weights",

@@ -176,15 +176,21 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint6
     free(set.v);
 }
 
-/* Devices that work (256 MiB at their peak): one that peaks far above the mean runs out first. */
+enum { LEAST_UNEVEN_MIB = 128 };
+#define UNEVEN 1.4
+
+/* Devices that work (a twentieth of the highest peak): one that peaks far above the mean runs out first. */
 static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_device_report *devices = c->report->devices;
     const struct gm_peak *peaks = c->report->peaks;
     size_t most = 0, least = 0, n = 0;
     double sum = 0;
+    uint64_t highest = 0;
+    for (size_t d = 0; d < c->report->device_count; d++)
+        highest = peaks[d].requested > highest ? peaks[d].requested : highest;
     for (size_t d = 0; d < c->report->device_count; d++) {
-        if (devices[d].trace.allocs == 0 || peaks[d].requested < 256 * GM_MIB)
+        if (devices[d].trace.allocs == 0 || peaks[d].requested < highest / 20)
             continue;
         most = n == 0 || peaks[d].requested > peaks[most].requested ? d : most;
         least = n == 0 || peaks[d].requested < peaks[least].requested ? d : least;
@@ -194,7 +200,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t peak = n < 2 ? 0 : peaks[most].requested, mean = n < 2 ? 0 : (uint64_t)(sum / (double)n);
     const bool is_out = n >= 2 && devices[most].trace.ooms > 0;
     char size[3][GM_SIZE_TEXT];
-    if (n < 2 || peak < mean + 512 * GM_MIB || (double)peak < 1.5 * (double)mean)
+    if (n < 2 || peak < mean + LEAST_UNEVEN_MIB * GM_MIB || (double)peak < UNEVEN * (double)mean)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, peak - mean,
@@ -238,8 +244,8 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when =
-         "the highest peak of requested bytes of a device is 512 MiB and half as much above the mean of the devices "
-         "that have one of 256 MiB or more",
+         "the highest peak of requested bytes of a device is 128 MiB and two fifths above the mean of the devices that "
+         "have a twentieth of it or more",
      .what_to_do = "Split the batch, or the layers, by the memory that they take"},
 };
 const struct gm_theme gm_theme_peak = GM_THEME(rules);

@@ -88,7 +88,8 @@ static void find_capacity(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_oom_row *oom = c->has_oom && c->view.timeline->oom_count > 0 ? &c->view.timeline->ooms[0] : NULL;
     uint64_t lasting = 0;
     char size[2][GM_SIZE_TEXT];
-    if (oom == NULL || oom->verdict != GM_OOM_CAPACITY)
+    if (oom == NULL ||
+        (oom->verdict != GM_OOM_CAPACITY && !gm_is_share(oom->levels.requested, oom->levels.reserved, 0.9)))
         return;
     for (size_t i = 0; i < c->n; i++)
         if (c->findings[i].rank == GM_RANK_MISTAKE && c->findings[i].severity != GM_INFO)
@@ -150,7 +151,8 @@ static const struct gm_rule rules[] = {
                 "+ model = fully_shard(model)  # over N ranks; or a smaller type",
      .cost = "communication, accuracy, or money",
      .severity = "warning",
-     .when = "out of memory by capacity, parameters, gradients and optimizer state were half of what was live, and no "
+     .when = "out of memory, by capacity or with nine tenths of what is reserved in use, parameters, gradients and "
+             "optimizer state were half of what was live, and no "
              "mistake was found",
      .what_to_do = "Sharding, smaller types, offloading, a larger card"},
 };

@@ -35,16 +35,11 @@ static struct round *look_at_rounds(const struct gm_lives *l)
         struct round *round = &rounds[gm_lives_round(l, e + 1)];
         if (is_backward && round->backward == GM_NEVER)
             round->backward = round->seen = e;
-        round->has_step |= (l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
-                           (is_made && (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
+        /* zero_grad() is the optimizer's code, too, but makes nothing */
+        round->has_step |= is_made && ((l->phase != NULL && l->phase[e] == GM_PHASE_OPTIMIZER) ||
+                                       (gm_lives_by(l, a) & GM_BY_OPTIMIZER) != 0);
     }
     return rounds;
-}
-
-/* Autograd's threads have no frames of Python; where they have any, its own tell. */
-static bool is_of_backward(const struct gm_lives *l, size_t a)
-{
-    return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0;
 }
 
 /* What the backward pass of a round makes to add it to that gradient, and frees: without the gradient it would be it.
@@ -55,7 +50,7 @@ static uint32_t addend_of(const struct gm_lives *l, struct round *round, size_t 
     for (uint32_t e = round->seen; e < h->count && e - round->seen < APART; e++) {
         const uint32_t other = h->of_event[e];
         if (other == GM_NEVER || h->born[other] != e + 1 || h->requested[other] != h->requested[a] ||
-            !is_of_backward(l, other) || h->freed[other] == GM_NEVER ||
+            !gm_lives_is_of_engine(l, other) || h->freed[other] == GM_NEVER ||
             gm_lives_round(l, h->freed[other]) != gm_lives_round(l, e + 1))
             continue;
         round->seen = e + 1;
@@ -99,7 +94,7 @@ static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
     for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++)
         has_steps |= rounds[r].has_step;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
-        if (l->role[a] == GM_ROLE_GRADIENT && is_of_backward(l, a))
+        if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a))
             c->failed |= !add_gradient(&set, l, rounds, a, has_steps);
     free(rounds);
     gm_case_accuse_backward(
@@ -122,7 +117,8 @@ static struct burst *find_bursts(const struct gm_lives *l, const struct round *r
     for (uint32_t e = 0; bursts != NULL && e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
         const uint32_t backward = rounds[gm_lives_round(l, e + 1)].backward;
-        if (a == GM_NEVER || is_of_backward(l, a) || l->role[a] == GM_ROLE_PARAMETER || backward >= l->h->born[a])
+        if (a == GM_NEVER || gm_lives_is_of_engine(l, a) || l->role[a] == GM_ROLE_PARAMETER ||
+            backward >= l->h->born[a])
             continue;
         struct burst *burst = &bursts[l->h->stack[a]];
         if (l->h->born[a] == e + 1) {
@@ -140,15 +136,16 @@ static uint64_t gradients_at_peak(const struct gm_lives *l)
 {
     uint64_t bytes = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        bytes +=
-            l->role[a] == GM_ROLE_GRADIENT && is_of_backward(l, a) && gm_lives_at_peak(l, a) ? l->h->requested[a] : 0;
+        bytes += l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a) && gm_lives_at_peak(l, a)
+                     ? l->h->requested[a]
+                     : 0;
     return bytes;
 }
 
 /* Whether it goes within the step in which it was made. */
 static bool is_brief(const struct gm_lives *l, size_t a)
 {
-    return !l->taken[a] && l->h->born[a] > 0 && l->h->freed[a] != GM_NEVER && !is_of_backward(l, a) &&
+    return !l->taken[a] && l->h->born[a] > 0 && l->h->freed[a] != GM_NEVER && !gm_lives_is_of_engine(l, a) &&
            gm_lives_round(l, l->h->freed[a]) <= gm_lives_round(l, l->h->born[a]) + 1;
 }
 

@@ -104,7 +104,7 @@ static size_t python_frames(const struct gm_lives *l, uint32_t stack, uint32_t o
 struct loop_back {
     uint32_t event;
     uint32_t depth;
-    uint64_t above; /* of the frames above it, and its function */
+    uint64_t above, line; /* of the frames above it, and its function; the line that it returns to */
 };
 
 /* Where two stacks part, if that is a step back in one function; DEPTH_MOST: it is none. */
@@ -152,7 +152,8 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
             continue;
         const size_t d = steps_back_at(l, frames[!now], n[!now], frames[now], n[now]);
         if (d < DEPTH_MOST && !is_in_module(l, frames[now], d) &&
-            !GM_VEC_PUSH(found, ((struct loop_back){e, (uint32_t)d, hash_above(l, frames[now], d)})))
+            !GM_VEC_PUSH(found, ((struct loop_back){e, (uint32_t)d, hash_above(l, frames[now], d),
+                                                    l->snapshot->frames.line[frames[now][d]]})))
             return false;
         now = !now;
     }
@@ -175,6 +176,37 @@ static int by_number(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
+/* Whether no allocation is made above that line in its function, called from there. */
+static bool is_entry(const struct gm_lives *l, const struct loop_back *back)
+{
+    uint32_t frames[DEPTH_MOST];
+    for (uint32_t s = 0; s < l->snapshot->stacks.count; s++)
+        if (python_frames(l, s, frames) > back->depth && l->snapshot->frames.line[frames[back->depth]] < back->line &&
+            hash_above(l, frames, back->depth) == back->above)
+            return false;
+    return true;
+}
+
+/* Those of one function [from, to), from one place. Where some return to its first line, it is called again then, and
+ * the others are loops inside of it: they go to the end. Returns where those begin. */
+static size_t without_inner(const struct gm_lives *l, struct loop_back *from, size_t n)
+{
+    const struct loop_back *first = from;
+    size_t kept = 0;
+    for (size_t i = 1; i < n; i++)
+        first = from[i].line < first->line ? &from[i] : first;
+    const struct loop_back entry = *first;
+    for (size_t i = 0; i < n; i++)
+        kept += from[i].line == entry.line;
+    if (kept < ROUNDS_LEAST || kept == n || !is_entry(l, &entry))
+        return n;
+    kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (from[i].line == entry.line)
+            from[kept++] = from[i];
+    return kept;
+}
+
 /* Loops from the outside in; one that lies inside another that was taken is part of its rounds. */
 static bool take_loops(struct gm_lives *l, struct loop_backs *found)
 {
@@ -184,10 +216,11 @@ static bool take_loops(struct gm_lives *l, struct loop_backs *found)
     size_t count = 0;
     if (found->n > 0)
         qsort(found->v, found->n, sizeof *found->v, by_loop);
-    for (size_t i = 0, end; i < found->n && count < LOOPS_MOST; i = end) {
-        for (end = i + 1;
-             end < found->n && found->v[end].depth == found->v[i].depth && found->v[end].above == found->v[i].above;)
-            end++;
+    for (size_t i = 0, end, next; i < found->n && count < LOOPS_MOST; i = next) {
+        for (next = i + 1;
+             next < found->n && found->v[next].depth == found->v[i].depth && found->v[next].above == found->v[i].above;)
+            next++;
+        end = i + without_inner(l, &found->v[i], next - i);
         const uint32_t first = found->v[i].event, last = found->v[end - 1].event;
         bool is_inside = end - i < ROUNDS_LEAST;
         for (size_t k = 0; k < count && !is_inside; k++)
@@ -254,8 +287,9 @@ static size_t line_of_most(const struct gm_lives *l, uint32_t line[DEPTH_MOST])
     return n == SIZE_MAX ? 0 : n;
 }
 
-/* A round begins where that line calls what it calls least often. */
-static bool find_rounds_of_line(struct gm_lives *l)
+/* A round begins where that line calls what it calls least often. `is_sure`: only if that is an allocation of its own,
+ * again and again, between calls. */
+static bool find_rounds_of_line(struct gm_lives *l, bool is_sure)
 {
     uint32_t line[DEPTH_MOST], frames[DEPTH_MOST];
     const size_t depth = line_of_most(l, line), none = l->snapshot->frames.count;
@@ -277,7 +311,8 @@ static bool find_rounds_of_line(struct gm_lives *l)
     for (size_t f = 0; ok && f < none; f++)
         if (calls[f] > ROUNDS_LEAST && (calls[least] <= ROUNDS_LEAST || calls[f] < calls[least]))
             least = f;
-    for (size_t e = 0; ok && calls[least] > ROUNDS_LEAST && e < l->h->count; e++)
+    const bool is_found = ok && calls[least] > ROUNDS_LEAST && (!is_sure || least == none);
+    for (size_t e = 0; ok && is_found && e < l->h->count; e++)
         if (of_event[e] == least + 1)
             ok = GM_VEC_PUSH(&l->rounds, (uint32_t)e);
     free(calls);
@@ -290,10 +325,12 @@ static bool find_rounds(struct gm_lives *l, const struct gm_kept_device *kept, b
 {
     struct loop_backs found = {.v = NULL};
     const bool has_steps = kept->step_count > ROUNDS_LEAST;
-    bool ok = !has_steps || is_by_period ? find_loop_backs(l, &found) && take_loops(l, &found) : true;
+    bool ok = (has_steps && !is_by_period) || find_rounds_of_line(l, true);
+    if (ok && l->rounds.n == 0 && (!has_steps || is_by_period))
+        ok = find_loop_backs(l, &found) && take_loops(l, &found);
     free(found.v);
     if (ok && !has_steps && l->rounds.n == 0)
-        return find_rounds_of_line(l);
+        return find_rounds_of_line(l, false);
     if (!ok || !has_steps || l->rounds.n > ROUNDS_LEAST)
         return ok;
     l->rounds.n = 0;
@@ -352,6 +389,7 @@ void gm_lives_free(struct gm_lives *l)
     free(l->habits);
     free(l->rounds.v);
     free(l->guide);
+    gm_roster_free(&l->roster);
     *l = (struct gm_lives){.h = NULL};
 }
 
@@ -362,6 +400,18 @@ void gm_lives_take(struct gm_lives *l, size_t a)
     free(l->habits);
     l->kinds = NULL;
     l->habits = NULL;
+}
+
+bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a)
+{
+    const uint32_t born = l->h->born[a];
+    return born > 0 && (l->phase != NULL ? l->phase[born - 1] == GM_PHASE_BACKWARD
+                                         : l->has_backward && l->h->stack[a] == GM_STACK_EMPTY);
+}
+
+const struct gm_roster *gm_lives_roster(struct gm_lives *l)
+{
+    return l->roster.v != NULL || gm_roster_make(&l->roster, l) ? &l->roster : NULL;
 }
 
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a)

@@ -11,6 +11,7 @@
 #define GM_DIAGNOSE_LIVES_H
 
 #include "analyze/base/vec.h"
+#include "analyze/diagnose/roster.h"
 #include "analyze/report/remedy.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/trace_analyze.h"
@@ -51,6 +52,7 @@ struct gm_lives {
     /* find_kept.c: how what is not taken outlives its round. NULL: nobody has looked since something was taken. */
     uint8_t *kinds;          /* [allocation] */
     struct gm_habit *habits; /* [gm_stack_id] */
+    struct gm_roster roster; /* gm_lives_roster */
     bool has_backward, has_optimizer, has_oom;
     uint32_t last_made;     /* event: what is freed later lasts to the end of the run */
     uint32_t first_oom;     /* event; h->count: none */
@@ -81,11 +83,21 @@ static inline bool gm_lives_at_peak(const struct gm_lives *l, size_t a)
 {
     return gm_history_is_active(l->h, a, l->peak);
 }
+/* Whether it was made in a backward pass; where phases are not known, by autograd's thread, which has no Python. */
+bool gm_lives_is_of_backward(const struct gm_lives *l, size_t a);
+/* Whether autograd itself made it, not a line of the program that merely comes after it. */
+static inline bool gm_lives_is_of_engine(const struct gm_lives *l, size_t a)
+{
+    return (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_BACKWARD)) != 0;
+}
 /* Whether it was made before the trace or in its first rounds, and is there to the end. */
 bool gm_lives_is_lasting(const struct gm_lives *l, size_t a);
 
 /* The moment at which so many others have been made after it. */
 uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned others);
+
+/* The allocations in the order of the program's loop; made when it is first asked for. NULL: no memory. */
+const struct gm_roster *gm_lives_roster(struct gm_lives *l);
 
 /* The line that called backward() last before a moment; NULL: none does, or no allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);

@@ -2,6 +2,7 @@
 #include "analyze/diagnose/roster.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/diagnose/lives.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,11 @@
 #ifndef GM_DIAGNOSE_ROSTER_H
 #define GM_DIAGNOSE_ROSTER_H
 
-#include "analyze/diagnose/lives.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gm_lives;
 
 struct gm_roster_row {
     uint32_t stack, round, place, allocation;

@@ -52,8 +52,8 @@ struct gm_theme {
     {                                                                                                                  \
         rules, sizeof(rules) / sizeof *(rules)                                                                         \
     }
-extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inference, gm_theme_weights, gm_theme_operators,
-    gm_theme_gradients, gm_theme_streams, gm_theme_odd, gm_theme_run;
+extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inference, gm_theme_features, gm_theme_weights,
+    gm_theme_operators, gm_theme_gradients, gm_theme_streams, gm_theme_odd, gm_theme_run;
 extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
     gm_theme_settings, gm_theme_healthy;
 

@@ -75,10 +75,11 @@ static void put_replayed_in_order(struct gm_finding *list, size_t n)
             }
 }
 
-/* How much a remedy that was replayed saves; what was not replayed stands behind. */
-static uint64_t saving_of(const struct gm_finding *f)
+/* How much a remedy saves that was replayed; of a mistake whose mending cannot be, how much it costs. */
+static uint64_t weight_of(const struct gm_finding *f)
 {
-    return is_replayed(f) ? f->remedy->saving.alone : 0;
+    const bool is_known = f->rank == GM_RANK_MISTAKE && f->remedy == NULL && f->bytes != GM_REPORT_NONE;
+    return is_replayed(f) ? gm_remedy_weight(f->remedy) : is_known ? f->bytes : 0;
 }
 
 static bool is_setting(const struct gm_finding *f)
@@ -103,7 +104,7 @@ static bool is_before(const struct gm_finding *f, const struct gm_finding *other
 {
     if (place_of(f) != place_of(other))
         return place_of(f) < place_of(other);
-    return place_of(f) / 2 == GM_RANK_MISTAKE && saving_of(f) > saving_of(other);
+    return place_of(f) / 2 == GM_RANK_MISTAKE && weight_of(f) > weight_of(other);
 }
 
 /* A setting that saves little is a fact, and nothing to do. */

@@ -63,12 +63,18 @@ struct gm_remedy {
 enum { GM_MUCH_OF_SETTING = 10 }; /* a tenth of the peak: settings cost nothing, but are easily set in vain */
 
 /* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price (1), settings
- * that save little (2). At one place those that save more alone are above the others; equals as they were given. */
+ * that save little (2). At one place those with more weight are above the others; equals as they were given. */
 static inline int gm_remedy_place(const struct gm_remedy *r)
 {
     if (r->settings != NULL)
         return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING ? 0 : 2;
     return r->has_price;
+}
+
+/* What it saves alone; half of it for a setting, which only makes up for what a mistake does. */
+static inline uint64_t gm_remedy_weight(const struct gm_remedy *r)
+{
+    return r->settings != NULL ? r->saving.alone / 2 : r->saving.alone;
 }
 
 #endif

@@ -171,7 +171,7 @@ static uint64_t peak(const struct work *w, const struct gm_trial *trial, const s
 static bool is_above(const struct gm_remedy *r, const struct gm_remedy *other)
 {
     const int place = gm_remedy_place(r), others = gm_remedy_place(other);
-    return place != others ? place < others : r->saving.alone > other->saving.alone;
+    return place != others ? place < others : gm_remedy_weight(r) > gm_remedy_weight(other);
 }
 
 static void put_in_order(struct work *w, size_t r)

@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 KEPT = os.path.join(TOP, "tests/data/zoo")
 BUILD = os.environ.get("GM_ZOO_BUILD", os.path.join(TOP, "build/zoo"))
+PROGRAMS = os.environ.get("GM_ZOO_PROGRAMS", os.path.join(HERE, "programs"))
 MARK = "# <- the mistake"
 sys.path.insert(0, os.path.join(TOP, "tests/oracle"))
 from roles import without_paths  # noqa: E402
@@ -73,7 +74,7 @@ class Program:
 
 
 def programs(names):
-    found = [Program(path) for path in sorted(glob.glob(os.path.join(HERE, "programs/*.py")))]
+    found = [Program(path) for path in sorted(glob.glob(os.path.join(PROGRAMS, "*.py")))]
     unknown = set(names) - {p.name for p in found}
     if unknown:
         sys.exit("zoo: no such program: " + ", ".join(sorted(unknown)))
