@@ -257,7 +257,7 @@ enum gm_status gm_painter_new(struct gm_painter **painter, struct gm_error *err)
     *painter = NULL;
     struct gm_painter *p = calloc(1, sizeof *p);
     if (p == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (pthread_mutex_init(&p->lock, NULL) != 0) {
         free(p);
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "a mutex could not be made");

@@ -110,7 +110,7 @@ static enum gm_status read_real(struct parser *p, const char *key, double *value
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); /* a point is a point everywhere */
     if (plain == (locale_t)0)
-        return gm_fail(p->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(p->err);
     char *end;
     *value = strtod_l(peek(p)->text, &end, plain) + 0.0; /* -0 is 0 */
     freelocale(plain);
@@ -138,9 +138,7 @@ static enum gm_status read_divisions(struct parser *p, const char *key, uint32_t
 {
     uint64_t n = 0;
     size_t at = p->at;
-    enum gm_status status = read_integer(p, key, &n);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(read_integer(p, key, &n));
     if ((n != 0 && !is_power_of_two(n)) || n > 1 << 20) {
         p->at = at;
         return complain(p, key, "the number of divisions is not a power of two");
@@ -203,9 +201,7 @@ static enum gm_status read_mib_at_least_large(struct parser *p, const char *key,
 {
     uint64_t mib = 0;
     size_t at = p->at;
-    enum gm_status status = read_integer(p, key, &mib);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(read_integer(p, key, &mib));
     if (mib < p->large_mib) {
         p->at = at;
         return complain(p, key,
@@ -231,9 +227,7 @@ static enum gm_status key_large_segment(struct parser *p, const char *key)
 {
     uint64_t mib = 0;
     size_t at = p->at;
-    enum gm_status status = read_integer(p, key, &mib);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(read_integer(p, key, &mib));
     if (mib <= 10 || mib > MOST_LARGE_MIB) {
         p->at = at;
         return complain(p, key, mib <= 10 ? "must be more than 10 MiB" : "is larger than any device");

@@ -63,6 +63,17 @@ static inline enum gm_status gm_status_of(enum gm_status status)
  * whoever checks the caller knows that it is not GM_OK. */
 #define gm_fail(err, status, offset, ...) (gm_error_set((err), (status), (offset), __VA_ARGS__), gm_status_of(status))
 
+/* Returns the status of a call from the function in which it stands, unless that is GM_OK. */
+#define GM_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        enum gm_status status_of_call = (call);                                                                        \
+        if (status_of_call != GM_OK)                                                                                   \
+            return status_of_call;                                                                                     \
+    } while (0)
+
+/* Fails for want of memory: return gm_no_memory(err). */
+#define gm_no_memory(err) gm_fail((err), GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
+
 /* The exit code documented for `status`, and its meaning in words (a constant string). */
 int gm_status_exit_code(enum gm_status status);
 const char *gm_status_text(enum gm_status status);

@@ -44,7 +44,7 @@ bool gm_new_file_is_direct(const char *path)
 static enum gm_status failed(const struct gm_new_file *file, const char *what, int reason, struct gm_error *err)
 {
     if (reason == ENOMEM)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     const size_t length = strlen(file->shown), most = 300; /* of a long path its end, so that the reason is not cut */
     const char *end = length > most ? file->shown + length - most : file->shown;
     return gm_fail(err, reason == EPIPE ? GM_E_PIPE : GM_E_WRITE, GM_NO_OFFSET, "%s%s: cannot %s: %s",

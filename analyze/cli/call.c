@@ -57,7 +57,7 @@ void gm_call_put(struct gm_call *call, const char *path, struct gm_text *text)
     enum gm_status status = GM_OK;
     const bool is_stdout = gm_path_is_standard(path);
     if (text->failed)
-        status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(&err);
     else if (is_stdout && !call->is_stdout_broken)
         status = gm_write_all(STDOUT_FILENO, text->data, text->length, "standard output", &err);
     else if (!is_stdout && path != NULL)

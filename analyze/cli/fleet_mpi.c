@@ -82,7 +82,7 @@ enum gm_status gm_fleet_mpi_start(struct gm_fleet_mpi **mpi, struct gm_error *er
         return GM_OK;
     struct gm_fleet_mpi *m = calloc(1, sizeof *m);
     if (m == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     m->library = open_library();
     m->module = m->library == NULL ? NULL : dlsym(m->library, GM_MPI_SYMBOL);
     if (m->module == NULL) {
@@ -96,7 +96,7 @@ enum gm_status gm_fleet_mpi_start(struct gm_fleet_mpi **mpi, struct gm_error *er
     }
     m->is_home = calloc((size_t)m->size, sizeof *m->is_home);
     if (m->is_home == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     *mpi = m;
     return GM_OK;
 }
@@ -308,7 +308,7 @@ enum gm_status gm_fleet_mpi_run(struct gm_fleet_mpi *mpi, struct gm_fleet_task *
     struct hall hall = {.mpi = mpi, .tasks = tasks, .order = order, .count = count, .context = context};
     struct gm_threads threads;
     if (order == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     gm_fleet_progress_start(&hall.progress, context, tasks, count);
     gm_threads_start(&threads, (size_t)context->shell.threads, (size_t)context->shell.threads, work_here, &hall);
     const bool ok = serve(&hall);

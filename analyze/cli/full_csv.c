@@ -62,8 +62,7 @@ static bool flush(struct gm_full_csv *csv)
 static bool begin_device(struct gm_full_csv *csv, int64_t device)
 {
     const struct beginning beginning = {device, gm_run_file_length(csv->file) + csv->used};
-    return GM_VEC_PUSH(&csv->beginnings, beginning) ||
-           keep(csv, gm_fail(&csv->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory"));
+    return GM_VEC_PUSH(&csv->beginnings, beginning) || keep(csv, gm_no_memory(&csv->err));
 }
 
 static bool put(void *self, int64_t device, const struct gm_sample *sample)

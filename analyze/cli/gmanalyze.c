@@ -152,14 +152,12 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
 static enum gm_status analyse_all(struct gm_analyze_context *context, char **paths, size_t count, struct gm_error *err)
 {
     const struct gm_analyze_options *options = &context->options;
-    enum gm_status status = gm_shell_begin(context->shell, &options->usual, true, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_shell_begin(context->shell, &options->usual, true, err));
     const int threads = context->shell->threads, workers = (size_t)threads < count ? threads : (int)count;
     context->draw_threads = threads / workers;
     struct gm_job *jobs = new_jobs(paths, count, options->usual.name);
     if (jobs == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     gm_outcome_run(context, jobs, count, workers);
     free(jobs);
     return GM_OK;

@@ -137,7 +137,7 @@ static enum gm_status compare(struct gm_comparison *c, struct call *call, const 
     const struct gm_summary **runs = calloc(count, sizeof *runs);
     size_t n = 0;
     if (runs == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         if (inputs[i].status == GM_OK)
             runs[n++] = &inputs[i].summary;
@@ -150,10 +150,10 @@ static enum gm_status compare(struct gm_comparison *c, struct call *call, const 
             *failure = (struct gm_diff_failure){gm_clean_copy(&c->arena, inputs[i].path),
                                                 gm_clean_copy(&c->arena, inputs[i].error.message)};
             if (failure->path == NULL || failure->why == NULL)
-                status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+                status = gm_no_memory(err);
         }
     c->failures = failures;
-    return status == GM_OK && failures == NULL ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : status;
+    return status == GM_OK && failures == NULL ? gm_no_memory(err) : status;
 }
 
 static void check_growth(struct call *call, const struct gm_comparison *c)
@@ -249,7 +249,7 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
         return status;
     struct gm_input *inputs = calloc(count, sizeof *inputs);
     if (inputs == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         inputs[i].path = paths[i];
     const struct gm_inputs_options reading = {

@@ -110,9 +110,7 @@ static enum gm_status find_capacity(struct call *call, struct gm_fleet_options *
         return GM_OK;
     const struct gm_gpu *gpu;
     char note[GM_GPU_NOTE];
-    enum gm_status status = gm_gpu_choose(&gpu, note, o->gpu, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gpu_choose(&gpu, note, o->gpu, err));
     options->capacity = gm_gpu_usable(gpu);
     options->capacity_name = gpu->title;
     if (note[0] != '\0' && !call->context.shell.said.is_mute)
@@ -199,7 +197,7 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
 {
     struct gm_fleet_part *parts = calloc(count + 1, sizeof *parts);
     if (parts == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         parts[i] = (struct gm_fleet_part){tasks[i].file->path, tasks[i].record.data, tasks[i].record.length};
     enum gm_status status = gm_fleet_make(fleet, parts, count, options, err);
@@ -289,7 +287,7 @@ static enum gm_status do_all(struct call *call, const struct gm_found_files *fil
     if (tasks == NULL ||
         (call->context.options.each && (names = name_each(files, call->context.options.usual.name)) == NULL)) {
         free(tasks);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     for (size_t i = 0; i < files->n; i++)
         tasks[i] = (struct gm_fleet_task){.file = &files->v[i], .name = names == NULL ? NULL : names[i]};

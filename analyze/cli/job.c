@@ -56,7 +56,7 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_job 
     if (job->shown != NULL)
         report->snapshot.path = gm_arena_copy(&report->arena, job->shown, strlen(job->shown));
     if (report->snapshot.path == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, job->name, when, err);
 }
 
@@ -166,7 +166,7 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     if (context->shell->fonts != NULL) {
         charts = gm_charts_start(context->shell->fonts, report, context->draw_threads);
         if (charts == NULL)
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            status = gm_no_memory(err);
     }
     if (status == GM_OK)
         status = gm_ignore_ask(&context->shell->ignore, report, err);
@@ -227,7 +227,7 @@ void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context)
     struct work work = {0};
     struct gm_full_csv *csv = context->options.csv_full ? gm_full_csv_new(job, context) : NULL;
     if (context->options.csv_full && csv == NULL)
-        job->status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        job->status = gm_no_memory(&err);
     else
         job->status = read_report(&work, job, context, csv, &err);
     if (job->status == GM_OK) {

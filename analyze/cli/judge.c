@@ -75,7 +75,7 @@ static enum gm_status replay_remedies(struct gm_report *report, const struct gm_
         for (size_t d = 0; d < kept->count && list[i]->site != NULL && list[i]->changes == NULL; d++)
             if (kept->v[d].history.device == list[i]->device &&
                 !drop_site(list[i], report, snapshot, &kept->v[d].history))
-                return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+                return gm_no_memory(err);
     enum gm_status status = n == 0 ? GM_OK : gm_advice_remedies(report, snapshot, kept, list, n, err);
     return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
 }
@@ -86,12 +86,10 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
 {
     struct gm_report *report = &judged->report;
     struct gm_state_options state = {.top = timeline->top, .device = device, .rules = timeline->rules};
-    enum gm_status status = gm_classifier_new(&state.classifier, state.rules, snapshot, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_classifier_new(&state.classifier, state.rules, snapshot, err));
     struct gm_timeline_options options = *timeline; /* both analyses share what is learnt about the stacks */
     options.classifier = state.classifier;
-    status = gm_state_analyze(report, snapshot, &state, err);
+    enum gm_status status = gm_state_analyze(report, snapshot, &state, err);
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
     if (status == GM_OK)

@@ -101,7 +101,7 @@ static enum gm_status refuse_choice(const struct gm_option *option, const char *
         gm_text_printf(&all, "%s%s", i == 0 ? "" : option->choices[i + 1] == NULL ? " or " : ", ", option->choices[i]);
     }
     enum gm_status status = all.failed
-                                ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
+                                ? gm_no_memory(err)
                                 : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s: '%s' is no %s (%s)%s", shown, argument,
                                           option->argument, all.data, gm_closest_hint(&closest, "").text);
     gm_text_free(&all);

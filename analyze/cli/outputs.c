@@ -48,7 +48,7 @@ static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *o
     if (options->memory_summary)
         gm_analysis_memory_summary(&job->explained, report);
     bool has_failed = job->summary.failed || job->explained.failed;
-    return has_failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+    return has_failed ? gm_no_memory(err) : GM_OK;
 }
 
 enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,

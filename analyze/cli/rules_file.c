@@ -27,7 +27,7 @@ static enum gm_status read_file(struct gm_text *text, const char *path, struct g
         if (text->length > GM_RULES_MOST)
             status = gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "%s: rules of more than 1 MiB", path);
         else if (text->failed)
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            status = gm_no_memory(err);
     }
     close(fd);
     return status;

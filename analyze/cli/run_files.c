@@ -29,7 +29,7 @@ static enum gm_status fill(struct gm_run *run, const struct gm_run_files *files,
     for (size_t i = 0; status == GM_OK && i < files->count; i++) {
         const struct gm_run_files_file *file = &files->v[i];
         if (file->text.failed)
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            status = gm_no_memory(err);
         else if (file->png.data != NULL)
             status = gm_run_add(run, file->name, file->png.data, file->png.length, err);
         else

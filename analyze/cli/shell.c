@@ -19,7 +19,7 @@ enum gm_status gm_shell_begin(struct gm_shell *shell, const struct gm_usual_opti
     enum gm_status status = makes_runs ? gm_run_check(options->results, err) : GM_OK;
     if (status == GM_OK && makes_runs && !options->no_charts &&
         (shell->fonts = gm_fonts_start(shell->threads > 1)) == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK)
         status = gm_ignore_load(&shell->ignore, options, err);
     return status == GM_OK ? gm_rules_load(&shell->rules, options->categories, &shell->rules_text, err) : status;
@@ -32,7 +32,7 @@ enum gm_status gm_shell_name(struct gm_arena *arena, const char **run_name, cons
     gm_run_date(stamp, when);
     *run_name = gm_arena_copy(arena, name, strlen(name));
     *timestamp = gm_arena_copy(arena, stamp, strlen(stamp));
-    return *run_name != NULL && *timestamp != NULL ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return *run_name != NULL && *timestamp != NULL ? GM_OK : gm_no_memory(err);
 }
 
 enum gm_status gm_shell_publish(struct gm_run **run, struct gm_shell *shell, struct gm_run_files *files,

@@ -70,5 +70,5 @@ enum gm_status gm_compare(struct gm_comparison *comparison, const struct gm_summ
     if (ok && compare_all(comparison))
         return GM_OK;
     gm_comparison_free(comparison);
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }

@@ -158,7 +158,7 @@ static enum gm_status analyse(struct gm_summary_work *work, struct gm_error *err
                                            .keep = &work->kept};
     enum gm_status status = gm_state_analyze(&work->report, work->snapshot, &state, err);
     if (status == GM_OK && !start_devices(work))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK)
         status = gm_timeline_analyze(&work->report, work->snapshot, &timeline, err);
     return status;
@@ -173,7 +173,7 @@ enum gm_status gm_summary_make(struct gm_summary *summary, const struct gm_snaps
     if (status == GM_OK)
         status = analyse(&work, err);
     if (status == GM_OK && !(gm_names_init(&work.names, snapshot, &work.report.arena) && fill(&work, name)))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     gm_names_free(&work.names);
     gm_kept_free(&work.kept);
     gm_classifier_free(work.classifier);

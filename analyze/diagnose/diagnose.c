@@ -206,7 +206,7 @@ static void find_view(struct gm_case *c)
 
 static enum gm_status end(const struct gm_case *c, struct gm_error *err)
 {
-    return c->failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+    return c->failed ? gm_no_memory(err) : GM_OK;
 }
 
 /* Whether a replay has shown that it saves nothing to speak of, or the trace is not to be trusted so far. */
@@ -297,7 +297,7 @@ enum gm_status gm_diagnose(struct gm_report *report, const struct gm_snapshot *s
         c.room++;
     c.findings = gm_arena_calloc(&report->arena, c.room, sizeof *c.findings);
     if (c.findings == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     find_view(&c);
     c.failed = !start_lives(&c, &lives, snapshot, kept);
     const bool has_trace = report->timelines != NULL && report->device_count > 0;

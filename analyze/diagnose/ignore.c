@@ -13,7 +13,7 @@
 
 static enum gm_status no_memory(struct gm_error *err)
 {
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }
 
 static enum gm_status check_id(const char *id, const char *place, struct gm_error *err)

@@ -281,7 +281,7 @@ enum gm_status gm_find_files(struct gm_found_files *files, char *const *operands
     free(w.todo.v);
     free(w.links.v);
     free(w.entered.v);
-    return w.failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+    return w.failed ? gm_no_memory(err) : GM_OK;
 }
 
 void gm_found_files_free(struct gm_found_files *files)

@@ -401,5 +401,5 @@ enum gm_status gm_fleet_make(struct gm_fleet *fleet, const struct gm_fleet_part 
     if (ok)
         return GM_OK;
     gm_fleet_free(fleet);
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }

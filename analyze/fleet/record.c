@@ -307,7 +307,7 @@ enum gm_status gm_record_make(struct gm_text *record, const char *path, const st
         put_string(record, NULL);
         seal(record, start);
         if (record->failed)
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            status = gm_no_memory(err);
     } else {
         gm_record_fail(record, err);
     }

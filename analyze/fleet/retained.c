@@ -82,7 +82,7 @@ enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, stru
     bool ok = folder != NULL;
     free(folder);
     if (directory == NULL) /* nothing is kept, or nothing of it can be read */
-        return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return ok ? GM_OK : gm_no_memory(err);
     for (struct dirent *entry; ok && (entry = readdir(directory)) != NULL;) {
         if (strlen(entry->d_name) != GM_KEPT_KEY - 1)
             continue;
@@ -93,7 +93,7 @@ enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, stru
     closedir(directory);
     if (keys->n > 1)
         qsort(keys->v, keys->n, sizeof *keys->v, compare_keys);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }
 
 bool gm_kept_has(const struct gm_kept_keys *keys, const char *key)

@@ -43,7 +43,7 @@ enum gm_status gm_assembler_new(struct gm_assembler **assembler, struct gm_error
         }
     }
     gm_assembler_free(a);
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }
 
 void gm_assembler_free(struct gm_assembler *a)
@@ -108,7 +108,7 @@ enum gm_status gm_assembler_room(struct gm_assembler *a, uint64_t offset, struct
         return gm_fail(err, GM_E_LIMIT, offset, "%zu unfinished values at once, more than a snapshot needs",
                        a->stack.n);
     if (!GM_VEC_ROOM(&a->stack, 1))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     return GM_OK;
 }
 
@@ -184,7 +184,7 @@ static enum gm_status seal_list(struct gm_assembler *a, struct gm_read_value *v,
     }
     uint32_t node;
     if (!add_node(a, refs, count, &node))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     v->ref = GM_REF(GM_KIND_LIST, node);
     return GM_OK;
 }
@@ -213,16 +213,14 @@ static enum gm_status seal_dict(struct gm_assembler *a, struct gm_read_value *v,
     const struct gm_read_value *pairs = a->dict_pairs.v + GM_OPEN_FIRST(v);
     uint32_t count = GM_OPEN_COUNT(v);
     uint32_t row = GM_NO_REF;
-    enum gm_status status = gm_assembler_make_row(a, pairs, count / 2, &row, offset, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_assembler_make_row(a, pairs, count / 2, &row, offset, err));
     if (row != GM_NO_REF) {
         v->ref = row;
         return GM_OK;
     }
     row = gm_assembler_dict(a, pairs, count / 2);
     if (row == GM_NO_REF)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     v->ref = row;
     return GM_OK;
 }
@@ -277,9 +275,7 @@ static enum gm_status seal_above(struct gm_assembler *a, size_t from, uint64_t o
             continue;
         size_t first = GM_OPEN_FIRST(v);
         bool is_list = GM_REF_INDEX(v->ref) == GM_OPEN_LIST, has_items = GM_OPEN_COUNT(v) > 0;
-        enum gm_status status = gm_assembler_seal(a, v, offset, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_assembler_seal(a, v, offset, err));
         if (has_items && is_list && first < list_end)
             list_end = first;
         if (has_items && !is_list && first < dict_end)
@@ -311,9 +307,7 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
 {
     if (from == 0 || a->stack.v[from - 1].ref != GM_REF(GM_KIND_OPEN, GM_OPEN_LIST))
         return a->stack.n == from && from > 0 ? GM_OK : no_container("list", offset, err);
-    enum gm_status status = seal_above(a, from, offset, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(seal_above(a, from, offset, err));
     struct gm_read_value *list = &a->stack.v[from - 1];
     size_t extra = a->stack.n - from;
     uint32_t count = GM_OPEN_COUNT(list);
@@ -322,14 +316,14 @@ enum gm_status gm_assembler_append(struct gm_assembler *a, size_t from, uint64_t
     if (a->list_items.n + extra > UINT32_MAX / 2)
         return gm_fail(err, GM_E_LIMIT, offset, "a list of more than %u items", UINT32_MAX / 2);
     if (!GM_VEC_ROOM(&a->list_items, extra))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (!any_of_kinds(a->stack.v + from, extra, UINT32_C(1) << GM_KIND_NUMBER)) {
         uint32_t *to = a->list_items.v + a->list_items.n;
         for (size_t i = 0; i < extra; i++)
             to[i] = a->stack.v[from + i].ref;
         a->list_items.n += extra;
     } else if (!add_refs(a, from)) {
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     list->bits = GM_OPEN_BITS(first, count + extra);
     a->stack.n = from;
@@ -344,16 +338,12 @@ enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_las
         return extra == 0 && from > 0 ? GM_OK : no_container("dictionary", offset, err);
     if (extra % 2 != 0)
         return gm_fail(err, GM_E_CORRUPT, offset, "a dictionary with a key but no value");
-    enum gm_status status = seal_above(a, from, offset, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(seal_above(a, from, offset, err));
     struct gm_read_value *dict = &a->stack.v[from - 1];
     uint32_t count = GM_OPEN_COUNT(dict);
     if (is_last && count == 0) {
         uint32_t row = GM_NO_REF;
-        status = gm_assembler_make_row(a, a->stack.v + from, extra / 2, &row, offset, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_assembler_make_row(a, a->stack.v + from, extra / 2, &row, offset, err));
         if (row != GM_NO_REF) {
             dict->ref = row;
             if (dict->slot != 0)
@@ -368,7 +358,7 @@ enum gm_status gm_assembler_put(struct gm_assembler *a, size_t from, bool is_las
     if (a->dict_pairs.n + extra > UINT32_MAX / 2)
         return gm_fail(err, GM_E_LIMIT, offset, "a dictionary of more than %u items", UINT32_MAX / 4);
     if (!GM_VEC_ROOM(&a->dict_pairs, extra))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (extra > 0)
         memcpy(a->dict_pairs.v + a->dict_pairs.n, a->stack.v + from, extra * sizeof *a->dict_pairs.v);
     a->dict_pairs.n += extra;
@@ -403,9 +393,9 @@ enum gm_status gm_assembler_tuple(struct gm_assembler *a, size_t from, uint64_t 
     if (first + count > UINT32_MAX / 2)
         return gm_fail(err, GM_E_LIMIT, offset, "a tuple of more than %u items", UINT32_MAX / 2);
     if (!GM_VEC_ROOM(&a->list_items, count))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (!add_refs(a, from))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     a->stack.v[from] =
         (struct gm_read_value){.bits = GM_OPEN_BITS(first, count), .ref = GM_REF(GM_KIND_OPEN, GM_OPEN_LIST)};
     status = gm_assembler_seal(a, &a->stack.v[from], offset, err);
@@ -468,7 +458,7 @@ static enum gm_status begin(struct gm_assembler *a, enum gm_open type, uint64_t 
         return gm_fail(err, GM_E_LIMIT, offset, "nested deeper than %d levels", GM_MAX_DEPTH);
     enum gm_status status = push(a, (struct gm_read_value){.ref = GM_REF(GM_KIND_OPEN, type)}, offset, err);
     if (status == GM_OK && !GM_VEC_PUSH(&a->marks, (uint32_t)a->stack.n))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     return status;
 }
 

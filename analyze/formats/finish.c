@@ -17,11 +17,6 @@ struct finisher {
     struct gm_error *err;
 };
 
-static enum gm_status no_memory(struct finisher *f)
-{
-    return gm_fail(f->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-}
-
 /* ---- salvage: closing what is open ------------------------------------------------------------------------------ */
 
 static bool is_open(const struct gm_read_value *v, enum gm_open type)
@@ -44,9 +39,7 @@ static enum gm_status close_last(struct finisher *f, size_t base, bool is_marked
     enum gm_status status = GM_OK;
     if (is_open(v, GM_OPEN_LIST)) {
         size_t first = GM_OPEN_COUNT(v) > 0 ? GM_OPEN_FIRST(v) : a->list_items.n;
-        status = gm_assembler_seal(a, v, f->offset, f->err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_assembler_seal(a, v, f->offset, f->err));
         a->list_items.n = first;
     }
     /* Above a mark, a dictionary's keys and values take turns: a value where a key should be is the one item of the
@@ -139,9 +132,7 @@ static enum gm_status check_sharing(const struct finisher *f, const char *what, 
 static enum gm_status count_blocks(struct finisher *f, const struct gm_node *list, const char *what, size_t *blocks)
 {
     *blocks = 0;
-    enum gm_status status = check_sharing(f, what, list->count, f->a->m->segments.n);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(check_sharing(f, what, list->count, f->a->m->segments.n));
     for (uint32_t i = 0; i < list->count; i++) {
         uint32_t ref = gm_node_ref(f->a, list, i);
         if (GM_REF_KIND(ref) != GM_KIND_SEGMENT)
@@ -191,23 +182,19 @@ static enum gm_status fill_segments(struct finisher *f, uint32_t ref, const char
         return gm_fail(f->err, GM_E_CORRUPT, GM_NO_OFFSET, "'%s' is no list", what);
     const struct gm_node *list = node_of(f, ref);
     size_t block_total;
-    enum gm_status status = count_blocks(f, list, what, &block_total);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(count_blocks(f, list, what, &block_total));
     struct gm_segment_columns s = {0};
     struct gm_block_columns b = {0};
     if (!gm_new_segment_columns(&f->a->m->arena, &s, list->count) ||
         !gm_new_block_columns(&f->a->m->arena, &b, block_total))
-        return no_memory(f);
+        return gm_no_memory(f->err);
     size_t block = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct gm_segment_row *row = &f->a->m->segments.v[GM_REF_INDEX(gm_node_ref(f->a, list, i))];
         fill_segment(f, &s, &b, i, row, block);
         block += s.block_count[i];
     }
-    status = gm_keep_segments(f->a, list, segments == &f->s->host_segments, block_total, f->err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_keep_segments(f->a, list, segments == &f->s->host_segments, block_total, f->err));
     *segments = gm_segments_of(&s, list->count);
     *blocks = gm_blocks_of(&b, block_total);
     return GM_OK;
@@ -239,7 +226,7 @@ static enum gm_status measure_traces(struct finisher *f, struct trace_lists *t, 
             *trace = (struct gm_trace){.first = next, .max_entries = GM_ABSENT};
             if (!is_list(ref)) {
                 if (!gm_builder_warn(f->a->m, "device_traces[%u] is no list of events and was ignored", (unsigned)d))
-                    return no_memory(f);
+                    return gm_no_memory(f->err);
                 continue;
             }
             const struct gm_node *list = node_of(f, ref);
@@ -252,7 +239,7 @@ static enum gm_status measure_traces(struct finisher *f, struct trace_lists *t, 
                 if (trace->count != list->count &&
                     !gm_builder_warn(f->a->m, "%zu entries of device_traces[%u] are no events and were ignored",
                                      (size_t)list->count - trace->count, (unsigned)d))
-                    return no_memory(f);
+                    return gm_no_memory(f->err);
             }
             next += trace->count;
         }
@@ -265,7 +252,7 @@ static enum gm_status reorder_events(struct finisher *f, const struct trace_list
 {
     uint32_t *order = malloc((total + 1) * sizeof *order);
     if (order == NULL)
-        return no_memory(f);
+        return gm_no_memory(f->err);
     size_t n = 0;
     for (int side = 0; side < 2; side++)
         for (uint32_t d = 0; t->list[side] != NULL && d < t->list[side]->count; d++) {
@@ -279,7 +266,7 @@ static enum gm_status reorder_events(struct finisher *f, const struct trace_list
         }
     enum gm_status status = gm_keep_rows(f->a, GM_ROW_EVENT, GM_ROW_EVENT, order, n, f->err);
     if (status == GM_OK && !gm_builder_permute_events(f->a->m, order, n))
-        status = no_memory(f);
+        status = gm_no_memory(f->err);
     free(order);
     return status;
 }
@@ -292,13 +279,13 @@ static enum gm_status fill_traces(struct finisher *f, uint32_t device, uint32_t 
         if (!is_list(refs[side])) {
             if (refs[side] != GM_NO_REF && refs[side] != GM_REF(GM_KIND_CONSTANT, GM_CONSTANT_NONE) &&
                 !gm_builder_warn(f->a->m, "the traces are no list and were ignored"))
-                return no_memory(f);
+                return gm_no_memory(f->err);
             continue;
         }
         t.list[side] = node_of(f, refs[side]);
         t.traces[side] = gm_arena_calloc(&f->a->m->arena, t.list[side]->count, sizeof *t.traces[side]);
         if (t.traces[side] == NULL)
-            return no_memory(f);
+            return gm_no_memory(f->err);
     }
     /* host_traces may also be one list of events rather than one per device */
     bool in_order = true;
@@ -307,7 +294,7 @@ static enum gm_status fill_traces(struct finisher *f, uint32_t device, uint32_t 
     if (status == GM_OK && !in_order)
         status = reorder_events(f, &t, total);
     else if (status == GM_OK && !gm_keep_all(f->a, GM_ROW_EVENT))
-        status = no_memory(f);
+        status = gm_no_memory(f->err);
     if (status != GM_OK)
         return status;
     f->s->traces = f->traces = t.traces[0];
@@ -399,18 +386,16 @@ static enum gm_status flatten_settings(struct finisher *f, uint32_t dict, const 
         uint32_t value = gm_node_ref(f->a, node, i + 1);
         struct gm_setting setting = {.key = key_text(f, prefix, gm_node_ref(f->a, node, i))};
         if (setting.key == NULL)
-            return no_memory(f);
+            return gm_no_memory(f->err);
         if (GM_REF_KIND(value) == GM_KIND_DICT && level < MAX_LEVEL) {
-            enum gm_status status = flatten_settings(f, value, setting.key, level + 1, list);
-            if (status != GM_OK)
-                return status;
+            GM_TRY(flatten_settings(f, value, setting.key, level + 1, list));
         } else if (scalar_setting(f, value, &setting)) {
             struct gm_setting *grown = list->v;
             if (list->n == list->capacity) { /* in the arena, so that the snapshot owns it */
                 size_t capacity = list->capacity * 2 + 64;
                 grown = gm_arena_calloc(&f->a->m->arena, capacity, sizeof *grown);
                 if (grown == NULL)
-                    return no_memory(f);
+                    return gm_no_memory(f->err);
                 if (list->n > 0)
                     memcpy(grown, list->v, list->n * sizeof *grown);
                 list->capacity = capacity;
@@ -449,13 +434,13 @@ static enum gm_status fill_annotations(struct finisher *f, uint32_t ref)
     bool in_order = list->count == m->annotations.n &&
                     (list->count == 0 || (list->is_run && list->run_of == GM_KIND_ANNOTATION && list->first == 0));
     if (in_order)
-        return gm_keep_all(f->a, GM_ROW_ANNOTATION) ? GM_OK : no_memory(f);
+        return gm_keep_all(f->a, GM_ROW_ANNOTATION) ? GM_OK : gm_no_memory(f->err);
     struct gm_annotation *kept = malloc(((size_t)list->count + 1) * sizeof *kept);
     uint32_t *order = malloc(((size_t)list->count + 1) * sizeof *order);
     if (kept == NULL || order == NULL) {
         free(kept);
         free(order);
-        return no_memory(f);
+        return gm_no_memory(f->err);
     }
     size_t n = 0;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -494,7 +479,7 @@ static enum gm_status note_top_keys(struct finisher *f, uint32_t root)
         uint64_t start = m->string_start.v[GM_REF_INDEX(key)], end = m->string_start.v[GM_REF_INDEX(key) + 1];
         if (!gm_builder_warn(f->a->m, "unknown key '%.*s' of the snapshot was ignored",
                              end - start > 80 ? 80 : (int)(end - start), m->string_bytes.v + start))
-            return no_memory(f);
+            return gm_no_memory(f->err);
     }
     return GM_OK;
 }
@@ -506,7 +491,7 @@ static enum gm_status keep(struct finisher *f, uint32_t root)
     bool ok = GM_REF_KIND(root) != GM_KIND_DICT || gm_keep_top(f->a, node_of(f, root));
     ok = ok && gm_keep_all(f->a, GM_ROW_FRAME) &&
          gm_keep_values(f->a, f->s->has_settings ? settings : GM_NO_REF, &f->s->settings_tree);
-    return ok ? GM_OK : no_memory(f);
+    return ok ? GM_OK : gm_no_memory(f->err);
 }
 
 static enum gm_status fill(struct finisher *f, uint32_t root)
@@ -521,24 +506,17 @@ static enum gm_status fill(struct finisher *f, uint32_t root)
             f->err, GM_E_FORMAT, GM_NO_OFFSET,
             "no memory snapshot: it holds neither 'segments' nor 'device_traces', nor is it a list of segments");
     f->s->source.is_bare_segment_list = is_bare;
-    enum gm_status status = is_bare ? GM_OK : note_top_keys(f, root);
-    if (status == GM_OK)
-        status = fill_segments(f, segments, "segments", &f->s->segments, &f->s->blocks);
-    if (status == GM_OK)
-        status = fill_segments(f, lookup(f, root, GM_KEY_HOST_SEGMENTS), "host_segments", &f->s->host_segments,
-                               &f->s->host_blocks);
-    if (status == GM_OK)
-        status = fill_traces(f, traces, lookup(f, root, GM_KEY_HOST_TRACES));
-    if (status == GM_OK)
-        status = fill_annotations(f, lookup(f, root, GM_KEY_EXTERNAL_ANNOTATIONS));
-    if (status == GM_OK)
-        status = fill_settings(f, lookup(f, root, GM_KEY_ALLOCATOR_SETTINGS));
-    if (status == GM_OK) {
-        fill_ring_field(f, lookup(f, root, GM_KEY_TRACE_ALLOC_MAX_ENTRIES), false);
-        fill_ring_field(f, lookup(f, root, GM_KEY_TRACE_ALLOC_OVERFLOWED), true);
-        status = keep(f, root);
-    }
-    return status;
+    if (!is_bare)
+        GM_TRY(note_top_keys(f, root));
+    GM_TRY(fill_segments(f, segments, "segments", &f->s->segments, &f->s->blocks));
+    GM_TRY(fill_segments(f, lookup(f, root, GM_KEY_HOST_SEGMENTS), "host_segments", &f->s->host_segments,
+                         &f->s->host_blocks));
+    GM_TRY(fill_traces(f, traces, lookup(f, root, GM_KEY_HOST_TRACES)));
+    GM_TRY(fill_annotations(f, lookup(f, root, GM_KEY_EXTERNAL_ANNOTATIONS)));
+    GM_TRY(fill_settings(f, lookup(f, root, GM_KEY_ALLOCATOR_SETTINGS)));
+    fill_ring_field(f, lookup(f, root, GM_KEY_TRACE_ALLOC_MAX_ENTRIES), false);
+    fill_ring_field(f, lookup(f, root, GM_KEY_TRACE_ALLOC_OVERFLOWED), true);
+    return keep(f, root);
 }
 
 enum gm_status gm_assembler_finish(struct gm_assembler *a, struct gm_snapshot *snapshot, bool is_partial,

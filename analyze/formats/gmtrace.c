@@ -18,7 +18,7 @@ static const char *next_text(struct gm_gmtrace_parts *p, enum gm_status *status)
     }
     char *copy = gm_arena_copy(&p->m->arena, (const char *)c->p, (size_t)(end - c->p));
     if (copy == NULL)
-        *status = gm_gmtrace_no_memory(&p->r);
+        *status = gm_no_memory(p->r.err);
     c->p = end + 1;
     return copy;
 }
@@ -31,7 +31,7 @@ static enum gm_status read_keys(struct gm_gmtrace_parts *p)
     if (streams > gm_cursor_left(c) || streams >= GM_MAX_ID)
         return gm_gmtrace_damaged(&p->r, "more streams than it has room for");
     if (!GM_VEC_ROOM(&m->streams, streams))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (uint64_t i = 0; i < streams; i++) {
         last += gm_unzigzag(gm_cursor_varint(c));
         m->streams.v[m->streams.n++] = (int64_t)last;
@@ -40,7 +40,7 @@ static enum gm_status read_keys(struct gm_gmtrace_parts *p)
     if (pools > gm_cursor_left(c) || pools >= GM_MAX_ID)
         return gm_gmtrace_damaged(&p->r, "more pools than it has room for");
     if (!GM_VEC_ROOM(&m->pools, pools))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (uint64_t i = 0; i < pools; i++) {
         uint64_t first = gm_cursor_varint(c);
         m->pools.v[m->pools.n++] = (struct gm_pool_key){first, gm_cursor_varint(c)};
@@ -57,7 +57,7 @@ static enum gm_status read_traces(struct gm_gmtrace_parts *p, size_t *next, cons
         return gm_gmtrace_damaged(&p->r, "more traces than it has room for");
     struct gm_trace *t = gm_arena_calloc(&p->m->arena, n, sizeof *t);
     if (t == NULL)
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t events = gm_cursor_varint(c), entries = gm_cursor_varint(c), overflowed = gm_cursor_varint(c);
         if (events > p->event_count - *next || overflowed > GM_TRUE)
@@ -107,7 +107,7 @@ static enum gm_status read_settings(struct gm_gmtrace_parts *p)
         return gm_gmtrace_damaged(&p->r, "more settings than it has room for");
     struct gm_setting *settings = gm_arena_calloc(&p->m->arena, count, sizeof *settings);
     if (settings == NULL)
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     enum gm_status status = GM_OK;
     for (uint64_t i = 0; i < count; i++) {
         struct gm_setting *setting = &settings[i];
@@ -150,7 +150,7 @@ static enum gm_status read_warnings(struct gm_gmtrace_parts *p, bool is_salvaged
         if (!is_clean(line))
             return gm_gmtrace_damaged(&p->r, "a warning is no line of text");
         if (!GM_VEC_PUSH(&p->m->warnings, line))
-            return gm_gmtrace_no_memory(&p->r);
+            return gm_no_memory(p->r.err);
     }
     if (!is_salvaged)
         return GM_OK;
@@ -164,9 +164,7 @@ static enum gm_status read_warnings(struct gm_gmtrace_parts *p, bool is_salvaged
 
 static enum gm_status read_meta(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, "META", GM_META_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "META", GM_META_STREAMS));
     uint64_t flags = gm_cursor_varint(&p->r.streams[GM_META_NUMBERS]);
     if (flags >= 1u << GM_FLAG_COUNT)
         return gm_gmtrace_damaged(&p->r, "unknown flags");
@@ -174,7 +172,7 @@ static enum gm_status read_meta(struct gm_gmtrace_parts *p)
     p->s->has_settings = flags >> GM_FLAG_SETTINGS & 1;
     p->s->has_annotations = flags >> GM_FLAG_ANNOTATIONS & 1;
     p->s->source.is_bare_segment_list = flags >> GM_FLAG_BARE & 1;
-    status = read_keys(p);
+    enum gm_status status = read_keys(p);
     if (status == GM_OK)
         status = read_event_columns(p);
     if (status == GM_OK)
@@ -186,31 +184,18 @@ static enum gm_status read_meta(struct gm_gmtrace_parts *p)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static enum gm_status decode(struct gm_gmtrace_parts *p, struct gm_source *source, struct gm_error *err)
+static enum gm_status read_sections(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_open(&p->r, source, err);
-    if (status == GM_OK)
-        status = gm_gmtrace_strings(p);
-    if (status == GM_OK)
-        status = gm_gmtrace_frames(p);
-    if (status == GM_OK)
-        status = gm_gmtrace_stacks(p);
-    if (status == GM_OK)
-        status = read_meta(p);
-    if (status == GM_OK)
-        status = gm_gmtrace_segments(p, "SEGS", &p->s->segments, &p->s->blocks);
-    if (status == GM_OK)
-        status = gm_gmtrace_segments(p, "HSEG", &p->s->host_segments, &p->s->host_blocks);
-    if (status == GM_OK)
-        status = gm_gmtrace_annotations(p);
-    if (status == GM_OK)
-        status = gm_gmtrace_extras(p);
-    if (status == GM_OK)
-        status = gm_gmtrace_events(p);
-    if (status == GM_OK)
-        status = gm_gmtrace_finish(&p->r);
-    gm_gmtrace_close(&p->r);
-    return status;
+    GM_TRY(gm_gmtrace_strings(p));
+    GM_TRY(gm_gmtrace_frames(p));
+    GM_TRY(gm_gmtrace_stacks(p));
+    GM_TRY(read_meta(p));
+    GM_TRY(gm_gmtrace_segments(p, "SEGS", &p->s->segments, &p->s->blocks));
+    GM_TRY(gm_gmtrace_segments(p, "HSEG", &p->s->host_segments, &p->s->host_blocks));
+    GM_TRY(gm_gmtrace_annotations(p));
+    GM_TRY(gm_gmtrace_extras(p));
+    GM_TRY(gm_gmtrace_events(p));
+    return gm_gmtrace_finish(&p->r);
 }
 
 enum gm_status gm_gmtrace_decode(struct gm_source *source, struct gm_snapshot *snapshot, struct gm_error *err)
@@ -218,8 +203,11 @@ enum gm_status gm_gmtrace_decode(struct gm_source *source, struct gm_snapshot *s
     *snapshot = (struct gm_snapshot){0};
     struct gm_gmtrace_parts p = {.s = snapshot, .m = gm_snapshot_memory_new()};
     if (p.m == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    enum gm_status status = decode(&p, source, err);
+        return gm_no_memory(err);
+    enum gm_status status = gm_gmtrace_open(&p.r, source, err);
+    if (status == GM_OK)
+        status = read_sections(&p);
+    gm_gmtrace_close(&p.r);
     if (status == GM_OK) {
         gm_builder_publish(p.m, snapshot);
     } else {

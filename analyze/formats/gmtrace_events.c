@@ -263,18 +263,14 @@ static enum gm_status read_chunk(struct steps *s)
 {
     struct gm_gmtrace_parts *p = s->p;
     struct gm_snapshot_memory *m = p->m;
-    enum gm_status status = gm_gmtrace_begin(&p->r, "EVNT", GM_EVNT_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "EVNT", GM_EVNT_STREAMS));
     uint64_t rows = gm_cursor_varint(&p->r.streams[GM_EVNT_COUNT]);
     if (rows == 0 || rows > GM_GMTRACE_CHUNK_ROWS || rows > p->event_count - m->events.count)
         return gm_gmtrace_damaged(&p->r, "a wrong number of events");
-    status = gm_gmtrace_spend(&p->r, rows, GM_GMTRACE_COST_EVENT);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_spend(&p->r, rows, GM_GMTRACE_COST_EVENT));
     s->context.n = 0;
     if (!grow_events(p, rows) || !GM_VEC_ROOM(&s->context, rows))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     s->action = m->events.action + m->events.count;
     s->addr = m->events.addr + m->events.count;
     s->size = m->events.size + m->events.count;
@@ -283,7 +279,7 @@ static enum gm_status read_chunk(struct steps *s)
     s->rows = rows;
     run_steps(s);
     if (s->wrong != NULL)
-        return s->wrong[0] == '\0' ? gm_gmtrace_no_memory(&p->r) : gm_gmtrace_damaged(&p->r, s->wrong);
+        return s->wrong[0] == '\0' ? gm_no_memory(p->r.err) : gm_gmtrace_damaged(&p->r, s->wrong);
     fill_columns(s);
     return gm_gmtrace_end(&p->r);
 }
@@ -291,7 +287,7 @@ static enum gm_status read_chunk(struct steps *s)
 enum gm_status gm_gmtrace_events(struct gm_gmtrace_parts *p)
 {
     struct steps s = {.p = p};
-    enum gm_status status = gm_gmtrace_state_begin(&s.state) ? GM_OK : gm_gmtrace_no_memory(&p->r);
+    enum gm_status status = gm_gmtrace_state_begin(&s.state) ? GM_OK : gm_no_memory(p->r.err);
     for (int i = 0; i < 6; i++)
         rare_column(p->m, i)->all = p->all[i];
     p->m->events.any_time = p->has_time;

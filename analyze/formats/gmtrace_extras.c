@@ -79,7 +79,7 @@ static enum gm_status read_rows(struct extras *x, const uint64_t *counts)
     for (int kind = 0; kind < GM_ROW_KIND_COUNT; kind++) {
         uint64_t row = 0;
         if (!GM_VEC_ROOM(&p->m->extras[kind], counts[kind]))
-            return gm_gmtrace_no_memory(&p->r);
+            return gm_no_memory(p->r.err);
         for (uint64_t i = 0; i < counts[kind]; i++) {
             uint64_t delta = gm_cursor_varint(&c[GM_XTRA_ROW]), key = gm_cursor_varint(&c[GM_XTRA_KEY]);
             struct gm_extra extra;
@@ -99,7 +99,7 @@ static enum gm_status read_orders(struct gm_gmtrace_parts *p, const uint64_t *co
 {
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++) {
         if (!GM_VEC_ROOM(&p->m->key_orders[kind], counts[kind]))
-            return gm_gmtrace_no_memory(&p->r);
+            return gm_no_memory(p->r.err);
         for (uint64_t i = 0; i < counts[kind]; i++) {
             uint64_t key = gm_cursor_varint(&p->r.streams[GM_XTRA_KEY]);
             if (key == 0 || key >= gm_gmtrace_string_limit(p))
@@ -116,7 +116,7 @@ static enum gm_status read_values(struct extras *x)
     if (!next_loose(x, x->loose_count, &p->s->settings_tree))
         return gm_gmtrace_damaged(&p->r, "settings that are not possible");
     if (!GM_VEC_ROOM(&p->m->loose, x->loose_count))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (uint64_t i = 0; i < x->loose_count; i++) {
         if (!next_loose(x, i, &p->m->loose.v[i]))
             return gm_gmtrace_damaged(&p->r, "a value that is not possible");
@@ -127,9 +127,7 @@ static enum gm_status read_values(struct extras *x)
 
 enum gm_status gm_gmtrace_extras(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, "XTRA", GM_XTRA_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "XTRA", GM_XTRA_STREAMS));
     struct gm_cursor *c = p->r.streams;
     uint64_t counts[GM_ROW_KIND_COUNT + GM_ORDER_COUNT], keys = gm_cursor_left(&c[GM_XTRA_KEY]);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -142,7 +140,7 @@ enum gm_status gm_gmtrace_extras(struct gm_gmtrace_parts *p)
     if (x.loose_count > gm_cursor_left(&c[GM_XTRA_TYPE]) || x.loose_count > GM_MAX_ID)
         return gm_gmtrace_damaged(&p->r, "more values than it has room for");
     x.length = calloc(x.loose_count + 1, sizeof *x.length);
-    status = x.length == NULL ? gm_gmtrace_no_memory(&p->r) : read_rows(&x, counts);
+    enum gm_status status = x.length == NULL ? gm_no_memory(p->r.err) : read_rows(&x, counts);
     if (status == GM_OK)
         status = read_orders(p, counts + GM_ROW_KIND_COUNT);
     if (status == GM_OK)

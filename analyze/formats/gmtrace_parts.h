@@ -73,7 +73,6 @@ enum gm_status gm_gmtrace_spend(struct gm_gmtrace_reader *r, uint64_t count, uin
 
 /* "damaged .gmtrace: section TAG: WHAT", at its place. */
 enum gm_status gm_gmtrace_damaged(struct gm_gmtrace_reader *r, const char *what);
-enum gm_status gm_gmtrace_no_memory(struct gm_gmtrace_reader *r);
 
 struct gm_gmtrace_parts {
     struct gm_gmtrace_reader r;

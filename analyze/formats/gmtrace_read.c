@@ -45,11 +45,6 @@ enum gm_status gm_gmtrace_damaged(struct gm_gmtrace_reader *r, const char *what)
     return gm_fail(r->err, GM_E_CORRUPT, r->offset, "damaged .gmtrace file: section %s: %s", r->tag, what);
 }
 
-enum gm_status gm_gmtrace_no_memory(struct gm_gmtrace_reader *r)
-{
-    return gm_fail(r->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-}
-
 static enum gm_status ends_early(struct gm_gmtrace_reader *r, const char *where)
 {
     return gm_fail(r->err, GM_E_TRUNCATED, gm_source_offset(r->source), "the .gmtrace file ends early, in %s", where);
@@ -71,14 +66,12 @@ enum gm_status gm_gmtrace_spend(struct gm_gmtrace_reader *r, uint64_t count, uin
 static enum gm_status read_bytes(struct gm_gmtrace_reader *r, size_t n, const char *where)
 {
     while (n > 0) {
-        enum gm_status status = gm_source_more(r->source, 1, r->err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(r->source, 1, r->err));
         size_t have = (size_t)(r->source->end - r->source->p), part = have < n ? have : n;
         if (part == 0)
             return ends_early(r, where);
         if (!gm_grow(&r->payload, &r->capacity, r->length + part, 1))
-            return gm_gmtrace_no_memory(r);
+            return gm_no_memory(r->err);
         memcpy(r->payload + r->length, r->source->p, part);
         r->source->p += part;
         r->length += part;
@@ -90,9 +83,7 @@ static enum gm_status read_bytes(struct gm_gmtrace_reader *r, size_t n, const ch
 enum gm_status gm_gmtrace_open(struct gm_gmtrace_reader *r, struct gm_source *source, struct gm_error *err)
 {
     *r = (struct gm_gmtrace_reader){.source = source, .err = err};
-    enum gm_status status = read_bytes(r, GM_GMTRACE_HEADER, "its header");
-    if (status != GM_OK)
-        return status;
+    GM_TRY(read_bytes(r, GM_GMTRACE_HEADER, "its header"));
     r->crc = (uint32_t)crc32(0, r->payload, GM_GMTRACE_HEADER);
     if (memcmp(r->payload, GM_GMTRACE_MAGIC, GM_GMTRACE_MAGIC_SIZE) != 0 ||
         load_u32(r->payload + 12) != crc32(0, r->payload, 12))
@@ -102,7 +93,7 @@ enum gm_status gm_gmtrace_open(struct gm_gmtrace_reader *r, struct gm_source *so
         return gm_fail(err, GM_E_FORMAT, 0, "a .gmtrace file of version %u: this program reads version %d",
                        (unsigned)version, GM_GMTRACE_VERSION);
     r->zstd = ZSTD_createDCtx();
-    return r->zstd == NULL ? gm_gmtrace_no_memory(r) : GM_OK;
+    return r->zstd == NULL ? gm_no_memory(r->err) : GM_OK;
 }
 
 static void free_streams(struct gm_gmtrace_reader *r)
@@ -128,9 +119,7 @@ static enum gm_status read_section(struct gm_gmtrace_reader *r)
 {
     r->offset = gm_source_offset(r->source);
     r->length = 0;
-    enum gm_status status = read_bytes(r, GM_GMTRACE_SECTION, "the head of a section");
-    if (status != GM_OK)
-        return status;
+    GM_TRY(read_bytes(r, GM_GMTRACE_SECTION, "the head of a section"));
     for (int i = 0; i < 4; i++)
         r->tag[i] = r->payload[i] >= ' ' && r->payload[i] < 127 ? (char)r->payload[i] : '?';
     uint32_t length = load_u32(r->payload + 4), crc = load_u32(r->payload + 8);
@@ -141,9 +130,7 @@ static enum gm_status read_section(struct gm_gmtrace_reader *r)
         return gm_gmtrace_damaged(r, "it is too long");
     char where[32] = "section ";
     memcpy(where + 8, r->tag, sizeof r->tag);
-    status = read_bytes(r, length, where);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(read_bytes(r, length, where));
     real = length > 0 ? (uint32_t)crc32(real, r->payload, length) : real;
     r->crc = length > 0 ? (uint32_t)crc32(r->crc, r->payload, length) : r->crc;
     return real == crc ? GM_OK : gm_gmtrace_damaged(r, "wrong checksum");
@@ -224,14 +211,14 @@ static enum gm_status unpack(struct gm_gmtrace_reader *r, size_t i, struct gm_cu
     if (method != GM_GMTRACE_RAW) {
         out = r->owned[i] = malloc(decoded + 1);
         if (out == NULL)
-            return gm_gmtrace_no_memory(r);
+            return gm_no_memory(r->err);
         status = inflate_stream(r, out, decoded, in, stored, method);
         in = out;
     }
     if (status == GM_OK && has_planes) {
         joined = malloc(decoded + 1);
         if (joined == NULL)
-            return gm_gmtrace_no_memory(r);
+            return gm_no_memory(r->err);
         if (!join_planes(joined, in, decoded, first))
             status = gm_gmtrace_damaged(r, "a stream's planes do not fit together");
         free(out);

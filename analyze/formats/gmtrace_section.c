@@ -47,11 +47,6 @@ void gm_put_id(struct gm_text *t, uint32_t id, uint32_t *newest, uint64_t first)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static enum gm_status no_memory(struct gm_gmtrace_writer *w)
-{
-    return gm_fail(w->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-}
-
 enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot,
                                       struct gm_text *out, struct gm_error *err)
 {
@@ -59,17 +54,17 @@ enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct 
     *w = (struct gm_gmtrace_writer){.s = snapshot, .out = out, .begin = out->length, .err = err};
     w->zstd = ZSTD_createCCtx();
     if (w->zstd == NULL)
-        return no_memory(w);
+        return gm_no_memory(w->err);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, snapshot->events.count > LARGE ? LEVEL_LARGE : LEVEL);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_contentSizeFlag, 0);
     gm_text_add_bytes(out, GM_GMTRACE_MAGIC, GM_GMTRACE_MAGIC_SIZE);
     put_u32(out, GM_GMTRACE_VERSION);
     if (out->failed)
-        return no_memory(w);
+        return gm_no_memory(w->err);
     const unsigned char *header = (const unsigned char *)out->data + w->begin;
     put_u32(out, (uint32_t)crc32(0, header, 12));
     if (out->failed)
-        return no_memory(w);
+        return gm_no_memory(w->err);
     w->crc = (uint32_t)crc32(0, (const unsigned char *)out->data + w->begin, GM_GMTRACE_HEADER);
     return GM_OK;
 }
@@ -172,7 +167,7 @@ static void add_stream(struct gm_gmtrace_writer *w, const struct gm_text *from, 
 static enum gm_status append(struct gm_gmtrace_writer *w, const char *tag, const struct gm_text *payload)
 {
     if (payload->failed)
-        return no_memory(w);
+        return gm_no_memory(w->err);
     if (payload->length > GM_GMTRACE_MAX_PAYLOAD)
         return gm_fail(w->err, GM_E_LIMIT, GM_NO_OFFSET, "section %s is too large for a .gmtrace file: %zu bytes", tag,
                        payload->length);
@@ -180,14 +175,14 @@ static enum gm_status append(struct gm_gmtrace_writer *w, const char *tag, const
     gm_text_add_bytes(w->out, tag, 4);
     put_u32(w->out, (uint32_t)payload->length);
     if (w->out->failed)
-        return no_memory(w);
+        return gm_no_memory(w->err);
     uint32_t crc = (uint32_t)crc32(0, (const unsigned char *)w->out->data + begin, 8);
     if (payload->length > 0)
         crc = (uint32_t)crc32(crc, (const unsigned char *)payload->data, (uInt)payload->length);
     put_u32(w->out, crc);
     gm_text_add_bytes(w->out, payload->data, payload->length);
     if (w->out->failed)
-        return no_memory(w);
+        return gm_no_memory(w->err);
     w->crc = (uint32_t)crc32(w->crc, (const unsigned char *)w->out->data + begin, (uInt)(w->out->length - begin));
     return GM_OK;
 }
@@ -220,12 +215,12 @@ enum gm_status gm_gmtrace_section(struct gm_gmtrace_writer *w, const char *tag, 
     w->payload.length = 0;
     for (size_t i = 0; i < streams; i++) {
         if (w->stream[i].failed)
-            return no_memory(w);
+            return gm_no_memory(w->err);
         add_stream(w, &w->stream[i], (bytes >> i & 1) == 0, words >> i & 1);
         cost += w->stream[i].length * GM_GMTRACE_COST_BYTE;
         w->stream[i].length = 0;
     }
-    enum gm_status status = w->payload.failed ? no_memory(w) : pad(w, cost);
+    enum gm_status status = w->payload.failed ? gm_no_memory(w->err) : pad(w, cost);
     return status == GM_OK ? append(w, tag, &w->payload) : status;
 }
 

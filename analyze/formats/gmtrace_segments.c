@@ -87,9 +87,7 @@ static enum gm_status fill_segment(struct filler *f, size_t i, size_t block_tota
     f->s.block_count[i] = count;
     uint64_t expected = f->s.address[i];
     for (; count > 0; count--) {
-        enum gm_status status = fill_block(f, i, expected);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(fill_block(f, i, expected));
         expected = f->b.address[f->blocks - 1] + f->b.size[f->blocks - 1];
     }
     fill_sizes(f, i);
@@ -113,7 +111,7 @@ enum gm_status gm_gmtrace_segments(struct gm_gmtrace_parts *p, const char *tag, 
         return gm_gmtrace_end(&p->r);
     struct filler f = {.p = p};
     if (!gm_new_segment_columns(&p->m->arena, &f.s, count) || !gm_new_block_columns(&p->m->arena, &f.b, block_count))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (size_t i = 0; i < count && status == GM_OK; i++)
         status = fill_segment(&f, i, block_count);
     if (status != GM_OK)

@@ -45,16 +45,14 @@ static const unsigned char *end_of_string(struct gm_cursor *text, uint64_t piece
 
 enum gm_status gm_gmtrace_strings(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, "STRS", GM_STRS_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "STRS", GM_STRS_STREAMS));
     struct gm_snapshot_memory *m = p->m;
     struct gm_cursor *text = &p->r.streams[GM_STRS_TEXT], *joins = &p->r.streams[GM_STRS_JOINS];
     uint64_t count = gm_cursor_varint(&p->r.streams[GM_STRS_COUNT]);
     if (count >= GM_MAX_ID || count > gm_cursor_left(text))
         return gm_gmtrace_damaged(&p->r, "more strings than it has room for");
     if (!GM_VEC_ROOM(&m->string_start, count) || !GM_VEC_ROOM(&m->string_bytes, gm_cursor_left(text)))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     uint64_t until_join = gm_cursor_left(joins) > 0 ? gm_cursor_varint(joins) : UINT64_MAX;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t pieces = 1;
@@ -83,9 +81,7 @@ enum gm_status gm_gmtrace_strings(struct gm_gmtrace_parts *p)
 
 enum gm_status gm_gmtrace_frames(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, "FRAM", GM_FRAM_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "FRAM", GM_FRAM_STREAMS));
     struct gm_snapshot_memory *m = p->m;
     struct gm_cursor *name = &p->r.streams[GM_FRAM_NAME], *file = &p->r.streams[GM_FRAM_FILE];
     struct gm_cursor *line = &p->r.streams[GM_FRAM_LINE];
@@ -94,7 +90,7 @@ enum gm_status gm_gmtrace_frames(struct gm_gmtrace_parts *p)
         return gm_gmtrace_damaged(&p->r, "more frames than it has room for");
     if (!GM_VEC_ROOM(&m->frame_name, count) || !GM_VEC_ROOM(&m->frame_filename, count) ||
         !GM_VEC_ROOM(&m->frame_line, count))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     uint32_t newest = 0, limit = gm_gmtrace_string_limit(p);
     for (uint64_t i = 0; i < count; i++) {
         m->frame_name.v[m->frame_name.n++].v = gm_gmtrace_id(name, gm_cursor_varint(name), &newest, limit);
@@ -136,11 +132,9 @@ static enum gm_status add_stack(struct gm_gmtrace_parts *p, struct path *path)
     if (pops > path->frame.n || pushes > gm_cursor_left(frames))
         return gm_gmtrace_damaged(&p->r, "a stack is not possible");
     path->frame.n -= pops;
-    enum gm_status status = gm_gmtrace_spend(&p->r, path->frame.n + pushes, GM_GMTRACE_COST_FRAME);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_spend(&p->r, path->frame.n + pushes, GM_GMTRACE_COST_FRAME));
     if (!GM_VEC_ROOM(&path->frame, pushes) || !GM_VEC_ROOM(&m->stack_frames, path->frame.n + pushes))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (; pushes > 0; pushes--)
         push_frame(path, frames);
     if (frames->bad)
@@ -157,24 +151,20 @@ static enum gm_status read_stacks(struct gm_gmtrace_parts *p, struct path *path)
     if (count >= GM_MAX_ID || count > gm_cursor_left(&p->r.streams[GM_STAK_POPS]))
         return gm_gmtrace_damaged(&p->r, "more stacks than it has room for");
     if (path->after_one == NULL || path->after_pair == NULL || !GM_VEC_ROOM(&p->m->stack_start, count))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (uint64_t i = 0; i < count; i++) {
-        enum gm_status status = add_stack(p, path);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(add_stack(p, path));
     }
     return gm_gmtrace_end(&p->r);
 }
 
 enum gm_status gm_gmtrace_stacks(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, "STAK", GM_STAK_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "STAK", GM_STAK_STREAMS));
     struct path path = {.limit = (uint32_t)p->m->frame_name.n};
     path.after_one = calloc(p->m->frame_name.n, sizeof *path.after_one);
     path.after_pair = calloc(GM_PAIR_SLOTS, sizeof *path.after_pair);
-    status = read_stacks(p, &path);
+    enum gm_status status = read_stacks(p, &path);
     free(path.frame.v);
     free(path.after_one);
     free(path.after_pair);
@@ -185,15 +175,13 @@ enum gm_status gm_gmtrace_stacks(struct gm_gmtrace_parts *p)
 
 enum gm_status gm_gmtrace_annotations(struct gm_gmtrace_parts *p)
 {
-    enum gm_status status = gm_gmtrace_begin(&p->r, "ANNO", GM_ANNO_STREAMS);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gmtrace_begin(&p->r, "ANNO", GM_ANNO_STREAMS));
     struct gm_cursor *c = p->r.streams;
     uint64_t count = gm_cursor_varint(&c[GM_ANNO_COUNT]), device = 0, time = 0;
     if (count >= GM_MAX_ID || count > gm_cursor_left(&c[GM_ANNO_NAME]))
         return gm_gmtrace_damaged(&p->r, "more annotations than it has room for");
     if (!GM_VEC_ROOM(&p->m->annotations, count))
-        return gm_gmtrace_no_memory(&p->r);
+        return gm_no_memory(p->r.err);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t name = gm_cursor_varint(&c[GM_ANNO_NAME]);
         uint8_t stage = gm_cursor_byte(&c[GM_ANNO_STAGE]);

@@ -85,24 +85,16 @@ static enum gm_status put_meta(struct gm_gmtrace_writer *w)
 
 static enum gm_status write(struct gm_gmtrace_writer *w)
 {
-    enum gm_status status = gm_gmtrace_put_strings(w);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_frames(w);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_stacks(w);
-    if (status == GM_OK)
-        status = put_meta(w);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_segments(w, "SEGS", &w->s->segments, &w->s->blocks);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_segments(w, "HSEG", &w->s->host_segments, &w->s->host_blocks);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_annotations(w);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_extras(w);
-    if (status == GM_OK)
-        status = gm_gmtrace_put_events(w);
-    return status == GM_OK ? gm_gmtrace_writer_end(w) : status;
+    GM_TRY(gm_gmtrace_put_strings(w));
+    GM_TRY(gm_gmtrace_put_frames(w));
+    GM_TRY(gm_gmtrace_put_stacks(w));
+    GM_TRY(put_meta(w));
+    GM_TRY(gm_gmtrace_put_segments(w, "SEGS", &w->s->segments, &w->s->blocks));
+    GM_TRY(gm_gmtrace_put_segments(w, "HSEG", &w->s->host_segments, &w->s->host_blocks));
+    GM_TRY(gm_gmtrace_put_annotations(w));
+    GM_TRY(gm_gmtrace_put_extras(w));
+    GM_TRY(gm_gmtrace_put_events(w));
+    return gm_gmtrace_writer_end(w);
 }
 
 enum gm_status gm_write_gmtrace(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err)

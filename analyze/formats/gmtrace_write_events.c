@@ -286,5 +286,5 @@ enum gm_status gm_gmtrace_put_events(struct gm_gmtrace_writer *w)
                                         (x.end - x.begin) * GM_GMTRACE_COST_EVENT);
     }
     free_writer(&x);
-    return ok ? status : gm_fail(w->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? status : gm_no_memory(w->err);
 }

@@ -95,7 +95,7 @@ enum gm_status gm_gmtrace_put_stacks(struct gm_gmtrace_writer *w)
         status =
             gm_gmtrace_section(w, "STAK", GM_STAK_STREAMS, 0, 0, stacks->start[stacks->count] * GM_GMTRACE_COST_FRAME);
     } else {
-        status = gm_fail(w->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(w->err);
     }
     free(f.after_one);
     free(f.after_pair);

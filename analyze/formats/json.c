@@ -38,11 +38,6 @@ static enum gm_status unexpected(const struct json *j, const char *what, struct 
     return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: expected %s, found byte 0x%02x", what, (unsigned)c);
 }
 
-static enum gm_status no_memory(struct gm_error *err)
-{
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-}
-
 /* ---- strings ----------------------------------------------------------------------------------------------------- */
 
 static bool ends_plain_text(unsigned char c)
@@ -102,9 +97,7 @@ static int32_t four_digits(const unsigned char *p)
 static enum gm_status take_unicode(struct json *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    enum gm_status status = gm_source_more(s, 12, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(s, 12, err));
     if (s->end - s->p < 6) {
         s->p = s->end;
         return unexpected(j, "the rest of an escape", err);
@@ -120,16 +113,14 @@ static enum gm_status take_unicode(struct json *j, struct gm_error *err)
         s->p += is_low ? 6 : 0;
         code = is_low ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
     }
-    return add_code(j, (uint32_t)code) ? GM_OK : no_memory(err);
+    return add_code(j, (uint32_t)code) ? GM_OK : gm_no_memory(err);
 }
 
 /* A backslash is at the source's place. */
 static enum gm_status take_escape(struct json *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    enum gm_status status = gm_source_more(s, 2, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(s, 2, err));
     if (s->end - s->p < 2) {
         s->p = s->end;
         return unexpected(j, "the rest of an escape", err);
@@ -144,7 +135,7 @@ static enum gm_status take_escape(struct json *j, struct gm_error *err)
         return unexpected(j, "an escape after the backslash", err);
     }
     s->p += 2;
-    return add_bytes(j, &to[known - from], 1) ? GM_OK : no_memory(err);
+    return add_bytes(j, &to[known - from], 1) ? GM_OK : gm_no_memory(err);
 }
 
 /* A string that is not plain, or not in the window as a whole; the source is behind the opening quote. */
@@ -153,12 +144,10 @@ static enum gm_status take_string_slowly(struct json *j, uint64_t at, struct gm_
     struct gm_source *s = j->source;
     j->scratch.n = 0;
     for (;;) {
-        enum gm_status status = gm_source_more(s, 1, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(s, 1, err));
         const unsigned char *stop = plain_end(s->p, s->end);
         if (!add_bytes(j, s->p, (size_t)(stop - s->p)))
-            return no_memory(err);
+            return gm_no_memory(err);
         s->p = stop;
         if (s->p == s->end) {
             if (s->at_end)
@@ -171,9 +160,7 @@ static enum gm_status take_string_slowly(struct json *j, uint64_t at, struct gm_
         }
         if (*s->p != '\\')
             return unexpected(j, "no control character in a string", err);
-        status = take_escape(j, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(take_escape(j, err));
     }
 }
 
@@ -194,9 +181,7 @@ static enum gm_status take_number(struct json *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
     uint64_t at = gm_source_offset(s);
-    enum gm_status status = gm_source_more(s, GM_JSON_NUMBER_MAX, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(s, GM_JSON_NUMBER_MAX, err));
     struct gm_json_number number;
     size_t length = gm_json_number_parse(s->p, (size_t)(s->end - s->p), &number);
     s->p += length;
@@ -218,9 +203,7 @@ static enum gm_status take_number(struct json *j, struct gm_error *err)
 static enum gm_status take_word(struct json *j, const char *word, struct gm_error *err)
 {
     struct gm_source *s = j->source;
-    enum gm_status status = gm_source_more(s, strlen(word), err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(s, strlen(word), err));
     for (const char *w = word; *w != '\0'; w++, s->p++)
         if (s->p == s->end || *s->p != (unsigned char)*w)
             return unexpected(j, word, err);
@@ -231,12 +214,10 @@ static enum gm_status take_minus(struct json *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
     uint64_t at = gm_source_offset(s);
-    enum gm_status status = gm_source_more(s, 2, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(s, 2, err));
     if (s->end - s->p < 2 || s->p[1] != 'I')
         return take_number(j, err);
-    status = take_word(j, "-Infinity", err);
+    enum gm_status status = take_word(j, "-Infinity", err);
     return status == GM_OK ? gm_assembler_real(j->a, -(double)INFINITY, at, err) : status;
 }
 
@@ -307,9 +288,7 @@ static enum gm_status skip_blanks(struct json *j, struct gm_error *err)
             s->p++;
         if (s->p < s->end || s->at_end)
             return GM_OK;
-        enum gm_status status = gm_source_more(s, 1, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(s, 1, err));
     }
 }
 
@@ -369,21 +348,15 @@ static enum gm_status decode(struct json *j, struct gm_error *err)
     static const char *const names[] = {"a value", "a value or ']'", "a key", "a key or '}'",
                                         "',' or the end of a container"};
     struct gm_source *s = j->source;
-    enum gm_status status = gm_source_more(s, 3, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(s, 3, err));
     if (s->end - s->p >= 3 && memcmp(s->p, "\xef\xbb\xbf", 3) == 0) /* a byte-order mark */
         s->p += 3;
     enum expected state = A_VALUE;
     do {
-        status = skip_blanks(j, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(skip_blanks(j, err));
         if (s->p == s->end)
             return unexpected(j, names[state], err);
-        status = step(j, &state, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(step(j, &state, err));
     } while (j->depth > 0 || state != A_COMMA_OR_END);
     return GM_OK;
 }

@@ -262,7 +262,7 @@ enum gm_status gm_keep_rows(struct gm_assembler *a, enum gm_row_kind from, enum 
                 return gm_fail(err, GM_E_LIMIT, GM_NO_OFFSET, "rows with unknown keys are shared too often");
             struct gm_extra extra = {(uint32_t)i, kept->v[at].key, reference(kept->v[at].ref)};
             if (!GM_VEC_PUSH(&m->extras[to], extra))
-                return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+                return gm_no_memory(err);
         }
     return GM_OK;
 }
@@ -278,7 +278,7 @@ enum gm_status gm_keep_segments(struct gm_assembler *a, const struct gm_node *li
     size_t n = 0;
     enum gm_status status = GM_OK;
     if (segments == NULL || order == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     for (uint32_t i = 0; status == GM_OK && i < list->count; i++) {
         segments[i] = GM_REF_INDEX(gm_node_ref(a, list, i));
         const struct gm_node *members = &a->nodes.v[GM_REF_INDEX(m->segments.v[segments[i]].blocks)];

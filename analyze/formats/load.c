@@ -57,9 +57,7 @@ static enum gm_status peel_compression(struct loader *l)
 
 static enum gm_status peel(struct loader *l)
 {
-    enum gm_status status = peel_compression(l);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(peel_compression(l));
     l->info.format = l->content == GM_CONTENT_PICKLE    ? GM_FORMAT_PICKLE
                      : l->content == GM_CONTENT_JSON    ? GM_FORMAT_JSON
                      : l->content == GM_CONTENT_GMTRACE ? GM_FORMAT_GMTRACE
@@ -69,7 +67,7 @@ static enum gm_status peel(struct loader *l)
     if (l->content != GM_CONTENT_HTML)
         return GM_OK;
     struct gm_source inner = l->source;
-    status = gm_source_open_html(&l->source, &inner, l->err);
+    enum gm_status status = gm_source_open_html(&l->source, &inner, l->err);
     if (status == GM_OK)
         status = gm_sniff(&l->source, &l->content, l->err);
     if (status == GM_OK && l->content != GM_CONTENT_PICKLE)
@@ -122,9 +120,7 @@ static enum gm_status check_rest(struct loader *l)
     uint64_t first = gm_source_offset(&l->source);
     while (!l->source.at_end && gm_source_offset(&l->source) - first < MAX_REST) {
         l->source.p = l->source.end;
-        enum gm_status status = gm_source_more(&l->source, 1, l->err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(&l->source, 1, l->err));
     }
     return GM_OK;
 }
@@ -161,7 +157,7 @@ static enum gm_status salvage(struct loader *l, struct gm_snapshot *snapshot, bo
         if (l->info.salvaged_reason != NULL)
             return GM_OK;
         gm_snapshot_free(snapshot);
-        return gm_fail(l->err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(l->err);
     }
     if (status == GM_OK)
         gm_snapshot_free(snapshot);
@@ -282,7 +278,7 @@ static enum gm_status load_and_close(struct loader *l, struct gm_snapshot *snaps
         snapshot->source = l->info;
         if (l->info.path == NULL) {
             gm_snapshot_free(snapshot);
-            status = gm_fail(&here, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            status = gm_no_memory(&here);
         }
     }
     if (status != GM_OK && err != NULL)

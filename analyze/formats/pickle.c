@@ -85,11 +85,6 @@ static struct gm_read_value big_endian_real(const unsigned char *p)
 
 /* ---- slow paths ------------------------------------------------------------------------------------------------- */
 
-static enum gm_status no_memory(struct gm_error *err)
-{
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-}
-
 static enum gm_status truncated(const struct machine *d, struct gm_error *err)
 {
     return gm_fail(err, GM_E_TRUNCATED, gm_source_offset(d->source), "the pickle ends before its STOP");
@@ -113,9 +108,7 @@ static enum gm_status take_bytes(struct machine *d, uint64_t length, const unsig
     struct gm_source *s = d->source;
     d->scratch.n = 0;
     if (length > (uint64_t)(s->end - s->p) && length <= s->window_size / 2) {
-        enum gm_status status = gm_source_more(s, (size_t)length, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(s, (size_t)length, err));
     }
     if (length <= (uint64_t)(s->end - s->p)) {
         *bytes = s->p;
@@ -124,16 +117,14 @@ static enum gm_status take_bytes(struct machine *d, uint64_t length, const unsig
     }
     while (length > 0) {
         if (s->p == s->end) {
-            enum gm_status status = gm_source_more(s, 1, err);
-            if (status != GM_OK)
-                return status;
+            GM_TRY(gm_source_more(s, 1, err));
             if (s->p == s->end)
                 return truncated(d, err);
         }
         size_t here = (size_t)(s->end - s->p);
         size_t n = length < here ? (size_t)length : here;
         if (!add_scratch(d, n))
-            return no_memory(err);
+            return gm_no_memory(err);
         length -= n;
     }
     *bytes = d->scratch.v;
@@ -156,16 +147,14 @@ static enum gm_status take_line(struct machine *d, const unsigned char **line, s
             return GM_OK;
         }
         if (!add_scratch(d, n))
-            return no_memory(err);
+            return gm_no_memory(err);
         if (newline != NULL) {
             s->p++;
             *line = d->scratch.v;
             *length = d->scratch.n;
             return GM_OK;
         }
-        enum gm_status status = gm_source_more(s, 1, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(s, 1, err));
         if (s->p == s->end)
             return truncated(d, err);
     }
@@ -196,7 +185,7 @@ static enum gm_status memo_set(struct machine *d, uint64_t slot, uint64_t at, st
     size_t old = a->memo.n;
     if (slot >= old) {
         if (!GM_VEC_ROOM(&a->memo, slot + 1 - old))
-            return no_memory(err);
+            return gm_no_memory(err);
         memset(a->memo.v + old, 0xff, (size_t)(slot + 1 - old) * sizeof *a->memo.v); /* GM_NO_REF: never set */
         a->memo.n = (size_t)slot + 1;
     }
@@ -209,7 +198,7 @@ static enum gm_status memo_set(struct machine *d, uint64_t slot, uint64_t at, st
         ref = GM_REF(GM_KIND_OPEN, a->stack.n - 1);
     }
     if (ref == GM_NO_REF)
-        return no_memory(err);
+        return gm_no_memory(err);
     a->memo.v[slot] = ref;
     return GM_OK;
 }
@@ -229,9 +218,7 @@ static enum gm_status memo_get(struct machine *d, uint64_t slot, uint64_t at, st
             if (a->marks.v[i - 1] == index + 1)
                 return gm_fail(err, GM_E_CORRUPT, at, "an object contains itself (memo index %llu)",
                                (unsigned long long)slot);
-        enum gm_status status = gm_assembler_seal(a, &a->stack.v[index], at, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_assembler_seal(a, &a->stack.v[index], at, err));
     }
     return push(d, gm_assembler_value(a, a->memo.v[slot]), err);
 }
@@ -261,7 +248,7 @@ static enum gm_status push_mark(struct machine *d, uint64_t at, struct gm_error 
 {
     if (d->a->marks.n >= GM_MAX_DEPTH)
         return gm_fail(err, GM_E_LIMIT, at, "nested deeper than %d levels", GM_MAX_DEPTH);
-    return GM_VEC_PUSH(&d->a->marks, (uint32_t)d->a->stack.n) ? GM_OK : no_memory(err);
+    return GM_VEC_PUSH(&d->a->marks, (uint32_t)d->a->stack.n) ? GM_OK : gm_no_memory(err);
 }
 
 /* LIST and DICT of protocol 0: a container of everything above the mark, still open for more. */
@@ -313,7 +300,7 @@ static enum gm_status run_text(struct machine *d, unsigned op, uint64_t at, stru
         unsigned char *text = malloc(length * 3 + 1);
         size_t n = 0;
         if (text == NULL)
-            return no_memory(err);
+            return gm_no_memory(err);
         bool ok = op == GM_OP_UNICODE ? gm_pickle_text_unicode(line, length, text, &n)
                                       : gm_pickle_text_string(line, length, text, &n);
         status = ok ? push_string(d, text, n, err)
@@ -336,9 +323,7 @@ static enum gm_status run_counted(struct machine *d, unsigned op, uint64_t at, s
     if (length > INT64_MAX)
         return gm_fail(err, GM_E_CORRUPT, at, "%s claims %llu bytes", gm_op_name(op), (unsigned long long)length);
     const unsigned char *bytes = NULL;
-    enum gm_status status = take_bytes(d, length, &bytes, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(take_bytes(d, length, &bytes, err));
     if (op == GM_OP_LONG4)
         return push(d, long_value(bytes, (size_t)length), err);
     return push_string(d, bytes, (size_t)length, err);
@@ -363,9 +348,7 @@ static enum gm_status run_pop(struct machine *d, uint64_t at, struct gm_error *e
 
 static enum gm_status run_dup(struct machine *d, uint64_t at, struct gm_error *err)
 {
-    enum gm_status status = need(d, 1, at, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(need(d, 1, at, err));
     struct gm_read_value top = d->a->stack.v[d->a->stack.n - 1];
     if (GM_REF_KIND(top.ref) == GM_KIND_OPEN)
         return gm_fail(err, GM_E_CORRUPT, at, "DUP of a container under construction");
@@ -458,9 +441,7 @@ static enum gm_status run_rare(struct machine *d, unsigned op, uint64_t at, stru
     case GM_OP_APPENDS:
     case GM_OP_ADDITEMS:
     case GM_OP_SETITEMS:
-        status = pop_mark(d, at, &from, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(pop_mark(d, at, &from, err));
         if (above_mark(a) - (a->stack.n - from) == 0)
             return gm_fail(err, GM_E_CORRUPT, at, "%s without a container", gm_op_name(op));
         return op == GM_OP_SETITEMS ? gm_assembler_put(a, from, true, at, err) : gm_assembler_append(a, from, at, err);
@@ -665,9 +646,7 @@ static enum gm_status run_one(struct machine *d, bool *stopped, struct gm_error 
 {
     struct gm_source *s = d->source;
     if (s->end - s->p < MAX_FIXED && !s->at_end) {
-        enum gm_status status = gm_source_more(s, MAX_FIXED, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(s, MAX_FIXED, err));
     }
     if (!gm_op_is_complete(s->p, (size_t)(s->end - s->p)))
         return truncated(d, err);

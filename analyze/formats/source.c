@@ -16,7 +16,7 @@ enum gm_status gm_source_begin(struct gm_source *source, gm_source_read *read, g
     source->window = malloc(source->window_size);
     if (source->window == NULL) {
         gm_source_free(source);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     source->p = source->end = source->window;
     return GM_OK;

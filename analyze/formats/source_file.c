@@ -68,9 +68,7 @@ static enum gm_status file_open(struct file *file, const char *path, uint64_t *d
     struct stat st;
     if (fstat(file->fd, &st) != 0)
         return gm_fail(err, GM_E_READ, GM_NO_OFFSET, "cannot open: %s", strerror(errno));
-    enum gm_status status = check_kind(file, &st, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(check_kind(file, &st, err));
     *disk_bytes = 0;
     if (S_ISREG(st.st_mode)) {
         *disk_bytes = st.st_size > 0 ? (uint64_t)st.st_size : 0;
@@ -87,7 +85,7 @@ enum gm_status gm_source_open_file(struct gm_source *source, const char *path, u
     *source = (struct gm_source){0};
     struct file *file = calloc(1, sizeof *file);
     if (file == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     enum gm_status status = file_open(file, path, disk_bytes, err);
     if (status != GM_OK) {
         file_close(file);

@@ -19,9 +19,7 @@ struct gunzip {
 static enum gm_status next_member(struct gunzip *g, struct gm_error *err)
 {
     struct gm_source *inner = &g->filter.inner;
-    enum gm_status status = gm_source_more(inner, 2, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_source_more(inner, 2, err));
     bool is_member = inner->end - inner->p >= 2 && inner->p[0] == 0x1f && inner->p[1] == 0x8b;
     if (!is_member && g->is_first)
         return gm_fail(err, GM_E_CORRUPT, 0, "no gzip data");
@@ -54,7 +52,7 @@ static enum gm_status inflate_window(struct gunzip *g, bool *stalled, struct gm_
         *stalled = false;
         return GM_OK;
     case Z_MEM_ERROR:
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     default:
         return gm_fail(err, GM_E_CORRUPT, produced + (out - g->z.avail_out),
                        "damaged gzip data at compressed byte %llu (%s)", (unsigned long long)gm_source_offset(inner),
@@ -67,9 +65,7 @@ static enum gm_status gunzip_some(struct gunzip *g, struct gm_error *err)
     struct gm_source *inner = &g->filter.inner;
     while (g->z.avail_out > 0 && !g->is_done) {
         if (g->between_members) {
-            enum gm_status status = next_member(g, err);
-            if (status != GM_OK)
-                return status;
+            GM_TRY(next_member(g, err));
             continue;
         }
         bool stalled;
@@ -90,14 +86,12 @@ enum gm_status gm_source_gzip_read(void *state, unsigned char *out, size_t size,
 {
     struct gunzip *g = state;
     *got = 0;
-    enum gm_status status = gm_filter_pending(&g->filter, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_filter_pending(&g->filter, err));
     g->z.next_out = out;
     g->z.avail_out = size < UINT32_MAX ? (uInt)size : UINT32_MAX;
     uInt room = g->z.avail_out;
     struct gm_error why = {0};
-    status = gunzip_some(g, &why);
+    enum gm_status status = gunzip_some(g, &why);
     *got = room - g->z.avail_out;
     if (status == GM_E_TRUNCATED)
         why.offset += *got;
@@ -122,7 +116,7 @@ enum gm_status gm_source_open_gzip(struct gm_source *source, struct gm_source *i
         free(g);
         gm_source_free(inner);
         *source = (struct gm_source){0};
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     g->filter.inner = *inner;
     g->filter.ratio = GM_EXPANSION_OTHER;

@@ -51,9 +51,7 @@ static enum gm_status find(struct html *h, struct gm_error *err)
     static const char needle[] = "base64", plot[] = "alloc_data";
     struct gm_source *page = &h->page;
     for (;;) {
-        enum gm_status status = gm_source_more(page, 2 * KEY_ROOM, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(gm_source_more(page, 2 * KEY_ROOM, err));
         size_t n = (size_t)(page->end - page->p);
         h->has_plot_data = h->has_plot_data || memmem(page->p, n, plot, sizeof plot - 1) != NULL;
         /* Where the window ends a match may be cut off: what is left there is looked at again with what follows. */
@@ -173,7 +171,7 @@ enum gm_status gm_source_open_html(struct gm_source *source, struct gm_source *i
     if (h == NULL) {
         gm_source_free(inner);
         *source = (struct gm_source){0};
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     fill_meaning(h->meaning);
     h->page = *inner;

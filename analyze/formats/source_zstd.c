@@ -28,7 +28,7 @@ static enum gm_status explain(const struct unzstd *z, size_t code, uint64_t prod
     unsigned long long at = gm_source_offset(&z->filter.inner);
     switch (ZSTD_getErrorCode(code)) {
     case ZSTD_error_memory_allocation:
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     case ZSTD_error_frameParameter_windowTooLarge:
         return gm_fail(err, GM_E_LIMIT, produced,
                        "it was compressed with a window of more than 128 MiB: decompress it first (zstd -d --long=31)");
@@ -55,9 +55,7 @@ static enum gm_status unzstd_some(struct unzstd *z, ZSTD_outBuffer *out, struct 
     while (out->pos < out->size && !z->is_done) {
         enum gm_status status = GM_OK;
         if (z->between_frames) {
-            status = gm_source_more(inner, 4, err);
-            if (status != GM_OK)
-                return status;
+            GM_TRY(gm_source_more(inner, 4, err));
             z->between_frames = false;
             z->is_done = inner->end - inner->p < 4 || !is_frame(inner->p);
             continue;
@@ -81,12 +79,10 @@ enum gm_status gm_source_zstd_read(void *state, unsigned char *out, size_t size,
 {
     struct unzstd *z = state;
     *got = 0;
-    enum gm_status status = gm_filter_pending(&z->filter, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_filter_pending(&z->filter, err));
     ZSTD_outBuffer buffer = {out, size, 0};
     struct gm_error why = {0};
-    status = unzstd_some(z, &buffer, &why);
+    enum gm_status status = unzstd_some(z, &buffer, &why);
     *got = buffer.pos;
     status = gm_filter_deliver(&z->filter, *got, status, &why);
     if (status != GM_OK && err != NULL)
@@ -111,7 +107,7 @@ enum gm_status gm_source_open_zstd(struct gm_source *source, struct gm_source *i
         free(z);
         gm_source_free(inner);
         *source = (struct gm_source){0};
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     ZSTD_DCtx_setParameter(z->context, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
     z->filter.inner = *inner;

@@ -106,10 +106,8 @@ static enum gm_status set_up(struct gm_run *run, const char *results, const char
     run->results = length > 0 ? strndup(results, length) : strdup(".");
     run->path = malloc(length + GM_FINAL_NAME + 2);
     if (run->results == NULL || run->path == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    enum gm_status status = open_results(run, err);
-    if (status != GM_OK)
-        return status;
+        return gm_no_memory(err);
+    GM_TRY(open_results(run, err));
     gm_remove_stale(run->results_fd);
     return make_hidden(run, err);
 }
@@ -120,7 +118,7 @@ enum gm_status gm_run_begin(struct gm_run **out, const char *results, const char
     *out = NULL;
     struct gm_run *run = calloc(1, sizeof *run);
     if (run == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     run->results_fd = run->hidden_fd = -1;
     enum gm_status status = set_up(run, results, name, when, err);
     if (status != GM_OK) {

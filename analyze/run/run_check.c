@@ -45,7 +45,7 @@ enum gm_status gm_run_check(const char *results, struct gm_error *err)
 {
     char *path = results[0] == '\0' ? strdup(".") : strdup(results);
     if (path == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     int reason = obstacle(path, R_OK);
     const char *what = reason != 0 ? "open" : "write to";
     struct stat st;

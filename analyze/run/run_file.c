@@ -31,7 +31,7 @@ enum gm_status gm_run_file_open(struct gm_run_file **out, struct gm_run *run, co
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "not a file of a run: \"%s\"", file_name);
     struct gm_run_file *file = malloc(sizeof *file);
     if (file == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     *file = (struct gm_run_file){.run = run};
     memcpy(file->name, file_name, n + 1);
     file->fd = openat(run->hidden_fd, file_name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -114,7 +114,7 @@ enum gm_status gm_run_file_insert(struct gm_run_file *file, uint64_t offset, con
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "no such place in %s", file->name);
     unsigned char *buffer = malloc(MOVE_AT_ONCE);
     if (buffer == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     int reason = file->reason;
     if (reason == 0)
         reason = move_tail(file, offset, length, buffer);

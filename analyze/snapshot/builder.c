@@ -390,7 +390,7 @@ enum gm_status gm_builder_failure(const struct gm_snapshot_memory *m, uint64_t o
 {
     if (m->hit_limit)
         return gm_fail(err, GM_E_LIMIT, offset, "more than %u events, strings, frames or stacks", (unsigned)GM_MAX_ID);
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }
 
 /* Row 0 of every interned table is the absent one; stack 1 is the empty stack. */

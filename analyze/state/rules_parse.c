@@ -142,9 +142,7 @@ static enum gm_status begin_tier(struct parser *p, struct token *rest)
 {
     struct gm_category_rules *rules = p->rules;
     struct token name, more;
-    enum gm_status status = end_section(p);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(end_section(p));
     if (!next_token(rest, &name) || next_token(rest, &more))
         return complain(p, "'tier' takes a name of one word", NULL);
     if (rules->tier_count == GM_RULES_MAX_TIERS)

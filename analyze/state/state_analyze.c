@@ -151,18 +151,18 @@ enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapsh
     struct entry *entries = list_entries(&pass, &n);
     enum gm_status status = GM_OK;
     if (entries == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     else if (options->device >= 0 && n == 0)
         status = gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "device %" PRId64 " has no segment and no event in this file",
                          options->device);
     else if (!set_up_devices(&pass, entries, n) || !allocate_memos(&pass) || !describe_source(report, snapshot))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     free(entries);
     pass.classifier = options->classifier;
     if (status == GM_OK && pass.classifier == NULL)
         status = gm_classifier_new(&pass.classifier, options->rules, snapshot, err);
     if (status == GM_OK && !run_passes(&pass))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     clean_up(&pass);
     if (status != GM_OK)
         gm_report_free(report);

@@ -115,13 +115,13 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *wind
                                  struct gm_error *err)
 {
     if (!make_history(pass))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     pass->to = (uint32_t)pass->history.count;
     bool ok = gm_trace_steps(pass) && find_window(pass, window) && gm_trace_roles(pass) && gm_trace_curves(pass) &&
               gm_trace_peak(pass) && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
               gm_trace_ooms(pass) && gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
               gm_trace_books(pass) && gm_trace_memory(pass, memory);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }
 
 enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_snapshot *snapshot,
@@ -138,7 +138,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     enum gm_status status = GM_OK;
     if (!gm_names_init(&names, snapshot, &report->arena) || role_stacks == NULL || peaks == NULL || timelines == NULL ||
         memory == NULL || passes == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     for (size_t d = 0; status == GM_OK && d < n; d++) {
         passes[d] = (struct gm_trace_pass){.snapshot = snapshot,
                                            .options = options,
@@ -156,9 +156,9 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
             *err = window.nowhere;
     }
     if (status == GM_OK && !gm_trace_state_roles(report, passes))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK && options->keep != NULL && !gm_trace_keep(options->keep, passes, n))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);
     free(passes);

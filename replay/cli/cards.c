@@ -77,7 +77,7 @@ enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *
         return GM_OK; /* the last: what the rest of the run needs is not known */
     run->cards = calloc(1, sizeof *run->cards + gm_gpu_count());
     if (run->cards == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     enum gm_status status = GM_OK;
     run->cards->roomy = UINT64_MAX;
     if (!minds_memory(run) && events_of(run) <= MOST_EVENTS) {

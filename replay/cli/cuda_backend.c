@@ -96,7 +96,7 @@ enum gm_status gm_replay_run_on_gpu(struct gm_replay_run *run, size_t index, con
     device->gpu = calloc(1, sizeof *device->gpu);
     if (kernel_of == NULL || device->gpu == NULL) {
         free(kernel_of);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     const struct gm_compute_run_options gpu = {
         .is_async = o->backend == GM_REPLAY_CUDA_ASYNC,

@@ -185,14 +185,10 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
                        "--backend null is never full: it takes no --memory and no --gpu");
     if (o->plan == NULL && o->usual.ignore.n + o->usual.ignore_files.n > 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ignore leaves out fixes of --plan, which was not asked for");
-    enum gm_status status = check_verify(o, err);
-    if (status == GM_OK)
-        status = check_repetition(o, err);
-    if (status == GM_OK)
-        status = check_outputs(o, operands[0], err);
-    if (status == GM_OK)
-        status = gm_replay_check_gpu(o, err);
-    return status;
+    GM_TRY(check_verify(o, err));
+    GM_TRY(check_repetition(o, err));
+    GM_TRY(check_outputs(o, operands[0], err));
+    return gm_replay_check_gpu(o, err);
 }
 
 /* All outputs, also when one of them fails. */

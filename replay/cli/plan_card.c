@@ -127,7 +127,7 @@ static enum gm_status add_settings(struct gm_replay_run *run, struct gm_error *e
     struct gm_remedy *remedy = gm_arena_calloc(&run->arena, 1, sizeof *remedy);
     size_t best = 0;
     if (list == NULL || remedy == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     enum gm_status status = gm_candidates_make(list, &run->conf, true, err);
     for (size_t i = 0; status == GM_OK && i < list->few; i++)
         trials[1 + i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = UINT64_MAX};
@@ -215,10 +215,8 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
     struct gm_search_device *devices = gm_arena_calloc(&run->arena, run->device_count + 1, sizeof *devices);
     plan = run->plan = gm_arena_calloc(&run->arena, 1, sizeof *plan);
     if (plan == NULL || devices == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
-    enum gm_status status = gm_gpu_choose(&plan->card, note, run->options->plan, err);
-    if (status != GM_OK)
-        return status;
+        return gm_no_memory(err);
+    GM_TRY(gm_gpu_choose(&plan->card, note, run->options->plan, err));
     plan->capacity = gm_gpu_usable(plan->card) - gm_gpu_usable(plan->card) / SPARE;
     for (size_t i = 0; i < run->device_count; i++) {
         devices[i] = gm_replay_search_device(run, i);
@@ -232,12 +230,12 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
                                      .device_count = run->device_count,
                                      .floor = gm_replay_most_untraced(run),
                                      .threads = gm_replay_threads(run)};
-    status = add_settings(run, err);
+    enum gm_status status = add_settings(run, err);
     if (status == GM_OK)
         status = add_mistakes(run, err);
     for (size_t i = 0; status == GM_OK && i < sizeof kinds / sizeof *kinds; i++)
         if (!add_kind(run, &kinds[i]))
-            status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            status = gm_no_memory(err);
     if (status == GM_OK)
         status = choose(plan, &search, err);
     return status == GM_OK ? climb(plan, &search, err) : status;

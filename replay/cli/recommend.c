@@ -63,7 +63,7 @@ static enum gm_status replay_all(struct gm_replay_run *run, const struct gm_conf
     const uint64_t taken = is_one ? 0 : gm_replay_taken(run);
     struct gm_candidates *list = malloc(sizeof *list);
     if (list == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     enum gm_status status = gm_candidates_make(list, conf, false, err);
     r->trials[BASE] = (struct gm_trial){.is_baseline = true, .conf = *conf, .capacity = r->capacity, .taken = taken};
     r->first_setting = r->count = is_one ? 1 : 2;
@@ -110,7 +110,7 @@ enum gm_status gm_replay_recommend(struct gm_replay_run *run, struct gm_error *e
         return GM_OK;
     struct gm_replay_recommended *r = run->recommended = calloc(1, sizeof *r);
     if (r == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     const struct gm_whatif_failure *f = &run->devices[is_on_gpu ? index : 0].whatif.failure;
     r->index = is_on_gpu ? index : SIZE_MAX;
     r->capacity = is_on_gpu ? f->device_free + f->reserved : gm_replay_capacity(run);

@@ -49,7 +49,7 @@ static enum gm_status choose_settings(struct gm_replay_run *run, struct gm_error
     const bool has_no_memory = odd.failed;
     gm_text_free(&odd);
     if (has_no_memory)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (status != GM_OK)
         return gm_fail(err, status, GM_NO_OFFSET, "--alloc-conf: %s", reason.message);
     if (run->options->backend == GM_REPLAY_CUDA_ASYNC)
@@ -69,9 +69,7 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
     if (o->gpu == NULL)
         return GM_OK;
     char note[GM_GPU_NOTE];
-    enum gm_status status = gm_gpu_choose(&run->gpu, note, o->gpu, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_gpu_choose(&run->gpu, note, o->gpu, err));
     run->capacity = gm_gpu_usable(run->gpu);
     if (note[0] != '\0')
         gm_message_add(&run->messages, run->terminal, GM_MESSAGE_NOTE, NULL, "%s", note);
@@ -83,12 +81,10 @@ static enum gm_status choose_device(struct gm_replay_run *run, struct gm_error *
 static enum gm_status analyse(struct gm_replay_run *run, struct gm_error *err)
 {
     struct gm_state_options state = {.top = 1, .device = -1, .rules = run->rules};
-    enum gm_status status = gm_classifier_new(&state.classifier, run->rules, &run->snapshot, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_classifier_new(&state.classifier, run->rules, &run->snapshot, err));
     struct gm_timeline_options timeline = {
         .rules = run->rules, .classifier = state.classifier, .top = 1, .keep = &run->kept};
-    status = gm_state_analyze(&run->report, &run->snapshot, &state, err);
+    enum gm_status status = gm_state_analyze(&run->report, &run->snapshot, &state, err);
     if (status == GM_OK)
         status = gm_timeline_analyze(&run->report, &run->snapshot, &timeline, err);
     gm_classifier_free(state.classifier);
@@ -101,7 +97,7 @@ static enum gm_status build_histories(struct gm_replay_run *run, struct gm_error
     enum gm_status status = GM_OK;
     run->kept = (struct gm_kept){.v = calloc(run->snapshot.trace_count + 1, sizeof *run->kept.v)};
     if (run->kept.v == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t d = 0; status == GM_OK && d < run->snapshot.trace_count; d++) {
         if (run->snapshot.traces[d].count == 0)
             continue;
@@ -116,7 +112,7 @@ static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *e
     run->devices = calloc(run->kept.count + 1, sizeof *run->devices);
     run->device_of = calloc(run->kept.count + 1, sizeof *run->device_of);
     if (run->devices == NULL || run->device_of == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < run->kept.count; i++)
         if (run->kept.v[i].history.count > 0)
             run->device_of[run->device_count++] = i;
@@ -152,7 +148,7 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
     if (run->options->alloc_conf == NULL)
         options.conf.expandable_segments = recorded.expandable_segments;
     if (run->options->changes.n > 0 && !gm_replay_change_requests(run, index))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     options.requested = device->requested;
     options.from_layout = !has_other_sizes(device, &kept->history) && options.capacity == UINT64_MAX &&
                           gm_settings_equal(&options.conf, &recorded);
@@ -163,7 +159,7 @@ static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm
     options.refused = gm_replay_refused(run, index);
     enum gm_status status = gm_replay_parts(run, index, &options, err);
     if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK)
         status = gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(run, index, &options, err)
                                                 : gm_whatif(&device->whatif, &kept->history, &options, err);
@@ -209,7 +205,7 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
             "it holds no trace: there is nothing to replay (torch.cuda.memory._record_memory_history() records one)");
     status = choose_settings(run, err);
     if (status == GM_OK && !gm_names_init(&run->names, &run->snapshot, &run->arena))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     atomic_store(&run->progress.stage, GM_REPLAY_ANALYSING);
     if (status == GM_OK && needs_passes)
         status = gm_replay_changes(run, err);
@@ -218,7 +214,7 @@ enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct
     if (status == GM_OK)
         status = list_devices(run, err);
     if (status == GM_OK && !gm_replay_find_untraced(run))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK && is_repeated && !gm_replay_has_steps(run))
         status = gm_fail(
             err, GM_E_FORMAT, GM_NO_OFFSET,

@@ -119,7 +119,7 @@ static enum gm_status repeat(struct gm_replay_run *run, struct gm_replay_device 
     if (gm_repeat_step(kept->steps, kept->step_count) == SIZE_MAX)
         return GM_OK;
     if (!choose_step(r, kept))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     uint64_t all = r->step + 1;
     r->is_used = true;
     r->steps = run->options->steps > 0 ? (uint64_t)run->options->steps : all;
@@ -130,11 +130,9 @@ static enum gm_status repeat(struct gm_replay_run *run, struct gm_replay_device 
     uint64_t total = r->members * r->steps;
     r->recorded = total < all ? total : all;
     r->turns = total - r->recorded;
-    enum gm_status status = check_size(r, kept->history.count, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(check_size(r, kept->history.count, err));
     if (!make_room(device, total))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     fill(device, kept, r->recorded);
     struct gm_whatif_part last = device->parts[r->recorded + 1];
     if (total < all)
@@ -159,7 +157,7 @@ enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct g
         return status;
     if (!r->is_used) {
         if (!make_room(device, kept->step_count))
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            return gm_no_memory(err);
         fill(device, kept, kept->step_count);
     }
     options->parts = device->parts;

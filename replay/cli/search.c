@@ -89,7 +89,7 @@ enum gm_status gm_replay_try(const struct gm_replay_run *run, size_t index, stru
     struct gm_search_device *devices = calloc(run->device_count + 1, sizeof *devices);
     struct gm_search search = {.devices = devices, .threads = gm_replay_threads(run)};
     if (devices == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < run->device_count; i++)
         if (index == SIZE_MAX || i == index)
             devices[search.device_count++] = gm_replay_search_device(run, i);
@@ -105,7 +105,7 @@ static enum gm_status list_devices(struct gm_replay_search *s, struct gm_replay_
     s->devices = calloc(run->device_count + 1, sizeof *s->devices);
     s->bounds = calloc(run->device_count + 1, sizeof *s->bounds);
     if (s->devices == NULL || s->bounds == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     bool is_open = false;
     for (size_t i = 0; i < run->device_count; i++) {
         s->devices[i] = gm_replay_search_device(run, i);
@@ -158,14 +158,14 @@ enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err)
         return GM_OK;
     struct gm_replay_search *s = run->search = calloc(1, sizeof *s);
     if (s == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     gm_interrupt_hold(); /* a signal ends the search, and waits until what was found is told */
     uint64_t capacity = o->sweep && o->backend != GM_REPLAY_NULL ? run->capacity : UINT64_MAX;
     const struct gm_conf *baseline = run->device_count > 0 ? &run->devices[0].conf : &run->conf;
     enum gm_status status = list_devices(s, run, err);
     gm_conf_text(&s->baseline_text, baseline);
     if (status == GM_OK && s->baseline_text.failed)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     for (size_t i = 0; status == GM_OK && i < run->device_count; i++)
         status = gm_bounds_find(&s->bounds[i], &s->devices[i], err);
     atomic_store(&run->progress.stage, GM_REPLAY_SWEEPING);
@@ -181,7 +181,7 @@ enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *
     struct gm_trial trial = {.is_baseline = true, .capacity = UINT64_MAX};
     *fit = (struct gm_fit){0};
     if (s == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     s->is_fitting = true;
     enum gm_status status = list_devices(s, run, err);
     if (status == GM_OK)

@@ -445,9 +445,7 @@ static void enable_work(void)
 
 enum gm_status gm_cupti_start(struct gm_recorder *r, unsigned backtrace_depth, bool with_work, struct gm_error *err)
 {
-    enum gm_status status = look_up(err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(look_up(err));
     glue.recorder = r;
     glue.backtrace = backtrace_depth < GM_RECORD_NATIVE ? backtrace_depth : GM_RECORD_NATIVE;
     CUptiResult result = glue.cuptiSubscribe(&glue.subscriber, on_callback, NULL);

@@ -70,7 +70,7 @@ static void write_trace(void)
     size_t events = status == GM_OK ? snapshot.events.count : 0;
     size_t marks = status == GM_OK ? snapshot.annotation_count : 0;
     if (path.failed)
-        status = gm_fail(&err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(&err);
     if (status == GM_OK && events + marks > 0)
         status = gm_record_write(&snapshot, path.data, &err);
     if (status != GM_OK)

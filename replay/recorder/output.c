@@ -81,7 +81,7 @@ enum gm_status gm_record_write(const struct gm_snapshot *snapshot, const char *p
     size_t folder = slash == NULL ? 0 : (size_t)(slash - path) + 1;
     gm_text_printf(&part, "%.*s.%s.part%ld", (int)folder, path, path + folder, (long)getpid());
     if (status == GM_OK && (part.failed || data.failed))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK)
         status = store(&data, part.data, path, err);
     gm_text_free(&data);

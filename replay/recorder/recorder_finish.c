@@ -208,7 +208,7 @@ static enum gm_status finish(struct gm_recorder *r, struct gm_snapshot *s, struc
         return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory while recording");
     if (!add_traces(r, s) || !add_marks(r, s) || !add_segments(r, s) || !add_warnings(r)) {
         *s = (struct gm_snapshot){0};
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     gm_builder_publish(r->memory, s);
     r->memory = NULL; /* the snapshot owns it now */

@@ -33,5 +33,5 @@ enum gm_status gm_regenerate(struct gm_regenerated *out, struct gm_event_recorde
     if (ok)
         return GM_OK;
     gm_regenerated_free(out);
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }

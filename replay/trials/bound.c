@@ -43,7 +43,7 @@ enum gm_status gm_bound_live(uint64_t *bytes, const struct gm_search_device *dev
         return GM_OK;
     uint64_t *change = calloc(h->count + 2, sizeof *change), sum = 0; /* [moment]; wraps, its sums do not */
     if (change == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t a = 0; a < h->allocation_count; a++) {
         uint32_t end = end_of(h, a, until_completed);
         uint64_t size = block_bytes(device, rules, a);
@@ -301,5 +301,5 @@ enum gm_status gm_bounds_find(struct gm_bounds *bounds, const struct gm_search_d
     }
     free(list);
     free(blocks);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }

@@ -149,5 +149,5 @@ enum gm_status gm_candidates_make(struct gm_candidates *list, const struct gm_co
     turned.expandable_segments = !turned.expandable_segments;
     add_conf(&m, &turned);
     gm_text_free(&kept);
-    return m.has_no_memory ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+    return m.has_no_memory ? gm_no_memory(err) : GM_OK;
 }

@@ -114,9 +114,7 @@ static enum gm_status look_below(struct fitting *f)
         }
         if (n == 0) /* nothing is requested: it runs without memory */
             return GM_OK;
-        enum gm_status status = try(f, trials, n);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(try(f, trials, n));
         for (size_t i = 0; i < n; i++)
             lowest = trials[i].runs ? i + 1 : lowest;
         if (lowest > 0)
@@ -245,7 +243,7 @@ enum gm_status gm_least(struct gm_fit *fit, size_t *row, const struct gm_search 
     *row = GM_SWEEP_NONE;
     *is_cut = false;
     if (list == NULL || trials == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     for (size_t i = 0; status == GM_OK && i < count; i++)
         list[i] = i;
     for (int round = 0; status == GM_OK && round < GM_LEAST_ROUNDS && !*is_cut && below > GM_FIT_GRANULE; round++) {

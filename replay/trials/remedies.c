@@ -197,7 +197,7 @@ static enum gm_status replay_alone(struct work *w, const uint64_t *baseline, str
         if (device_of(w, remedy) == w->search->device_count || !add_settings(&w->trials[n], w->search->devices, remedy))
             continue;
         if (!add(w, n, remedy))
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            return gm_no_memory(err);
         w->order[n++ - 1] = r;
     }
     enum gm_status status = gm_trials_run(w->search, w->trials + known, n - known, err);
@@ -237,7 +237,7 @@ static enum gm_status replay_on_top(struct work *w, struct gm_error *err)
         begin(w, 1 + k);
         for (size_t i = 0; i <= k; i++)
             if (!add(w, 1 + k, w->remedies[w->order[i]]))
-                return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+                return gm_no_memory(err);
     }
     enum gm_status status = gm_trials_run(w->search, w->trials + 2, w->ordered - 1, err);
     for (size_t k = 0; status == GM_OK && k < w->ordered && w->trials[1 + k].runs && w->trials[k].runs; k++) {
@@ -262,7 +262,7 @@ enum gm_status gm_remedies_replay(struct gm_remedy *const *remedies, size_t coun
     w.requests = calloc(all, sizeof *w.requests);
     enum gm_status status = GM_OK;
     if (w.trials == NULL || w.order == NULL || w.results == NULL || w.requests == NULL)
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     else if (count > 0 && search->device_count > 0)
         status = replay_alone(&w, baseline, err);
     if (w.requests != NULL)
@@ -292,8 +292,7 @@ enum gm_status gm_fixes_try(struct gm_trial *trials, const uint32_t *sets, size_
             for (size_t r = 0; r < fixes[f].count && ok && (sets[i] >> f & 1) != 0; r++)
                 ok = add(&w, i, &fixes[f].remedies[r]);
     }
-    enum gm_status status =
-        ok ? gm_trials_run(search, trials, set_count, err) : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    enum gm_status status = ok ? gm_trials_run(search, trials, set_count, err) : gm_no_memory(err);
     for (size_t i = 0; i < set_count; i++)
         trials[i].requests = NULL;
     if (w.requests != NULL)

@@ -130,7 +130,7 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
     struct gm_settings_advice *advice = gm_arena_calloc(&report->arena, 1, sizeof *advice);
     struct gm_advice_device *devices = gm_arena_calloc(&report->arena, report->device_count, sizeof *devices);
     if (advice == NULL || devices == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     *advice = (struct gm_settings_advice){.devices = devices};
     for (size_t i = 0; i < report->device_count; i++) {
         const struct gm_device_report *from = &report->devices[i];
@@ -147,7 +147,7 @@ enum gm_status gm_advice_begin(struct gm_report *report, bool is_partial, bool *
     }
     advice->threshold = threshold_of(sums.recorded);
     if (!judge_without_replay(report, advice, is_partial, &sums, needs_replay))
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     report->advice = advice;
     return GM_OK;
 }
@@ -454,7 +454,7 @@ static void advise(struct advising *a)
 
 static enum gm_status end(const struct advising *a, struct gm_error *err)
 {
-    return a->has_no_memory ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory") : GM_OK;
+    return a->has_no_memory ? gm_no_memory(err) : GM_OK;
 }
 
 enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,

@@ -92,7 +92,7 @@ static enum gm_status run_rows(struct gm_sweep *sweep, const struct gm_search *s
 {
     struct gm_trial *trials = calloc(sweep->count, sizeof *trials);
     if (trials == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < sweep->count; i++)
         trials[i] = (struct gm_trial){.is_baseline = i == 0,
                                       .conf = i == 0 ? gm_conf_default() : sweep->list->rows[i - 1].conf,
@@ -140,7 +140,7 @@ enum gm_status gm_sweep_run(struct gm_sweep *sweep, const struct gm_search *sear
     *sweep = (struct gm_sweep){.list = malloc(sizeof *sweep->list),
                                .rows = calloc(GM_CANDIDATES_MOST + 1, sizeof *sweep->rows)};
     enum gm_status status = sweep->list == NULL || sweep->rows == NULL
-                                ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
+                                ? gm_no_memory(err)
                                 : gm_candidates_make(sweep->list, baseline, capacity != UINT64_MAX, err);
     if (status == GM_OK) {
         sweep->count = sweep->list->count + 1;

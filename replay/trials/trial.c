@@ -50,7 +50,7 @@ static void run_unit(const struct gm_search *search, const struct gm_trial *tria
     options.part_count = d->part_count;
     options.parts = malloc((d->part_count + 1) * sizeof *options.parts);
     if (options.parts == NULL) {
-        unit->status = gm_fail(&unit->error, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        unit->status = gm_no_memory(&unit->error);
         return;
     }
     if (d->part_count > 0)
@@ -100,7 +100,7 @@ enum gm_status gm_trials_run(const struct gm_search *search, struct gm_trial *tr
     struct gm_threads threads;
     enum gm_status status = GM_OK;
     if (w.units == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (search->progress != NULL)
         atomic_fetch_add(&search->progress->all, unit_count);
     gm_threads_run(&threads, unit_count, search->threads, work_on, &w);
@@ -145,7 +145,7 @@ enum gm_status gm_trials_spread(const struct gm_search *search, struct gm_trial 
     struct gm_trial *others = malloc((count * GM_OTHER_PLACEMENTS + 1) * sizeof *others);
     size_t n = 0;
     if (others == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         for (uint32_t p = 0; trials[i].hangs_on_placement && p < GM_OTHER_PLACEMENTS; p++) {
             others[n] = trials[i];

@@ -657,7 +657,7 @@ enum gm_status gm_verify_recorded(struct gm_verify_result *result, struct gm_his
         result->exact_uninferred = plain.exact;
     }
     forget(&shown);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }
 
 enum gm_status gm_verify(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *conf,
@@ -677,7 +677,7 @@ enum gm_status gm_verify_ages(struct gm_history *h, const struct gm_conf *conf, 
         return GM_OK;
     if (!run(&unused, h, conf, true, NULL, &shown, true)) {
         forget(&shown);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     *ages = shown.ages;
     *count = shown.count;
@@ -700,7 +700,7 @@ enum gm_status gm_verify_settle_pools(struct gm_history *h, const struct gm_conf
             h->pools[p].never_splits |=
                 h->pools[p].id_first == shown.unsplit[i].first && h->pools[p].id_second == shown.unsplit[i].second;
     forget(&shown);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }
 
 bool gm_verify_passed(const struct gm_verify_result *r)

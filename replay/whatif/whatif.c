@@ -250,7 +250,7 @@ static bool prepare_moves(struct gm_playing *w)
 static enum gm_status status_of(const struct gm_playing *w, bool ok, struct gm_error *err)
 {
     if (!ok || w->model.has_no_memory)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     if (w->model.has_failed)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET,
                        w->options->device == NULL && w->options->hooks == NULL
@@ -278,7 +278,7 @@ static enum gm_status run(struct gm_whatif_result *result, struct gm_history *h,
 {
     struct gm_playing *w = malloc(sizeof *w);
     if (w == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     *w = (struct gm_playing){
         .result = result, .options = options, .h = h, .sim = gm_sim_init(options->capacity, options->placement)};
     w->sim.taken = options->taken;

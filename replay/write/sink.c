@@ -34,9 +34,7 @@ static enum gm_status run_zstd(struct gm_compressor *c, const void *bytes, size_
         if (ZSTD_isError(left))
             return broken(err);
         if (out.pos > 0) {
-            enum gm_status status = c->inner.write(c->inner.context, c->out, out.pos, err);
-            if (status != GM_OK)
-                return status;
+            GM_TRY(c->inner.write(c->inner.context, c->out, out.pos, err));
         }
     } while (is_last ? left > 0 : in.pos < in.size);
     return GM_OK;
@@ -59,9 +57,7 @@ static enum gm_status run_gzip(struct gm_compressor *c, const unsigned char *byt
                 return broken(err);
             size_t made = sizeof c->out - c->gzip.avail_out;
             if (made > 0) {
-                enum gm_status status = c->inner.write(c->inner.context, c->out, made, err);
-                if (status != GM_OK)
-                    return status;
+                GM_TRY(c->inner.write(c->inner.context, c->out, made, err));
             }
         } while (c->gzip.avail_out == 0);
         bytes += now;
@@ -84,18 +80,18 @@ enum gm_status gm_compressor_new(struct gm_compressor **compressor, enum gm_comp
     struct gm_compressor *c = calloc(1, sizeof *c);
     *compressor = c;
     if (c == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     c->inner = *inner;
     if (compression == GM_COMPRESSION_ZSTD) {
         c->zstd = ZSTD_createCCtx();
         if (c->zstd == NULL)
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            return gm_no_memory(err);
         if (ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
             ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1)))
             return broken(err);
     } else {
         if (deflateInit2(&c->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
-            return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+            return gm_no_memory(err);
         c->has_gzip = true;
     }
     *sink = (struct gm_sink){.write = take, .context = c};

@@ -39,7 +39,7 @@ enum gm_status gm_write_pickle(const struct gm_snapshot *snapshot, const struct 
 {
     struct gm_snapshot_writer *w = calloc(1, sizeof *w);
     if (w == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     w->s = snapshot;
     bool as_list = snapshot->source.is_bare_segment_list && (options == NULL || !options->always_dict);
     if (gm_pickle_begin(&w->p, sink, err)) {

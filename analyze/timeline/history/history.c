@@ -304,7 +304,7 @@ enum gm_status gm_history_build(struct gm_history *history, const struct gm_snap
     if (gm_history_pair(history, snapshot, device) && gm_history_reconstruct(history, watcher))
         return GM_OK;
     gm_history_free(history);
-    return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return gm_no_memory(err);
 }
 
 void gm_history_free(struct gm_history *h)

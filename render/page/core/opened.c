@@ -126,7 +126,7 @@ static enum gm_status fill(struct gm_opened *o, const uint8_t *data, size_t leng
     const char *path = take(&o->arena, query, "path", "snapshot");
     const struct gm_load_options load = {.salvage = gm_query_number(query, "salvage", 0) != 0, .max_memory = MEMORY};
     if (path == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     enum gm_status status = rules_length == 0 ? gm_category_rules_default(&o->rules, err)
                                               : gm_category_rules_parse(&o->rules, rules, rules_length, "rules", err);
     if (status == GM_OK)
@@ -139,7 +139,7 @@ static enum gm_status fill(struct gm_opened *o, const uint8_t *data, size_t leng
     status =
         gm_judge_begin(&o->judged, &o->snapshot, &timeline, (int64_t)gm_query_number(query, "device", -1), false, err);
     if (status == GM_OK && (!name_report(o, query) || look_at_devices(o) != GM_OK))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     return status;
 }
 
