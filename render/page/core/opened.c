@@ -79,6 +79,8 @@ static const char *take(struct gm_arena *arena, const char *query, const char *k
 
 static void forget(struct gm_opened *o)
 {
+    for (size_t i = 0; o->devices != NULL && i < o->judged.kept.count; i++)
+        gm_page_forget_table(&o->devices[i]);
     gm_names_free(&o->names);
     gm_kept_free(&o->judged.kept);
     gm_report_free(&o->judged.report);

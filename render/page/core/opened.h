@@ -8,6 +8,7 @@
 
 #include "analyze/base/text.h"
 #include "analyze/cli/judge.h"
+#include "analyze/report/frame_kind.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
 #include "render/page/core/answer.h"
@@ -53,6 +54,8 @@ struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct
 /* The layers of a split, made when they are asked for first; NULL: the answer says why not. */
 const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_page_device *d, uint32_t split);
 void gm_answer_layers(const struct gm_page_layers *layers); /* name, color */
+
+void gm_page_forget_table(struct gm_page_device *d);
 
 /* The value of `key` in a query, up to the end of its line; NULL: it is not in it. */
 const char *gm_query_value(const char *query, const char *key, size_t *length);

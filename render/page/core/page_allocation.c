@@ -180,3 +180,28 @@ const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uin
     tell_stack(o, stack);
     return gm_answer_end();
 }
+
+const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, uint32_t first, uint32_t count)
+{
+    struct gm_opened *o;
+    struct gm_answer_list actions = {0};
+    gm_answer_begin();
+    const struct gm_page_device *d = gm_opened_device(handle, device, &o);
+    if (d == NULL)
+        return NULL;
+    const uint32_t all = (uint32_t)d->h->count, from = first < all ? first : all,
+                   n = count < all - from ? count : all - from;
+    const struct gm_events *e = &o->snapshot.events;
+    double *bytes = gm_answer_add("bytes", GM_PAGE_F64, n), *time = gm_answer_add("time", GM_PAGE_F64, n);
+    uint32_t *event = gm_answer_add("event", GM_PAGE_U32, n), *a = gm_answer_add("allocation", GM_PAGE_U32, n);
+    for (uint32_t i = 0; bytes != NULL && time != NULL && event != NULL && a != NULL && i < n; i++) {
+        const size_t row = d->h->first + from + i;
+        gm_answer_put(&actions, gm_action_name((enum gm_action)e->action[row]));
+        bytes[i] = gm_answer_of(e->size[row]);
+        time[i] = gm_page_has_times(d) ? gm_page_place(d, GM_PAGE_BY_TIME, from + i + 1) : (double)NAN;
+        event[i] = from + i;
+        a[i] = d->h->of_event[from + i];
+    }
+    gm_answer_strings("action", &actions);
+    return gm_answer_end();
+}

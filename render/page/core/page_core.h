@@ -143,11 +143,10 @@ const struct gm_page_result *gm_page_bars(uint32_t handle, uint32_t device, uint
                                           double to, uint32_t columns, double min_bytes, uint32_t limit)
     GM_PAGE_EXPORT(page_bars);
 
-/* Allocation of the device that is drawn at (place of the axis, bytes from below) by page_bars with the same
- * arguments: JavaScript has the points itself. What one is: size F64 (its block), requested F64, address TEXT
- * ("0x7f..."), role, category, pool, stream, site, state TEXT, component and module TEXT where they are known; born
- * U32, let_go U32, freed U32 (moments; 0xFFFFFFFF: never; born 0: before the trace), born_us F64, freed_us F64, life_us
- * F64, life_events F64, stack U32 (its number) and the frames, innermost first, as page_stack. */
+/* An allocation: size F64 (its block), requested F64, address TEXT ("0x7f..."), role, category, pool, stream, site,
+ * state TEXT; born U32, let_go U32, freed U32 (moments; 0xFFFFFFFF: never; born 0: before the trace), born_us F64,
+ * freed_us F64, life_us F64, life_events F64, stack U32 (its number), and the frames, innermost first, as page_stack.
+ */
 const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device, uint32_t allocation)
     GM_PAGE_EXPORT(page_allocation);
 
@@ -187,6 +186,10 @@ const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uin
 /* What event `event` did: action TEXT, bytes F64, address TEXT, time F64, stream TEXT, allocation U32 (that it is
  * about), size F64 (its block), what TEXT (one sentence), stack U32, and frames as page_stack. */
 const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uint32_t event) GM_PAGE_EXPORT(page_event);
+
+/* The events [first, first + count): event U32, action STRINGS, bytes F64, time F64, allocation U32. */
+const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, uint32_t first, uint32_t count)
+    GM_PAGE_EXPORT(page_events);
 
 /* What lives as a tree of frames, in requested bytes: at a moment, or what came and went from moment `base` to `moment`
  * (base 0xFFFFFFFF: none). `inverted`: innermost frames on top. `folds`: without frames that are noise or C++ below

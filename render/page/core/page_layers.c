@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lives, split into layers: by role, category, pool or stream. A layer is a class that any allocation has, most
- * bytes at the highest moment first; those beyond the first GM_PAGE_MOST_LAYERS - 1 are one.
+ * What lives, split into layers: by role, category, pool or stream. A layer is a class that any allocation has; those
+ * with least bytes, beyond the first GM_PAGE_MOST_LAYERS - 1, are one. What is steady comes first, as in the PNG: what
+ * goes up once, or hardly moves; then by bytes.
  */
 #include "render/page/core/opened.h"
 #include "render/page/core/page_levels.h"
@@ -121,6 +122,46 @@ static bool fill(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
     return ok;
 }
 
+struct place {
+    uint32_t layer;
+    uint64_t most;
+    bool is_restless;
+};
+
+static int by_place(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+    if (a->is_restless != b->is_restless)
+        return a->is_restless ? 1 : -1;
+    if (a->most != b->most)
+        return a->most > b->most ? -1 : 1;
+    return a->layer < b->layer ? -1 : 1;
+}
+
+/* Puts the layers into the order in which they are drawn. */
+static void order(const struct gm_page_device *d, struct gm_page_layers *layers)
+{
+    struct place places[GM_PAGE_MOST_LAYERS];
+    uint8_t place_of[GM_PAGE_MOST_LAYERS];
+    const char *name[GM_PAGE_MOST_LAYERS];
+    uint32_t color[GM_PAGE_MOST_LAYERS];
+    for (uint32_t i = 0; i < layers->count; i++) {
+        const struct gm_page_range range = gm_page_layer_range(d, layers, i);
+        places[i] = (struct place){i, range.most, range.change > 1.5 * (double)range.most};
+        name[i] = layers->name[i];
+        color[i] = layers->color[i];
+    }
+    if (layers->count > 1)
+        qsort(places, layers->count, sizeof *places, by_place);
+    for (uint32_t i = 0; i < layers->count; i++) {
+        place_of[places[i].layer] = (uint8_t)i;
+        layers->name[i] = name[places[i].layer];
+        layers->color[i] = color[places[i].layer];
+    }
+    for (size_t a = 0; a < d->h->allocation_count; a++)
+        layers->of[a] = place_of[layers->of[a]];
+}
+
 static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, struct gm_page_layers *layers)
 {
     uint32_t there = 0;
@@ -134,7 +175,10 @@ static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
                     layers->of != NULL && fill(o, d, split, layers, classes, there, layer_of);
     free(classes);
     free(layer_of);
-    return ok && gm_page_keep_layers(o, d, layers);
+    if (!ok || !gm_page_keep_layers(o, d, layers))
+        return false;
+    order(d, layers);
+    return gm_page_keep_layers(o, d, layers);
 }
 
 const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_page_device *d, uint32_t split)

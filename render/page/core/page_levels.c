@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* Moments between two states that are kept; moments in a block, blocks in a block above; heights of the tree. */
-enum { KEPT_EVERY = 256, FAN = 32, HEIGHTS = 6 };
+enum { KEPT_EVERY = 64, FAN = 32, HEIGHTS = 6 };
 
 struct gm_page_levels {
     uint32_t moments;
@@ -171,6 +171,11 @@ uint64_t gm_page_most_reserved(const struct gm_page_device *d, uint32_t from, ui
     return most;
 }
 
+uint64_t gm_page_active(const struct gm_page_device *d, uint32_t moment)
+{
+    return d->levels->active[moment];
+}
+
 uint64_t gm_page_reserved(const struct gm_page_device *d, uint32_t moment)
 {
     return d->levels->reserved[moment];
@@ -252,7 +257,9 @@ bool gm_page_keep_layers(struct gm_opened *o, const struct gm_page_device *d, st
     uint64_t now[GM_PAGE_MOST_LAYERS] = {0};
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
-    layers->kept = gm_arena_calloc(&o->arena, ((size_t)d->levels->moments / KEPT_EVERY + 1) * n, sizeof *layers->kept);
+    if (layers->kept == NULL)
+        layers->kept =
+            gm_arena_calloc(&o->arena, ((size_t)d->levels->moments / KEPT_EVERY + 1) * n, sizeof *layers->kept);
     if (layers->kept == NULL)
         return false;
     for (size_t a = 0; a < h->allocation_count; a++)
@@ -270,6 +277,21 @@ bool gm_page_keep_layers(struct gm_opened *o, const struct gm_page_device *d, st
             layers->kept[(size_t)(moment / KEPT_EVERY) * n + i] = now[i];
     }
     return true;
+}
+
+struct gm_page_range gm_page_layer_range(const struct gm_page_device *d, const struct gm_page_layers *layers,
+                                         uint32_t i)
+{
+    enum { STATES = 1500 }; /* as columns of the picture, whose order this is */
+    const size_t n = (size_t)d->levels->moments / KEPT_EVERY + 1, step = n / STATES + 1;
+    struct gm_page_range range = {0};
+    for (size_t k = 0; k < n; k += step) {
+        const uint64_t bytes = layers->kept[k * layers->count + i],
+                       before = k == 0 ? bytes : layers->kept[(k - step) * layers->count + i];
+        range.most = bytes > range.most ? bytes : range.most;
+        range.change += (double)gm_gap(bytes, before);
+    }
+    return range;
 }
 
 bool gm_page_find_levels(struct gm_opened *o, struct gm_page_device *d)

@@ -22,6 +22,7 @@ uint32_t gm_page_moments(const struct gm_page_device *d);
 /* The first moment from `from` to `to`, both in it, with the most active bytes; and the most reserved bytes there. */
 uint32_t gm_page_highest(const struct gm_page_device *d, uint32_t from, uint32_t to);
 uint64_t gm_page_most_reserved(const struct gm_page_device *d, uint32_t from, uint32_t to);
+uint64_t gm_page_active(const struct gm_page_device *d, uint32_t moment);
 uint64_t gm_page_reserved(const struct gm_page_device *d, uint32_t moment);
 
 /* The sums at a moment, and, if `layers` is not NULL, the bytes[layers->count] of each. A walk of a few hundred events.
@@ -30,6 +31,13 @@ struct gm_page_sums gm_page_sums_at(const struct gm_page_device *d, uint32_t mom
                                     const struct gm_page_layers *layers, uint64_t *bytes);
 /* Fills layers->kept; false: no memory. */
 bool gm_page_keep_layers(struct gm_opened *o, const struct gm_page_device *d, struct gm_page_layers *layers);
+/* Of a layer whose bytes are kept: the most, and how much it goes up and down, all together. */
+struct gm_page_range {
+    uint64_t most;
+    double change;
+};
+struct gm_page_range gm_page_layer_range(const struct gm_page_device *d, const struct gm_page_layers *layers,
+                                         uint32_t i);
 
 /* The axis. Place of the event that led to a moment: microseconds since the first, or the moment itself. */
 bool gm_page_has_times(const struct gm_page_device *d);
