@@ -6,6 +6,12 @@
 
 /* ---- fields ----------------------------------------------------------------------------------------------------- */
 
+/* A case of a table's switch. */
+#define FIELD(name, put)                                                                                               \
+    case GM_FIELD_##name:                                                                                              \
+        put;                                                                                                           \
+        break
+
 static inline void put_uint(struct gm_snapshot_writer *w, enum gm_put_word field, uint64_t v)
 {
     if (v == GM_ABSENT)
@@ -68,15 +74,9 @@ static void put_frame_field(struct gm_snapshot_writer *w, const void *table, enu
 {
     const struct gm_frames *t = table;
     switch ((int)field) {
-    case GM_FIELD_NAME:
-        put_text(w, field, t->name[row].v);
-        break;
-    case GM_FIELD_FILENAME:
-        put_text(w, field, t->filename[row].v);
-        break;
-    case GM_FIELD_LINE:
-        put_uint(w, field, t->line[row]);
-        break;
+        FIELD(NAME, put_text(w, field, t->name[row].v));
+        FIELD(FILENAME, put_text(w, field, t->filename[row].v));
+        FIELD(LINE, put_uint(w, field, t->line[row]));
     default:
         break;
     }
@@ -111,22 +111,14 @@ static void put_block_field(struct gm_snapshot_writer *w, const void *table, enu
                                               [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_PUT_ACTIVE_PENDING_FREE};
     const struct gm_blocks *t = table;
     switch ((int)field) {
-    case GM_FIELD_ADDRESS:
-        put_uint(w, field, t->address[row]);
-        break;
-    case GM_FIELD_SIZE:
-        put_uint(w, field, t->size[row]);
-        break;
-    case GM_FIELD_REQUESTED_SIZE:
-        put_uint(w, field, t->requested[row]);
-        break;
+        FIELD(ADDRESS, put_uint(w, field, t->address[row]));
+        FIELD(SIZE, put_uint(w, field, t->size[row]));
+        FIELD(REQUESTED_SIZE, put_uint(w, field, t->requested[row]));
     case GM_FIELD_STATE:
         gm_put_word(w, field);
         gm_put_word(w, states[t->state[row]]);
         break;
-    case GM_FIELD_FRAMES:
-        put_stack(w, t->stack[row]);
-        break;
+        FIELD(FRAMES, put_stack(w, t->stack[row]));
     default:
         break;
     }
@@ -158,42 +150,22 @@ static void put_segment_field(struct gm_snapshot_writer *w, const void *table, e
         gm_put_word(w, field);
         gm_pickle_int(&w->p, s->device[row]);
         break;
-    case GM_FIELD_ADDRESS:
-        put_uint(w, field, s->address[row]);
-        break;
-    case GM_FIELD_TOTAL_SIZE:
-        put_uint(w, field, s->total_size[row]);
-        break;
-    case GM_FIELD_ALLOCATED_SIZE:
-        put_uint(w, field, s->allocated_size[row]);
-        break;
-    case GM_FIELD_ACTIVE_SIZE:
-        put_uint(w, field, s->active_size[row]);
-        break;
-    case GM_FIELD_REQUESTED_SIZE:
-        put_uint(w, field, s->requested_size[row]);
-        break;
-    case GM_FIELD_STREAM:
-        put_stream(w, s->stream[row].v);
-        break;
+        FIELD(ADDRESS, put_uint(w, field, s->address[row]));
+        FIELD(TOTAL_SIZE, put_uint(w, field, s->total_size[row]));
+        FIELD(ALLOCATED_SIZE, put_uint(w, field, s->allocated_size[row]));
+        FIELD(ACTIVE_SIZE, put_uint(w, field, s->active_size[row]));
+        FIELD(REQUESTED_SIZE, put_uint(w, field, s->requested_size[row]));
+        FIELD(STREAM, put_stream(w, s->stream[row].v));
     case GM_FIELD_SEGMENT_TYPE:
         if (s->type[row] != GM_SEGMENT_TYPE_ABSENT) {
             gm_put_word(w, field);
             gm_put_word(w, s->type[row] == GM_SEGMENT_SMALL ? GM_PUT_SMALL : GM_PUT_LARGE);
         }
         break;
-    case GM_FIELD_SEGMENT_POOL_ID:
-        put_pool(w, field, s->pool[row].v);
-        break;
-    case GM_FIELD_IS_EXPANDABLE:
-        put_truth(w, field, s->is_expandable[row]);
-        break;
-    case GM_FIELD_FRAMES:
-        put_stack(w, s->stack[row]);
-        break;
-    case GM_FIELD_BLOCKS:
-        put_blocks(w, t, row);
-        break;
+        FIELD(SEGMENT_POOL_ID, put_pool(w, field, s->pool[row].v));
+        FIELD(IS_EXPANDABLE, put_truth(w, field, s->is_expandable[row]));
+        FIELD(FRAMES, put_stack(w, s->stack[row]));
+        FIELD(BLOCKS, put_blocks(w, t, row));
     default:
         break;
     }
@@ -264,39 +236,17 @@ static inline void put_event_field(struct gm_snapshot_writer *w, const void *tab
     const struct gm_events *e = table;
     bool is_oom = e->action[row] == GM_ACTION_OOM;
     switch ((int)field) {
-    case GM_FIELD_ACTION:
-        put_action(w, e, row);
-        break;
-    case GM_FIELD_ADDR:
-        put_uint(w, field, is_oom ? GM_ABSENT : e->addr[row]);
-        break;
-    case GM_FIELD_DEVICE_FREE:
-        put_uint(w, field, is_oom ? e->addr[row] : GM_ABSENT);
-        break;
-    case GM_FIELD_SIZE:
-        put_uint(w, field, e->size[row]);
-        break;
-    case GM_FIELD_STREAM:
-        put_stream(w, gm_rare_at(&e->stream, row));
-        break;
-    case GM_FIELD_TIME_US:
-        put_time(w, field, e->time_us != NULL ? e->time_us[row] : GM_ABSENT_TIME);
-        break;
-    case GM_FIELD_COMPILE_CONTEXT:
-        put_text(w, field, gm_rare_at(&e->compile_context, row));
-        break;
-    case GM_FIELD_USER_METADATA:
-        put_text(w, field, gm_rare_at(&e->user_metadata, row));
-        break;
-    case GM_FIELD_POOL_ID:
-        put_pool(w, field, gm_rare_at(&e->pool, row));
-        break;
-    case GM_FIELD_FRAMES:
-        put_stack(w, e->stack[row]);
-        break;
-    case GM_FIELD_CATEGORY:
-        put_text(w, field, gm_rare_at(&e->category, row));
-        break;
+        FIELD(ACTION, put_action(w, e, row));
+        FIELD(ADDR, put_uint(w, field, is_oom ? GM_ABSENT : e->addr[row]));
+        FIELD(DEVICE_FREE, put_uint(w, field, is_oom ? e->addr[row] : GM_ABSENT));
+        FIELD(SIZE, put_uint(w, field, e->size[row]));
+        FIELD(STREAM, put_stream(w, gm_rare_at(&e->stream, row)));
+        FIELD(TIME_US, put_time(w, field, e->time_us != NULL ? e->time_us[row] : GM_ABSENT_TIME));
+        FIELD(COMPILE_CONTEXT, put_text(w, field, gm_rare_at(&e->compile_context, row)));
+        FIELD(USER_METADATA, put_text(w, field, gm_rare_at(&e->user_metadata, row)));
+        FIELD(POOL_ID, put_pool(w, field, gm_rare_at(&e->pool, row)));
+        FIELD(FRAMES, put_stack(w, e->stack[row]));
+        FIELD(CATEGORY, put_text(w, field, gm_rare_at(&e->category, row)));
     default:
         break;
     }
@@ -341,16 +291,12 @@ static void put_annotation_field(struct gm_snapshot_writer *w, const void *table
             gm_put_word(w, a->stage == GM_STAGE_START ? GM_PUT_START : GM_PUT_END);
         }
         break;
-    case GM_FIELD_NAME:
-        put_text(w, field, a->name.v);
-        break;
+        FIELD(NAME, put_text(w, field, a->name.v));
     case GM_FIELD_DEVICE:
         gm_put_word(w, field);
         gm_pickle_int(&w->p, a->device);
         break;
-    case GM_FIELD_TIME_US:
-        put_time(w, field, a->time_us);
-        break;
+        FIELD(TIME_US, put_time(w, field, a->time_us));
     default:
         break;
     }
