@@ -10,6 +10,7 @@
 #include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/export/export.h"
+#include "replay/whatif/gpus.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -52,6 +53,12 @@ static const struct gm_option option_table[] = {
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
     {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
      AT(memory_summary)},
+    {0, "gpu", "NAME", "the card on which a model is served: what there is room for; list shows all", GM_OPTION_LISTED,
+     AT(gpu), .list = gm_gpu_list},
+    {0, "tokens", "N", "... that its KV cache has room for, of all sequences", GM_OPTION_INTEGER, AT(tokens), .min = 1,
+     .max = INT64_C(1) << 50},
+    {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(sequences), .min = 1,
+     .max = INT64_C(1) << 50},
     {0, "export", "FORMAT", "the peak for folded, speedscope or pprof, the timeline for perfetto; several with commas",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
@@ -136,7 +143,12 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     struct gm_usual_options *usual = &options->usual;
     if (options->viewer != NULL && *count == 0)
         return GM_OK;
-    enum gm_status status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
+    const struct gm_gpu *gpu;
+    char note[GM_GPU_NOTE];
+    enum gm_status status = options->gpu == NULL ? GM_OK : gm_gpu_choose(&gpu, note, options->gpu, err);
+    if (status != GM_OK)
+        return status;
+    status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
     if (usual->results == NULL)
         usual->results = "results";
     if (status == GM_OK && options->from.kind == options->to.kind && options->from.value > options->to.value)

@@ -25,6 +25,8 @@ struct gm_analyze_options {
     enum gm_group_by group;
     int64_t depth;                /* 0: all */
     unsigned exports;             /* bit i: enum gm_export i */
+    const char *gpu;              /* NULL: not given */
+    int64_t tokens, sequences;    /* 0: not given */
     uint64_t fail_above;          /* UINT64_MAX: no such check */
     double fail_below_efficiency; /* negative: no such check */
     int fail_on;                  /* enum gm_severity; negative: no such check */

@@ -9,6 +9,7 @@
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/whatif/gpus.h"
 
 #include <string.h>
 
@@ -63,6 +64,11 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_job 
 static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
                                                    const struct gm_category_rules *rules)
 {
+    const struct gm_gpu *gpu = options->gpu == NULL ? NULL : gm_gpu_find(options->gpu);
+    const struct gm_serving_wishes serving = {.card = gpu == NULL ? NULL : gpu->name,
+                                              .capacity = gpu == NULL ? 0 : gm_gpu_usable(gpu),
+                                              .tokens = (uint64_t)options->tokens,
+                                              .sequences = (uint64_t)options->sequences};
     return (struct gm_timeline_options){.rules = rules,
                                         .top = (size_t)options->usual.top,
                                         .from = options->from,
@@ -74,7 +80,8 @@ static struct gm_timeline_options timeline_options(const struct gm_analyze_optio
                                         .layers_by = options->layers_by,
                                         .group = options->group,
                                         .depth = (size_t)options->depth,
-                                        .has_native = options->cpp};
+                                        .has_native = options->cpp,
+                                        .serving = serving};
 }
 
 static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,

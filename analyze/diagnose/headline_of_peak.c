@@ -115,6 +115,23 @@ static void make_made_of(struct gm_case *c, struct gm_heading *line, const struc
         gm_headline_add(c, line, v->peak->requested == 0 ? "nothing" : "not known");
 }
 
+/* What a run that serves a model has room for. */
+static void add_room(struct gm_case *c, struct gm_heading *line, const struct gm_serving *s)
+{
+    char n[GM_NUMBER_TEXT];
+    if (s == NULL || s->capacity == GM_REPORT_NONE)
+        return;
+    const char *where = s->card == NULL ? "" : gm_case_printf(c, " on %s", s->card);
+    if (s->more_sequences != GM_REPORT_NONE)
+        gm_headline_add(c, line, "room for %s more sequences%s", gm_count_format(n, s->more_sequences), where);
+    else if (s->more_tokens != GM_REPORT_NONE)
+        gm_headline_add(c, line, "room for %s more tokens%s", gm_count_format(n, s->more_tokens), where);
+    else if (s->more_steps != GM_REPORT_NONE)
+        gm_headline_add(c, line, "room for %s more steps%s", gm_count_format(n, s->more_steps), where);
+    else if (s->cache > 0)
+        gm_headline_add(c, line, "room for %s more KV cache%s", gm_bytes_format(n, s->room), where);
+}
+
 #define UNUSED "%s (%s %% of reserved) then"
 
 static void make_unused(struct gm_case *c, struct gm_heading *line, const struct gm_view *v)
@@ -136,6 +153,7 @@ static void make_unused(struct gm_case *c, struct gm_heading *line, const struct
                         v->timeline->peak_reserved.event == GM_REPORT_NONE && v->peak->event != GM_REPORT_NONE
                             ? " (the start)"
                             : "");
+    add_room(c, line, v->timeline->serving);
     if (line->count == 0)
         gm_headline_add(c, line, "not known: %s",
                         v->timeline->books.reason != NULL ? v->timeline->books.reason

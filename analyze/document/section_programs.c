@@ -324,6 +324,7 @@ static void add_view(struct gm_doc *d, const struct gm_view *v)
     gm_section_steps(d, v);
     gm_section_ooms(d, v);
     gm_section_history(d, v);
+    gm_section_serving(d, v);
 }
 
 static union gm_value overflowed(const struct gm_cell_of *c)

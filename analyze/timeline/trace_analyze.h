@@ -68,6 +68,13 @@ uint32_t gm_timeline_role_color(size_t role);   /* 0xRRGGBB */
 /* Whether a run makes it once and has it from step to step: parameters, their gradients, optimizer state. */
 bool gm_timeline_role_lasts(size_t role);
 
+/* What the command line says of a run that serves a model; zeroed: nothing. */
+struct gm_serving_wishes {
+    const char *card;           /* NULL: none */
+    uint64_t capacity;          /* of it: bytes that a process can have */
+    uint64_t tokens, sequences; /* that the KV cache has room for; that are served at once */
+};
+
 struct gm_timeline_options {
     const struct gm_category_rules *rules;
     struct gm_classifier *classifier; /* of these rules and the snapshot */
@@ -82,7 +89,8 @@ struct gm_timeline_options {
     size_t depth;    /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
     bool has_native; /* the flame graph has C++ frames below Python's too */
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
-    struct gm_kept *keep;                     /* likewise; filled if the analysis succeeds, gm_kept_free */
+    struct gm_serving_wishes serving;
+    struct gm_kept *keep; /* likewise; filled if the analysis succeeds, gm_kept_free */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

@@ -16,9 +16,7 @@ uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool)
     return watch->history->pools[pool].is_small ? GM_SMALL_SEGMENT : watch->rules.large_segment;
 }
 
-/* Bytes of a free block that could go back to the driver: all of it if it is an unsplit segment, else the whole pages
- * inside it if it is expandable. */
-static uint64_t releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block)
+uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block)
 {
     const struct gm_space_block *b = &space->blocks.v[block];
     if (!b->is_expandable)
@@ -59,7 +57,7 @@ static void add_to_part(struct gm_watch *w, const struct gm_space *space, uint32
 {
     const struct gm_space_block *b = &space->blocks.v[block];
     struct gm_watch_part *part = &w->scratch[b->stream == stream].v[b->pool];
-    uint64_t whole = releasable(w, space, block);
+    uint64_t whole = gm_watch_releasable(w, space, block);
     part->cached += b->size;
     part->whole += whole;
     if (b->size >= asked)
@@ -218,7 +216,7 @@ static void see_sample(struct gm_watch *w, const struct gm_space *space, uint32_
             if (block == GM_SPACE_NONE)
                 continue;
             uint64_t size = space->blocks.v[block].size;
-            whole += releasable(w, space, block);
+            whole += gm_watch_releasable(w, space, block);
             sample.largest_free = size > sample.largest_free ? size : sample.largest_free;
         }
         sample.stranded = sample.cached - whole;

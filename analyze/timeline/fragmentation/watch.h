@@ -79,6 +79,9 @@ struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_histor
                               const struct gm_snapshot *snapshot);
 void gm_watch_free(struct gm_watch *watch);
 
+/* Bytes of a free block that could go back to the driver: all of it if it is an unsplit segment, else the whole pages
+ * inside it if it is expandable. */
+uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block);
 /* Pages of an expandable range of `pool`. They are counted from the range's start: maps and unmaps are whole pages. */
 uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool);
 /* The pool that the request of an oom event would have come from: the event's, or the default one; small or large. */

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ledger of a run that serves a model: has a KV cache, or private pools, and trains nothing.
+ */
+#include "analyze/allocator/address_space.h"
+#include "analyze/base/order.h"
+#include "analyze/timeline/fragmentation/watch.h"
+#include "analyze/timeline/trace_pass.h"
+
+#include <stdlib.h>
+
+struct placed {
+    uint64_t address;
+    uint32_t allocation;
+};
+GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(allocation));
+
+static bool is_private(const struct gm_history *h, uint32_t pool)
+{
+    return !gm_history_pool_is_default(&h->pools[pool]);
+}
+
+/* The first moment with a block of the cache, or of a private pool; GM_NEVER: there is none, or something is trained.
+ */
+static uint32_t first_moment(const struct gm_trace_pass *pass)
+{
+    const struct gm_history *h = &pass->history;
+    uint32_t first = GM_NEVER;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (pass->role[a] == GM_ROLE_GRADIENT || pass->role[a] == GM_ROLE_OPTIMIZER_STATE)
+            return GM_NEVER;
+        if ((pass->role[a] == GM_ROLE_KV_CACHE || is_private(h, h->pool[a])) && h->born[a] < first)
+            first = h->born[a];
+    }
+    for (size_t e = 0; pass->phase != NULL && e < h->count; e++)
+        if (pass->phase[e] == GM_PHASE_BACKWARD || pass->phase[e] == GM_PHASE_OPTIMIZER)
+            return GM_NEVER;
+    return first;
+}
+
+/* When most is reserved from `first` on, and of these moments the one when most is requested. */
+static uint32_t highest_moment(const struct gm_trace_pass *pass, uint32_t first, uint64_t *reserved)
+{
+    const struct gm_history *h = &pass->history;
+    uint64_t requested = h->books.at_start.requested, most = 0, highest = 0, now = h->books.at_start.reserved;
+    uint32_t best = first;
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change c;
+    for (bool more = true; more;) {
+        if (walk.event >= first && (now > highest || (now == highest && requested > most))) {
+            highest = now;
+            most = requested;
+            best = walk.event;
+            *reserved = now;
+        }
+        more = gm_walk_next(&walk, &c);
+        if (more && c.kind == GM_CHANGE_ALLOC)
+            requested += h->requested[c.allocation];
+        else if (more && c.kind == GM_CHANGE_FREE)
+            requested -= h->requested[c.allocation];
+        else if (more && c.kind == GM_CHANGE_SEGMENT)
+            now += (uint64_t)c.reserved;
+    }
+    return best;
+}
+
+static enum gm_serving_part part_of(const struct gm_trace_pass *pass, size_t a)
+{
+    switch ((enum gm_role)pass->role[a]) {
+    case GM_ROLE_PARAMETER:
+        return GM_SERVING_WEIGHTS;
+    case GM_ROLE_KV_CACHE:
+        return GM_SERVING_CACHE;
+    default:
+        break;
+    }
+    if (is_private(&pass->history, pass->history.pool[a]))
+        return GM_SERVING_GRAPHS;
+    switch ((enum gm_role)pass->role[a]) {
+    case GM_ROLE_WORKSPACE:
+        return GM_SERVING_WORKSPACE;
+    case GM_ROLE_ACTIVATION:
+    case GM_ROLE_TEMPORARY:
+    case GM_ROLE_INPUT:
+        return GM_SERVING_PASSING;
+    default:
+        return GM_SERVING_REST;
+    }
+}
+
+/* The segments at that moment. false: no memory. */
+static bool map_segments(struct gm_trace_pass *pass, struct gm_space *space, uint32_t moment)
+{
+    struct gm_history *h = &pass->history;
+    const struct gm_events *e = &h->snapshot->events;
+    enum gm_space_status status = GM_SPACE_OK;
+    if (!gm_history_segments_at_start(h, space))
+        return false;
+    for (size_t i = 0; i < h->segment_count && h->segments[i].event < moment && status != GM_SPACE_NO_MEMORY; i++) {
+        const struct gm_history_segment *g = &h->segments[i];
+        const size_t row = h->first + g->event;
+        const bool is_map = e->action[row] == GM_ACTION_SEGMENT_MAP;
+        status = is_map || e->action[row] == GM_ACTION_SEGMENT_ALLOC
+                     ? gm_space_map(space, e->addr[row], e->size[row], g->stream, g->pool, is_map)
+                     : gm_space_unmap(space, e->addr[row], e->size[row]);
+    }
+    return status != GM_SPACE_NO_MEMORY;
+}
+
+/* What is live, in them. */
+static bool place_blocks(const struct gm_trace_pass *pass, struct gm_space *space, uint32_t moment)
+{
+    const struct gm_history *h = &pass->history;
+    struct placed *list = malloc((h->allocation_count + 1) * sizeof *list);
+    size_t n = 0;
+    bool ok = list != NULL;
+    for (size_t a = 0; ok && a < h->allocation_count; a++)
+        if (gm_history_is_active(h, a, moment))
+            list[n++] = (struct placed){gm_history_address(h, a), (uint32_t)a};
+    if (n > 1)
+        qsort(list, n, sizeof *list, by_address);
+    for (size_t i = 0; ok && i < n; i++) {
+        const uint32_t range = gm_space_range_of(space, list[i].address);
+        uint32_t at = range == GM_SPACE_NONE ? GM_SPACE_NONE : space->ranges.v[range].last;
+        const struct gm_space_block *b = at == GM_SPACE_NONE ? NULL : &space->blocks.v[at];
+        const uint64_t size = h->block[list[i].allocation];
+        if (b == NULL || b->use != GM_SPACE_FREE || b->address > list[i].address || size == 0 ||
+            size > b->size - (list[i].address - b->address))
+            continue;
+        if (list[i].address > b->address)
+            at = gm_space_cut(space, at, list[i].address - b->address);
+        ok = at != GM_SPACE_NONE && gm_space_take(space, at, size, list[i].allocation) != GM_SPACE_NONE;
+    }
+    free(list);
+    return ok;
+}
+
+/* What is free then: of private pools theirs, of the others what could go back and what could not. */
+static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t moment)
+{
+    struct gm_space space = {.reserved = 0};
+    bool ok = map_segments(pass, &space, moment) && place_blocks(pass, &space, moment);
+    for (uint32_t i = 0; ok && i < space.blocks.n; i++) {
+        const struct gm_space_block *b = &space.blocks.v[i];
+        if (b->use != GM_SPACE_FREE)
+            continue;
+        const uint64_t whole = gm_watch_releasable(pass->watch, &space, i);
+        if (is_private(&pass->history, b->pool)) {
+            s->rows[GM_SERVING_GRAPHS].bytes += b->size;
+            continue;
+        }
+        s->rows[GM_SERVING_UNUSED].bytes += whole;
+        s->rows[GM_SERVING_FRAGMENTATION].bytes += b->size - whole;
+    }
+    gm_space_free(&space);
+    return ok;
+}
+
+/* ---- how the cache grows -------------------------------------------------------------------------------------------
+ */
+
+/* Caches that grow by torch.cat are made anew in each step, all tensors of them: in the order in which they were made,
+ * as many as there are at one time are a step, and the steps' sums differ by what it adds. */
+static bool find_growth(const struct gm_trace_pass *pass, struct gm_serving *s, size_t at_once)
+{
+    const struct gm_history *h = &pass->history;
+    uint64_t *sums = calloc(h->allocation_count + 1, sizeof *sums);
+    size_t n = 0, steps, alike = 0;
+    if (sums == NULL)
+        return false;
+    for (size_t a = 0; a < h->allocation_count && at_once > 0; a++)
+        if (pass->role[a] == GM_ROLE_KV_CACHE)
+            sums[n++ / at_once] += h->requested[a];
+    steps = at_once == 0 ? 0 : n / at_once;
+    const uint64_t last = steps < 2 ? 0 : gm_sat_sub(sums[steps - 1], sums[steps - 2]);
+    for (size_t i = 1; i < steps; i++)
+        alike += last > 0 && sums[i] > sums[i - 1] && sums[i] - sums[i - 1] == last;
+    if (alike >= 2 && 2 * alike >= steps - 1) {
+        s->growth = last;
+        s->steps = alike;
+    }
+    free(sums);
+    return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------
+ */
+
+/* What the device could have: as the command line says, or as the first failure shows. */
+static void find_capacity(const struct gm_trace_pass *pass, struct gm_serving *s)
+{
+    const struct gm_serving_wishes *wishes = &pass->options->serving;
+    s->card = wishes->card;
+    s->capacity = wishes->card != NULL ? wishes->capacity : GM_REPORT_NONE;
+    if (wishes->card == NULL && pass->out->oom_count > 0)
+        s->capacity = gm_plus(pass->out->ooms[0].levels.reserved, pass->out->ooms[0].device_free);
+    s->tokens = wishes->tokens;
+    s->sequences = wishes->sequences;
+}
+
+static uint64_t parts_of(uint64_t room, uint64_t each)
+{
+    return room == GM_REPORT_NONE || each == GM_REPORT_NONE || each == 0 ? GM_REPORT_NONE : room / each;
+}
+
+static void conclude(struct gm_serving *s)
+{
+    const uint64_t none = GM_REPORT_NONE, passing = s->rows[GM_SERVING_PASSING].bytes;
+    s->per_token = s->cache == 0                           ? none
+                   : s->tokens > 0                         ? s->cache / s->tokens
+                   : s->growth != none && s->sequences > 0 ? s->growth / s->sequences
+                                                           : none;
+    s->per_sequence = s->sequences > 0 && s->cache > 0 ? (s->cache + passing) / s->sequences : none;
+    s->room = s->capacity == none ? none : gm_sat_sub(s->capacity, s->reserved);
+    s->more_tokens = parts_of(s->room, s->per_token);
+    s->more_sequences = parts_of(s->room, s->per_sequence);
+    s->more_steps = parts_of(s->room, s->growth);
+}
+
+bool gm_trace_serving(struct gm_trace_pass *pass)
+{
+    static const char *const names[GM_SERVING_PARTS] = {
+        "Weights",         "KV cache",      "Graph pools",    "Workspaces", "Activations and temporaries",
+        "Everything else", "Fragmentation", "Unused reserved"};
+    const struct gm_history *h = &pass->history;
+    const uint32_t first = h->is_reconstructed && h->count > 0 ? first_moment(pass) : GM_NEVER;
+    size_t at_once = 0;
+    if (first == GM_NEVER || pass->out->filter != NULL)
+        return true;
+    struct gm_serving *s = gm_arena_calloc(&pass->report->arena, 1, sizeof *s);
+    if (s == NULL)
+        return false;
+    *s = (struct gm_serving){.growth = GM_REPORT_NONE, .steps = 0};
+    const uint32_t moment = highest_moment(pass, first, &s->reserved);
+    for (int i = 0; i < GM_SERVING_PARTS; i++)
+        s->rows[i] = (struct gm_serving_row){names[i], 0, i < GM_SERVING_FRAGMENTATION ? 0 : GM_REPORT_NONE};
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        const bool is_cache = pass->role[a] == GM_ROLE_KV_CACHE;
+        at_once += is_cache && h->freed[a] == GM_NEVER;
+        if (!gm_history_is_active(h, a, moment))
+            continue;
+        struct gm_serving_row *row = &s->rows[part_of(pass, a)];
+        row->bytes += h->block[a];
+        row->blocks++;
+        s->cache += is_cache ? h->requested[a] : 0;
+    }
+    s->event = gm_event_of_moment(moment);
+    find_capacity(pass, s);
+    const bool ok = add_free(pass, s, moment) && find_growth(pass, s, at_once);
+    conclude(s);
+    pass->out->serving = s;
+    return ok;
+}
