@@ -50,6 +50,7 @@ static const struct gm_option option_table[] = {
     {0, "layers", "BY", "of the timeline: role (what memory is for) or category (what code made it; default: role)",
      GM_OPTION_CHOICE, AT(layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
     {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG, AT(cpp)},
+    {0, "source", "DIR", "the lines of DIR's files beside call sites and modules", GM_OPTION_TEXT, AT(source)},
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
     {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
      AT(memory_summary)},

@@ -16,6 +16,7 @@ struct gm_analyze_options {
     struct gm_usual_options usual;
     const char *viewer;  /* where the page without a trace goes; NULL: nowhere */
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
+    const char *source;  /* a folder; NULL: none */
     bool explain, memory_summary, csv_full, cpp;
     struct gm_place from, to;
     struct gm_wanted_stream stream;

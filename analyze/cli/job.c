@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/job.h"
 
+#include "analyze/base/sources.h"
 #include "analyze/cli/job_parts.h"
 #include "analyze/cli/judge.h"
 #include "analyze/cli/page_runs.h"
@@ -109,11 +110,18 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
         status = check_stream(&context->options.stream, snapshot, err);
     if (status != GM_OK)
         return status;
+    struct gm_sources *sources = NULL;
+    if (context->options.source != NULL)
+        status = gm_sources_open(&sources, context->options.source, err);
+    if (status != GM_OK)
+        return status;
     struct gm_timeline_options timeline = timeline_options(&context->options, context->shell->rules);
+    timeline.sources = sources;
     if (csv != NULL)
         timeline.every_event = gm_full_csv_sink(csv);
     status = gm_judge_begin(&work->judged, snapshot, &timeline, context->options.usual.device,
                             is_partial(&context->options), err);
+    gm_sources_free(sources);
     if (csv != NULL && gm_full_csv_status(csv, NULL) != GM_OK)
         return gm_full_csv_status(csv, err); /* that is why the timeline ended */
     if (csv != NULL && status == GM_OK)

@@ -74,6 +74,12 @@ static union gm_value node_name(const struct gm_cell_of *c)
                                                is_forward ? "" : n->function)};
 }
 
+static union gm_value node_source(const struct gm_cell_of *c)
+{
+    const struct gm_module_node *n = c->row;
+    return gm_source_value(c->doc, n->source, n->source_note);
+}
+
 static void add_calls(const struct gm_cell_of *c)
 {
     const struct gm_module_node *n = c->row;
@@ -91,6 +97,9 @@ static const struct gm_column node_columns[] = {
     GM_KEY(GM_TEXT, "file", struct gm_module_node, file),
     GM_KEY(GM_TEXT, "caller_file", struct gm_module_node, caller),
     GM_KEY(GM_COUNT, "caller_line", struct gm_module_node, caller_line),
+    GM_KEY(GM_TEXT, "caller_source", struct gm_module_node, source),
+    GM_KEY(GM_TEXT, "caller_source_note", struct gm_module_node, source_note),
+    GM_GET(GM_NAME, GM_TXT | GM_UNDER, NULL, NULL, node_source),
     GM_KEY(GM_COUNT, "parent", struct gm_module_node, parent),
     GM_KEY(GM_COUNT, "depth", struct gm_module_node, depth),
     GM_KEY(GM_COUNT, "blocks", struct gm_module_node, blocks),

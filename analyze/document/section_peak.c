@@ -226,6 +226,12 @@ static union gm_value stack_of(const struct gm_cell_of *c)
     return (union gm_value){.s = has_stack ? gm_frames_below(c->doc, &block, FRAMES) : NULL};
 }
 
+static union gm_value source_of(const struct gm_cell_of *c)
+{
+    const struct gm_group_row *row = c->row;
+    return gm_source_value(c->doc, row->source, row->source_note);
+}
+
 static const struct gm_column group_columns[] = {
     GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Size", struct gm_group_row, bytes),
     GM_FIELD(GM_COUNT, GM_ALL | GM_BLANK, "blocks", "Blocks", struct gm_group_row, blocks),
@@ -234,7 +240,10 @@ static const struct gm_column group_columns[] = {
     GM_FIELD(GM_TEXT, GM_MD | GM_JSON, "category", "Category", struct gm_group_row, category),
     GM_FIELD(GM_TEXT, GM_ALL, "role", "Role", struct gm_group_row, role),
     GM_FIELD(GM_SITE, GM_ALL, "label", "Made in", struct gm_group_row, label),
+    GM_GET(GM_NAME, GM_TXT | GM_UNDER, NULL, NULL, source_of),
     GM_GET(GM_SITE, GM_TXT | GM_UNDER, NULL, NULL, stack_of),
+    GM_KEY(GM_TEXT, "source", struct gm_group_row, source),
+    GM_KEY(GM_TEXT, "source_note", struct gm_group_row, source_note),
     GM_NESTED("frames", add_frames),
 };
 

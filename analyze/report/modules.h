@@ -47,7 +47,7 @@ struct gm_module_node {
     const char *function, *file; /* of the module's code that was called: "forward", the file's path; NULL: the root */
     const char *caller;          /* file of the line that called it; NULL: nothing did */
     uint64_t caller_line;        /* GM_REPORT_NONE */
-    const char *source;          /* that line's text, if the sources are there (--source); NULL */
+    const char *source, *source_note; /* that line's text, or why it is not known; NULL: no --source, no file */
     uint32_t parent, depth;
     uint32_t first_child, next_sibling; /* 0: none; children by bytes, largest first */
     uint64_t bytes, blocks;             /* with everything below */

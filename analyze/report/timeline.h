@@ -127,6 +127,7 @@ struct gm_group_row {
     const char *role;     /* likewise; NULL if not inferred */
     uint32_t color;       /* of the category */
     uint64_t bytes, blocks;
+    const char *source, *source_note;  /* the site's line, or why it is not known; NULL: no --source, no file */
     uint64_t peak_without;             /* what the peak of requested bytes would be without it; NONE: not computed */
     const struct gm_frame_row *frames; /* the stack of most of its bytes, innermost first; NULL if there is none */
     size_t frame_count;

@@ -12,6 +12,7 @@
 
 struct gm_category_rules; /* analyze/state/categories.h */
 struct gm_classifier;     /* likewise */
+struct gm_sources;        /* analyze/base/sources.h */
 
 /* A place in the trace, as --from and --to name it. */
 enum gm_place_kind { GM_PLACE_NONE, GM_PLACE_EVENT, GM_PLACE_TIME, GM_PLACE_STEP };
@@ -86,8 +87,9 @@ struct gm_timeline_options {
     enum gm_axis axis;                /* of the curves; CHOSEN: time, unless nearly all events crowd in little of it */
     enum gm_layers_by layers_by;      /* what the curves' layers are; without roles, categories */
     enum gm_group_by group;
-    size_t depth;    /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
-    bool has_native; /* the flame graph has C++ frames below Python's too */
+    struct gm_sources *sources; /* of which lines are shown beside places; NULL: none */
+    size_t depth;               /* frames of a stack that --group stack and the flame graph tell apart; 0: all */
+    bool has_native;            /* the flame graph has C++ frames below Python's too */
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
     struct gm_serving_wishes serving;
     struct gm_kept *keep; /* likewise; filled if the analysis succeeds, gm_kept_free */

@@ -7,6 +7,7 @@
 #ifndef GM_TIMELINE_TRACE_PASS_H
 #define GM_TIMELINE_TRACE_PASS_H
 
+#include "analyze/base/sources.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
 #include "analyze/timeline/history/history.h"
@@ -55,6 +56,14 @@ struct gm_trace_pass {
 static inline bool gm_is_hidden(const struct gm_trace_pass *pass, size_t allocation)
 {
     return pass->hidden != NULL && pass->hidden[allocation];
+}
+
+/* The line of the sources at a place of the program, if there are any: gm_sources_line. false: no memory. */
+static inline bool gm_trace_source(struct gm_trace_pass *pass, const char *file, uint64_t line, const char **text,
+                                   const char **note)
+{
+    return pass->options->sources == NULL || file == NULL || line == GM_REPORT_NONE ||
+           gm_sources_line(pass->options->sources, &pass->report->arena, file, line, text, note, NULL) == GM_OK;
 }
 
 /* The event that led to a moment, for a report. */

@@ -89,7 +89,8 @@ static bool name_node(struct tree *t, uint32_t node, struct gm_module_node *out)
     out->file = gm_names_string(t->pass->names, f->filename[n->callee]);
     out->caller = n->caller == 0 ? NULL : gm_names_string(t->pass->names, f->filename[n->caller]);
     out->caller_line = n->caller == 0 || f->line[n->caller] == GM_ABSENT ? GM_REPORT_NONE : f->line[n->caller];
-    return out->function != NULL && out->file != NULL && (n->caller == 0 || out->caller != NULL);
+    return out->function != NULL && out->file != NULL && (n->caller == 0 || out->caller != NULL) &&
+           gm_trace_source(t->pass, out->caller, out->caller_line, &out->source, &out->source_note);
 }
 
 /* The bytes of each call, where there are several. */

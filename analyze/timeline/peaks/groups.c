@@ -157,7 +157,12 @@ static bool make_row(const struct gather *g, const struct sum *sum, struct gm_gr
                                  .peak_without = GM_REPORT_NONE,
                                  .frames = depth == 0 ? NULL : frames,
                                  .frame_count = depth};
-    return row->category != NULL && frames != NULL;
+    const struct gm_frame_row *telling =
+        g->grouping->by == GM_GROUP_NONE ? gm_names_telling_frame(pass->names, (struct gm_stack_id){main_stack(g, sum)})
+                                         : NULL;
+    return row->category != NULL && frames != NULL &&
+           (telling == NULL ||
+            gm_trace_source(pass, telling->filename, telling->line, &row->source, &row->source_note));
 }
 
 static bool publish(struct gather *g, struct gm_group_table *table, size_t top)
