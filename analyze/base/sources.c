@@ -189,7 +189,7 @@ static bool read_file(const struct gm_sources *s, struct file *file)
     file->was_read = true;
     if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0 &&
         about.st_size <= GM_SOURCE_BYTES) {
-        file->data = malloc((size_t)about.st_size);
+        file->data = calloc((size_t)about.st_size, 1);
         ok = file->data != NULL;
         for (ssize_t n = 1; ok && n > 0 && file->size < (size_t)about.st_size; file->size += (size_t)(n > 0 ? n : 0))
             n = read(fd, file->data + file->size, (size_t)about.st_size - file->size);

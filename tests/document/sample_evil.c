@@ -26,6 +26,8 @@ static bool set_evil_peak(struct gm_report *r, struct gm_peak *peak, struct gm_d
                                         0,
                                         HUGE,
                                         HUGE,
+                                        i % 3 == 0 ? s : NULL,
+                                        i % 3 == 1 ? s : NULL,
                                         i % 2 == 0 ? HUGE : GM_REPORT_NONE,
                                         r->top_blocks[i].frames,
                                         r->top_blocks[i].frame_count};

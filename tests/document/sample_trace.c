@@ -51,8 +51,8 @@ static const struct gm_frame_row site_frames[] = {
     {"forward", "/home/user/project/model/attention.py", 88},
     {"train_step", "/home/user/project/train.py", 120}};
 static const struct gm_group_row peak_groups[] = {
-    {"forward", "Attention", "Activation", 0, M(700), 31, M(420), NULL, 0},
-    {"step", "Optimizer step", "Optimizer state", 0, M(300), 20, M(800), NULL, 0}};
+    {"forward", "Attention", "Activation", 0, M(700), 31, NULL, NULL, M(420), NULL, 0},
+    {"step", "Optimizer step", "Optimizer state", 0, M(300), 20, NULL, NULL, M(800), NULL, 0}};
 static const struct gm_next_peak next_peaks[] = {
     {{3000, START + 1500000, {M(950), M(955), M(960), M(1100)}}, "forward  model/attention.py:88", M(150), 14, 3},
     {{1000, START + 500000, {M(700), M(705), M(710), M(900)}}, "no stack recorded", M(400), GM_REPORT_NONE, 1}};
@@ -132,7 +132,9 @@ static bool set_peak_sites(struct gm_report *r, struct gm_peak_detail *detail)
             .bytes = i < 4 ? bytes[i] : M(10),
             .blocks = i < 4 ? 1 + i : 1,
             .peak_without = i < 4 ? M(1000) - bytes[i] + (i == 1 ? M(30) : 0) : M(990)};
+        rows[i].source_note = i == 2 ? "several files of the checkout fit" : NULL;
         if (i == 1) {
+            rows[i].source = "probs = torch.softmax(scores, dim=-1)";
             rows[i].frames = site_frames;
             rows[i].frame_count = COUNT(site_frames);
         }
@@ -154,8 +156,8 @@ static bool set_steps(struct gm_report *r, struct gm_steps *s)
         {"ProfilerStep#28", GM_PHASE_OTHER, 0, true, 4900, 5199, START + 2400000, START + 2600000},
         {"backward", GM_PHASE_BACKWARD, 1, false, 4950, 5050, START + 2450000, START + 2550000}};
     static const struct gm_group_row survivors[] = {
-        {"append  train.py:41", "Loss", NULL, 0, M(58), 29, GM_REPORT_NONE, NULL, 0},
-        {"no stack recorded", "No stack recorded", NULL, 0, M(2), 4, GM_REPORT_NONE, NULL, 0}};
+        {"append  train.py:41", "Loss", NULL, 0, M(58), 29, NULL, NULL, GM_REPORT_NONE, NULL, 0},
+        {"no stack recorded", "No stack recorded", NULL, 0, M(2), 4, NULL, NULL, GM_REPORT_NONE, NULL, 0}};
     struct gm_step_row *rows = gm_arena_calloc(&r->arena, N, sizeof *rows);
     if (rows == NULL)
         return false;
@@ -426,8 +428,8 @@ bool sample_train(struct gm_report *r)
 static const struct gm_hole holes[] = {{M(90), M(2), "forward  model/mlp.py:17", 1000000},
                                        {M(60), 0, NULL, GM_REPORT_NONE}};
 static const struct gm_group_row grew[] = {
-    {"forward  model/attention.py:88", "Attention", "Activation", 0, M(150), 12, GM_REPORT_NONE, NULL, 0},
-    {"step  optim/adam.py:76", "Optimizer step", "Optimizer state", 0, M(20), 1, GM_REPORT_NONE, NULL, 0}};
+    {"forward  model/attention.py:88", "Attention", "Activation", 0, M(150), 12, NULL, NULL, GM_REPORT_NONE, NULL, 0},
+    {"step  optim/adam.py:76", "Optimizer step", "Optimizer state", 0, M(20), 1, NULL, NULL, GM_REPORT_NONE, NULL, 0}};
 static const struct gm_oom_row ooms[] = {
     {.event = 5000,
      .time_us = START + 2500000,

@@ -247,9 +247,10 @@ static void test_peak_breakdown(void **state)
 {
     static const struct gm_slice categories[] = {{"A", 0x112233, 60, 6}, {"B", 0x445566, 40, 4}};
     static const struct gm_slice roles[] = {{"Activation", 0x778899, 75, 6}, {"Unknown", 0xaabbcc, 25, 4}};
-    static const struct gm_group_row sites[] = {{"f  a.py:1", "A", "Activation", 0x112233, 50, 5, 70, NULL, 0},
-                                                {"g  b.py:2", "B", NULL, 0x445566, 25, 1, 100, NULL, 0},
-                                                {"h  c.py:3", "B", NULL, 0x445566, 5, 1, GM_REPORT_NONE, NULL, 0}};
+    static const struct gm_group_row sites[] = {
+        {"f  a.py:1", "A", "Activation", 0x112233, 50, 5, NULL, NULL, 70, NULL, 0},
+        {"g  b.py:2", "B", NULL, 0x445566, 25, 1, NULL, NULL, 100, NULL, 0},
+        {"h  c.py:3", "B", NULL, 0x445566, 5, 1, NULL, NULL, GM_REPORT_NONE, NULL, 0}};
     const struct gm_device_report device = {.device = 4, .trace = {.events = 9}};
     struct gm_device_timeline timeline = {.books = {.first_time_us = GM_REPORT_NONE}};
     timeline.peak = (struct gm_peak_detail){.roles = roles,
