@@ -220,8 +220,10 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     gm_json_string(&doc.json, "backend", gm_replay_backend_name(run->options->backend));
     gm_json_string(&doc.json, "alloc_conf", run->conf_text.length == 0 ? "" : run->conf_text.data);
     gm_json_number(&doc.json, "memory_bytes", run->capacity == UINT64_MAX ? GM_REPORT_NONE : run->capacity);
-    if (run->gpu != NULL)
+    if (run->gpu != NULL) {
         gm_json_string(&doc.json, "gpu", run->gpu->name);
+        gm_json_number(&doc.json, "gpu_total_bytes", run->gpu->total);
+    }
     add_inferred(&doc, run);
     GM_TABLE(&doc, changed_columns, run->changed, run->options->changes.n, .key = "changes");
     gm_json_open(&doc.json, "devices", '[');

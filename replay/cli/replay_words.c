@@ -234,7 +234,8 @@ static void add_head(struct gm_doc *doc, const struct gm_replay_run *run)
     if (run->options->verify)
         return;
     if (run->gpu != NULL)
-        gm_text_printf(doc->out, "device: %s, %s usable\n", run->gpu->title, gm_doc_bytes(doc, run->capacity));
+        gm_text_printf(doc->out, "device: %s, %s in all, %s usable\n", run->gpu->title,
+                       gm_doc_bytes(doc, run->gpu->total), gm_doc_bytes(doc, run->capacity));
     else if (!gm_replay_on_gpu(run->options) || gm_replay_is_bounded(run))
         gm_text_printf(doc->out, "device: %s\n",
                        gm_replay_is_bounded(run) ? gm_doc_bytes(doc, run->capacity) : "unlimited memory");

@@ -473,6 +473,26 @@ class WhatIf(Replay):
         self.assertIn("peaks add up to", summary)
         self.assertIn("rtx-4090", summary)
 
+    def test_csv_with_a_limit(self):
+        """30 MiB before the steps, 94 in each: the first row passes, the others are 4 MiB above 90; where the replay runs
+        out of memory below the limit it is OOM."""
+        write(self.at("steps.pickle"), steps_snapshot())
+        def rows(*options, code):
+            text = self.replay("-q", "--csv", "-", *options, "steps.pickle", code=code).stdout.decode()
+            self.assertEqual(text.splitlines()[0],
+                             "timestamp,member,step,allocated_GB,reserved_GB,current_GB,margin_GB,verdict")
+            return [(r["step"], r["margin_GB"], r["verdict"]) for r in csv.DictReader(io.StringIO(text))]
+        over = rows("--limit", "90MiB", code=1)
+        self.assertEqual(over[:2], [("init", "0.059", "PASS"), ("0", "-0.004", "FAIL")])
+        self.assertEqual({row[2] for row in over[1:]}, {"FAIL"})
+        self.assertEqual({row[1:] for row in rows("--limit", "94MiB", code=0)[1:]}, {("0.000", "PASS")})
+        self.assertEqual(rows("--limit", "1GiB", "--memory", "80MiB", code=1)[-1][2], "OOM")
+
+    def test_the_card_and_its_memory(self):
+        text = self.replay("--gpu", "rtx-4090", "--summary", "-", self.snapshot).stdout.decode()
+        self.assertGreater(self.numbers("--gpu", "rtx-4090", self.snapshot)["gpu_total_bytes"], 23 << 30)
+        self.assertRegex(text, r"device: GeForce RTX 4090 24 GB, 23\.\d\d GiB in all, 23\.\d\d GiB usable")
+
     def test_null_and_cuda(self):
         self.assertEqual(self.numbers("--backend", "null", self.snapshot)["backend"], "null")
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # on a machine with a GPU, too: tests/compute has the rest
