@@ -75,7 +75,7 @@ struct gm_replay_options {
     const char *output;                                       /* -o, likewise */
     uint64_t memory, limit;                                   /* UINT64_MAX: not given */
     bool sweep, fit;
-    const char *plan; /* a card; NULL if not given */
+    const char *plan, *chart; /* a card, and a file for its picture; NULL if not given */
     int64_t budget;   /* seconds of the searches; -1: not given, 0: none */
     struct gm_class_changes changes;
     int64_t members, steps; /* 0: not given */

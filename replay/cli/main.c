@@ -53,6 +53,8 @@ static const struct gm_option option_table[] = {
     {0, "fit", NULL, "find the smallest memory, and card, that runs it", GM_OPTION_FLAG, AT(fit)},
     {0, "plan", "CARD", "the shortest list of fixes after which it runs there, with 5 % to spare; exit code 1: none",
      GM_OPTION_TEXT, AT(plan)},
+    {0, "chart", "FILE", "... as a picture (PNG): how the peak goes down, fix after fix, to what the card has",
+     GM_OPTION_TEXT, AT(chart)},
     {0, "budget", "SECONDS",
      "... in that time, then what was found (default: 60, and 60 for each million events; 0: any)", GM_OPTION_INTEGER,
      AT(budget), .min = 0, .max = 1000000000},
@@ -183,6 +185,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     if (o->backend == GM_REPLAY_NULL && (o->memory != UINT64_MAX || o->gpu != NULL))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--backend null is never full: it takes no --memory and no --gpu");
+    if (o->plan == NULL && o->chart != NULL)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--chart is the picture of --plan, which was not asked for");
     if (o->plan == NULL && o->usual.ignore.n + o->usual.ignore_files.n > 0)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--ignore leaves out fixes of --plan, which was not asked for");
     GM_TRY(check_verify(o, err));
@@ -209,6 +213,13 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
         gm_replay_words(&text, run, true);
         gm_call_put(call, o->summary, &text);
     }
+    if (o->chart != NULL) {
+        if (gm_replay_draw_plan(&text, run, &err) == GM_OK)
+            gm_call_put(call, o->chart, &text);
+        else
+            gm_call_fail(call, NULL, &err);
+        gm_text_free(&text);
+    }
     if (o->trace_out != NULL) {
         if (gm_write_gmtrace(&run->snapshot, &text, &err) == GM_OK)
             gm_call_put(call, o->trace_out, &text);
@@ -217,7 +228,8 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
         gm_text_free(&text);
     }
     if (!o->usual.quiet && !gm_path_is_standard(o->usual.json) && !gm_path_is_standard(o->csv) &&
-        !gm_path_is_standard(o->summary) && !gm_path_is_standard(o->trace_out) && !gm_path_is_standard(o->output)) {
+        !gm_path_is_standard(o->summary) && !gm_path_is_standard(o->trace_out) && !gm_path_is_standard(o->chart) &&
+        !gm_path_is_standard(o->output)) {
         gm_replay_words(&text, run, false);
         gm_call_print(call, &text);
     }

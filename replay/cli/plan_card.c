@@ -8,17 +8,21 @@
 #include "analyze/diagnose/diagnose.h"
 #include "analyze/document/document.h"
 #include "analyze/report/numbers.h"
+#include "render/plan_chart.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 #include "replay/trials/candidates.h"
 #include "replay/trials/remedies.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    SETS_MOST = 70 /* 4 of 8 */,
+    MISTAKES_MOST = 3,
+    KINDS = 8,
+    SETS_MOST = 924 /* 6 of 12 */,
     SPARE = 20 /* of so much one is spare */,
-    FIXES_MOST = 8,
+    FIXES_MOST = 1 /* settings */ + MISTAKES_MOST + KINDS,
     PERMILLE = 1000,
     BAR = 16
 };
@@ -26,14 +30,26 @@ enum {
 
 /* The cheaper ones first. `keeps`: of the bytes of these roles, in thousandths. */
 static const struct kind {
-    const char *what, *costs, *roles[2];
+    const char *what, *costs, *roles[3];
     unsigned keeps;
-} kinds[] = {
-    {"half the microbatch", "time", {"Activation", "Input"}, 500},
-    {"optimizer state on the host", "time", {"Optimizer state"}, 0},
-    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, 125},
-    {"half of that again", "time", {"Activation", "Input"}, 500},
-    {"8-bit optimizer", "accuracy", {"Optimizer state"}, 250},
+    enum {
+        ALWAYS,
+        WHILE_IDLE /* and all, but only for a time */,
+        IF_SINGLE /* nothing in the trace is half or bf16 */
+    } when;
+} kinds[KINDS] = {
+    {"half the microbatch", "time", {"Activation", "Input"}, 500, ALWAYS},
+    {"bf16 activations", "accuracy, if they are fp32", {"Activation"}, 500, IF_SINGLE},
+    {"idle activations on the host", "time, if the bus is slower", {"Activation"}, PERMILLE, WHILE_IDLE},
+    {"optimizer state on the host", "time", {"Optimizer state"}, 0, ALWAYS},
+    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, 125, ALWAYS},
+    {"half of that again", "time", {"Activation", "Input"}, 500, ALWAYS},
+    {"8-bit optimizer", "accuracy", {"Optimizer state"}, 250, ALWAYS},
+    {"ZeRO-3 on 8 ranks",
+     "devices, and room for a gathered layer",
+     {"Optimizer state", "Gradient", "Parameter"},
+     125,
+     ALWAYS},
 };
 
 struct stair {
@@ -80,8 +96,21 @@ static uint64_t part_of(uint64_t bytes, unsigned keeps)
     return bytes / PERMILLE * keeps + (bytes % PERMILLE * keeps + PERMILLE / 2) / PERMILLE;
 }
 
+/* Whether the trace shows types of two bytes: by autocast, or in the names of kernels. */
+static bool has_half(const struct gm_snapshot *snapshot)
+{
+    static const char *const signs[] = {"autocast", "BFloat16", "c10::Half", "bfloat16", "float16"};
+    const struct gm_strings *strings = &snapshot->strings;
+    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+        if (memmem(strings->bytes, strings->start[strings->count], signs[k], strlen(signs[k])) != NULL)
+            return true;
+    return false;
+}
+
 static bool add_kind(struct gm_replay_run *run, const struct kind *kind)
 {
+    if (kind->when == IF_SINGLE && has_half(&run->snapshot))
+        return true;
     struct gm_remedy *remedies = gm_arena_calloc(&run->arena, run->device_count + 1, sizeof *remedies);
     size_t all = 0;
     for (size_t d = 0; d < run->device_count && remedies != NULL; d++) {
@@ -91,7 +120,9 @@ static bool add_kind(struct gm_replay_run *run, const struct kind *kind)
         if (changes == NULL)
             return false;
         remedies[d] = (struct gm_remedy){.device = h->device, .changes = changes};
-        for (uint32_t a = 0; a < h->allocation_count; a++)
+        if (kind->when == WHILE_IDLE && !gm_plan_offload(changes, &remedies[d].count, h, kept->role))
+            return false;
+        for (uint32_t a = 0; kind->when != WHILE_IDLE && a < h->allocation_count; a++)
             if (is_of(kind, gm_timeline_role_name(kept->role[a])))
                 changes[remedies[d].count++] = (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
                                                                          part_of(h->requested[a], kind->keeps)};
@@ -110,11 +141,14 @@ static enum gm_status add_mistakes(struct gm_replay_run *run, struct gm_error *e
         status = gm_diagnose(&run->report, &run->snapshot, &run->kept, err);
     if (status == GM_OK)
         gm_ignore_count(&run->ignore, &run->report);
-    for (size_t i = 0; status == GM_OK && i < run->report.diagnosis.finding_count; i++) {
+    size_t n = 0;
+    for (size_t i = 0; status == GM_OK && i < run->report.diagnosis.finding_count && n < MISTAKES_MOST; i++) {
         const struct gm_finding *f = &run->report.diagnosis.findings[i];
-        if (f->remedy != NULL && f->remedy->changes != NULL && run->plan->count < FIXES_MOST / 2)
-            add_fix(run->plan, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost,
-                    f->remedy, 1);
+        if (f->remedy == NULL || f->remedy->changes == NULL)
+            continue;
+        n++;
+        add_fix(run->plan, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost,
+                f->remedy, 1);
     }
     return status;
 }
@@ -152,13 +186,29 @@ static unsigned bits(uint32_t set)
     return n;
 }
 
+/* All of them, and all but the setting, which may cost room in pieces: if neither runs there, no fewer do. */
+static enum gm_status try_all(bool *runs, const struct gm_replay_plan *plan, const struct gm_search *search,
+                              struct gm_error *err)
+{
+    const uint32_t all = (UINT32_C(1) << plan->count) - 1, sets[] = {all, all & ~UINT32_C(1)};
+    struct gm_trial trials[2];
+    for (int i = 0; i < 2; i++)
+        trials[i] = (struct gm_trial){.capacity = plan->capacity, .taken = GM_GPU_CONTEXT};
+    enum gm_status status = gm_fixes_try(trials, sets, 2, plan->fixes, plan->count, search, err);
+    *runs = status == GM_OK && (trials[0].runs || trials[1].runs);
+    return status;
+}
+
 /* The smallest sets first, of these the one with the cheapest fixes. */
 static enum gm_status choose(struct gm_replay_plan *plan, const struct gm_search *search, struct gm_error *err)
 {
-    enum gm_status status = GM_OK;
-    for (unsigned size = 0; status == GM_OK && size <= plan->count && !plan->is_enough; size++) {
-        uint32_t sets[SETS_MOST];
-        struct gm_trial trials[SETS_MOST];
+    uint32_t *sets = calloc(SETS_MOST, sizeof *sets);
+    struct gm_trial *trials = calloc(SETS_MOST, sizeof *trials);
+    bool runs = false;
+    enum gm_status status = sets == NULL || trials == NULL ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
+                                                           : try_all(&runs, plan, search, err);
+    plan->chosen = (UINT32_C(1) << plan->count) - 1;
+    for (unsigned size = 0; status == GM_OK && runs && size <= plan->count && !plan->is_enough; size++) {
         size_t n = 0;
         for (uint32_t set = 0; set < UINT32_C(1) << plan->count; set++) {
             if (bits(set) != size)
@@ -173,6 +223,8 @@ static enum gm_status choose(struct gm_replay_plan *plan, const struct gm_search
             plan->retries = trials[i].retries;
         }
     }
+    free(sets);
+    free(trials);
     return status;
 }
 
@@ -223,7 +275,7 @@ enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *e
         devices[i].refused = NULL; /* with other sizes it would be another request */
         events += run->devices[i].whatif.events;
     }
-    plan->is_too_long = events > MOST_EVENTS >> FIXES_MOST;
+    plan->is_too_long = events > MOST_EVENTS >> 8;
     if (plan->is_too_long)
         return GM_OK;
     const struct gm_search search = {.devices = devices,
@@ -254,24 +306,56 @@ static const char *brief(struct gm_doc *doc, const char *text)
     return colon == NULL ? text : gm_doc_printf(doc, "%.*s", (int)(colon - text), text);
 }
 
-static void say_end(struct gm_doc *doc, const struct gm_replay_run *run)
+/* A clause. */
+static const char *verdict_of(struct gm_doc *doc, const struct gm_replay_run *run)
 {
     const struct gm_replay_plan *plan = run->plan;
-    if (!plan->is_enough && plan->missing == 0) {
-        gm_text_add(doc->out, "  not enough: with all that the trace can prove it runs out of memory\n");
-        return;
-    }
-    if (!plan->is_enough) {
-        gm_text_printf(doc->out, "  not enough: with all that the trace can prove %s are missing\n",
-                       gm_doc_bytes(doc, plan->missing));
-        return;
-    }
-    gm_text_printf(doc->out, "  it runs %s, with %d %% to spare",
-                   plan->chosen == 0 ? "as it is" : "with these, and with no shorter list", 100 / SPARE);
-    if (plan->retries > 0)
-        gm_text_printf(doc->out, ", giving cached memory back %s time%s", gm_doc_count(doc, plan->retries),
-                       gm_plural(plan->retries));
-    gm_text_add(doc->out, gm_replay_is_open(run) ? ", as far as it goes: the recording ended out of memory\n" : "\n");
+    if (plan->is_too_long)
+        return "not made: this run is too long to be replayed so often";
+    if (!plan->is_enough && plan->missing == 0)
+        return "not enough: with all that the trace can prove it runs out of memory";
+    if (!plan->is_enough)
+        return gm_doc_printf(doc, "not enough: with all that the trace can prove %s are missing",
+                             gm_doc_bytes(doc, plan->missing));
+    return gm_doc_printf(doc, "it runs %s, with %d %% to spare%s%s",
+                         plan->chosen == 0 ? "as it is" : "with these, and with no shorter list", 100 / SPARE,
+                         plan->retries == 0 ? ""
+                                            : gm_doc_printf(doc, ", giving cached memory back %s time%s",
+                                                            gm_doc_count(doc, plan->retries), gm_plural(plan->retries)),
+                         gm_replay_is_open(run) ? ", as far as it goes: the recording ended out of memory" : "");
+}
+
+enum gm_status gm_replay_draw_plan(struct gm_text *out, const struct gm_replay_run *run, struct gm_error *err)
+{
+    const struct gm_replay_plan *plan = run->plan;
+    struct gm_plan_step steps[FIXES_MOST + 1];
+    struct gm_text words = {0};
+    struct gm_doc doc;
+    struct gm_painter *painter = NULL;
+    struct gm_png png = {NULL, 0};
+    gm_doc_begin(&doc, GM_TXT, &words);
+    const struct gm_plan_picture picture = {.title = gm_doc_printf(&doc, "Plan for %s", plan->card->title),
+                                            .trace = run->report.snapshot.path,
+                                            .verdict = verdict_of(&doc, run),
+                                            .usable = gm_gpu_usable(plan->card),
+                                            .capacity = plan->capacity,
+                                            .steps = steps,
+                                            .count = plan->stair_count > 0 ? plan->stair_count - 1 : 0};
+    for (size_t i = 0; i < picture.count; i++)
+        steps[i] =
+            (struct gm_plan_step){plan->stairs[i].name, brief(&doc, plan->stairs[i].costs), plan->stairs[i].peak};
+    enum gm_status status = gm_painter_new(&painter, err);
+    if (status == GM_OK)
+        status = gm_plan_draw(&png, painter, &picture, err);
+    if (status == GM_OK)
+        gm_text_add_bytes(out, (const char *)png.data, png.length);
+    if (status == GM_OK && (out->failed || words.failed))
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    free(png.data);
+    gm_painter_free(painter);
+    gm_doc_end(&doc);
+    gm_text_free(&words);
+    return status;
 }
 
 void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
@@ -280,10 +364,10 @@ void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
         GM_KEY(GM_TEXT, "fix", struct stair, what),
         GM_KEY(GM_TEXT, "costs", struct stair, costs),
         GM_FIELD(GM_TEXT, GM_READ, NULL, "Fixes, one after the other", struct stair, name),
-        GM_FIELD(GM_TEXT, GM_READ | GM_BLANK, NULL, "Costs", struct stair, price),
         GM_FIELD(GM_BYTES, GM_READ | GM_JSON, "peak_reserved_bytes", "Reserved", struct stair, peak),
         GM_FIELD(GM_BYTES, GM_READ | GM_JSON | GM_BLANK, "saves_bytes", "Saves", struct stair, saved),
         GM_FIELD(GM_TEXT, GM_READ, NULL, "", struct stair, bar),
+        GM_FIELD(GM_TEXT, GM_READ | GM_UNDER, NULL, "Price", struct stair, price),
     };
     struct gm_replay_plan *plan = run->plan;
     if (plan == NULL)
@@ -294,7 +378,7 @@ void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
         most = plan->stairs[i].peak > most ? plan->stairs[i].peak : most;
     for (size_t i = 0; i < plan->stair_count; i++) {
         struct stair *stair = &plan->stairs[i];
-        stair->price = brief(doc, stair->costs);
+        stair->price = stair->costs == NULL ? NULL : gm_doc_printf(doc, "price: %s", brief(doc, stair->costs));
         stair->bar = gm_doc_printf(doc, "%.*s", (int)((double)stair->peak / (double)most * BAR), "################");
     }
     if (is_json) {
@@ -317,8 +401,6 @@ void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run)
     gm_doc_table(doc, &(struct gm_table){.key = "steps", GM_COLUMNS(columns), GM_ROWS(plan->stairs, shown)});
     if (is_json)
         gm_json_close(&doc->json, '}');
-    else if (plan->is_too_long)
-        gm_text_add(doc->out, "  not made: this run is too long to be replayed so often\n");
     else
-        say_end(doc, run);
+        gm_text_printf(doc->out, "  %s\n", verdict_of(doc, run));
 }

@@ -222,6 +222,19 @@ class Search(Case):
         self.assertEqual([s["peak_reserved_bytes"] for s in plan["steps"]], peaks)
         self.assertEqual([s["saves_bytes"] for s in plan["steps"]], [None, peaks[0] - peaks[1]])
 
+    def test_picture_of_a_plan(self):
+        """As large as its steps ask for; only beside a plan."""
+        heights = []
+        for card in ("h100-80", "rtx-5070"):
+            self.replay("-q", "--plan", card, "--chart", os.path.join(self.folder, "plan.png"), DEMO)
+            with open(os.path.join(self.folder, "plan.png"), "rb") as file:
+                head = file.read(24)
+            self.assertEqual(head[:8], b"\x89PNG\r\n\x1a\n")
+            heights.append(int.from_bytes(head[20:24], "big"))
+        self.assertEqual(heights[1] - heights[0], 2 * 48)
+        self.replay("--chart", os.path.join(self.folder, "none.png"), DEMO, code=2)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "none.png")))
+
     def test_plan_that_is_not_enough(self):
         """30 GiB that nobody knows anything about: no fix of the trace touches them."""
         def event(action, size):
