@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of modules as gmanalyze tells them apart, held against which module was running when each block was made.
 usage: module_truth.py record FOLDER GMDRY PYTHON [NAME...], module_truth.py score DUMP_MODULES FOLDER [--least PERCENT],
-or module_truth.py test DUMP_MODULES GMDRY, which records into a folder of its own with GM_TORCH_PYTHON (77: there is none).
+or module_truth.py test DUMP_MODULES GMDRY, which records into a folder of its own with GM_TORCH_PYTHON (77: there is
+none).
 
 Of the bytes that were made while a module ran, right are those whose place in the tree (line by line, call by call) is
 where most of that module's bytes are, and most of that place's bytes are that module's: two layers in one place are
@@ -70,7 +71,7 @@ def worker(folder, wanted):
     from truth import Truth
     for name in wanted:
         if os.fork() == 0:
-            running, kept = Running(torch.nn.Module), None
+            running, kept = Running(torch.nn.Module), None  # what programs return is held
             torch.cuda.memory._record_memory_history(stacks="python")
             sys.setprofile(running.see)
             try:
@@ -82,7 +83,7 @@ def worker(folder, wanted):
                 pickle.dump(torch.cuda.memory._snapshot(), file)
             with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as file:
                 json.dump(running.marks, file)
-            os._exit(0 if kept is None else 0)
+            os._exit(0 if kept is not None else 1)
         os.wait()
 
 
@@ -90,8 +91,9 @@ def record(folder, gmdry, python, wanted):
     import module_programs
     import role_programs
     os.makedirs(folder, exist_ok=True)
-    return subprocess.run([gmdry, "-q", "--no-charts", "-o", os.path.join(folder, "runs"), "--", python, __file__, "worker",
-                           folder, *(wanted or [*role_programs.ALL, *module_programs.ALL])], check=False,
+    names = wanted or [*role_programs.ALL, *module_programs.ALL]
+    return subprocess.run([gmdry, "-q", "--no-charts", "-o", os.path.join(folder, "runs"), "--", python, __file__,
+                           "worker", folder, *names], check=False,
                           env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}).returncode
 
 
@@ -174,7 +176,8 @@ def main():
             return 77
         import module_programs
         with tempfile.TemporaryDirectory() as folder:
-            return record(folder, sys.argv[3], python, [*module_programs.ALL]) or score(sys.argv[2], folder, 90)
+            record(folder, sys.argv[3], python, [*module_programs.ALL])  # exit code 4: there is no report
+            return score(sys.argv[2], folder, 90)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("score", choices=["score"])
     parser.add_argument("dump")
