@@ -91,7 +91,8 @@ export function download(name, type, data) {
     setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// Copies text; where the browser keeps the clipboard to itself (file://, no permission) by an old way, and says if it went.
+// Copies text; where the browser keeps the clipboard to itself (file://, no permission) by an old way, and says if it
+// went.
 export async function copyText(text) {
     try {
         await navigator.clipboard.writeText(text);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core's functions (core/page_core.h) as promises. Cores run in workers, so that the page answers whatever is computed: one
-// in front for what is drawn while one zooms and steps, one behind it, with the same files, for what takes longer.
+// The core's functions (core/page_core.h) as promises. Cores run in workers, so that the page answers whatever is
+// computed: one in front for what is drawn while one zooms and steps, one behind it, with the same files, for what
+// takes longer.
 
 import { byId, say } from "./base.js";
 
-const SLOW = new Set(["json", "whatif", "compare", "flame_between"]);
+const SLOW = new Set(["json", "whatif", "compare", "flame_between", "heat"]);
 const files = []; // {query, source}, by run
 
 export class CoreError extends Error {}
@@ -39,7 +40,8 @@ class Core {
         });
     }
 
-    // After a trap nothing in a core can be trusted: a new one, and the files are opened in it when they are asked for.
+    // After a trap nothing in a core can be trusted: a new one, and the files are opened in it when they are asked
+    // for.
     restart(why) {
         this.worker.terminate();
         this.worker = null;
@@ -50,7 +52,11 @@ class Core {
     }
 
     handle(run) {
-        return (this.handles[run] ||= this.send({ kind: "open", ...files[run] }));
+        return (this.handles[run] ||= this.send({
+            kind: "open",
+            rules: byId("gm-rules")?.textContent ?? "",
+            ...files[run],
+        }));
     }
 
     async call(name, runs, args) {

@@ -8,7 +8,8 @@ import { set, state } from "./state.js";
 import { table, texts } from "./table.js";
 import { goTo } from "./timeline.js";
 
-// Where to look for a finding (docs/findings.md has their ids): what is set. The others: what lives at the peak, by site.
+// Where to look for a finding (docs/findings.md has their ids): what is set. The others: what lives at the peak, by
+// site.
 const PLACES = [
     [
         /^(replayed-settings|conflicting-settings|gc-threshold)/,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Address by time: every line of the picture is a range of addresses, dark where it is in use; light stripes are holes.
+// Address by time: every line of the picture is a range of addresses, dark where it is in use; light stripes are
+// holes.
 
 import { clamp, count, el, percent, size, span } from "./base.js";
 import { Channel } from "./core.js";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning: what the page carries is opened, controls are bound to the state, views are shown when they are chosen.
+// The beginning: what the page carries is opened, controls are bound to the state, views are shown when they are
+// chosen.
 
 import { allocationsView } from "./allocations.js";
 import { byId, copyText, count, download, el, fill, say, toCsv, toMarkdown } from "./base.js";
@@ -17,8 +18,8 @@ import { link, on, set, state } from "./state.js";
 import { key, showAll, startTimeline, zoom } from "./timeline.js";
 import { whatifView } from "./whatif.js";
 
-// In the order of their tabs. A view: id, title, keys of the state that change it, start(panel, tools) once, update(changed) when
-// it is shown and one of them did (null: all did), picture and rows() to copy.
+// In the order of their tabs. A view: id, title, keys of the state that change it, start(panel, tools) once,
+// update(changed) when it is shown and one of them did (null: all did), picture and rows() to copy.
 const VIEWS = [momentView, spaceView, stacksView, allocationsView, heatView, whatifView, findingsView, compareView];
 const timeline = startTimeline();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing: one set of strokes on a canvas or into an SVG, so that a view is drawn by one function and copied as either.
+// Drawing: one set of strokes on a canvas or into an SVG, so that a view is drawn by one function and copied as
+// either.
 
 import { el, clamp, copyText, download, say } from "./base.js";
 
@@ -10,7 +11,8 @@ export const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
 const styles = getComputedStyle(document.documentElement);
 let theme = null;
 
-// The page's own colours by name: ink, muted, grid, paper, alarm, mark ... (page.css); read again when the theme changes.
+// The page's own colours by name: ink, muted, grid, paper, alarm, mark ... (page.css); read again when the theme
+// changes.
 export function colours() {
     theme ||= new Proxy({}, { get: (kept, name) => (kept[name] ||= styles.getPropertyValue("--" + name).trim()) });
     return theme;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moment, in one line that steps event by event, and the chosen allocation: what it is, its life, where it was made.
+// The moment, in one line that steps event by event, and the chosen allocation: what it is, its life, where it was
+// made.
 
 import { byId, clamp, copyText, count, el, fill, say, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
@@ -7,10 +8,12 @@ import { about, analysed, axis, here, kept, moment, NONE } from "./runs.js";
 import { on, set, state } from "./state.js";
 import { goTo, revealRange, step } from "./timeline.js";
 
-const NOISE = 4,
-    PYTHON = 1; // bits of frame_kind
+const PYTHON = 1,
+    TORCH = 2,
+    NOISE = 4; // bits of frame_kind
 
-// The frames of a stack; what only leads from one to the next is folded away.
+// The frames of a stack. The framework's are folded away, unless there are no others: then what only leads from one to
+// the next.
 export function frames(told) {
     const list = el("ol.frames", {});
     let hidden = [];
@@ -24,12 +27,14 @@ export function frames(told) {
                 el(
                     "button",
                     { type: "button", onclick: event => event.target.parentElement.replaceWith(...inside) },
-                    `${count(inside.length)} frames of the framework`,
+                    `${count(inside.length)} frame${inside.length > 1 ? "s" : ""} of the framework`,
                 ),
             ),
         );
         hidden = [];
     };
+    const isOurs = kind => (kind & (PYTHON | TORCH | NOISE)) === PYTHON,
+        isFolded = told.frame_kind.some(isOurs) ? kind => !isOurs(kind) : kind => kind & NOISE;
     told.frame_name.forEach((name, i) => {
         const line = told.frame_line[i],
             kind = told.frame_kind[i];
@@ -41,7 +46,7 @@ export function frames(told) {
                 ? el("span.file", {}, isFinite(line) && line ? `${told.frame_file[i]}:${line}` : told.frame_file[i])
                 : null,
         );
-        if (kind & NOISE) return hidden.push(item);
+        if (isFolded(kind)) return hidden.push(item);
         flush();
         list.append(item);
     });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is looked at: the one selection and the one range of all views. It stands in the URL's fragment, so that a link shows
-// what its sender saw. Views change it with `set` and are told with `on`; nothing else is shared between them.
+// What is looked at: the one selection and the one range of all views. It stands in the URL's fragment, so that a link
+// shows what its sender saw. Views change it with `set` and are told with `on`; nothing else is shared between them.
 
 // The type of a default is the type of the key; null is "nothing chosen".
 const DEFAULTS = {
-    // of all: which run, which device, what the layers are, what the axis counts, the range, the moment, the allocation
+    // of all: which run, which device, what the layers are, what the axis counts, the range, the moment, the
+    // allocation
     run: 0,
     dev: null,
     by: "role",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline: bytes over events or time, as layers or as the single allocations, with what happened along it. It is always on
-// the page; its range and its moment are those of all views.
+// The timeline: bytes over events or time, as layers or as the single allocations, with what happened along it. It is
+// always on the page; its range and its moment are those of all views.
 
 import { byId, clamp, count, el, fill, size, span, ticks } from "./base.js";
 import { call, Channel, CoreError } from "./core.js";
@@ -15,7 +15,7 @@ const LEFT = 66,
     AXIS = 24;
 const BARS = 2000; // drawn when nothing else is asked for
 const ROOM_FOR_BARS = 4000; // events in the range below which allocations are drawn one by one
-const PHASES = ["", "forward", "backward", "optimizer"];
+const PHASES = ["", "forward", "backward", "optimizer", "prefill", "decode"]; // enum gm_phase
 
 let curve = null; // page_timeline's answer, with from, to: what of the axis it covers
 let bars = null; // page_bars', likewise; null when layers are drawn
@@ -31,8 +31,7 @@ const plot = () => ({
     top: TOP + rows() * ROW + 4,
     bottom: picture.height - AXIS,
 });
-const rows = () => (!marks ? 0 : (marks.step_first.length ? 1 : 0) + Math.min(bandRows(), 2));
-const bandRows = () => (marks.band_first.length ? 1 + marks.bandDepth : 0);
+const rows = () => (marks ? (marks.step_first.length ? 1 : 0) + marks.bandRows : 0);
 const toX = (place, p) => p.left + ((place - view[0]) / (view[1] - view[0])) * (p.right - p.left);
 const toPlace = (x, p) => view[0] + ((x - p.left) / (p.right - p.left)) * (view[1] - view[0]);
 const wantsBars = () =>
@@ -180,9 +179,9 @@ function drawMarks(pen, p) {
         );
         top += ROW;
     }
-    if (bandRows()) pen.text(p.left - 8, top + 12, "phases", colours().muted, "right");
+    if (marks.bandRows) pen.text(p.left - 8, top + 12, "phases", colours().muted, "right");
     marks.band_first.forEach((first, i) => {
-        if (marks.band_is_step[i] || marks.band_row[i] > 1) return;
+        if (marks.band_row[i] === Infinity) return;
         const phase = PHASES[marks.band_phase[i]];
         drawBand(
             pen,
@@ -289,9 +288,10 @@ const curves = new Channel((told, [, , , , , from, to]) => {
     picture.now();
 });
 const barsChannel = new Channel((told, question) => {
-    const [, , , bySplit, byAxis, from, to] = question;
+    const [, , , bySplit, , from, to] = question;
     kept("layers", device(), bySplit).then(layers => {
-        bars = { ...told, color: layers.color, from, to, end: to, byAxis };
+        bars = { ...told, color: layers.color, from, to, end: to };
+        picture.canvas.dataset.bars = told.id.length;
         picture.ask();
     });
 });
@@ -315,7 +315,10 @@ function ask() {
             0,
             Math.min(limit, 8192),
         );
-    } else bars = null;
+    } else {
+        bars = null;
+        picture.canvas.dataset.bars = 0;
+    }
 }
 
 function askOverview() {
@@ -340,11 +343,16 @@ function renew() {
     ask();
 }
 
-// Bands lie in rows by how deep they are, counted without those that are steps.
-function rowsOfBands({ band_first: first, band_depth: depth, band_is_step: isStep }) {
-    const depths = [...new Set([...depth].filter((_, i) => !isStep[i]))].sort((a, b) => a - b);
-    const band_row = [...depth].map(d => Math.max(depths.indexOf(d), 0));
-    return { band_row, bandDepth: Math.min(depths.length, 2) - 1, band_first: first };
+// Phases lie in the upper row, other ranges below them: those that are no deeper than any other.
+function rowsOfBands({ band_depth: depth, band_phase: phase, band_is_step: isStep }) {
+    const others = [...depth.keys()].filter(i => !isStep[i] && !PHASES[phase[i]]),
+        hasPhases = phase.some((p, i) => PHASES[p] && !isStep[i]);
+    const outermost = Math.min(...others.map(i => depth[i])),
+        below = hasPhases ? 1 : 0;
+    const band_row = [...depth.keys()].map(i =>
+        isStep[i] ? Infinity : PHASES[phase[i]] ? 0 : depth[i] === outermost ? below : Infinity,
+    );
+    return { band_row, bandRows: below + (others.length ? 1 : 0) };
 }
 
 // ---- zoom and pan

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker: the core (core/page_core.h) in WebAssembly, and its results as typed arrays. It knows no function by its meaning.
+// The worker: the core (core/page_core.h) in WebAssembly, and its results as typed arrays. It knows no function by its
+// meaning.
 "use strict";
 
 let core = null;
@@ -68,19 +69,23 @@ function result(at) {
     return told;
 }
 
-async function open({ query, source }) {
+async function open({ query, source, rules }) {
     const bytes = typeof source === "string" ? fromBase64(source.trim()) : new Uint8Array(await source.arrayBuffer());
     const data = put(bytes),
         asked = putText(query);
-    const handle = core.page_open(data, bytes.length, asked, 0, 0) >>> 0;
+    const words = fromBase64(rules.trim()),
+        lent = put(words);
+    const handle = core.page_open(data, bytes.length, asked, lent, words.length) >>> 0;
     const why = textAt(core.page_error() >>> 0);
     core.page_free(data);
     core.page_free(asked);
+    core.page_free(lent);
     if (!handle) throw Error(why);
     return handle;
 }
 
-// Numbers and booleans go as they are; a text, or a list of numbers with its length, is put into the core's memory first.
+// Numbers and booleans go as they are; a text, or a list of numbers with its length, is put into the core's memory
+// first.
 function call({ name, args }) {
     const lent = [];
     const lend = at => (lent.push(at), at);

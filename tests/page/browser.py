@@ -58,11 +58,11 @@ class Page:
     def js(self, body, *args):
         return self._run(body, args)
 
-    def wait(self, condition, seconds=30):
+    def wait(self, condition, seconds=20):
         """Waits until the expression is true, and returns its value."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            value = self.js(f"return ({condition})")
+            value = self.js(f"const value = ({condition}); return value instanceof Node ? true : value")
             if value:
                 return value
             time.sleep(0.03)

@@ -50,7 +50,7 @@ def replayed(snapshot, *options):
 def cells(page, selector):
     """The rows of a table on the page, as texts."""
     return page.js(
-        "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(r => [...r.cells].map(c => c.innerText.trim()))",
+        "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(r => [...r.cells].map(c => c.textContent.trim()))",
         selector,
     )
 
@@ -212,10 +212,8 @@ class Demo(unittest.TestCase):
         page.js("""const slider = document.getElementById('whatif-memory');
             for (let value = 800; value >= 400; value -= 20) { slider.value = value; slider.dispatchEvent(new Event('input', {bubbles: true})); await new Promise(requestAnimationFrame); }""")
         page.wait("document.getElementById('whatif-fails')")
-        limit = int(
-            re.search(r"memory=(\d+)", page.wait("/memory=[0-9]+/.test(location.hash) && location.hash")).group(1)
-        )
-        page.wait("document.getElementById('whatif-fails')")
+        page.js("await new Promise(done => setTimeout(done, 500))")  # the address is written a little later
+        limit = int(re.search(r"memory=(\d+)", page.js("return location.hash")).group(1))
         theirs = replayed(DEMO, "--memory", str(limit))
         self.wait_text("#whatif-fails", f"Out of memory at event {theirs['oom']['event']:,}")
         self.wait_text("#whatif-reserved", size(theirs["peak_reserved_bytes"]))
