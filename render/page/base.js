@@ -12,7 +12,9 @@ export function el(name, attributes, ...children) {
         else if (key in element && key !== "list" && key !== "form") element[key] = value;
         else element.setAttribute(key, value === true ? "" : value);
     }
-    element.append(...children.flat().filter(child => child !== null && child !== undefined && child !== false));
+    element.append(
+        ...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false),
+    );
     return element;
 }
 

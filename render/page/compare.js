@@ -3,7 +3,7 @@
 
 import { clamp, count, el, fill, size, ticks } from "./base.js";
 import { call, compare, CoreError, flameBetween } from "./core.js";
-import { Flame, patternOf } from "./flame.js";
+import { Flame } from "./flame.js";
 import { colours, Picture, tone } from "./pen.js";
 import { keptOf, runs } from "./runs.js";
 import { set, state } from "./state.js";
@@ -142,7 +142,7 @@ async function compute() {
             state.folds,
         );
         if (mine !== asked) return;
-        flame.show(tree, 0);
+        flame.show(tree, 0, true);
         diff = JSON.parse((await compare(base, other)).json);
         if (mine === asked) showTables();
     } catch (error) {

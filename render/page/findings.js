@@ -159,7 +159,6 @@ export const findingsView = {
     id: "findings",
     title: "Findings",
     keys: ["run", "dev"],
-    picture: null,
     rows: () => [
         ["id", "severity", "title", "detail", "bytes"],
         ...(told?.all.findings || []).map(f => [f.id, f.severity, f.title, f.detail, f.bytes ?? ""]),

@@ -28,10 +28,11 @@ export class Flame {
         this.picture = new Picture(this.canvas, (pen, width, height) => this.draw(pen, width, height));
     }
 
-    // The tree, and what changes with it only; a zoom that stands in the address is applied by `top`.
-    show(told, top) {
-        const n = told.parent.length,
-            isDifference = "added" in told;
+    // The tree, and what changes with it only; a zoom that stands in the address is applied by `top`;
+    // `isDifference`: of two moments, or runs.
+    show(told, top, isDifference) {
+        const n = told.parent.length;
+
         Object.assign(this, { told, isDifference, zoomed: top < n ? top : 0, focus: 0, hits: null });
         this.weight = isDifference ? told.added.map((bytes, i) => bytes + told.gone[i]) : told.bytes;
         this.left = new Float64Array(n);
@@ -45,29 +46,36 @@ export class Flame {
         }
         this.children = null;
         this.canvas.style.height = `${(deepest + 1) * ROW + 4}px`;
-        this.search(this.pattern);
+        this.search(this.text);
         this.picture.measure();
         this.picture.ask();
     }
 
-    search(pattern) {
-        this.pattern = pattern;
+    // Marks the frames that a regular expression finds, and tells their bytes; what is wrong with it, if it is none.
+    search(text) {
+        this.text = text;
         this.hits = null;
-        if (!this.told) return;
-        if (pattern) {
-            const { name, file, frame, parent } = this.told,
-                found = name.map((text, i) => pattern.test(text) || pattern.test(file[i]));
-            const inside = new Uint8Array(parent.length); // of a hit: its bytes are counted already
-            let bytes = 0;
-            this.hits = new Uint8Array(parent.length);
-            for (let i = 1; i < parent.length; i++) {
-                this.hits[i] = found[frame[i]] ? 1 : 0;
-                if (this.hits[i] && !inside[parent[i]] && !this.hits[parent[i]]) bytes += this.told.bytes[i];
-                inside[i] = inside[parent[i]] || this.hits[parent[i]];
-            }
-            this.tell(`Found ${size(bytes)}, ${percent(bytes, this.told.bytes[0])} of ${size(this.told.bytes[0])}`);
-        } else this.describe(null);
+        this.found = "";
+        try {
+            if (text && this.told) this.mark(new RegExp(text, "i"));
+        } catch (error) {
+            this.found = error.message;
+        }
+        this.describe(null);
         this.picture.ask();
+    }
+    mark(pattern) {
+        const { name, file, frame, parent, bytes } = this.told,
+            isFound = name.map((text, i) => pattern.test(text) || pattern.test(file[i])),
+            inside = new Uint8Array(parent.length); // of a hit: its bytes are counted already
+        let sum = 0;
+        this.hits = new Uint8Array(parent.length);
+        for (let i = 1; i < parent.length; i++) {
+            inside[i] = inside[parent[i]] || this.hits[parent[i]];
+            this.hits[i] = isFound[frame[i]] ? 1 : 0;
+            if (this.hits[i] && !inside[i]) sum += bytes[i];
+        }
+        this.found = `Found ${size(sum)}, ${percent(sum, bytes[0])} of ${size(bytes[0])}`;
     }
 
     label(i) {
@@ -80,20 +88,13 @@ export class Flame {
     }
     describe(i) {
         if (!this.told) return;
-        if (i === null)
-            return this.pattern
-                ? undefined
-                : this.tell(
-                      this.isDifference
-                          ? `${signed(this.told.bytes[0])}: ${size(this.told.added[0])} came, ${size(this.told.gone[0])} went`
-                          : `${size(this.told.bytes[0])} in ${count(this.told.count[0])} blocks`,
-                  );
         const { bytes, added, gone, count: counts, self } = this.told;
-        this.tell(
-            this.isDifference
-                ? `${this.label(i)}: ${signed(bytes[i])} (${size(added[i])} came, ${size(gone[i])} went)`
-                : `${this.label(i)}: ${size(bytes[i])}, ${percent(bytes[i], bytes[0])}, ${count(counts[i])} blocks${self[i] ? `, ${size(self[i])} by itself` : ""}`,
-        );
+        const net = k => `${signed(bytes[k])}: ${size(added[k])} came, ${size(gone[k])} went`,
+            live = k => `${size(bytes[k])} in ${count(counts[k])} blocks`;
+        const all = this.isDifference ? net : live;
+        if (i === null) return this.tell(this.found || all(0));
+        const more = this.isDifference ? "" : `, ${percent(bytes[i], bytes[0])}`;
+        this.tell(`${this.label(i)}: ${all(i)}${more}${self[i] && i ? `, ${size(self[i])} by itself` : ""}`);
     }
 
     isAbove(i) {
@@ -200,14 +201,3 @@ const mix = (from, to, share) =>
             (Math.round(((from >> shift) & 255) + (((to >> shift) & 255) - ((from >> shift) & 255)) * share) << shift),
         0,
     );
-
-// A pattern that was typed: null if it is none yet; what is wrong with it is told.
-export function patternOf(text, tell) {
-    if (!text) return null;
-    try {
-        return new RegExp(text, "i");
-    } catch (error) {
-        tell(error.message);
-        return null;
-    }
-}

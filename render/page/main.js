@@ -38,13 +38,11 @@ function panelOf(view) {
     byId("panels").append(panel);
     started.set(view, panel);
     view.start(panel, tools);
-    tools.append(
-        el("span.grow", {}),
-        copies(view.id, () => view.picture, view.rows),
-    );
+    tools.append(el("span.grow", {}), copies(view.id, "picture" in view && (() => view.picture), view.rows));
     return panel;
 }
 
+const tellTable = () => say("This is a table now: copy it as CSV or Markdown.");
 // Buttons that copy a view: its picture, its rows.
 function copies(name, picture, rows) {
     const button = (text, title, action) => el("button", { type: "button", title, onclick: action }, text);
@@ -56,12 +54,8 @@ function copies(name, picture, rows) {
     return el(
         "span.copies",
         {},
-        button("PNG", "Copy the picture as PNG", () =>
-            picture() ? picture().copyPng(name) : say("This view is a table: copy it as CSV or Markdown."),
-        ),
-        button("SVG", "Copy the picture as SVG", () =>
-            picture() ? picture().copySvg(name) : say("This view is a table: copy it as CSV or Markdown."),
-        ),
+        picture && button("PNG", "Copy the picture as PNG", () => picture()?.copyPng(name) ?? tellTable()),
+        picture && button("SVG", "Copy the picture as SVG", () => picture()?.copySvg(name) ?? tellTable()),
         rows && button("CSV", "Copy the table as CSV", async () => give("text/csv", "csv", toCsv(await rows()))),
         rows &&
             button("Markdown", "Copy the table as Markdown", async () =>

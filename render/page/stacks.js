@@ -3,14 +3,14 @@
 
 import { count, el } from "./base.js";
 import { Channel } from "./core.js";
-import { Flame, patternOf } from "./flame.js";
+import { Flame } from "./flame.js";
 import { here, moment, NONE } from "./runs.js";
 import { set, state } from "./state.js";
 
 let flame, line, sync;
 const tell = text => (line.textContent = text);
 const channel = new Channel(
-    told => flame.show(told, state.top),
+    (told, question) => flame.show(told, state.top, question[4] !== NONE),
     error => tell(error.message),
 );
 
@@ -57,8 +57,8 @@ export const stacksView = {
     update(changed) {
         sync();
         if (changed?.size === 1 && changed.has("top")) return;
-        if (changed?.size === 1 && changed.has("find")) return flame.search(patternOf(state.find, tell));
-        flame.pattern = patternOf(state.find, tell);
+        if (changed?.size === 1 && changed.has("find")) return flame.search(state.find);
+        flame.text = state.find;
         channel.ask("flame", ...here(), moment(), state.then ?? NONE, state.inverted, state.folds);
     },
 };

@@ -122,12 +122,12 @@ function drawBars(pen, p, y) {
                 b = clamp(toX(to, p), p.left - 2, p.right + 2);
             if (b <= a) return;
             upper.push(a, y(below + bars.bytes[i]), b, y(below + bars.bytes[i]));
-            lower.push(y(below), b, y(below), a);
+            lower.push(y(below), a, y(below), b); // reversed below: from right to left
         });
         if (!upper.length) continue;
         const shape = upper.concat(lower.reverse());
         pen.area(shape, tone(bars.color[bars.layer[i]]));
-        if ((bars.bytes[i] / highest()) * (p.bottom - p.top) > 3)
+        if ((bars.bytes[i] / highest()) * (p.bottom - p.top) > 7)
             pen.line(shape.concat(shape[0], shape[1]), colours().paper, 0.6);
         if (bars.id[i] === state.sel) pen.line(shape.concat(shape[0], shape[1]), colours().ink, 2);
     }
@@ -225,7 +225,7 @@ function drawAxes(pen, p, y, most) {
         const text = axis() ? span(place) : count(place);
         pen.text(clamp(x, p.left + 10, p.right - 26), p.bottom + 17, text, colours().muted, "center");
     }
-    pen.text(p.left - 8, p.bottom + 17, axis() ? "time" : "event", colours().muted, "right");
+    pen.text(2, p.bottom + 17, axis() ? "time" : "event", colours().muted);
 }
 
 function draw(pen, width, height) {
