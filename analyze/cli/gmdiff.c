@@ -40,6 +40,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_TOP("rows of each table in diff_report.txt (default: 50)"),
     GM_ROW_JOBS("snapshots to read at the same time (default: one for each CPU)", 256),
     GM_ROW_NO_CHARTS("no pictures"),
+    GM_ROW_NO_PAGE,
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("compare what is complete of a damaged file"),
     GM_ROW_QUIET("no summary and no warnings, only errors"),
@@ -202,7 +203,26 @@ static enum gm_status make(struct gm_run_files *files, struct gm_fonts *fonts, c
     return fonts != NULL ? draw(files, fonts, c, err) : GM_OK;
 }
 
-static enum gm_status publish(struct call *call, const struct gm_input *inputs, size_t count, struct gm_error *err)
+/* memory.html with the runs that could be read, called as in the reports. */
+static enum gm_status add_page(struct gm_run_files *files, const struct call *call, struct gm_input *inputs,
+                               size_t count, const struct gm_comparison *c, struct gm_error *err)
+{
+    const struct gm_page_trace **traces = calloc(count, sizeof *traces);
+    size_t n = 0;
+    if (traces == NULL)
+        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        if (inputs[i].status != GM_OK)
+            continue;
+        gm_page_trace_call(&inputs[i].page, c->labels[n], inputs[i].summary.path, c->timestamp);
+        traces[n++] = &inputs[i].page;
+    }
+    gm_page_add(files, traces, n, &call->shell.rules_text);
+    free(traces);
+    return GM_OK;
+}
+
+static enum gm_status publish(struct call *call, struct gm_input *inputs, size_t count, struct gm_error *err)
 {
     struct gm_comparison c = {0};
     struct gm_run *run = NULL;
@@ -216,6 +236,8 @@ static enum gm_status publish(struct call *call, const struct gm_input *inputs, 
     gm_call_time(&call->shell.said, "compare");
     if (status == GM_OK)
         status = make(&files, call->shell.fonts, &c, err);
+    if (status == GM_OK)
+        status = add_page(&files, call, inputs, count, &c, err);
     if (status == GM_OK)
         status = gm_shell_publish(&run, &call->shell, &files, name, json_name, err);
     if (status == GM_OK) {
@@ -255,6 +277,7 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
     const struct gm_inputs_options reading = {
         .summary = {.rules = shell->rules, .device = usual->device, .points = POINTS},
         .salvage = usual->salvage,
+        .wants_page = !usual->no_page,
         .max_memory = usual->max_memory,
         .threads = shell->threads,
         .progress = usual->quiet ? NULL : &shell->said.terminal};

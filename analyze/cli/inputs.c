@@ -27,6 +27,8 @@ static void read_one(void *argument, size_t i)
         input->salvaged_offset = snapshot.source.salvaged_offset;
         input->status = gm_summary_make(&input->summary, &snapshot, input->name, &options->summary, &input->error);
     }
+    if (input->status == GM_OK && options->wants_page)
+        input->status = gm_page_trace_make(&input->page, &snapshot, &input->error);
     gm_snapshot_free(&snapshot);
     atomic_fetch_add(&r->done, 1);
 }
@@ -51,6 +53,8 @@ void gm_inputs_read(struct gm_input *inputs, size_t count, const struct gm_input
 
 void gm_inputs_free(struct gm_input *inputs, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         gm_summary_free(&inputs[i].summary);
+        gm_page_trace_free(&inputs[i].page);
+    }
 }

@@ -7,6 +7,7 @@
 #define GM_CLI_INPUTS_H
 
 #include "analyze/base/error.h"
+#include "analyze/cli/page_runs.h"
 #include "analyze/cli/terminal.h"
 #include "analyze/compare/summary_make.h"
 #include "analyze/run/run_names.h"
@@ -22,11 +23,12 @@ struct gm_input {
     struct gm_summary summary; /* if status is GM_OK */
     bool is_salvaged;
     uint64_t salvaged_offset;
+    struct gm_page_trace page; /* if options.wants_page */
 };
 
 struct gm_inputs_options {
     struct gm_summary_options summary;
-    bool salvage;
+    bool salvage, wants_page;
     uint64_t max_memory; /* as in struct gm_load_options */
     int threads;
     const struct gm_terminal *progress; /* a bar there if it takes longer than a second; NULL: none */

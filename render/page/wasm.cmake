@@ -109,4 +109,4 @@ add_custom_command(
   COMMENT "Packing the page"
   VERBATIM)
 enable_language(ASM)
-set(GM_HAVE_PAGE TRUE)
+set(GM_HAVE_PAGE TRUE CACHE INTERNAL "whether the page is built")

@@ -7,10 +7,10 @@ import re
 import subprocess
 import sys
 
-from harness import MIB, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, write
+from harness import MIB, PAGE, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, write
 
 BINARY = os.environ.get("GMDIFF") or sys.exit("GMDIFF names the binary to test")
-TEXTS = {"diff_report.txt", "README.md", "diff.json", "pr_comment.md"}
+TEXTS = {"diff_report.txt", "README.md", "diff.json", "pr_comment.md"} | PAGE
 CHARTS = {"diff_overview.png", "diff_timeline.png", "diff_flamegraph.png", "diff_flamegraph.svg"}
 GOLDEN = os.path.join(SOURCE, "tests", "compare", "golden")
 
