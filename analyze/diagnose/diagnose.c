@@ -14,7 +14,6 @@ static const struct gm_theme *const themes[] = {
     &gm_theme_kept,      &gm_theme_features, &gm_theme_odd,       &gm_theme_run,       &gm_theme_training,
     &gm_theme_file,      &gm_theme_oom,      &gm_theme_cache,     &gm_theme_allocator, &gm_theme_peak,
     &gm_theme_settings,  &gm_theme_healthy};
-enum { LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
 enum { THEMES = sizeof themes / sizeof *themes };
 
 const struct gm_rule *gm_rule_at(size_t i)
@@ -117,7 +116,7 @@ struct gm_finding *gm_case_accuse(struct gm_case *c, const struct gm_rule *rule,
     struct gm_text t = {0};
     char bytes[GM_SIZE_TEXT], share[GM_NUMBER_TEXT], blocks[GM_NUMBER_TEXT];
     c->failed |= set->n > 0 && !gm_lives_blame(c->lives, set, &blame);
-    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= c->lives->at_peak / LEAST_SHARE)) {
+    if (!c->failed && set->n > 0 && (is_of_reserved || blame.bytes >= c->lives->at_peak / GM_LEAST_SHARE)) {
         if (blame.bytes > 0)
             gm_text_printf(&t, "%s at the peak (%s %%), in %s block%s, most of it made in %s: ",
                            gm_size_format(bytes, blame.bytes), gm_share_format(share, blame.bytes, c->lives->at_peak),
@@ -186,11 +185,13 @@ struct gm_remedy *gm_case_remedy(struct gm_case *c, int64_t device)
     return remedy;
 }
 
-struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const char *site)
+struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const char *site, bool is_guess)
 {
     struct gm_remedy *remedy = gm_case_remedy(c, device);
-    if (remedy != NULL)
+    if (remedy != NULL) {
         remedy->site = site;
+        remedy->is_guess = is_guess;
+    }
     return remedy;
 }
 
@@ -215,7 +216,7 @@ static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
     if (f->rank != GM_RANK_MISTAKE || f->remedy == NULL)
         return false;
     return f->remedy->saving.alone == GM_REPORT_NONE ? is_doubtful
-                                                     : f->remedy->saving.alone < f->remedy->saving.before / LEAST_SHARE;
+                                                     : f->remedy->saving.alone < f->remedy->saving.before / GM_LEAST_SHARE;
 }
 
 static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)

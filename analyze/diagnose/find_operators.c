@@ -31,8 +31,8 @@ static void collect_size(struct gm_case *c, struct gm_set *set, uint64_t size, u
 
 enum { SCORES = 4 /* times as large as what the same code makes else: a matrix of length x length */ };
 
-/* The size of which the marked code makes most bytes at the peak; and the largest other one that is smaller by
- * `SCORES`. 0: there is none. */
+/* The largest size that the marked code makes, if two of it are there at the peak, made by that code or by autograd,
+ * and all else that the code makes is smaller by `SCORES`. 0: there is none. */
 static uint64_t scores_of(const struct gm_lives *l, unsigned by)
 {
     uint64_t largest = 0, others = 0;
@@ -42,10 +42,11 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by)
             gm_lives_at_peak(l, a) && l->h->requested[a] > largest)
             largest = l->h->requested[a];
     for (size_t a = 0; a < l->h->allocation_count; a++) {
+        const uint64_t bytes = l->h->requested[a];
+        count += is_size_of(bytes, largest) && (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0 && l->h->born[a] > 0 &&
+                 gm_lives_at_peak(l, a) && !gm_lives_is_lasting(l, a);
         if ((gm_lives_by(l, a) & by) == 0 || l->h->born[a] == 0)
             continue;
-        const uint64_t bytes = l->h->requested[a];
-        count += is_size_of(bytes, largest) && gm_lives_at_peak(l, a);
         others = bytes > others && !is_size_of(bytes, largest) && bytes < largest ? bytes : others;
     }
     return count >= 2 && others > 0 && largest / SCORES >= others ? largest : 0;

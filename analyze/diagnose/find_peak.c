@@ -127,7 +127,7 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
                         "as much. %s",
                         s->label, size[0], device->device, size[1], gm_size_format(size[2], s->peak_after),
                         advice_for(c->report, d, s->label));
-        f->remedy = gm_case_drop_site(c, device->device, s->label);
+        f->remedy = gm_case_drop_site(c, device->device, s->label, true);
     }
     f->site = s->label;
 }
@@ -166,7 +166,7 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint6
     struct gm_set set = {.v = NULL};
     if (own != NULL && own->bytes >= (peak - mean) / 2) {
         f->site = own->label;
-        f->remedy = gm_case_drop_site(c, c->report->devices[most].device, own->label);
+        f->remedy = gm_case_drop_site(c, c->report->devices[most].device, own->label, false);
     } else if (c->lives != NULL && c->view.index == most) {
         for (size_t a = 0; a < c->lives->h->allocation_count; a++)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,

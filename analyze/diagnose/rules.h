@@ -57,6 +57,8 @@ extern const struct gm_theme gm_theme_kept, gm_theme_training, gm_theme_inferenc
 extern const struct gm_theme gm_theme_file, gm_theme_oom, gm_theme_cache, gm_theme_allocator, gm_theme_peak,
     gm_theme_settings, gm_theme_healthy;
 
+enum { GM_LEAST_SHARE = 100 /* of the peak: what holds less is no mistake worth a word */ };
+
 /* Appends a finding of the rule with its texts; further fields may be set in what is returned, which is never NULL.
  * `bytes`: 0 for none. Takes the text. */
 struct gm_finding *gm_case_add(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
@@ -92,7 +94,7 @@ void gm_put_size(struct gm_text *t, uint64_t bytes);
 /* Remedies on that device that nobody has replayed: without any change; without the allocations of a call site, whose
  * name must last. NULL: no memory. */
 struct gm_remedy *gm_case_remedy(struct gm_case *c, int64_t device);
-struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const char *site);
+struct gm_remedy *gm_case_drop_site(struct gm_case *c, int64_t device, const char *site, bool is_guess);
 
 /* ---- what the themes share --------------------------------------------------------------------------------------- */
 

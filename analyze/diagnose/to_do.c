@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { LEAST_OF_SETTING = 20 }; /* a twentieth of the peak */
-
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
 {
     const char first = clause[0] >= 'a' && clause[0] <= 'z' ? (char)(clause[0] - ('a' - 'A')) : clause[0];
@@ -89,7 +87,7 @@ static bool is_setting(const struct gm_finding *f)
 
 bool gm_is_worth_setting(const struct gm_finding *f)
 {
-    return is_setting(f) && is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / LEAST_OF_SETTING;
+    return is_setting(f) && is_replayed(f) && f->remedy->saving.alone >= f->remedy->saving.before / GM_LEAST_OF_SETTING;
 }
 
 /* Mistakes and settings that save much are one list, by what they save; what has a price comes after. */
@@ -107,10 +105,11 @@ static bool is_before(const struct gm_finding *f, const struct gm_finding *other
     return place_of(f) / 2 == GM_RANK_MISTAKE && weight_of(f) > weight_of(other);
 }
 
-/* A setting that saves little is a fact, and nothing to do. */
+/* A setting that saves little, or nothing beside what is mended above it, is a fact, and nothing to do. */
 static bool is_worth_it(const struct gm_finding *f)
 {
-    return !is_setting(f) || !is_replayed(f) || gm_is_worth_setting(f);
+    return !is_setting(f) || !is_replayed(f) ||
+           (gm_is_worth_setting(f) && f->remedy->saving.on_top >= f->remedy->saving.before / GM_LEAST_SHARE);
 }
 
 /* What was looked for by single allocations makes a list without guesses, which stand in where nothing was found, and
@@ -141,7 +140,7 @@ static void rank_guessed(struct gm_case *c, struct gm_finding *list)
     struct gm_role_advice role;
     if (site != NULL) {
         struct gm_remedy **remedy = &c->report->diagnosis.of_site;
-        *remedy = *remedy != NULL ? *remedy : gm_case_drop_site(c, c->view.device->device, site->label);
+        *remedy = *remedy != NULL ? *remedy : gm_case_drop_site(c, c->view.device->device, site->label, true);
         best = of_site(c, site);
         best.remedy = *remedy;
     }

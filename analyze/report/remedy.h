@@ -56,19 +56,24 @@ struct gm_remedy {
     size_t count;
     const char *site;     /* a call site, all allocations of which are dropped: the program makes changes of it; NULL */
     const char *settings; /* as in PYTORCH_ALLOC_CONF; NULL: as recorded */
+    bool is_guess;        /* a call site that is worth a look, which nothing else accuses */
     bool has_price;       /* it costs time or accuracy: a choice, not a mistake that is mended */
     struct gm_remedy_saving saving;
 };
 
-enum { GM_MUCH_OF_SETTING = 10 }; /* a tenth of the peak: settings cost nothing, but are easily set in vain */
+/* Parts of the peak: settings cost nothing, but are easily set in vain. */
+enum { GM_MUCH_OF_SETTING = 10, GM_LEAST_OF_SETTING = 20 };
 
 /* Where one stands that was replayed alone: mistakes, and settings that save much (0), what has a price (1), settings
- * that save little (2). At one place those with more weight are above the others; equals as they were given. */
+ * that save little (2), a guess, which is not advised beside any of these (3), settings that are not worth it (4).
+ * At one place those with more weight are above the others; equals as they were given. */
 static inline int gm_remedy_place(const struct gm_remedy *r)
 {
     if (r->settings != NULL)
-        return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING ? 0 : 2;
-    return r->has_price;
+        return r->saving.alone >= r->saving.before / GM_MUCH_OF_SETTING    ? 0
+               : r->saving.alone >= r->saving.before / GM_LEAST_OF_SETTING ? 2
+                                                                           : 4;
+    return r->is_guess ? 3 : r->has_price;
 }
 
 /* What it saves alone; half of it for a setting, which only makes up for what a mistake does. */

@@ -268,6 +268,28 @@ class Mistakes(unittest.TestCase):
         scores = lambda t, r: [t.alloc(mib, soft) for mib in (1, 40, 40, 40)]  # noqa: E731
         self.expect(train(4, scores), "unfused-attention", 110, 130, "softmax.py:14")
 
+    def test_attention_in_backward(self):
+        soft = [("normed", "net.py", 3), ("attention", "net.py", 9), ("<module>", "train.py", 20)]
+        t = Trace()
+        t.alloc(8, WEIGHTS)
+        kept = [t.alloc(mib, soft) for mib in (2, 1, 256)]
+        grads = [t.alloc(256, AUTOGRAD) for _ in range(5)]
+        t.free(*grads, *kept)
+        t.free(t.alloc(1, AUTOGRAD))
+        self.expect(t, "unfused-attention", 1530, 1550, "net.py:3")
+
+    def test_nothing_unlisted_above(self):
+        """A call site that is worth a look and a setting: what the setting saves does not count on the site."""
+        t, line = Trace(), [("run", "app.py", 4), ("<module>", "train.py", 20)]
+        big = [t.alloc(300, [("other", "app.py", number), *line]) for number in range(3)]
+        t.free(*big)
+        small = [t.alloc(21, line) for _ in range(3)]
+        big = [t.alloc(300, line) for _ in range(4)]
+        t.free(*big, *small)
+        rows = [row for row in diagnosed(t).values() if isinstance(row, dict) and row.get("peak_reserved_then_bytes")]
+        self.assertEqual(len(rows), 1)
+        self.assertGreaterEqual(rows[0]["peak_reserved_then_bytes"] + rows[0]["saves_bytes"], (4 * 300 + 3 * 21) * MIB)
+
     def test_cat(self):
         def grown(is_copied):
             t, cat = Trace(), [("decode", "serve.py", 9), ("<module>", "serve.py", 20)]
