@@ -138,6 +138,9 @@ static bool find_period(struct loop *l, size_t first, size_t n)
             (verdict == GM_LOOP_UNKNOWN && !explains_symbols(l, &p, first + n, &explains)) ||
             ((verdict == GM_LOOP_YES || explains) && !gm_loop_look(l->w, l->symbols, l->symbol_count, &p, &body)))
             return false;
+        /* A trace of whole rounds and nothing else was begun and ended with one: who does that has a loop. */
+        body.is_whole |= explains && n == l->w->allocs.count && n % p.length == 0 && p.last + p.length - p.first == n &&
+                         gm_period_certainty(&p) == 100;
         if (verdict == GM_LOOP_YES ? body.drift > MOST_DRIFT : is_sure || !body.is_whole || body.drift > DOUBTED_DRIFT)
             continue;
         best = p;
