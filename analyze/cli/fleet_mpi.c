@@ -129,7 +129,7 @@ void gm_fleet_mpi_give_up(struct gm_fleet_mpi *mpi, int exit_code)
 struct result { /* the same program on all machines: as it lies in memory */
     uint64_t task, status;
     bool has_key, was_kept;
-    char key[GM_KEPT_KEY];
+    char key[GM_RETAINED_KEY];
 };
 
 static enum gm_status broken(struct gm_error *err)

@@ -76,9 +76,9 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
         gm_record_fail(&task->record, &err);
         return;
     }
-    task->has_key = gm_kept_key(task->key, task->file, salt_of(task, context));
-    if (task->has_key && gm_kept_has(&context->kept, task->key) &&
-        gm_kept_load(&task->record, context->options.usual.results, task->key)) {
+    task->has_key = gm_retained_key(task->key, task->file, salt_of(task, context));
+    if (task->has_key && gm_retained_has(&context->kept, task->key) &&
+        gm_retained_load(&task->record, context->options.usual.results, task->key)) {
         task->was_kept = true;
         return;
     }
@@ -87,7 +87,7 @@ static void read_task(struct gm_fleet_task *task, const struct gm_fleet_context 
     if (is_whole && context->options.each)
         is_whole = run_each(task, context);
     if (is_whole && task->has_key)
-        gm_kept_save(context->options.usual.results, task->key, &task->record);
+        gm_retained_save(context->options.usual.results, task->key, &task->record);
 }
 
 void gm_fleet_task_run(struct gm_fleet_task *task, const struct gm_fleet_context *context)

@@ -185,8 +185,8 @@ static void forget_kept(const struct call *call, const struct gm_fleet_task *tas
 {
     for (size_t i = 0; i < count; i++)
         if (tasks[i].has_key)
-            gm_kept_forget(call->context.options.usual.results, tasks[i].key);
-    gm_kept_finish(call->context.options.usual.results);
+            gm_retained_forget(call->context.options.usual.results, tasks[i].key);
+    gm_retained_finish(call->context.options.usual.results);
 }
 
 /* ---- from records to the page ------------------------------------------------------------------------------------ */
@@ -319,7 +319,7 @@ static enum gm_status prepare(struct call *call, struct gm_error *err)
         context->shell.threads = 1;
     enum gm_status status = gm_shell_begin(&context->shell, &o->usual, !context->shell.said.is_mute || o->each, err);
     if (status == GM_OK && o->resume)
-        status = gm_kept_list(&context->kept, o->usual.results, err);
+        status = gm_retained_list(&context->kept, o->usual.results, err);
     context->salt = gm_fleet_salt(o);
     return status;
 }
@@ -375,7 +375,7 @@ int main(int argc, char **argv)
             gm_fleet_mpi_give_up(call.mpi, said->exit_code);
     }
     gm_fleet_mpi_stop(call.mpi);
-    gm_kept_keys_free(&call.context.kept);
+    gm_retained_keys_free(&call.context.kept);
     const bool follows = said->is_mute && call.mpi == NULL; /* process 0 fails alike, and its exit code counts */
     const int exit_code = gm_shell_end(&call.context.shell);
     return follows ? 0 : exit_code;

@@ -9,7 +9,7 @@
 #include "analyze/cli/bar.h"
 #include "analyze/cli/shell.h"
 #include "analyze/fleet/find.h"
-#include "analyze/fleet/kept.h"
+#include "analyze/fleet/retained.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,8 +25,8 @@ struct gm_fleet_cli_options {
 struct gm_fleet_context {
     struct gm_fleet_cli_options options;
     struct gm_shell shell;
-    uint64_t salt;            /* of the options that change a record */
-    struct gm_kept_keys kept; /* with --resume: what was finished before */
+    uint64_t salt;                /* of the options that change a record */
+    struct gm_retained_keys kept; /* with --resume: what was finished before */
 };
 
 /* Snapshots to records, by several threads: the largest files first, so that none is left for the end. Never more
@@ -34,9 +34,9 @@ struct gm_fleet_context {
 
 struct gm_fleet_task { /* one file */
     const struct gm_found_file *file;
-    const char *name;      /* [GM_NAME_SIZE] of the run that --each makes; NULL without */
-    bool has_key;          /* known in the process that did it */
-    char key[GM_KEPT_KEY]; /* of its record, see analyze/fleet/kept.h */
+    const char *name;          /* [GM_NAME_SIZE] of the run that --each makes; NULL without */
+    bool has_key;              /* known in the process that did it */
+    char key[GM_RETAINED_KEY]; /* of its record, see analyze/fleet/retained.h */
     bool is_done, was_kept;
     enum gm_status status; /* of reading it */
     struct gm_text record;

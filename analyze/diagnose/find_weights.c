@@ -2,6 +2,7 @@
  *
  * What is set up before the first round: sets of weights that are there twice, data that need not be on the device.
  */
+#include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -18,16 +19,7 @@ struct member {
 };
 struct members GM_VEC(struct member);
 
-static int by_site(const void *left, const void *right)
-{
-    const struct member *a = left, *b = right;
-    const int order = strcmp(a->site, b->site);
-    if (order != 0)
-        return order;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
+GM_ORDERING(by_site, struct member, GM_BY(strcmp(a->site, b->site)) || GM_DOWN(bytes) || GM_UP(allocation));
 
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {

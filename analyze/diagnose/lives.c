@@ -2,6 +2,7 @@
 #include "analyze/diagnose/lives.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/report/frame_kind.h"
 
 #include <stdlib.h>
@@ -160,15 +161,7 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
     return true;
 }
 
-static int by_loop(const void *left, const void *right)
-{
-    const struct loop_back *a = left, *b = right;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    if (a->above != b->above)
-        return a->above < b->above ? -1 : 1;
-    return a->event < b->event ? -1 : a->event > b->event;
-}
+GM_ORDERING(by_loop, struct loop_back, GM_UP(depth) || GM_UP(above) || GM_UP(event));
 
 static int by_number(const void *left, const void *right)
 {

@@ -2,19 +2,12 @@
 #include "analyze/diagnose/roster.h"
 
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 
 #include <stdlib.h>
 
-static int by_place(const void *left, const void *right)
-{
-    const struct gm_roster_row *a = left, *b = right;
-    if (a->stack != b->stack)
-        return a->stack < b->stack ? -1 : 1;
-    if (a->round != b->round)
-        return a->round < b->round ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
+GM_ORDERING(by_place, struct gm_roster_row, GM_UP(stack) || GM_UP(round) || GM_UP(place));
 
 bool gm_roster_make(struct gm_roster *roster, const struct gm_lives *l)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/fleet/kept.h"
+#include "analyze/fleet/retained.h"
 
 #include "analyze/base/new_file.h"
 #include "analyze/base/vec.h"
@@ -37,7 +37,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return gm_record_sum(&value, sizeof value, sum);
 }
 
-bool gm_kept_key(char key[GM_KEPT_KEY], const struct gm_found_file *file, uint64_t salt)
+bool gm_retained_key(char key[GM_RETAINED_KEY], const struct gm_found_file *file, uint64_t salt)
 {
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -53,7 +53,7 @@ bool gm_kept_key(char key[GM_KEPT_KEY], const struct gm_found_file *file, uint64
         }
         for (int i = 0; i < 2; i++)
             sums[i] = mix(mix(mix(sums[i], size), (uint64_t)st.st_mtim.tv_sec), (uint64_t)st.st_mtim.tv_nsec);
-        snprintf(key, GM_KEPT_KEY, "%016llx%016llx", (unsigned long long)sums[0], (unsigned long long)sums[1]);
+        snprintf(key, GM_RETAINED_KEY, "%016llx%016llx", (unsigned long long)sums[0], (unsigned long long)sums[1]);
     }
     free(sample);
     if (fd >= 0)
@@ -65,7 +65,7 @@ bool gm_kept_key(char key[GM_KEPT_KEY], const struct gm_found_file *file, uint64
 static char *path_of(const char *results, const char *key)
 {
     char *path;
-    if (asprintf(&path, "%s/%s%s%s", results, GM_KEPT_FOLDER, key[0] == '\0' ? "" : "/", key) < 0)
+    if (asprintf(&path, "%s/%s%s%s", results, GM_RETAINED_FOLDER, key[0] == '\0' ? "" : "/", key) < 0)
         return NULL;
     return path;
 }
@@ -75,7 +75,7 @@ static int compare_keys(const void *left, const void *right)
     return strcmp(left, right);
 }
 
-enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, struct gm_error *err)
+enum gm_status gm_retained_list(struct gm_retained_keys *keys, const char *results, struct gm_error *err)
 {
     char *folder = path_of(results, "");
     DIR *directory = folder == NULL ? NULL : opendir(folder);
@@ -84,11 +84,11 @@ enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, stru
     if (directory == NULL) /* nothing is kept, or nothing of it can be read */
         return ok ? GM_OK : gm_no_memory(err);
     for (struct dirent *entry; ok && (entry = readdir(directory)) != NULL;) {
-        if (strlen(entry->d_name) != GM_KEPT_KEY - 1)
+        if (strlen(entry->d_name) != GM_RETAINED_KEY - 1)
             continue;
         ok = gm_grow(&keys->v, &keys->capacity, keys->n + 1, sizeof *keys->v);
         if (ok)
-            memcpy(keys->v[keys->n++], entry->d_name, GM_KEPT_KEY);
+            memcpy(keys->v[keys->n++], entry->d_name, GM_RETAINED_KEY);
     }
     closedir(directory);
     if (keys->n > 1)
@@ -96,18 +96,18 @@ enum gm_status gm_kept_list(struct gm_kept_keys *keys, const char *results, stru
     return ok ? GM_OK : gm_no_memory(err);
 }
 
-bool gm_kept_has(const struct gm_kept_keys *keys, const char *key)
+bool gm_retained_has(const struct gm_retained_keys *keys, const char *key)
 {
     return keys->n > 0 && bsearch(key, keys->v, keys->n, sizeof *keys->v, compare_keys) != NULL;
 }
 
-void gm_kept_keys_free(struct gm_kept_keys *keys)
+void gm_retained_keys_free(struct gm_retained_keys *keys)
 {
     free(keys->v);
-    *keys = (struct gm_kept_keys){0};
+    *keys = (struct gm_retained_keys){0};
 }
 
-bool gm_kept_load(struct gm_text *record, const char *results, const char *key)
+bool gm_retained_load(struct gm_text *record, const char *results, const char *key)
 {
     char *path = path_of(results, key);
     const int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -137,7 +137,7 @@ static void make_directories(char *path)
     (void)mkdir(path, 0777);
 }
 
-void gm_kept_save(const char *results, const char *key, const struct gm_text *record)
+void gm_retained_save(const char *results, const char *key, const struct gm_text *record)
 {
     char *folder = path_of(results, ""), *path = path_of(results, key);
     struct gm_new_file file;
@@ -152,7 +152,7 @@ void gm_kept_save(const char *results, const char *key, const struct gm_text *re
     free(path);
 }
 
-void gm_kept_forget(const char *results, const char *key)
+void gm_retained_forget(const char *results, const char *key)
 {
     char *path = path_of(results, key);
     if (path != NULL)
@@ -160,7 +160,7 @@ void gm_kept_forget(const char *results, const char *key)
     free(path);
 }
 
-void gm_kept_finish(const char *results)
+void gm_retained_finish(const char *results)
 {
     char *folder = path_of(results, "");
     if (folder != NULL) {

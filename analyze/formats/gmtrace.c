@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/gmtrace.h"
+#include "analyze/formats/decoders.h"
 
 #include "analyze/formats/gmtrace_parts.h"
 

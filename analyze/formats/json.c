@@ -3,7 +3,7 @@
  * One pass over the window, token by token, with a small stack instead of recursion. Strings and numbers are taken
  * where they lie; only those with escapes or across the end of a window are collected in scratch first.
  */
-#include "analyze/formats/json.h"
+#include "analyze/formats/decoders.h"
 
 #include "analyze/base/utf8.h"
 #include "analyze/base/vec.h"

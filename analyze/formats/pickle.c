@@ -10,7 +10,7 @@
  *
  * Whatever touches containers is the assembler's; FRAME is a no-op, since frames only help writers.
  */
-#include "analyze/formats/pickle.h"
+#include "analyze/formats/decoders.h"
 
 #include "analyze/formats/assemble_value.h"
 #include "analyze/formats/pickle_ops.h"

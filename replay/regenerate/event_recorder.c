@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#define EVENT_COLUMNS(X) X(action) X(addr) X(size) X(stream) X(pool) X(origin)
+
 void gm_recorder_init(struct gm_event_recorder *r, const struct gm_snapshot *snapshot)
 {
     *r = (struct gm_event_recorder){.snapshot = snapshot};
@@ -12,12 +14,8 @@ void gm_recorder_init(struct gm_event_recorder *r, const struct gm_snapshot *sna
 
 void gm_recorder_free(struct gm_event_recorder *r)
 {
-    free(r->events.action);
-    free(r->events.addr);
-    free(r->events.size);
-    free(r->events.stream);
-    free(r->events.pool);
-    free(r->events.origin);
+#define FREE(column) free(r->events.column);
+    EVENT_COLUMNS(FREE)
     free(r->devices.v);
     free(r->segments.v);
     free(r->blocks.v);
@@ -43,9 +41,8 @@ static bool make_room(struct gm_event_recorder *r, size_t extra)
     if (need <= e->capacity)
         return true;
     size_t capacity = e->capacity + e->capacity / 4 > need ? e->capacity + e->capacity / 4 : need;
-    if (!resize(&e->action, capacity, sizeof *e->action) || !resize(&e->addr, capacity, sizeof *e->addr) ||
-        !resize(&e->size, capacity, sizeof *e->size) || !resize(&e->stream, capacity, sizeof *e->stream) ||
-        !resize(&e->pool, capacity, sizeof *e->pool) || !resize(&e->origin, capacity, sizeof *e->origin)) {
+#define RESIZE(column) resize(&e->column, capacity, sizeof *e->column) &&
+    if (!(EVENT_COLUMNS(RESIZE) true)) {
         r->has_no_memory = true;
         return false;
     }
@@ -170,12 +167,8 @@ void gm_recorder_take_back(struct gm_event_recorder *r, size_t mark)
     for (size_t i = mark; i < e->count; i++) {
         if (e->action[i] != GM_ACTION_SEGMENT_ALLOC && e->action[i] != GM_ACTION_SEGMENT_MAP)
             continue;
-        e->action[kept] = e->action[i];
-        e->addr[kept] = e->addr[i];
-        e->size[kept] = e->size[i];
-        e->stream[kept] = e->stream[i];
-        e->pool[kept] = e->pool[i];
-        e->origin[kept] = e->origin[i];
+#define MOVE(column) e->column[kept] = e->column[i];
+        EVENT_COLUMNS(MOVE)
         kept++;
     }
     e->count = kept;

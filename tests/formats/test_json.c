@@ -3,7 +3,7 @@
  * The JSON decoder alone: an assembler that only writes down what it is told stands in for the real one.
  */
 #include "analyze/base/text.h"
-#include "analyze/formats/json.h"
+#include "analyze/formats/decoders.h"
 #include "tests/formats/sources.h"
 
 #include <inttypes.h>

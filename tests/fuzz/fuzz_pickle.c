@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/pickle.h"
+#include "analyze/formats/decoders.h"
 #include "tests/fuzz/fuzz.h"
 
 static enum gm_status decode(struct gm_source *source, struct gm_assembler *a, struct gm_error *err)

@@ -4,6 +4,8 @@
  */
 #include "tests/render/random_report.h"
 
+#include "analyze/base/order.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -36,11 +38,7 @@ static char *random_name(struct gm_report *r, uint64_t *seed)
     return name;
 }
 
-static int largest_first(const void *a, const void *b)
-{
-    const struct gm_slice *x = a, *y = b;
-    return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
+GM_ORDERING(largest_first, struct gm_slice, GM_DOWN(bytes));
 
 static struct gm_slice *random_slices(struct gm_report *r, uint64_t *seed, size_t n)
 {

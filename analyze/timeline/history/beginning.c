@@ -3,13 +3,13 @@
  * The address space at moment 0. The snapshot's segments are followed backwards through the segment events; the
  * allocations that lived before the trace are placed in what is there then.
  */
-#include "analyze/timeline/history/telling.h"
+#include "analyze/timeline/history/reconstruct.h"
 
 #include "analyze/base/order.h"
 
 #include <stdlib.h>
 
-static bool undo_events(struct gm_telling *t)
+static bool undo_events(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     const struct gm_events *e = &h->snapshot->events;
@@ -26,7 +26,7 @@ static bool undo_events(struct gm_telling *t)
         } else if (gm_action_is_release(action)) {
             bool is_map = action == GM_ACTION_SEGMENT_UNMAP;
             status = gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row),
-                                  gm_telling_pool_of_event(t, row, is_map), is_map);
+                                  gm_reconstruct_pool_of_event(t, row, is_map), is_map);
             if (status == GM_SPACE_CONFLICT)
                 gm_history_note(h, "segment-freed-again", "freed segments are there after their end", false, i - 1,
                                 e->size[row]);
@@ -42,14 +42,14 @@ static bool undo_events(struct gm_telling *t)
 }
 
 /* The option before the first growth that shows it: what the first growth says, else the setting as it is. */
-static void guess_expandable(struct gm_telling *t)
+static void guess_expandable(struct gm_reconstruction *t)
 {
     const uint8_t *action = t->h->snapshot->events.action + t->h->first;
     for (size_t i = 0; i < t->h->count; i++) {
         if (action[i] != GM_ACTION_SEGMENT_MAP && action[i] != GM_ACTION_SEGMENT_ALLOC)
             continue;
         bool is_map = action[i] == GM_ACTION_SEGMENT_MAP;
-        uint32_t pool = gm_telling_pool_of_event(t, t->h->first + i, is_map);
+        uint32_t pool = gm_reconstruct_pool_of_event(t, t->h->first + i, is_map);
         if (t->h->pools[pool].id_first != 0 || t->h->pools[pool].id_second != 0)
             continue;
         t->is_expandable = is_map;
@@ -66,17 +66,18 @@ GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(allocation));
 
 /* Block bytes of an allocation of that time: what the snapshot says if it is still there, else what the request and the
  * room up to the next one allow. */
-static uint64_t size_at_start(const struct gm_telling *t, uint32_t a, const struct gm_space_block *in, uint64_t room)
+static uint64_t size_at_start(const struct gm_reconstruction *t, uint32_t a, const struct gm_space_block *in,
+                              uint64_t room)
 {
     const struct gm_history *h = t->h;
     if (h->final_block[a] != GM_NO_BLOCK)
         return h->snapshot->blocks.size[h->final_block[a]];
     uint64_t rounded = gm_rules_round(&t->rules, h->requested[a]);
-    return rounded >= room ? rounded : gm_telling_size(t, in, rounded, room);
+    return rounded >= room ? rounded : gm_reconstruct_size(t, in, rounded, room);
 }
 
 /* Places one allocation; those before it lie below. `next` is the address of the one after it. */
-static void place(struct gm_telling *t, const struct placed *p, uint64_t next)
+static void place(struct gm_reconstruction *t, const struct placed *p, uint64_t next)
 {
     struct gm_history *h = t->h;
     uint32_t a = p->allocation, range = gm_space_range_of(&t->space, p->address);
@@ -84,7 +85,7 @@ static void place(struct gm_telling *t, const struct placed *p, uint64_t next)
     t->block_of[a] = GM_SPACE_NONE;
     if (range == GM_SPACE_NONE) {
         h->block[a] = rounded;
-        h->pool[a] = gm_telling_pool(t, GM_TELLING_NO_POOL, rounded <= GM_SMALL_SIZE);
+        h->pool[a] = gm_reconstruct_pool(t, GM_RECONSTRUCT_NO_POOL, rounded <= GM_SMALL_SIZE);
         t->outside += rounded;
         t->attributed += rounded;
         gm_history_note(h, "outside-segments", "blocks were allocated outside all segments", false, GM_REPORT_NONE,
@@ -114,7 +115,7 @@ static void place(struct gm_telling *t, const struct placed *p, uint64_t next)
         gm_space_let_go(&t->space, at);
 }
 
-static bool place_baseline(struct gm_telling *t)
+static bool place_baseline(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     size_t n = 0;
@@ -135,18 +136,18 @@ static bool place_baseline(struct gm_telling *t)
     for (size_t i = 0; i < n; i++) {
         h->books.baseline_blocks++;
         h->books.baseline_bytes =
-            gm_telling_clamp((gm_telling_sum)h->books.baseline_bytes + h->block[list[i].allocation]);
+            gm_reconstruct_clamp((gm_reconstruct_sum)h->books.baseline_bytes + h->block[list[i].allocation]);
     }
     free(list);
     return !t->has_no_memory;
 }
 
-bool gm_telling_segments(struct gm_telling *t)
+bool gm_reconstruct_segments(struct gm_reconstruction *t)
 {
     const struct gm_snapshot *s = t->h->snapshot;
     for (size_t i = 0; i < t->final_count; i++) {
         uint32_t segment = t->finals[i].segment;
-        uint32_t pool = t->h->final_pool[segment] = gm_telling_pool_of_segment(t, segment);
+        uint32_t pool = t->h->final_pool[segment] = gm_reconstruct_pool_of_segment(t, segment);
         if (gm_space_map(&t->space, t->finals[i].from, t->finals[i].to - t->finals[i].from,
                          s->segments.stream[segment].v, pool,
                          s->segments.is_expandable[segment] == GM_TRUE) == GM_SPACE_NO_MEMORY)
@@ -155,9 +156,9 @@ bool gm_telling_segments(struct gm_telling *t)
     return undo_events(t);
 }
 
-bool gm_telling_begin(struct gm_telling *t)
+bool gm_reconstruct_begin(struct gm_reconstruction *t)
 {
-    if (!gm_telling_segments(t))
+    if (!gm_reconstruct_segments(t))
         return false;
     guess_expandable(t);
     return place_baseline(t);

@@ -3,13 +3,13 @@
  * The end of the forward pass: the books, and the address space beside the snapshot, block by block.
  */
 #include "analyze/base/arithmetic.h"
-#include "analyze/timeline/history/telling.h"
+#include "analyze/timeline/history/reconstruct.h"
 
 #include <stdlib.h>
 
-static gm_telling_sum range_end(const struct gm_space_block *b)
+static gm_reconstruct_sum range_end(const struct gm_space_block *b)
 {
-    return (gm_telling_sum)b->address + b->size;
+    return (gm_reconstruct_sum)b->address + b->size;
 }
 
 /* The space's blocks in ascending order of address. NULL: no memory. */
@@ -41,7 +41,7 @@ static bool is_same(const struct gm_space_block *b, const struct gm_blocks *bloc
 
 /* Walks the snapshot's blocks and the space's side by side. Blocks of a segment need not be in order in a lying file:
  * such a one is simply not found. */
-static bool compare_blocks(struct gm_telling *t)
+static bool compare_blocks(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     const struct gm_snapshot *s = h->snapshot;
@@ -68,10 +68,10 @@ static bool compare_blocks(struct gm_telling *t)
     return true;
 }
 
-static struct gm_levels snapshot_levels(const struct gm_telling *t)
+static struct gm_levels snapshot_levels(const struct gm_reconstruction *t)
 {
     const struct gm_snapshot *s = t->h->snapshot;
-    gm_telling_sum requested = 0, allocated = 0, active = 0, reserved = 0;
+    gm_reconstruct_sum requested = 0, allocated = 0, active = 0, reserved = 0;
     for (size_t i = 0; i < s->segments.count; i++) {
         if (s->segments.device[i] != t->h->device)
             continue;
@@ -86,15 +86,15 @@ static struct gm_levels snapshot_levels(const struct gm_telling *t)
                 allocated += s->blocks.size[b];
         }
     }
-    return (struct gm_levels){gm_telling_clamp(requested), gm_telling_clamp(allocated), gm_telling_clamp(active),
-                              gm_telling_clamp(reserved)};
+    return (struct gm_levels){gm_reconstruct_clamp(requested), gm_reconstruct_clamp(allocated),
+                              gm_reconstruct_clamp(active), gm_reconstruct_clamp(reserved)};
 }
 
 /* The allocations that are there at `moment`. */
-static struct gm_levels levels_at(const struct gm_telling *t, uint32_t moment)
+static struct gm_levels levels_at(const struct gm_reconstruction *t, uint32_t moment)
 {
     const struct gm_history *h = t->h;
-    gm_telling_sum requested = 0, allocated = 0, active = 0;
+    gm_reconstruct_sum requested = 0, allocated = 0, active = 0;
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, moment))
             continue;
@@ -102,13 +102,14 @@ static struct gm_levels levels_at(const struct gm_telling *t, uint32_t moment)
         active += h->block[a];
         allocated += moment < h->let_go[a] ? h->block[a] : 0;
     }
-    return (struct gm_levels){gm_telling_clamp(requested), gm_telling_clamp(allocated), gm_telling_clamp(active), 0};
+    return (struct gm_levels){gm_reconstruct_clamp(requested), gm_reconstruct_clamp(allocated),
+                              gm_reconstruct_clamp(active), 0};
 }
 
-static void count_never_freed(const struct gm_telling *t)
+static void count_never_freed(const struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
-    gm_telling_sum bytes = 0, unsplit = 0;
+    gm_reconstruct_sum bytes = 0, unsplit = 0;
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (h->freed[a] != GM_NEVER)
             continue;
@@ -119,30 +120,30 @@ static void count_never_freed(const struct gm_telling *t)
         h->books.never_freed_blocks++;
         bytes += h->block[a];
     }
-    h->books.never_freed_bytes = gm_telling_clamp(bytes);
-    h->books.unsplit_bytes = h->is_reconstructed ? gm_telling_clamp(unsplit) : GM_REPORT_NONE;
+    h->books.never_freed_bytes = gm_reconstruct_clamp(bytes);
+    h->books.unsplit_bytes = h->is_reconstructed ? gm_reconstruct_clamp(unsplit) : GM_REPORT_NONE;
 }
 
 /* Bytes that the trace's segment events add, net. */
-static gm_telling_sum net_reserved(const struct gm_history *h)
+static gm_reconstruct_sum net_reserved(const struct gm_history *h)
 {
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
-    gm_telling_sum net = 0;
+    gm_reconstruct_sum net = 0;
     while (gm_walk_next(&walk, &c))
         if (c.kind == GM_CHANGE_SEGMENT)
             net += c.reserved;
     return net;
 }
 
-bool gm_telling_end(struct gm_telling *t)
+bool gm_reconstruct_end(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     struct gm_timeline_books *books = &h->books;
     books->snapshot = snapshot_levels(t);
     books->at_start = levels_at(t, 0);
     books->at_end = levels_at(t, (uint32_t)h->count);
-    books->at_start.reserved = gm_telling_clamp((gm_telling_sum)books->snapshot.reserved - net_reserved(h));
+    books->at_start.reserved = gm_reconstruct_clamp((gm_reconstruct_sum)books->snapshot.reserved - net_reserved(h));
     books->at_end.reserved = h->is_reconstructed ? t->space.reserved : books->snapshot.reserved;
     books->residual_active = gm_signed_gap(books->at_end.active, books->snapshot.active);
     books->residual_reserved = gm_signed_gap(books->at_end.reserved, books->snapshot.reserved);

@@ -46,22 +46,18 @@ void gm_history_note(struct gm_history *h, const char *id, const char *what, boo
     d->bytes = gm_sat_add(d->bytes, bytes);
 }
 
+#define ALLOCATION_COLUMNS(X) X(born) X(let_go) X(freed) X(requested) X(block) X(stack) X(final_block) X(pool)
+
 static bool reserve(struct pairing *p, size_t need)
 {
     struct gm_history *h = p->h;
+    size_t capacity = p->capacity;
     if (need <= p->capacity)
         return true;
-    size_t c[8];
-    for (int i = 0; i < 8; i++)
-        c[i] = p->capacity;
-    if (need >= GM_NEVER || !gm_grow(&h->born, &c[0], need, sizeof *h->born) ||
-        !gm_grow(&h->let_go, &c[1], need, sizeof *h->let_go) || !gm_grow(&h->freed, &c[2], need, sizeof *h->freed) ||
-        !gm_grow(&h->requested, &c[3], need, sizeof *h->requested) ||
-        !gm_grow(&h->block, &c[4], need, sizeof *h->block) || !gm_grow(&h->stack, &c[5], need, sizeof *h->stack) ||
-        !gm_grow(&h->final_block, &c[6], need, sizeof *h->final_block) ||
-        !gm_grow(&h->pool, &c[7], need, sizeof *h->pool))
+#define GROW(column) (capacity = p->capacity, gm_grow(&h->column, &capacity, need, sizeof *h->column)) &&
+    if (need >= GM_NEVER || !(ALLOCATION_COLUMNS(GROW) true))
         return false;
-    p->capacity = c[0];
+    p->capacity = capacity;
     return true;
 }
 
@@ -309,14 +305,8 @@ enum gm_status gm_history_build(struct gm_history *history, const struct gm_snap
 
 void gm_history_free(struct gm_history *h)
 {
-    free(h->born);
-    free(h->let_go);
-    free(h->freed);
-    free(h->requested);
-    free(h->block);
-    free(h->stack);
-    free(h->final_block);
-    free(h->pool);
+#define FREE(column) free(h->column);
+    ALLOCATION_COLUMNS(FREE)
     free(h->of_event);
     free(h->replaced);
     free(h->segments);

@@ -10,7 +10,6 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
-#include "analyze/timeline/history/telling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +22,17 @@ static bool make_pools(struct gm_history *h)
     return h->pool_of_id != NULL && gm_grow(&h->pools, &h->pool_capacity, 1, sizeof *h->pools);
 }
 
-uint32_t gm_telling_pool(struct gm_telling *t, uint32_t id, bool is_small)
+uint32_t gm_reconstruct_pool(struct gm_reconstruction *t, uint32_t id, bool is_small)
 {
     struct gm_history *h = t->h;
     const struct gm_snapshot *s = h->snapshot;
     struct gm_history_pool pool = {.is_small = is_small};
-    if (id == GM_TELLING_NO_POOL)
+    if (id == GM_RECONSTRUCT_NO_POOL)
         pool.id_first = pool.id_second = GM_ABSENT;
     else if (id != 0)
         pool = (struct gm_history_pool){
             .id_first = s->pools[id].first, .id_second = s->pools[id].second, .is_small = is_small};
-    const size_t row = id == GM_TELLING_NO_POOL                 ? s->pool_count + (size_t)1
+    const size_t row = id == GM_RECONSTRUCT_NO_POOL             ? s->pool_count + (size_t)1
                        : gm_history_pool_is_said_default(&pool) ? 0
                                                                 : id; /* the default one may be said or not */
     uint32_t *number = &h->pool_of_id[2 * row + is_small];
@@ -48,18 +47,18 @@ uint32_t gm_telling_pool(struct gm_telling *t, uint32_t id, bool is_small)
     return *number - 1;
 }
 
-uint32_t gm_telling_pool_of_segment(struct gm_telling *t, size_t segment)
+uint32_t gm_reconstruct_pool_of_segment(struct gm_reconstruction *t, size_t segment)
 {
     const struct gm_snapshot *s = t->h->snapshot;
     struct gm_pool_id id = s->segments.pool[segment];
     bool is_small =
         s->segments.type[segment] == GM_SEGMENT_SMALL ||
         (s->segments.type[segment] == GM_SEGMENT_TYPE_ABSENT && s->segments.total_size[segment] == GM_SMALL_SEGMENT);
-    return gm_telling_pool(t, id.v, is_small);
+    return gm_reconstruct_pool(t, id.v, is_small);
 }
 
 /* The final segment that holds `address`, or UINT32_MAX. */
-static uint32_t final_of(const struct gm_telling *t, uint64_t address)
+static uint32_t final_of(const struct gm_reconstruction *t, uint64_t address)
 {
     size_t low = 0;
     GM_BISECT(low, t->final_count, i, t->finals[i].from <= address);
@@ -69,7 +68,7 @@ static uint32_t final_of(const struct gm_telling *t, uint64_t address)
 /* Whether the pages of the segment event `row` are small ones. They are mapped one at a time, and large ones never in
  * that size; but many may go back at once. So it is as when they were mapped, or else as the snapshot has what lies
  * there. */
-static bool are_small_pages(struct gm_telling *t, size_t row, uint32_t final)
+static bool are_small_pages(struct gm_reconstruction *t, size_t row, uint32_t final)
 {
     const struct gm_segments *g = &t->h->snapshot->segments;
     const struct gm_events *e = &t->h->snapshot->events;
@@ -81,7 +80,7 @@ static bool are_small_pages(struct gm_telling *t, size_t row, uint32_t final)
                                                                            : g->type[final] == GM_SEGMENT_SMALL;
 }
 
-uint32_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
+uint32_t gm_reconstruct_pool_of_event(struct gm_reconstruction *t, size_t row, bool is_map)
 {
     const struct gm_snapshot *s = t->h->snapshot;
     uint32_t id = gm_rare_at(&s->events.pool, row), final = final_of(t, s->events.addr[row]);
@@ -90,16 +89,16 @@ uint32_t gm_telling_pool_of_event(struct gm_telling *t, size_t row, bool is_map)
         final = UINT32_MAX;
     const bool is_small = is_map ? are_small_pages(t, row, final) : s->events.size[row] == GM_SMALL_SEGMENT;
     if (id != 0 || final == UINT32_MAX)
-        return gm_telling_pool(t, id, is_small);
+        return gm_reconstruct_pool(t, id, is_small);
     /* A segment of another size was another one, gone by the end: its kind is its own, only the pool's id is likely the
      * same. */
     if (!is_map && s->segments.total_size[final] == s->events.size[row])
-        return gm_telling_pool_of_segment(t, final);
-    return gm_telling_pool(t, s->segments.pool[final].v, is_small);
+        return gm_reconstruct_pool_of_segment(t, final);
+    return gm_reconstruct_pool(t, s->segments.pool[final].v, is_small);
 }
 
-uint64_t gm_telling_size(const struct gm_telling *t, const struct gm_space_block *block, uint64_t rounded,
-                         uint64_t available)
+uint64_t gm_reconstruct_size(const struct gm_reconstruction *t, const struct gm_space_block *block, uint64_t rounded,
+                             uint64_t available)
 {
     bool is_small = t->h->pools[block->pool].is_small;
     bool is_split =
@@ -109,29 +108,29 @@ uint64_t gm_telling_size(const struct gm_telling *t, const struct gm_space_block
 
 /* ---- allocations ------------------------------------------------------------------------------------------------ */
 
-static void note(struct gm_telling *t, const char *id, const char *what, uint32_t event, uint64_t bytes)
+static void note(struct gm_reconstruction *t, const char *id, const char *what, uint32_t event, uint64_t bytes)
 {
     gm_history_note(t->h, id, what, false, event, bytes);
 }
 
 /* Ends a block in the space that cannot be there any more; its allocation goes on until its own end. */
-static void evict(struct gm_telling *t, uint32_t block, uint32_t event)
+static void evict(struct gm_reconstruction *t, uint32_t block, uint32_t event)
 {
     uint32_t owner = t->space.blocks.v[block].owner;
     note(t, "overlap", "blocks were still live where newer ones or freed segments are", event,
          t->space.blocks.v[block].size);
     t->block_of[owner] = GM_SPACE_NONE;
-    gm_telling_release(t, block, owner);
+    gm_reconstruct_release(t, block, owner);
 }
 
-static bool is_free_above(const struct gm_telling *t, uint32_t block)
+static bool is_free_above(const struct gm_reconstruction *t, uint32_t block)
 {
     const uint32_t next = t->space.blocks.v[block].next;
     return next != GM_SPACE_NONE && t->space.blocks.v[next].use == GM_SPACE_FREE;
 }
 
 /* A block turns out to be larger or smaller than was thought; `size` is its real one. */
-static void learn(struct gm_telling *t, uint32_t block, uint64_t size)
+static void learn(struct gm_reconstruction *t, uint32_t block, uint64_t size)
 {
     uint32_t owner = t->space.blocks.v[block].owner;
     uint64_t old = t->h->block[owner];
@@ -140,15 +139,15 @@ static void learn(struct gm_telling *t, uint32_t block, uint64_t size)
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     if (status != GM_SPACE_OK)
         return;
-    gm_telling_count_learnt(t, block, old, is_free_above(t, block) - had_free);
+    gm_reconstruct_count_learnt(t, block, old, is_free_above(t, block) - had_free);
     t->h->block[owner] = size;
-    t->attributed += (gm_telling_sum)size - old;
+    t->attributed += (gm_reconstruct_sum)size - old;
     gm_history_note(t->h, "size-learnt", "block sizes were learnt from what was allocated beside them later", true,
                     GM_REPORT_NONE, size > old ? size - old : old - size);
 }
 
 /* A free block that begins at `address`, where there is none yet. GM_SPACE_NONE: no segment is there. */
-static uint32_t make_start(struct gm_telling *t, uint32_t event, uint64_t address)
+static uint32_t make_start(struct gm_reconstruction *t, uint32_t event, uint64_t address)
 {
     struct gm_history *h = t->h;
     for (int tries = 0; tries < 4 && !t->has_no_memory; tries++) {
@@ -184,16 +183,16 @@ static uint32_t make_start(struct gm_telling *t, uint32_t event, uint64_t addres
     return GM_SPACE_NONE;
 }
 
-static void put_outside(struct gm_telling *t, uint32_t a, uint64_t rounded)
+static void put_outside(struct gm_reconstruction *t, uint32_t a, uint64_t rounded)
 {
     t->h->block[a] = rounded;
-    t->h->pool[a] = gm_telling_pool(t, GM_TELLING_NO_POOL, rounded <= GM_SMALL_SIZE);
+    t->h->pool[a] = gm_reconstruct_pool(t, GM_RECONSTRUCT_NO_POOL, rounded <= GM_SMALL_SIZE);
     t->block_of[a] = GM_SPACE_NONE;
     t->outside += rounded;
 }
 
 /* The size that the snapshot gives a block which is live at its end; `size` is what the rules say. */
-static uint64_t trust_snapshot(struct gm_telling *t, uint32_t a, uint64_t size, uint64_t available)
+static uint64_t trust_snapshot(struct gm_reconstruction *t, uint32_t a, uint64_t size, uint64_t available)
 {
     struct gm_history *h = t->h;
     if (h->final_block[a] == GM_NO_BLOCK)
@@ -202,12 +201,12 @@ static uint64_t trust_snapshot(struct gm_telling *t, uint32_t a, uint64_t size, 
     if (real == size || real == 0 || real > available)
         return size;
     h->books.sizes_from_snapshot++;
-    h->books.sizes_from_snapshot_bytes = gm_telling_clamp((gm_telling_sum)h->books.sizes_from_snapshot_bytes +
-                                                          (real > size ? real - size : size - real));
+    h->books.sizes_from_snapshot_bytes = gm_reconstruct_clamp((gm_reconstruct_sum)h->books.sizes_from_snapshot_bytes +
+                                                              (real > size ? real - size : size - real));
     return real;
 }
 
-static void tell_alloc(struct gm_telling *t, uint32_t event, uint32_t a)
+static void tell_alloc(struct gm_reconstruction *t, uint32_t event, uint32_t a)
 {
     struct gm_history *h = t->h;
     uint64_t address = h->snapshot->events.addr[h->first + event];
@@ -235,7 +234,7 @@ static void tell_alloc(struct gm_telling *t, uint32_t event, uint32_t a)
     if (rounded > size)
         note(t, "does-not-fit", "blocks are larger than the rest of their segment", event, rounded - size);
     else
-        size = gm_telling_size(t, b, rounded, size);
+        size = gm_reconstruct_size(t, b, rounded, size);
     size = trust_snapshot(t, a, size, b->size);
     h->pool[a] = b->pool;
     h->block[a] = size;
@@ -245,14 +244,14 @@ static void tell_alloc(struct gm_telling *t, uint32_t event, uint32_t a)
     t->block_of[a] = gm_space_take(&t->space, at, size, a);
     t->has_no_memory |= t->block_of[a] == GM_SPACE_NONE;
     if (!t->has_no_memory)
-        gm_telling_count_take(t, a, before, was_split);
+        gm_reconstruct_count_take(t, a, before, was_split);
 }
 
-static void tell_free(struct gm_telling *t, uint32_t a)
+static void tell_free(struct gm_reconstruction *t, uint32_t a)
 {
     t->attributed -= t->h->block[a];
     if (t->block_of[a] != GM_SPACE_NONE)
-        gm_telling_release(t, t->block_of[a], a);
+        gm_reconstruct_release(t, t->block_of[a], a);
     else if (t->h->pools[t->h->pool[a]].id_first == GM_ABSENT)
         t->outside -= t->h->block[a];
     t->block_of[a] = GM_SPACE_NONE;
@@ -260,7 +259,7 @@ static void tell_free(struct gm_telling *t, uint32_t a)
 
 /* ---- segments --------------------------------------------------------------------------------------------------- */
 
-static void keep_segment(struct gm_telling *t, uint32_t event, uint32_t pool, uint32_t stream)
+static void keep_segment(struct gm_reconstruction *t, uint32_t event, uint32_t pool, uint32_t stream)
 {
     struct gm_history *h = t->h;
     if (gm_grow(&h->segments, &t->segment_capacity, h->segment_count + 1, sizeof *h->segments))
@@ -269,25 +268,25 @@ static void keep_segment(struct gm_telling *t, uint32_t event, uint32_t pool, ui
         t->has_no_memory = true;
 }
 
-static void tell_map(struct gm_telling *t, uint32_t event, bool is_map)
+static void tell_map(struct gm_reconstruction *t, uint32_t event, bool is_map)
 {
     struct gm_history *h = t->h;
     const struct gm_events *e = &h->snapshot->events;
     size_t row = h->first + event;
-    uint32_t pool = gm_telling_pool_of_event(t, row, is_map);
+    uint32_t pool = gm_reconstruct_pool_of_event(t, row, is_map);
     enum gm_space_status status =
         gm_space_map(&t->space, e->addr[row], e->size[row], gm_rare_at(&e->stream, row), pool, is_map);
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     keep_segment(t, event, pool, gm_rare_at(&e->stream, row));
     if (status == GM_SPACE_OK)
-        gm_telling_count_segment(t, pool, e->size[row], is_map, 1);
+        gm_reconstruct_count_segment(t, pool, e->size[row], is_map, 1);
     if (status == GM_SPACE_CONFLICT)
         note(t, "segment-overlap", "segments were allocated where there is one already", event, e->size[row]);
     if (h->pools[pool].id_first == 0 && h->pools[pool].id_second == 0)
         t->is_expandable = is_map;
 }
 
-static void tell_unmap(struct gm_telling *t, uint32_t event)
+static void tell_unmap(struct gm_reconstruction *t, uint32_t event)
 {
     struct gm_history *h = t->h;
     size_t row = h->first + event;
@@ -295,7 +294,7 @@ static void tell_unmap(struct gm_telling *t, uint32_t event)
     uint32_t range = gm_space_range_of(&t->space, address);
     const struct gm_space_block *in = range == GM_SPACE_NONE ? NULL : &t->space.blocks.v[t->space.ranges.v[range].last];
     bool is_unmap = h->snapshot->events.action[row] == GM_ACTION_SEGMENT_UNMAP;
-    const uint32_t pool = in != NULL ? in->pool : gm_telling_pool_of_event(t, row, is_unmap);
+    const uint32_t pool = in != NULL ? in->pool : gm_reconstruct_pool_of_event(t, row, is_unmap);
     keep_segment(t, event, pool, in != NULL ? in->stream : gm_rare_at(&h->snapshot->events.stream, row));
     enum gm_space_status status = gm_space_unmap(&t->space, address, size);
     for (uint64_t at = address; status == GM_SPACE_CONFLICT && size <= UINT64_MAX - address && at < address + size;) {
@@ -313,21 +312,21 @@ static void tell_unmap(struct gm_telling *t, uint32_t event)
     }
     t->has_no_memory |= status == GM_SPACE_NO_MEMORY;
     if (status == GM_SPACE_OK)
-        gm_telling_count_segment(t, pool, size, is_unmap, -1);
+        gm_reconstruct_count_segment(t, pool, size, is_unmap, -1);
     if (status == GM_SPACE_CONFLICT)
         note(t, "segment-unknown", "freed segments are not among the known ones", event, size);
 }
 
 /* ---- the trace -------------------------------------------------------------------------------------------------- */
 
-static void see(struct gm_telling *t, enum gm_occasion occasion, uint32_t moment)
+static void see(struct gm_reconstruction *t, enum gm_occasion occasion, uint32_t moment)
 {
     if (t->watcher != NULL)
         t->watcher->see(t->watcher->self, occasion, &t->space, moment);
 }
 
 /* Segment events, which are not about an allocation, and what is to be seen before they happen. */
-static void tell_segment(struct gm_telling *t, uint32_t event)
+static void tell_segment(struct gm_reconstruction *t, uint32_t event)
 {
     const uint8_t *action = t->h->snapshot->events.action + t->h->first;
     switch (action[event]) {
@@ -352,11 +351,11 @@ static void tell_segment(struct gm_telling *t, uint32_t event)
     }
 }
 
-static void check_books(struct gm_telling *t)
+static void check_books(struct gm_reconstruction *t)
 {
-    gm_telling_sum residual = t->attributed - t->outside - t->space.active;
+    gm_reconstruct_sum residual = t->attributed - t->outside - t->space.active;
     int64_t worst = t->h->books.worst_residual;
-    if (residual == 0 || (residual < 0 ? -residual : residual) <= (worst < 0 ? -(gm_telling_sum)worst : worst))
+    if (residual == 0 || (residual < 0 ? -residual : residual) <= (worst < 0 ? -(gm_reconstruct_sum)worst : worst))
         return;
     t->h->books.worst_residual = residual > INT64_MAX    ? INT64_MAX
                                  : residual < -INT64_MAX ? -INT64_MAX
@@ -364,7 +363,7 @@ static void check_books(struct gm_telling *t)
 }
 
 /* Follows all events. false: gave up, for want of memory or because too much contradicts itself. */
-static bool tell_events(struct gm_telling *t)
+static bool tell_events(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
     uint64_t budget = ((uint64_t)h->count + h->allocation_count) * 64 + (UINT64_C(1) << 22);
@@ -374,7 +373,7 @@ static bool tell_events(struct gm_telling *t)
     struct gm_change c;
     while (gm_walk_next(&walk, &c)) {
         if (c.kind != GM_CHANGE_ALLOC)
-            gm_telling_keep_peak(t);
+            gm_reconstruct_keep_peak(t);
         switch (c.kind) {
         case GM_CHANGE_ALLOC:
             tell_alloc(t, c.event, c.allocation);
@@ -382,7 +381,7 @@ static bool tell_events(struct gm_telling *t)
             break;
         case GM_CHANGE_LET_GO:
             if (t->block_of[c.allocation] != GM_SPACE_NONE) {
-                gm_telling_count_let_go(t, t->block_of[c.allocation]);
+                gm_reconstruct_count_let_go(t, t->block_of[c.allocation]);
                 gm_space_let_go(&t->space, t->block_of[c.allocation]);
             }
             break;
@@ -401,7 +400,7 @@ static bool tell_events(struct gm_telling *t)
             next_sample += stride;
         }
     }
-    gm_telling_keep_peak(t);
+    gm_reconstruct_keep_peak(t);
     return true;
 }
 
@@ -413,7 +412,7 @@ static void give_up(struct gm_history *h, const char *reason)
     h->books.reason = reason;
 }
 
-static bool has_segments(const struct gm_telling *t)
+static bool has_segments(const struct gm_reconstruction *t)
 {
     if (t->final_count > 0)
         return true;
@@ -426,7 +425,7 @@ static bool has_segments(const struct gm_telling *t)
 
 GM_ORDERING(by_address, struct gm_final_range, GM_UP(from) || GM_UP(segment));
 
-static bool list_finals(struct gm_telling *t)
+static bool list_finals(struct gm_reconstruction *t)
 {
     const struct gm_segments *g = &t->h->snapshot->segments;
     size_t kept = 0;
@@ -452,18 +451,19 @@ static bool list_finals(struct gm_telling *t)
 bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watcher)
 {
     const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
-    struct gm_telling t = {.h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments, .watcher = watcher};
+    struct gm_reconstruction t = {
+        .h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments, .watcher = watcher};
     h->is_reconstructed = h->books.is_reconstructed = true;
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
     bool ok = t.block_of != NULL && h->final_pool != NULL && make_pools(h);
     if (ok)
-        gm_telling_pool(&t, 0, false);
+        gm_reconstruct_pool(&t, 0, false);
     ok = ok && list_finals(&t);
     if (ok && !has_segments(&t)) {
         give_up(h, "the file lists no segments of this device");
-    } else if (ok && gm_telling_begin(&t)) {
-        gm_telling_count_start(&t);
+    } else if (ok && gm_reconstruct_begin(&t)) {
+        gm_reconstruct_count_start(&t);
         bool is_told = tell_events(&t);
         ok = !t.has_no_memory;
         if (ok && !is_told)
@@ -471,7 +471,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     } else {
         ok = false;
     }
-    ok = ok && gm_telling_end(&t);
+    ok = ok && gm_reconstruct_end(&t);
     gm_space_free(&t.space);
     free(t.finals);
     free(t.block_of);
@@ -481,7 +481,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
 bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
 {
     struct gm_history scratch = *h; /* what does not fit has been counted before; several threads may ask at once */
-    struct gm_telling t = {.h = &scratch, .rules = gm_settings_recorded(h->snapshot, NULL).rules};
+    struct gm_reconstruction t = {.h = &scratch, .rules = gm_settings_recorded(h->snapshot, NULL).rules};
     size_t n = h->snapshot->segments.count;
     scratch.final_pool = calloc(n + 1, sizeof *scratch.final_pool);
     scratch.pools = NULL;
@@ -492,7 +492,7 @@ bool gm_history_segments_at_start(struct gm_history *h, struct gm_space *space)
         memcpy(scratch.pools, h->pools, h->pool_count * sizeof *h->pools);
         memcpy(scratch.pool_of_id, h->pool_of_id, 2 * ((size_t)h->snapshot->pool_count + 2) * sizeof *h->pool_of_id);
     }
-    ok = ok && list_finals(&t) && gm_telling_segments(&t);
+    ok = ok && list_finals(&t) && gm_reconstruct_segments(&t);
     if (ok && scratch.pool_count > h->pool_count) { /* only if the reconstruction did not get as far as this */
         struct gm_history before = *h;
         h->pools = scratch.pools;

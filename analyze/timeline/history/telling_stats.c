@@ -2,19 +2,19 @@
  *
  * The counters of torch.cuda.memory_stats() while the address space is told a trace.
  */
-#include "analyze/timeline/history/telling.h"
+#include "analyze/timeline/history/reconstruct.h"
 
-static bool is_small(const struct gm_telling *t, uint32_t pool)
+static bool is_small(const struct gm_reconstruction *t, uint32_t pool)
 {
     return t->h->pools[pool].is_small;
 }
 
-static bool is_free(const struct gm_telling *t, uint32_t block)
+static bool is_free(const struct gm_reconstruction *t, uint32_t block)
 {
     return block != GM_SPACE_NONE && t->space.blocks.v[block].use == GM_SPACE_FREE;
 }
 
-static void count_block_at_start(struct gm_telling *t, const struct gm_space_block *b)
+static void count_block_at_start(struct gm_reconstruction *t, const struct gm_space_block *b)
 {
     struct gm_stats *s = &t->h->stats;
     const bool small = is_small(t, b->pool), is_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
@@ -29,7 +29,7 @@ static void count_block_at_start(struct gm_telling *t, const struct gm_space_blo
     }
 }
 
-void gm_telling_count_start(struct gm_telling *t)
+void gm_reconstruct_count_start(struct gm_reconstruction *t)
 {
     struct gm_stats *s = &t->h->stats;
     for (size_t i = 0; i < t->space.blocks.n; i++)
@@ -45,7 +45,7 @@ void gm_telling_count_start(struct gm_telling *t)
     t->h->stats_at_peak = *s;
 }
 
-void gm_telling_count_take(struct gm_telling *t, uint32_t a, uint64_t before, bool was_split)
+void gm_reconstruct_count_take(struct gm_reconstruction *t, uint32_t a, uint64_t before, bool was_split)
 {
     struct gm_stats *s = &t->h->stats;
     const struct gm_space_block *b = &t->space.blocks.v[t->block_of[a]];
@@ -55,14 +55,14 @@ void gm_telling_count_take(struct gm_telling *t, uint32_t a, uint64_t before, bo
     t->is_at_peak = t->is_at_peak || s->requested_bytes[GM_STAT_ALL].peak > most;
 }
 
-void gm_telling_count_let_go(struct gm_telling *t, uint32_t block)
+void gm_reconstruct_count_let_go(struct gm_reconstruction *t, uint32_t block)
 {
     const struct gm_space_block *b = &t->space.blocks.v[block];
     if (b->use == GM_SPACE_ALLOCATED)
         gm_stats_let_go(&t->h->stats, b, is_small(t, b->pool), t->rules.max_split);
 }
 
-void gm_telling_release(struct gm_telling *t, uint32_t block, uint32_t a)
+void gm_reconstruct_release(struct gm_reconstruction *t, uint32_t block, uint32_t a)
 {
     const struct gm_space_block b = t->space.blocks.v[block];
     const uint32_t neighbours[] = {b.prev, b.next};
@@ -72,7 +72,7 @@ void gm_telling_release(struct gm_telling *t, uint32_t block, uint32_t a)
             merges++;
             absorbed += (int64_t)t->space.blocks.v[neighbours[i]].size;
         }
-    gm_telling_count_let_go(t, block);
+    gm_reconstruct_count_let_go(t, block);
     const uint32_t merged = gm_space_release(&t->space, block);
     if (merged != GM_SPACE_NONE)
         gm_stats_release(&t->h->stats, &t->space.blocks.v[merged], is_small(t, b.pool), b.size, t->h->requested[a],
@@ -80,7 +80,8 @@ void gm_telling_release(struct gm_telling *t, uint32_t block, uint32_t a)
     t->has_no_memory |= merged == GM_SPACE_NONE;
 }
 
-void gm_telling_count_segment(struct gm_telling *t, uint32_t pool, uint64_t bytes, bool is_expandable, int sign)
+void gm_reconstruct_count_segment(struct gm_reconstruction *t, uint32_t pool, uint64_t bytes, bool is_expandable,
+                                  int sign)
 {
     struct gm_stats *s = &t->h->stats;
     gm_stats_add(s->reserved_bytes, is_small(t, pool), sign * (int64_t)bytes);
@@ -98,7 +99,7 @@ static void shift(struct gm_stat s[GM_STAT_KINDS], bool small, int64_t amount)
     }
 }
 
-void gm_telling_count_learnt(struct gm_telling *t, uint32_t block, uint64_t old, int64_t free_above)
+void gm_reconstruct_count_learnt(struct gm_reconstruction *t, uint32_t block, uint64_t old, int64_t free_above)
 {
     const struct gm_space_block *b = &t->space.blocks.v[block];
     struct gm_stats *s = &t->h->stats;
@@ -113,7 +114,7 @@ void gm_telling_count_learnt(struct gm_telling *t, uint32_t block, uint64_t old,
     }
 }
 
-void gm_telling_keep_peak(struct gm_telling *t)
+void gm_reconstruct_keep_peak(struct gm_reconstruction *t)
 {
     if (!t->is_at_peak)
         return;

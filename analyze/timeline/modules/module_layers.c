@@ -6,6 +6,8 @@
  */
 #include "analyze/timeline/modules/module_work.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 
 /* Blocks of a role that are looked at, and of a layer. */
@@ -61,11 +63,7 @@ static bool make_row(struct gm_layers_row *row, const struct block *blocks, size
 }
 
 /* As they were made. */
-static int by_birth(const void *left, const void *right)
-{
-    const struct block *a = left, *b = right;
-    return a->born < b->born ? -1 : a->born > b->born;
-}
+GM_ORDERING(by_birth, struct block, GM_UP(born));
 
 /* What is older than the trace has no order. */
 static size_t gather(const struct gm_trace_pass *pass, uint8_t role, struct block *blocks)

@@ -5,6 +5,8 @@
  */
 #include "analyze/timeline/modules/module_work.h"
 
+#include "analyze/base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,15 +71,7 @@ struct entry {
 };
 
 /* Parents stand before what is below them. */
-static int by_bytes(const void *left, const void *right)
-{
-    const struct entry *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    return a->node < b->node ? -1 : a->node > b->node;
-}
+GM_ORDERING(by_bytes, struct entry, GM_DOWN(bytes) || GM_UP(depth) || GM_UP(node));
 
 static bool name_node(struct tree *t, uint32_t node, struct gm_module_node *out)
 {

@@ -4,7 +4,7 @@
  * up, grows, spikes or stays. Noise is measured where the run should be steady, by medians, which a few odd steps do
  * not move. docs/steps.md has the limits.
  */
-#include "analyze/timeline/steps/pattern.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include "analyze/base/order.h"
 #include "analyze/base/size.h"

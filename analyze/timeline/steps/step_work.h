@@ -84,4 +84,9 @@ size_t gm_alloc_at(const struct gm_alloc_list *allocs, uint32_t event);
 bool gm_site_rows(struct gm_trace_pass *pass, const int64_t *bytes, const int64_t *blocks,
                   const struct gm_group_row **rows, size_t *count);
 
+/* pattern.c: fills out->steps.survivors, of the spans [first, last]. */
+bool gm_pattern_survivors(struct gm_step_work *w, size_t first, size_t last);
+/* The call site that holds most bytes more at moment `after` than at `before`; NULL if none does. */
+bool gm_pattern_gained(struct gm_step_work *w, uint32_t before, uint32_t after, const struct gm_group_row **row);
+
 #endif

@@ -5,7 +5,7 @@
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
-#include "analyze/timeline/steps/pattern.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
 

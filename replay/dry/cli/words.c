@@ -2,6 +2,7 @@
  *
  * The line on top, and --json: gmdry.run/1.
  */
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "analyze/document/document.h"
 #include "analyze/report/report.h"
@@ -222,11 +223,7 @@ static const char *value_of(char text[GM_DRY_VALUE], const struct gm_dry_find *f
     return text;
 }
 
-static int by_index(const void *a, const void *b)
-{
-    const struct gm_dry_try *p = a, *q = b;
-    return (p->index > q->index) - (p->index < q->index);
-}
+GM_ORDERING(by_index, struct gm_dry_try, GM_UP(index));
 
 static void add_tries(struct gm_text *out, const struct gm_dry_find *find)
 {
