@@ -26,6 +26,7 @@ struct script {
     unsigned events;
 };
 
+static void add(struct script *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void add(struct script *s, const char *format, ...)
 {
     va_list args;
