@@ -59,7 +59,7 @@ export class Flame {
         try {
             if (text && this.told) this.mark(new RegExp(text, "i"));
         } catch (error) {
-            this.found = error.message;
+            this.found = `No regular expression: ${error.message}`;
         }
         this.describe(null);
         this.picture.ask();

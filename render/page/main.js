@@ -198,7 +198,7 @@ async function openAll(sources) {
 
 async function openFiles(list) {
     const before = runs.length,
-        last = await openAll([...list].map(file => ({ name: file.name, source: file })));
+        last = await openAll(list.map(file => ({ name: file.name, source: file })));
     if (last === null) return;
     const patch = { run: before, dev: null, at: null, sel: null, from: null, to: null, then: null };
     if (runs.length > 1) Object.assign(patch, { other: before ? 0 : 1 });
@@ -209,7 +209,11 @@ async function openFiles(list) {
 function acceptFiles() {
     const input = byId("files");
     for (const id of ["open", "open-here"]) byId(id).addEventListener("click", () => input.click());
-    input.addEventListener("change", () => openFiles(input.files));
+    input.addEventListener("change", () => {
+        const chosen = [...input.files];
+        input.value = ""; // so that the same file can be chosen again
+        openFiles(chosen);
+    });
     const isDrag = event => event.dataTransfer?.types.includes("Files");
     addEventListener("dragover", event => {
         if (!isDrag(event)) return;
@@ -221,7 +225,7 @@ function acceptFiles() {
         if (!isDrag(event)) return;
         event.preventDefault();
         document.body.classList.remove("dropping");
-        openFiles(event.dataTransfer.files);
+        openFiles([...event.dataTransfer.files]);
     });
 }
 

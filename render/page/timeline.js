@@ -125,10 +125,10 @@ function drawBars(pen, p, y) {
             lower.push(y(below), a, y(below), b); // reversed below: from right to left
         });
         if (!upper.length) continue;
-        const shape = upper.concat(lower.reverse());
+        const top = upper.slice(),
+            shape = upper.concat(lower.reverse());
         pen.area(shape, tone(bars.color[bars.layer[i]]));
-        if ((bars.bytes[i] / highest()) * (p.bottom - p.top) > 7)
-            pen.line(shape.concat(shape[0], shape[1]), colours().paper, 0.6);
+        if ((bars.bytes[i] / highest()) * (p.bottom - p.top) > 7) pen.line(top, colours().paper, 0.6);
         if (bars.id[i] === state.sel) pen.line(shape.concat(shape[0], shape[1]), colours().ink, 2);
     }
     const n = bars.left_out.length;
