@@ -128,7 +128,7 @@ function drawBars(pen, p, y) {
         const top = upper.slice(),
             shape = upper.concat(lower.reverse());
         pen.area(shape, tone(bars.color[bars.layer[i]]));
-        if ((bars.bytes[i] / highest()) * (p.bottom - p.top) > 7) pen.line(top, colours().paper, 0.6);
+        if (y(0) - y(bars.bytes[i]) > 7) pen.line(top, colours().paper, 0.6);
         if (bars.id[i] === state.sel) pen.line(shape.concat(shape[0], shape[1]), colours().ink, 2);
     }
     const n = bars.left_out.length;
