@@ -13,6 +13,7 @@ const LEFT = 66,
     TOP = 6,
     ROW = 18,
     AXIS = 24;
+const SEAM = 0.6; // pixels
 const BARS = 2000; // drawn when nothing else is asked for
 const ROOM_FOR_BARS = 4000; // events in the range below which allocations are drawn one by one
 const PHASES = ["", "forward", "backward", "optimizer", "prefill", "decode"]; // enum gm_phase
@@ -122,13 +123,14 @@ function drawBars(pen, p, y) {
                 b = clamp(toX(to, p), p.left - 2, p.right + 2);
             if (b <= a) return;
             upper.push(a, y(below + bars.bytes[i]), b, y(below + bars.bytes[i]));
-            lower.push(y(below), a, y(below), b); // reversed below: from right to left
+            // Half a pixel over the one below, or paper would shine through; reversed below: from right to left.
+            lower.push(y(below) + SEAM, a, y(below) + SEAM, b);
         });
         if (!upper.length) continue;
-        const top = upper.slice(),
-            shape = upper.concat(lower.reverse());
+        const edge = lower.reverse(),
+            shape = upper.concat(edge);
         pen.area(shape, tone(bars.color[bars.layer[i]]));
-        if (y(0) - y(bars.bytes[i]) > 7) pen.line(top, colours().paper, 0.6);
+        if (y(0) - y(bars.bytes[i]) > 7) pen.line(edge, colours().paper, 0.6);
         if (bars.id[i] === state.sel) pen.line(shape.concat(shape[0], shape[1]), colours().ink, 2);
     }
     const n = bars.left_out.length;
