@@ -16,13 +16,19 @@ static bool is_size_of(uint64_t bytes, uint64_t of)
 
 #define ANYBODY UINT_MAX
 
+/* Not what a forward pass keeps that the trace ends in. */
+static bool is_for_good(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_lasting(l, a) && !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
+}
+
 /* All of that size that the marked code made, or autograd, and that are not there for good. `bytes`: what is left. */
 static void collect_size(struct gm_case *c, struct gm_set *set, uint64_t size, unsigned by, uint64_t divisor)
 {
     const struct gm_lives *l = c->lives;
     for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
         if ((divisor > 0 || !l->taken[a]) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
-            (by == ANYBODY || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && !gm_lives_is_lasting(l, a))
+            (by == ANYBODY || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && !is_for_good(l, a))
             c->failed |=
                 !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, divisor == 0 ? 0 : l->h->requested[a] / divisor);
 }
@@ -44,7 +50,7 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = l->h->requested[a];
         count += is_size_of(bytes, largest) && (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0 && l->h->born[a] > 0 &&
-                 gm_lives_at_peak(l, a) && !gm_lives_is_lasting(l, a);
+                 gm_lives_at_peak(l, a) && !is_for_good(l, a);
         if ((gm_lives_by(l, a) & by) == 0 || l->h->born[a] == 0)
             continue;
         others = bytes > others && !is_size_of(bytes, largest) && bytes < largest ? bytes : others;

@@ -278,6 +278,18 @@ class Mistakes(unittest.TestCase):
         t.free(t.alloc(1, AUTOGRAD))
         self.expect(t, "unfused-attention", 1530, 1550, "net.py:3")
 
+    def test_attention_in_an_unfinished_forward(self):
+        soft = [("softmax", "net.py", 3), ("attend", "net.py", 9)] + FORWARD
+        t = Trace()
+        for _ in range(4):
+            t.alloc(64, WEIGHTS)
+        for layer in range(8):
+            call = [("forward", "net.py", 10), ("<module>", "train.py", 40 + layer)]
+            t.free(t.alloc(12, soft[:2] + call))
+            for mib in (16, 16, 128, 128, 16):
+                t.alloc(mib, (soft[:2] if mib == 128 else []) + call)
+        self.expect(t, "unfused-attention", 2000, 2060, "net.py:3")
+
     def test_nothing_unlisted_above(self):
         """A call site that is worth a look and a setting: what the setting saves does not count on the site."""
         t, line = Trace(), [("run", "app.py", 4), ("<module>", "train.py", 20)]
