@@ -3,13 +3,7 @@
  * The allocator's arithmetic on worked examples: what PyTorch's own documentation and source say of these sizes.
  */
 #include "analyze/allocator/rounding.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 

@@ -4,14 +4,9 @@
  * from end to end.
  */
 #include "analyze/allocator/address_space.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_sound(const struct gm_space *space)
 {

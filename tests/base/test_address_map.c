@@ -3,14 +3,9 @@
  * The map of addresses against an array that is searched from end to end.
  */
 #include "analyze/base/address_map.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ADDRESSES = 3000, STEPS = 200000 };
 

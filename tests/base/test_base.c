@@ -8,15 +8,11 @@
 #include "analyze/base/text.h"
 #include "analyze/base/utf8.h"
 #include "analyze/base/vec.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BAD "\xef\xbf\xbd" /* U+FFFD */
 

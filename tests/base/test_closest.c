@@ -3,16 +3,11 @@
  * Which name was meant: by hand, and against the distance written down as the recursion that defines it.
  */
 #include "analyze/base/closest.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *meant(const char *word, const char *const *names)
 {

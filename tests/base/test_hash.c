@@ -6,14 +6,9 @@
 #include "analyze/base/address_map.h"
 #include "analyze/base/hash.h"
 #include "analyze/base/intern.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* SipHash-2-4 of 00 01 02 ..., n bytes, with the key 00 ... 0f: the vectors of its authors. */
 static const uint64_t vectors_2_4[64] = {

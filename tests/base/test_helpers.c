@@ -5,13 +5,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/threads.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 static void test_sums_stop(void **state)
 {

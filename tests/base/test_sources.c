@@ -2,19 +2,14 @@
  *
  * Lines of a checkout for paths of a snapshot: the longest common end, and never a file outside of the folder.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "analyze/base/sources.h"
+#include "tests/unit.h"
 
 static char root[] = "/tmp/gm_sources_XXXXXX";
 static struct gm_sources *sources;

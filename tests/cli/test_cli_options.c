@@ -4,16 +4,11 @@
  */
 #include "analyze/cli/options.h"
 #include "analyze/cli/terminal.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct values {
     const char *text;

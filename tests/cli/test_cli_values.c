@@ -4,13 +4,7 @@
  */
 #include "analyze/cli/values.h"
 #include "analyze/timeline/trace_analyze.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 static void test_places(void **state)
 {

@@ -5,13 +5,9 @@
 #include "analyze/compare/compare.h"
 #include "render/diff_chart_parts.h"
 #include "tests/render/page_checks.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void near_to(double value, double expected, double distance)
 {

@@ -10,16 +10,12 @@
 #include "analyze/state/categories.h"
 #include "render/diff_chart_parts.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* One device; a block of `size` bytes that stays and one that is freed. */
 static void write_snapshot(const char *path, unsigned size)

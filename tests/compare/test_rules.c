@@ -5,12 +5,7 @@
 #include "analyze/compare/compare.h"
 #include "analyze/compare/comparison_parts.h"
 #include "analyze/compare/summary_work.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 static void near_to(double value, double expected, double distance)
 {

@@ -6,15 +6,10 @@
 #include "replay/compute/compute_work.h"
 #include "replay/compute/table.h"
 #include "tests/fake_cuda/fake_cuda.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 /* after those that it needs */
-#include <cmocka.h>
-
 struct fixture {
     struct gm_cuda *cuda;
     struct gm_work *work;

@@ -9,14 +9,9 @@
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
 #include "tests/fake_cuda/fake_cuda.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MEMORY (96 * GM_MIB)
 enum { MOST = 128, OPERATIONS = 1500, SOME = 16384 };

@@ -5,15 +5,10 @@
 #include "analyze/base/size.h"
 #include "replay/cuda/cuda.h"
 #include "tests/fake_cuda/fake_cuda.h"
+#include "tests/unit.h"
 
 #include <cuda_runtime_api.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct fake_cuda gpu = {.memory = 256 * GM_MIB, .context = 16 * GM_MIB, .has_driver = true, .devices = 1};
 

@@ -4,14 +4,9 @@
  */
 #include "kernels/kernels.h"
 #include "replay/cuda/cuda.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_open(void **state)
 {

@@ -3,12 +3,9 @@
  * Findings: said when their evidence is there, silent when it is small or when the setting is in force. And sites.
  */
 #include "tests/state/fixture.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect_finding(const struct gm_report *r, const char *id, uint64_t bytes, const char *part)
 {

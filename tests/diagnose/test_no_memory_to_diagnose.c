@@ -5,12 +5,7 @@
 #include "analyze/diagnose/diagnose.h"
 #include "tests/document/sample.h"
 #include "tests/nomem/nomem.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 static void test_each_allocation(void **state)
 {

@@ -3,13 +3,7 @@
  * What would lower a peak: which call site, which role, and when none is worth a word.
  */
 #include "analyze/diagnose/rules.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 enum { SITES = 4, ROLES = 3 };
 

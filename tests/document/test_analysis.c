@@ -8,15 +8,11 @@
 #include "analyze/diagnose/diagnose.h"
 #include "sample.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool is_update;
 

@@ -7,15 +7,10 @@
 #include "analyze/document/document.h"
 #include "analyze/report/report.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct row {
     uint64_t bytes, count, event, time_us;

@@ -8,15 +8,11 @@
 #include "analyze/document/sites.h"
 #include "analyze/report/numbers.h"
 #include "analyze/report/report.h"
+#include "tests/unit.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BAD "\xef\xbf\xbd" /* U+FFFD */
 

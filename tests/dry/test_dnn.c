@@ -3,22 +3,17 @@
  * cuDNN in libgmdry.so as its callers meet it: descriptors are set, finalized and asked; layouts of weights; sizes that
  * follow from the rule by hand arithmetic, for a card of compute capability 9.0 with 132 SMs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/dry/stand_in.h"
+#include "tests/unit.h"
 
 enum { OK = 0, BAD_PARAM = 2000, NOT_SUPPORTED = 3000 };
 enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9 };

@@ -3,19 +3,14 @@
  * What libgmdry.so says of kernels, on a card of capability 8.9: fat binaries made here, whose cubins hold one kernel
  * of known needs for each capability. The expected numbers are those of NVIDIA's occupancy rules, by hand.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <elf.h>
 #include <zstd.h>
 
 #include "tests/dry/stand_in.h"
+#include "tests/unit.h"
 
 enum { OK = 0, INVALID = 1, PTX = 1, CUBIN = 2, ONLY_THIS = 0x100000, FAMILY = 0x200000, LZ4 = 0x2000, ZSTD = 0x8000 };
 

@@ -3,21 +3,16 @@
  * Modules of libgmdry.so: what a cubin says of its kernels is what the driver's functions answer. The cubin is made
  * here, of the sections that ptxas writes. And other libraries' functions that answer something.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <elf.h>
 #include <unistd.h>
 
 #include "tests/dry/stand_in.h"
+#include "tests/unit.h"
 
 enum { OK = 0, NOT_FOUND = 500, ROOM = 4096, SECTIONS = 8 };
 enum { THREADS = 0, SHARED = 1, LOCAL = 3, REGISTERS = 4 };

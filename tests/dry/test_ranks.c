@@ -3,22 +3,17 @@
  * Several processes of one run, as ranks of NCCL and as neighbours on a device: each test forks two, which load the
  * library and say by their exit codes whether they saw what they should.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <ftw.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/dry/stand_in.h"
+#include "tests/unit.h"
 
 enum { MIB = 1 << 20, OK = 0, NO_MEMORY = 2, INT64 = 4, SUM = 0, MAX = 2, RANKS = 2 };
 

@@ -2,21 +2,16 @@
  *
  * libgmdry.so as a program meets it: functions by their names, two cards of 1 GiB of which contexts take a quarter.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include "tests/dry/stand_in.h"
+#include "tests/unit.h"
 
 enum { MIB = 1 << 20, OK = 0, NO_MEMORY = 2 };
 

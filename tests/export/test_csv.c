@@ -4,16 +4,11 @@
  */
 #include "analyze/export/csv.h"
 #include "tests/export/samples.h"
+#include "tests/unit.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_row(int64_t device, const struct gm_sample *s)
 {

@@ -6,13 +6,9 @@
 #include "analyze/export/export.h"
 #include "tests/export/samples.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void write_one(struct gm_text *out, const struct gm_report *report, int format)
 {

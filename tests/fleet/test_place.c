@@ -3,15 +3,10 @@
  * Rank and iteration from paths: a table of what people call their files, and patterns.
  */
 #include "analyze/fleet/place.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct row {
     const char *pattern, *path;

@@ -5,19 +5,15 @@
 #include "analyze/formats/load.h"
 #include "tests/formats/fixtures.h"
 #include "tests/formats/model_check.h"
+#include "tests/unit.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define ADD(b, literal) add_bytes((b), (literal), sizeof(literal) - 1)
 

@@ -5,17 +5,13 @@
 #include "analyze/base/text.h"
 #include "analyze/formats/decoders.h"
 #include "tests/formats/sources.h"
+#include "tests/unit.h"
 
 #include <inttypes.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the recorder ------------------------------------------------------------------------------------------------ */
 

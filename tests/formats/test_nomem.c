@@ -7,14 +7,10 @@
 #include "tests/formats/fixtures.h"
 #include "tests/formats/model_check.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Loads with ever later failures; returns how many there were. A single failure may be survived (a hash table that
  * could not grow now grows a little later), but when everything from there on fails, loading must. */

@@ -3,15 +3,10 @@
  * Odd rows: what the assembler keeps of them and what it says.
  */
 #include "analyze/formats/load.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct gm_snapshot load(const char *json)
 {

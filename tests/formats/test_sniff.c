@@ -3,14 +3,10 @@
  * What files are, by their first bytes.
  */
 #include "analyze/formats/load.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ROW(bytes, content)                                                                                            \
     {                                                                                                                  \

@@ -5,18 +5,14 @@
 #include "analyze/formats/source.h"
 #include "analyze/formats/source_filter.h"
 #include "tests/formats/sources.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const size_t sizes[] = {0,
                                1,

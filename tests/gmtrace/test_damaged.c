@@ -9,14 +9,10 @@
 #include "tests/formats/model_check.h"
 #include "tests/gmtrace/seal.h"
 #include "tests/gmtrace/traced.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct gm_text written_fixture(const char *name)
 {

@@ -9,14 +9,10 @@
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/traced.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static size_t exhaust_writing(const struct gm_snapshot *s, const struct gm_text *expected)
 {

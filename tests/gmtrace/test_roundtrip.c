@@ -10,15 +10,11 @@
 #include "tests/gmtrace/same.h"
 #include "tests/gmtrace/seal.h"
 #include "tests/gmtrace/traced.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void load_same(const struct gm_snapshot *first, const void *file, size_t length, const char *name)
 {

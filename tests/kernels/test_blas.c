@@ -4,17 +4,12 @@
  * when there is none, when it lacks a function or fails, and that the product it is asked for is the one of rows.
  */
 #include "kernels/blas.h"
+#include "tests/unit.h"
 
 #include <cublas_v2.h>
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 /* after those that it needs */
-#include <cmocka.h>
-
 static struct {
     bool is_installed;
     const char *lacks;

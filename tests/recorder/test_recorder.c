@@ -5,12 +5,7 @@
 #include "analyze/formats/load.h"
 #include "replay/recorder/output.h"
 #include "replay/recorder/recorder.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -6,13 +6,10 @@
 
 #include "render/metric.h"
 #include "render/theme.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- looking at a display list ------------------------------------------------------------------------------- */
 

@@ -5,13 +5,10 @@
 #include "tests/render/random_report.h"
 
 #include "analyze/base/order.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t next_random(uint64_t *seed)
 {

@@ -10,15 +10,12 @@
 #include "tests/render/page_checks.h"
 #include "tests/render/random_report.h"
 #include "tests/render/samples.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_samples(void **state)
 {

@@ -7,13 +7,9 @@
 #include "render/render.h"
 #include "tests/nomem/nomem.h"
 #include "tests/render/samples.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void test_draw(void **state)
 {

@@ -8,15 +8,11 @@
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_percent(void **state)
 {

@@ -8,17 +8,13 @@
 #include "render/paint.h"
 #include "render/theme.h"
 #include "tests/render/samples.h"
+#include "tests/unit.h"
 
 #include <math.h>
 #include <png.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum {
     MOST_BYTES = 150 * 1000,

@@ -6,13 +6,9 @@
 #include "render/render.h"
 #include "tests/render/random_report.h"
 #include "tests/render/samples.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct gm_text svg_of(const struct gm_report *report)
 {

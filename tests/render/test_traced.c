@@ -8,15 +8,12 @@
 #include "render/theme.h"
 #include "tests/render/page_checks.h"
 #include "tests/render/samples.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { PIXELS = 1500, FIRST_PIXEL = 188 };
 

@@ -21,17 +21,12 @@
 #include "replay/model/allocator.h"
 #include "replay/model/sim.h"
 #include "replay/model/uses.h"
+#include "tests/unit.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct test {
     const char *rule; /* the section of the rules, and which one */

@@ -3,14 +3,9 @@
  * PYTORCH_ALLOC_CONF: good and bad strings, and what they mean.
  */
 #include "analyze/allocator/conf.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MIB(n) ((uint64_t)(n) << 20)
 

@@ -3,14 +3,9 @@
  * The ordered set of free blocks beside an array that is searched from end to end.
  */
 #include "replay/model/free_set.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SIZES = 30, ADDRESSES = 40, STEPS = 100000 };
 

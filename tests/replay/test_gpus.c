@@ -4,15 +4,10 @@
  * torch.cuda.get_device_name() prints.
  */
 #include "replay/whatif/gpus.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void table(void **state)
 {

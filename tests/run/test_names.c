@@ -3,14 +3,9 @@
  * Names of runs. The expectations are read off the contract by hand.
  */
 #include "analyze/run/run_names.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_detects(const char *path, const char *expected)
 {

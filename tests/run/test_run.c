@@ -5,14 +5,12 @@
 #include "analyze/base/hidden.h"
 #include "analyze/run/hidden_names.h"
 #include "analyze/run/run.h"
+#include "tests/unit.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +20,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PATH = 600 };
 

@@ -4,15 +4,10 @@
  * row differs.
  */
 #include "analyze/snapshot/builder.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int setup(void **state)
 {

@@ -2,13 +2,10 @@
 #include "tests/state/fixture.h"
 
 #include "analyze/diagnose/diagnose.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void point_tables(struct fixture *fx)
 {

@@ -3,12 +3,9 @@
  * Releasable, stranded, empty_cache, pins and the trace counts, each on a layout small enough to work out by hand.
  */
 #include "tests/state/fixture.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const uint64_t base = UINT64_C(0x7f0000000000);
 

@@ -5,11 +5,7 @@
  */
 #include "tests/nomem/nomem.h"
 #include "tests/state/fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 static struct fixture *make(void)
 {

@@ -4,13 +4,10 @@
  */
 #include "analyze/state/category_rules.h"
 #include "tests/state/fixture.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct gm_category_rules *parse(const char *text)
 {

@@ -4,12 +4,9 @@
  * out in the comment or is a plain sum of the blocks above it.
  */
 #include "tests/state/fixture.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Device 0: a large segment of 20 MiB (8 live of which 7.5 requested, 2 pending of which 2, 10 cached), a small one of
  * 2 MiB on a side stream (512 B live, the rest cached). Device 2: 10 MiB, one block of the legacy kind without a

@@ -9,6 +9,7 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "tests/unit.h"
 
 /* The includer has included cmocka.h and what it needs. */
 

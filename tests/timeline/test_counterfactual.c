@@ -6,17 +6,12 @@
 #include "analyze/base/text.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/timeline/small_report.h"
+#include "tests/unit.h"
 
 enum { EVENTS_MOST = 3000, LIVES_MOST = EVENTS_MOST + 100, SLOTS = 40, SITES = 9 };
 

@@ -2,17 +2,12 @@
  *
  * The picture of a run: which axis it is given, and what its layers are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "analyze/base/text.h"
 #include "tests/timeline/small_report.h"
+#include "tests/unit.h"
 
 static const char rules_text[] = "tier only\n"
                                  "category Attention #112233\n"

@@ -4,16 +4,11 @@
  */
 #include "analyze/base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/timeline/small_report.h"
+#include "tests/unit.h"
 
 static const char rules_text[] = "tier only\n"
                                  "category Attention #112233\n"

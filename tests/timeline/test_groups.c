@@ -2,16 +2,11 @@
  *
  * Tables of the live set at the peak: by call site, stack, function, file, category; top and rest; lifetimes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/timeline/small_report.h"
+#include "tests/unit.h"
 
 static const char rules_text[] = "tier only\n"
                                  "category Attention #112233\n"

@@ -4,15 +4,10 @@
  */
 #include "analyze/formats/load.h"
 #include "analyze/timeline/history/history.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MIB(n) ((uint64_t)(n) << 20)
 /* Addresses and sizes of these tests: segments at 100 MiB and 200 MiB. */

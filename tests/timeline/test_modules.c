@@ -2,17 +2,12 @@
  *
  * Whose the bytes at the peak are: calls of modules told apart by successive stacks, layers that repeat, labels.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/timeline/small_report.h"
+#include "tests/unit.h"
 
 static const char rules_text[] = "tier only\ncategory Rest\n  name never\n";
 

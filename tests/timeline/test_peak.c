@@ -6,15 +6,10 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char rules_text[] = "tier only\n"
                                  "category Attention #112233\n"

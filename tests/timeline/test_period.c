@@ -3,12 +3,9 @@
  * Periods of sequences whose periods are known by construction.
  */
 #include "analyze/timeline/steps/period.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 48 };
 

@@ -7,18 +7,13 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "tests/unit.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include <cmocka.h>
 
 #define F(name, file) "{\"name\":\"" name "\",\"filename\":\"" file "\",\"line\":1}"
 #define MODULE F("_call_impl", "/x/torch/nn/modules/module.py")

@@ -7,14 +7,11 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/trace_pass.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MIB = 1 << 20 };
 

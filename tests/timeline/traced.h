@@ -9,14 +9,9 @@
 #include "analyze/base/text.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct gm_category_rules;
 

@@ -5,13 +5,7 @@
  */
 #include "analyze/base/size.h"
 #include "replay/cli/judged.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit.h"
 
 enum { EVENTS = 10, KEPT, SHORT = 3, ALLOCATIONS };
 

@@ -3,12 +3,9 @@
  * Offline plans: small ones worked out by hand; random ones for what every plan must keep to.
  */
 #include "replay/trials/plan.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define STEPS(n) (&(uint64_t){n})
 #define PLENTY STEPS(UINT64_C(1) << 40)

@@ -8,14 +8,10 @@
 #include "replay/write/write.h"
 #include "tests/formats/fixtures.h"
 #include "tests/nomem/nomem.h"
+#include "tests/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static enum gm_status count(void *context, const void *bytes, size_t length, struct gm_error *err)
 {

@@ -6,19 +6,16 @@
 #include "analyze/formats/load.h"
 #include "analyze/snapshot/builder.h"
 #include "replay/write/write.h"
+#include "tests/unit.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- a sink to look into ---------------------------------------------------------------------------------------- */
 
