@@ -210,6 +210,15 @@ static enum gm_status end(const struct gm_case *c, struct gm_error *err)
     return c->failed ? gm_no_memory(err) : GM_OK;
 }
 
+/* Whether it is found anew each time. */
+static bool is_asked_last(const char *id)
+{
+    size_t i = 0;
+    while (gm_rule_at(i) != NULL && strcmp(gm_rule_at(i)->id, id) != 0)
+        i++;
+    return gm_rule_at(i) != NULL && gm_rule_at(i)->is_last;
+}
+
 /* Whether a replay has shown that it saves nothing to speak of, or the trace is not to be trusted so far. */
 static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
 {
@@ -222,7 +231,7 @@ static bool is_in_vain(const struct gm_finding *f, bool is_doubtful)
 static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!is_in_vain(&findings[i], c->report->diagnosis.doubt_count > 0) && strcmp(findings[i].id, "healthy") != 0)
+        if (!is_in_vain(&findings[i], c->report->diagnosis.doubt_count > 0) && !is_asked_last(findings[i].id))
             c->findings[c->n++] = findings[i];
 }
 
@@ -230,7 +239,7 @@ static void keep(struct gm_case *c, const struct gm_finding *findings, size_t n)
 static void judge(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
-    c->room = diagnosis->finding_count + diagnosis->ignored_count + 2;
+    c->room = diagnosis->finding_count + diagnosis->ignored_count + 3;
     c->findings = gm_arena_calloc(&c->report->arena, c->room, sizeof *c->findings);
     c->failed |= c->findings == NULL;
     if (c->failed)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 enum { LEAST_MIB = 100 };
+#define MUCH 0.25 /* of reserved: more to be done about than about what is live */
 
 /* ---- how severe -------------------------------------------------------------------------------------------------- */
 
@@ -53,11 +54,11 @@ static void put_wreckage(struct gm_text *detail, const struct gm_case *c)
 
 /* Adds what the end alone makes a warning; what a run out of memory left behind, or its peak filled, is none, nor is
  * anything of the end where the peak was looked at: then the peak's own findings warn. */
-static void add_of_end(struct gm_case *c, const struct gm_rule *rule, uint64_t bytes, struct gm_text *detail,
-                       bool may_be_of_peak)
+static struct gm_finding *add_of_end(struct gm_case *c, const struct gm_rule *rule, uint64_t bytes,
+                                     struct gm_text *detail, bool may_be_of_peak)
 {
     bool is_excused = gm_case_is_wreckage(c) || (may_be_of_peak && put_excuse(detail, c->report, bytes));
-    gm_case_add(c, rule, is_excused || c->lives != NULL ? GM_INFO : GM_WARNING, bytes, detail);
+    return gm_case_add(c, rule, is_excused || c->lives != NULL ? GM_INFO : GM_WARNING, bytes, detail);
 }
 
 /* ---- the rules --------------------------------------------------------------------------------------------------- */
@@ -132,7 +133,12 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
     if (!gm_case_is_wreckage(c))
         gm_text_add(&t, " A cache left by a past peak is harmless unless another process, NCCL or a later and larger "
                         "block needs the memory.");
-    add_of_end(c, rule, totals->inactive, &t, true);
+    struct gm_finding *added = add_of_end(c, rule, totals->inactive, &t, true);
+    if (added->severity == GM_WARNING && gm_is_share(f->empty_cache, totals->reserved, MUCH)) {
+        added->rank = GM_RANK_CACHE;
+        added->brief = gm_case_printf(c, "torch.cuda.empty_cache() would return %s of the cache",
+                                      gm_size_format(size[0], f->empty_cache));
+    }
 }
 
 static void find_large_blocks(struct gm_case *c, const struct gm_rule *rule)

@@ -46,7 +46,7 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_text t = {0};
     bool is_healthy = c->has_view && !c->has_oom && c->report->diagnosis.doubt_count == 0 && is_understood(&c->view) &&
-                      is_filled(&c->view);
+                      is_filled(&c->view) && gm_case_found(c, "forward-only") == NULL;
     for (size_t i = 0; i < c->n; i++)
         is_healthy &= c->findings[i].severity == GM_INFO && c->findings[i].rank != GM_RANK_MISTAKE &&
                       !gm_is_worth_setting(&c->findings[i]);

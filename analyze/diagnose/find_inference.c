@@ -6,6 +6,7 @@
 #include "analyze/diagnose/rules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- without inference_mode -------------------------------------------------------------------------------------- */
 
@@ -238,6 +239,41 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
         free(set.v);
 }
 
+/* ---- a forward pass, and the trace is over ----------------------------------------------------------------------- */
+
+enum { LEAST_KEPT = 10 /* of the peak: a tenth */ };
+
+static uint64_t bytes_of(const struct gm_slice *slices, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(slices[i].name, name) == 0)
+            return slices[i].bytes;
+    return 0;
+}
+
+/* Whether a backward pass follows nobody knows who has not seen one. */
+static void find_forward_only(struct gm_case *c, const struct gm_rule *rule)
+{
+    char size[GM_SIZE_TEXT], share[GM_NUMBER_TEXT];
+    if (c->has_oom || c->lives->rounds.n > 1 || gm_case_found(c, "no-inference-mode") != NULL ||
+        gm_steps_has_phase(&c->view.timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE))
+        return;
+    const struct gm_peak_detail *peak = &c->view.timeline->peak;
+    const uint64_t bytes = bytes_of(peak->roles, peak->role_count, "Activation");
+    if (bytes_of(peak->roles, peak->role_count, "Gradient") > 0 || bytes < c->view.peak->requested / LEAST_KEPT ||
+        bytes_of(peak->lifetimes, peak->lifetime_count, "in the trace, never freed") < bytes / 2)
+        return;
+    struct gm_finding *f =
+        gm_case_say(c, rule, GM_INFO, bytes,
+                    "Activations are %s at the peak (%s %%) and still there at the end of the trace, which has no "
+                    "backward pass. If "
+                    "none follows, run the model under torch.inference_mode(), which keeps none of them; if one does, "
+                    "record a whole "
+                    "step, which tells what its peak is made of.",
+                    gm_size_format(size, bytes), gm_share_format(share, bytes, c->view.peak->requested));
+    f->brief = "if no backward pass follows: torch.inference_mode()";
+}
+
 static const struct gm_rule rules[] = {
     {.id = "no-inference-mode",
      .title = "Graphs are kept that no backward pass uses",
@@ -253,6 +289,16 @@ static const struct gm_rule rules[] = {
      .when = "the trace has no backward pass, no optimizer and did not run out of memory, and at least 4 tensors that "
              "outlived 6 later ones each are freed at once",
      .what_to_do = "`with torch.inference_mode():`"},
+    {.id = "forward-only",
+     .title = "Activations are kept, and the trace ends before a backward pass",
+     .find = find_forward_only,
+     .needs_lives = true,
+     .rank = GM_RANK_SITE,
+     .severity = "info",
+     .when =
+         "no backward pass, no gradients, no out-of-memory; activations hold a tenth of the peak, and half as much of "
+         "it is never freed",
+     .what_to_do = "`with torch.inference_mode():` if none follows; else record a whole step"},
     {.id = "kv-cache-by-cat",
      .title = "A cache is grown by torch.cat",
      .find = find_grown_cache,

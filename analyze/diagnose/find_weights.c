@@ -27,7 +27,8 @@ static bool is_set_up(const struct gm_lives *l, size_t a)
     return !l->taken[a] && gm_lives_at_peak(l, a) && l->h->requested[a] >= l->at_peak / 5000 &&
            (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && gm_lives_round(l, l->h->born[a]) <= 1 &&
            (role == GM_ROLE_PARAMETER || role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
-            (role == GM_ROLE_ACTIVATION && gm_lives_is_lasting(l, a) && l->h->born[a] <= l->first_forward) ||
+            (role == GM_ROLE_ACTIVATION && gm_lives_is_lasting(l, a) && l->h->born[a] <= l->first_forward &&
+             (gm_lives_by(l, a) & GM_BY_MODULE) == 0) ||
             (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) != 0);
 }
 

@@ -50,6 +50,24 @@ class Mistakes(Case):
             run.alloc(1, 12)
         self.assert_first(run, "loss-keeps-graph", "<module>  app/train.py:12", 603)
 
+    def test_forward_only(self):
+        """Layers that are kept, and then the trace is over: no copies of weights, whatever their sizes are."""
+        run = Run()
+        for _ in range(4):
+            for n in (3, 4):
+                run.alloc(60, 10, ("layer", n), ("_call_impl", 99))
+        ids = [entry["id"] for entry in self.to_do(run)]
+        self.assertEqual(ids[0], "forward-only")
+        self.assertFalse({"checkpoint-beside-model", "second-copy-of-weights", "healthy"} & set(ids), ids)
+
+    def test_attention_of_a_forward_pass(self):
+        """Scores of hand-written attention are there to the end of such a trace."""
+        run = Run()
+        for _ in range(4):
+            for size, name, line in ((8, "attention", 20), (64, "attention", 21), (64, "softmax", 22), (8, "attention", 23)):
+                run.alloc(size, 10, (name, line), ("_call_impl", 99))
+        self.assert_first(run, "unfused-attention", "app/model.py", 512)
+
     def test_pending(self):
         """200 MiB wait for another stream, round after round, while the next are made."""
         run, blocks = Run(), []
