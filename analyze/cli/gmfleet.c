@@ -6,10 +6,12 @@
 #include "analyze/cli/gmfleet.h"
 
 #include "analyze/cli/operands.h"
+#include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/document/documents.h"
 #include "analyze/fleet/fleet.h"
 #include "analyze/fleet/place.h"
+#include "analyze/formats/load.h"
 #include "analyze/run/run_names.h"
 #include "render/fleet_charts.h"
 #include "replay/whatif/gpus.h"
@@ -42,6 +44,7 @@ static const struct gm_option option_table[] = {
     GM_ROW_TOP("call sites of each difference in fleet.json (default: 50)"),
     GM_ROW_JOBS("snapshots in memory at the same time (default: one for each CPU)", 256),
     GM_ROW_NO_CHARTS("no pictures"),
+    GM_ROW_NO_PAGE,
     GM_ROW_MAX_MEMORY,
     GM_ROW_SALVAGE("count what is complete of a damaged file"),
     GM_ROW_QUIET("no summary and no warnings, only errors"),
@@ -234,6 +237,75 @@ static enum gm_status make(struct gm_run_files *files, struct gm_fonts *fonts, c
     return fonts != NULL ? draw(files, fonts, fleet, err) : GM_OK;
 }
 
+/* ---- memory.html: the ranks of the iteration that is told, those that reserve most if they are many -----------------
+ */
+
+enum { PAGE_RANKS = 16, PAGE_BYTES = 64 << 20 };
+
+static int most_reserved(const void *left, const void *right)
+{
+    const struct gm_fleet_item *const *a = left, *const *b = right;
+    const uint64_t x = gm_fleet_reserved(*a), y = gm_fleet_reserved(*b);
+    return x != y ? (x > y ? -1 : 1) : *a < *b ? -1 : *a > *b;
+}
+
+static int by_item(const void *left, const void *right)
+{
+    const struct gm_fleet_item *const *a = left, *const *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* A snapshot is read again, for its record has no trace. One that can no longer be read is left out, and told. */
+static size_t read_trace(struct call *call, struct gm_page_trace *trace, const struct gm_fleet_item *item,
+                         const char *created)
+{
+    const struct gm_usual_options *usual = &call->context.options.usual;
+    const struct gm_load_options load = {.salvage = usual->salvage, .max_memory = usual->max_memory};
+    struct gm_snapshot snapshot = {0};
+    struct gm_error err = {.offset = GM_NO_OFFSET};
+    enum gm_status status = gm_snapshot_load(&snapshot, item->path, &load, &err);
+    if (status == GM_OK)
+        status = gm_page_trace_make(trace, &snapshot, &err);
+    gm_snapshot_free(&snapshot);
+    if (status != GM_OK) {
+        gm_call_warn(&call->context.shell.said, item->path, "it could not be read again, so memory.html lacks it");
+        gm_page_trace_free(trace);
+        return 0;
+    }
+    gm_page_trace_call(trace, item->name, item->path, created);
+    return trace->trace.length;
+}
+
+static enum gm_status add_page(struct call *call, struct gm_run_files *files, const struct gm_fleet *fleet,
+                               struct gm_error *err)
+{
+    const struct gm_fleet_item **items = calloc(fleet->row_count + 1, sizeof *items);
+    struct gm_page_trace traces[PAGE_RANKS] = {0};
+    const struct gm_page_trace *list[PAGE_RANKS];
+    size_t n = 0, count = 0, bytes = 0;
+    if (items == NULL)
+        return gm_no_memory(err);
+    for (size_t row = 0; row < fleet->row_count; row++) {
+        const size_t item = gm_fleet_find(fleet, row, fleet->reference);
+        if (item != SIZE_MAX && fleet->items[item].status == GM_OK && fleet->items[item].events > 0)
+            items[n++] = &fleet->items[item];
+    }
+    if (n > PAGE_RANKS) {
+        qsort(items, n, sizeof *items, most_reserved);
+        n = PAGE_RANKS;
+        qsort(items, n, sizeof *items, by_item);
+    }
+    for (; count < n && bytes < PAGE_BYTES; count++) {
+        bytes += read_trace(call, &traces[count], items[count], fleet->timestamp);
+        list[count] = &traces[count];
+    }
+    gm_page_add(files, list, count, &call->context.shell.rules_text);
+    for (size_t i = 0; i < count; i++)
+        gm_page_trace_free(&traces[i]);
+    free(items);
+    return GM_OK;
+}
+
 static enum gm_status publish(struct call *call, const struct gm_fleet_task *tasks, size_t count,
                               const struct gm_fleet_options *options, const char *name, struct gm_error *err)
 {
@@ -249,6 +321,8 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
     if (status == GM_OK)
         status = make(&files, shell->fonts, &fleet, err);
+    if (status == GM_OK && !shell->options->no_page)
+        status = add_page(call, &files, &fleet, err);
     if (status == GM_OK)
         status = gm_shell_publish(&run, shell, &files, name, json_name, err);
     if (status == GM_OK) {

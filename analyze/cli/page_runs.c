@@ -2,6 +2,7 @@
 #include "analyze/cli/page_runs.h"
 
 #include "analyze/formats/gmtrace_write.h"
+#include "analyze/run/run_names.h"
 #include "render/page/page_file.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ void gm_page_trace_free(struct gm_page_trace *trace)
     gm_text_free(&trace->name);
     gm_text_free(&trace->trace);
     gm_text_free(&trace->query);
+    *trace = (struct gm_page_trace){0};
 }
 
 void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *traces, size_t count,
@@ -41,7 +43,7 @@ void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *
         if (ok && t->trace.length > 0)
             runs[n++] = (struct gm_page_run){t->name.data, t->query.data, t->trace.data, t->trace.length};
     }
-    struct gm_text *page = !ok || n > 0 ? gm_run_files_text(files, GM_PAGE_FILE) : NULL;
+    struct gm_text *page = !ok || n > 0 ? gm_run_files_text(files, GM_RUN_PAGE) : NULL;
     if (ok && n > 0)
         gm_page_write(page, runs, n, rules->data);
     else if (!ok)

@@ -113,12 +113,20 @@ static void add_file(struct walk *w, char *path, bool is_said, const struct stat
     w->files->v[w->files->n++] = file;
 }
 
+static bool is_page(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash == NULL ? path : slash + 1, GM_RUN_PAGE) == 0;
+}
+
 /* Takes `path` over. */
 static void look_at(struct walk *w, char *path)
 {
     struct stat st, link;
     const bool has_suffix = gm_name_has_snapshot_suffix(path);
-    if (lstat(path, &link) != 0 || stat(path, &st) != 0) {
+    if (is_page(path)) {
+        free(path);
+    } else if (lstat(path, &link) != 0 || stat(path, &st) != 0) {
         const int reason = errno;
         if (has_suffix)
             add_file(w, path, true, NULL, reason);

@@ -9,8 +9,6 @@
 
 #include <stdbool.h>
 
-#define GM_PAGE_FILE "memory.html"
-
 /* A program that was built without the page's toolchain has none. */
 bool gm_page_is_there(void);
 
