@@ -29,18 +29,17 @@ export function count(n) {
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-const DIGITS = [0, 1, 1, 2, 2, 2];
 
 export function size(bytes) {
-    if (bytes === null || bytes === undefined) return "n/a";
+    if (bytes === null || bytes === undefined || isNaN(bytes)) return "n/a";
     const sign = bytes < 0 ? "-" : "";
     let value = Math.abs(bytes),
         unit = 0;
-    while (value >= 1024 && unit < UNITS.length - 1) {
-        value /= 1024;
-        unit++;
-    }
-    return `${sign}${unit ? value.toFixed(DIGITS[unit]) : count(value)} ${UNITS[unit]}`;
+    for (; value >= 1024 && unit < UNITS.length - 1; unit++) value /= 1024;
+    if (!unit) return `${sign}${count(value)} B`;
+    const digits = value >= 100 ? 1 : 2;
+    if (value >= 1023.95 && unit < UNITS.length - 1) return `${sign}1.00 ${UNITS[unit + 1]}`;
+    return `${sign}${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
 // "20 GiB", "512MB", "1.5e9" as bytes; null if it is no size.

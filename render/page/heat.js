@@ -118,7 +118,7 @@ function cellAt(event) {
 function describe(hit) {
     if (!told) return;
     if (!hit)
-        return void (note.textContent = `Every line is ${size(told.row_bytes[0])} of addresses that were ever reserved. Dark: in use; light: reserved, free; empty: not reserved.`);
+        return void (note.textContent = `Every line is ${size(told.row_bytes[0])} of addresses that were ever reserved. ${isDark() ? "Bright: in use; dim" : "Dark: in use; light"}: reserved, free; empty: not reserved.`);
     const [c, r] = hit,
         cell = r * asked[0] + c;
     let part = 0;

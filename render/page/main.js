@@ -10,7 +10,7 @@ import { findingsView } from "./findings.js";
 import { heatView } from "./heat.js";
 import { momentView } from "./moment.js";
 import { forgetColours } from "./pen.js";
-import { about, add, analysed, device, run, runs, SPLITS } from "./runs.js";
+import { about, add, analysis, device, run, runs, SPLITS } from "./runs.js";
 import { renewSelection, startSelection } from "./selection.js";
 import { spaceView } from "./space.js";
 import { stacksView } from "./stacks.js";
@@ -240,10 +240,10 @@ function options(select, names, value) {
 }
 
 async function showHeadline() {
-    const shown = run(),
-        told = await analysed();
-    if (run() !== shown) return;
-    const lines = told.all.headline?.length ? told.all.headline : told.all.headline_at_end || [];
+    const number = state.run,
+        all = await analysis(number);
+    if (state.run !== number) return;
+    const lines = all.headline?.length ? all.headline : all.headline_at_end || [];
     fill(
         byId("headline"),
         lines
@@ -253,8 +253,9 @@ async function showHeadline() {
 }
 
 function showRun() {
-    const { name, devices } = run();
+    const { name, devices } = runs[state.run];
     document.body.classList.remove("empty");
+    document.body.classList.toggle("bare", !run());
     document.title = `${name}: GPU memory`;
     byId("title").textContent = name;
     byId("run-choice").hidden = runs.length < 2;
@@ -263,6 +264,9 @@ function showRun() {
         runs.map(r => r.name),
         state.run,
     );
+    showHeadline();
+    if (!run()) return;
+    document.body.classList.toggle("traceless", !about("events"));
     byId("device-choice").hidden = devices.device.length < 2;
     options(byId("device"), [...devices.device].map(String), device());
     fill(
@@ -273,7 +277,6 @@ function showRun() {
     timeline.renew();
     renewSelection();
     showView();
-    showHeadline();
 }
 
 async function start() {
@@ -285,9 +288,9 @@ async function start() {
     wantsDark.addEventListener("change", showTheme);
     on(changed => {
         if (changed.has("theme")) showTheme();
-        if (!run()) return;
+        if (!runs[state.run]) return;
         if (changed.has("run") || changed.has("dev")) showRun();
-        else showView(changed);
+        else if (run()) showView(changed);
     });
     const carried = [...document.querySelectorAll("script.gm-run")].map(e => {
         const query = e.dataset.query || `path=${e.dataset.name}`,

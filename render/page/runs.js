@@ -11,7 +11,8 @@ export const AXES = ["event", "time"];
 export const NONE = 0xffffffff;
 
 export const runs = []; // {name, devices, kept}
-export const run = () => runs[state.run];
+// The run looked at; none while there is none, or it has no device: then there is nothing to draw.
+export const run = () => (runs[state.run]?.devices.device.length ? runs[state.run] : undefined);
 
 // The device looked at: the chosen one, else the one with the highest peak.
 export function device() {

@@ -199,7 +199,7 @@ function drawMarks(pen, p) {
         const x = xOf(event, p);
         if (x < p.left || x > p.right) continue;
         pen.line([x, p.top, x, p.bottom], colours().alarm, 1.5);
-        pen.text(Math.min(x + 4, p.right - 90), p.top + 12, "out of memory", colours().alarm);
+        pen.text(Math.min(x + 4, p.right - 90), p.bottom - 6, "out of memory", colours().alarm);
     }
 }
 
@@ -221,7 +221,11 @@ function drawAxes(pen, p, y, most) {
         pen.line([p.left, Math.round(y(bytes)) + 0.5, p.right, Math.round(y(bytes)) + 0.5], colours().grid);
         pen.text(p.left - 8, y(bytes) + 4, size(bytes).replace(/\.0+ /, " "), colours().muted, "right");
     }
-    for (const place of ticks(view[0], view[1], (p.right - p.left) / 90)) {
+    for (const place of ticks(
+        view[0],
+        view[1],
+        Math.min((p.right - p.left) / 90, axis() ? Infinity : view[1] - view[0]),
+    )) {
         const x = toX(place, p);
         pen.line([x, p.bottom, x, p.bottom + 4], colours().muted);
         const text = axis() ? span(place) : count(place);

@@ -4,6 +4,7 @@ same file. 77: there is no such browser, or this build has no page."""
 
 import glob
 import json
+import math
 import os
 import pickle
 import re
@@ -26,14 +27,12 @@ NONE = 0xFFFFFFFF
 
 def size(count):
     """As reports write sizes; written anew, so that the page is not compared with itself."""
-    value = abs(count)
-    for unit, digits in (("B", 0), ("KiB", 1), ("MiB", 1), ("GiB", 2)):
-        if value < 1024:
-            break
-        value /= 1024
-    else:
-        unit, digits = "TiB", 2
-    return f"{'-' if count < 0 else ''}{value:.{digits}f} {unit}"
+    value, unit = abs(count), 0
+    while value >= 1024:
+        value, unit = value / 1024, unit + 1
+    digits = 0 if unit == 0 else 1 if value >= 100 else 2
+    text = f"{math.floor(value * 10**digits + 0.5) / 10**digits:.{digits}f}"  # halves go up
+    return f"{'-' if count < 0 else ''}{text} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
 
 
 def analysed(snapshot, folder):
@@ -96,6 +95,16 @@ class Demo(unittest.TestCase):
         self.assertEqual(
             shown, [[line["label"], line["text"]] for line in self.analysis["headline"] if line["label"] != "Report"]
         )
+
+    def test_sizes_are_written_as_the_report_does(self):
+        page = self.open("#view=findings")
+        page.wait("document.querySelector('#findings-body table')")
+        text = page.js("return document.getElementById('findings-body').textContent")
+        with open(os.path.join(self.folder, "latest", "analysis_report.txt"), encoding="utf-8") as file:
+            report = file.read()
+        sizes = [size(row["bytes"]) for row in self.timeline["call_sites_at_peak"]["rows"]]
+        self.assertGreater(len({word for word in sizes if word in report}), 8)
+        self.assertEqual([word for word in sizes if word not in text], [])
 
     def test_moment_begins_at_the_peak_and_its_tables_are_the_reports(self):
         for group, rows in (
@@ -367,6 +376,42 @@ class Viewer(unittest.TestCase):
         self.assertEqual(
             self.page.js("return [document.querySelectorAll('img').length, window.hurt ?? null]"), [0, None]
         )
+
+    def test_a_snapshot_without_memory_or_without_a_trace_is_shown(self):
+        for name, snapshot in (
+            ("empty", {"segments": [], "device_traces": []}),
+            (
+                "traceless",
+                {
+                    "segments": [
+                        {
+                            "device": 0,
+                            "address": 0x7F0000000000,
+                            "total_size": 2 << 20,
+                            "allocated_size": 0,
+                            "active_size": 0,
+                            "stream": 0,
+                            "segment_type": "small",
+                            "blocks": [{"size": 2 << 20, "state": "inactive"}],
+                        }
+                    ],
+                    "device_traces": [[]],
+                },
+            ),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                path = os.path.join(self.folder, name + ".pickle")
+                with open(path, "wb") as file:
+                    pickle.dump(snapshot, file)
+                self.give(path)
+                self.page.wait("document.querySelector('#headline dd')")
+                self.assertEqual(
+                    self.page.js("return document.getElementById('timeline-canvas').getClientRects().length"), 0
+                )
+                self.assertEqual(
+                    (self.page.log, self.page.js("return document.getElementById('says').innerText")), ([], "")
+                )
 
     def test_real_files_keep_their_totals(self):
         """Some real snapshots, where they are beside the checkout: the page's headline is the report's."""
