@@ -13,6 +13,7 @@
 #include "render/theme.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MOST_ROWS = 30 };
 
@@ -32,12 +33,26 @@ static struct columns columns_of(const struct gm_report *report)
     return c;
 }
 
-/* The category on the bar if it fits there, else after the value, else (both narrow) ellipsised after the value. */
-static void label_bar(struct gm_display *d, const struct columns *c, const struct gm_block_row *block, double span,
-                      double middle)
+/* How many blocks from `first` on are told as one: of those without a stack nothing tells equal ones apart. */
+static size_t run_at(const struct gm_report *report, size_t first, size_t n)
 {
-    char size[GM_SIZE_TEXT];
-    gm_size_format(size, block->bytes);
+    const struct gm_block_row *a = &report->top_blocks[first], *b = a + 1;
+    size_t run = 1;
+    for (; first + run < n && a->frame_count == 0 && b->frame_count == 0 && b->bytes == a->bytes &&
+           b->device == a->device && b->color == a->color && b->role == a->role &&
+           strcmp(gm_name(b->site), gm_name(a->site)) == 0;
+         b++)
+        run++;
+    return run;
+}
+
+/* The category on the bar if it fits there, else after the value, else (both narrow) ellipsised after the value. */
+static void label_bar(struct gm_display *d, const struct columns *c, const struct gm_block_row *block, size_t run,
+                      double span, double middle)
+{
+    const char *size = gm_size_text(d, block->bytes);
+    if (run > 1)
+        size = gm_display_printf(d, "%zu x %s", run, size);
     double value_x = c->bar + span + 7;
     double value_width = gm_text_width(size, GM_TEXT_BODY, GM_REGULAR);
     gm_put_value(d, value_x, GM_PAGE_RIGHT, middle, gm_style_label, size);
@@ -55,7 +70,7 @@ static void label_bar(struct gm_display *d, const struct columns *c, const struc
 }
 
 static void draw_row(struct gm_display *d, const struct gm_report *report, const struct columns *c,
-                     const struct gm_chart_axis *axis, size_t i, double middle)
+                     const struct gm_chart_axis *axis, size_t i, size_t run, double middle)
 {
     const struct gm_block_row *block = &report->top_blocks[i];
     struct gm_style rank = gm_style_note;
@@ -67,12 +82,13 @@ static void draw_row(struct gm_display *d, const struct gm_report *report, const
     struct gm_style site = gm_style_label;
     site.size = GM_TEXT_SMALL;
     site.ellipsis = GM_ELLIPSIS_MIDDLE;
-    const char *text = gm_name(block->site);
+    const char *text =
+        run > 1 ? gm_display_printf(d, "%zu blocks, %s", run, gm_name(block->site)) : gm_name(block->site);
     gm_put_between(d, c->site, c->site_end, middle, site,
                    gm_shorten_site(d, text, c->site_end - c->site, site.size, site.weight));
     double span = gm_axis_span(axis, block->bytes, c->bar_width);
     gm_display_rect(d, c->bar, middle - 8, span, 16, gm_solid(block->color), GM_RECT_BAR);
-    label_bar(d, c, block, span, middle);
+    label_bar(d, c, block, run, span, middle);
 }
 
 static void draw_heading(struct gm_page *page, const struct gm_report *report, size_t n)
@@ -106,10 +122,15 @@ void gm_layout_top_consumers(struct gm_display *display, const struct gm_report 
     draw_heading(&page, report, n);
     struct columns c = columns_of(report);
     struct gm_chart_axis axis = gm_axis_bytes(report->top_blocks[0].bytes);
-    double bottom = page.y + pitch * (double)n;
+    size_t rows = 0;
+    for (size_t i = 0; i < n; i += run_at(report, i, n))
+        rows++;
+    double bottom = page.y + pitch * (double)rows, middle = page.y + pitch / 2;
     gm_axis_draw(display, &axis, c.bar, c.bar_width, page.y, bottom);
-    for (size_t i = 0; i < n; i++)
-        draw_row(display, report, &c, &axis, i, page.y + pitch * ((double)i + 0.5));
+    for (size_t i = 0, run = 0; i < n; i += run, middle += pitch) {
+        run = run_at(report, i, n);
+        draw_row(display, report, &c, &axis, i, run, middle);
+    }
     page.y = bottom + GM_AXIS_HEIGHT;
     gm_page_end(&page);
 }

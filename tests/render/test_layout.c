@@ -147,6 +147,26 @@ static void test_top_consumers(void **state)
     gm_report_free(&report);
 }
 
+/* Blocks without a stack that are alike have one bar. */
+static void test_alike_without_stacks(void **state)
+{
+    struct gm_report report;
+    sample_make(&report, SAMPLE_TYPICAL);
+    struct gm_block_row *blocks = (struct gm_block_row *)(uintptr_t)report.top_blocks;
+    for (size_t i = 1; i < 30; i++) {
+        blocks[i] = blocks[0];
+        blocks[i].frame_count = 0;
+        blocks[i].site = i < 29 ? "no stack recorded" : "step  train.py:9";
+    }
+    struct gm_display d = laid_out(&report, GM_CHART_TOP_CONSUMERS);
+    assert_non_null(nth_rect(&d, GM_RECT_BAR, 2));
+    assert_null(nth_rect(&d, GM_RECT_BAR, 3));
+    assert_non_null(find_text(&d, "28 blocks, no stack recorded"));
+    assert_non_null(find_part(&d, "28 x "));
+    gm_display_free(&d);
+    gm_report_free(&report);
+}
+
 /* Thirty rows with names of ten megabytes each are cut to what can be shown before they are measured or copied. */
 static void test_giant_sites(void **state)
 {
@@ -471,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_empty_frames),
         cmocka_unit_test(test_after_empty_frame),
         cmocka_unit_test(test_top_consumers),
+        cmocka_unit_test(test_alike_without_stacks),
         cmocka_unit_test(test_giant_sites),
         cmocka_unit_test(test_category_breakdown),
         cmocka_unit_test(test_roles_without_stacks),
