@@ -1,9 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/compare/compare.h"
 
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
+#include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- functions --------------------------------------------------------------------------------------------------- */
+
+/* Both runs by function: the frames that call sites are shown by, whatever was called below and whoever called. Where
+ * another precision or another script makes every stack a new one, this still tells what grew. */
+
+struct sums GM_VEC(struct gm_slice);
+
+/* "forward  attention.py" of "forward  model/attention.py". */
+static const char *function_of(struct gm_arena *arena, const char *site)
+{
+    const char *gap = strstr(site, "  ");
+    const char *slash = gap == NULL ? NULL : strrchr(gap, '/');
+    if (slash == NULL)
+        return site;
+    return gm_arena_printf(arena, "%.*s  %s", (int)(gap - site), site, slash + 1);
+}
+
+GM_ORDERING(by_name, struct gm_slice, GM_BY(strcmp(a->name, b->name)) || GM_UP(color));
+
+/* The sites of a run by function; equal names added up. */
+static bool sum(struct gm_comparison *c, const struct gm_summary *run, bool at_peak, struct gm_slices *out)
+{
+    struct sums sums = {0};
+    size_t n = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < run->site_count; i++) {
+        const struct gm_summary_site *site = &run->sites[i];
+        const struct gm_amount *amount = at_peak ? &site->peak : &site->end;
+        const struct gm_slice slice = {function_of(&c->arena, site->site), site->color, amount->bytes, amount->blocks};
+        ok = slice.name != NULL && (amount->blocks == 0 || GM_VEC_PUSH(&sums, slice));
+    }
+    if (ok && sums.n > 1)
+        qsort(sums.v, sums.n, sizeof *sums.v, by_name);
+    for (size_t i = 0; ok && i < sums.n; i++) {
+        if (n > 0 && strcmp(sums.v[n - 1].name, sums.v[i].name) == 0) {
+            sums.v[n - 1].bytes = gm_known_add(sums.v[n - 1].bytes, sums.v[i].bytes);
+            sums.v[n - 1].blocks = gm_known_add(sums.v[n - 1].blocks, sums.v[i].blocks);
+        } else {
+            sums.v[n++] = sums.v[i];
+        }
+    }
+    struct gm_slice *own = ok ? gm_arena_calloc(&c->arena, n, sizeof *own) : NULL;
+    if (own != NULL && n > 0)
+        memcpy(own, sums.v, n * sizeof *own);
+    free(sums.v);
+    *out = (struct gm_slices){own, n};
+    return own != NULL;
+}
+
+static bool compare_functions(struct gm_comparison *c, struct gm_diff_pair *pair)
+{
+    const struct gm_summary *b = c->runs[0], *a = c->runs[pair->after];
+    struct gm_slices base, after;
+    if (!sum(c, b, false, &base) || !sum(c, a, false, &after) ||
+        !gm_compare_by_name(c, &pair->functions, &base, &after, b->totals.allocated, a->totals.allocated))
+        return false;
+    if (!b->has_trace || !a->has_trace)
+        return true;
+    return sum(c, b, true, &base) && sum(c, a, true, &after) &&
+           gm_compare_by_name(c, &pair->functions_at_peak, &base, &after, b->peaks[GM_LEVEL_REQUESTED],
+                              a->peaks[GM_LEVEL_REQUESTED]);
+}
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+/* What the runs are called, so that they are told apart: by what was found in their paths if that differs, else by
+ * their files' names, else by the ends of their paths, else with a number. What all have in common at the beginning is
+ * left out of long labels. */
+
+enum { LONG = 20 };
+
+static bool all_differ(const char *const *labels, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(labels[i], labels[k]) == 0)
+                return false;
+    return true;
+}
+
+static bool ends_with(const char *s, size_t n, const char *end)
+{
+    const size_t m = strlen(end);
+    return n > m && memcmp(s + n - m, end, m) == 0;
+}
+
+/* The last `parts` parts of a path without the suffixes of snapshots. NULL: no memory. */
+static const char *tail_of(struct gm_arena *arena, const char *path, int parts)
+{
+    static const char *const suffixes[] = {".gz", ".zst", ".pickle", ".pkl", ".snap", ".json", ".html", ".gmtrace"};
+    const char *s = path + strlen(path);
+    for (int seen = 0; s > path; s--)
+        if ((s[-1] == '/' || s[-1] == '\\') && ++seen == parts)
+            break;
+    size_t n = strlen(s);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (ends_with(s, n, suffixes[i]))
+            n -= strlen(suffixes[i]);
+    return gm_arena_copy(arena, s, n);
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80) != 0;
+}
+
+/* Leaves out whole words that all labels begin with, if one of them is long. */
+static void shorten(const char **labels, size_t n)
+{
+    size_t longest = 0, common = strlen(labels[0]), words = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = strlen(labels[i]);
+        size_t same = 0;
+        while (same < common && same < length && labels[i][same] == labels[0][same])
+            same++;
+        common = same;
+        longest = length > longest ? length : longest;
+    }
+    for (size_t i = 0; i < common && longest - words > LONG; i++) {
+        bool leaves = true; /* every label goes on with a word */
+        for (size_t k = 0; k < n; k++)
+            leaves = leaves && is_word(labels[k][i + 1]);
+        if (leaves && !is_word(labels[0][i]))
+            words = i + 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        labels[i] += words;
+}
+
+static bool number_equal(struct gm_comparison *c, const char **labels)
+{
+    for (size_t i = c->run_count; i-- > 1;) {
+        size_t before = 0;
+        for (size_t k = 0; k < i; k++)
+            before += strcmp(labels[i], labels[k]) == 0;
+        if (before > 0 && (labels[i] = gm_arena_printf(&c->arena, "%s (%zu)", labels[i], before + 1)) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool compare_labels(struct gm_comparison *c)
+{
+    const char **labels = gm_arena_calloc(&c->arena, c->run_count, sizeof *labels);
+    if (labels == NULL)
+        return false;
+    c->labels = labels;
+    for (size_t i = 0; i < c->run_count; i++)
+        labels[i] = c->runs[i]->name == NULL ? c->runs[i]->path : c->runs[i]->name;
+    for (int parts = 1; parts <= 4 && !all_differ(labels, c->run_count); parts++)
+        for (size_t i = 0; i < c->run_count; i++)
+            if ((labels[i] = tail_of(&c->arena, c->runs[i]->path, parts)) == NULL)
+                return false;
+    shorten(labels, c->run_count);
+    return number_equal(c, labels);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static bool same_table(const struct gm_diff_sums *sums)
 {
@@ -36,7 +199,7 @@ static bool is_same(const struct gm_comparison *c, const struct gm_diff_pair *pa
 static bool compare_pair(struct gm_comparison *c, struct gm_diff_pair *pair)
 {
     bool ok = gm_compare_devices(c, pair) && gm_compare_tables(c, pair) && gm_compare_sites(c, pair) &&
-              gm_compare_functions(c, pair) && gm_compare_facts(c, pair) && gm_compare_flame(c, pair);
+              compare_functions(c, pair) && gm_compare_facts(c, pair) && gm_compare_flame(c, pair);
     pair->is_same = ok && is_same(c, pair);
     return ok;
 }
@@ -45,7 +208,7 @@ static bool compare_all(struct gm_comparison *c)
 {
     struct gm_diff_pair *pairs = gm_arena_calloc(&c->arena, c->run_count, sizeof *pairs);
     c->pairs = pairs;
-    bool ok = pairs != NULL && gm_compare_labels(c);
+    bool ok = pairs != NULL && compare_labels(c);
     for (size_t i = 1; ok && i < c->run_count; i++) {
         pairs[i - 1].after = i;
         ok = compare_pair(c, &pairs[i - 1]);

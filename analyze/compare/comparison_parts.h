@@ -30,14 +30,12 @@ bool gm_compare_by_name(struct gm_comparison *c, struct gm_diff_table *out, cons
                         const struct gm_slices *after, uint64_t base_total, uint64_t after_total);
 bool gm_compare_tables(struct gm_comparison *c, struct gm_diff_pair *pair);
 bool gm_compare_sites(struct gm_comparison *c, struct gm_diff_pair *pair);
-bool gm_compare_functions(struct gm_comparison *c, struct gm_diff_pair *pair);
 bool gm_compare_facts(struct gm_comparison *c, struct gm_diff_pair *pair);
 bool gm_compare_devices(struct gm_comparison *c, struct gm_diff_pair *pair);
 bool gm_compare_flame(struct gm_comparison *c, struct gm_diff_pair *pair);
 bool gm_compare_timeline(struct gm_comparison *c);
 bool gm_compare_series(struct gm_comparison *c);
 bool gm_compare_growth(struct gm_comparison *c);
-bool gm_compare_labels(struct gm_comparison *c);
 
 /* Series of runs (series.c) and the laws that they follow (law_fit.c). */
 

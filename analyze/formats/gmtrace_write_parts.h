@@ -52,13 +52,6 @@ static inline void gm_put_varint(struct gm_text *t, uint64_t v)
         gm_put_varint_long(t, v);
 }
 
-enum gm_status gm_gmtrace_put_strings(struct gm_gmtrace_writer *w);
-enum gm_status gm_gmtrace_put_frames(struct gm_gmtrace_writer *w);
-enum gm_status gm_gmtrace_put_stacks(struct gm_gmtrace_writer *w);
-enum gm_status gm_gmtrace_put_segments(struct gm_gmtrace_writer *w, const char *tag, const struct gm_segments *segments,
-                                       const struct gm_blocks *blocks);
-enum gm_status gm_gmtrace_put_annotations(struct gm_gmtrace_writer *w);
-enum gm_status gm_gmtrace_put_extras(struct gm_gmtrace_writer *w);
 enum gm_status gm_gmtrace_put_events(struct gm_gmtrace_writer *w);
 
 #endif

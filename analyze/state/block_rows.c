@@ -4,7 +4,70 @@
  */
 #include "analyze/state/state_pass.h"
 
+#include "analyze/base/order.h"
+
+#include <stdlib.h>
 #include <string.h>
+
+/* The k largest of many without sorting them all: a heap of the best k so far with the worst of them at its root. */
+
+GM_ORDERING(compare, struct gm_top_key,
+            GM_DOWN(bytes) || GM_UP(device) || GM_UP(address) || GM_UP(index)); /* the better one first */
+
+static bool top_new(struct gm_top *top, size_t k, size_t candidates)
+{
+    *top = (struct gm_top){.k = k < candidates ? k : candidates};
+    top->keys = calloc(top->k + 1, sizeof *top->keys);
+    return top->keys != NULL;
+}
+
+static void top_free(struct gm_top *top)
+{
+    free(top->keys);
+    *top = (struct gm_top){0};
+}
+
+static void swap(struct gm_top_key *a, struct gm_top_key *b)
+{
+    struct gm_top_key kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static void sift_up(struct gm_top *top, size_t i)
+{
+    for (; i > 0 && compare(&top->keys[(i - 1) / 2], &top->keys[i]) < 0; i = (i - 1) / 2)
+        swap(&top->keys[(i - 1) / 2], &top->keys[i]);
+}
+
+static void sift_down(struct gm_top *top)
+{
+    for (size_t i = 0, child; (child = 2 * i + 1) < top->n; i = child) {
+        if (child + 1 < top->n && compare(&top->keys[child + 1], &top->keys[child]) > 0)
+            child++;
+        if (compare(&top->keys[child], &top->keys[i]) <= 0)
+            return;
+        swap(&top->keys[child], &top->keys[i]);
+    }
+}
+
+static void top_offer(struct gm_top *top, const struct gm_top_key *key)
+{
+    if (top->n < top->k) {
+        top->keys[top->n++] = *key;
+        sift_up(top, top->n - 1);
+    } else if (top->k > 0 && compare(key, &top->keys[0]) < 0) {
+        top->keys[0] = *key;
+        sift_down(top);
+    }
+}
+
+/* largest first; no more offers */
+static void top_sort(struct gm_top *top)
+{
+    if (top->n > 1)
+        qsort(top->keys, top->n, sizeof *top->keys, compare);
+}
 
 static bool fill_block_row(struct gm_pass *pass, struct gm_block_row *row, size_t block)
 {
@@ -38,16 +101,16 @@ static void offer_allocated(struct gm_pass *pass, struct gm_top *top)
             size_t segment = pass->order[i], first = s->segments.block_first[segment];
             for (size_t b = first; b < first + s->segments.block_count[segment]; b++)
                 if (s->blocks.state[b] == GM_BLOCK_ACTIVE_ALLOCATED)
-                    gm_top_offer(top, &(struct gm_top_key){s->blocks.size[b], s->blocks.address[b], device->device, b});
+                    top_offer(top, &(struct gm_top_key){s->blocks.size[b], s->blocks.address[b], device->device, b});
         }
     }
-    gm_top_sort(top);
+    top_sort(top);
 }
 
 bool gm_pass_top_blocks(struct gm_pass *pass)
 {
     struct gm_top top;
-    if (!gm_top_new(&top, pass->options->top, pass->report->totals.allocated_blocks))
+    if (!top_new(&top, pass->options->top, pass->report->totals.allocated_blocks))
         return false;
     offer_allocated(pass, &top);
     struct gm_block_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
@@ -56,7 +119,7 @@ bool gm_pass_top_blocks(struct gm_pass *pass)
         has_memory = fill_block_row(pass, &rows[i], top.keys[i].index);
     pass->report->top_blocks = rows;
     pass->report->top_block_count = has_memory ? top.n : 0;
-    gm_top_free(&top);
+    top_free(&top);
     return has_memory;
 }
 
@@ -74,20 +137,20 @@ static bool device_pins(struct gm_pass *pass, size_t d)
     const struct gm_device_pass *device = &pass->device_passes[d];
     struct gm_fragmentation *f = &pass->devices[d].fragmentation;
     struct gm_top top;
-    if (!gm_top_new(&top, pass->options->top, device->pins.n))
+    if (!top_new(&top, pass->options->top, device->pins.n))
         return false;
     for (size_t i = 0; i < device->pins.n; i++) {
         uint64_t address = pass->snapshot->blocks.address[device->pins.v[i].block];
-        gm_top_offer(&top, &(struct gm_top_key){device->pins.v[i].bytes, address, device->device, i});
+        top_offer(&top, &(struct gm_top_key){device->pins.v[i].bytes, address, device->device, i});
     }
-    gm_top_sort(&top);
+    top_sort(&top);
     struct gm_pin_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
     bool has_memory = rows != NULL;
     for (size_t i = 0; has_memory && i < top.n; i++)
         has_memory = pin_row(pass, &rows[i], &device->pins.v[top.keys[i].index]);
     f->pins = rows;
     f->pin_count = has_memory ? top.n : 0;
-    gm_top_free(&top);
+    top_free(&top);
     return has_memory;
 }
 
@@ -98,15 +161,15 @@ static bool all_pins(struct gm_pass *pass)
     for (size_t d = 0; d < pass->device_count; d++)
         candidates += pass->devices[d].fragmentation.pin_count;
     struct gm_top top;
-    if (!gm_top_new(&top, pass->options->top, candidates))
+    if (!top_new(&top, pass->options->top, candidates))
         return false;
     for (size_t d = 0; d < pass->device_count; d++) {
         const struct gm_fragmentation *f = &pass->devices[d].fragmentation;
         for (size_t i = 0; i < f->pin_count; i++)
-            gm_top_offer(&top, &(struct gm_top_key){f->pins[i].pinned_bytes, f->pins[i].block.address,
-                                                    pass->devices[d].device, i});
+            top_offer(&top, &(struct gm_top_key){f->pins[i].pinned_bytes, f->pins[i].block.address,
+                                                 pass->devices[d].device, i});
     }
-    gm_top_sort(&top);
+    top_sort(&top);
     struct gm_pin_row *rows = gm_arena_calloc(&pass->report->arena, top.n, sizeof *rows);
     for (size_t i = 0; rows != NULL && i < top.n; i++) {
         size_t d = 0;
@@ -116,7 +179,7 @@ static bool all_pins(struct gm_pass *pass)
     }
     pass->report->fragmentation.pins = rows;
     pass->report->fragmentation.pin_count = rows != NULL ? top.n : 0;
-    gm_top_free(&top);
+    top_free(&top);
     return rows != NULL;
 }
 

@@ -83,11 +83,6 @@ uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct 
 bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to);
 void gm_reservations_merge(struct gm_reservations *r);
 
-/* Live blocks that pin the cached bytes of a segment are appended to pins. */
-bool gm_pins_of_segment(struct gm_pins *pins, const struct gm_snapshot *s, size_t segment, uint64_t inactive,
-                        uint64_t live);
-bool gm_pins_of_pages(struct gm_pins *pins, const struct gm_snapshot *s, size_t segment, uint64_t base, uint64_t page);
-
 /* The k largest of many: bytes descending, then device and address ascending. */
 struct gm_top_key {
     uint64_t bytes, address;
@@ -98,9 +93,5 @@ struct gm_top {
     struct gm_top_key *keys;
     size_t n, k;
 };
-bool gm_top_new(struct gm_top *top, size_t k, size_t candidates);
-void gm_top_offer(struct gm_top *top, const struct gm_top_key *key);
-void gm_top_sort(struct gm_top *top); /* largest first; no more offers */
-void gm_top_free(struct gm_top *top);
 
 #endif

@@ -20,7 +20,7 @@ struct gm_running {
     struct gm_cuda *cuda;
     struct gm_work *work; /* NULL: no kernels */
     bool is_over;
-    /* pace.c */
+    /* the pace of the recording */
     bool has_begun;
     uint64_t last_us, due_us; /* of the trace; since the first event */
     int64_t begun_ns;
@@ -32,9 +32,6 @@ struct gm_running {
     struct GM_VEC(uint32_t) unused;
     struct gm_address_map piece_of; /* address in the model: index in pieces */
 };
-
-/* pace.c: a hook's `before`. */
-bool gm_running_pace(void *self, uint32_t event);
 
 /* async.c */
 bool gm_running_pool_open(struct gm_running *r);

@@ -5,6 +5,55 @@
 #include "replay/recorder/recorder_private.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Stacks out of what is known: the call itself, native frames if they are asked for, the open ranges of the thread. */
+
+static struct gm_string_id record_name(struct gm_recorder *r, const char *name)
+{
+    struct gm_string_id id = gm_intern_string(r->memory, name, strlen(name));
+    r->is_out_of_memory = r->is_out_of_memory || id.v == 0;
+    return id;
+}
+
+static uint32_t frame(struct gm_recorder *r, struct gm_string_id name, const char *file)
+{
+    struct gm_frame_id id = gm_intern_frame(r->memory, name, record_name(r, file), 0);
+    r->is_out_of_memory = r->is_out_of_memory || id.v == 0;
+    return id.v;
+}
+
+/* Resolving a name costs much, so it is done once for each place in the code. */
+static uint32_t native_frame(struct gm_recorder *r, uint64_t address)
+{
+    uint32_t known = gm_map_get(&r->frame_at, address), before;
+    if (known != GM_MAP_NONE)
+        return known;
+    char name[256] = "", file[256] = "";
+    r->options.resolve(r->options.user, address, name, file);
+    known = frame(r, record_name(r, name[0] != '\0' ? name : "??"), file[0] != '\0' ? file : "??");
+    if (!gm_map_put(&r->frame_at, address, known, &before))
+        r->is_out_of_memory = true;
+    return known;
+}
+
+/* The stack of a call: the call, the code that made it, the ranges that its thread is in. */
+static struct gm_stack_id record_stack(struct gm_recorder *r, const struct gm_record_call *call)
+{
+    uint32_t frames[1 + GM_RECORD_NATIVE + GM_RECORD_DEPTH];
+    size_t depth = 0;
+    frames[depth++] = frame(r, record_name(r, call->function), "CUDA");
+    for (size_t i = 0; i < call->native_count && i < GM_RECORD_NATIVE && r->options.resolve != NULL; i++)
+        frames[depth++] = native_frame(r, call->native[i]);
+    if (call->thread != NULL) {
+        uint32_t ranges = call->thread->depth < GM_RECORD_DEPTH ? call->thread->depth : GM_RECORD_DEPTH;
+        for (uint32_t i = ranges; i > 0; i--)
+            frames[depth++] = frame(r, (struct gm_string_id){call->thread->path[i - 1]}, "NVTX");
+    }
+    struct gm_stack_id id = gm_intern_stack(r->memory, frames, depth);
+    r->is_out_of_memory = r->is_out_of_memory || id.v == 0;
+    return id;
+}
 
 struct gm_recorder *gm_recorder_new(const struct gm_recorder_options *options)
 {
@@ -155,7 +204,7 @@ static void add_memory(struct gm_recorder *r, const struct gm_record_call *call,
                                 mapped[] = {GM_ACTION_SEGMENT_MAP, GM_ACTION_ALLOC};
     if (address == 0 || size == 0 || size > GM_ABSENT - 512 || !enter(r))
         return;
-    struct gm_stack_id stack = gm_record_stack(r, call);
+    struct gm_stack_id stack = record_stack(r, call);
     uint32_t there = gm_map_get(&r->live_at, address);
     if (there != GM_MAP_NONE) { /* its free was not seen */
         r->implied_frees++;
@@ -194,7 +243,7 @@ void gm_record_release(struct gm_recorder *r, const struct gm_record_call *call,
     if (index == GM_MAP_NONE)
         r->unknown_frees++;
     else
-        end_life(r, index, gm_record_stack(r, call), call->time_us);
+        end_life(r, index, record_stack(r, call), call->time_us);
     leave(r);
 }
 
@@ -202,7 +251,7 @@ void gm_record_unmap(struct gm_recorder *r, const struct gm_record_call *call, u
 {
     if (!enter(r))
         return;
-    struct gm_stack_id stack = gm_record_stack(r, call);
+    struct gm_stack_id stack = record_stack(r, call);
     uint64_t at = address, left = size;
     while (left > 0) { /* one call may unmap several neighbours */
         uint32_t index = gm_map_get(&r->live_at, at);
@@ -222,7 +271,7 @@ void gm_record_reset(struct gm_recorder *r, const struct gm_record_call *call)
 {
     if (!enter(r))
         return;
-    struct gm_stack_id stack = gm_record_stack(r, call);
+    struct gm_stack_id stack = record_stack(r, call);
     uint16_t device = device_of(r, call->device);
     for (size_t i = 0; i < r->lives.n; i++)
         if (r->lives.v[i].is_used && r->lives.v[i].device == device)
@@ -237,7 +286,7 @@ void gm_record_refused(struct gm_recorder *r, const struct gm_record_call *call,
     struct gm_record_event event = {.time_us = call->time_us,
                                     .address = GM_ABSENT,
                                     .size = size,
-                                    .stack = gm_record_stack(r, call),
+                                    .stack = record_stack(r, call),
                                     .stream = stream_id(r, call->stream),
                                     .pool = pool_id(r, call->pool),
                                     .device = device_of(r, call->device),
@@ -278,7 +327,7 @@ void gm_record_push(struct gm_recorder *r, struct gm_record_thread *thread, cons
 {
     if (!enter(r))
         return;
-    uint32_t id = gm_record_name(r, name).v;
+    uint32_t id = record_name(r, name).v;
     if (thread->depth < GM_RECORD_DEPTH) {
         thread->path[thread->depth] = id;
         thread->device_of[thread->depth] = thread->device;
@@ -302,7 +351,7 @@ void gm_record_range_start(struct gm_recorder *r, int32_t device, uint64_t id, c
 {
     if (!enter(r))
         return;
-    uint32_t known = gm_record_name(r, name).v, before;
+    uint32_t known = record_name(r, name).v, before;
     r->is_out_of_memory = r->is_out_of_memory || !gm_map_put(&r->range_of, id, known, &before) ||
                           !gm_map_put(&r->range_device, id, device < 0 ? 0 : (uint32_t)device, &before);
     add_mark(r, known, device, GM_STAGE_START, time_us);
@@ -323,7 +372,7 @@ void gm_record_work(struct gm_recorder *r, int64_t device, const char *name, int
 {
     if (!enter(r))
         return;
-    uint32_t id = gm_record_name(r, name).v;
+    uint32_t id = record_name(r, name).v;
     add_mark(r, id, device, GM_STAGE_START, start_us);
     add_mark(r, id, device, GM_STAGE_END, end_us < start_us ? start_us : end_us);
     leave(r);

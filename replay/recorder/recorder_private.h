@@ -65,8 +65,4 @@ static inline uint64_t gm_record_block_size(uint64_t size)
     return size > UINT64_MAX - 511 ? size & ~UINT64_C(511) : (size + 511) & ~UINT64_C(511);
 }
 
-/* The stack of a call: the call, the code that made it, the ranges that its thread is in. */
-struct gm_stack_id gm_record_stack(struct gm_recorder *r, const struct gm_record_call *call);
-struct gm_string_id gm_record_name(struct gm_recorder *r, const char *name);
-
 #endif

@@ -108,9 +108,6 @@ void gm_put_annotations(struct gm_snapshot_writer *w);
 void gm_put_frame_dict(struct gm_snapshot_writer *w, uint32_t frame);
 void gm_put_top(struct gm_snapshot_writer *w);
 
-/* write_settings.c */
-void gm_put_settings(struct gm_snapshot_writer *w);
-
 /* Lists are opened by gm_put_list(count); before item i comes gm_put_item(i), after the last gm_put_list_end. */
 static inline void gm_put_list(struct gm_snapshot_writer *w)
 {

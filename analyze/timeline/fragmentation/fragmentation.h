@@ -58,14 +58,7 @@ bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char
 /* ---- parts of gm_fragmentation_history --------------------------------------------------------------------------- */
 
 bool gm_fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out);    /* churn.c */
-bool gm_fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out); /* rounding_waste.c */
-bool gm_fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragmentation_history *out);  /* pinner_rows.c */
 
 /* Parts of gm_oom_row that have files of their own. Both return false if there is no memory. */
-
-/* oom_grew.c: the call sites that gained most before the oom at event `event`. */
-bool gm_oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_t event);
-/* oom_verdict.c: capacity or fragmentation, from what the row says so far. */
-bool gm_oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const struct gm_rules *rules);
 
 #endif

@@ -14,6 +14,106 @@
 
 enum { MOST_ROWS = 1000, MOST_POOLS = 32 };
 
+/* ---- rounding ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes by which blocks are larger than what was asked for, by call site, at the peak of active bytes. */
+
+struct sums {
+    uint64_t waste, bytes, blocks;
+};
+
+static void add_live(const struct gm_trace_pass *pass, struct sums *by_stack)
+{
+    const struct gm_history *h = &pass->history;
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        if (!gm_history_is_active(h, a, pass->peak_active_moment) || gm_is_hidden(pass, a))
+            continue;
+        struct sums *s = &by_stack[h->stack[a]];
+        s->waste = gm_known_add(s->waste, h->block[a] > h->requested[a] ? h->block[a] - h->requested[a] : 0);
+        s->bytes = gm_known_add(s->bytes, h->block[a]);
+        s->blocks++;
+    }
+}
+
+static bool fill_rows(struct gm_trace_pass *pass, struct gm_site_sums *sites, struct gm_fragmentation_history *out)
+{
+    size_t n = 0;
+    gm_site_sums_sort(sites, 0);
+    while (n < sites->rows.n && n < pass->options->top && sites->rows.v[n].v[0] > 0)
+        n++;
+    struct gm_site_stat *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
+    bool ok = rows != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct gm_site_sum *sum = &sites->rows.v[i];
+        rows[i] = (struct gm_site_stat){.site = sum->site,
+                                        .waste = sum->v[0],
+                                        .bytes = sum->v[1],
+                                        .allocs = sum->v[2],
+                                        .median_life_us = GM_REPORT_NONE};
+        ok = gm_category_of_stack(pass, sum->stack, &rows[i].category, &rows[i].color);
+    }
+    out->rounding = rows;
+    out->rounding_count = n;
+    return ok;
+}
+
+static bool fragmentation_rounding(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
+{
+    size_t stacks = pass->snapshot->stacks.count;
+    struct gm_site_sums sites = {0};
+    struct sums *by_stack = calloc(stacks + 1, sizeof *by_stack);
+    bool ok = by_stack != NULL && gm_site_sums_start(&sites, pass);
+    if (ok)
+        add_live(pass, by_stack);
+    for (uint32_t s = 0; ok && s <= stacks; s++) {
+        if (by_stack[s].blocks == 0)
+            continue;
+        out->rounding_bytes = gm_known_add(out->rounding_bytes, by_stack[s].waste);
+        const uint64_t v[GM_SITE_VALUES] = {by_stack[s].waste, by_stack[s].bytes, by_stack[s].blocks};
+        ok = gm_site_sums_add(&sites, s, v);
+    }
+    ok = ok && fill_rows(pass, &sites, out);
+    gm_site_sums_free(&sites);
+    free(by_stack);
+    return ok;
+}
+
+/* ---- pinners ----------------------------------------------------------------------------------------------------- */
+
+/* The blocks that kept most cached bytes from going back (noted by pinners.c), in words. */
+GM_ORDERING(by_pinned, struct gm_watch_pin, GM_DOWN(bytes) || GM_UP(allocation));
+
+static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
+{
+    const struct gm_history *h = &pass->history;
+    struct gm_watch *w = pass->watch;
+    size_t n = pass->options->top < w->pin_count ? pass->options->top : w->pin_count;
+    struct gm_pinner_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
+    bool ok = rows != NULL;
+    if (w->pin_count > 1)
+        qsort(w->pins, w->pin_count, sizeof *w->pins, by_pinned);
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct gm_watch_pin *pin = &w->pins[i];
+        uint32_t a = pin->allocation, born = h->born[a];
+        rows[i] = (struct gm_pinner_row){.site = gm_names_site(pass->names, (struct gm_stack_id){h->stack[a]}),
+                                         .bytes = h->block[a],
+                                         .requested = h->requested[a],
+                                         .address = gm_history_address(h, a),
+                                         .pinned_bytes = pin->bytes,
+                                         .event = gm_event_of_moment(pin->moment),
+                                         .age_events = born == 0 ? GM_REPORT_NONE : pin->moment - born,
+                                         .age_us = GM_REPORT_NONE};
+        if (born > 0 && pin->moment > 0)
+            rows[i].age_us = gm_time_between(h, born - 1, pin->moment - 1);
+        ok = rows[i].site != NULL && gm_category_of_stack(pass, h->stack[a], &rows[i].category, &rows[i].color);
+    }
+    out->pinners = rows;
+    out->pinner_count = n;
+    return ok;
+}
+
+/* ---- growths ----------------------------------------------------------------------------------------------------- */
+
 /* The largest growths seen so far, and some more: sorted and cut whenever it is full. */
 struct largest {
     struct gm_pool_growth *v;
@@ -189,5 +289,5 @@ bool gm_trace_fragmentation(struct gm_trace_pass *pass)
     if (pass->watch->has_no_memory || !publish_growths(pass, out) || !gm_fragmentation_churn(pass, out))
         return false;
     return !pass->history.is_reconstructed ||
-           (publish_samples(pass, out) && gm_fragmentation_pinners(pass, out) && gm_fragmentation_rounding(pass, out));
+           (publish_samples(pass, out) && fragmentation_pinners(pass, out) && fragmentation_rounding(pass, out));
 }

@@ -5,11 +5,230 @@
  */
 #include "analyze/timeline/fragmentation/fragmentation.h"
 
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/bisect.h"
+#include "analyze/base/size.h"
+#include "analyze/base/text.h"
 #include "analyze/state/slices.h"
 #include "analyze/timeline/levels.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- capacity or fragmentation ----------------------------------------------------------------------------------- */
+
+/* Capacity or fragmentation: whether the request would have been served if the cached bytes had been usable. The rule
+ * with its numbers is in docs/fragmentation.md. */
+
+enum { NEARLY_FULL_PERCENT = 95 };
+
+static const char *const where[GM_UNUSABLE_COUNT] = {
+    [GM_UNUSABLE_HOLE_TOO_SMALL] = "in holes that were too small, next to live blocks",
+    [GM_UNUSABLE_WRONG_STREAM] = "for other streams",
+    [GM_UNUSABLE_WRONG_POOL] = "in other pools",
+    [GM_UNUSABLE_WHOLE_SEGMENT] = "in whole segments that had not gone back",
+    [GM_UNUSABLE_FITS] = "in blocks that were large enough, which a rule of the allocator withheld",
+};
+
+/* What the driver has to give for a request of `asked` rounded bytes: a segment. */
+static uint64_t segment_for(uint64_t asked, const struct gm_rules *rules)
+{
+    const uint64_t unit = 2 * GM_MIB;
+    if (asked <= GM_MIB)
+        return GM_SMALL_SEGMENT;
+    if (asked < 10 * GM_MIB)
+        return rules->large_segment;
+    return asked > UINT64_MAX - unit ? asked : (asked + unit - 1) / unit * unit;
+}
+
+static void add_reasons(struct gm_text *t, const struct gm_oom_row *row)
+{
+    char size[GM_SIZE_TEXT];
+    const char *before = ": ";
+    for (int i = 0; i < GM_UNUSABLE_COUNT; i++) {
+        if (row->unusable[i] == 0 || row->unusable[i] == GM_REPORT_NONE)
+            continue;
+        gm_text_printf(t, "%s%s %s", before, gm_size_format(size, row->unusable[i]), where[i]);
+        before = ", ";
+    }
+}
+
+static void tell_unknown(struct gm_text *t, const struct gm_oom_row *row)
+{
+    char a[GM_SIZE_TEXT], b[GM_SIZE_TEXT];
+    gm_size_format(a, row->asked);
+    if (row->asked == GM_REPORT_NONE)
+        gm_text_add(t, "The event does not say how much was asked for");
+    else if (row->levels.reserved == GM_REPORT_NONE)
+        gm_text_printf(t, "%s was asked for; how much was cached is not known, because the trace could not be followed",
+                       a);
+    else if (row->device_free == GM_REPORT_NONE)
+        gm_text_printf(t, "%s was asked for and %s was cached; what the driver had left is not recorded", a,
+                       gm_size_format(b, row->levels.reserved - row->levels.active));
+    else
+        gm_text_printf(t,
+                       "%s was asked for while the driver had %s left, which is enough: a memory limit "
+                       "(per_process_memory_fraction) was in force, or other processes used the device",
+                       a, gm_size_format(b, row->device_free));
+}
+
+static void tell_known(struct gm_text *t, const struct gm_oom_row *row)
+{
+    char asked[GM_SIZE_TEXT], left[GM_SIZE_TEXT], size[GM_SIZE_TEXT], hole[GM_SIZE_TEXT];
+    uint64_t cached = row->levels.reserved - row->levels.active;
+    uint64_t device_free = row->device_free == GM_REPORT_NONE ? 0 : row->device_free;
+    gm_text_printf(t, "%s was asked for, the driver had %s left, and ", gm_size_format(asked, row->asked),
+                   row->device_free == GM_REPORT_NONE ? "an unknown amount" : gm_size_format(left, device_free));
+    if (row->verdict == GM_OOM_CAPACITY) {
+        gm_text_printf(t, "%s was cached", gm_size_format(size, cached));
+        gm_text_printf(t, ": even with all of it %s was missing beside %s in use", gm_size_format(size, row->missing),
+                       gm_size_format(hole, row->levels.active));
+    } else {
+        gm_text_printf(t, "%s was cached but could not be used (largest hole %s)", gm_size_format(size, cached),
+                       gm_size_format(hole, row->largest_hole));
+        add_reasons(t, row);
+    }
+    if (row->verdict == GM_OOM_BOTH)
+        gm_text_printf(t, "; yet %s of %s was in use, so a little more would have failed anyway",
+                       gm_size_format(size, row->levels.active),
+                       gm_size_format(hole, gm_known_add(row->levels.reserved, device_free)));
+    if (row->pending > 0)
+        gm_text_printf(t, "; of what was in use, %s was freed and waited for other streams",
+                       gm_size_format(size, row->pending));
+}
+
+static enum gm_oom_verdict judge(const struct gm_oom_row *row, uint64_t need)
+{
+    if (row->asked == GM_REPORT_NONE || row->levels.reserved == GM_REPORT_NONE)
+        return GM_OOM_UNKNOWN;
+    uint64_t cached = row->levels.reserved - row->levels.active;
+    bool is_free_known = row->device_free != GM_REPORT_NONE;
+    uint64_t device_free = is_free_known ? row->device_free : 0, all = gm_known_add(row->levels.reserved, device_free);
+    if (is_free_known && device_free >= need)
+        return GM_OOM_UNKNOWN;
+    if (cached < row->asked && gm_known_add(device_free, cached) < need)
+        return is_free_known ? GM_OOM_CAPACITY : GM_OOM_UNKNOWN;
+    return is_free_known && row->levels.active > all / 100 * NEARLY_FULL_PERCENT ? GM_OOM_BOTH : GM_OOM_FRAGMENTATION;
+}
+
+static bool oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const struct gm_rules *rules)
+{
+    uint64_t need = row->asked == GM_REPORT_NONE ? 0 : segment_for(row->asked, rules);
+    struct gm_text t = {0};
+    row->verdict = judge(row, need);
+    if (row->verdict == GM_OOM_CAPACITY) /* what the driver had left is known then, and all of it is too little */
+        row->missing = need - row->device_free - (row->levels.reserved - row->levels.active);
+    if (row->verdict == GM_OOM_UNKNOWN)
+        tell_unknown(&t, row);
+    else
+        tell_known(&t, row);
+    gm_text_add_char(&t, '.');
+    row->verdict_detail = t.failed ? NULL : gm_arena_copy(arena, t.data, t.length);
+    gm_text_free(&t);
+    return row->verdict_detail != NULL;
+}
+
+/* ---- who grew ---------------------------------------------------------------------------------------------------- */
+
+/* Who grew last before an oom: live bytes by call site now, less those at the same place one step before; without
+ * steps, those a tenth of the trace before. */
+
+enum { MOST_ROWS = 10 };
+
+struct change {
+    uint64_t now, before, blocks; /* blocks: live now and made since */
+};
+
+/* The moment to compare with; *is_step tells which kind it is. */
+static uint32_t moment_before(const struct gm_trace_pass *pass, uint32_t event, bool *is_step)
+{
+    const struct gm_steps *steps = &pass->out->steps;
+    uint32_t tenth = (uint32_t)(pass->history.count / 10);
+    size_t low = 0;
+    GM_BISECT(low, steps->row_count, i,
+              steps->rows[i].first_event <= event); /* rows that begin at or before the event */
+    *is_step = low >= 2;
+    if (!*is_step)
+        return event > tenth ? event - tenth : 0;
+    const struct gm_step_row *step = &steps->rows[low - 1], *before = step - 1;
+    uint64_t into = event - step->first_event, length = step->first_event - before->first_event;
+    return (uint32_t)(before->first_event + (into < length ? into : length));
+}
+
+static void sum_changes(const struct gm_history *h, uint32_t now, uint32_t before, struct change *by_stack)
+{
+    for (size_t a = 0; a < h->allocation_count; a++) {
+        bool is_now = gm_history_is_active(h, a, now), was_before = gm_history_is_active(h, a, before);
+        if (is_now == was_before)
+            continue;
+        struct change *c = &by_stack[h->stack[a]];
+        if (is_now)
+            c->now = gm_known_add(c->now, h->requested[a]);
+        else
+            c->before = gm_known_add(c->before, h->requested[a]);
+        c->blocks += is_now;
+    }
+}
+
+/* v[0] becomes what the site gained. */
+static void net(struct gm_site_sums *sites)
+{
+    for (size_t i = 0; i < sites->rows.n; i++) {
+        uint64_t *v = sites->rows.v[i].v;
+        v[0] = v[0] > v[1] ? v[0] - v[1] : 0;
+    }
+    gm_site_sums_sort(sites, 0);
+}
+
+static bool fill_rows(struct gm_trace_pass *pass, struct gm_site_sums *sites, struct gm_oom_row *row)
+{
+    size_t n = 0;
+    net(sites);
+    while (n < sites->rows.n && n < MOST_ROWS && sites->rows.v[n].v[0] > 0)
+        n++;
+    struct gm_group_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
+    bool ok = rows != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct gm_site_sum *sum = &sites->rows.v[i];
+        struct gm_stack_id stack = {sum->stack};
+        rows[i] = (struct gm_group_row){
+            .label = sum->site, .bytes = sum->v[0], .blocks = sum->v[2], .peak_without = GM_REPORT_NONE};
+        rows[i].frames = gm_names_frames(pass->names, stack, &rows[i].frame_count);
+        ok = rows[i].frames != NULL && gm_category_of_stack(pass, sum->stack, &rows[i].category, &rows[i].color);
+    }
+    row->grew = rows;
+    row->grew_count = ok ? n : 0;
+    return ok;
+}
+
+static bool oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_t event)
+{
+    size_t stacks = pass->snapshot->stacks.count;
+    bool is_step;
+    uint32_t before = moment_before(pass, event, &is_step);
+    struct gm_site_sums sites = {0};
+    struct change *by_stack = calloc(stacks + 1, sizeof *by_stack);
+    bool ok = by_stack != NULL && gm_site_sums_start(&sites, pass);
+    if (ok)
+        sum_changes(&pass->history, event, before, by_stack);
+    for (uint32_t s = 0; ok && s < stacks; s++) {
+        const uint64_t v[GM_SITE_VALUES] = {by_stack[s].now, by_stack[s].before, by_stack[s].blocks};
+        ok = (v[0] == 0 && v[1] == 0) || gm_site_sums_add(&sites, s, v);
+    }
+    if (before == 0)
+        row->grew_since = "since the start of the trace";
+    else
+        row->grew_since =
+            gm_arena_printf(&pass->report->arena, "since event %" PRIu32 "%s", before,
+                            is_step ? ", the same place one step before" : ", a tenth of the trace before");
+    ok = ok && row->grew_since != NULL && fill_rows(pass, &sites, row);
+    gm_site_sums_free(&sites);
+    free(by_stack);
+    return ok;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* What is live at one oom. */
 struct live {
@@ -112,7 +331,7 @@ static bool fill_row(struct gm_trace_pass *pass, struct gm_oom_row *row, const s
         ok &= row->roles != NULL;
     }
     return ok && row->pool != NULL && row->categories != NULL && fill_space(pass, row, &wanted) &&
-           gm_oom_grew(pass, row, event) && gm_oom_judge(arena, row, &pass->watch->rules);
+           oom_grew(pass, row, event) && oom_judge(arena, row, &pass->watch->rules);
 }
 
 bool gm_trace_ooms(struct gm_trace_pass *pass)

@@ -68,13 +68,6 @@ enum gm_lifetime {
 };
 enum { GM_TEMPORARY_EVENTS = 32 };
 
-/* The step of the peak, or NULL. */
-const struct gm_step_row *gm_lifetime_step(const struct gm_trace_pass *pass);
-enum gm_lifetime gm_lifetime_of(const struct gm_history *h, const struct gm_step_row *step, size_t allocation);
-/* amounts as slices, empty ones left out, most bytes first, ties by name. NULL: no memory. */
-const struct gm_slice *gm_lifetime_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_LIFETIME_COUNT],
-                                          size_t *slice_count);
-
 /* What the peak of requested bytes would be if some allocations had not been made. It moves when they are gone, so
  * it is looked for anew; nothing is subtracted. */
 

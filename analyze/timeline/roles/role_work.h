@@ -138,9 +138,6 @@ static inline bool gm_is_of_optimizer(enum gm_says says)
 bool gm_role_lives(struct gm_role_work *w); /* fills life, heirs, backwards, world. false: no memory */
 bool gm_role_sizes(struct gm_role_work *w); /* fills claim; likewise */
 
-/* How many states of its size an optimizer keeps for each parameter at most, by the names of those that ran. */
-uint32_t gm_role_most_states(const struct gm_snapshot *snapshot);
-
 bool gm_role_caches(struct gm_role_work *w); /* caches in inference, likewise */
 
 /* The table: the first rule that fits decides. `pass->role` and `pass->reason` (its number) are filled. */

@@ -85,7 +85,7 @@ static bool from_profiler(struct gm_step_work *w)
  * Without stacks, these sizes tell alone. */
 enum {
     MOST_PLACES = 16,
-    BRIEF = 8, /* moments, as in phase_shape.c */
+    BRIEF = 8, /* moments, as in phase_events.c */
     FEW_OF = 8 /* one part in so many of what piles up in other steps */
 };
 struct place {

@@ -66,7 +66,6 @@ struct gm_step_work {
 bool gm_step_ranges(struct gm_step_work *w);                     /* step_ranges.c: annotations */
 bool gm_step_spans(struct gm_step_work *w);                      /* step_spans.c: the steps, from the best source */
 bool gm_step_phases(struct gm_step_work *w);                     /* phase_events.c: pass->phase */
-void gm_phases_by_shape(struct gm_step_work *w, uint8_t *phase); /* phase_shape.c: backward without stacks */
 bool gm_step_rows(struct gm_step_work *w);                       /* step_rows.c: out->steps.rows, pass->step */
 bool gm_step_bands(struct gm_step_work *w);                      /* step_bands.c */
 bool gm_step_names(struct gm_step_work *w);                      /* step_names.c: pass->range, pass->ranges */
