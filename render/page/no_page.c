@@ -2,6 +2,10 @@
  *
  * For programs that are built without the page's toolchain.
  */
-extern const char gm_page_template[], gm_page_template_end[];
+#include <stdint.h>
 
-const char gm_page_template[1] = {0}, gm_page_template_end[1] = {0};
+extern const char gm_page_template[];
+extern const uint64_t gm_page_template_size;
+
+const char gm_page_template[1] = {0};
+const uint64_t gm_page_template_size = 0;

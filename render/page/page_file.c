@@ -5,13 +5,14 @@
 
 #include <string.h>
 
-/* page_template.S of the build has the file; no_page.c has none. */
-extern const char gm_page_template[], gm_page_template_end[];
+/* page_template.S of the build has the file; no_page.c has none, of no bytes. */
+extern const char gm_page_template[];
+extern const uint64_t gm_page_template_size;
 static const char mark[] = "<!--RUNS-->";
 
 bool gm_page_is_there(void)
 {
-    return gm_page_template_end > gm_page_template + 1;
+    return gm_page_template_size > 0;
 }
 
 /* Of an attribute in double quotes. */
@@ -38,7 +39,7 @@ static void add_run(struct gm_text *out, const struct gm_page_run *run)
 
 void gm_page_write(struct gm_text *out, const struct gm_page_run *runs, size_t count, const char *rules)
 {
-    const size_t length = (size_t)(gm_page_template_end - gm_page_template);
+    const size_t length = (size_t)gm_page_template_size;
     const char *at = memmem(gm_page_template, length, mark, sizeof mark - 1);
     gm_text_add_bytes(out, gm_page_template, (size_t)(at - gm_page_template));
     if (rules != NULL) {

@@ -4,9 +4,11 @@
  */
     .section .rodata
     .global gm_page_template
-    .global gm_page_template_end
+    .global gm_page_template_size
 gm_page_template:
     .incbin GM_PAGE_TEMPLATE
 gm_page_template_end:
-    .byte 0
+    .balign 8
+gm_page_template_size:
+    .quad gm_page_template_end - gm_page_template
     .section .note.GNU-stack, "", %progbits

@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from harness import CHARTS, MIB, SOURCE, TEXTS, TRACE_CHARTS, TRACE_FILES, Case, main, small_snapshot, write
+from harness import CHARTS, MIB, PAGE, SOURCE, TEXTS, TRACE_CHARTS, TRACE_FILES, Case, main, small_snapshot, write
 
 OPTIONS = ["--results", "--name", "--json", "--categories", "--device", "--top", "--no-charts", "--salvage",
            "--fail-above", "--fail-below-efficiency", "--quiet", "--verbose", "--help", "--version", "-o", "-n", "-j",
@@ -202,6 +202,30 @@ class Operands(Case):
         with open(self.snapshot, "rb") as file:
             self.run_it("-q", "-", input=file.read())
         self.assertEqual(self.names(), ["stdin"])
+
+
+class Page(Case):
+    def test_viewer(self):
+        """The page without a trace; a program that was built without it says so."""
+        done = self.run_it("--viewer", "page.html", code=0 if PAGE else 4)
+        if not PAGE:
+            self.assertIn(b"without the page", done.stderr)
+            return
+        self.assertEqual((done.stdout, done.stderr), (b"", b""))
+        with open(self.at("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertLess(len(page), 1 << 20)
+        self.assertIn("Content-Security-Policy", page)
+        self.assertNotIn('class="gm-run" data-name', page)
+        self.assertFalse(os.path.exists(self.at("results")))
+
+    def test_no_page(self):
+        write(self.at("snapshot.pickle"))
+        self.run_it("--no-page", "-n", "without", "snapshot.pickle")
+        self.run_it("-n", "with", "snapshot.pickle")
+        files = [set(os.listdir(self.at("results", name))) for name in sorted(os.listdir(self.at("results")))
+                 if name != "latest"]
+        self.assertEqual(files[0] ^ files[1], PAGE)
 
 
 class Values(Case):
