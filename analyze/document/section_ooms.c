@@ -121,15 +121,15 @@ static void say_request(struct gm_doc *d, const struct of *of)
 {
     static const char *const verdicts[] = {"unknown", "capacity", "fragmentation", "capacity and fragmentation"};
     const struct gm_oom_row *oom = of->oom;
-    char asked[GM_NUMBER_TEXT];
-    gm_doc_tell(d,
-                "%s were asked for (rounded)%s%s, stream %s%s%s. The device had %s free; the largest hole of that pool "
-                "and stream was %s.",
-                gm_bytes_format(asked, oom->asked), oom->pool != NULL ? ", pool " : "",
-                oom->pool != NULL ? oom->pool : "", gm_stream_name(d, of->view, oom->stream),
+    gm_doc_tell(d, "%s%sstream %s%s%s. The largest hole of that pool and stream was %s.",
+                oom->pool != NULL ? "Asked for in pool " : "Asked for on ",
+                oom->pool != NULL ? gm_doc_printf(d, "%s, ", oom->pool) : "", gm_stream_name(d, of->view, oom->stream),
                 oom->site != NULL ? ", at " : "", oom->site != NULL ? gm_doc_printf(d, GM_QUOTED, oom->site) : "",
-                oom->device_free == GM_REPORT_NONE ? "an unknown number of bytes" : gm_doc_bytes(d, oom->device_free),
                 of->view->is_reconstructed ? gm_doc_bytes(d, oom->largest_hole) : "not known");
+    if (oom->verdict_detail == NULL)
+        gm_doc_tell(d, "%s were asked for (rounded); the device had %s free.", gm_doc_bytes(d, oom->asked),
+                    oom->device_free == GM_REPORT_NONE ? "an unknown number of bytes"
+                                                       : gm_doc_bytes(d, oom->device_free));
     gm_doc_say(d, GM_SAY_STRONG, GM_READ, NULL, "Verdict: %s.", verdicts[oom->verdict]);
     if (oom->verdict_detail != NULL)
         gm_doc_tell(d, "%s", oom->verdict_detail);
