@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Speed and memory of gmanalyze as ratios, measured in turns with what it is compared to, in one run; then the speed of
-gmreplay's model, and where its time goes; and gmfleet on 64 files.
+gmreplay's model, and where its time goes; gmfleet on 64 files; and the page in browsers.
 
 usage: bench.py [--full] [--rounds N]
 
@@ -20,6 +20,7 @@ import tempfile
 import time
 
 from fleet_bench import show_fleet
+from page_bench import show_page
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CACHE = os.path.join(SOURCE, "build", "bench")
@@ -169,6 +170,7 @@ def main():
         return
     show("medium_128_training", REAL, options.rounds, scan, True)
     show_fleet(os.path.dirname(BINARY), os.path.dirname(REAL), min(5, options.rounds))
+    show_page(BINARY, "medium_128_training", REAL)
     shares = build_profile()
     for n, rounds in ((75, min(5, options.rounds)), (750, 3)) if options.full else ((75, min(5, options.rounds)),):
         big = os.path.join(CACHE, f"medium_128_training_x{n}.pickle")
@@ -178,6 +180,7 @@ def main():
             os.rename(big + ".part", big)
         show(f"the same, trace repeated {n} times", big, rounds, scan, True)
         show_replay(big, rounds, shares)
+        show_page(BINARY, f"the same, trace repeated {n} times", big)
 
 
 main()

@@ -248,7 +248,8 @@ class Firefox(Page):
                     raise
                 time.sleep(0.1)
         self._read()
-        self.call("NewSession", capabilities={"alwaysMatch": {"timeouts": {"script": 120000}}})
+        self.call("NewSession", capabilities={})
+        self.call("SetTimeouts", script=600000)
         self.resize(width, height)
 
     def _read(self):
