@@ -21,14 +21,18 @@ struct members GM_VEC(struct member);
 
 GM_ORDERING(by_site, struct member, GM_BY(strcmp(a->site, b->site)) || GM_DOWN(bytes) || GM_UP(allocation));
 
+/* By a line of the program, in the first round or before it. */
+static bool is_of_start(const struct gm_lives *l, size_t a)
+{
+    return !l->taken[a] && gm_lives_at_peak(l, a) && l->h->requested[a] >= l->at_peak / 5000 &&
+           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && gm_lives_round(l, l->h->born[a]) <= 1;
+}
+
 static bool is_set_up(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return !l->taken[a] && gm_lives_at_peak(l, a) && l->h->requested[a] >= l->at_peak / 5000 &&
-           (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 && gm_lives_round(l, l->h->born[a]) <= 1 &&
+    return is_of_start(l, a) &&
            (role == GM_ROLE_PARAMETER || role == GM_ROLE_UNKNOWN || role == GM_ROLE_INPUT || role == GM_ROLE_KV_CACHE ||
-            (role == GM_ROLE_ACTIVATION && gm_lives_is_lasting(l, a) && l->h->born[a] <= l->first_forward &&
-             (gm_lives_by(l, a) & GM_BY_MODULE) == 0) ||
             (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) != 0);
 }
 
@@ -152,13 +156,20 @@ static bool has_gradient(const struct gm_lives *l, uint64_t bytes)
     return false;
 }
 
+/* What outlives all of a run that is over looks like one. */
+static bool is_activation_of_setup(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && is_of_start(l, a) && l->h->born[a] <= l->first_forward;
+}
+
 static void find_data(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     for (size_t a = 0; !c->failed && l->has_backward && a < l->h->allocation_count; a++)
-        if (is_set_up(l, a) && gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & GM_BY_MODULE) == 0 &&
-            gm_is_share(l->h->requested[a], l->at_peak, 0.1) && !has_gradient(l, l->h->requested[a]))
+        if ((is_set_up(l, a) || is_activation_of_setup(l, a)) && gm_lives_is_lasting(l, a) &&
+            (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_is_share(l->h->requested[a], l->at_peak, 0.1) &&
+            !has_gradient(l, l->h->requested[a]))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     if (set.n <= DATA_BLOCKS)
         gm_case_accuse(c, rule, &set, false,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 3, LAYERS = 2, NEAR = 16 /* sizes */, LEAST_SLOTS = 1 << 20 /* bytes */ };
+enum { SLOTS = 4, LEAST_WEIGHT = 1 << 18 /* bytes */, MANY_TIMES = 16 };
 
 /* ---- without stacks: sizes that grow by the same number of bytes, as many of each
  * ------------------------------------
@@ -157,6 +158,25 @@ static bool stays(const struct gm_role_work *w, size_t a)
     return w->h->born[a] > 0 && gm_life_of(w, a) >= GM_LIFE_LASTING;
 }
 
+/* Where the program makes its weights itself: a size of which it makes several, many times larger than all else that it
+ * makes before the first forward, is slots for keys and values. 0: there is none. */
+static uint64_t slots_beside_weights(struct gm_role_work *w, uint32_t first)
+{
+    const struct gm_history *h = w->h;
+    uint64_t largest = 0, other = 0;
+    size_t count = 0;
+    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++)
+        if (stays(w, a) && gm_role_says(w, a) == GM_SAYS_OTHER && h->requested[a] > largest)
+            largest = h->requested[a];
+    for (size_t a = 0; a < h->allocation_count && h->born[a] < first; a++) {
+        if (!stays(w, a) || gm_role_says(w, a) != GM_SAYS_OTHER)
+            continue;
+        count += h->requested[a] == largest;
+        other = h->requested[a] < largest && h->requested[a] > other ? h->requested[a] : other;
+    }
+    return count >= SLOTS && other >= LEAST_WEIGHT && largest / MANY_TIMES >= other ? largest : 0;
+}
+
 /* Weights, if none were loaded. Else what came before or after them, several of a size, is caches. */
 static bool claim_early(struct gm_role_work *w)
 {
@@ -173,13 +193,14 @@ static bool claim_early(struct gm_role_work *w)
             loading = h->born[a] < loading ? h->born[a] : loading;
             loaded = h->born[a];
         }
+    const uint64_t size = loaded == 0 && first != GM_NEVER ? slots_beside_weights(w, first) : 0;
     bool ok = true;
     for (uint32_t a = 0; ok && first != GM_NEVER && a < h->allocation_count && h->born[a] < first; a++) {
         enum gm_says says = gm_role_says(w, a);
         if (!stays(w, a) || w->claim[a] != GM_CLAIM_NONE || (says != GM_SAYS_OTHER && says != GM_SAYS_OBJECT))
             continue;
         if (loaded == 0 && says == GM_SAYS_OTHER)
-            w->claim[a] = GM_CLAIM_INFERENCE;
+            w->claim[a] = h->requested[a] == size ? GM_CLAIM_SLOTS : GM_CLAIM_INFERENCE;
         else if (loaded > 0 && (h->born[a] > loaded || h->born[a] < loading) && h->requested[a] >= LEAST_SLOTS)
             ok = GM_VEC_PUSH(&slots, ((struct first){h->requested[a], a}));
     }
