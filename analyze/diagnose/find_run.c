@@ -45,39 +45,113 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
-/* What is reserved at the end and was of use to an earlier phase only: after the last moment at which three fifths of
- * it were live. */
+enum { GOES_ON = 50 /* parts of what was made so far */, LEAST_CACHED = 20 /* parts of what is reserved */ };
+
+/* What stacks with frames made so far and did not keep, and what of it is made by code that still goes on. */
+struct phase {
+    uint64_t *made; /* [gm_stack_id] */
+    uint32_t *last; /* [gm_stack_id]: its last event */
+    uint64_t all, goes_on;
+    uint32_t most; /* the stack that made most of it */
+};
+
+static bool is_of_phase(const struct gm_lives *l, size_t a)
+{
+    return l->h->born[a] > 0 && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0 && !gm_lives_is_lasting(l, a);
+}
+
+static void see_birth(struct phase *p, const struct gm_lives *l, uint32_t a)
+{
+    const uint32_t stack = l->h->stack[a];
+    if (!is_of_phase(l, a))
+        return;
+    p->all += l->h->requested[a];
+    p->goes_on += l->h->requested[a];
+    p->made[stack] += l->h->requested[a];
+    p->most = p->made[stack] > p->made[p->most] ? stack : p->most;
+    if (p->last[stack] == l->h->born[a])
+        p->goes_on -= p->made[stack];
+}
+
+/* What was reserved before the trace; `*highest`: the event after which most is, for the first time. */
+static uint64_t reserved_at_start(const struct gm_case *c, uint32_t *highest)
+{
+    struct gm_walk walk = gm_walk_start(c->lives->h);
+    struct gm_change change;
+    int64_t grown = 0, most = 0;
+    *highest = 0;
+    while (gm_walk_next(&walk, &change)) {
+        grown += change.reserved;
+        *highest = grown > most ? change.event : *highest;
+        most = grown > most ? grown : most;
+    }
+    const int64_t left = (int64_t)c->view.device->totals.reserved - grown;
+    return left > 0 ? (uint64_t)left : 0;
+}
+
+/* The moment with most cached memory, before most is reserved, at which the code that made nearly all so far is not to
+ * run again. */
+static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t *cached, uint32_t *stack)
+{
+    const struct gm_history *h = c->lives->h;
+    struct gm_walk walk = gm_walk_start(h);
+    struct gm_change change;
+    uint32_t moment = GM_NEVER, highest;
+    uint64_t reserved = reserved_at_start(c, &highest), live = 0;
+    *cached = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        live += h->born[a] == 0 ? h->block[a] : 0;
+    while (gm_walk_next(&walk, &change) && change.event <= highest) {
+        reserved += (uint64_t)change.reserved;
+        if (change.kind == GM_CHANGE_FREE)
+            live = gm_sat_sub(live, h->block[change.allocation]);
+        if (change.kind != GM_CHANGE_ALLOC)
+            continue;
+        if (p->goes_on <= p->all / GOES_ON && p->all > 0 &&
+            gm_sat_sub(reserved, live) > *cached + *cached / 8) { /* not the next phase's own */
+            *cached = reserved - live;
+            *stack = p->most;
+            moment = change.event;
+        }
+        live += h->block[change.allocation];
+        see_birth(p, c->lives, change.allocation);
+    }
+    return moment;
+}
+
+/* Nothing of what is cached then is of use to the code that made it; whether something else uses it, a replay tells. */
 static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_lives *l = c->lives;
-    const uint64_t reserved = c->view.device->totals.reserved;
-    uint64_t live = 0, most_after = 0;
-    uint32_t last = 0;
-    char size[2][GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
-    for (size_t a = 0; a < l->h->allocation_count; a++)
-        live += l->h->born[a] == 0 ? l->h->block[a] : 0;
-    for (uint32_t e = 0; e < l->h->count; e++) {
-        const uint32_t a = l->h->of_event[e];
-        if (a != GM_NEVER && l->h->born[a] == e + 1)
-            live += l->h->block[a];
-        else if (a != GM_NEVER && l->h->freed[a] == e + 1)
-            live -= l->h->block[a] < live ? l->h->block[a] : live;
-        most_after = live > most_after ? live : most_after;
-        if (live >= reserved / 5 * 3) {
-            last = e;
-            most_after = 0;
-        }
-    }
-    if (c->has_oom || last == 0 || gm_sat_sub(reserved, most_after) < GM_GIB || most_after > reserved / 2 ||
-        l->h->count - last < l->h->count / 4 || gm_lives_round(l, (uint32_t)l->h->count) < gm_lives_round(l, last) + 2)
+    const size_t stacks = (size_t)l->snapshot->stacks.count + 1;
+    struct phase p = {.made = calloc(stacks, sizeof *p.made), .last = calloc(stacks, sizeof *p.last)};
+    struct gm_remedy_change *change = gm_arena_calloc(&c->report->arena, 1, sizeof *change);
+    uint64_t cached = 0;
+    uint32_t moment = GM_NEVER, stack = 0;
+    char size[GM_SIZE_TEXT], n[GM_NUMBER_TEXT];
+    c->failed |= p.made == NULL || p.last == NULL || change == NULL;
+    for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
+        if (is_of_phase(l, a) && l->h->born[a] > p.last[l->h->stack[a]])
+            p.last[l->h->stack[a]] = l->h->born[a];
+    if (!c->failed)
+        moment = end_of_phase(c, &p, &cached, &stack);
+    free(p.made);
+    free(p.last);
+    if (moment == GM_NEVER || c->has_oom || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
-        c, rule, GM_WARNING, reserved - most_after,
-        "After event %s at most %s are live, but %s stay reserved: the cache of a phase that is over. %s.",
-        gm_count_format(n, last), gm_size_format(size[0], most_after), gm_size_format(size[1], reserved), rule->fix);
+        c, rule, GM_WARNING, cached,
+        "At event %s the code that made nearly all so far has run for the last time, and %s of what it used stay "
+        "reserved. %s.",
+        gm_count_format(n, moment), gm_size_format(size, cached), rule->fix);
     gm_case_is_mistake(f, rule);
-    const uint32_t a = l->h->of_event[last];
-    f->site = a == GM_NEVER ? NULL : gm_names_site(&l->names, (struct gm_stack_id){l->h->stack[a]});
+    f->site = gm_lives_place(l, stack);
+    *change = (struct gm_remedy_change){.allocation = GM_REMEDY_NEVER, .gone = moment};
+    f->remedy = gm_case_remedy(c, c->view.device->device);
+    if (f->remedy != NULL) {
+        f->remedy->changes = change;
+        f->remedy->count = 1;
+    }
 }
 
 /* ---- capacity ---------------------------------------------------------------------------------------------------- */
@@ -134,9 +208,9 @@ static const struct gm_rule rules[] = {
                 "  serve()",
      .cost = "none",
      .severity = "warning",
-     .when =
-         "three fifths of what is reserved at the end were live once, and in the last quarter of the events, and two "
-         "rounds of the loop, no more than half of it, and 1 GiB less",
+     .when = "at some moment the stacks that made 98 % of all so far have run for the last time, a 20th of peak "
+             "reserved or "
+             "more is cached, and reserved memory would be lower if it were given back then",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},
     {.id = "plain-capacity",
      .title = "The device is too small for what the program keeps",

@@ -427,8 +427,7 @@ bool gm_set_add(struct gm_set *set, size_t a, uint32_t gone, uint32_t again, uin
     return GM_VEC_PUSH(set, ((struct gm_remedy_change){(uint32_t)a, gone, again, bytes}));
 }
 
-/* The user's line, and, if it is another, the one that the run came from. */
-static const char *place_of(struct gm_lives *l, uint32_t stack)
+const char *gm_lives_place(struct gm_lives *l, uint32_t stack)
 {
     uint32_t frames[DEPTH_MOST];
     const size_t n = python_frames(l, stack, frames);
@@ -455,7 +454,7 @@ const char *gm_lives_backward(struct gm_lives *l, uint32_t moment)
         if ((gm_lives_by(l, a) & GM_BY_ROOT) != 0 && h->born[a] <= moment &&
             (last == h->allocation_count || h->born[a] >= h->born[last]))
             last = a;
-    return last == h->allocation_count ? NULL : place_of(l, h->stack[last]);
+    return last == h->allocation_count ? NULL : gm_lives_place(l, h->stack[last]);
 }
 
 bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blame *blame)
@@ -482,7 +481,7 @@ bool gm_lives_blame(struct gm_lives *l, const struct gm_set *set, struct gm_blam
     }
     const bool ok = bytes != NULL;
     free(bytes);
-    blame->site = ok && set->n > 0 ? place_of(l, most) : NULL;
+    blame->site = ok && set->n > 0 ? gm_lives_place(l, most) : NULL;
     return ok;
 }
 

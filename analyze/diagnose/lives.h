@@ -99,6 +99,9 @@ uint32_t gm_lives_after_others(const struct gm_lives *l, size_t a, unsigned othe
 /* The allocations in the order of the program's loop; made when it is first asked for. NULL: no memory. */
 const struct gm_roster *gm_lives_roster(struct gm_lives *l);
 
+/* The user's line, and, if it is another, the one that the run came from. NULL: no memory. */
+const char *gm_lives_place(struct gm_lives *l, uint32_t stack);
+
 /* The line that called backward() last before a moment; NULL: none does, or no allocation tells. */
 const char *gm_lives_backward(struct gm_lives *l, uint32_t moment);
 

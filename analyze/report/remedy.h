@@ -12,6 +12,7 @@
  *   freed at moment m        {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = GM_REMEDY_NEVER}
  *   away from m to n         {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = m, .again = n}
  *   made only at n           {.allocation = a, .bytes = GM_REMEDY_AS_RECORDED, .gone = 0, .again = n}
+ *   empty_cache() at m       {.allocation = GM_REMEDY_NEVER, .gone = m}
  *
  * An allocation may have several rows: it is away where one of them says so, and its size is what all of them leave of
  * it (half of a half is a quarter). A moment at or after the recorded free changes nothing.

@@ -104,6 +104,8 @@ static bool add_changes(struct gm_trial_requests *to, const struct gm_search_dev
         return false;
     for (size_t i = 0; i < remedy->count; i++) {
         const struct gm_remedy_change *c = &remedy->changes[i];
+        if (c->allocation == GM_REMEDY_NEVER && c->gone <= h->count)
+            to->moves[to->move_count++] = (struct gm_whatif_move){c->gone, GM_NEVER, false};
         if (c->allocation >= h->allocation_count)
             continue;
         change_size(to, h, c);

@@ -125,7 +125,12 @@ static inline void follow_alloc(struct gm_playing *w, uint32_t event, uint32_t a
 static void move(struct gm_playing *w)
 {
     const struct gm_whatif_move *m = &w->options->moves[w->next_move++];
-    const uint32_t a = m->allocation, end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
+    const uint32_t a = m->allocation;
+    if (a == GM_NEVER) {
+        gm_allocator_empty_cache(&w->model);
+        return;
+    }
+    const uint32_t end = w->h->let_go[a] < w->h->freed[a] ? w->h->let_go[a] : w->h->freed[a];
     uint32_t *block = &w->follow.block_of[a];
     w->away[a] = (uint16_t)(w->away[a] + (m->is_back ? -1 : 1));
     if (w->requested[a] == 0 || m->moment >= end || m->moment < w->h->born[a])

@@ -17,12 +17,12 @@
 #define GM_REPLAY_WHATIF_H
 
 #include "analyze/allocator/conf.h"
+#include "analyze/allocator/stats.h"
 #include "analyze/base/error.h"
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/history.h"
 #include "analyze/timeline/trace_analyze.h"
 #include "replay/model/device.h"
-#include "analyze/allocator/stats.h"
 #include "replay/regenerate/event_recorder.h"
 
 /* A recorded step played again and again: which step that is, and which blocks take the place of which. A turn
@@ -135,9 +135,9 @@ struct gm_whatif_refused {
 };
 
 /* Other lifetimes: at a moment (gm_history) before its recorded end the allocation is given up, or asked for again. One
- * that was given up several times comes back when it was asked for as often. */
+ * that was given up several times comes back when it was asked for as often. Without an allocation: empty_cache(). */
 struct gm_whatif_move {
-    uint32_t moment, allocation;
+    uint32_t moment, allocation; /* GM_NEVER: none */
     bool is_back;
 };
 
