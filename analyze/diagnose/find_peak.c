@@ -157,6 +157,16 @@ static const struct gm_group_row *own_site(const struct gm_report *report, size_
     return NULL;
 }
 
+/* The call site that holds most at that device's peak; NULL: none has a name. */
+static const char *site_with_most(const struct gm_report *report, size_t d)
+{
+    const struct gm_peak_detail *peak = &report->timelines[d].peak;
+    for (size_t i = 0; i < peak->site_count; i++)
+        if (gm_site_has_stack(peak->sites[i].label))
+            return peak->sites[i].label;
+    return NULL;
+}
+
 /* What makes it even: without a call site that makes half of the difference and that no other device has; else with
  * everything as much smaller as the mean is. */
 static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint64_t mean)
@@ -211,6 +221,7 @@ static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
         devices[least].device, n, gm_size_format(size[2], mean), devices[most].device,
         is_out ? "ran out of memory" : "runs out of memory first");
     gm_case_is_mistake(f, rule);
+    f->site = site_with_most(c->report, most);
     put_even(c, f, most, mean);
 }
 

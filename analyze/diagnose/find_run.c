@@ -45,7 +45,12 @@ static void find_emptied(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
-enum { GOES_ON = 50 /* parts of what was made so far */, LEAST_CACHED = 20 /* parts of what is reserved */ };
+enum {
+    GOES_ON = 50 /* parts of what was made so far */,
+    LEAST_CACHED = 10 /* parts of what is reserved */,
+    LEAST_CACHED_MIB = 64,
+    LATER_ROUNDS = 2
+};
 
 /* What stacks with frames made so far and did not keep, and what of it is made by code that still goes on. */
 struct phase {
@@ -137,7 +142,10 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         moment = end_of_phase(c, &p, &cached, &stack);
     free(p.made);
     free(p.last);
-    if (moment == GM_NEVER || c->has_oom || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
+    /* Later rounds tell that it is not the end of the recording that ends the phase. */
+    if (moment == GM_NEVER || c->has_oom ||
+        gm_lives_round(l, (uint32_t)l->h->count) < gm_lives_round(l, moment) + LATER_ROUNDS ||
+        cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, cached,
@@ -208,9 +216,10 @@ static const struct gm_rule rules[] = {
                 "  serve()",
      .cost = "none",
      .severity = "warning",
-     .when = "at some moment the stacks that made 98 % of all so far have run for the last time, a 20th of peak "
-             "reserved or "
-             "more is cached, and reserved memory would be lower if it were given back then",
+     .when =
+         "at some moment the stacks that made 98 % of all so far have run for the last time, a 20th of peak "
+         "reserved or "
+         "more is cached, two rounds of the loop follow, and reserved memory would be lower if it were given back then",
      .what_to_do = "`torch.cuda.empty_cache()` once, after the phase that needed it"},
     {.id = "plain-capacity",
      .title = "The device is too small for what the program keeps",

@@ -197,11 +197,15 @@ static bool is_activation(const struct gm_lives *l, size_t a)
            (gm_lives_by(l, a) & GM_BY_RECOMPUTE) == 0;
 }
 
-/* A stack that makes one activation in each layer: the first such one. There are as many layers as most bytes of the
- * peak have siblings of their stack. 0: there are none. */
+enum { PART_OF_LAYER = 50 };
+
+/* A stack that makes one activation in each layer: the first such one. There are as many layers as some activations
+ * have siblings of their stack, if most bytes of the peak have as many or some times as many (one line makes several in
+ * a layer); else as most bytes have. 0: there are none. */
 static uint32_t find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t *bytes_of_count)
 {
-    size_t layers = 0;
+    size_t layers = 0, most = 3;
+    uint64_t all = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (is_activation(l, a) && gm_lives_at_peak(l, a) && (gm_lives_by(l, a) & GM_BY_NOBODY) == 0)
             counts[l->h->stack[a]]++;
@@ -209,7 +213,16 @@ static uint32_t find_anchor(const struct gm_lives *l, uint32_t *counts, uint64_t
         if (is_activation(l, a) && gm_lives_at_peak(l, a))
             bytes_of_count[counts[l->h->stack[a]]] += l->h->requested[a];
     for (size_t n = 3; n <= l->h->allocation_count; n++)
-        layers = bytes_of_count[n] > bytes_of_count[layers] || layers == 0 ? n : layers;
+        all += bytes_of_count[n];
+    for (size_t n = 3; n <= l->h->allocation_count && layers == 0; n++) {
+        uint64_t bytes = 0;
+        for (size_t k = n; bytes_of_count[n] > all / PART_OF_LAYER && k <= l->h->allocation_count; k += n)
+            bytes += bytes_of_count[k];
+        layers = bytes > all / 4 * 3 ? n : 0;
+    }
+    for (size_t n = 3; n <= l->h->allocation_count && layers == 0; n++)
+        most = bytes_of_count[n] > bytes_of_count[most] ? n : most;
+    layers = layers == 0 ? most : layers;
     for (uint32_t e = 0; e < l->h->count; e++) {
         const uint32_t a = l->h->of_event[e];
         if (a != GM_NEVER && l->h->born[a] == e + 1 && counts[l->h->stack[a]] == layers && layers > 0)

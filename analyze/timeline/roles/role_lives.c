@@ -20,6 +20,7 @@ struct lives {
     enum gm_role_part part;
     uint32_t run_start;      /* event of the first allocation of the run */
     uint32_t last_alloc;     /* event of the last allocation */
+    uint32_t last_of_all;    /* of the whole trace: what inference frees later, the end of the program frees */
     uint32_t recent[RECENT]; /* the last allocations outside of backward; GM_NEVER: none, or it has its old one */
     unsigned next_recent;
     uint32_t last_heir; /* the allocation; GM_NEVER: none */
@@ -205,7 +206,7 @@ static bool walk(struct lives *l)
         if (l->events->action[h->first + i] == GM_ACTION_ALLOC) {
             if (!see_alloc(l, i, a))
                 return false;
-        } else if (h->let_go[a] == i + 1) {
+        } else if (h->let_go[a] == i + 1 && (l->has_training || i < l->last_of_all)) {
             enum gm_role_part part;
             part_of_free(l, i, a, &part);
             gm_life_set(l->w, a, life_of_free(l, i, a, part), h->born[a] == 0 ? part : gm_life_part(l->w, a));
@@ -231,9 +232,9 @@ static void settle(struct lives *l)
             gm_life_set(l->w, a, h->let_go[a] == GM_NEVER ? GM_LIFE_OLD : GM_LIFE_OLD_FREED, part);
         else if (gm_life_of(l->w, a) == GM_LIFE_UNDECIDED)
             gm_life_set(l->w, a,
-                        h->freed[a] != GM_NEVER     ? GM_LIFE_LATER
-                        : h->born[a] > l->run_start ? GM_LIFE_OPEN
-                                                    : GM_LIFE_LASTING,
+                        h->freed[a] != GM_NEVER && (l->has_training || h->freed[a] <= l->last_of_all) ? GM_LIFE_LATER
+                        : h->born[a] > l->run_start                                                   ? GM_LIFE_OPEN
+                                                                                                      : GM_LIFE_LASTING,
                         part);
     }
 }
@@ -309,6 +310,8 @@ bool gm_role_lives(struct gm_role_work *w)
     w->empty_is_backward = has_frames(h);
     for (size_t a = 0; a < h->allocation_count; a++)
         w->life[a] = GM_LIFE_UNDECIDED;
+    for (uint32_t i = 0; i < h->count; i++)
+        l.last_of_all = l.events->action[h->first + i] == GM_ACTION_ALLOC ? i : l.last_of_all;
     for (uint32_t i = 0; i < h->count; i++) /* what is freed before the first allocation is freed in its part */
         if (l.events->action[h->first + i] == GM_ACTION_ALLOC && h->of_event[i] != GM_NEVER) {
             part_of_alloc(&l, i, gm_role_says(w, h->of_event[i]), &l.part);
