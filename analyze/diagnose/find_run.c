@@ -124,6 +124,25 @@ static uint32_t end_of_phase(const struct gm_case *c, struct phase *p, uint64_t 
     return moment;
 }
 
+/* Whether the loop goes on from then on, in training with a forward pass that ends in a backward pass: a recording of
+ * one step ends in the optimizer. */
+static bool is_followed(const struct gm_lives *l, uint32_t moment)
+{
+    bool is_forward = false, is_found = !l->has_optimizer;
+    for (uint32_t e = moment; e < l->h->count && !is_found; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        const bool is_backward =
+            gm_lives_is_of_backward(l, a) || (gm_lives_by(l, a) & (GM_BY_BACKWARD | GM_BY_ROOT)) != 0;
+        if (is_backward && !is_forward)
+            return false;
+        is_found = is_backward;
+        is_forward |= !is_backward && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0;
+    }
+    return is_found && gm_lives_round(l, (uint32_t)l->h->count) >= gm_lives_round(l, moment) + LATER_ROUNDS;
+}
+
 /* Nothing of what is cached then is of use to the code that made it; whether something else uses it, a replay tells. */
 static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
 {
@@ -142,10 +161,8 @@ static void find_old_cache(struct gm_case *c, const struct gm_rule *rule)
         moment = end_of_phase(c, &p, &cached, &stack);
     free(p.made);
     free(p.last);
-    /* Later rounds tell that it is not the end of the recording that ends the phase. */
-    if (moment == GM_NEVER || c->has_oom ||
-        gm_lives_round(l, (uint32_t)l->h->count) < gm_lives_round(l, moment) + LATER_ROUNDS ||
-        cached < LEAST_CACHED_MIB * GM_MIB || cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
+    if (moment == GM_NEVER || c->has_oom || !is_followed(l, moment) || cached < LEAST_CACHED_MIB * GM_MIB ||
+        cached < gm_view_peak_reserved(&c->view) / LEAST_CACHED)
         return;
     struct gm_finding *f = gm_case_say(
         c, rule, GM_WARNING, cached,
