@@ -192,11 +192,11 @@ const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, ui
     GM_PAGE_EXPORT(page_events);
 
 /* What lives as a tree of frames, in requested bytes: at a moment, or what came and went from moment `base` to `moment`
- * (base 0xFFFFFFFF: none). `inverted`: innermost frames on top. `folds`: without frames that are noise or C++ below
- * Python. Nodes, parents first, node 0 the root, siblings side by side by bytes: name STRINGS, file STRINGS (both: one
- * per distinct frame), frame U32 (of those; per node), line F64 (per distinct frame), parent U32, depth U32, bytes F64,
- * self F64, count U32, added F64 and gone F64 (with base: bytes then = added - gone), color U32 (of the category with
- * most of it). */
+ * (base 0xFFFFFFFF: none). `inverted`: innermost frames on top. `folds`: of stacks that have the program's own
+ * frames, only those; of others what tells most. Nodes, parents first, node 0 the root, siblings side by side by bytes:
+ * name STRINGS, file STRINGS (both: one per distinct frame), frame U32 (of those; per node), line F64 (per distinct
+ * frame), parent U32, depth U32, bytes F64, self F64, count U32, added F64 and gone F64 (with base: bytes then = added
+ * - gone), color U32 (of the category with most of it). */
 const struct gm_page_result *gm_page_flame(uint32_t handle, uint32_t device, uint32_t moment, uint32_t base,
                                            bool inverted, bool folds) GM_PAGE_EXPORT(page_flame);
 

@@ -115,13 +115,37 @@ static uint32_t child_of(struct flame *f, uint32_t parent, uint32_t frame)
     return node;
 }
 
-/* Whether a frame is left out: noise, and C++ where there is Python, as long as something is left. */
-static bool is_folded(const struct flame *f, struct side *s, struct gm_frame_id frame, bool has_python, bool has_others)
+/* What stays of a stack whose framework is folded: the program's own frames; if it has none, Python's, and the one that
+ * its call site is called by; if there is no such, all. */
+struct fold {
+    bool has_own, has_python;
+    size_t telling; /* SIZE_MAX: none */
+};
+
+static struct fold look_at(struct side *s, struct gm_stack_id stack, const struct gm_frame_id *frames, size_t n)
 {
-    const uint8_t kind = kind_of(s->o, frame);
-    if (!f->folds || (kind & GM_FILE_IS_PYTHON) != 0)
-        return false;
-    return (kind & GM_FILE_IS_NOISE) != 0 ? has_python || has_others : has_python;
+    struct fold fold = {.telling = SIZE_MAX};
+    size_t rows;
+    const struct gm_frame_row *all = gm_names_frames(&s->o->names, stack, &rows);
+    const struct gm_frame_row *telling = gm_names_telling_frame(&s->o->names, stack);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t kind = kind_of(s->o, frames[i]);
+        fold.has_python |= (kind & GM_FILE_IS_PYTHON) != 0;
+        fold.has_own |= (kind & (GM_FILE_IS_PYTHON | GM_FILE_IS_TORCH)) == GM_FILE_IS_PYTHON;
+    }
+    for (size_t i = 0; all != NULL && telling != NULL && i < rows; i++)
+        if (&all[i] == telling)
+            fold.telling = i;
+    return fold;
+}
+
+static bool is_folded(const struct fold *fold, struct side *s, struct gm_frame_id frame, size_t i)
+{
+    const bool is_python = (kind_of(s->o, frame) & GM_FILE_IS_PYTHON) != 0;
+    const bool is_torch = (kind_of(s->o, frame) & GM_FILE_IS_TORCH) != 0;
+    if (fold->has_own)
+        return !is_python || is_torch;
+    return (fold->has_python || fold->telling != SIZE_MAX) && !is_python && i != fold->telling;
 }
 
 /* The node in which a stack ends; GM_MAP_NONE: no memory. */
@@ -129,18 +153,13 @@ static uint32_t walk(struct flame *f, struct side *s, struct gm_stack_id stack)
 {
     size_t n;
     const struct gm_frame_id *frames = gm_stack_frames(&s->o->snapshot, stack, &n);
-    bool has_python = false, has_others = false;
+    const struct fold fold = f->folds ? look_at(s, stack, frames, n) : (struct fold){0};
     uint32_t node = 0;
-    for (size_t i = 0; f->folds && i < n; i++) {
-        const uint8_t kind = kind_of(s->o, frames[i]);
-        has_python |= (kind & GM_FILE_IS_PYTHON) != 0;
-        has_others |= (kind & GM_FILE_IS_NOISE) == 0;
-    }
-    for (size_t i = 0; node != GM_MAP_NONE && i < n; i++) {
-        const struct gm_frame_id frame = frames[f->inverted ? i : n - 1 - i];
-        if (is_folded(f, s, frame, has_python, has_others))
+    for (size_t k = 0; node != GM_MAP_NONE && k < n; k++) {
+        const size_t i = f->inverted ? k : n - 1 - k;
+        if (f->folds && is_folded(&fold, s, frames[i], i))
             continue;
-        const uint32_t shown = shown_frame(f, s, frame);
+        const uint32_t shown = shown_frame(f, s, frames[i]);
         node = shown == GM_INTERN_NONE ? GM_MAP_NONE : child_of(f, node, shown);
     }
     if (n > 0)

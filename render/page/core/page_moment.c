@@ -135,7 +135,7 @@ static void tell(struct gm_opened *o, const struct gm_page_device *d, uint32_t b
     gm_answer_strings("label", &labels);
 }
 
-const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, uint32_t moment, uint32_t by,
+const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, uint32_t moment, uint32_t group,
                                             uint32_t limit)
 {
     struct gm_opened *o;
@@ -144,17 +144,18 @@ const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, ui
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_moment(d, moment))
         return NULL;
-    if (by == GM_PAGE_GROUP_MODULE || by > GM_PAGE_GROUP_NONE)
-        return gm_answer_refuse(by == GM_PAGE_GROUP_MODULE ? "no modules are known of this run" : "no such group");
-    const struct gm_page_layers *layers = is_split(by) ? gm_opened_layers(o, d, by) : NULL;
-    if (is_split(by) && layers == NULL)
+    if (group == GM_PAGE_GROUP_MODULE || group > GM_PAGE_GROUP_NONE)
+        return gm_answer_refuse(group == GM_PAGE_GROUP_MODULE ? "no modules are known of this run" : "no such group");
+    const struct gm_page_layers *layers = is_split(group) ? gm_opened_layers(o, d, group) : NULL;
+    if (is_split(group) && layers == NULL)
         return NULL;
     const struct gm_error nomem = {.status = GM_E_NOMEM};
-    const bool ok = collect(&g, o, d, moment, by, layers);
+    const bool ok = collect(&g, o, d, moment, group, layers);
     if (ok) {
         const size_t shown = limit == 0 || g.rows.n < limit ? g.rows.n : limit;
-        qsort(g.rows.v, g.rows.n, sizeof *g.rows.v, most_first);
-        tell(o, d, by, layers, g.rows.v, shown);
+        if (g.rows.n > 0)
+            qsort(g.rows.v, g.rows.n, sizeof *g.rows.v, most_first);
+        tell(o, d, group, layers, g.rows.v, shown);
         tell_rest(g.rows.v, shown, g.rows.n);
         gm_answer_levels(d, moment, "requested_level");
     }
