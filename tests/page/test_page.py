@@ -280,6 +280,8 @@ class Demo(unittest.TestCase):
         self.addCleanup(self.page.resize, 1280, 800)
         for view in ("moment", "space", "stacks", "allocations", "heat", "whatif", "findings", "compare"):
             page = self.open(f"#view={view}")
+            if view == "findings":
+                page.wait("document.querySelector('#findings-body table')")
             self.assertLessEqual(
                 page.js("return document.documentElement.scrollWidth"), page.js("return innerWidth"), view
             )
