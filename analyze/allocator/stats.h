@@ -84,7 +84,7 @@ static inline void gm_stats_let_go(struct gm_stats *s, const struct gm_space_blo
                                    uint64_t max_split)
 {
     gm_stats_add(s->allocation, is_small, -1);
-    gm_stats_add(s->allocated_bytes, is_small, -(int64_t)b->size);
+    gm_stats_add(s->allocated_bytes, is_small, (int64_t)(0 - b->size));
     if (b->size >= max_split)
         gm_stat_add(&s->oversize_allocations, -1);
 }
@@ -94,9 +94,9 @@ static inline void gm_stats_release(struct gm_stats *s, const struct gm_space_bl
                                     uint64_t requested, int64_t merges, int64_t absorbed)
 {
     const bool is_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
-    gm_stats_add(s->requested_bytes, is_small, -(int64_t)requested);
+    gm_stats_add(s->requested_bytes, is_small, (int64_t)(0 - requested));
     gm_stats_add(s->active, is_small, -1);
-    gm_stats_add(s->active_bytes, is_small, -(int64_t)size);
+    gm_stats_add(s->active_bytes, is_small, (int64_t)(0 - size));
     if (b->is_expandable)
         return;
     gm_stats_add(s->inactive_split, is_small, (is_split ? 1 : 0) - merges);

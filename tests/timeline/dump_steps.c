@@ -177,6 +177,8 @@ static enum gm_status dump(const struct gm_snapshot *snapshot, const struct gm_t
         gm_trace_forget_steps(&pass);
         free(pass.phase);
         free(pass.step);
+        free(pass.range);
+        free(pass.ranges);
         free(pass.role);
         free(pass.reason);
         gm_history_free(&pass.history);

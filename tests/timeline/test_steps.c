@@ -112,6 +112,8 @@ static void forget(struct found *f)
 {
     free(f->pass.phase);
     free(f->pass.step);
+    free(f->pass.range);
+    free(f->pass.ranges);
     gm_history_free(&f->pass.history);
     gm_names_free(&f->names);
     gm_classifier_free(f->classifier);

@@ -196,6 +196,14 @@ static enum gm_life life_of_free(const struct lives *l, uint32_t event, uint32_t
     return is_brief && (made == GM_PART_FORWARD || is_of_program) ? GM_LIFE_BRIEF : GM_LIFE_LATER;
 }
 
+/* Whether the end of an inference program frees it, not a line that is done with it. */
+static bool is_freed_at_exit(const struct lives *l, size_t a)
+{
+    const uint32_t born = l->w->h->born[a];
+    return !l->has_training && l->w->h->freed[a] > l->last_of_all &&
+           (born <= l->run_start || born + GM_BRIEF_EVENTS <= l->last_of_all);
+}
+
 static bool walk(struct lives *l)
 {
     const struct gm_history *h = l->w->h;
@@ -206,7 +214,7 @@ static bool walk(struct lives *l)
         if (l->events->action[h->first + i] == GM_ACTION_ALLOC) {
             if (!see_alloc(l, i, a))
                 return false;
-        } else if (h->let_go[a] == i + 1 && (l->has_training || i < l->last_of_all)) {
+        } else if (h->let_go[a] == i + 1 && !is_freed_at_exit(l, a)) {
             enum gm_role_part part;
             part_of_free(l, i, a, &part);
             gm_life_set(l->w, a, life_of_free(l, i, a, part), h->born[a] == 0 ? part : gm_life_part(l->w, a));
@@ -232,9 +240,9 @@ static void settle(struct lives *l)
             gm_life_set(l->w, a, h->let_go[a] == GM_NEVER ? GM_LIFE_OLD : GM_LIFE_OLD_FREED, part);
         else if (gm_life_of(l->w, a) == GM_LIFE_UNDECIDED)
             gm_life_set(l->w, a,
-                        h->freed[a] != GM_NEVER && (l->has_training || h->freed[a] <= l->last_of_all) ? GM_LIFE_LATER
-                        : h->born[a] > l->run_start                                                   ? GM_LIFE_OPEN
-                                                                                                      : GM_LIFE_LASTING,
+                        h->freed[a] != GM_NEVER && !is_freed_at_exit(l, a) ? GM_LIFE_LATER
+                        : h->born[a] > l->run_start                        ? GM_LIFE_OPEN
+                                                                           : GM_LIFE_LASTING,
                         part);
     }
 }
