@@ -47,15 +47,14 @@ void gm_put_id(struct gm_text *t, uint32_t id, uint32_t *newest, uint64_t first)
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot,
+enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot, int level,
                                       struct gm_text *out, struct gm_error *err)
 {
-    enum { LEVEL = 19, LEVEL_LARGE = 9, LARGE = 2 << 20 }; /* events */
     *w = (struct gm_gmtrace_writer){.s = snapshot, .out = out, .begin = out->length, .err = err};
     w->zstd = ZSTD_createCCtx();
     if (w->zstd == NULL)
         return gm_no_memory(w->err);
-    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, snapshot->events.count > LARGE ? LEVEL_LARGE : LEVEL);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_contentSizeFlag, 0);
     gm_text_add_bytes(out, GM_GMTRACE_MAGIC, GM_GMTRACE_MAGIC_SIZE);
     put_u32(out, GM_GMTRACE_VERSION);

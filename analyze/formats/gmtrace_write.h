@@ -12,5 +12,7 @@
 
 /* Appends the file to *out. On failure *out holds a part of it. The same snapshot gives the same bytes. */
 enum gm_status gm_write_gmtrace(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err);
+/* The same in a third of the time and a tenth more bytes: for what is made along the way. */
+enum gm_status gm_write_gmtrace_quickly(const struct gm_snapshot *snapshot, struct gm_text *out, struct gm_error *err);
 
 #endif

@@ -27,8 +27,8 @@ struct gm_gmtrace_writer {
     struct gm_text payload, packed, planes;
 };
 
-/* Writes the header; the writer is to be closed in any case. */
-enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot,
+/* Writes the header; the writer is to be closed in any case. `level`: zstd's. */
+enum gm_status gm_gmtrace_writer_open(struct gm_gmtrace_writer *w, const struct gm_snapshot *snapshot, int level,
                                       struct gm_text *out, struct gm_error *err);
 void gm_gmtrace_writer_close(struct gm_gmtrace_writer *w);
 

@@ -43,7 +43,10 @@ struct tracker {
     uint32_t serial;
     uint32_t *left;           /* [gm_frame_id] the serial of the call that left that line last */
     struct gm_intern entries; /* where calls of a node begin: {node, frame} */
-    uint32_t *frames;         /* [DEEPEST] scratch: a stack, outermost first */
+    const uint32_t *frames;   /* the stack that is looked at, outermost first */
+    uint32_t *unfolded;       /* the Python frames of all stacks, likewise */
+    uint64_t *start;          /* [gm_stack_id] where in them a stack begins; one more than there are stacks */
+    uint32_t *forward;        /* [DEEPEST] scratch: a stack of a place in forward */
     bool is_unordered;        /* calls are not counted */
     bool failed;
 };
@@ -185,15 +188,31 @@ static uint32_t follow(struct tracker *t, size_t n, const struct made *made)
     return n == 0 || t->failed ? 0 : t->latest[n - 1].call;
 }
 
-/* The Python frames of a stack into t->frames, outermost first. */
+/* The Python frames of every stack, outermost first: looked for once, for most allocations share theirs with others. */
+static bool unfold_all(struct tracker *t)
+{
+    const struct gm_snapshot *s = t->pass->snapshot;
+    uint64_t n = 0;
+    t->unfolded = malloc((s->stacks.start[s->stacks.count] + 1) * sizeof *t->unfolded);
+    t->start = malloc(((size_t)s->stacks.count + 1) * sizeof *t->start);
+    for (uint32_t stack = 0; t->unfolded != NULL && t->start != NULL && stack < s->stacks.count; stack++) {
+        size_t depth;
+        const struct gm_frame_id *ids = gm_stack_frames(s, (struct gm_stack_id){stack}, &depth);
+        t->start[stack] = n;
+        for (size_t i = depth; i-- > 0 && n - t->start[stack] < DEEPEST;)
+            if (kind_of(t, ids[i].v) != GM_FRAME_NATIVE)
+                t->unfolded[n++] = ids[i].v;
+    }
+    if (t->start != NULL)
+        t->start[s->stacks.count] = n;
+    return t->unfolded != NULL && t->start != NULL && !t->failed;
+}
+
+/* Makes it the one that is looked at; how many frames it has. */
 static size_t unfold(struct tracker *t, uint32_t stack)
 {
-    size_t depth, n = 0;
-    const struct gm_frame_id *ids = gm_stack_frames(t->pass->snapshot, (struct gm_stack_id){stack}, &depth);
-    for (size_t i = depth; i-- > 0 && n < DEEPEST;)
-        if (kind_of(t, ids[i].v) != GM_FRAME_NATIVE)
-            t->frames[n++] = ids[i].v;
-    return n;
+    t->frames = t->unfolded + t->start[stack];
+    return (size_t)(t->start[stack + 1] - t->start[stack]);
 }
 
 static void forget(struct tracker *t)
@@ -243,11 +262,12 @@ static void walk_backward(struct tracker *t, struct gm_frame_index *index, uint3
 {
     const struct gm_history *h = &t->pass->history;
     forget(t);
+    t->frames = t->forward;
     for (uint32_t i = (uint32_t)h->count; i-- > 0 && !t->failed;) {
         const uint32_t a = h->of_event[i];
         if (h->snapshot->events.action[h->first + i] != GM_ACTION_ALLOC || a == GM_NEVER || of[a] != 0)
             continue;
-        const size_t n = gm_forward_frames(h->snapshot, index, (uint32_t)(h->first + i), t->frames, DEEPEST);
+        const size_t n = gm_forward_frames(h->snapshot, index, (uint32_t)(h->first + i), t->forward, DEEPEST);
         if (n > 0)
             of[a] = follow(t, n, &(struct made){.is_brief = true});
     }
@@ -277,13 +297,15 @@ bool gm_calls_find(struct gm_calls *calls, struct gm_trace_pass *pass)
     *calls = (struct gm_calls){.kind = calloc(frames, 1),
                                .of = calloc(pass->history.allocation_count + 1, sizeof *calls->of)};
     t.latest = malloc(DEEPEST * sizeof *t.latest);
-    t.frames = malloc(DEEPEST * sizeof *t.frames);
+    t.forward = malloc(DEEPEST * sizeof *t.forward);
     t.left = calloc(frames, sizeof *t.left);
-    const bool ok = calls->kind != NULL && calls->of != NULL && t.latest != NULL && t.frames != NULL &&
-                    t.left != NULL && GM_VEC_PUSH(&calls->nodes, (struct gm_call_node){0}) &&
+    const bool ok = calls->kind != NULL && calls->of != NULL && t.latest != NULL && t.forward != NULL &&
+                    t.left != NULL && unfold_all(&t) && GM_VEC_PUSH(&calls->nodes, (struct gm_call_node){0}) &&
                     GM_VEC_PUSH(&calls->calls, (struct gm_module_call){0}) && run(&t);
     free(t.latest);
-    free(t.frames);
+    free(t.forward);
+    free(t.unfolded);
+    free(t.start);
     free(t.left);
     gm_intern_free(&t.entries);
     return ok;
