@@ -101,18 +101,21 @@ export class Channel {
     }
     async run() {
         this.busy = true;
-        while (this.next) {
-            const question = this.next;
-            this.next = null;
-            try {
-                const answer = await call(...question);
-                await this.show(answer, question);
-            } catch (error) {
-                if (!(error instanceof CoreError)) throw error;
-                if (!this.next) this.fail(error, question);
-            } finally {
-                this.busy = Boolean(this.next);
-            }
+        try {
+            while (this.next) await this.runNext();
+        } finally {
+            this.busy = false;
+        }
+    }
+    async runNext() {
+        const question = this.next;
+        this.next = null;
+        try {
+            const answer = await call(...question);
+            await this.show(answer, question);
+        } catch (error) {
+            if (!(error instanceof CoreError)) throw error;
+            if (!this.next) this.fail(error, question);
         }
     }
 }

@@ -10,7 +10,7 @@ import { findingsView } from "./findings.js";
 import { heatView } from "./heat.js";
 import { momentView } from "./moment.js";
 import { forgetColours } from "./pen.js";
-import { about, add, analysis, device, run, runs, SPLITS } from "./runs.js";
+import { about, add, analysis, device, isKnown, run, runs, SPLITS } from "./runs.js";
 import { renewSelection, startSelection } from "./selection.js";
 import { spaceView } from "./space.js";
 import { stacksView } from "./stacks.js";
@@ -271,7 +271,7 @@ function showRun() {
     options(byId("device"), [...devices.device].map(String), device());
     fill(
         byId("by"),
-        SPLITS.map(split => el("option", { value: split }, split)),
+        SPLITS.filter(isKnown).map(split => el("option", { value: split }, split)),
     );
     byId("by").value = state.by;
     timeline.renew();

@@ -4,7 +4,7 @@
 import { clamp, count, el, fill, percent, size } from "./base.js";
 import { Channel } from "./core.js";
 import { colours, fitted, inkOn, Picture, tone } from "./pen.js";
-import { GROUPS, here, moment, run } from "./runs.js";
+import { GROUPS, here, isKnown, moment, run } from "./runs.js";
 import { set, state } from "./state.js";
 import { table, texts } from "./table.js";
 
@@ -176,7 +176,7 @@ export const momentView = {
         const groups = el(
             "select",
             { onchange: () => set({ group: groups.value }) },
-            GROUPS.map(group => el("option", { value: group }, GROUP_NAMES[group])),
+            GROUPS.filter(isKnown).map(group => el("option", { value: group }, GROUP_NAMES[group])),
         );
         const shape = el(
             "button",

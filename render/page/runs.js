@@ -7,6 +7,8 @@ import { state, set } from "./state.js";
 // Order as enum gm_page_split, then what enum gm_page_group has beside it.
 export const SPLITS = ["role", "category", "pool", "stream", "component"];
 export const GROUPS = [...SPLITS, "module", "site", "stack", "size", "none"];
+// The core answers for these only once it is told of components and modules, which no run does yet.
+export const isKnown = group => group !== "component" && group !== "module";
 export const AXES = ["event", "time"];
 export const NONE = 0xffffffff;
 

@@ -49,8 +49,10 @@ const NUMBERS = new Set(["run", "dev", "from", "to", "at", "sel", "detail", "the
 export const state = { ...DEFAULTS };
 const listeners = [];
 let writing = 0;
+let known = ""; // the address that was read or written last
 
 function read() {
+    known = location.hash;
     const given = new URLSearchParams(location.hash.slice(1));
     for (const [key, standard] of Object.entries(DEFAULTS)) {
         const text = given.get(key);
@@ -62,12 +64,14 @@ function read() {
 
 function write() {
     writing = 0;
+    if (location.hash !== known) return; // gone elsewhere meanwhile: hashchange comes
     const told = new URLSearchParams();
     for (const [key, standard] of Object.entries(DEFAULTS))
         if (state[key] !== standard)
             told.set(key, typeof standard === "boolean" ? (state[key] ? "1" : "0") : (state[key] ?? ""));
     const text = told.toString();
     if (text !== location.hash.slice(1)) history.replaceState(null, "", "#" + text);
+    known = location.hash;
 }
 
 // on(listener): called with the set of keys that changed.

@@ -194,6 +194,22 @@ class Demo(unittest.TestCase):
         ]
         self.wait_text("#allocations-line", f"{sum(row['blocks'] for row in rows):,} allocations")
 
+    def test_going_elsewhere_is_not_undone(self):
+        """What is chosen is written into the address a moment later: not over an address that was gone to meanwhile."""
+        page = self.open("#view=allocations")
+        page.wait("document.querySelector('.virtual .inner .row')?.innerText")
+        page.js(
+            """document.querySelector('.virtual .inner .row').click();
+            const end = performance.now() + 400;
+            while (performance.now() < end);
+            location.hash = '#view=allocations&text=loss.py';
+            while (performance.now() < end + 400);
+            window.settled = end + 1200;"""
+        )
+        page.wait("document.querySelector('[aria-label=\"in its stack\"]').value === 'loss.py'")
+        page.wait("performance.now() > window.settled")
+        self.assertIn("text=loss.py", page.js("return location.hash"))
+
     def test_table_scrolls_to_its_end(self):
         page = self.open("#view=allocations&sort=id&up=1")
         page.wait("document.querySelectorAll('.virtual .inner .row').length > 5")
