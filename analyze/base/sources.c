@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/base/sources.h"
 
+#include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/base/utf8.h"
 #include "analyze/base/vec.h"
@@ -67,12 +69,7 @@ static void list(struct gm_sources *s, int folder, const char *below, int depth)
     (void)closedir(dir);
 }
 
-static int by_name(const void *left, const void *right)
-{
-    const struct file *a = left, *b = right;
-    const int order = strcmp(name_of(a->path), name_of(b->path));
-    return order != 0 ? order : strcmp(a->path, b->path);
-}
+GM_ORDERING(by_name, struct file, GM_BY(strcmp(name_of(a->path), name_of(b->path))) || GM_BY(strcmp(a->path, b->path)));
 
 enum gm_status gm_sources_open(struct gm_sources **sources, const char *folder, struct gm_error *err)
 {
@@ -83,13 +80,13 @@ enum gm_status gm_sources_open(struct gm_sources **sources, const char *folder, 
     struct gm_sources *s = calloc(1, sizeof *s);
     if (s == NULL) {
         (void)close(fd);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     s->folder = fd;
     list(s, dup(fd), "", 0);
     if (s->failed) {
         gm_sources_free(s);
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     }
     if (s->files.n > 1)
         qsort(s->files.v, s->files.n, sizeof *s->files.v, by_name);
@@ -138,13 +135,7 @@ static struct file *find(struct gm_sources *s, const char *path, bool *several)
         if (is_slash(*c))
             name = c + 1;
     size_t low = 0, best = strstr(path, "-packages") != NULL ? 1 : 0;
-    for (size_t high = s->files.n; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(name_of(s->files.v[middle].path), name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    GM_BISECT(low, s->files.n, i, strcmp(name_of(s->files.v[i].path), name) < 0);
     struct file *found = NULL;
     *several = false;
     for (size_t i = low; i < s->files.n && strcmp(name_of(s->files.v[i].path), name) == 0; i++) {
@@ -242,5 +233,5 @@ enum gm_status gm_sources_line(struct gm_sources *s, struct gm_arena *arena, con
         *text = gm_arena_copy(arena, clean, strlen(clean));
     }
     ok = ok && (*text != NULL || *note != NULL);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }

@@ -210,7 +210,7 @@ static enum gm_status add_page(struct gm_run_files *files, const struct call *ca
     const struct gm_page_trace **traces = calloc(count, sizeof *traces);
     size_t n = 0;
     if (traces == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         if (inputs[i].status != GM_OK)
             continue;

@@ -5,6 +5,7 @@
  */
 #include "analyze/cli/gmfleet.h"
 
+#include "analyze/base/order.h"
 #include "analyze/cli/operands.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
@@ -242,18 +243,10 @@ static enum gm_status make(struct gm_run_files *files, struct gm_fonts *fonts, c
 
 enum { PAGE_RANKS = 16, PAGE_BYTES = 64 << 20 };
 
-static int most_reserved(const void *left, const void *right)
-{
-    const struct gm_fleet_item *const *a = left, *const *b = right;
-    const uint64_t x = gm_fleet_reserved(*a), y = gm_fleet_reserved(*b);
-    return x != y ? (x > y ? -1 : 1) : *a < *b ? -1 : *a > *b;
-}
+GM_ORDERING_OF_POINTERS(most_reserved, struct gm_fleet_item,
+                        GM_BY(GM_ORDER(gm_fleet_reserved(b), gm_fleet_reserved(a))) || GM_BY(GM_ORDER(a, b)));
 
-static int by_item(const void *left, const void *right)
-{
-    const struct gm_fleet_item *const *a = left, *const *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
+GM_ORDERING_OF_POINTERS(by_item, struct gm_fleet_item, GM_BY(GM_ORDER(a, b)));
 
 /* A snapshot is read again, for its record has no trace. One that can no longer be read is left out, and told. */
 static size_t read_trace(struct call *call, struct gm_page_trace *trace, const struct gm_fleet_item *item,

@@ -2,6 +2,7 @@
 #include "analyze/compare/compare.h"
 
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/ascii.h"
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/compare/comparison_parts.h"
@@ -89,12 +90,6 @@ static bool all_differ(const char *const *labels, size_t n)
     return true;
 }
 
-static bool ends_with(const char *s, size_t n, const char *end)
-{
-    const size_t m = strlen(end);
-    return n > m && memcmp(s + n - m, end, m) == 0;
-}
-
 /* The last `parts` parts of a path without the suffixes of snapshots. NULL: no memory. */
 static const char *tail_of(struct gm_arena *arena, const char *path, int parts)
 {
@@ -105,7 +100,7 @@ static const char *tail_of(struct gm_arena *arena, const char *path, int parts)
             break;
     size_t n = strlen(s);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (ends_with(s, n, suffixes[i]))
+        if (n > strlen(suffixes[i]) && gm_ends_with(s, n, suffixes[i]))
             n -= strlen(suffixes[i]);
     return gm_arena_copy(arena, s, n);
 }

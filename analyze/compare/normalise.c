@@ -10,12 +10,6 @@ static bool is_hex(char c)
     return gm_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static bool ends_with(const char *text, size_t n, const char *end)
-{
-    size_t m = strlen(end);
-    return n >= m && memcmp(text + n - m, end, m) == 0;
-}
-
 /* The length of an address at s, "0x7f3a": its digits are not told. */
 static size_t address_length(const char *s)
 {
@@ -50,7 +44,7 @@ static size_t end_of_python_name(const char *name)
     size_t end = n;
     while (end > 0 && gm_is_digit(name[end - 1]))
         end--;
-    const bool has_line = end < n && strncmp(name, resumed, sizeof resumed - 1) == 0 && ends_with(name, end, at);
+    const bool has_line = end < n && strncmp(name, resumed, sizeof resumed - 1) == 0 && gm_ends_with(name, end, at);
     return has_line ? end - (sizeof at - 1) : n;
 }
 
@@ -67,7 +61,7 @@ void gm_normalise_name(struct gm_text *out, const char *name, bool is_python)
         }
         const char c = name[i];
         bool opens = !is_python && c == '<' &&
-                     (depth > 0 || !(ends_with(name, i, "operator") || ends_with(name, i, "operator<")));
+                     (depth > 0 || !(gm_ends_with(name, i, "operator") || gm_ends_with(name, i, "operator<")));
         bool closes = c == '>' && depth > 0 && name[i - 1] != '-';
         depth += opens;
         if (depth == 0)

@@ -4,6 +4,7 @@
  * that can be differentiated once more.
  */
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -19,11 +20,7 @@ enum {
     TINY = 64
 };
 
-static int by_bytes(const void *left, const void *right)
-{
-    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_bytes, uint64_t, GM_BY(GM_ORDER(*a, *b)));
 
 /* The sizes of all of a role, ascending; how many of each size were met: has_another. */
 struct sizes {

@@ -2,6 +2,7 @@
  *
  * Inference: graphs that nobody needs, features that somebody holds, caches of keys and values.
  */
+#include "analyze/base/bisect.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -53,15 +54,9 @@ static bool find_large(const struct gm_lives *l, struct large *large)
 /* The number of those of large->v that were born before a moment. */
 static uint32_t born_before(const struct large *large, const struct gm_lives *l, uint32_t moment)
 {
-    uint32_t low = 0, high = large->n;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (l->h->born[large->v[middle]] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t low = 0;
+    GM_BISECT(low, large->n, i, l->h->born[large->v[i]] < moment);
+    return (uint32_t)low;
 }
 
 /* A graph goes at once, when its output does. Those freed at events [from, to), of which the last is the output. */

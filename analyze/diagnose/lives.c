@@ -163,11 +163,7 @@ static bool find_loop_backs(const struct gm_lives *l, struct loop_backs *found)
 
 GM_ORDERING(by_loop, struct loop_back, GM_UP(depth) || GM_UP(above) || GM_UP(event));
 
-static int by_number(const void *left, const void *right)
-{
-    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return a < b ? -1 : a > b;
-}
+GM_ORDERING(by_number, uint32_t, GM_BY(GM_ORDER(*a, *b)));
 
 /* Whether no allocation is made above that line in its function, called from there. */
 static bool is_entry(const struct gm_lives *l, const struct loop_back *back)

@@ -3,15 +3,10 @@
  * Kinds of frames.
  */
 #include "analyze/report/frame_kind.h"
+#include "analyze/base/ascii.h"
 
 #include <stddef.h>
 #include <string.h>
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
 
 static bool has_any(const char *text, const char *const *parts)
 {
@@ -24,7 +19,8 @@ static bool has_any(const char *text, const char *const *parts)
 bool gm_frame_is_python(const char *filename)
 {
     static const char *const made_up[] = {"ipykernel", "<ipython", "<stdin>", "<string>", "<frozen ", NULL};
-    return ends_with(filename, ".py") || ends_with(filename, ".ipynb") || has_any(filename, made_up);
+    return gm_ends_with(filename, strlen(filename), ".py") || gm_ends_with(filename, strlen(filename), ".ipynb") ||
+           has_any(filename, made_up);
 }
 
 static bool frame_is_torch(const char *filename)

@@ -3,6 +3,7 @@
  * Sites: one short label for where a block was made, "forward  model/attention.py:88". Taken is the innermost frame
  * that is not PyTorch's own, Python's machinery or C++; if there is none, the frame that tells most.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/report/frame_kind.h"
 #include "analyze/state/shown_names.h"
 
@@ -16,12 +17,6 @@ static bool contains(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static bool any_in(const char *text, const char *const *parts)
 {
     for (; *parts != NULL; parts++)
@@ -32,8 +27,8 @@ static bool any_in(const char *text, const char *const *parts)
 
 static bool is_python(const char *file)
 {
-    return ends_with(file, ".py") || ends_with(file, ".ipynb") || contains(file, "ipykernel") ||
-           strncmp(file, "<ipython", 8) == 0 || strcmp(file, "<stdin>") == 0;
+    return gm_ends_with(file, strlen(file), ".py") || gm_ends_with(file, strlen(file), ".ipynb") ||
+           contains(file, "ipykernel") || strncmp(file, "<ipython", 8) == 0 || strcmp(file, "<stdin>") == 0;
 }
 
 /* What is asked about every frame of every stack is worked out once for each string: bits beside those of

@@ -4,11 +4,12 @@
 import { count, el, fill, parseSize, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
-import { device, here, kept, moment, NONE, range, axis, SPLITS } from "./runs.js";
-import { set, state } from "./state.js";
+import { device, here, isKnown, kept, moment, NONE, range, axis, SPLITS } from "./runs.js";
+import { set, state, unset } from "./state.js";
 import { texts, VirtualTable } from "./table.js";
 
 const FILTERS = ["min", "max", "life", "role", "category", "pool", "stream", "site", "text", "regex", "alive"];
+const KNOWN = SPLITS.filter(isKnown);
 const COPIED = 10000; // rows at most
 let grid,
     line,
@@ -53,7 +54,7 @@ function query() {
         else if (text) wrong.push(`"${text}" is no size`);
     }
     if (Number(state.life)) lines.push(`min_life=${Number(state.life)}`);
-    for (const split of ["role", "category", "pool", "stream"]) {
+    for (const split of KNOWN) {
         const number = layers[split].name.indexOf(state[split]);
         if (state[split]) lines.push(`${split}=${number < 0 ? NONE : number}`);
     }
@@ -99,9 +100,9 @@ async function ask(first = 0, n = 40) {
 }
 
 async function learn() {
-    const told = await Promise.all(SPLITS.slice(0, 4).map((_, split) => kept("layers", device(), split)));
-    layers = Object.fromEntries(told.map((layer, i) => [SPLITS[i], layer]));
-    for (const split of ["role", "category", "pool", "stream"])
+    const told = await Promise.all(KNOWN.map((_, split) => kept("layers", device(), split)));
+    layers = Object.fromEntries(told.map((layer, i) => [KNOWN[i], layer]));
+    for (const split of KNOWN)
         fill(
             controls[split],
             el("option", { value: "" }, `any ${split}`),
@@ -156,20 +157,7 @@ export const allocationsView = {
             "button",
             {
                 type: "button",
-                onclick: () =>
-                    set({
-                        min: "",
-                        max: "",
-                        life: "",
-                        role: "",
-                        category: "",
-                        pool: "",
-                        stream: "",
-                        site: "",
-                        text: "",
-                        regex: false,
-                        alive: "all",
-                    }),
+                onclick: () => set(unset(FILTERS)),
             },
             "No filter",
         );

@@ -5,7 +5,7 @@ import { clamp, count, el, fill, percent, size } from "./base.js";
 import { Channel } from "./core.js";
 import { colours, fitted, inkOn, Picture, tone } from "./pen.js";
 import { GROUPS, here, isKnown, moment, run } from "./runs.js";
-import { set, state } from "./state.js";
+import { set, state, unset } from "./state.js";
 import { table, texts } from "./table.js";
 
 const NAMES = { none: "each allocation", site: "call site", stack: "whole stack", size: "size", category: "category" };
@@ -66,15 +66,8 @@ function choose(row) {
     if (row.group === "rest") return;
     if (row.group === "none" || row.count === 1) return set({ sel: row.id });
     const filter = {
+        ...unset(["role", "pool", "stream", "site", "text", "regex", "min", "max"]),
         alive: "moment",
-        role: "",
-        pool: "",
-        stream: "",
-        site: "",
-        text: "",
-        regex: false,
-        min: "",
-        max: "",
     };
     if (row.group === "size")
         Object.assign(filter, { min: String(row.requested / row.count), max: String(row.requested / row.count) });

@@ -47,6 +47,8 @@ const DEFAULTS = {
 const NUMBERS = new Set(["run", "dev", "from", "to", "at", "sel", "detail", "then", "top", "memory", "other"]);
 
 export const state = { ...DEFAULTS };
+// What these keys are where nothing is chosen.
+export const unset = keys => Object.fromEntries(keys.map(key => [key, DEFAULTS[key]]));
 const listeners = [];
 let writing = 0;
 let known = ""; // the address that was read or written last

@@ -205,8 +205,7 @@ static enum gm_status choose(struct gm_replay_plan *plan, const struct gm_search
     uint32_t *sets = calloc(SETS_MOST, sizeof *sets);
     struct gm_trial *trials = calloc(SETS_MOST, sizeof *trials);
     bool runs = false;
-    enum gm_status status = sets == NULL || trials == NULL ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
-                                                           : try_all(&runs, plan, search, err);
+    enum gm_status status = sets == NULL || trials == NULL ? gm_no_memory(err) : try_all(&runs, plan, search, err);
     plan->chosen = (UINT32_C(1) << plan->count) - 1;
     for (unsigned size = 0; status == GM_OK && runs && size <= plan->count && !plan->is_enough; size++) {
         size_t n = 0;
@@ -350,7 +349,7 @@ enum gm_status gm_replay_draw_plan(struct gm_text *out, const struct gm_replay_r
     if (status == GM_OK)
         gm_text_add_bytes(out, (const char *)png.data, png.length);
     if (status == GM_OK && (out->failed || words.failed))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     free(png.data);
     gm_painter_free(painter);
     gm_doc_end(&doc);

@@ -3,6 +3,8 @@
  * --plan: activations that lie idle between the forward pass and their use in the backward pass, kept on the host
  * meanwhile. By residency: those with the most bytes times seconds first, until the bus has no time left.
  */
+#include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/base/size.h"
 #include "replay/cli/judged.h"
 
@@ -20,26 +22,14 @@ struct idle {
     double residency; /* bytes times microseconds */
 };
 
-static int by_residency(const void *left, const void *right)
-{
-    const struct idle *a = left, *b = right;
-    if (a->residency != b->residency)
-        return a->residency < b->residency ? 1 : -1;
-    return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
-}
+GM_ORDERING(by_residency, struct idle, GM_DOWN(residency) || GM_UP(allocation));
 
 /* The first event from `from` on that is not before that time. */
 static uint32_t event_at(const struct gm_history *h, uint32_t from, uint32_t to, uint64_t time)
 {
-    while (from < to) {
-        const uint32_t middle = from + (to - from) / 2;
-        const uint64_t then = gm_history_time(h, middle);
-        if (then != GM_REPORT_NONE && then < time)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    size_t low = from;
+    GM_BISECT(low, to, i, gm_history_time(h, (uint32_t)i) != GM_REPORT_NONE && gm_history_time(h, (uint32_t)i) < time);
+    return (uint32_t)low;
 }
 
 /* false: there is no time to bring it away and back. */

@@ -65,10 +65,10 @@ static bool is_same_function(const struct gm_frames *f, uint32_t a, uint32_t b)
     return f->name[a].v == f->name[b].v && f->filename[a].v == f->filename[b].v;
 }
 
-/* Numbers of both begin at 1: 0 is the root of each. */
 /* ---- nodes and calls -----------------------------------------------------------------------------------------------
  */
 
+/* Numbers of both begin at 1: 0 is the root of each. */
 static uint32_t node_of(struct tracker *t, uint32_t parent, uint32_t caller, uint32_t callee)
 {
     const struct gm_frames *f = &t->pass->snapshot->frames;

@@ -2,6 +2,7 @@
  *
  * What a frame is to the calls of modules, and frames that are told as text: forward_frames.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/timeline/modules/module_work.h"
 
 #include <stdlib.h>
@@ -13,12 +14,6 @@ static bool is_one_of(const char *name, const char *const *names)
         if (strcmp(name, *names) == 0)
             return true;
     return false;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
 }
 
 enum gm_module_frame gm_module_frame_of(struct gm_trace_pass *pass, uint32_t frame)
@@ -44,11 +39,12 @@ enum gm_module_frame gm_module_frame_of(struct gm_trace_pass *pass, uint32_t fra
     const bool is_made_up = name[0] != '\0' && file[0] == '<'; /* "<eval_with_key>.3": code that was compiled */
     if ((kind & GM_FILE_IS_PYTHON) == 0 && !is_made_up)
         return GM_FRAME_NATIVE;
-    if (ends_with(file, "nn/modules/module.py") || ends_with(file, "nn\\modules\\module.py"))
+    if (gm_ends_with(file, strlen(file), "nn/modules/module.py") ||
+        gm_ends_with(file, strlen(file), "nn\\modules\\module.py"))
         return is_one_of(name, calls) ? GM_FRAME_CALL : GM_FRAME_BETWEEN;
     if (is_one_of(name, between))
         return GM_FRAME_BETWEEN;
-    const bool is_list = (kind & GM_FILE_IS_TORCH) != 0 && ends_with(file, "container.py");
+    const bool is_list = (kind & GM_FILE_IS_TORCH) != 0 && gm_ends_with(file, strlen(file), "container.py");
     return strcmp(name, "__init__") == 0 && !is_list ? GM_FRAME_CREATE : GM_FRAME_CODE;
 }
 

@@ -4,6 +4,7 @@
  * block is in one row of each table, or in what is not told.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/timeline/modules/module_work.h"
 
@@ -157,14 +158,9 @@ static bool find_attached(struct tags *t)
 /* ---- tables --------------------------------------------------------------------------------------------------------
  */
 
-static int by_bytes(const void *left, const void *right)
-{
-    const struct gm_tag_row *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    const int order = strcmp(a->label, b->label);
-    return order != 0 || a->detail == NULL || b->detail == NULL ? order : strcmp(a->detail, b->detail);
-}
+GM_ORDERING(by_bytes, struct gm_tag_row,
+            GM_DOWN(bytes) || GM_BY(strcmp(a->label, b->label)) ||
+                GM_BY(a->detail == NULL || b->detail == NULL ? 0 : strcmp(a->detail, b->detail)));
 
 static bool publish(struct tags *t, enum gm_tag tag)
 {

@@ -3,6 +3,8 @@
  * Single allocations as bars, stacked by age: what was made later lies above, and comes down when something below it
  * goes.
  */
+#include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "render/page/core/page_levels.h"
 
 #include <stdlib.h>
@@ -78,26 +80,13 @@ static bool choose(struct bars *b, uint32_t from, uint32_t to, double min_bytes,
     return true;
 }
 
-static int by_age(const void *left, const void *right)
-{
-    const struct bar *a = left, *b = right;
-    if (a->born != b->born)
-        return a->born < b->born ? -1 : 1;
-    return a->id < b->id ? -1 : 1;
-}
+GM_ORDERING(by_age, struct bar, GM_UP(born) || GM_UP(id));
 
 /* ---- where they lie ------------------------------------------------------------------------------------------------
  */
 
-static int by_moment(const void *left, const void *right)
-{
-    const struct end *a = left, *b = right;
-    if (a->moment != b->moment)
-        return a->moment < b->moment ? -1 : 1;
-    if (a->is_born != b->is_born)
-        return a->is_born ? 1 : -1; /* what goes makes room */
-    return a->bar < b->bar ? -1 : 1;
-}
+/* What goes makes room. */
+GM_ORDERING(by_moment, struct end, GM_UP(moment) || GM_UP(is_born) || GM_UP(bar));
 
 static bool list_ends(struct bars *b, uint32_t from, uint32_t to)
 {
@@ -140,14 +129,8 @@ static bool settle(struct bars *b, size_t lowest, uint32_t moment)
 
 static size_t place_in_stack(const struct bars *b, uint32_t bar)
 {
-    size_t low = 0, high = b->stack.n; /* bars are numbered by age, and so is the stack */
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (b->stack.v[middle] < bar)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0; /* bars are numbered by age, and so is the stack */
+    GM_BISECT(low, b->stack.n, i, b->stack.v[i] < bar);
     return low;
 }
 
@@ -236,17 +219,12 @@ static void put_bars(const struct bars *b, const struct gm_page_layers *layers, 
 const struct gm_page_result *gm_page_bars(uint32_t handle, uint32_t device, uint32_t split, uint32_t axis, double from,
                                           double to, uint32_t columns, double min_bytes, uint32_t limit)
 {
-    struct gm_opened *o;
-    struct bars b = {0};
+    const struct gm_page_layers *layers;
     uint32_t left_out = 0;
-    gm_answer_begin();
-    struct gm_page_device *d = gm_opened_device(handle, device, &o);
-    if (d == NULL || !gm_page_is_range(from, to, columns))
+    const struct gm_page_device *d = gm_page_part(handle, device, split, from, to, columns, &layers);
+    struct bars b = {.d = d};
+    if (d == NULL)
         return NULL;
-    const struct gm_page_layers *layers = gm_opened_layers(o, d, split);
-    if (layers == NULL)
-        return NULL;
-    b.d = d;
     const uint32_t first = gm_page_moment_at(d, axis, from), last = gm_page_moment_at(d, axis, to);
     bool ok = choose(&b, first, last, min_bytes, limit == 0 ? 1 : limit < MOST_BARS ? limit : MOST_BARS, &left_out);
     if (ok && b.bars.n > 1)

@@ -4,6 +4,7 @@
  * with least bytes, beyond the first GM_PAGE_MOST_LAYERS - 1, are one. What is steady comes first, as in the PNG: what
  * goes up once, or hardly moves; then by bytes.
  */
+#include "analyze/base/order.h"
 #include "render/page/core/opened.h"
 #include "render/page/core/page_levels.h"
 
@@ -71,15 +72,7 @@ static uint32_t class_color(const struct gm_opened *o, uint32_t split, uint32_t 
                                           : palette[number % PALETTE];
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct class *a = left, *b = right;
-    if (a->is_there != b->is_there)
-        return a->is_there ? -1 : 1;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
-}
+GM_ORDERING(most_first, struct class, GM_DOWN(is_there) || GM_DOWN(bytes) || GM_UP(number));
 
 /* The classes that there are, and their layers. NULL: no memory. */
 static struct class *rank(const struct gm_page_device *d, uint32_t split, uint32_t n, uint32_t *count)
@@ -128,15 +121,7 @@ struct place {
     bool is_restless;
 };
 
-static int by_place(const void *left, const void *right)
-{
-    const struct place *a = left, *b = right;
-    if (a->is_restless != b->is_restless)
-        return a->is_restless ? 1 : -1;
-    if (a->most != b->most)
-        return a->most > b->most ? -1 : 1;
-    return a->layer < b->layer ? -1 : 1;
-}
+GM_ORDERING(by_place, struct place, GM_UP(is_restless) || GM_DOWN(most) || GM_UP(layer));
 
 /* Puts the layers into the order in which they are drawn. */
 static void order(const struct gm_page_device *d, struct gm_page_layers *layers)

@@ -53,6 +53,9 @@ struct gm_page_column gm_page_column_of(const struct gm_page_device *d, uint32_t
 
 /* Checks of questions; false: the answer says why not. */
 bool gm_page_is_range(double from, double to, uint32_t columns);
+/* Begins an answer about a part of a device's axis, by these layers; NULL: the answer says why not. */
+struct gm_page_device *gm_page_part(uint32_t handle, uint32_t device, uint32_t split, double from, double to,
+                                    uint32_t columns, const struct gm_page_layers **layers);
 bool gm_page_is_moment(const struct gm_page_device *d, uint32_t moment);
 /* Where column i of [from, to] begins. */
 double gm_page_edge(double from, double to, uint32_t columns, uint32_t i);

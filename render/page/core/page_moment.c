@@ -3,6 +3,7 @@
  * What lives at a moment, by group.
  */
 #include "analyze/base/address_map.h"
+#include "analyze/base/order.h"
 #include "analyze/report/numbers.h"
 #include "render/page/core/opened.h"
 #include "render/page/core/page_levels.h"
@@ -77,13 +78,7 @@ static bool collect(struct groups *g, struct gm_opened *o, const struct gm_page_
     return true;
 }
 
-static int most_first(const void *left, const void *right)
-{
-    const struct group *a = left, *b = right;
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->largest < b->largest ? -1 : a->largest > b->largest;
-}
+GM_ORDERING(most_first, struct group, GM_DOWN(bytes) || GM_UP(largest));
 
 static void put_label(struct gm_answer_list *labels, struct gm_opened *o, const struct gm_page_device *d, uint32_t by,
                       const struct gm_page_layers *layers, const struct group *g)

@@ -5,6 +5,7 @@
  */
 #include "analyze/allocator/address_space.h"
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "render/page/core/page_levels.h"
 
 #include <inttypes.h>
@@ -50,13 +51,7 @@ struct blocks {
     struct GM_VEC(struct placed) v;
 };
 
-static int by_address(const void *left, const void *right)
-{
-    const struct placed *a = left, *b = right;
-    if (a->address != b->address)
-        return a->address < b->address ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
+GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(id));
 
 static bool list_live(struct blocks *live, const struct gm_history *h, uint32_t moment)
 {
@@ -201,11 +196,7 @@ struct heat {
     double *used, *reserved; /* [row] now */
 };
 
-static int by_part(const void *left, const void *right)
-{
-    const struct part *a = left, *b = right;
-    return a->address < b->address ? -1 : a->address > b->address;
-}
+GM_ORDERING(by_part, struct part, GM_UP(address));
 
 /* Everything that was reserved at any time, merged. */
 static bool find_parts(struct heat *m, const struct gm_space *start)

@@ -56,17 +56,25 @@ double gm_page_edge(double from, double to, uint32_t columns, uint32_t i)
     return i == columns ? to : from + (to - from) * (double)i / (double)columns;
 }
 
-const struct gm_page_result *gm_page_timeline(uint32_t handle, uint32_t device, uint32_t split, uint32_t axis,
-                                              double from, double to, uint32_t columns)
+struct gm_page_device *gm_page_part(uint32_t handle, uint32_t device, uint32_t split, double from, double to,
+                                    uint32_t columns, const struct gm_page_layers **layers)
 {
     struct gm_opened *o;
-    struct columns c;
     gm_answer_begin();
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_range(from, to, columns))
         return NULL;
-    const struct gm_page_layers *layers = gm_opened_layers(o, d, split);
-    if (layers == NULL)
+    *layers = gm_opened_layers(o, d, split);
+    return *layers == NULL ? NULL : d;
+}
+
+const struct gm_page_result *gm_page_timeline(uint32_t handle, uint32_t device, uint32_t split, uint32_t axis,
+                                              double from, double to, uint32_t columns)
+{
+    const struct gm_page_layers *layers;
+    struct columns c;
+    const struct gm_page_device *d = gm_page_part(handle, device, split, from, to, columns, &layers);
+    if (d == NULL)
         return NULL;
     gm_answer_layers(layers);
     const bool ok = add_columns(&c, columns, layers->count);

@@ -153,8 +153,7 @@ static enum gm_status play(struct gm_opened *o, struct question *q, const struct
     q->options.part_count = columns;
     if (requested == NULL && gm_bound_refused(&q->refused, h, &q->recorded.rules))
         q->options.refused = &q->refused.request;
-    status = ok && q->options.parts != NULL ? gm_verify_settle_pools(h, &q->recorded, err)
-                                            : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    status = ok && q->options.parts != NULL ? gm_verify_settle_pools(h, &q->recorded, err) : gm_no_memory(err);
     if (status == GM_OK)
         status = gm_whatif(&result, h, &q->options, err);
     if (status == GM_OK) {

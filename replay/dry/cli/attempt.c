@@ -99,7 +99,7 @@ static enum gm_status try_one(struct gm_dry_find *find, struct gm_dry_attempt *k
     char value[GM_DRY_VALUE];
     try.value = gm_dry_range_value(find->range, index, value);
     if (attempt.own == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     enum gm_status status = gm_dry_attempt(&attempt, asked->options, asked->gpu, attempt.own, err);
     const struct gm_dry_try *best = gm_dry_find_largest(find);
     if (status == GM_OK)
@@ -115,7 +115,7 @@ static enum gm_status try_one(struct gm_dry_find *find, struct gm_dry_attempt *k
                                find->range->name, value, attempt.result.exit_code);
     }
     if (status == GM_OK && !gm_dry_find_add(find, &try))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK)
         say(asked->options, find->range->name, value, &try);
     if (status != GM_OK || !is_kept) {

@@ -234,7 +234,7 @@ static enum gm_status analyse(struct gm_analyze_context *context, const struct g
     for (size_t i = 0; status == GM_OK && names != NULL && i < count; i++)
         gm_operands_name(names[i], told->processes[i].snapshot, context->options.usual.name, count > 1);
     if (status == GM_OK && (jobs == NULL || names == NULL || shown == NULL || !gm_operands_number(names, count)))
-        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        status = gm_no_memory(err);
     if (status == GM_OK) {
         for (size_t i = 0; i < count; i++) {
             place_snapshot(shown[i], result, i);

@@ -57,7 +57,7 @@ static enum gm_status sweep(struct gm_dry_replayed *replayed, const struct gm_dr
 {
     struct gm_dry_swept *swept = replayed->swept = calloc(1, sizeof *swept);
     if (swept == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+        return gm_no_memory(err);
     swept->options = usual(result);
     swept->options.sweep = true;
     swept->run = (struct gm_replay_run){.options = &swept->options, .terminal = terminal, .capacity = UINT64_MAX};

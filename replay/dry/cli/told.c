@@ -278,7 +278,7 @@ enum gm_status gm_dry_told_read(struct gm_dry_told *told, const struct gm_dry_fo
         qsort(told->processes, told->process_count, sizeof *told->processes, by_rank);
     if (told->kernel_count > 1)
         qsort(told->kernels, told->kernel_count, sizeof *told->kernels, by_launches);
-    return ok ? GM_OK : gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory");
+    return ok ? GM_OK : gm_no_memory(err);
 }
 
 static void free_names(char **list, size_t count)
