@@ -11,6 +11,16 @@ LEVELS = ["requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes"
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MAIN = 120  # lines that are read first
 LABELS = ["Peak", "When", "Made", "Unused", "To"]
+# the names in the samples `hostile` and `evil`, as JSON has them
+HOSTILE = [
+    "a|b", "a\\|b", "a\\\\|b|", "`", "``x`", "`a|b`", "<script>alert(1)</script>", "</details></table><h1>x",
+    "<!-- hidden -->", "<!--", "-->", "[click](javascript:alert(1))", "![img](http://evil.example/x.png)",
+    "http://evil.example/x", "www.evil.example", "mail@evil.example", "@octocat please", "see #123 and octo/repo#4 or GH-5",
+    "deadbeefcafe0123 d6fde92930d4715a2b49857d24b940956b26d2d3", "&lt;b&gt; &amp; &", "*bold* **x** _em_ __y__ ~~z~~",
+    "$x^2$ and $$y$$ :tada: :+1:", "- item", "+ item", "1. one", "> quote", "# heading", "---", "===", "```c", "~~~",
+    "    code", "[ ] task", "[^1] [ref]: x", "trailing\\", "operator|=(std::vector<int, A<B>>&&)",
+    "line\nbreak\r\nand\ttab", "\x1b[31mred\x07", "bad utf8 \ufffd\ufffd(", "\u202eright to left",
+    "\u4e2d\u6587\u6587\u4ef6 \U0001f600 wide", "\"quoted\" 'single' \\ %s %n {0} ${x}", "", " ", "|", "||", "| --- | --- |"]
 
 
 def columns(text):
