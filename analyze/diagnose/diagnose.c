@@ -57,6 +57,19 @@ const char *gm_case_printf(struct gm_case *c, const char *format, ...)
     return text;
 }
 
+/* Without the marks of Markdown: `code`, [a link](to). */
+static const char *plain(struct gm_case *c, const char *markdown)
+{
+    struct gm_text text = {0};
+    for (const char *s = markdown; *s != '\0'; s++) {
+        const char *end = *s == ']' && s[1] == '(' ? strchr(s, ')') : NULL;
+        if (end == NULL && *s != '`' && *s != '[')
+            gm_text_add_char(&text, *s);
+        s = end != NULL ? end : s;
+    }
+    return gm_case_take(c, &text);
+}
+
 static struct gm_finding *add(struct gm_case *c, const struct gm_rule *rule, enum gm_severity severity, uint64_t bytes,
                               const char *detail)
 {
@@ -66,6 +79,7 @@ static struct gm_finding *add(struct gm_case *c, const struct gm_rule *rule, enu
                                             .detail = detail,
                                             .bytes = bytes > 0 ? bytes : GM_REPORT_NONE,
                                             .unit = rule->unit,
+                                            .fix = plain(c, rule->what_to_do),
                                             .rank = rule->rank};
     struct gm_finding *added = &c->findings[c->n];
     c->n += c->n + 1 < c->room; /* the last is a spare one, so that there is always one to return */
@@ -286,10 +300,6 @@ enum gm_status gm_diagnose_tell(struct gm_report *report, struct gm_error *err)
     gm_to_do_rank(&c);
     gm_to_do_tell(&c);
     gm_headline_of_end(&c);
-    const bool is_of_peak = gm_headline_of_peak(&c);
-    if (!is_of_peak)
-        memcpy(report->diagnosis.headline, report->diagnosis.at_end, sizeof report->diagnosis.headline);
-    gm_headline_summarize(&c, is_of_peak);
     return end(&c, err);
 }
 

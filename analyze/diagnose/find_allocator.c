@@ -58,7 +58,7 @@ static void find_avoidable_growth(struct gm_case *c, const struct gm_rule *rule)
                         "holes apart; allocate them first.");
     struct gm_finding *found = gm_case_add(c, rule, is_much ? GM_WARNING : GM_INFO, bytes, &t);
     found->rank = is_much ? GM_RANK_CACHE : GM_RANK_OTHERS;
-    found->brief = gm_case_printf(c, "reserved grew by %s although enough was cached", size[0]);
+    found->brief = "allocate what lives long before what is large and passes";
 }
 
 /* What all devices asked of the driver. */

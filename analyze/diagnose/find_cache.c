@@ -136,7 +136,7 @@ static void find_cache(struct gm_case *c, const struct gm_rule *rule)
     struct gm_finding *added = add_of_end(c, rule, totals->inactive, &t, true);
     if (added->severity == GM_WARNING && gm_is_share(f->empty_cache, totals->reserved, MUCH)) {
         added->rank = GM_RANK_CACHE;
-        added->brief = gm_case_printf(c, "torch.cuda.empty_cache() would return %s of the cache",
+        added->brief = gm_case_printf(c, "torch.cuda.empty_cache() returns %s of the cache",
                                       gm_size_format(size[0], f->empty_cache));
     }
 }
@@ -280,7 +280,7 @@ static const struct gm_rule rules[] = {
      .find = find_large_blocks,
      .severity = "info where a trace was looked at, or after an error; else warning",
      .when = "any inactive block of over 100 MiB",
-     .what_to_do = "The same; look for the step that needed such a block once"},
+     .what_to_do = "Look for the step that needed such a block once; `torch.cuda.empty_cache()` after it"},
     {.id = "pinned-segments",
      .title = "A few live blocks keep whole segments from going back",
      .find = find_thin_segments,
@@ -303,7 +303,7 @@ static const struct gm_rule rules[] = {
          "warning",
      .when = "allocated is at most 98 % of reserved (at least 1 MiB), and `large-cache` does not say it. Good from 95 "
              "%, poor below; called small below 100 MiB",
-     .what_to_do = "See the other findings on cached and pending memory"},
+     .what_to_do = "`torch.cuda.empty_cache()` after the peak, if something else needs the memory"},
     {.id = "stranded-memory",
      .title = "Cached memory is stranded between live blocks",
      .find = find_stranded,

@@ -60,12 +60,12 @@ static void find_healthy(struct gm_case *c, const struct gm_rule *rule)
     }
     gm_text_add_char(&t, '.');
     struct gm_finding *f = gm_case_add(c, rule, GM_INFO, 0, &t);
-    f->brief = "nothing: no known mistake, the peak is what the program needs";
+    f->brief = "nothing";
 }
 
 static const struct gm_rule rules[] = {
     {.id = "healthy",
-     .title = "Nothing is wrong",
+     .title = "No known mistake: the peak is what the program needs",
      .find = find_healthy,
      .is_last = true,
      .severity = "info",

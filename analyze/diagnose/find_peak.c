@@ -31,25 +31,13 @@ static void put_brief_growth(struct gm_case *c, struct gm_finding *f)
 {
     const struct gm_steps *steps = &c->view.timeline->steps;
     const struct gm_group_row *site = gm_advice_site(&c->view);
-    char s[GM_NUMBER_TEXT], less[GM_NUMBER_TEXT];
-    if (c->has_oom) {
-        if (!was_ended_by_growth(&c->view))
-            return;
-        f->brief = gm_case_printf(c, "grows by %s a step in", gm_bytes_format(s, (uint64_t)steps->slope));
+    if (c->has_oom ? !was_ended_by_growth(&c->view) : steps->pattern != GM_PATTERN_GROWTH)
+        return;
+    f->brief = "keep nothing of a step: .item(), .detach(), bounded lists";
+    if (steps->survivor_count > 0)
         f->site = steps->survivors[0].label;
-    } else if (steps->pattern == GM_PATTERN_GROWTH) {
-        gm_bytes_format(s, f->bytes);
-        f->brief = gm_case_printf(c, "live memory grows by %s a step", s);
-        if (steps->survivor_count > 0) {
-            f->brief = gm_case_printf(c, "%s, most of it made in", f->brief);
-            f->site = steps->survivors[0].label;
-        } else if (site != NULL) {
-            f->brief = site->peak_without == 0 ? gm_case_printf(c, "%s, all of the peak is made in one place", f->brief)
-                                               : gm_case_printf(c, "%s, peak %s without", f->brief,
-                                                                gm_bytes_format(less, site->peak_without));
-            f->site = site->label;
-        }
-    }
+    else if (site != NULL)
+        f->site = site->label;
 }
 
 static void find_growth(struct gm_case *c, const struct gm_rule *rule)
@@ -129,6 +117,7 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
                         advice_for(c->report, d, s->label));
         f->remedy = gm_case_drop_site(c, device->device, s->label, true);
     }
+    f->brief = "see what that line makes, and what keeps it";
     f->site = s->label;
 }
 

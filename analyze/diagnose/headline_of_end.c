@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines on top without a trace, and those of the state at the end with one. Memory: reserved, allocated, efficiency
- * and its grade, devices, peak. Largest: categories. Where: the call site that holds most. To do: the first, without a
- * trace. Cached: what is unused, what could be given back.
+ * The lines of the state at the end; without a trace the first of them stand on top. Memory: reserved, allocated,
+ * efficiency and its grade, devices, peak. Largest: categories. Where: the call site that holds most. Cached: what is
+ * unused, what could be given back.
  */
 #include "analyze/diagnose/rules.h"
 
@@ -103,21 +103,6 @@ static void make_cached(struct gm_case *c, struct gm_heading *line)
         gm_headline_add(c, line, "%s pending free", gm_size_format(a, c->report->totals.pending));
 }
 
-/* Only without a trace: with one, the line stands with the peak. */
-static void make_to_do(struct gm_case *c, struct gm_heading *line)
-{
-    line->label = "To do";
-    line->are_sentences = true;
-    if (c->has_view)
-        return;
-    if (c->to_do_count > 0)
-        gm_headline_add(c, line, "%s", c->report->diagnosis.to_do[0].title);
-    if (c->to_do_count > 1)
-        gm_headline_add(c, line, "%zu more", c->to_do_count - 1);
-    if (line->count == 0)
-        gm_headline_add_nothing(c, line, "nothing stands out");
-}
-
 static void make_place(struct gm_case *c, struct gm_heading *line, uint64_t bytes, uint64_t blocks, const char *site)
 {
     char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT], n[GM_NUMBER_TEXT];
@@ -159,8 +144,7 @@ static void make_stackless(struct gm_case *c, struct gm_heading *line)
     gm_headline_add(c, line, "no stack recorded for %s %% of what is allocated", is_rounded_up ? "over 99.9" : share);
 }
 
-/* The largest site that has a stack. */
-static void make_where(struct gm_case *c, struct gm_heading *line)
+void gm_headline_where(struct gm_case *c, struct gm_heading *line)
 {
     line->label = "Where";
     if (is_nearly_stackless(c->report)) {
@@ -175,16 +159,6 @@ static void make_where(struct gm_case *c, struct gm_heading *line)
         return;
     }
     make_largest_block(c, line);
-}
-
-void gm_headline_of_end(struct gm_case *c)
-{
-    struct gm_heading *lines = c->report->diagnosis.at_end;
-    make_memory(c, &lines[0], false);
-    make_largest(c, &lines[1]);
-    make_where(c, &lines[2]);
-    make_to_do(c, &lines[3]);
-    make_cached(c, &lines[4]);
 }
 
 /* Behind the first figure, so that no narrow line leaves it out: "9.47 GiB requested (FILTERED, DOUBTFUL)". */
@@ -210,18 +184,21 @@ static void add_marks(struct gm_case *c, struct gm_heading *line)
     line->pieces[0] = gm_case_take(c, &text);
 }
 
-/* Four lines: those of the peak with the first two in one, or those of the end without the last. */
-void gm_headline_summarize(struct gm_case *c, bool is_of_peak)
+void gm_headline_of_end(struct gm_case *c)
 {
     struct gm_diagnosis *diagnosis = &c->report->diagnosis;
-    const struct gm_heading *from = is_of_peak ? &diagnosis->headline[2] : &diagnosis->at_end[1];
-    struct gm_heading *to = diagnosis->summary;
-    if (is_of_peak) {
-        to[0] = diagnosis->headline[0];
-        gm_headline_add_when(c, &to[0]);
-    } else {
-        make_memory(c, &to[0], true);
+    struct gm_heading *lines = diagnosis->at_end, *first = diagnosis->headline;
+    make_memory(c, &lines[0], false);
+    make_largest(c, &lines[1]);
+    gm_headline_where(c, &lines[2]);
+    make_cached(c, &lines[3]);
+    if (!gm_headline_of_peak(c)) {
+        make_memory(c, &first[0], true);
+        make_largest(c, &first[1]);
+        first[0].label = "Needs";
+        first[1].label = "Made of";
+        gm_headline_of_to_do(c, NULL);
     }
-    add_marks(c, &to[0]);
-    memcpy(to + 1, from, 3 * sizeof *to);
+    memcpy(diagnosis->summary, first, sizeof diagnosis->summary);
+    add_marks(c, &diagnosis->summary[0]);
 }

@@ -131,18 +131,19 @@ size_t gm_site_innermost(const char *site);
 void gm_to_do_rank(struct gm_case *c);
 /* Whether it is a setting that a replay has shown to save enough to be something to do. */
 bool gm_is_worth_setting(const struct gm_finding *f);
-/* reliability.c, to_do.c, headline_of_peak.c, headline_of_end.c: parts of report->diagnosis. */
+/* reliability.c, to_do.c: parts of report->diagnosis. */
 void gm_reliability_tell(struct gm_case *c);
 void gm_to_do_tell(struct gm_case *c);
+/* headline_of_end.c: all lines on top, and those of the state at the end, of what is to do. */
 void gm_headline_of_end(struct gm_case *c);
-/* false: there is no trace that tells. After gm_headline_of_end. */
+/* headline_of_peak.c: those with a trace; false: there is none that tells. */
 bool gm_headline_of_peak(struct gm_case *c);
-/* Those of the summary, of the others. */
-void gm_headline_summarize(struct gm_case *c, bool is_of_peak);
+/* headline_of_to_do.c: why, what to do, and where. `highest`: NULL without a trace. */
+void gm_headline_of_to_do(struct gm_case *c, const struct gm_view *highest);
+/* headline_of_end.c: the largest site that has a stack. */
+void gm_headline_where(struct gm_case *c, struct gm_heading *line);
 /* Where there is nothing to do: that, or how many findings are ignored. */
 void gm_headline_add_nothing(struct gm_case *c, struct gm_heading *line, const char *nothing);
-/* Appends the moment of the peak, as little of it as a line that has other pieces needs. Nothing without a trace. */
-void gm_headline_add_when(struct gm_case *c, struct gm_heading *line);
 /* Appends a piece; ignored if there are too many. */
 void gm_headline_add(struct gm_case *c, struct gm_heading *line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -19,6 +19,8 @@ static struct gm_finding of_site(struct gm_case *c, const struct gm_group_row *s
 {
     const uint64_t peak = c->view.peak->requested, saved = peak - site->peak_without;
     char size[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
+    struct gm_role_advice role;
+    const bool is_of_role = gm_advice_of(&role, site->role, &c->view, true);
     gm_bytes_format(size, site->peak_without);
     gm_share_format(share, saved, peak);
     return (struct gm_finding){
@@ -27,9 +29,7 @@ static struct gm_finding of_site(struct gm_case *c, const struct gm_group_row *s
                                  size, share),
         .bytes = saved,
         .unit = " less without it",
-        .brief = site->peak_without == 0 ? "all of the peak is made in one place"
-                 : c->has_oom            ? gm_case_printf(c, "peak %s without", size)
-                                         : gm_case_printf(c, "the peak is %s (%s %% less) without", size, share),
+        .brief = is_of_role ? role.in_short : "look at that line: what does it make, and keep?",
         .site = site->label,
         .rank = GM_RANK_SITE};
 }
@@ -39,12 +39,12 @@ static struct gm_finding of_role(struct gm_case *c, const struct gm_role_advice 
 {
     char share[GM_NUMBER_TEXT];
     gm_share_format(share, role->bytes, c->view.peak->requested);
-    return (struct gm_finding){
-        .title = sentence(c, gm_case_printf(c, "%s %s %% of the peak", role->subject, share), ""),
-        .detail = sentence(c, role->in_full, "."),
-        .bytes = role->bytes,
-        .brief = gm_case_printf(c, "%s %s %% of the peak: %s", role->subject, share, role->in_short),
-        .rank = GM_RANK_ROLE};
+    return (struct gm_finding){.title =
+                                   sentence(c, gm_case_printf(c, "%s %s %% of the peak", role->subject, share), ""),
+                               .detail = sentence(c, role->in_full, "."),
+                               .bytes = role->bytes,
+                               .brief = role->in_short,
+                               .rank = GM_RANK_ROLE};
 }
 
 static void insert(struct gm_finding *list, size_t *n, const struct gm_finding *item)

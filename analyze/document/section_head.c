@@ -80,7 +80,7 @@ static void add_without_remark(struct gm_text *out, const char *piece, size_t le
  * The site belongs to the last piece: it goes with it, and before its file and line do not fit the piece is cut. */
 static void add_heading(struct gm_text *out, const struct gm_heading *line, size_t columns)
 {
-    if (line->count == 0)
+    if (line->count == 0 && line->site == NULL)
         return;
     gm_columns_cell(out, line->label, LABEL, GM_CELL_LEFT);
     size_t left = columns - LABEL, i = 0, site = line->site == NULL ? 0 : gm_site_least(line->site) + 2;
@@ -100,8 +100,8 @@ static void add_heading(struct gm_text *out, const struct gm_heading *line, size
         left -= wants < room ? wants : room;
     }
     if (line->site != NULL && i == line->count) {
-        gm_text_add(out, ": ");
-        gm_site_add(out, line->site, left - 2);
+        gm_text_add(out, i > 0 ? ": " : "");
+        gm_site_add(out, line->site, i > 0 ? left - 2 : left);
     }
     gm_text_add_char(out, '\n');
 }
@@ -125,11 +125,11 @@ static void say_headline(struct gm_doc *d, const char *key, const struct gm_head
         for (size_t k = 0; k < h->count; k++)
             gm_text_printf(&text, "%s%s", k > 0 ? ", " : "", h->pieces[k]);
         if (h->site != NULL)
-            gm_text_printf(&text, ": " GM_QUOTED, h->site);
+            gm_text_printf(&text, "%s" GM_QUOTED, h->count > 0 ? ": " : "", h->site);
         rows[n] = (struct line){h->label, gm_doc_take(d, &text)};
         if (gm_doc_is(d, GM_TXT))
             add_heading(d->out, h, GM_LINE);
-        if (h->count > 0)
+        if (h->count > 0 || h->site != NULL)
             gm_doc_say(d, GM_SAY_LABEL, GM_MD, h->label, "%s", rows[n++].text);
     }
     GM_TABLE(d, columns, rows, n, .key = key, .in = GM_JSON);

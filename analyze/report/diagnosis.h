@@ -62,8 +62,8 @@ enum { GM_HEADLINES = 5, GM_HEADLINE_PIECES = 10 };
 struct gm_heading {
     const char *label;
     const char *pieces[GM_HEADLINE_PIECES]; /* as hostile as the names in the report */
-    size_t count;                           /* 0: the line is left out */
-    const char *site;                       /* stands behind the last piece and ": "; NULL: none */
+    size_t count;                           /* 0, and no site: the line is left out */
+    const char *site;                       /* stands behind the last piece and ": ", or alone; NULL: none */
     bool are_sentences;                     /* half a piece still says something */
 };
 
@@ -91,7 +91,7 @@ struct gm_diagnosis {
     bool is_healthy;                          /* and there is none */
     struct gm_heading headline[GM_HEADLINES]; /* of the peak; without a trace, of the end */
     struct gm_heading at_end[GM_HEADLINES];
-    struct gm_heading summary[GM_HEADLINES]; /* of the headline what stands on a terminal */
+    struct gm_heading summary[GM_HEADLINES]; /* the same with marks, for a terminal */
     enum gm_reliability reliability;
     const char *const *doubts; /* why not to trust the trace, device by device, a sentence or two each */
     size_t doubt_count;

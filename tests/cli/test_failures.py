@@ -131,7 +131,7 @@ class Names(Case):
                 write(os.path.join(os.fsencode(self.folder), name))
                 done = self.run_it("--", name)
                 self.assertTrue(done.stdout.decode("utf-8").replace("\n", "").isprintable())
-                self.assertEqual(len(done.stdout.splitlines()), 5)
+                self.assertEqual(len(done.stdout.splitlines()), 6)
                 run = self.latest()
                 self.assertRegex(run, r"\A\d{8}_\d{6}_[A-Za-z0-9._-]+\Z")
                 self.assert_complete(run)

@@ -196,7 +196,7 @@ class Operands(Case):
             run, = [r for r in self.runs() if r.split("_", 2)[2] == name]
             with open(self.at("results", run, "analysis.json"), encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["snapshot"]["path"], path)
-            self.assertRegex(said, rf"(?s){re.escape(path)}:\n(?:[^\n]+\n){{4}}Report  results/{run}\n")
+            self.assertRegex(said, rf"(?s){re.escape(path)}:\n(?:[^\n]+\n){{5}}Report  results/{run}\n")
 
     def test_stdin(self):
         with open(self.snapshot, "rb") as file:
@@ -254,7 +254,7 @@ class Values(Case):
     def test_summary(self):
         done = self.run_it("snapshot.pickle")
         lines = done.stdout.decode().splitlines()
-        self.assertEqual(len(lines), 5)
+        self.assertEqual(len(lines), 6)
         self.assertTrue(lines[-1].endswith("results/" + self.latest()), lines[-1])
         self.assertEqual(done.stderr, b"")
 
@@ -335,7 +335,7 @@ class Checks(Case):
         done = self.run_it("--fail-above", str(72 * MIB - 1), "snapshot.pickle", code=1)
         self.assert_one_error(done, "snapshot.pickle", "72.00 MiB", "device 0")
         self.assert_complete(self.latest())
-        self.assertEqual(len(done.stdout.splitlines()), 5)
+        self.assertEqual(len(done.stdout.splitlines()), 6)
 
     def test_fail_above_looks_at_the_peak(self):
         """A segment that was given back still counts: 72 + 100 MiB."""

@@ -109,19 +109,19 @@ class Told(Case):
         """Every size four times: parameter, gradient, two states."""
         snapshot = without_trace(run_of([(size, [], False) for size in (40, 50, 60, 70, 80) for _ in range(4)]))
         summary = self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode()
-        self.assertIn("Largest Optimizer state 600.0 MiB (50.0 %), ", summary)
+        self.assertIn("Made of Optimizer state 600.0 MiB (50.0 %), ", summary)
 
     def test_summary_is_narrow(self):
         long_step = [frame("forward_with_a_very_long_name_" * 4, "/app/a_folder_with_a_long_name/attention_model.py", 12)]
         traced = run_of([(1019, long_step, False)], [(900, long_step, True)])
         for snapshot in (traced, without_trace(traced), run_of([(1019, long_step, True)])):
             lines = self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode().splitlines()
-            self.assertEqual(len(lines), 5)
-            for line in lines[:4]:
+            self.assertEqual(len(lines), 6)
+            for line in lines[:5]:
                 self.assertLessEqual(sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line), 100, line)
-        self.assertRegex(lines[0], r"^Peak +1019\.0 MiB requested, ")
+        self.assertRegex(lines[0], r"^Needs +[\d.]+ MiB reserved, 1020\.0 MiB allocated")
         lines = self.run_it("--no-charts", write(self.at("s.pickle"), traced)).stdout.decode().splitlines()
-        self.assertRegex(lines[0], r"^Peak +device 0: 1019\.0 MiB requested, ")
+        self.assertRegex(lines[0], r"^Needs +device 0: [\d.]+ MiB reserved, 1020\.0 MiB allocated")
 
     def test_out_of_memory(self):
         """What was missing, and of whom the count is."""
@@ -132,13 +132,13 @@ class Told(Case):
         snapshot["device_traces"][0].insert(at[0], oom)
         path = write(self.at("s.pickle"), snapshot)
         done = self.run_it("--no-charts", path).stdout.decode()
-        self.assertRegex(done, r"To do +ran out of memory, 400\.0 MiB short")
+        self.assertRegex(done, r"Why +ran out of memory, 400\.0 MiB short")
         snapshot["device_traces"][1][at[1]:at[1]] = [oom, oom]
         done = self.run_it("--no-charts", write(path, snapshot)).stdout.decode()
-        self.assertRegex(done, r"To do +out of memory 3 times on 2 devices, first 400\.0 MiB short")
+        self.assertRegex(done, r"Why +out of memory 3 times on 2 devices, first 400\.0 MiB short")
         del snapshot["device_traces"][0][at[0]]
         done = self.run_it("--no-charts", write(path, snapshot)).stdout.decode()
-        self.assertRegex(done, r"To do +device 1 out of memory 2 times, first 400\.0 MiB short")
+        self.assertRegex(done, r"Why +device 1 out of memory 2 times, first 400\.0 MiB short")
         with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
             self.assertIn("(500.0 MiB asked for)", " ".join(file.read().split()))
 

@@ -370,8 +370,8 @@ class Filters(Trace):
     def test_explain(self):
         plain = self.run_it("--no-charts", "demo.pickle").stdout.decode()
         done = self.run_it("--no-charts", "--explain", "demo.pickle").stdout.decode()
-        self.assertEqual(done.splitlines()[:4], plain.splitlines()[:4])
-        explained = done.splitlines()[5:]
+        self.assertEqual(done.splitlines()[:5], plain.splitlines()[:5])
+        explained = done.splitlines()[6:]
         self.assertGreater(len(explained), 3)
         self.assertLessEqual(max(map(len, explained)), 80)
         quiet = self.run_it("-q", "--no-charts", "--explain", "demo.pickle").stdout.decode()

@@ -50,7 +50,7 @@ class DemoTrace(unittest.TestCase):
     def test_the_report_advises_them(self):
         done = subprocess.run([GMANALYZE, "--no-charts", "-o", self.folder.name, SHIPPED], check=True,
                               stdout=subprocess.PIPE, encoding="utf-8")
-        self.assertRegex(done.stdout, r"(?m)^To do   expandable_segments:True \(replayed: 14\.03 -> 10\.36 GiB reserved\)$")
+        self.assertRegex(done.stdout, r"(?m)^Do this expandable_segments:True \(replayed: 14\.03 -> 10\.36 GiB reserved\)$")
 
 
 unittest.main()

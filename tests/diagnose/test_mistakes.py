@@ -60,7 +60,7 @@ class Trace:
 
 
 def diagnosed(trace):
-    """What is to do, and all findings, by id; and of the headline the line "To do"."""
+    """What is to do, and all findings, by id; and of the headline what to do, and where."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "t.json"), os.path.join(folder, "a.json")
         with open(path, "w", encoding="utf-8") as file:
@@ -69,8 +69,8 @@ def diagnosed(trace):
         with open(out, encoding="utf-8") as file:
             analysis = json.load(file)
     rows = {row["id"]: row for row in analysis["findings"]}
-    line = next(line["text"] for line in analysis["headline"] if line["label"] == "To do")
-    return {"To do": line, **rows, **{row["id"]: {**rows.get(row["id"], {}), **row} for row in analysis["to_do"]}}
+    lines = {line["label"]: line["text"] for line in analysis["headline"]}
+    return {"Do this": f"{lines['Do this']}: {lines['Where']}", **rows, **{row["id"]: {**rows.get(row["id"], {}), **row} for row in analysis["to_do"]}}
 
 
 def train(rounds, in_forward=lambda t, r: [], in_backward=lambda t, r: [], gradients=None, weights=4, size=32, width=48,
@@ -112,7 +112,7 @@ class Mistakes(unittest.TestCase):
 
     def test_headline(self):
         kept = train(5, in_backward=lambda t, r: [t.alloc(40, AUTOGRAD) for _ in range(4)])
-        self.assertRegex(diagnosed(kept)["To do"], r"^saves 1\d\d\.\d MiB: no create_graph=True: <module>  train\.py:22")
+        self.assertRegex(diagnosed(kept)["Do this"], r"^no create_graph=True, saves 1\d\d\.\d MiB, .*: <module>  train\.py:22")
 
     def test_create_graph(self):
         kept = train(5, in_backward=lambda t, r: [t.alloc(40, AUTOGRAD) for _ in range(4)])

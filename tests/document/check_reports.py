@@ -66,7 +66,7 @@ def main():
             traced += 1
             rules.json(report)
             rules.text(text, report)
-            line = r"(?:\*\*)?Peak:?(?:\*\*)? .*, ([\d.]+ \S*B) reserved"
+            line = r"(?:\*\*)?Needs:?(?:\*\*)? +(?:device -?\d+: )?([\d.]+ \S*B) reserved"
             check_reserved(rules, snapshot, report, [("summary", summary, line), ("text", text, line),
                                                      ("README.md", readme, line)])
             if " at event " in summary:

@@ -10,7 +10,7 @@ CONTRACT = ["device", "events", "allocs", "frees", "ooms", "segment_allocs", "se
 LEVELS = ["requested_bytes", "allocated_bytes", "active_bytes", "reserved_bytes"]
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 MAIN = 120  # lines that are read first
-LABELS = ["Peak", "When", "Made", "Unused", "To"]
+LABELS = ["Needs", "Made", "Why", "Do", "Where"]  # of the first lines
 # the names in the samples `hostile` and `evil`, as JSON has them
 HOSTILE = [
     "a|b", "a\\|b", "a\\\\|b|", "`", "``x`", "`a|b`", "<script>alert(1)</script>", "</details></table><h1>x",
@@ -218,21 +218,19 @@ class Rules:
         wanted |= {title for title, key in told.items() if has(highest[key])}
         self.expect(wanted <= titles, f"lacks {sorted(wanted - titles)}")
         if highest["peak_requested_bytes"]:
-            shown = re.match(r"Peak +(?:device -?\d+: )?([\d.]+ \S+B) requested", lines[0])
-            self.expect(shown and about(shown.group(1), highest["peak_requested_bytes"]), f"first line {lines[0]!r}")
             self.levels(lines[0], highest)
-            then, most = highest["peaks"]["requested"], highest["peaks"]["reserved"]
-            if most and then["reserved_bytes"] == most["reserved_bytes"] and then["cached_bytes"] is not None:
-                self.expect("at the peak of reserved" not in lines[3], f"{lines[3]!r}: that is this peak")
+            shown = re.search(r"unused ([\d.]+ \S+B)", lines[1])
+            cached = highest["peaks"]["requested"]["cached_bytes"]
+            self.expect(not shown or about(shown.group(1), cached), f"{lines[1]!r}: {cached} were cached")
         self.tables(text, devices)
         self.residuals(text, devices)
         self.trends(text, devices)
         if len(devices) == 1:
             self.expect("distinct peaks are as high" not in text or "No other peak" not in text, "peaks, and no other")
-        self.to_do(lines[4], text, report)
+        self.to_do(lines, text, report)
 
-    def to_do(self, line, text, report):
-        """One list, of which the fifth line tells the first; every finding is in it or among the facts behind it, once."""
+    def to_do(self, lines, text, report):
+        """One list, of which the lines on top tell the first; every finding is in it or among the facts behind it, once."""
         self.expect(text.count("\nTO DO\n-----\n") == 1, "no list of what to do, or two")
         for other in ("What to do", "RECOMMENDATIONS", "\nFinding "):
             self.expect(other not in text, f"a second list: {other!r}")
@@ -241,23 +239,23 @@ class Rules:
         first = re.split(r"\n\n +2\. ", section)[0]
         for finding in report["findings"]:
             self.expect(flat.count(" ".join(finding["detail"].split())) == 1, f"{finding['id']} is not told once")
-        site = re.search(r"without: .*?([^\s/\\]+\.py:\d+)$", line)
-        if site and "out of memory" not in line:
-            self.expect(site.group(1) in first, f"{line!r}, but the first is {first!r}")
+        site = re.search(r"([^\s/\\]+\.py:\d+)$", lines[4])
+        if site and "out of memory" not in lines[2] and report["to_do"] and report["to_do"][0]["site"]:
+            self.expect(site.group(1) in first, f"{lines[4]!r}, but the first is {first!r}")
         for finding in report["findings"]:
-            if line == f"To do   {finding['title']}":
-                self.expect(finding["title"] in " ".join(first.split()), f"{line!r}, but the first is {first!r}")
+            if lines[2].startswith(f"Why     {finding['title']}"):
+                self.expect(finding["title"] in " ".join(first.split()), f"{lines[2]!r}, but the first is {first!r}")
 
     def levels(self, line, d):
-        """What the line of the peak says was reserved and allocated was so at the peak of requested bytes."""
+        """What the first line says was reserved and allocated was so at the peak of requested bytes."""
         then, most = d["peaks"]["requested"], d["peak_reserved_bytes"]
-        shown = re.search(r", ([\d.]+ \S*B) reserved(?: \(([\d.]+ \S*B) at most\))?", line)
+        shown = re.search(r" ([\d.]+ \S*B) reserved(?: \(([\d.]+ \S*B) at most\))?", line)
         self.expect(shown or not most, f"{line!r} does not say what was reserved")
         if shown:
             self.expect(about(shown.group(1), then["reserved_bytes"]), f"{line!r}: {then} then")
             self.expect(about(shown.group(2) or shown.group(1), most), f"{line!r}: {most} were reserved at most")
-        shown = re.search(r", ([\d.]+ \S*B) allocated", line)
-        self.expect(not shown or about(shown.group(1), then["allocated_bytes"]), f"{line!r}: {then} then")
+        shown = re.search(r" ([\d.]+ \S*B) (allocated|requested)", line)
+        self.expect(shown and about(shown.group(1), then[shown.group(2) + "_bytes"]), f"{line!r}: {then} then")
 
     def trends(self, text, devices):
         """A trend is of three whole steps at least; without steps nothing is said of what repeats: peaks may."""

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The last three of the five lines: the first of what is to do, and why, and where. Why: running out of memory, and
+ * what was found. Do this: the fix, what it saves of the peak of reserved bytes, what is reserved then, its price.
+ * Where: the line to change; of what has none, the line that makes most of the peak.
+ */
+#include "analyze/diagnose/rules.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TENTH = 10 };
+
+/* One that a replay has shown to leave less in pieces. */
+static bool has_setting(const struct gm_case *c)
+{
+    for (size_t i = 0; i < c->to_do_count; i++)
+        if (c->to_do[i].rank == GM_RANK_WRONG_FIGURES)
+            return true;
+    return false;
+}
+
+static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_view *highest)
+{
+    const struct gm_view *v = &c->view;
+    static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
+    const struct gm_oom_row *first = v->timeline->oom_count == 0 ? NULL : &v->timeline->ooms[0];
+    const enum gm_oom_verdict verdict = first == NULL ? GM_OOM_UNKNOWN : first->verdict;
+    char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[2 * GM_NUMBER_TEXT],
+                    s[GM_NUMBER_TEXT];
+    uint64_t ooms = 0;
+    size_t devices = 0;
+    for (size_t i = 0; i < c->report->device_count; i++) {
+        ooms = gm_plus(ooms, c->report->devices[i].trace.ooms);
+        devices += c->report->devices[i].trace.ooms > 0;
+    }
+    if (v->index != highest->index && devices == 1)
+        snprintf(device, sizeof device, "device %" PRId64 " ", v->device->device);
+    if (devices > 1)
+        snprintf(times, sizeof times, " %s times on %zu devices", gm_count_format(s, ooms), devices);
+    else if (ooms > 1)
+        snprintf(times, sizeof times, " %s times", gm_count_format(s, ooms));
+    snprintf(missing, sizeof missing, "%s", words[verdict]);
+    if (verdict == GM_OOM_CAPACITY && first->missing > 0 && first->missing != GM_REPORT_NONE)
+        snprintf(missing, sizeof missing, ", %s%s short", ooms > 1 ? "first " : "", gm_bytes_format(s, first->missing));
+    gm_headline_add(c, line, "%s%s of memory%s%s", device, ooms > 1 ? "out" : "ran out", times, missing);
+    if (verdict == GM_OOM_FRAGMENTATION && !has_setting(c))
+        gm_headline_add(c, line, "enough was cached, but not in one piece");
+}
+
+/* The first of what is to do; after running out of memory the first that would help against that. NULL: nothing. */
+static const struct gm_finding *first_of(const struct gm_case *c, const struct gm_to_do **told)
+{
+    size_t i = 0;
+    while (c->has_oom && i < c->to_do_count &&
+           (c->to_do[i].rank == GM_RANK_OUT_OF_MEMORY || c->to_do[i].rank == GM_RANK_OTHERS))
+        i++;
+    i = i < c->to_do_count ? i : 0;
+    *told = &c->report->diagnosis.to_do[i];
+    return i < c->to_do_count ? &c->to_do[i] : NULL;
+}
+
+static void make_why(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f,
+                     const struct gm_to_do *told, const struct gm_view *highest)
+{
+    line->label = "Why";
+    line->are_sentences = true;
+    if (c->has_oom)
+        add_oom(c, line, highest);
+    if (f != NULL && !c->has_oom)
+        gm_headline_add(c, line, "%s", told->title);
+    else if (f != NULL && f->rank != GM_RANK_OUT_OF_MEMORY)
+        gm_headline_add(c, line, "%c%s", tolower((unsigned char)f->title[0]), f->title + 1);
+    if (line->count == 0)
+        gm_headline_add(c, line, "nothing stands out%s",
+                        highest == NULL ? "" : ", and no single call site makes the peak");
+}
+
+static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_finding *f)
+{
+    const struct gm_remedy_saving *saving = f == NULL || f->remedy == NULL ? NULL : &f->remedy->saving;
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    line->label = "Do this";
+    line->are_sentences = true;
+    if (f == NULL) {
+        gm_headline_add_nothing(c, line, "nothing");
+        return;
+    }
+    gm_headline_add(c, line, "%s", f->brief != NULL ? f->brief : f->fix != NULL ? f->fix : f->title);
+    if (f->rank != GM_RANK_MISTAKE || saving == NULL || saving->alone == GM_REPORT_NONE)
+        return;
+    gm_headline_add(c, line, "saves %s", gm_bytes_format(a, saving->alone));
+    gm_headline_add(c, line, "then %s reserved%s", gm_bytes_format(b, saving->before - saving->alone),
+                    saving->card == NULL || saving->rank > 0 || saving->before <= saving->card_usable
+                        ? ""
+                        : gm_case_printf(c, " (fits on %s)", saving->card));
+    if (f->cost != NULL && strcmp(f->cost, "none") != 0)
+        gm_headline_add(c, line, "price: %s", f->cost);
+}
+
+/* The call site that holds most at the peak, of those with a stack. */
+static void add_largest(struct gm_case *c, struct gm_heading *line, const struct gm_view *v)
+{
+    const struct gm_peak_detail *detail = &v->timeline->peak;
+    const struct gm_group_row *most = NULL;
+    char size[GM_NUMBER_TEXT], share[GM_NUMBER_TEXT];
+    for (size_t i = 0; i < detail->site_count; i++)
+        if (gm_site_has_stack(detail->sites[i].label) && (most == NULL || detail->sites[i].bytes > most->bytes))
+            most = &detail->sites[i];
+    if (most == NULL) {
+        gm_headline_add(c, line, "no stack recorded for what was live");
+        return;
+    }
+    gm_headline_add(c, line, "%s%s (%s %%) of it",
+                    most->bytes < v->peak->requested / TENTH ? "no line makes a tenth; most, " : "",
+                    gm_bytes_format(size, most->bytes), gm_share_format(share, most->bytes, v->peak->requested));
+    line->site = most->label;
+}
+
+void gm_headline_of_to_do(struct gm_case *c, const struct gm_view *highest)
+{
+    struct gm_heading *lines = c->report->diagnosis.headline;
+    const struct gm_to_do *told;
+    const struct gm_finding *f = first_of(c, &told);
+    make_why(c, &lines[2], f, told, highest);
+    make_do(c, &lines[3], f);
+    lines[4].label = "Where";
+    if (f != NULL && f->site != NULL)
+        lines[4].site = gm_case_printf(c, "%.*s", (int)gm_site_innermost(f->site), f->site);
+    else if (highest != NULL)
+        add_largest(c, &lines[4], highest);
+    else
+        gm_headline_where(c, &lines[4]);
+}
