@@ -43,6 +43,15 @@ uint32_t gm_category_color(const struct gm_category_rules *rules, uint32_t categ
     return category == rules->categories.n ? 0x999999 : 0xD9D9D9;
 }
 
+bool gm_category_is_component(const struct gm_category_rules *rules, uint32_t category)
+{
+    for (size_t i = 0; i < rules->sections.n; i++)
+        if (rules->sections.v[i].category == category &&
+            strcmp(rules->tier_names[rules->sections.v[i].tier], "component") == 0)
+            return true;
+    return false;
+}
+
 /* Hues that people with colour-blindness tell apart, in three shades; the name's hash picks one. */
 uint32_t gm_color_of_name(const char *name)
 {

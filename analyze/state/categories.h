@@ -30,6 +30,8 @@ void gm_category_rules_free(struct gm_category_rules *rules);
 uint32_t gm_category_count(const struct gm_category_rules *rules);
 const char *gm_category_name(const struct gm_category_rules *rules, uint32_t category);
 uint32_t gm_category_color(const struct gm_category_rules *rules, uint32_t category); /* 0xRRGGBB */
+/* Whether it says which part of a program made the memory: it stands in the tier that is called "component". */
+bool gm_category_is_component(const struct gm_category_rules *rules, uint32_t category);
 
 /* Classifies stacks of one snapshot; remembers each string's, frame's and stack's answer, so that each
  * costs once. Lazy: only what is asked for is matched. Not thread-safe. */

@@ -63,6 +63,17 @@ struct gm_kept { /* one for each device of the report, in its order; zero-initia
     size_t count;
 };
 void gm_kept_free(struct gm_kept *kept);
+/* The code of a module that made each allocation, and the line that called it: "gpt.py:36 > attention.py". */
+struct gm_module_places { /* in an arena */
+    uint32_t *of;         /* [history.allocation_count] index in `name`; 0: it was made in no module's code */
+    const char **name;    /* [count] */
+    uint32_t count;
+};
+struct gm_names; /* analyze/state/shown_names.h */
+/* false: no memory. Takes a walk over the trace. */
+bool gm_kept_modules(struct gm_module_places *places, const struct gm_kept_device *kept, struct gm_names *names,
+                     struct gm_arena *arena);
+
 size_t gm_timeline_role_count(void);
 const char *gm_timeline_role_name(size_t role); /* "Optimizer state" */
 uint32_t gm_timeline_role_color(size_t role);   /* 0xRRGGBB */

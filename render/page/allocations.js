@@ -4,19 +4,23 @@
 import { count, el, fill, parseSize, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
-import { device, here, isKnown, kept, moment, NONE, range, axis, SPLITS } from "./runs.js";
-import { set, state, unset } from "./state.js";
+import { accused, analysis, axis, device, groupName, here, kept, moment, NONE, range, SPLITS } from "./runs.js";
+import { FILTERS, set, state, unset } from "./state.js";
 import { texts, VirtualTable } from "./table.js";
 
-const FILTERS = ["min", "max", "life", "role", "category", "pool", "stream", "site", "text", "regex", "alive"];
-const KNOWN = SPLITS.filter(isKnown);
 const COPIED = 10000; // rows at most
 let grid,
     line,
     layers = null,
+    marked = "", // the finding whose allocations the core has marked
+    title = "", // of it
     sync,
     controls;
 
+const layerColumn = name => {
+    const split = name.toLowerCase();
+    return { name, sort: split, text: row => layers[split].name[row[split]] ?? "" };
+};
 const columns = [
     { name: "Size", sort: "size", isNumber: true, text: row => size(row.size) },
     { name: "Requested", sort: "requested", isNumber: true, text: row => size(row.requested) },
@@ -35,10 +39,11 @@ const columns = [
     },
     { name: "Lives", sort: "life", isNumber: true, text: row => `${count(row.life)} events` },
     { name: "Time", isNumber: true, text: row => (isFinite(row.life_us) ? span(row.life_us) : "") },
-    { name: "Stream", sort: "stream", text: row => layers.stream.name[row.stream] ?? "" },
-    { name: "Pool", sort: "pool", text: row => layers.pool.name[row.pool] ?? "" },
-    { name: "Category", sort: "category", text: row => layers.category.name[row.category] ?? "" },
+    layerColumn("Stream"),
+    layerColumn("Pool"),
+    layerColumn("Category"),
     { name: "Made at", text: row => row.site },
+    layerColumn("Module"),
 ];
 
 // The table's filter as the core reads it. What cannot be read is left out, and said.
@@ -54,10 +59,11 @@ function query() {
         else if (text) wrong.push(`"${text}" is no size`);
     }
     if (Number(state.life)) lines.push(`min_life=${Number(state.life)}`);
-    for (const split of KNOWN) {
+    for (const split of SPLITS) {
         const number = layers[split].name.indexOf(state[split]);
         if (state[split]) lines.push(`${split}=${number < 0 ? NONE : number}`);
     }
+    if (state.finding) lines.push("marked=1");
     if (state.site) lines.push(`site=${state.site}`);
     if (state.text) lines.push(`${state.regex ? "regex" : "text"}=${state.text}`);
     if (state.alive === "moment") lines.push(`alive_at=${moment()}`);
@@ -71,10 +77,7 @@ const rowsOf = told =>
         id,
         size: told.size[i],
         requested: told.requested[i],
-        role: told.role[i],
-        category: told.category[i],
-        pool: told.pool[i],
-        stream: told.stream[i],
+        ...Object.fromEntries(SPLITS.map(split => [split, told[split][i]])),
         born: told.born[i],
         freed: told.freed[i],
         life: told.life[i],
@@ -85,7 +88,7 @@ const rowsOf = told =>
 const channel = new Channel(
     (told, question) => {
         const [total] = told.total;
-        line.textContent = `${count(total)} allocations, ${size(told.total_bytes[0])}`;
+        line.textContent = `${count(total)} allocations, ${size(told.total_bytes[0])}${title && `, of the finding: ${title}`}`;
         if (grid.total !== total) grid.resize(total);
         grid.show(question[4], rowsOf(told));
     },
@@ -100,15 +103,29 @@ async function ask(first = 0, n = 40) {
 }
 
 async function learn() {
-    const told = await Promise.all(KNOWN.map((_, split) => kept("layers", device(), split)));
-    layers = Object.fromEntries(told.map((layer, i) => [KNOWN[i], layer]));
-    for (const split of KNOWN)
+    const told = await Promise.all(SPLITS.map((_, split) => kept("layers", device(), split)));
+    layers = Object.fromEntries(told.map((layer, i) => [SPLITS[i], layer]));
+    for (const split of SPLITS)
         fill(
             controls[split],
-            el("option", { value: "" }, `any ${split}`),
+            el("option", { value: "" }, `any ${groupName(split)}`),
             [...layers[split].name].map(name => el("option", { value: name }, name)),
         );
     sync();
+}
+
+// The core is told which allocations the finding is about, before it is asked for them.
+async function mark() {
+    const key = state.finding && [...here(), state.finding].join();
+    if (key === marked) return;
+    title = "";
+    if (key) {
+        const [told, all] = await Promise.all([accused(state.finding), analysis()]);
+        const number = parseInt(state.finding.slice(4), 10);
+        await call("mark", state.run, told.device[0], told.allocation);
+        title = (state.finding.startsWith("todo") ? all.to_do : all.findings)[number].title;
+    }
+    marked = key;
 }
 
 export const allocationsView = {
@@ -140,10 +157,7 @@ export const allocationsView = {
             min: input("min", "from size", "100px"),
             max: input("max", "to size", "100px"),
             life: input("life", "lives events", "110px"),
-            role: select("role", []),
-            category: select("category", []),
-            pool: select("pool", []),
-            stream: select("stream", []),
+            ...Object.fromEntries(SPLITS.map(split => [split, select(split, [])])),
             alive: select("alive", [
                 ["all", "all"],
                 ["moment", "alive at the moment"],
@@ -180,6 +194,7 @@ export const allocationsView = {
     },
     async update(changed) {
         if (!changed || changed.has("run") || changed.has("dev")) await learn();
+        await mark();
         sync();
         if (changed && [...changed].every(name => name === "sel")) return grid.show(grid.first, grid.rows);
         const isOther = ["from", "to", "at"],

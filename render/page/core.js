@@ -5,7 +5,7 @@
 
 import { byId, say } from "./base.js";
 
-const SLOW = new Set(["json", "whatif", "compare", "flame_between", "heat"]);
+const SLOW = new Set(["json", "finding", "whatif", "compare", "flame_between", "heat"]);
 const files = []; // {query, source}, by run
 
 export class CoreError extends Error {}

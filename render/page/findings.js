@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the report concludes, from analysis.json, and for each the place in the views where it is seen.
 
-import { count, el, fill, percent, size } from "./base.js";
+import { count, el, fill, size } from "./base.js";
 import { CoreError } from "./core.js";
-import { about, analysed, moment, run } from "./runs.js";
-import { set, state } from "./state.js";
-import { table, texts } from "./table.js";
-import { goTo } from "./timeline.js";
+import { about, accused, analysed, device, run } from "./runs.js";
+import { FILTERS, set, unset } from "./state.js";
+import { table } from "./table.js";
+import { afterEvent, goTo, revealRange } from "./timeline.js";
 
 // Where to look for a finding (docs/findings.md has their ids): what is set. The others: what lives at the peak, by
 // site.
@@ -23,7 +23,7 @@ const PLACES = [
         /cache|unused|pinned-segments|stranded|efficiency|growth-despite|driver-traffic|allocation-retries|pools/,
         ({ reserved }) => ({ view: "space", at: reserved }),
     ],
-    [/^(rounding-waste|temporary-churn)/, () => ({ view: "allocations", sort: "requested", site: "" })],
+    [/^(rounding-waste|temporary-churn)/, () => ({ ...unset(FILTERS), view: "allocations", sort: "requested" })],
     [/leak|growth|keeps|list|retain|stale/, ({ events }) => ({ view: "stacks", at: events })],
     [/^pending/, () => ({ view: "space" })],
 ];
@@ -31,40 +31,59 @@ const PLACES = [
 let body,
     told = null;
 
-function placeOf(id, site) {
-    const { timeline, all } = told;
+// Where a finding that is about no single allocations is seen.
+function placeOf(id) {
+    const { timeline, all } = told,
+        refused = timeline?.out_of_memory?.[0]?.event,
+        reserved = timeline?.peaks?.reserved?.event;
     const facts = {
         settings: all.settings_advice?.settings,
-        oom: timeline?.out_of_memory?.[0]?.event,
-        reserved: timeline?.peaks?.reserved ? timeline.peaks.reserved.event + 1 : undefined,
+        oom: refused === undefined ? undefined : refused + 1,
+        reserved: reserved === undefined ? undefined : reserved + 1,
         events: about("events"),
     };
-    if (site)
-        return {
-            view: "allocations",
-            site,
-            alive: "all",
-            role: "",
-            category: "",
-            pool: "",
-            stream: "",
-            text: "",
-            min: "",
-            max: "",
-        };
     const found = PLACES.find(([pattern]) => pattern.test(id));
     return found ? found[1](facts) : { view: "moment", group: "site", at: about("peak_moment") };
 }
 
-const advice = (item, kind) =>
-    el(
+const showSite = site => set({ ...unset(FILTERS), view: "allocations", site });
+const button = (text, title, action) => el("button", { type: "button", title, onclick: action }, text);
+
+// The allocations that it is about: how many, how much, and the ways to them.
+async function tellPlace(line, name, id) {
+    const { device: on, allocation, bytes, first, last, highest } = await accused(name).catch(ignore);
+    if (!allocation?.length)
+        return fill(line, button("Show", "Where it is seen", () => set(placeOf(id))));
+    const dev = on[0] === device() ? {} : { dev: on[0], sel: null, from: null, to: null };
+    const goes = patch => () => set({ ...dev, at: highest[0], ...patch });
+    fill(
+        line,
+        el("span", {}, `${count(allocation.length)} allocations, at most ${size(bytes[0])} at once, `, afterEvent(highest[0])),
+        button("Show them", "The list of these allocations", goes({ ...unset(FILTERS), view: "allocations", finding: name })),
+        button("Their peak", "What lives when they hold most", goes({ view: "moment", group: "site" })),
+        button("Their range", "From the first that is made to the last that is freed", () => {
+            goes({})();
+            revealRange(Math.max(first[0] - 1, 0), Math.max(last[0] - 1, 0));
+        }),
+    );
+}
+function ignore(error) {
+    if (!(error instanceof CoreError)) throw error;
+    return {};
+}
+
+function advice(item, name) {
+    const where = el("p.where.muted", {});
+    tellPlace(where, name, item.finding || item.id);
+    return el(
         "li",
         { className: `finding ${item.severity}` },
-        el("h3", {}, el("span.severity", {}, kind || item.severity), item.title),
+        el("h3", {}, el("span.severity", {}, item.severity), item.title),
         el("p", {}, item.detail),
         item.fix ? el("p.muted", {}, item.fix) : null,
-        el("button", { type: "button", onclick: () => set(placeOf(item.finding || item.id, item.site)) }, "Show"),
+        where,
     );
+}
 
 const PEAKS = [
     { name: "Peak", text: row => row.name },
@@ -99,7 +118,7 @@ function draw() {
     const { all, timeline } = told,
         done = new Set((all.to_do || []).map(item => item.finding));
     const section = (title, ...content) => el("section", {}, el("h2", {}, title), ...content);
-    const rest = (all.findings || []).filter(item => !done.has(item.id));
+    const rest = (all.findings || []).map((item, i) => [item, `find${i}`]).filter(([item]) => !done.has(item.id));
     fill(
         body,
         all.to_do?.length
@@ -108,7 +127,7 @@ function draw() {
                   el(
                       "ol.findings",
                       {},
-                      all.to_do.map(item => advice(item)),
+                      all.to_do.map((item, i) => advice(item, `todo${i}`)),
                   ),
               )
             : null,
@@ -118,28 +137,28 @@ function draw() {
                   el(
                       "ul.findings",
                       {},
-                      rest.map(item => advice(item)),
+                      rest.map(([item, name]) => advice(item, name)),
                   ),
               )
             : null,
         timeline
             ? section(
                   "Peaks",
-                  table("Peaks", PEAKS, peaks(timeline), row => goTo(row.event)),
+                  table("Peaks", PEAKS, peaks(timeline), row => goTo(row.event + 1)),
               )
             : null,
         timeline?.call_sites_at_peak?.rows.length
             ? section(
                   "Made at",
                   table("Call sites at the peak", SITES, timeline.call_sites_at_peak.rows, row =>
-                      set(placeOf("", row.label)),
+                      showSite(row.label),
                   ),
               )
             : null,
         timeline?.steps?.rows.length
             ? section(
                   "Steps",
-                  table("Steps", STEPS, timeline.steps.rows, row => row.peak_event !== null && goTo(row.peak_event)),
+                  table("Steps", STEPS, timeline.steps.rows, row => row.peak_event !== null && goTo(row.peak_event + 1)),
               )
             : null,
         all.reliability

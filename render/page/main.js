@@ -6,11 +6,12 @@ import { allocationsView } from "./allocations.js";
 import { byId, copyText, count, download, el, fill, say, toCsv, toMarkdown } from "./base.js";
 import { compareView } from "./compare.js";
 import { CoreError } from "./core.js";
+import { eventsView } from "./events.js";
 import { findingsView } from "./findings.js";
 import { heatView } from "./heat.js";
 import { momentView } from "./moment.js";
 import { forgetColours } from "./pen.js";
-import { about, add, analysis, device, isKnown, run, runs, SPLITS } from "./runs.js";
+import { about, add, analysis, device, groupName, run, runs, SPLITS } from "./runs.js";
 import { renewSelection, startSelection } from "./selection.js";
 import { spaceView } from "./space.js";
 import { stacksView } from "./stacks.js";
@@ -20,7 +21,7 @@ import { whatifView } from "./whatif.js";
 
 // In the order of their tabs. A view: id, title, keys of the state that change it, start(panel, tools) once,
 // update(changed) when it is shown and one of them did (null: all did), picture and rows() to copy.
-const VIEWS = [momentView, spaceView, stacksView, allocationsView, heatView, whatifView, findingsView, compareView];
+const VIEWS = [momentView, spaceView, stacksView, allocationsView, eventsView, heatView, whatifView, findingsView, compareView];
 const timeline = startTimeline();
 
 // ---- views
@@ -271,7 +272,7 @@ function showRun() {
     options(byId("device"), [...devices.device].map(String), device());
     fill(
         byId("by"),
-        SPLITS.filter(isKnown).map(split => el("option", { value: split }, split)),
+        SPLITS.map(split => el("option", { value: split }, groupName(split))),
     );
     byId("by").value = state.by;
     timeline.renew();

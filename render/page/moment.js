@@ -4,12 +4,10 @@
 import { clamp, count, el, fill, percent, size } from "./base.js";
 import { Channel } from "./core.js";
 import { colours, fitted, inkOn, Picture, tone } from "./pen.js";
-import { GROUPS, here, isKnown, moment, run } from "./runs.js";
-import { set, state, unset } from "./state.js";
+import { GROUPS, groupName, here, moment, SPLITS } from "./runs.js";
+import { FILTERS, set, state, unset } from "./state.js";
 import { table, texts } from "./table.js";
 
-const NAMES = { none: "each allocation", site: "call site", stack: "whole stack", size: "size", category: "category" };
-export const GROUP_NAMES = Object.fromEntries(GROUPS.map(group => [group, NAMES[group] || group]));
 const MOST = 500;
 
 let told = null,
@@ -65,14 +63,10 @@ const channel = new Channel(
 function choose(row) {
     if (row.group === "rest") return;
     if (row.group === "none" || row.count === 1) return set({ sel: row.id });
-    const filter = {
-        ...unset(["role", "pool", "stream", "site", "text", "regex", "min", "max"]),
-        alive: "moment",
-    };
+    const filter = { ...unset(FILTERS), alive: "moment" };
     if (row.group === "size")
         Object.assign(filter, { min: String(row.requested / row.count), max: String(row.requested / row.count) });
-    else if (["role", "category", "pool", "stream", "component", "module", "site"].includes(row.group))
-        filter[row.group === "site" ? "site" : row.group] = row.label;
+    else if (row.group === "site" || SPLITS.includes(row.group)) filter[row.group] = row.label;
     else return set({ sel: row.id });
     set({ ...filter, sel: row.id, view: "allocations" });
 }
@@ -169,7 +163,7 @@ export const momentView = {
         const groups = el(
             "select",
             { onchange: () => set({ group: groups.value }) },
-            GROUPS.filter(isKnown).map(group => el("option", { value: group }, GROUP_NAMES[group])),
+            GROUPS.map(group => el("option", { value: group }, groupName(group))),
         );
         const shape = el(
             "button",

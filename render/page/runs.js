@@ -5,10 +5,10 @@ import { call, open } from "./core.js";
 import { state, set } from "./state.js";
 
 // Order as enum gm_page_split, then what enum gm_page_group has beside it.
-export const SPLITS = ["role", "category", "pool", "stream", "component"];
-export const GROUPS = [...SPLITS, "module", "site", "stack", "size", "none"];
-// The core answers for these only once it is told of components and modules, which no run does yet.
-export const isKnown = group => group !== "component" && group !== "module";
+export const SPLITS = ["role", "category", "component", "module", "sizes", "pool", "stream"];
+export const GROUPS = [...SPLITS, "site", "stack", "size", "none"];
+const NAMES = { none: "each allocation", site: "call site", stack: "whole stack", size: "equal size", sizes: "size" };
+export const groupName = group => NAMES[group] || group;
 export const AXES = ["event", "time"];
 export const NONE = 0xffffffff;
 
@@ -40,6 +40,9 @@ export function keptOf(number, name, ...args) {
 }
 export const analysis = (number = state.run) =>
     (runs[number].analysis ||= keptOf(number, "json").then(told => JSON.parse(told.json)));
+
+// The allocations that "find2" or "todo0" is about, by their numbers in the report.
+export const accused = name => keptOf(state.run, "finding", name.startsWith("todo"), parseInt(name.slice(4), 10) || 0);
 
 // Opens a file; `query` as page_open's, lines of key=value.
 export async function add(name, source, query = `path=${name}`) {

@@ -5,7 +5,7 @@
 import { byId, clamp, copyText, count, el, fill, say, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
 import { about, analysed, axis, here, kept, moment, NONE } from "./runs.js";
-import { on, set, state } from "./state.js";
+import { FILTERS, on, set, state, unset } from "./state.js";
 import { goTo, revealRange, step } from "./timeline.js";
 
 const PYTHON = 1,
@@ -116,6 +116,7 @@ const chosen = new Channel(
                 pair("Category", told.category),
                 pair("Component", told.component),
                 pair("Module", told.module),
+                pair("Size", told.sizes),
                 pair("Block", `${size(told.size[0])} (${count(told.size[0])} B)`),
                 pair("Requested", `${size(told.requested[0])} (${count(told.requested[0])} B)`),
                 lifeOf(told),
@@ -130,17 +131,7 @@ const chosen = new Channel(
                 {},
                 jump("Show its life", () => revealRange(Math.max(born - 1, 0), last)),
                 jump("All of this site", () =>
-                    set({
-                        view: "allocations",
-                        site: told.site,
-                        role: "",
-                        pool: "",
-                        stream: "",
-                        text: "",
-                        min: "",
-                        max: "",
-                        alive: "all",
-                    }),
+                    set({ ...unset(FILTERS), view: "allocations", site: told.site }),
                 ),
                 jump("Copy the stack", async () =>
                     say(

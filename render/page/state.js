@@ -33,18 +33,28 @@ const DEFAULTS = {
     life: "",
     role: "",
     category: "",
+    component: "",
+    module: "",
+    sizes: "",
     pool: "",
     stream: "",
     site: "",
     text: "",
     regex: false,
-    alive: "all", // allocations
+    alive: "all",
+    finding: "", // allocations; the finding is "find2" or "todo0", by its number in the report
+    kind: "",
+    least: "", // events
     memory: null,
     conf: "recorded",
     scale: "", // what if
     other: null, // compare
 };
 const NUMBERS = new Set(["run", "dev", "from", "to", "at", "sel", "detail", "then", "top", "memory", "other"]);
+// What narrows the list of allocations down.
+export const FILTERS = (
+    "min max life role category component module sizes pool stream site text regex alive finding"
+).split(" ");
 
 export const state = { ...DEFAULTS };
 // What these keys are where nothing is chosen.

@@ -87,6 +87,14 @@ export class VirtualTable {
     ask() {
         this.asks(this.top, this.seen + 1);
     }
+    // Scrolls so that a row is in the middle; ask follows.
+    reveal(row) {
+        const room = Math.max(Math.min(this.total * ROW, TALLEST) - this.body.clientHeight, 0),
+            top = Math.max(row - (this.seen >> 1), 0),
+            before = this.body.scrollTop;
+        this.body.scrollTop = (room * top) / Math.max(this.total - this.seen + 1, 1);
+        if (this.body.scrollTop === before) this.ask();
+    }
     restart() {
         this.body.scrollTop = 0;
         this.ask();

@@ -449,10 +449,10 @@ function barLines(told) {
 function totals() {
     if (!over) return "";
     const c = columnAt(toPlace(over.x, plot()));
-    return `${after(curve.at[c])}: ${size(curve.total[c])} active, ${size(curve.reserved[c])} reserved`;
+    return `${afterEvent(curve.at[c])}: ${size(curve.total[c])} active, ${size(curve.reserved[c])} reserved`;
 }
 
-const after = m => (m ? `after event ${count(m - 1)}` : "before the first event");
+export const afterEvent = m => (m ? `after event ${count(m - 1)}` : "before the first event");
 const tip = el("div.tip", { id: "tip", hidden: true, role: "tooltip" });
 
 function hover(x, y) {
@@ -509,7 +509,7 @@ function pinMark(x, y, p) {
         row = Math.floor((y - TOP) / ROW) - (hasSteps ? 1 : 0);
     if (row < 0) {
         const i = inside(marks.step_first, marks.step_last);
-        if (i >= 0) set({ at: marks.step_peak_event[i] === NONE ? marks.step_first[i] : marks.step_peak_event[i] });
+        if (i >= 0) set({ at: marks.step_peak_event[i] === NONE ? marks.step_first[i] : marks.step_peak_event[i] + 1 });
         return;
     }
     marks.band_first.forEach((first, i) => {

@@ -92,7 +92,7 @@ function call({ name, args }) {
     const given = args.flatMap(arg =>
         typeof arg === "string"
             ? [lend(putText(arg))]
-            : Array.isArray(arg)
+            : typeof arg === "object"
               ? [lend(put(new Uint8Array(Uint32Array.from(arg).buffer))), arg.length]
               : [arg],
     );

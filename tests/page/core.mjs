@@ -81,7 +81,7 @@ function checkDevice(core, handle, d, json, devices, name) {
     const told = json.timeline?.devices?.find(row => row.device === devices.device[d]);
     if (told) check(devices.peak_bytes[d] === told.peak_requested_bytes && devices.reserved[d] >= told.peak_reserved_bytes,
         `${name}: peaks are analysis.json's`);
-    for (const group of [0, 1, 2, 3, 6, 7, 8, 9]) {
+    for (let group = 0; group < 11; group++) {
         const moment = core.read(e.page_moment(handle, d, peak, group, 5));
         check(sum(moment.bytes) + moment.rest_bytes[0] === moment.active[0], `${name}: group ${group} sums to active bytes`);
     }
@@ -120,24 +120,26 @@ function checkSnapshot(file) {
 
 // Every question, of whatever was opened: an answer or one line.
 function askAll(core, handle) {
-    const { e } = core, empty = core.put(Buffer.from("\0"));
+    const { e } = core, empty = core.put(Buffer.from("\0")), kinds = core.put(Buffer.from("kind=freed\nmin_size=512\0"));
     const ask = p => { try { return core.read(p); } catch (error) { check(!error.message.includes("\n"), "one line"); return null; } };
     ask(e.page_json(handle));
     const devices = ask(e.page_devices(handle)) || { device: [] };
     for (let d = 0; d < devices.device.length; d++) {
         const n = devices.events[d];
-        for (let split = 0; split < 6; split++) ask(e.page_timeline(handle, d, split, split % 2, 0, n, 50));
+        for (let split = 0; split < 8; split++) ask(e.page_timeline(handle, d, split, split % 2, 0, n, 50));
         ask(e.page_timeline(handle, d, 0, 0, NaN, -1, 0));
         ask(e.page_marks(handle, d));
         ask(e.page_bars(handle, d, 0, 0, 0, n, 50, 0, 100));
         for (const m of [0, n >>> 1, n, n + 1]) {
-            for (let group = 0; group < 11; group++) ask(e.page_moment(handle, d, m, group, 3));
+            for (let group = 0; group < 12; group++) ask(e.page_moment(handle, d, m, group, 3));
             ask(e.page_space(handle, d, m, 0));
             ask(e.page_event(handle, d, m));
             ask(e.page_allocation(handle, d, m));
             ask(e.page_flame(handle, d, m, 0, m % 2, 1));
         }
-        ask(e.page_events(handle, d, 0, 10));
+        for (const query of [empty, kinds]) ask(e.page_events(handle, d, query, 0, 10, n >>> 1));
+        const found = ask(e.page_finding(handle, d % 2, d));
+        if (found) ask(e.page_mark(handle, found.device[0], core.put(Buffer.from(found.allocation.buffer)), found.allocation.length));
         ask(e.page_allocations(handle, d, empty, 0, 10));
         ask(e.page_heat(handle, d, 0, 0, n, 20, 20));
         ask(e.page_whatif(handle, d, empty, 20));

@@ -253,6 +253,57 @@ class Demo(unittest.TestCase):
         page.wait("!/view=findings/.test(location.hash)")
         page.wait("document.querySelector('[role=tabpanel]:not([hidden])').id !== 'panel-findings'")
 
+    def test_a_finding_leads_to_exactly_its_allocations(self):
+        page = self.open("#view=findings&role=Activation&min=1GiB")
+        page.wait("[...document.querySelectorAll('.where button')].some(b => b.textContent === 'Show them')")
+        text = page.js(
+            """const b = [...document.querySelectorAll('.where button')].find(b => b.textContent === 'Show them');
+            const text = b.parentElement.textContent; b.click(); return text"""
+        )
+        number, most, event = re.match(r"([\d,]+) allocations, at most ([\d.]+ \w+) at once, after event ([\d,]+)", text).groups()
+        self.wait_text("#allocations-line", f"{number} allocations, ")
+        self.wait_text("#allocations-line", "of the finding: ")
+        page.wait(f"document.getElementById('moment-input').value === '{event.replace(',', '')}'")
+        page.js("const s = document.querySelector('[aria-label=alive]'); s.value = 'moment'; s.dispatchEvent(new Event('change'))")
+        self.wait_text("#allocations-line", most)  # those that live then are the most that it ever holds
+        page.js("[...document.querySelectorAll('#panel-allocations button')].find(b => b.textContent === 'No filter').click()")
+        total = self.timeline["allocs"] + self.timeline["books"]["baseline_blocks"]
+        self.wait_text("#allocations-line", f"{total:,} allocations")
+
+    def test_rows_of_peaks_and_steps_lead_to_their_moment(self):
+        page = self.open("#view=findings&at=0")
+        page.wait("document.querySelector('#findings-body table')")
+        page.js("document.querySelector('#findings-body tbody tr').click()")  # the peak of requested bytes
+        page.wait(f"document.getElementById('moment-input').value === '{self.timeline['peak_event']}'")
+
+    def test_layers_by_component_module_and_size(self):
+        active = size(self.timeline["peaks"]["requested"]["active_bytes"])
+        for group in ("component", "module", "sizes"):
+            page = self.open(f"#by={group}&group={group}&category=Attention&life=7&min=1KiB")
+            page.wait("document.querySelector('#moment-table tbody tr')")
+            self.assertEqual(page.js("return document.getElementById('by').value"), group)
+            self.wait_text("#moment-note", f"{active} active")
+            row = cells(page, "#moment-table")[0]
+            page.js("document.querySelector('#moment-table tbody tr').click()")  # to its allocations, and no other filter
+            self.wait_text("#allocations-line", f"{row[4]} allocations, {row[1]}")
+            page.js("document.querySelector('.virtual .inner .row').click()")
+            page.wait("document.querySelector('#selection-facts dd')")
+            self.assertEqual(fact(page, {"sizes": "Size"}.get(group, group.title())), row[0])
+
+    def test_events_are_listed_and_lead_to_their_moment(self):
+        page = self.open("#view=events")
+        peak = self.timeline["peak_event"]
+        self.wait_text("#events-line", f"{self.timeline['events']:,} events")
+        page.wait(f"document.querySelector('.events .row.chosen')?.innerText.includes('{peak:,}')")
+        page.js("document.querySelector('.events .row.chosen').nextElementSibling.click()")
+        page.wait(f"document.getElementById('moment-input').value === '{peak + 1}'")
+        page.js("document.getElementById('moment-first').click(); document.getElementById('moment-forward').click()")
+        page.wait("document.querySelector('.events .row.chosen [role=cell]')?.innerText === '0'")
+        driver = sum(self.timeline[f"segment_{kind}s"] for kind in ("alloc", "free", "map", "unmap"))
+        for kind, number in (("made", self.timeline["allocs"]), ("driver", driver), ("oom", self.timeline["ooms"])):
+            page.js("const s = document.querySelector('[aria-label=\"kind of events\"]'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", kind)
+            self.wait_text("#events-line", f"{number:,} events")
+
     def test_stacks_add_up_to_the_peak_and_are_searched(self):
         page = self.open("#view=stacks")
         self.wait_text("#stacks-line", size(self.timeline["peak_requested_bytes"]))
@@ -285,7 +336,7 @@ class Demo(unittest.TestCase):
         self.assertTrue(page.js("return document.documentElement.classList.contains('dark')"))
 
     def test_every_control_has_a_name(self):
-        for view in ("moment", "space", "stacks", "allocations", "heat", "whatif", "findings", "compare"):
+        for view in ("moment", "space", "stacks", "allocations", "events", "heat", "whatif", "findings", "compare"):
             page = self.open(f"#view={view}")
             nameless = page.js("""return [...document.querySelectorAll('button, select, input:not([type=file]), canvas, [role=table]')]
                 .filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim() || e.closest('label')?.innerText.trim() || e.labels?.length || e.title || e.ariaHidden)).map(e => e.outerHTML.slice(0, 80))""")
@@ -294,7 +345,7 @@ class Demo(unittest.TestCase):
     def test_nothing_is_wider_than_a_phone(self):
         self.page.resize(400, 800)
         self.addCleanup(self.page.resize, 1280, 800)
-        for view in ("moment", "space", "stacks", "allocations", "heat", "whatif", "findings", "compare"):
+        for view in ("moment", "space", "stacks", "allocations", "events", "heat", "whatif", "findings", "compare"):
             page = self.open(f"#view={view}")
             if view == "findings":
                 page.wait("document.querySelector('#findings-body table')")

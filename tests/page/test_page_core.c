@@ -99,7 +99,7 @@ static void test_no_column_loses_a_peak(void **state)
             reserved = fmax(reserved, l.reserved[m]);
         }
         const struct gm_page_result *part =
-            gm_page_timeline(handle, 0, k % 4, GM_PAGE_BY_EVENT, from, (double)end + 0.5, 1);
+            gm_page_timeline(handle, 0, k % GM_PAGE_SPLITS, GM_PAGE_BY_EVENT, from, (double)end + 0.5, 1);
         assert_true(number(part, "total", 0) == active);
         assert_true(number(part, "reserved", 0) == reserved);
         assert_int_equal(integer(part, "at", 0), first);
@@ -165,7 +165,7 @@ static void ask_all(uint32_t handle)
     (void)gm_page_timeline(handle, 0, 1, GM_PAGE_BY_TIME, -5, 1e18, 100);
     (void)gm_page_timeline(handle, 0, 9, GM_PAGE_BY_TIME, 0, 1, 100);
     (void)gm_page_bars(handle, 0, 2, GM_PAGE_BY_TIME, 0, 1e9, 300, 0, 700);
-    (void)gm_page_events(handle, 0, events - 3, 10);
+    (void)gm_page_events(handle, 0, "kind=driver", 0, 10, events / 2);
     (void)gm_page_heat(handle, 0, GM_PAGE_BY_EVENT, 0, events, 30, 40);
     (void)gm_page_whatif(handle, 0, "memory=9e9\nscale.3=1.5", 50);
     (void)gm_page_flame_between(handle, 0, events, handle, 0, 0, true, false);

@@ -77,10 +77,17 @@ static const char *take(struct gm_arena *arena, const char *query, const char *k
     return text == NULL ? gm_arena_copy(arena, otherwise, strlen(otherwise)) : gm_arena_copy(arena, text, length);
 }
 
+static void forget_device(struct gm_page_device *d)
+{
+    gm_page_forget_table(d);
+    gm_page_forget_events(d);
+    free(d->marked);
+}
+
 static void forget(struct gm_opened *o)
 {
     for (size_t i = 0; o->devices != NULL && i < o->judged.kept.count; i++)
-        gm_page_forget_table(&o->devices[i]);
+        forget_device(&o->devices[i]);
     gm_names_free(&o->names);
     gm_kept_free(&o->judged.kept);
     gm_report_free(&o->judged.report);
@@ -111,7 +118,11 @@ static enum gm_status look_at_devices(struct gm_opened *o)
 {
     const struct gm_report *report = &o->judged.report;
     const size_t n = o->judged.kept.count;
-    bool ok = gm_names_init(&o->names, &o->snapshot, &o->arena);
+    const uint32_t categories = gm_category_count(o->rules);
+    o->is_component = gm_arena_calloc(&o->arena, categories, sizeof *o->is_component);
+    bool ok = gm_names_init(&o->names, &o->snapshot, &o->arena) && o->is_component != NULL;
+    for (uint32_t c = 0; ok && c < categories; c++)
+        o->is_component[c] = gm_category_is_component(o->rules, c);
     o->devices = gm_arena_calloc(&o->arena, n + 1, sizeof *o->devices);
     for (size_t i = 0; ok && o->devices != NULL && i < n; i++) {
         o->devices[i] = (struct gm_page_device){.h = &o->judged.kept.v[i].history,
@@ -195,17 +206,22 @@ struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct
 /* ---- of all of it --------------------------------------------------------------------------------------------------
  */
 
+bool gm_opened_judge(struct gm_opened *o, struct gm_error *err)
+{
+    o->is_judged = o->is_judged || gm_judge_end(&o->judged, &o->snapshot, err) == GM_OK;
+    return o->is_judged;
+}
+
 const struct gm_page_result *gm_page_json(uint32_t handle)
 {
     struct gm_text json = {0};
+    struct gm_error err;
     gm_answer_begin();
     struct gm_opened *o = gm_opened_get(handle);
     if (o == NULL)
         return NULL;
-    struct gm_error err;
-    if (!o->is_judged && gm_judge_end(&o->judged, &o->snapshot, &err) != GM_OK)
+    if (!gm_opened_judge(o, &err))
         return gm_answer_fail(&err);
-    o->is_judged = true;
     gm_analysis_json(&json, &o->judged.report);
     return gm_answer_json(&json);
 }

@@ -89,9 +89,8 @@ static void tell_life(const struct gm_page_device *d, size_t a)
 const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device, uint32_t a)
 {
     struct gm_opened *o;
-    struct gm_arena scratch = {0};
     gm_answer_begin();
-    const struct gm_page_device *d = gm_opened_device(handle, device, &o);
+    struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL)
         return NULL;
     const struct gm_history *h = d->h;
@@ -101,16 +100,13 @@ const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device
     gm_answer_number("size", (double)h->block[a]);
     gm_answer_number("requested", (double)h->requested[a]);
     tell_address(gm_history_address(h, a));
-    gm_answer_text("role", gm_timeline_role_name(d->kept->role[a]));
-    gm_answer_text("category", gm_category_name(o->rules, d->kept->category[a]));
-    gm_answer_text("pool", gm_history_pool_name(&scratch, &h->pools[h->pool[a]]));
-    tell_stream(o, gm_history_stream(h, a));
+    for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++)
+        gm_answer_text(gm_page_split_names[split], gm_opened_layer_of(o, d, split, a));
     gm_answer_text("site", gm_names_site(&o->names, stack));
     gm_answer_text("state", state_of(h, a));
     tell_life(d, a);
     gm_answer_u32("stack", stack.v);
     tell_stack(o, stack);
-    gm_arena_free(&scratch);
     return gm_answer_end();
 }
 
@@ -178,30 +174,5 @@ const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uin
     tell_what(o, event, row, stack);
     gm_answer_u32("stack", stack.v);
     tell_stack(o, stack);
-    return gm_answer_end();
-}
-
-const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, uint32_t first, uint32_t count)
-{
-    struct gm_opened *o;
-    struct gm_answer_list actions = {0};
-    gm_answer_begin();
-    const struct gm_page_device *d = gm_opened_device(handle, device, &o);
-    if (d == NULL)
-        return NULL;
-    const uint32_t all = (uint32_t)d->h->count, from = first < all ? first : all,
-                   n = count < all - from ? count : all - from;
-    const struct gm_events *e = &o->snapshot.events;
-    double *bytes = gm_answer_add("bytes", GM_PAGE_F64, n), *time = gm_answer_add("time", GM_PAGE_F64, n);
-    uint32_t *event = gm_answer_add("event", GM_PAGE_U32, n), *a = gm_answer_add("allocation", GM_PAGE_U32, n);
-    for (uint32_t i = 0; bytes != NULL && time != NULL && event != NULL && a != NULL && i < n; i++) {
-        const size_t row = d->h->first + from + i;
-        gm_answer_put(&actions, gm_action_name((enum gm_action)e->action[row]));
-        bytes[i] = gm_answer_of(e->size[row]);
-        time[i] = gm_page_has_times(d) ? gm_page_place(d, GM_PAGE_BY_TIME, from + i + 1) : (double)NAN;
-        event[i] = from + i;
-        a[i] = d->h->of_event[from + i];
-    }
-    gm_answer_strings("action", &actions);
     return gm_answer_end();
 }

@@ -99,9 +99,12 @@ const struct gm_page_result *gm_page_devices(uint32_t handle) GM_PAGE_EXPORT(pag
 enum gm_page_split {
     GM_PAGE_BY_ROLE,
     GM_PAGE_BY_CATEGORY,
+    GM_PAGE_BY_COMPONENT, /* the category, where it stands in the rules' tier of components */
+    GM_PAGE_BY_MODULE,    /* the line that called the module's code that made it, and that code (docs/modules.md) */
+    GM_PAGE_BY_SIZES,     /* from a power of two to the next */
     GM_PAGE_BY_POOL,
     GM_PAGE_BY_STREAM,
-    GM_PAGE_BY_COMPONENT /* fails where no components are known */
+    GM_PAGE_SPLITS
 };
 const struct gm_page_result *gm_page_layers(uint32_t handle, uint32_t device, uint32_t split)
     GM_PAGE_EXPORT(page_layers);
@@ -143,9 +146,10 @@ const struct gm_page_result *gm_page_bars(uint32_t handle, uint32_t device, uint
                                           double to, uint32_t columns, double min_bytes, uint32_t limit)
     GM_PAGE_EXPORT(page_bars);
 
-/* An allocation: size F64 (its block), requested F64, address TEXT ("0x7f..."), role, category, pool, stream, site,
- * state TEXT; born U32, let_go U32, freed U32 (moments; 0xFFFFFFFF: never; born 0: before the trace), born_us F64,
- * freed_us F64, life_us F64, life_events F64, stack U32 (its number), and the frames, innermost first, as page_stack.
+/* An allocation: size F64 (its block), requested F64, address TEXT ("0x7f..."), role, category, component, module,
+ * pool, stream, site, state TEXT; born U32, let_go U32, freed U32 (moments; 0xFFFFFFFF: never; born 0: before the
+ * trace), born_us F64, freed_us F64, life_us F64, life_events F64, stack U32 (its number), and the frames, innermost
+ * first, as page_stack.
  */
 const struct gm_page_result *gm_page_allocation(uint32_t handle, uint32_t device, uint32_t allocation)
     GM_PAGE_EXPORT(page_allocation);
@@ -157,14 +161,9 @@ const struct gm_page_result *gm_page_stack(uint32_t handle, uint32_t stack) GM_P
 /* ---- one moment ----------------------------------------------------------------------------------------------------
  */
 
+/* A split, or: */
 enum gm_page_group {
-    GM_PAGE_GROUP_ROLE,
-    GM_PAGE_GROUP_CATEGORY,
-    GM_PAGE_GROUP_POOL,
-    GM_PAGE_GROUP_STREAM,
-    GM_PAGE_GROUP_COMPONENT,
-    GM_PAGE_GROUP_MODULE, /* fails where none are known */
-    GM_PAGE_GROUP_SITE,   /* the source line that made it */
+    GM_PAGE_GROUP_SITE = GM_PAGE_SPLITS, /* the source line that made it */
     GM_PAGE_GROUP_STACK,
     GM_PAGE_GROUP_SIZE, /* equal requested bytes */
     GM_PAGE_GROUP_NONE  /* every allocation is a row, with id U32 */
@@ -187,9 +186,11 @@ const struct gm_page_result *gm_page_space(uint32_t handle, uint32_t device, uin
  * about), size F64 (its block), what TEXT (one sentence), stack U32, and frames as page_stack. */
 const struct gm_page_result *gm_page_event(uint32_t handle, uint32_t device, uint32_t event) GM_PAGE_EXPORT(page_event);
 
-/* The events [first, first + count): event U32, action STRINGS, bytes F64, time F64, allocation U32. */
-const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, uint32_t first, uint32_t count)
-    GM_PAGE_EXPORT(page_events);
+/* The events that pass a filter, rows [first, first + count) of them: event U32, action STRINGS, bytes F64, time F64,
+ * allocation U32, role U32 (its layer), site STRINGS (where that was made), active F64 (after it); total U32 rows,
+ * near U32: the row of event `near`, or of the next one. `query`: kind=made|freed|driver|oom|other, min_size. */
+const struct gm_page_result *gm_page_events(uint32_t handle, uint32_t device, const char *query, uint32_t first,
+                                            uint32_t count, uint32_t near) GM_PAGE_EXPORT(page_events);
 
 /* What lives as a tree of frames, in requested bytes: at a moment, or what came and went from moment `base` to `moment`
  * (base 0xFFFFFFFF: none). `inverted`: innermost frames on top. `folds`: of stacks that have the program's own
@@ -206,13 +207,24 @@ const struct gm_page_result *gm_page_flame(uint32_t handle, uint32_t device, uin
 /* The table of all allocations that pass a filter, sorted: rows [first, first + count) of it. `query` is text,
  * "key=value" joined by newlines, all optional: sort=size|requested|born|freed|life|stream|pool|role|category|id
  * (size), order=down|up (down), min_size, max_size, min_life, max_life (events), alive_at=MOMENT, born_from, born_to
- * (moments), role, category, pool, stream = numbers of layers (comma-separated), site=TEXT (exactly this call site),
- * text=TEXT (a function or file of its stack has it, in any case), regex=TEXT (POSIX extended, in any case; "name
- * file:line" of a frame). Total: total F64 rows, total_bytes F64, total_requested F64. Rows: id U32, size, requested
- * F64, born U32, freed U32, born_us F64, life F64 (events), life_us F64, role U32, category U32, pool U32, stream U32
- * (layers), stack U32, site STRINGS. Sorting is done once for each query. */
+ * (moments), role, category, component, module, sizes, pool, stream = number of a layer, site=TEXT (exactly this call
+ * site), marked=1 (those of page_mark),
+ * text=TEXT (a function or file of its stack has it, in any case), regex=TEXT (POSIX extended, in any case;
+ * "name file:line" of a frame). Total: total F64 rows, total_bytes F64, total_requested F64. Rows: id U32, size,
+ * requested F64, born U32, freed U32, born_us F64, life F64 (events), life_us F64, role, category, component, module,
+ * sizes, pool, stream U32 (layers), stack U32, site STRINGS. Sorting is done once for each query. */
 const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t device, const char *query, uint32_t first,
                                                  uint32_t count) GM_PAGE_EXPORT(page_allocations);
+
+/* Of finding `index` in analysis.json's list of findings, or of what to do; the report is judged for it as by
+ * page_json: device U32, and of it the allocations that it is about, allocation U32 (none: it is about no single ones);
+ * the moments from `first` to `last` U32 of their lives, and `highest` U32 when they hold most, `bytes` F64
+ * (requested). */
+const struct gm_page_result *gm_page_finding(uint32_t handle, bool is_to_do, uint32_t index)
+    GM_PAGE_EXPORT(page_finding);
+/* Marks these allocations of a device, and no others, for the table's filter. An answer without arrays. */
+const struct gm_page_result *gm_page_mark(uint32_t handle, uint32_t device, const uint32_t *allocations, uint32_t count)
+    GM_PAGE_EXPORT(page_mark);
 
 /* ---- address by time -----------------------------------------------------------------------------------------------
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lives, split into layers: by role, category, pool or stream. A layer is a class that any allocation has; those
+ * What lives, split into layers (enum gm_page_split). A layer is a class that any allocation has; those
  * with least bytes, beyond the first GM_PAGE_MOST_LAYERS - 1, are one. What is steady comes first, as in the PNG: what
  * goes up once, or hardly moves; then by bytes.
  */
 #include "analyze/base/order.h"
+#include "analyze/base/size.h"
 #include "render/page/core/opened.h"
 #include "render/page/core/page_levels.h"
 
@@ -13,6 +14,12 @@
 /* Okabe and Ito's, which the colour-blind tell apart, for what has no colour of its own. */
 static const uint32_t palette[] = {0x0072B2, 0xE69F00, 0x009E73, 0xCC79A7, 0x56B4E9, 0xD55E00, 0xF0E442, 0x999999};
 enum { PALETTE = sizeof palette / sizeof *palette };
+
+/* From small to large, dark to light: what has an order (viridis). */
+static const uint8_t ramp[][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
+enum { RAMP = sizeof ramp / sizeof *ramp, SMALLEST = 9 /* 512 B, the least that is handed out */, LARGEST = 36 };
+
+const char *const gm_page_split_names[] = {"role", "category", "component", "module", "sizes", "pool", "stream"};
 
 struct class
 {
@@ -28,22 +35,36 @@ static uint32_t class_count(const struct gm_opened *o, const struct gm_page_devi
         return (uint32_t)gm_timeline_role_count();
     case GM_PAGE_BY_CATEGORY:
         return gm_category_count(o->rules);
+    case GM_PAGE_BY_COMPONENT:
+        return gm_category_count(o->rules) + 1; /* the last one: none */
+    case GM_PAGE_BY_MODULE:
+        return d->modules.count;
+    case GM_PAGE_BY_SIZES:
+        return 64;
     case GM_PAGE_BY_POOL:
         return (uint32_t)d->h->pool_count;
-    case GM_PAGE_BY_STREAM:
-        return o->snapshot.stream_count + (o->snapshot.stream_count == 0);
     default:
-        return 0;
+        return o->snapshot.stream_count + (o->snapshot.stream_count == 0);
     }
 }
 
-static uint32_t class_of(const struct gm_page_device *d, uint32_t split, size_t a)
+static uint32_t class_of(const struct gm_opened *o, const struct gm_page_device *d, uint32_t split, size_t a)
 {
+    const uint32_t category = d->kept->category[a];
+    uint32_t power = 0;
     switch (split) {
     case GM_PAGE_BY_ROLE:
         return d->kept->role[a];
     case GM_PAGE_BY_CATEGORY:
-        return d->kept->category[a];
+        return category;
+    case GM_PAGE_BY_COMPONENT:
+        return o->is_component[category] ? category : gm_category_count(o->rules);
+    case GM_PAGE_BY_MODULE:
+        return d->modules.of[a];
+    case GM_PAGE_BY_SIZES:
+        for (uint64_t bytes = d->h->block[a]; bytes > 1; bytes >>= 1)
+            power++;
+        return power;
     case GM_PAGE_BY_POOL:
         return d->h->pool[a];
     default:
@@ -53,11 +74,21 @@ static uint32_t class_of(const struct gm_page_device *d, uint32_t split, size_t 
 
 static const char *class_name(struct gm_opened *o, const struct gm_page_device *d, uint32_t split, uint32_t number)
 {
+    char from[GM_SIZE_TEXT], to[GM_SIZE_TEXT];
     switch (split) {
     case GM_PAGE_BY_ROLE:
         return gm_timeline_role_name(number);
+    case GM_PAGE_BY_COMPONENT:
+        if (number == gm_category_count(o->rules))
+            return "in no component's code";
+        /* fall through */
     case GM_PAGE_BY_CATEGORY:
         return gm_clean_copy(&o->arena, gm_category_name(o->rules, number));
+    case GM_PAGE_BY_MODULE:
+        return d->modules.name[number];
+    case GM_PAGE_BY_SIZES:
+        gm_size_format(from, number == 0 ? 0 : UINT64_C(1) << number);
+        return gm_arena_printf(&o->arena, "%s to %s", from, gm_size_format(to, UINT64_C(2) << number));
     case GM_PAGE_BY_POOL:
         return gm_history_pool_name(&o->arena, &d->h->pools[number]);
     default:
@@ -65,26 +96,51 @@ static const char *class_name(struct gm_opened *o, const struct gm_page_device *
     }
 }
 
+static uint32_t ramp_color(uint32_t power)
+{
+    const uint32_t at = (power < SMALLEST ? 0 : power > LARGEST ? LARGEST - SMALLEST : power - SMALLEST) * (RAMP - 1);
+    const uint32_t i = at / (LARGEST - SMALLEST), rest = at % (LARGEST - SMALLEST);
+    uint32_t color = 0;
+    for (int c = 0; c < 3; c++)
+        color = color << 8 |
+                (rest == 0 ? ramp[i][c]
+                           : (ramp[i][c] * (LARGEST - SMALLEST - rest) + ramp[i + 1][c] * rest) / (LARGEST - SMALLEST));
+    return color;
+}
+
 static uint32_t class_color(const struct gm_opened *o, uint32_t split, uint32_t number)
 {
-    return split == GM_PAGE_BY_ROLE       ? gm_timeline_role_color(number)
-           : split == GM_PAGE_BY_CATEGORY ? gm_category_color(o->rules, number)
-                                          : palette[number % PALETTE];
+    switch (split) {
+    case GM_PAGE_BY_ROLE:
+        return gm_timeline_role_color(number);
+    case GM_PAGE_BY_CATEGORY:
+        return gm_category_color(o->rules, number);
+    case GM_PAGE_BY_COMPONENT: /* where there is none, as what has no category */
+        return gm_category_color(o->rules, number - (number == gm_category_count(o->rules)));
+    case GM_PAGE_BY_SIZES:
+        return ramp_color(number);
+    default:
+        return palette[number % PALETTE];
+    }
 }
 
 GM_ORDERING(most_first, struct class, GM_DOWN(is_there) || GM_DOWN(bytes) || GM_UP(number));
 
 /* The classes that there are, and their layers. NULL: no memory. */
-static struct class *rank(const struct gm_page_device *d, uint32_t split, uint32_t n, uint32_t *count)
+static struct class *rank(const struct gm_opened *o, const struct gm_page_device *d, uint32_t split, uint32_t n,
+                          uint32_t *count)
 {
     const uint32_t top = gm_page_highest(d, 0, gm_page_moments(d) - 1);
     struct class *classes = calloc((size_t)n + 1, sizeof *classes);
     for (uint32_t i = 0; classes != NULL && i < n; i++)
         classes[i].number = i;
     for (size_t a = 0; classes != NULL && a < d->h->allocation_count; a++) {
-        struct class *class = &classes[class_of(d, split, a)];
+        struct class *class = &classes[class_of(o, d, split, a)];
         class->is_there = true;
-        class->bytes += gm_history_is_active(d->h, a, top) ? d->h->block[a] : 0;
+        if (split == GM_PAGE_BY_SIZES)
+            class->bytes = class->number + 1; /* they have an order of their own */
+        else
+            class->bytes += gm_history_is_active(d->h, a, top) ? d->h->block[a] : 0;
     }
     if (classes == NULL)
         return NULL;
@@ -110,7 +166,7 @@ static bool fill(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
         ok = ok && layers->name[layer] != NULL;
     }
     for (size_t a = 0; a < d->h->allocation_count; a++)
-        layers->of[a] = layer_of[class_of(d, split, a)];
+        layers->of[a] = layer_of[class_of(o, d, split, a)];
     layers->count = shown;
     return ok;
 }
@@ -150,8 +206,10 @@ static void order(const struct gm_page_device *d, struct gm_page_layers *layers)
 static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, struct gm_page_layers *layers)
 {
     uint32_t there = 0;
+    if (split == GM_PAGE_BY_MODULE && !gm_kept_modules(&d->modules, d->kept, &o->names, &o->arena))
+        return false;
     const uint32_t n = class_count(o, d, split);
-    struct class *classes = rank(d, split, n, &there);
+    struct class *classes = rank(o, d, split, n, &there);
     uint8_t *layer_of = calloc((size_t)n + 1, 1);
     layers->name = gm_arena_calloc(&o->arena, GM_PAGE_MOST_LAYERS, sizeof *layers->name);
     layers->color = gm_arena_calloc(&o->arena, GM_PAGE_MOST_LAYERS, sizeof *layers->color);
@@ -162,6 +220,8 @@ static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
     free(layer_of);
     if (!ok || !gm_page_keep_layers(o, d, layers))
         return false;
+    if (split == GM_PAGE_BY_SIZES)
+        return true;
     order(d, layers);
     return gm_page_keep_layers(o, d, layers);
 }
@@ -169,8 +229,8 @@ static bool make(struct gm_opened *o, struct gm_page_device *d, uint32_t split, 
 const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_page_device *d, uint32_t split)
 {
     const struct gm_error nomem = {.status = GM_E_NOMEM};
-    if (split >= GM_PAGE_BY_COMPONENT) {
-        gm_answer_refuse(split == GM_PAGE_BY_COMPONENT ? "no components are known of this run" : "no such split");
+    if (split >= GM_PAGE_SPLITS) {
+        gm_answer_refuse("no such split");
         return NULL;
     }
     struct gm_page_layers *layers = &d->layers[split];
@@ -180,6 +240,13 @@ const struct gm_page_layers *gm_opened_layers(struct gm_opened *o, struct gm_pag
     if (!layers->is_made)
         gm_answer_fail(&nomem);
     return layers->is_made ? layers : NULL;
+}
+
+const char *gm_opened_layer_of(struct gm_opened *o, struct gm_page_device *d, uint32_t split, size_t a)
+{
+    if (split == GM_PAGE_BY_MODULE && d->modules.of == NULL && gm_opened_layers(o, d, split) == NULL)
+        return NULL;
+    return class_name(o, d, split, class_of(o, d, split, a));
 }
 
 void gm_answer_layers(const struct gm_page_layers *layers)

@@ -24,7 +24,7 @@ struct groups {
 
 static bool is_split(uint32_t group)
 {
-    return group <= GM_PAGE_GROUP_COMPONENT;
+    return group < GM_PAGE_SPLITS;
 }
 
 /* Equal call sites of different stacks are one group: the text decides, not the stack. */
@@ -139,8 +139,8 @@ const struct gm_page_result *gm_page_moment(uint32_t handle, uint32_t device, ui
     struct gm_page_device *d = gm_opened_device(handle, device, &o);
     if (d == NULL || !gm_page_is_moment(d, moment))
         return NULL;
-    if (group == GM_PAGE_GROUP_MODULE || group > GM_PAGE_GROUP_NONE)
-        return gm_answer_refuse(group == GM_PAGE_GROUP_MODULE ? "no modules are known of this run" : "no such group");
+    if (group > GM_PAGE_GROUP_NONE)
+        return gm_answer_refuse("no such group");
     const struct gm_page_layers *layers = is_split(group) ? gm_opened_layers(o, d, group) : NULL;
     if (is_split(group) && layers == NULL)
         return NULL;

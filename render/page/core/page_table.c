@@ -29,19 +29,23 @@ void gm_page_forget_table(struct gm_page_device *d)
 /* ---- what a query asks ---------------------------------------------------------------------------------------------
  */
 
-static const char *const sorts[] = {"size",   "requested", "born", "freed",    "life",
-                                    "stream", "pool",      "role", "category", "id"};
-enum sort { BY_SIZE, BY_REQUESTED, BY_BORN, BY_FREED, BY_LIFE, BY_STREAM, BY_POOL, BY_ROLE, BY_CATEGORY, BY_ID, SORTS };
+/* After the splits. */
+static const char *const sorts[] = {"size", "requested", "born", "freed", "life", "id"};
+enum sort { BY_SIZE = GM_PAGE_SPLITS, BY_REQUESTED, BY_BORN, BY_FREED, BY_LIFE, BY_ID };
+static const char *sort_name(uint32_t sort)
+{
+    return sort < GM_PAGE_SPLITS ? gm_page_split_names[sort] : sorts[sort - GM_PAGE_SPLITS];
+}
 
 struct filter {
     struct gm_opened *o;
     struct gm_page_device *d;
     double min_size, max_size, min_life, max_life, alive_at, born_from, born_to;
-    const struct gm_page_layers *layers[GM_PAGE_BY_STREAM + 1];
-    uint64_t wanted[GM_PAGE_BY_STREAM + 1]; /* bit: a layer; all of them: no such filter */
-    uint8_t *stack_fits;                    /* [stack]; NULL: no such filter */
-    enum sort sort;
-    bool is_down;
+    const struct gm_page_layers *layers[GM_PAGE_SPLITS]; /* NULL: nobody asks */
+    double wanted[GM_PAGE_SPLITS];                       /* a layer; < 0: no such filter */
+    uint8_t *stack_fits;                                 /* [stack]; NULL: no such filter */
+    uint32_t sort;                                       /* enum sort, or a split */
+    bool is_down, is_of_marked;
 };
 
 static bool is_value(const char *query, const char *key, const char *value)
@@ -49,25 +53,6 @@ static bool is_value(const char *query, const char *key, const char *value)
     size_t n;
     const char *text = gm_query_value(query, key, &n);
     return text != NULL && n == strlen(value) && memcmp(text, value, n) == 0;
-}
-
-/* The layers that are named, by their numbers. */
-static uint64_t layers_wanted(const char *query, const char *key)
-{
-    size_t n;
-    const char *text = gm_query_value(query, key, &n);
-    uint64_t wanted = 0;
-    if (text == NULL || n == 0)
-        return UINT64_MAX;
-    for (const char *at = text, *end = text + n; at < end;) {
-        char *after;
-        const unsigned long layer = strtoul(at, &after, 10);
-        if (after == at)
-            break;
-        wanted |= layer < GM_PAGE_MOST_LAYERS ? UINT64_C(1) << layer : 0;
-        at = after + (*after == ',');
-    }
-    return wanted;
 }
 
 /* ---- stacks that fit -----------------------------------------------------------------------------------------------
@@ -155,7 +140,6 @@ static bool read_texts(struct filter *f, const char *query)
 
 static bool read_query(struct filter *f, const char *query)
 {
-    static const char *const keys[] = {"role", "category", "pool", "stream"};
     f->min_size = gm_query_number(query, "min_size", 0);
     f->max_size = gm_query_number(query, "max_size", (double)INFINITY);
     f->min_life = gm_query_number(query, "min_life", 0);
@@ -163,14 +147,16 @@ static bool read_query(struct filter *f, const char *query)
     f->alive_at = gm_query_number(query, "alive_at", -1);
     f->born_from = gm_query_number(query, "born_from", 0);
     f->born_to = gm_query_number(query, "born_to", (double)INFINITY);
+    f->is_of_marked = is_value(query, "marked", "1");
     f->is_down = !is_value(query, "order", "up");
-    for (enum sort i = BY_SIZE; i < SORTS; i++)
-        if (is_value(query, "sort", sorts[i]))
+    f->sort = BY_SIZE;
+    for (uint32_t i = 0; i <= BY_ID; i++)
+        if (is_value(query, "sort", sort_name(i)))
             f->sort = i;
-    for (uint32_t split = GM_PAGE_BY_ROLE; split <= GM_PAGE_BY_STREAM; split++) {
-        f->wanted[split] = layers_wanted(query, keys[split]);
-        f->layers[split] = gm_opened_layers(f->o, f->d, split);
-        if (f->layers[split] == NULL)
+    for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++) {
+        f->wanted[split] = gm_query_number(query, gm_page_split_names[split], -1);
+        if ((f->wanted[split] >= 0 || f->sort == split) &&
+            (f->layers[split] = gm_opened_layers(f->o, f->d, split)) == NULL)
             return false;
     }
     return read_texts(f, query);
@@ -192,19 +178,17 @@ static bool passes(const struct filter *f, uint32_t a)
     if (size < f->min_size || size > f->max_size || life < f->min_life || life > f->max_life || born < f->born_from ||
         born > f->born_to || (f->stack_fits != NULL && !f->stack_fits[h->stack[a]]))
         return false;
-    for (uint32_t split = GM_PAGE_BY_ROLE; split <= GM_PAGE_BY_STREAM; split++)
-        if ((f->wanted[split] >> f->layers[split]->of[a] & 1) == 0)
+    for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++)
+        if (f->wanted[split] >= 0 && f->layers[split]->of[a] != f->wanted[split])
             return false;
+    if (f->is_of_marked && (f->d->marked == NULL || !f->d->marked[a]))
+        return false;
     return f->alive_at < 0 || (born <= f->alive_at && f->alive_at < (double)h->freed[a]);
 }
 
 static uint64_t key_of(const struct filter *f, uint32_t a)
 {
     const struct gm_history *h = f->d->h;
-    static const uint32_t splits[SORTS] = {[BY_STREAM] = GM_PAGE_BY_STREAM,
-                                           [BY_POOL] = GM_PAGE_BY_POOL,
-                                           [BY_ROLE] = GM_PAGE_BY_ROLE,
-                                           [BY_CATEGORY] = GM_PAGE_BY_CATEGORY};
     switch (f->sort) {
     case BY_SIZE:
         return h->block[a];
@@ -219,7 +203,7 @@ static uint64_t key_of(const struct filter *f, uint32_t a)
     case BY_ID:
         return a;
     default:
-        return f->layers[splits[f->sort]]->of[a];
+        return f->layers[f->sort]->of[a];
     }
 }
 
@@ -328,7 +312,6 @@ static void put_numbers(const struct gm_page_device *d, const uint32_t *rows, si
 const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t device, const char *query, uint32_t first,
                                                  uint32_t count)
 {
-    static const char *const names[] = {"role", "category", "pool", "stream"};
     struct gm_opened *o;
     struct gm_answer_list sites = {0};
     gm_answer_begin();
@@ -341,9 +324,9 @@ const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t devic
     gm_answer_number("total_bytes", t->bytes);
     gm_answer_number("total_requested", t->requested);
     put_numbers(d, t->rows + from, n);
-    for (uint32_t split = GM_PAGE_BY_ROLE; split <= GM_PAGE_BY_STREAM; split++) {
+    for (uint32_t split = 0; split < GM_PAGE_SPLITS; split++) {
         const struct gm_page_layers *layers = gm_opened_layers(o, d, split);
-        uint32_t *layer = gm_answer_add(names[split], GM_PAGE_U32, n);
+        uint32_t *layer = gm_answer_add(gm_page_split_names[split], GM_PAGE_U32, n);
         for (size_t i = 0; layers != NULL && layer != NULL && i < n; i++)
             layer[i] = layers->of[t->rows[from + i]];
     }
