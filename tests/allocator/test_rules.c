@@ -7,7 +7,7 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
-static void default_rounding(void **state)
+TEST(default_rounding)
 {
     const struct gm_rules rules = gm_rules_default();
     static const uint64_t pairs[][2] = {{0, 512},
@@ -28,7 +28,7 @@ static void default_rounding(void **state)
         assert_int_equal(gm_rules_round(&rules, pairs[i][0]), pairs[i][1]);
 }
 
-static void rounding_by_divisions(void **state)
+TEST(rounding_by_divisions)
 {
     struct gm_rules rules = gm_rules_default();
     for (int i = 0; i < GM_ROUNDUP_SLOTS; i++)
@@ -59,7 +59,7 @@ static void rounding_by_divisions(void **state)
 }
 
 /* Single settings, as a file may have them. */
-static void recorded_divisions(void **state)
+TEST(recorded_divisions)
 {
     static const struct {
         const char *key;
@@ -84,7 +84,7 @@ static void recorded_divisions(void **state)
     assert_int_equal(rules.roundup[2], 0);
 }
 
-static void splitting(void **state)
+TEST(splitting)
 {
     struct gm_rules rules = gm_rules_default();
     assert_true(gm_rules_split(&rules, true, false, 512, 512));
@@ -95,11 +95,4 @@ static void splitting(void **state)
     rules.max_split = 100 * MIB;
     assert_false(gm_rules_split(&rules, false, false, 100 * MIB, 50 * MIB));
     assert_true(gm_rules_split(&rules, false, false, 100 * MIB - 512, 50 * MIB));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(default_rounding), cmocka_unit_test(rounding_by_divisions),
-                                       cmocka_unit_test(recorded_divisions), cmocka_unit_test(splitting)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

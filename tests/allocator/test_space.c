@@ -16,7 +16,7 @@ static void assert_sound(const struct gm_space *space)
 }
 
 /* Worked example A of the allocator's documentation: three blocks from one segment, a hole, a fit into the hole. */
-static void split_and_merge(void **state)
+TEST(split_and_merge)
 {
     struct gm_space space = {0};
     assert_int_equal(gm_space_map(&space, 4096, 2 << 20, 0, 0, false), GM_SPACE_OK);
@@ -45,7 +45,7 @@ static void split_and_merge(void **state)
     gm_space_free(&space);
 }
 
-static void ranges_join_and_part(void **state)
+TEST(ranges_join_and_part)
 {
     const uint64_t page = 2 << 20;
     struct gm_space space = {0};
@@ -79,7 +79,7 @@ static void ranges_join_and_part(void **state)
     gm_space_free(&space);
 }
 
-static void sizes_learnt_later(void **state)
+TEST(sizes_learnt_later)
 {
     struct gm_space space = {0};
     gm_space_map(&space, 1 << 20, 1 << 20, 0, 0, false);
@@ -186,7 +186,7 @@ static void random_release(struct gm_space *space, struct naive *n, uint32_t own
             n->unit[u] = FREE;
 }
 
-static void random_operations(void **state)
+TEST(random_operations)
 {
     static struct naive n;
     struct gm_space space = {0};
@@ -214,11 +214,4 @@ static void random_operations(void **state)
         }
     }
     gm_space_free(&space);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(split_and_merge), cmocka_unit_test(ranges_join_and_part),
-                                       cmocka_unit_test(sizes_learnt_later), cmocka_unit_test(random_operations)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static uint64_t random_next(uint64_t *state) /* xorshift */
     return *state;
 }
 
-static void random_operations(void **state)
+TEST(random_operations)
 {
     static uint32_t value[ADDRESSES]; /* by address / 512; 0: not there */
     struct gm_address_map map = {0};
@@ -45,7 +45,7 @@ static void random_operations(void **state)
 }
 
 /* Addresses that differ by the size of the table collide: taking any of them out must not hide the others. */
-static void collisions(void **state)
+TEST(collisions)
 {
     for (uint32_t out = 0; out < 20; out++) {
         struct gm_address_map map = {0};
@@ -60,10 +60,4 @@ static void collisions(void **state)
             assert_int_equal(gm_map_get(&map, (uint64_t)i << 53), i != out ? i : GM_MAP_NONE);
         gm_map_free(&map);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_operations), cmocka_unit_test(collisions)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static void assert_size(uint64_t bytes, const char *expected)
     assert_string_equal(out, expected);
 }
 
-static void test_size_format(void **state)
+TEST(size_format)
 {
     assert_size(0, "0 B");
     assert_size(1, "1 B");
@@ -46,7 +46,7 @@ static void test_size_format(void **state)
 }
 
 /* No size is longer than promised, and the number times the unit is near the bytes. */
-static void test_size_format_everywhere(void **state)
+TEST(size_format_everywhere)
 {
     for (unsigned bit = 0; bit < 64; bit++)
         for (int64_t d = -2; d <= 2; d++) {
@@ -66,7 +66,7 @@ static void test_size_format_everywhere(void **state)
         }
 }
 
-static void test_size_format_delta(void **state)
+TEST(size_format_delta)
 {
     char out[GM_SIZE_TEXT];
     assert_string_equal(gm_size_format_delta(out, 0), "0 B");
@@ -75,7 +75,7 @@ static void test_size_format_delta(void **state)
     assert_string_equal(gm_size_format_delta(out, INT64_MIN), "-8.00 EiB");
 }
 
-static void test_size_format_change(void **state)
+TEST(size_format_change)
 {
     char out[GM_SIZE_CHANGE_TEXT];
     assert_string_equal(gm_size_format_change(out, 3 * GM_GIB, 2 * GM_GIB), "3.00 -> 2.00 GiB");
@@ -92,7 +92,7 @@ static void assert_parses(const char *text, uint64_t expected)
     assert_int_equal(bytes, expected);
 }
 
-static void test_size_parse(void **state)
+TEST(size_parse)
 {
     assert_parses("0", 0);
     assert_parses("123", 123);
@@ -139,7 +139,7 @@ static void test_size_parse(void **state)
 }
 
 /* Every code point, encoded here by the definition, decodes to itself. */
-static void test_utf8_decode_all(void **state)
+TEST(utf8_decode_all)
 {
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char s[4];
@@ -158,7 +158,7 @@ static void test_utf8_decode_all(void **state)
     }
 }
 
-static void test_utf8_decode_refuses(void **state)
+TEST(utf8_decode_refuses)
 {
     static const char *const bad[] = {"\x80",
                                       "\xbf",
@@ -186,7 +186,7 @@ static void assert_cleans(const char *in, size_t n, const char *expected)
     assert_string_equal(out, expected);
 }
 
-static void test_utf8_clean_line(void **state)
+TEST(utf8_clean_line)
 {
     assert_cleans("plain", 5, "plain");
     assert_cleans("", 0, "");
@@ -211,7 +211,7 @@ static void test_utf8_clean_line(void **state)
     assert_int_equal(gm_utf8_clean_line(small, sizeof small, "ab\x1b", 3), 2); /* nor of an escape */
 }
 
-static void test_text(void **state)
+TEST(text)
 {
     struct gm_text t = {0};
     gm_text_add(&t, "");
@@ -240,7 +240,7 @@ static void assert_counted(uint64_t count, const char *expected)
     gm_text_free(&t);
 }
 
-static void test_text_count(void **state)
+TEST(text_count)
 {
     assert_counted(0, "0");
     assert_counted(999, "999");
@@ -250,7 +250,7 @@ static void test_text_count(void **state)
 }
 
 /* Once an append fails, the text stays as it is and says so. */
-static void test_text_fails_softly(void **state)
+TEST(text_fails_softly)
 {
     struct gm_text t = {0};
     gm_text_add(&t, "kept");
@@ -262,7 +262,7 @@ static void test_text_fails_softly(void **state)
     assert_false(t.failed);
 }
 
-static void test_arena(void **state)
+TEST(arena)
 {
     struct gm_arena arena = {0};
     unsigned char *blocks[300];
@@ -288,7 +288,7 @@ static void test_arena(void **state)
     gm_arena_free(&arena);
 }
 
-static void test_vec(void **state)
+TEST(vec)
 {
     struct GM_VEC(uint32_t) vec = {0};
     for (uint32_t i = 0; i < 1000; i++)
@@ -303,7 +303,7 @@ static void test_vec(void **state)
     free(vec.v);
 }
 
-static void test_errors(void **state)
+TEST(errors)
 {
     struct gm_error err = {0};
     assert_int_equal(gm_fail(&err, GM_E_CORRUPT, 77, "bad %s at %d", "a\nb\xff", 3), GM_E_CORRUPT);
@@ -319,7 +319,7 @@ static void test_errors(void **state)
 }
 
 /* The exit codes that users rely on. */
-static void test_exit_codes(void **state)
+TEST(exit_codes)
 {
     static const struct {
         enum gm_status status;
@@ -332,24 +332,4 @@ static void test_exit_codes(void **state)
         assert_true(strlen(gm_status_text(expected[i].status)) > 3);
     }
     assert_int_equal(gm_status_exit_code((enum gm_status)99), 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_size_format),
-                                       cmocka_unit_test(test_size_format_everywhere),
-                                       cmocka_unit_test(test_size_format_delta),
-                                       cmocka_unit_test(test_size_format_change),
-                                       cmocka_unit_test(test_size_parse),
-                                       cmocka_unit_test(test_utf8_decode_all),
-                                       cmocka_unit_test(test_utf8_decode_refuses),
-                                       cmocka_unit_test(test_utf8_clean_line),
-                                       cmocka_unit_test(test_text),
-                                       cmocka_unit_test(test_text_count),
-                                       cmocka_unit_test(test_text_fails_softly),
-                                       cmocka_unit_test(test_arena),
-                                       cmocka_unit_test(test_vec),
-                                       cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_exit_codes)};
-    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

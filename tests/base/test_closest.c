@@ -17,7 +17,7 @@ static const char *meant(const char *word, const char *const *names)
     return c.name;
 }
 
-static void by_hand(void **state)
+TEST(by_hand)
 {
     static const char *const names[] = {"limit", "memory", "fail-above", "sim", "cuda-async", "gpu", NULL};
     assert_string_equal(meant("limt", names), "limit");            /* one missing */
@@ -39,14 +39,14 @@ static void by_hand(void **state)
     assert_null(meant(word, names));
 }
 
-static void equally_near(void **state)
+TEST(equally_near)
 {
     static const char *const names[] = {"a10", "h100", "b10", "h101", NULL};
     assert_string_equal(meant("h10", names), "h100"); /* begins so */
     assert_string_equal(meant("c10", names), "a10");  /* comes first */
 }
 
-static void hints(void **state)
+TEST(hints)
 {
     struct gm_closest c = gm_closest_to("limt=5", 4);
     assert_string_equal(gm_closest_hint(&c, "--").text, "");
@@ -71,7 +71,7 @@ static size_t defined(const char *a, size_t n, const char *b, size_t m)
     return best;
 }
 
-static void against_definition(void **state)
+TEST(against_definition)
 {
     srand(7);
     for (int round = 0; round < 3000; round++) {
@@ -92,11 +92,4 @@ static void against_definition(void **state)
         if (c.name != NULL)
             assert_int_equal(c.distance, want);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(equally_near),
-                                       cmocka_unit_test(hints), cmocka_unit_test(against_definition)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static const uint64_t vectors_1_3[24] = {
     UINT64_C(0xf8aeb1066236ccfe), UINT64_C(0x37332b1389daa4ff), UINT64_C(0x31185a47af932f3a),
 };
 
-static void siphash_as_published(void **state)
+TEST(siphash_as_published)
 {
     const struct gm_hash_key key = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     unsigned char bytes[64];
@@ -62,7 +62,7 @@ static void siphash_as_published(void **state)
         assert_true(gm_siphash_1_3((struct gm_hash_key){0}, bytes, n + 1) == vectors_1_3[n]);
 }
 
-static void the_key_stays(void **state)
+TEST(the_key_stays)
 {
     const struct gm_hash_key a = gm_hash_key(), b = gm_hash_key();
     assert_memory_equal(&a, &b, sizeof a);
@@ -84,7 +84,7 @@ enum { KEYS = 50000, RUN = 500 };
 
 /* Multiples of the inverse of 2^64 divided by the golden ratio: a multiplication by it, as Fibonacci hashing does it,
  * makes small numbers of them, whose upper half is 0. Then every 2^16th, and every 2^32nd. */
-static void addresses_cannot_be_chosen(void **state)
+TEST(addresses_cannot_be_chosen)
 {
     uint64_t golden = UINT64_C(0x9e3779b97f4a7c15), inverse = golden;
     for (int i = 0; i < 5; i++)
@@ -104,7 +104,7 @@ static void addresses_cannot_be_chosen(void **state)
 }
 
 /* Strings whose FNV-1a, folded, ends in the same 13 bits: found by trying. */
-static void strings_cannot_be_chosen(void **state)
+TEST(strings_cannot_be_chosen)
 {
     struct gm_intern intern = {0};
     uint32_t wanted = 0;
@@ -123,7 +123,7 @@ static void strings_cannot_be_chosen(void **state)
     gm_intern_free(&intern);
 }
 
-static void lasting_strings_are_not_copied(void **state)
+TEST(lasting_strings_are_not_copied)
 {
     struct gm_intern intern = {0};
     static const char a[] = "forward", b[] = "forward";
@@ -132,13 +132,4 @@ static void lasting_strings_are_not_copied(void **state)
     assert_int_equal(gm_intern_add_lasting(&intern, "", 0), 1);
     assert_ptr_equal(intern.entries.v[0].bytes, a);
     gm_intern_free(&intern);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(siphash_as_published), cmocka_unit_test(the_key_stays),
-                                       cmocka_unit_test(addresses_cannot_be_chosen),
-                                       cmocka_unit_test(strings_cannot_be_chosen),
-                                       cmocka_unit_test(lasting_strings_are_not_copied)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

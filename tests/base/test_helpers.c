@@ -7,7 +7,7 @@
 #include "analyze/base/threads.h"
 #include "tests/unit.h"
 
-static void test_sums_stop(void **state)
+TEST(sums_stop)
 {
     assert_int_equal(gm_sat_add(UINT64_MAX - 1, 1), UINT64_MAX);
     assert_int_equal(gm_sat_add(UINT64_MAX - 1, 2), UINT64_MAX);
@@ -22,7 +22,7 @@ static void test_sums_stop(void **state)
     assert_true(gm_signed_add(-5, 2) == -3 && gm_signed_add(5, -2) == 3);
 }
 
-static void test_roundings(void **state)
+TEST(roundings)
 {
     assert_int_equal(gm_round_up(0, 512), 0);
     assert_int_equal(gm_round_up(1, 512), 512);
@@ -32,7 +32,7 @@ static void test_roundings(void **state)
 }
 
 /* Against a walk, for every key and every range. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
     static const int v[] = {1, 3, 3, 3, 7, 9};
     for (size_t from = 0; from <= 6; from++)
@@ -57,7 +57,7 @@ static void count(void *argument, size_t i)
     atomic_fetch_add(&((atomic_int *)argument)[i], 1);
 }
 
-static void test_each_task_is_done_once(void **state)
+TEST(each_task_is_done_once)
 {
     static const size_t widths[] = {0, 1, 2, 7, TASKS + 5};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
@@ -68,11 +68,4 @@ static void test_each_task_is_done_once(void **state)
             for (size_t i = 0; i < TASKS; i++)
                 assert_int_equal(atomic_load(&done[i]), i < n);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums_stop), cmocka_unit_test(test_roundings),
-                                       cmocka_unit_test(test_bounds), cmocka_unit_test(test_each_task_is_done_once)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

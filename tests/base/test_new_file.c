@@ -92,7 +92,7 @@ static void write_new(const char *name, enum gm_status status, const char *befor
     assert_int_equal(gm_new_file_close(&file, status, NULL), status);
 }
 
-static void test_appears_when_complete(void **state)
+TEST(appears_when_complete)
 {
     write_new("a", GM_E_WRITE, NULL);
     assert_int_equal(entries(false), 0);
@@ -110,7 +110,7 @@ static void test_appears_when_complete(void **state)
     assert_int_equal(entries(false), 1);
 }
 
-static void test_links(void **state)
+TEST(links)
 {
     put("a", "old");
     assert_int_equal(symlink("a", "link"), 0);
@@ -136,7 +136,7 @@ static void put_left(const char *name, double days)
 }
 
 /* What a killed writer left goes with the next file that is written there, and nothing else does. */
-static void test_left_by_the_killed(void **state)
+TEST(left_by_the_killed)
 {
     char ours[GM_MARK], gone[128], alive[128];
     int ready[2];
@@ -202,7 +202,7 @@ static void test_left_by_the_killed(void **state)
 }
 
 /* The file may grow to 1000 bytes. */
-static void test_full_disk_keeps_what_was_there(void **state)
+TEST(full_disk_keeps_what_was_there)
 {
     static const char many[2000];
     struct rlimit small = {1000, RLIM_INFINITY}, unlimited = {RLIM_INFINITY, RLIM_INFINITY};
@@ -221,7 +221,7 @@ static void test_full_disk_keeps_what_was_there(void **state)
     assert_int_equal(entries(false), 1);
 }
 
-static void test_what_cannot_be_opened(void **state)
+TEST(what_cannot_be_opened)
 {
     struct gm_new_file file;
     struct gm_error err;
@@ -241,7 +241,7 @@ static void test_what_cannot_be_opened(void **state)
     assert_int_equal(entries(false), 0);
 }
 
-static void test_devices(void **state)
+TEST(devices)
 {
     struct gm_new_file file;
     assert_true(gm_new_file_is_direct("/dev/null"));
@@ -254,7 +254,7 @@ static void test_devices(void **state)
 }
 
 /* A file that may be written in a folder that may not. */
-static void test_folder_that_takes_no_files(void **state)
+TEST(folder_that_takes_no_files)
 {
     put("a", "old old old");
     assert_int_equal(chmod("a", 0666), 0);
@@ -275,7 +275,7 @@ static void test_folder_that_takes_no_files(void **state)
 }
 
 /* Whether the other end of a pipe gets all of it although this end does not wait. */
-static void test_descriptor_that_does_not_wait(void **state)
+TEST(descriptor_that_does_not_wait)
 {
     enum { LENGTH = 1 << 20 };
     static char text[LENGTH];
@@ -299,15 +299,4 @@ static void test_descriptor_that_does_not_wait(void **state)
     assert_int_equal(how, 0);
 }
 
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, enter_scratch, leave_scratch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(test_appears_when_complete),      IN_SCRATCH(test_links),
-        IN_SCRATCH(test_left_by_the_killed),         IN_SCRATCH(test_full_disk_keeps_what_was_there),
-        IN_SCRATCH(test_what_cannot_be_opened),      IN_SCRATCH(test_devices),
-        IN_SCRATCH(test_folder_that_takes_no_files), IN_SCRATCH(test_descriptor_that_does_not_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AROUND_EACH(enter_scratch, leave_scratch)

@@ -80,7 +80,7 @@ static void check(const char *path, uint64_t line, const char *text, const char 
         assert_non_null(strstr(why, note));
 }
 
-static void longest_end(void **state)
+TEST(longest_end)
 {
     (void)state;
     check("/home/u/project/model/gpt.py", 1, "class GPT:", NULL);
@@ -100,7 +100,7 @@ static void longest_end(void **state)
     check("/venv/lib/python3.11/site-packages/model/gpt.py", 1, "class GPT:", NULL);
 }
 
-static void another_version(void **state)
+TEST(another_version)
 {
     (void)state;
     check("train.py", 3, NULL, "has 2 lines");
@@ -109,7 +109,7 @@ static void another_version(void **state)
     check("empty.py", 1, NULL, "cannot be read");
 }
 
-static void nothing_outside(void **state)
+TEST(nothing_outside)
 {
     (void)state;
     char path[512];
@@ -125,7 +125,7 @@ static void nothing_outside(void **state)
 }
 
 /* A file that was a file when it was listed, and is a link now. */
-static void link_since(void **state)
+TEST(link_since)
 {
     (void)state;
     struct gm_sources *own;
@@ -142,7 +142,7 @@ static void link_since(void **state)
     gm_sources_free(own);
 }
 
-static void no_folder(void **state)
+TEST(no_folder)
 {
     (void)state;
     struct gm_sources *none;
@@ -152,10 +152,4 @@ static void no_folder(void **state)
     assert_int_equal(gm_sources_open(&none, below("checkout/train.py"), &err), GM_E_READ);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(longest_end), cmocka_unit_test(another_version),
-                                       cmocka_unit_test(nothing_outside), cmocka_unit_test(link_since),
-                                       cmocka_unit_test(no_folder)};
-    return cmocka_run_group_tests(tests, make, unmake);
-}
+AROUND_ALL(make, unmake)

@@ -93,7 +93,7 @@ static void expect_error(const char *message, const char *word1, const char *wor
     assert_string_equal(err.message, message);
 }
 
-static void test_values(void **state)
+TEST(values)
 {
     char w0[] = "prog", w1[] = "one", w2[] = "--text=a=b", w3[] = "-i", w4[] = "-4", w5[] = "--size", w6[] = "1.5KiB",
          w7[] = "-ftx", w8[] = "--percent=12.5%", w9[] = "two";
@@ -115,7 +115,7 @@ static void test_values(void **state)
 }
 
 /* Each occurrence of an option with a parser of its own sees what those before it left. */
-static void test_own_parser(void **state)
+TEST(own_parser)
 {
     char w0[] = "prog", w1[] = "--letters=ac", w2[] = "--letters", w3[] = "z";
     char *words[MOST] = {w0, w1, w2, w3};
@@ -127,7 +127,7 @@ static void test_own_parser(void **state)
     assert_int_equal(operands, 0);
 }
 
-static void test_choices(void **state)
+TEST(choices)
 {
     char w0[] = "prog", w1[] = "--group=file", w2[] = "--export=pprof", w3[] = "--export", w4[] = "folded,folded";
     char *words[MOST] = {w0, w1, w2, w3, w4};
@@ -150,7 +150,7 @@ static void test_choices(void **state)
                  "--export", "folded,prof");
 }
 
-static void test_ends(void **state)
+TEST(ends)
 {
     char w0[] = "prog", w1[] = "-", w2[] = "-f", w3[] = "--", w4[] = "-g", w5[] = "--";
     char *words[MOST] = {w0, w1, w2, w3, w4, w5};
@@ -166,7 +166,7 @@ static void test_ends(void **state)
     assert_false(values.other);
 }
 
-static void test_help_stops_parsing(void **state)
+TEST(help_stops_parsing)
 {
     char w0[] = "prog", w1[] = "-fh", w2[] = "--unknown";
     char *words[MOST] = {w0, w1, w2};
@@ -177,7 +177,7 @@ static void test_help_stops_parsing(void **state)
     assert_int_equal(parsed.what, GM_PARSED_HELP);
 }
 
-static void test_a_list_stops_parsing(void **state)
+TEST(a_list_stops_parsing)
 {
     char w0[] = "prog", w1[] = "--card", w2[] = "small", w3[] = "list", w4[] = "--unknown";
     char *named[MOST] = {w0, w1, w2}, *listed[MOST] = {w0, w1, w3, w4};
@@ -192,7 +192,7 @@ static void test_a_list_stops_parsing(void **state)
     assert_ptr_equal(parsed.list, list_cards);
 }
 
-static void test_errors(void **state)
+TEST(errors)
 {
     expect_error("unknown option --nope", "--nope=1", NULL);
     expect_error("unknown option -x", "-fx", NULL);
@@ -216,7 +216,7 @@ static void test_errors(void **state)
     expect_error("--percent: '5%%' is no percentage from 0 to 100", "--percent", "5%%");
 }
 
-static void test_help_page(void **state)
+TEST(help_page)
 {
     struct gm_text out = {0};
     gm_options_help(&program, &out);
@@ -240,7 +240,7 @@ static void test_help_page(void **state)
     gm_text_free(&out);
 }
 
-static void test_messages(void **state)
+TEST(messages)
 {
     const struct gm_terminal plain = {.program = "prog"};
     const struct gm_terminal bright = {.program = "prog", .is_tty = true, .has_colour = true};
@@ -256,26 +256,11 @@ static void test_messages(void **state)
     gm_text_free(&out);
 }
 
-static void test_write_all(void **state)
+TEST(write_all)
 {
     struct gm_error err = {0};
     assert_int_equal(gm_write_file("/dev/full", "x", 1, &err), GM_E_WRITE);
     assert_string_equal(err.message, "/dev/full: cannot write: No space left on device");
     assert_int_equal(gm_write_file("/nowhere/at/all", "x", 1, &err), GM_E_WRITE);
     assert_int_equal(gm_write_file("/dev/null", "x", 1, NULL), GM_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_own_parser),
-                                       cmocka_unit_test(test_choices),
-                                       cmocka_unit_test(test_ends),
-                                       cmocka_unit_test(test_help_stops_parsing),
-                                       cmocka_unit_test(test_a_list_stops_parsing),
-                                       cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_help_page),
-                                       cmocka_unit_test(test_messages),
-                                       cmocka_unit_test(test_write_all)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

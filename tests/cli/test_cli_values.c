@@ -6,7 +6,7 @@
 #include "analyze/timeline/trace_analyze.h"
 #include "tests/unit.h"
 
-static void test_places(void **state)
+TEST(places)
 {
     static const struct {
         const char *text;
@@ -69,7 +69,7 @@ static void test_places(void **state)
     }
 }
 
-static void test_streams(void **state)
+TEST(streams)
 {
     struct gm_wanted_stream stream = {0, false};
     assert_true(gm_value_stream("94219239492", &stream));
@@ -85,13 +85,4 @@ static void test_streams(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false(gm_value_stream(bad[i], &stream));
     assert_false(stream.is_given);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_streams),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void make_hand(struct hand *h)
     h->runs[1] = &h->after;
 }
 
-static void test_sites(void **state)
+TEST(sites)
 {
     struct hand h;
     struct gm_comparison c;
@@ -109,7 +109,7 @@ static void test_sites(void **state)
 }
 
 /* What the totals hold beyond the rows is told, not hidden. */
-static void test_residual(void **state)
+TEST(residual)
 {
     struct hand h;
     struct gm_comparison c;
@@ -146,7 +146,7 @@ static size_t growths(const char *limit, uint64_t base, uint64_t after)
     return n;
 }
 
-static void test_growth(void **state)
+TEST(growth)
 {
     assert_int_equal(growths("2%", 1000, 1020), 0); /* exactly 2 % is not more */
     assert_int_equal(growths("2%", 1000, 1021), 1);
@@ -161,7 +161,7 @@ static void test_growth(void **state)
 }
 
 /* Without a trace the totals of the files count. */
-static void test_growth_of_totals(void **state)
+TEST(growth_of_totals)
 {
     struct hand h;
     struct gm_comparison c;
@@ -179,7 +179,7 @@ static void test_growth_of_totals(void **state)
 }
 
 /* One device each are compared whatever they are called; of several each with its own. */
-static void test_devices(void **state)
+TEST(devices)
 {
     struct hand h;
     struct gm_comparison c;
@@ -204,7 +204,7 @@ static void test_devices(void **state)
 /* ---- series ------------------------------------------------------------------------------------------------------ */
 
 /* Three runs called alike but for one number are a series; hashes and dates are no numbers, two are no series. */
-static void test_series(void **state)
+TEST(series)
 {
     static const char *const paths[] = {"a/ctx512_fwd.08fa910c.pickle", "a/ctx128_fwd.66f06b43.pickle",
                                         "a/ctx256_fwd.20251114.pickle", "b/ctx128_fwd.pickle",
@@ -234,7 +234,7 @@ static void test_series(void **state)
 
 /* A constant, a line and both terms: three runs tell each of them, and so their sum, which they would not tell alone.
  */
-static void test_sum_of_laws(void **state)
+TEST(sum_of_laws)
 {
     static const char *const paths[] = {"ctx128.pickle", "ctx256.pickle", "ctx512.pickle"};
     struct hand h;
@@ -293,7 +293,7 @@ static void test_sum_of_laws(void **state)
 /* ---- the axis ---------------------------------------------------------------------------------------------------- */
 
 /* Three steps of 10 events after 5 others, against one of 20 after 10: they lie over each other. */
-static void test_alignment(void **state)
+TEST(alignment)
 {
     struct hand h;
     struct gm_comparison c;
@@ -338,7 +338,7 @@ static void test_alignment(void **state)
 }
 
 /* Forward of 10 events against forward, backward and optimizer of 10 each: the forwards lie over each other. */
-static void test_phases(void **state)
+TEST(phases)
 {
     struct hand h;
     struct gm_comparison c;
@@ -365,16 +365,4 @@ static void test_phases(void **state)
     near_to(t->lines[0].peak_x, 1.95, 1e-9);
     near_to(t->lines[1].peak_x, 1.95, 1e-9);
     gm_comparison_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sites),       cmocka_unit_test(test_residual),
-        cmocka_unit_test(test_growth),      cmocka_unit_test(test_growth_of_totals),
-        cmocka_unit_test(test_devices),     cmocka_unit_test(test_series),
-        cmocka_unit_test(test_alignment),   cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_sum_of_laws),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static bool go(struct way *way, size_t *length)
     return ok;
 }
 
-static void test_every_allocation(void **state)
+TEST(every_allocation)
 {
     struct way way = {.rules = NULL};
     size_t whole = 0, length = 0;
@@ -137,10 +137,4 @@ static void test_every_allocation(void **state)
     for (int i = 0; i < RUNS; i++)
         gm_snapshot_free(&way.snapshots[i]);
     gm_category_rules_free(way.rules);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static void check_name(const char *name, bool is_python, const char *expected)
     gm_text_free(&t);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
     check_name("std::vector<int, std::allocator<int> >::push_back(int const&)", false,
                "std::vector::push_back(int const&)");
@@ -55,7 +55,7 @@ static void check_file(const char *file, const char *expected)
     gm_text_free(&t);
 }
 
-static void test_files(void **state)
+TEST(files)
 {
     check_file("/home/a/checkout/model/attention.py", "attention.py");
     check_file("C:\\work\\model\\attention.py", "attention.py");
@@ -71,7 +71,7 @@ static void test_files(void **state)
 
 /* ---- the limit --------------------------------------------------------------------------------------------------- */
 
-static void test_limits(void **state)
+TEST(limits)
 {
     struct gm_growth_limit limit;
     assert_true(gm_growth_limit_parse(&limit, "2%"));
@@ -101,7 +101,7 @@ static struct gm_law_fit fit_of(const double *n, const uint64_t *bytes, size_t c
     return fit;
 }
 
-static void test_laws(void **state)
+TEST(laws)
 {
     const double n[] = {128, 256, 512, 1024};
     const uint64_t linear[] = {1000 + 7 * 128, 1000 + 7 * 256, 1000 + 7 * 512, 1000 + 7 * 1024};
@@ -140,7 +140,7 @@ static void test_laws(void **state)
     near_to(fit.c0, 10010, 1e-6);
 }
 
-static void test_no_laws(void **state)
+TEST(no_laws)
 {
     const double n[] = {128, 256, 512}, equal[] = {128, 128, 256}, zeros[] = {0, 0, 0};
     const uint64_t wild[] = {1000000, 9000000, 2000000}, line[] = {1000, 2000, 4000}, none[] = {0, 0, 0};
@@ -152,13 +152,4 @@ static void test_no_laws(void **state)
     assert_int_equal(fit_of(n, none, 3).law, GM_LAW_CONSTANT);
     const uint64_t huge[] = {UINT64_MAX - 1, 5, UINT64_MAX - 7};
     assert_int_equal(fit_of(n, huge, 3).law, GM_LAW_NONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_files),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_laws),  cmocka_unit_test(test_no_laws),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

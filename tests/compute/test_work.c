@@ -67,7 +67,7 @@ static void free_at(struct fixture *f, uint32_t event, uint64_t offset)
     assert_true(gm_work_freed(f->work, event + 1, f->memory + offset));
 }
 
-static void test_overlap(void **state)
+TEST(overlap)
 {
     struct fixture f;
     begin(&f, GM_COMPUTE_TOUCH, false);
@@ -88,7 +88,7 @@ static void test_overlap(void **state)
     end(&f);
 }
 
-static void test_stale_write(void **state)
+TEST(stale_write)
 {
     struct fixture f;
     begin(&f, GM_COMPUTE_TOUCH, false);
@@ -103,7 +103,7 @@ static void test_stale_write(void **state)
 }
 
 /* Streams work as late as they may: the other stream's verify must come before the new owner's fill. */
-static void test_pending(void **state)
+TEST(pending)
 {
     struct fixture f;
     for (int turn = 0; turn < 3; turn++) {
@@ -126,7 +126,7 @@ static void test_pending(void **state)
 }
 
 /* More verdicts than fit at once, with every kernel, on two streams. */
-static void test_many(void **state)
+TEST(many)
 {
     struct fixture f;
     uint64_t launches = 0;
@@ -153,7 +153,7 @@ static void test_many(void **state)
     end(&f);
 }
 
-static void test_table(void **state)
+TEST(table)
 {
     assert_int_equal(gm_compute_kernel("Attention", "Activation"), GM_KERNEL_ATTENTION);
     assert_int_equal(gm_compute_kernel("attention", "Optimizer state"), GM_KERNEL_ADAMW);
@@ -161,13 +161,4 @@ static void test_table(void **state)
     assert_int_equal(gm_compute_kernel("Loss", "Unknown"), GM_KERNEL_SOFTMAX);
     assert_int_equal(gm_compute_kernel("a user's own", "Communication buffer"), GM_KERNEL_COPY);
     assert_int_equal(gm_compute_kernel("a user's own", "Activation"), GM_KERNEL_ELEMENTWISE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overlap), cmocka_unit_test(test_stale_write), cmocka_unit_test(test_pending),
-        cmocka_unit_test(test_many),    cmocka_unit_test(test_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

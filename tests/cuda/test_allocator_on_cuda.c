@@ -152,20 +152,20 @@ static void run(const char *settings, uint64_t seed)
     fake_cuda_end();
 }
 
-static void test_segments(void **state)
+TEST(segments)
 {
     for (uint64_t seed = 1; seed <= 4; seed++)
         run("", seed);
 }
 
-static void test_expandable(void **state)
+TEST(expandable)
 {
     for (uint64_t seed = 1; seed <= 4; seed++)
         run("expandable_segments:True", seed);
 }
 
 /* A stray write into a live block is found, and where. */
-static void test_overwritten(void **state)
+TEST(overwritten)
 {
     struct fake_cuda options = {.memory = 256 * GM_MIB, .has_driver = true, .devices = 1};
     static struct side side;
@@ -189,14 +189,4 @@ static void test_overwritten(void **state)
     gm_allocator_free(&side.a);
     gm_cuda_close(cuda, NULL, NULL);
     fake_cuda_end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_expandable),
-        cmocka_unit_test(test_overwritten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

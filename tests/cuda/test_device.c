@@ -47,7 +47,7 @@ static void refused(const struct fake_cuda *options, int ordinal, const char *wo
     fake_cuda_end();
 }
 
-static void test_no_device(void **state)
+TEST(no_device)
 {
     struct fake_cuda no_driver = gpu, no_gpu = gpu;
     no_driver.has_driver = false;
@@ -58,7 +58,7 @@ static void test_no_device(void **state)
     refused(&gpu, -1, "no CUDA device -1");
 }
 
-static void test_blocks(void **state)
+TEST(blocks)
 {
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
@@ -81,7 +81,7 @@ static void test_blocks(void **state)
     end_clean(cuda);
 }
 
-static void test_cap(void **state)
+TEST(cap)
 {
     struct gm_cuda *cuda = begin(&gpu, 64 * GM_MIB);
     struct gm_device device = gm_cuda_device(cuda);
@@ -103,7 +103,7 @@ static void test_cap(void **state)
     end_clean(cuda);
 }
 
-static void test_pages(void **state)
+TEST(pages)
 {
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     struct gm_device device = gm_cuda_device(cuda);
@@ -161,7 +161,7 @@ static void misuse(int which, const char *words)
     fake_cuda_end();
 }
 
-static void test_misuse(void **state)
+TEST(misuse)
 {
     static const char *const words[] = {"not allocated so",
                                         "not allocated so",
@@ -176,7 +176,7 @@ static void test_misuse(void **state)
         misuse(i, words[i]);
 }
 
-static void test_old_driver(void **state)
+TEST(old_driver)
 {
     struct fake_cuda old = gpu;
     uint64_t at, size;
@@ -262,7 +262,7 @@ static void fail_nth(uint64_t nth, uint64_t opening, uint64_t touring)
         fail_msg("call %d, %s: something is held", (int)nth, failed);
 }
 
-static void test_every_call_fails(void **state)
+TEST(every_call_fails)
 {
     struct gm_cuda *cuda = begin(&gpu, UINT64_MAX);
     uint64_t opening = fake_cuda_calls(NULL);
@@ -282,7 +282,7 @@ static void test_every_call_fails(void **state)
 }
 
 /* Out of memory is an answer wherever memory is asked for, and nothing stays behind. */
-static void test_every_call_is_full(void **state)
+TEST(every_call_is_full)
 {
     static const char *const calls[] = {"cudaMalloc", "cuMemAddressReserve", "cuMemCreate", "cudaMallocFromPoolAsync"};
     for (int i = 0; i < 4; i++) {
@@ -312,7 +312,7 @@ static void add_one(void *data)
     ++**(int **)data;
 }
 
-static void test_streams(void **state)
+TEST(streams)
 {
     struct fake_cuda late = gpu;
     int count = 0, *counter = &count;
@@ -358,7 +358,7 @@ static void set_byte(void *data)
 }
 
 /* The driver would pull the pages away under a kernel. */
-static void test_unmap_waits(void **state)
+TEST(unmap_waits)
 {
     struct fake_cuda late = gpu;
     uint64_t at, size;
@@ -376,7 +376,7 @@ static void test_unmap_waits(void **state)
     end_clean(cuda);
 }
 
-static void test_leaks(void **state)
+TEST(leaks)
 {
     struct gm_cuda_left left;
     struct gm_cuda_mark mark;
@@ -405,7 +405,7 @@ static void test_leaks(void **state)
     fake_cuda_end();
 }
 
-static void test_async_pool(void **state)
+TEST(async_pool)
 {
     struct gm_cuda_pool *pool;
     struct gm_cuda_pool_figures f;
@@ -430,23 +430,4 @@ static void test_async_pool(void **state)
     gm_cuda_close(cuda, NULL, NULL);
     assert_true(fake_cuda_holds_nothing());
     fake_cuda_end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_device),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_old_driver),
-        cmocka_unit_test(test_every_call_fails),
-        cmocka_unit_test(test_every_call_is_full),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_unmap_waits),
-        cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_async_pool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void test_open(void **state)
+TEST(open)
 {
     struct gm_cuda *cuda;
     struct gm_cuda_left left;
@@ -26,7 +26,7 @@ static void test_open(void **state)
 }
 
 /* Without a device every launch fails, and says why; none crashes. */
-static void test_launch(void **state)
+TEST(launch)
 {
     struct gm_kernel_place place = {0};
     struct gm_cuda *cuda;
@@ -46,13 +46,4 @@ static void test_launch(void **state)
     }
     assert_null(gm_kernel_find("no such kernel"));
     gm_kernel_place_end(&place);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open),
-        cmocka_unit_test(test_launch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

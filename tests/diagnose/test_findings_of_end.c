@@ -29,7 +29,7 @@ static struct fixture *stranded(void)
     return fx;
 }
 
-static void test_cache(void **state)
+TEST(cache)
 {
     struct fixture *fx = stranded();
     struct gm_report r;
@@ -61,7 +61,7 @@ static void test_cache(void **state)
     fx_free(fx);
 }
 
-static void test_silent_when_small(void **state)
+TEST(silent_when_small)
 {
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "keep @ /home/u/proj/a.py : 5", NULL);
@@ -81,7 +81,7 @@ static void test_silent_when_small(void **state)
     fx_free(fx);
 }
 
-static void test_grades(void **state)
+TEST(grades)
 {
     static const struct {
         uint64_t live;
@@ -104,7 +104,7 @@ static void test_grades(void **state)
 }
 
 /* 100 GiB with 6 GiB cached in blocks: poor, but less than a tenth, so that the cache finding is silent. */
-static void test_poor_is_not_small(void **state)
+TEST(poor_is_not_small)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, 0x7000000000, MIB(100000), GM_SEGMENT_LARGE, false);
@@ -129,7 +129,7 @@ static void test_poor_is_not_small(void **state)
     fx_free(fx);
 }
 
-static void test_nothing_to_reclaim(void **state)
+TEST(nothing_to_reclaim)
 {
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "forward @ /home/u/model/attention.py : 88", NULL);
@@ -171,7 +171,7 @@ static struct fixture *after_oom(uint64_t freed)
     return fx;
 }
 
-static void test_oom_unwound(void **state)
+TEST(oom_unwound)
 {
     static const char *const about_cache[] = {"large-cache", "large-unused-blocks", "pinned-segments"};
     struct fixture *fx = after_oom(MIB(9440)); /* 800 + 9440 - 1024 = 9216 were live, 8416 of them are gone */
@@ -216,7 +216,7 @@ static void test_oom_unwound(void **state)
 }
 
 /* Events that cannot be: no live bytes are claimed, and nothing wraps. */
-static void test_oom_hostile(void **state)
+TEST(oom_hostile)
 {
     static const uint64_t cases[][2] = {
         {0, UINT64_MAX - 1}, {UINT64_MAX - 1, 0}, {UINT64_MAX - 1, UINT64_MAX - 1}, {5, MIB(2000)}};
@@ -236,7 +236,7 @@ static void test_oom_hostile(void **state)
     }
 }
 
-static void test_live_memory(void **state)
+TEST(live_memory)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, 0x7000000000, MIB(1000), GM_SEGMENT_LARGE, false);
@@ -266,7 +266,7 @@ static void test_live_memory(void **state)
     fx_free(fx);
 }
 
-static void test_settings_in_force(void **state)
+TEST(settings_in_force)
 {
     struct fixture *fx = stranded();
     fx_setting(fx, "max_split_size", GM_SETTING_INTEGER)->integer = (int64_t)MIB(128);
@@ -289,7 +289,7 @@ static void test_settings_in_force(void **state)
 }
 
 /* A settings text with blanks says what it says without. */
-static void test_settings_with_blanks(void **state)
+TEST(settings_with_blanks)
 {
     static const char *const texts[] = {"expandable_segments:True", "expandable_segments: True",
                                         " max_split_size_mb : 300 ,\texpandable_segments : True"};
@@ -304,7 +304,7 @@ static void test_settings_with_blanks(void **state)
     }
 }
 
-static void test_pools_and_streams(void **state)
+TEST(pools_and_streams)
 {
     struct fixture *fx = stranded();
     fx->g_pool[0] = fx_pool(fx, 0, 4);
@@ -334,7 +334,7 @@ static void test_pools_and_streams(void **state)
     fx_free(fx);
 }
 
-static void test_salvaged(void **state)
+TEST(salvaged)
 {
     struct fixture *fx = fx_new();
     fx->s.source.is_salvaged = true;
@@ -352,7 +352,7 @@ static void test_salvaged(void **state)
     fx_free(fx);
 }
 
-static void test_sites(void **state)
+TEST(sites)
 {
     static const struct {
         const char *site, *frames[5];
@@ -392,24 +392,4 @@ static void test_sites(void **state)
         gm_report_free(&r);
         fx_free(fx);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_silent_when_small),
-        cmocka_unit_test(test_grades),
-        cmocka_unit_test(test_poor_is_not_small),
-        cmocka_unit_test(test_nothing_to_reclaim),
-        cmocka_unit_test(test_oom_unwound),
-        cmocka_unit_test(test_oom_hostile),
-        cmocka_unit_test(test_live_memory),
-        cmocka_unit_test(test_settings_in_force),
-        cmocka_unit_test(test_settings_with_blanks),
-        cmocka_unit_test(test_pools_and_streams),
-        cmocka_unit_test(test_salvaged),
-        cmocka_unit_test(test_sites),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

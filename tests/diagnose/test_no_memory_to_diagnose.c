@@ -7,7 +7,7 @@
 #include "tests/nomem/nomem.h"
 #include "tests/unit.h"
 
-static void test_each_allocation(void **state)
+TEST(each_allocation)
 {
     for (size_t i = 0; sample_names[i] != NULL; i++)
         for (size_t n = 1;; n++) {
@@ -22,10 +22,4 @@ static void test_each_allocation(void **state)
             if (!was_refused)
                 break;
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void add_site(struct peak *p, const char *label, const char *role, uint64
         (struct gm_group_row){.label = label, .role = role, .bytes = 1, .blocks = 1, .peak_without = without};
 }
 
-static void test_site_that_saves_most(void **state)
+TEST(site_that_saves_most)
 {
     struct peak p;
     struct gm_view *view = make(&p, 600, 100);
@@ -52,7 +52,7 @@ static void test_site_that_saves_most(void **state)
 }
 
 /* Without a stack there is no place to change; what lasts cannot be left out. */
-static void test_sites_that_are_no_advice(void **state)
+TEST(sites_that_are_no_advice)
 {
     struct peak p;
     struct gm_view *view = make(&p, 600, 100);
@@ -65,7 +65,7 @@ static void test_sites_that_are_no_advice(void **state)
 }
 
 /* A 20th of the peak; a 10th where parameters hold most of it. */
-static void test_savings_too_small(void **state)
+TEST(savings_too_small)
 {
     struct peak p;
     struct gm_view *view = make(&p, 600, 100);
@@ -82,7 +82,7 @@ static void test_savings_too_small(void **state)
     assert_null(gm_advice_site(view));
 }
 
-static void test_role_that_holds_most(void **state)
+TEST(role_that_holds_most)
 {
     struct peak p;
     struct gm_role_advice role;
@@ -101,15 +101,4 @@ static void test_role_that_holds_most(void **state)
     assert_true(gm_advice_role(&role, view));
     p.timeline.peak.role_count = 0;
     assert_false(gm_advice_role(&role, view));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_site_that_saves_most),
-        cmocka_unit_test(test_sites_that_are_no_advice),
-        cmocka_unit_test(test_savings_too_small),
-        cmocka_unit_test(test_role_that_holds_most),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

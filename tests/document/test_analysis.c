@@ -30,7 +30,7 @@ static void write_format(struct gm_text *out, const struct gm_report *report, en
         gm_analysis_summary(out, report, "results/20251114_143025_x");
 }
 
-static void test_same_twice(void **state)
+TEST(same_twice)
 {
     for (size_t i = 0; sample_names[i] != NULL; i++)
         for (enum format format = 0; format < FORMATS; format++) {
@@ -49,7 +49,7 @@ static void test_same_twice(void **state)
 }
 
 /* The time is in one field of one output. */
-static void test_time_stands_once(void **state)
+TEST(time_stands_once)
 {
     struct gm_report report;
     assert_true(sample_report(&report, "small"));
@@ -64,7 +64,7 @@ static void test_time_stands_once(void **state)
     gm_report_free(&report);
 }
 
-static void test_summary_is_six_lines(void **state)
+TEST(summary_is_six_lines)
 {
     for (size_t i = 0; sample_names[i] != NULL; i++) {
         struct gm_report report;
@@ -85,7 +85,7 @@ static void test_summary_is_six_lines(void **state)
 }
 
 /* Out of memory in pieces: a setting that a replay has shown to help comes first, if there is one. */
-static void test_fragmentation_asks_for_settings(void **state)
+TEST(fragmentation_asks_for_settings)
 {
     static const struct gm_oom_row oom = {.event = 7, .verdict = GM_OOM_FRAGMENTATION, .verdict_detail = "."};
     static const struct gm_finding settings = {.id = "replayed-settings",
@@ -145,7 +145,7 @@ static void assert_why(bool is_private, bool is_pending, int64_t more, const cha
     }
 }
 
-static void test_empty_cache_is_explained(void **state)
+TEST(empty_cache_is_explained)
 {
     assert_why(true, true, 0, NULL);
     assert_why(true, false, -12, "torch.cuda.empty_cache() leaves private pools in use (CUDA graphs, MemPool) alone.");
@@ -176,7 +176,7 @@ static void assert_where(uint64_t with_stack, const char *expected)
 }
 
 /* 768 MiB are allocated. A site is named from 1 % on; below, how much has no stack, and never 100.0 %. */
-static void test_where_without_stacks(void **state)
+TEST(where_without_stacks)
 {
     const uint64_t allocated = 768 * UINT64_C(1048576);
     assert_where(allocated, "512.0 MiB (66.7 %) in one block: ");
@@ -205,21 +205,9 @@ static void refuse_each(const char *sample, size_t step)
     gm_report_free(&report);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
     refuse_each("eight", 1);
     refuse_each("opaque", 1);
     refuse_each("oom", 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_twice),
-                                       cmocka_unit_test(test_time_stands_once),
-                                       cmocka_unit_test(test_summary_is_six_lines),
-                                       cmocka_unit_test(test_fragmentation_asks_for_settings),
-                                       cmocka_unit_test(test_empty_cache_is_explained),
-                                       cmocka_unit_test(test_where_without_stacks),
-                                       cmocka_unit_test(test_no_memory)};
-    return cmocka_run_group_tests_name("words", tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void assert_told(enum gm_form form, const char *expected)
     gm_text_free(&out);
 }
 
-static void test_text(void **state)
+TEST(text)
 {
     assert_told(GM_TXT, "A TITLE\n"
                         "================================================================================\n"
@@ -122,7 +122,7 @@ static void test_text(void **state)
                         "WARNING: Mind the gap.\n");
 }
 
-static void test_markdown(void **state)
+TEST(markdown)
 {
     assert_told(GM_MD, "# A title: `a name`\n"
                        "\n"
@@ -154,7 +154,7 @@ static void test_markdown(void **state)
                        "> Mind the gap.\n");
 }
 
-static void test_json(void **state)
+TEST(json)
 {
     assert_told(GM_JSON,
                 "{\n"
@@ -201,7 +201,7 @@ static void assert_cut(enum gm_form form, enum gm_cut cut, const char *expected)
     gm_text_free(&out);
 }
 
-static void test_rows_left_out(void **state)
+TEST(rows_left_out)
 {
     assert_cut(GM_TXT, GM_CUT_TAIL, "  3 B  n\n  3 more: see a.json\n");
     assert_cut(GM_TXT, GM_CUT_HEAD, "Size  Name\n   3 B  n\n");
@@ -212,7 +212,7 @@ static void test_rows_left_out(void **state)
 }
 
 /* No line is wider than a terminal, whatever a file calls things, and figures are never cut. */
-static void test_width(void **state)
+TEST(width)
 {
     char name[300];
     struct row wide = rows[0];
@@ -234,7 +234,7 @@ static void test_width(void **state)
 }
 
 /* What is pasted into a comment stays below GitHub's limit, and says that it ends early. */
-static void test_budget(void **state)
+TEST(budget)
 {
     static struct row many[5000];
     struct gm_text out = {0};
@@ -275,7 +275,7 @@ static void tell_words(struct gm_doc *doc, int i)
 }
 
 /* A diff below its item; names in it stay in it. */
-static void test_diff(void **state)
+TEST(diff)
 {
     (void)state;
     static const struct {
@@ -297,7 +297,7 @@ static void test_diff(void **state)
 }
 
 /* Text with an appendix: in it stands what is folded, and what does not fit before it. */
-static void test_lines(void **state)
+TEST(lines)
 {
     (void)state;
     struct gm_text out = {0};
@@ -318,7 +318,7 @@ static void test_lines(void **state)
     gm_text_free(&out);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
     static const enum gm_form forms[] = {GM_TXT, GM_MD, GM_JSON};
     for (int i = 0; i < 3; i++) {
@@ -337,13 +337,4 @@ static void test_no_memory(void **state)
         }
         assert_true(n > 3);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_markdown), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_rows_left_out), cmocka_unit_test(test_width),    cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_diff),          cmocka_unit_test(test_lines),    cmocka_unit_test(test_no_memory)};
-    return cmocka_run_group_tests_name("document", tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void assert_escapes(void (*escape)(struct gm_text *, const char *), const
     gm_text_free(&out);
 }
 
-static void test_json(void **state)
+TEST(json)
 {
     assert_escapes(gm_escape_json, NULL, "null");
     assert_escapes(gm_escape_json, "", "\"\"");
@@ -36,7 +36,7 @@ static void test_json(void **state)
     assert_escapes(gm_escape_json, "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""); /* a surrogate */
 }
 
-static void test_code(void **state)
+TEST(code)
 {
     assert_escapes(gm_escape_code, "at::empty", "`at::empty`");
     assert_escapes(gm_escape_code, "", "(empty)");
@@ -52,7 +52,7 @@ static void test_code(void **state)
     assert_escapes(gm_escape_code, "a\nb\x1b\xff", "`a\\x0ab\\x1b" BAD "`");
 }
 
-static void test_prose(void **state)
+TEST(prose)
 {
     static const char *const plain[] = {"Set it to 5 (see below), \"please\".",
                                         "50.0 % of 1.5 GiB; 95-98 + a/b?",
@@ -82,7 +82,7 @@ static void test_prose(void **state)
 }
 
 /* No printable ASCII character, alone or doubled, first or later, leaves prose as anything but itself or code. */
-static void test_prose_every_character(void **state)
+TEST(prose_every_character)
 {
     static const char bare[] = ".,;:'\"()/%+-=?!&";
     for (char c = 0x21; c < 0x7f; c++) {
@@ -96,7 +96,7 @@ static void test_prose_every_character(void **state)
     }
 }
 
-static void test_alt_and_url(void **state)
+TEST(alt_and_url)
 {
     assert_escapes(gm_escape_alt, "Memory (by category), 50%.", "Memory (by category), 50%.");
     assert_escapes(gm_escape_alt, "Overview: x:y", "Overview: x&#58;y");
@@ -114,7 +114,7 @@ static void assert_cell(const char *in, size_t columns, enum gm_cell cell, const
     gm_text_free(&out);
 }
 
-static void test_columns(void **state)
+TEST(columns)
 {
     assert_int_equal(gm_columns("abc"), 3);
     assert_int_equal(gm_columns("caf\xc3\xa9"), 4);
@@ -142,7 +142,7 @@ static void assert_wraps(const char *in, size_t indent, const char *expected)
 
 #define WRAPPED "                                                                      " /* 70 */
 
-static void test_wrap(void **state)
+TEST(wrap)
 {
     assert_wraps("", 4, "\n");
     assert_wraps("  a   b ", 4, "a b\n");
@@ -162,7 +162,7 @@ static void test_wrap(void **state)
     assert_wraps("7 ", 4, "7\n");
 }
 
-static void test_percent(void **state)
+TEST(percent)
 {
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_percent_format(out, 1, 3, 4), "33.3333");
@@ -189,7 +189,7 @@ static void test_percent(void **state)
     assert_true(strlen(gm_percent_format(out, UINT64_MAX - 1, 1, 4)) < GM_NUMBER_TEXT);
 }
 
-static void test_counts_and_times(void **state)
+TEST(counts_and_times)
 {
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_count_format(out, 0), "0");
@@ -208,7 +208,7 @@ static void test_counts_and_times(void **state)
 }
 
 /* Numbers do not follow the locale; skipped where no locale with a decimal comma is installed. */
-static void test_locale(void **state)
+TEST(locale)
 {
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
         skip();
@@ -233,7 +233,7 @@ static void assert_frames(const struct gm_frame_row *frames, size_t count, const
     gm_text_free(&out);
 }
 
-static void test_telling_frames(void **state)
+TEST(telling_frames)
 {
     const struct gm_frame_row frames[] = {{"unwind::unwind", "??", 0},
                                           {"at::native::softmax", "SoftMax.cpp", 1},
@@ -262,7 +262,7 @@ static void assert_frame(const char *name, const char *file, uint64_t line, cons
     assert_frames(&frame, 1, "", expected);
 }
 
-static void test_frame_text(void **state)
+TEST(frame_text)
 {
     assert_frame("f", "/x/site-packages/torch/nn/f.py", 5, "f  torch/nn/f.py:5");
     assert_frame("f", "C:\\Users\\me\\project\\model.py", 12, "f  C:\\Users\\me\\project\\model.py:12");
@@ -283,7 +283,7 @@ static void assert_site(const char *site, size_t columns, const char *expected)
 }
 
 /* The file and its line are never cut while they fit. */
-static void test_site_text(void **state)
+TEST(site_text)
 {
     assert_site("train_one_epoch  memory_leaks_demo.py:17", 40, "train_one_epoch  memory_leaks_demo.py:17");
     assert_site("train_one_epoch  memory_leaks_demo.py:17", 31, "tra...  memory_leaks_demo.py:17");
@@ -298,7 +298,7 @@ static void test_site_text(void **state)
 }
 
 /* At the end of a line the file and its line stay whole, if need be on a line of their own. */
-static void test_row_text(void **state)
+TEST(row_text)
 {
     for (size_t columns = 10; columns <= 60; columns++) {
         struct gm_text out = {0};
@@ -313,23 +313,4 @@ static void test_row_text(void **state)
         }
         gm_text_free(&out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json),
-                                       cmocka_unit_test(test_code),
-                                       cmocka_unit_test(test_prose),
-                                       cmocka_unit_test(test_prose_every_character),
-                                       cmocka_unit_test(test_alt_and_url),
-                                       cmocka_unit_test(test_columns),
-                                       cmocka_unit_test(test_wrap),
-                                       cmocka_unit_test(test_percent),
-                                       cmocka_unit_test(test_counts_and_times),
-                                       cmocka_unit_test(test_locale),
-                                       cmocka_unit_test(test_telling_frames),
-                                       cmocka_unit_test(test_frame_text),
-                                       cmocka_unit_test(test_site_text),
-                                       cmocka_unit_test(test_row_text)};
-    return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
 }

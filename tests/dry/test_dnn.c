@@ -118,7 +118,7 @@ static int64_t workspace_of(int kind, int type, bool is_channels_last, int mode)
     return workspace;
 }
 
-static void workspaces(void **state)
+TEST(workspaces)
 {
     const int64_t x = 32 * 64 * 56 * 56, y = 2 * x, w = 128 * 64 * 9;
     assert_int_equal(workspace_of(FORWARD, BFLOAT16, false, 0), 2 * (x + y + w)); /* copies, channels last */
@@ -130,7 +130,7 @@ static void workspaces(void **state)
     assert_int_equal(workspace_of(FORWARD, HALF, true, 2), 2 * (x + y + w)); /* the fallback copies whatever lies how */
 }
 
-static void plans_are_run_and_read_again(void **state)
+TEST(plans_are_run_and_read_again)
 {
     FIND(int (*)(void *, void *, void *), cudnnBackendExecute);
     int64_t workspace = 0, count = 0, again = -1;
@@ -151,7 +151,7 @@ static void plans_are_run_and_read_again(void **state)
     assert_int_equal(destroy(graph) | destroy(plan) | destroy(pack) | destroy(copy) | destroy(empty), OK);
 }
 
-static void engines_by_number(void **state)
+TEST(engines_by_number)
 {
     void *graph = make_graph(FORWARD, HALF, false), *config = make(CONFIG);
     int64_t engines = 0, count = -1, workspace = -1;
@@ -189,7 +189,7 @@ struct performance {
     int is_deterministic, math, reserved[3];
 };
 
-static void algorithms(void **state)
+TEST(algorithms)
 {
     typedef int (*tensor_fn)(void *, int, int, const int *, const int *);
     typedef int (*filter_fn)(void *, int, int, int, const int *);
@@ -230,7 +230,7 @@ static void algorithms(void **state)
 }
 
 /* Two layers of an LSTM in two directions, 10 to 6, projected to 4: every parameter has its own place, without gaps. */
-static void weights(void **state)
+TEST(weights)
 {
     typedef int (*set_rnn_fn)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t,
                               void *, uint32_t);
@@ -276,7 +276,7 @@ static void weights(void **state)
 }
 
 /* As cuDNN gave them on a P100: 4 layers, 123 to 320; the batch follows from the sizes. */
-static void spaces_of_recurrent_networks(void **state)
+TEST(spaces_of_recurrent_networks)
 {
     typedef int (*set_rnn_fn)(void *, int, int, int, int, int, int, int, int, int32_t, int32_t, int32_t, int32_t,
                               void *, uint32_t);
@@ -313,7 +313,7 @@ static void spaces_of_recurrent_networks(void **state)
     assert_int_equal(cudnnDestroyRNNDescriptor(rnn) | cudnnDestroyRNNDataDescriptor(data), OK);
 }
 
-static void says_the_version_that_it_is_told(void **state)
+TEST(says_the_version_that_it_is_told)
 {
     FIND(void (*)(int), gmdry_set_cudnn_version);
     FIND(size_t(*)(void), cudnnGetVersion);
@@ -328,7 +328,7 @@ static void says_the_version_that_it_is_told(void **state)
 /* Where another cuDNN is loaded, that one is asked, in a process that has not our environment. Here it is a copy of the
  * stand-in, which then knows no card, so no tensor cores: nothing is needed, where the rule for this card has copies.
  */
-static void another_cudnn_is_asked(void **state)
+TEST(another_cudnn_is_asked)
 {
     char folder[] = "/tmp/test_dnn.XXXXXX", path[64], command[4200];
     const int64_t x = 32 * 64 * 56 * 56, w = 128 * 64 * 9;
@@ -352,17 +352,4 @@ static void another_cudnn_is_asked(void **state)
     rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_cudnn_is_asked),
-        cmocka_unit_test(spaces_of_recurrent_networks),
-        cmocka_unit_test(workspaces),
-        cmocka_unit_test(plans_are_run_and_read_again),
-        cmocka_unit_test(engines_by_number),
-        cmocka_unit_test(algorithms),
-        cmocka_unit_test(weights),
-        cmocka_unit_test(says_the_version_that_it_is_told),
-    };
-    return cmocka_run_group_tests(tests, find_functions, NULL);
-}
+AROUND_ALL(find_functions, NULL)

@@ -186,9 +186,8 @@ static int blocks(const void *function, int threads, size_t shared)
 }
 
 /* 8.9 runs what is for 8.6, not what is for 9.0, nor what is for 8.0 if there is 8.6; neither 8.6 "alone". */
-static void the_card_chooses(void **state)
+static void expect_choice(uint64_t how)
 {
-    const uint64_t how = *(const uint64_t *)*state;
     static struct fat fat;
     static char function;
     static struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
@@ -219,7 +218,7 @@ static void the_card_chooses(void **state)
     assert_int_equal(blocks(&function, 32, 99000), 0);
 }
 
-static void small_kernels(void **state)
+TEST(small_kernels)
 {
     static struct fat fat;
     static char function, unknown;
@@ -239,7 +238,7 @@ static void small_kernels(void **state)
 }
 
 /* Made for the card by the driver: of which PTX is known, how many registers is not. */
-static void only_ptx(void **state)
+TEST(only_ptx)
 {
     static struct fat fat;
     static char function;
@@ -258,7 +257,7 @@ static void only_ptx(void **state)
 }
 
 /* What does not unpack is not believed: the usual needs. */
-static void damaged(void **state)
+TEST(damaged)
 {
     static struct fat fats[2];
     static char functions[2];
@@ -274,16 +273,11 @@ static void damaged(void **state)
     }
 }
 
-int main(void)
+TEST(the_card_chooses)
 {
-    static uint64_t plain = 0, lz4 = LZ4, zstd = ZSTD;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(the_card_chooses, &plain),
-        cmocka_unit_test_prestate(the_card_chooses, &lz4),
-        cmocka_unit_test_prestate(the_card_chooses, &zstd),
-        cmocka_unit_test(small_kernels),
-        cmocka_unit_test(only_ptx),
-        cmocka_unit_test(damaged),
-    };
-    return cmocka_run_group_tests(tests, open_library, NULL);
+    expect_choice(0);
+    expect_choice(LZ4);
+    expect_choice(ZSTD);
 }
+
+AROUND_ALL(open_library, NULL)

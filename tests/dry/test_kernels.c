@@ -92,7 +92,7 @@ static int ask(void *kernel, int what)
     return value;
 }
 
-static void needs(void **state)
+TEST(needs)
 {
     FIND(load_fn, cuModuleLoadData);
     FIND(get_fn, cuModuleGetFunction);
@@ -112,7 +112,7 @@ static void needs(void **state)
 }
 
 /* Of what is no cubin nothing is known: any kernel may be in it. */
-static void other_images(void **state)
+TEST(other_images)
 {
     FIND(load_fn, cuModuleLoadData);
     FIND(get_fn, cuModuleGetFunction);
@@ -132,7 +132,7 @@ static void other_images(void **state)
 }
 
 /* What is launched with <<<>>> is known by the address of its stub. */
-static void own_kernels(void **state)
+TEST(own_kernels)
 {
     static char stub[64];
     FIND(void (*)(void **, const void *, char *, const char *), __cudaRegisterFunction);
@@ -149,7 +149,7 @@ static void own_kernels(void **state)
 }
 
 /* Sizes that functions ask for, in what they count. */
-static void workspaces(void **state)
+TEST(workspaces)
 {
     FIND(int (*)(void *, int, int, void *, int, int *), cusolverDnSgeqrf_bufferSize);
     FIND(int (*)(void *, int, int, int, const void *, int, const void *, int *), cusolverDnZheevd_bufferSize);
@@ -176,7 +176,7 @@ static void workspaces(void **state)
 }
 
 /* What a file has comes back from the device, to another place of the file. */
-static void files(void **state)
+TEST(files)
 {
     struct {
         int64_t type, number; /* the latter in a union with a pointer */
@@ -207,7 +207,7 @@ static void files(void **state)
 }
 
 /* The machine, as NVML tells it. */
-static void machine(void **state)
+TEST(machine)
 {
     FIND(int (*)(unsigned, void **), nvmlDeviceGetHandleByIndex_v2);
     FIND(int (*)(const char *, void **), nvmlDeviceGetHandleByUUID);
@@ -243,11 +243,4 @@ static void machine(void **state)
     assert_int_equal(cudaFree(rows), OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(needs),      cmocka_unit_test(other_images), cmocka_unit_test(own_kernels),
-        cmocka_unit_test(workspaces), cmocka_unit_test(files),        cmocka_unit_test(machine),
-    };
-    return cmocka_run_group_tests(tests, open_library, NULL);
-}
+AROUND_ALL(open_library, NULL)

@@ -320,27 +320,19 @@ static void visible(int rank)
     CHECK(cudaMemGetInfo(&left, &total) == OK && left == 68 * (size_t)MIB);
 }
 
-#define TEST(name)                                                                                                     \
-    static void test_##name(void **state)                                                                              \
+#define RANKS(name)                                                                                                    \
+    TEST(name)                                                                                                         \
     {                                                                                                                  \
-        (void)state;                                                                                                   \
         run_ranks(name);                                                                                               \
     }
-TEST(exchange)
-TEST(share_tensor)
-TEST(send_and_receive)
-TEST(barrier)
-TEST(split)
-TEST(ended)
-TEST(share_memory)
-TEST(alone)
-TEST(visible)
+RANKS(exchange)
+RANKS(share_tensor)
+RANKS(send_and_receive)
+RANKS(barrier)
+RANKS(split)
+RANKS(ended)
+RANKS(share_memory)
+RANKS(alone)
+RANKS(visible)
 
-int main(void)
-{
-#define ROW(name) cmocka_unit_test_setup_teardown(test_##name, make_folder, remove_folder)
-    const struct CMUnitTest tests[] = {ROW(exchange),     ROW(share_tensor), ROW(send_and_receive),
-                                       ROW(barrier),      ROW(split),        ROW(ended),
-                                       ROW(share_memory), ROW(alone),        ROW(visible)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AROUND_EACH(make_folder, remove_folder)

@@ -21,7 +21,7 @@ typedef int (*info_fn)(size_t *, size_t *);
 typedef int (*set_fn)(int);
 typedef int (*copy_fn)(void *, const void *, size_t, int);
 
-static void capacity(void **state)
+TEST(capacity)
 {
     FIND(malloc_fn, cudaMalloc);
     FIND(free_fn, cudaFree);
@@ -63,7 +63,7 @@ struct properties {
     char rest[64];
 };
 
-static void virtual_memory(void **state)
+TEST(virtual_memory)
 {
     FIND(int (*)(uint64_t *, size_t, size_t, uint64_t, unsigned long long), cuMemAddressReserve);
     FIND(int (*)(uint64_t, size_t), cuMemAddressFree);
@@ -109,7 +109,7 @@ static void virtual_memory(void **state)
 }
 
 /* What a pool keeps grows in whole steps, and goes back where its threshold says so. */
-static void memory_pools(void **state)
+TEST(memory_pools)
 {
     enum { THRESHOLD = 4, RESERVED, RESERVED_HIGH, USED, USED_HIGH };
     FIND(int (*)(void **, int), cudaDeviceGetDefaultMemPool);
@@ -164,7 +164,7 @@ static void memory_pools(void **state)
     assert_ptr_equal(now, pool);
 }
 
-static void copies(void **state)
+TEST(copies)
 {
     FIND(malloc_fn, cudaMalloc);
     FIND(free_fn, cudaFree);
@@ -206,7 +206,7 @@ __attribute__((noinline)) int _ZN2at4_ops11multinomial4callEv(copy_fn copy, void
 }
 
 /* What operators check of data that nobody has computed is as it should be: all is well, and nothing is wrong. */
-static void checks(void **state)
+TEST(checks)
 {
     FIND(malloc_fn, cudaMalloc);
     FIND(free_fn, cudaFree);
@@ -224,7 +224,7 @@ static void checks(void **state)
     assert_int_equal(cudaFree(device), OK);
 }
 
-static void streams(void **state)
+TEST(streams)
 {
     FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
     FIND(int (*)(void *, int *), cudaStreamGetPriority);
@@ -259,7 +259,7 @@ static void streams(void **state)
 
 /* GMDRY_EVENTS=2: an event is complete when it was asked for twice in vain, or somebody waited for it, or for what
  * waits for it. */
-static void events(void **state)
+TEST(events)
 {
     enum { NOT_READY = 600 };
     FIND(int (*)(void **, unsigned, int), cudaStreamCreateWithPriority);
@@ -297,7 +297,7 @@ static void events(void **state)
 
 /* Offsets by hand arithmetic over the fields of cudaDeviceProp: 1032 bytes in 12; in 13 clockRate and others are gone.
  */
-static void properties(void **state)
+TEST(properties)
 {
     FIND(int (*)(void *, int), cudaGetDeviceProperties_v2);
     FIND(int (*)(void *, int), cudaGetDeviceProperties);
@@ -329,7 +329,7 @@ static void properties(void **state)
     assert_int_not_equal(cudaGetDeviceProperties(p, 2), OK);
 }
 
-static void entry_points(void **state)
+TEST(entry_points)
 {
     typedef int (*entry_fn)(const char *, void **, unsigned long long, int *);
     FIND(entry_fn, cudaGetDriverEntryPoint);
@@ -347,7 +347,7 @@ static void entry_points(void **state)
 }
 
 /* Said once, by name, to a person and to gmdry; the library's own "not supported". */
-static void unknown_functions(void **state)
+TEST(unknown_functions)
 {
     typedef int (*entry_fn)(const char *, void **, unsigned long long, int *);
     FIND(entry_fn, cudaGetDriverEntryPoint);
@@ -370,7 +370,7 @@ static void unknown_functions(void **state)
 }
 
 /* PyTorch keeps a workspace for each handle, and each thread has one. */
-static void handles(void **state)
+TEST(handles)
 {
     FIND(int (*)(void **), cublasCreate_v2);
     FIND(free_fn, cublasDestroy_v2);
@@ -381,13 +381,4 @@ static void handles(void **state)
     assert_int_equal(cublasDestroy_v2(a) | cublasDestroy_v2(b), OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(capacity),   cmocka_unit_test(virtual_memory), cmocka_unit_test(memory_pools),
-        cmocka_unit_test(copies),     cmocka_unit_test(checks),         cmocka_unit_test(streams),
-        cmocka_unit_test(properties), cmocka_unit_test(entry_points),   cmocka_unit_test(unknown_functions),
-        cmocka_unit_test(events),     cmocka_unit_test(handles),
-    };
-    return cmocka_run_group_tests(tests, open_library, NULL);
-}
+AROUND_ALL(open_library, NULL)

@@ -28,7 +28,7 @@ static void assert_row(int64_t device, const struct gm_sample *s)
     assert_true(length <= GM_CSV_ROW);
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
     uint64_t around[20 * 3 + 3], n = 0, power = 1;
     for (int i = 0; i < 20; i++, power *= 10)
@@ -62,7 +62,7 @@ static void assert_file(enum sample sample, const char *expected)
     gm_report_free(&report);
 }
 
-static void test_peaks_are_rows(void **state)
+TEST(peaks_are_rows)
 {
     assert_file(SAMPLE_ONE, "device,event,time_us,allocated,active,requested,reserved\n"
                             "0,0,1000005,512,512,400,2048\n"
@@ -77,7 +77,7 @@ static void test_peaks_are_rows(void **state)
     assert_file(SAMPLE_NO_TRACE, "device,event,time_us,allocated,active,requested,reserved\n");
 }
 
-static void test_row_before(void **state)
+TEST(row_before)
 {
     struct gm_report report;
     char row[GM_CSV_ROW];
@@ -87,14 +87,4 @@ static void test_row_before(void **state)
     assert_memory_equal(row, "7,,,1536,1536,1024,2048\n", strlen("7,,,1536,1536,1024,2048\n"));
     assert_ptr_equal(gm_csv_row_before(row, &report, 2), row);
     gm_report_free(&report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_peaks_are_rows),
-        cmocka_unit_test(test_row_before),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void check(const struct gm_report *report, int format)
     gm_text_free(&whole);
 }
 
-static void test_exports(void **state)
+TEST(exports)
 {
     static const enum sample samples[] = {SAMPLE_ONE, SAMPLE_TWO, SAMPLE_HOSTILE};
     for (size_t s = 0; s < sizeof samples / sizeof samples[0]; s++) {
@@ -51,10 +51,4 @@ static void test_exports(void **state)
             check(&report, format);
         gm_report_free(&report);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exports)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

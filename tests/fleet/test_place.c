@@ -25,7 +25,7 @@ static void check(const struct row *rows, size_t n)
     }
 }
 
-static void test_detect(void **state)
+TEST(detect)
 {
     static const struct row rows[] = {
         {NULL, "iteration_5/rank3_memory_snapshot.pickle", 3, 5}, /* torchtitan */
@@ -68,7 +68,7 @@ static void test_detect(void **state)
     check(rows, sizeof rows / sizeof *rows);
 }
 
-static void test_patterns(void **state)
+TEST(patterns)
 {
     static const struct row rows[] = {
         {"job*/it{iteration}/r{rank}.pickle", "x/job7/it12/r3.pickle", 3, 12},
@@ -88,7 +88,7 @@ static void test_patterns(void **state)
     check(rows, sizeof rows / sizeof *rows);
 }
 
-static void test_pattern_is_checked(void **state)
+TEST(pattern_is_checked)
 {
     static const char *const bad[] = {"", "a", "{rank", "{ranks}", "{rank}{rank}", "{}", "{rank}}", "{Rank}"};
     struct gm_error err;
@@ -99,7 +99,7 @@ static void test_pattern_is_checked(void **state)
 }
 
 /* Many stars on a long path: quick, or the test's time runs out. */
-static void test_hostile(void **state)
+TEST(hostile)
 {
     enum { STARS = 100, LETTERS = 1000 };
     char *pattern = calloc(2 * STARS + 16, 1), *path = calloc(LETTERS + 1, 1);
@@ -113,15 +113,4 @@ static void test_hostile(void **state)
     assert_int_equal(gm_place_detect(path).rank, -1);
     free(pattern);
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_detect),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_pattern_is_checked),
-        cmocka_unit_test(test_hostile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

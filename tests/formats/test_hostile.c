@@ -60,7 +60,7 @@ static enum gm_status load_checked(struct bytes b, bool salvage, const char *wha
         name, bytes, sizeof bytes - 1                                                                                  \
     }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *name, *bytes;
@@ -100,7 +100,7 @@ static void test_refused(void **state)
 }
 
 /* The same at the very start, in protocols that have no PROTO. */
-static void test_refused_at_once(void **state)
+TEST(refused_at_once)
 {
     static const char *const files[] = {"cos\nsystem\n(S'true'\ntR.", "(ios\nsystem\n.", "(cos\nsystem\no."};
     static const uint64_t offsets[] = {0, 1, 1};
@@ -170,7 +170,7 @@ static void expect_status(struct bytes b, enum gm_status status, uint64_t offset
     free(b.p);
 }
 
-static void test_claims(void **state)
+TEST(claims)
 {
     /* lengths, counts and indices that the file does not have the bytes for */
     static const struct {
@@ -205,7 +205,7 @@ static void test_claims(void **state)
     free(frame.p);
 }
 
-static void test_nesting(void **state)
+TEST(nesting)
 {
     expect_status(repeat_file("\x80\002", 2, "](", 2, MILLION, "."), GM_E_LIMIT, 2 + 2 * 200 + 1);
     expect_status(repeat_file("\x80\002", 2, "(", 1, MILLION, "."), GM_E_LIMIT, 2 + 200);
@@ -225,7 +225,7 @@ static void test_nesting(void **state)
 }
 
 /* Each list holds the one before ten times: exponential if anything were copied or walked. */
-static void test_shared_lists(void **state)
+TEST(shared_lists)
 {
     struct bytes b = {0};
     ADD(&b, "\x80\004]\x94");
@@ -240,7 +240,7 @@ static void test_shared_lists(void **state)
 }
 
 /* One trace of a thousand events, named a hundred thousand times. */
-static void test_shared_traces(void **state)
+TEST(shared_traces)
 {
     struct bytes b = {0};
     ADD(&b, "\x80\004}X\x0d\0\0\0device_traces](]\x94(");
@@ -253,7 +253,7 @@ static void test_shared_traces(void **state)
 }
 
 /* One segment of a thousand blocks, named a hundred thousand times. */
-static void test_shared_segments(void **state)
+TEST(shared_segments)
 {
     static const char block[] = "}(X\5\0\0\0stateX\x08\0\0\0inactiveX\4\0\0\0sizeK\1u";
     static const char segment[] = "}\x94(X\7\0\0\0addressK\1X\x0a\0\0\0total_sizeK\1X\6\0\0\0blocks](";
@@ -297,7 +297,7 @@ static void expect_devices(int count, enum gm_status status)
     free(b.p);
 }
 
-static void test_devices(void **state)
+TEST(devices)
 {
     expect_devices(1024, GM_OK);
     expect_devices(1025, GM_E_LIMIT);
@@ -312,7 +312,7 @@ static const char *const small_files[] = {
 };
 enum { SMALL_FILES = sizeof small_files / sizeof *small_files };
 
-static void test_cut_everywhere(void **state)
+TEST(cut_everywhere)
 {
     for (size_t i = 0; i < SMALL_FILES; i++) {
         struct bytes b = read_fixture(small_files[i]);
@@ -337,7 +337,7 @@ static void test_cut_everywhere(void **state)
 }
 
 /* With salvage, a longer piece never gives less, and all but the last byte give everything. */
-static void test_salvage(void **state)
+TEST(salvage)
 {
     static const char *const files[] = {"full.p4.pickle", "full.p2.pickle", "full.json", "full.p0.pickle"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -363,7 +363,7 @@ static void test_salvage(void **state)
 }
 
 /* A wrong checksum behind a complete pickle: an error, or everything with a warning. */
-static void test_checksum(void **state)
+TEST(checksum)
 {
     struct bytes b = read_fixture("full.pickle.gz");
     b.p[b.n - 8] ^= 1;
@@ -377,7 +377,7 @@ static void test_checksum(void **state)
     free(b.p);
 }
 
-static void test_bit_flips(void **state)
+TEST(bit_flips)
 {
     uint32_t x = 12345;
     for (size_t i = 0; i < SMALL_FILES; i++) {
@@ -396,7 +396,7 @@ static void test_bit_flips(void **state)
 
 /* ---- what a snapshot says of its source -------------------------------------------------------------------------- */
 
-static void test_source_info(void **state)
+TEST(source_info)
 {
     static const struct {
         const char *name;
@@ -462,7 +462,7 @@ static enum gm_status load_within(struct bytes b, uint64_t max_memory, struct gm
 }
 
 /* A column's row takes 30 bytes and more, three times that with the work on it, and no more than twice that. */
-static void test_memory(void **state)
+TEST(memory)
 {
     enum { EVENTS = 200000 };
     struct gm_error err;
@@ -478,18 +478,4 @@ static void test_memory(void **state)
     assert_int_equal(load_within(b, 0, &err), GM_E_LIMIT);
     assert_non_null(strstr(err.message, "far more than a snapshot of its size"));
     free(b.p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_refused_at_once),
-        cmocka_unit_test(test_claims),          cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_shared_lists),    cmocka_unit_test(test_shared_traces),
-        cmocka_unit_test(test_shared_segments), cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_cut_everywhere),  cmocka_unit_test(test_salvage),
-        cmocka_unit_test(test_checksum),        cmocka_unit_test(test_bit_flips),
-        cmocka_unit_test(test_source_info),     cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static const struct {
     {"[]]", "[ ]"},
 };
 
-static void test_good(void **state)
+TEST(good)
 {
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         for (size_t step = 0; step < 9; step++) {
@@ -177,7 +177,7 @@ static void test_good(void **state)
         }
 }
 
-static void test_nan(void **state)
+TEST(nan)
 {
     struct gm_assembler a;
     struct gm_error err;
@@ -237,7 +237,7 @@ static const struct {
     {"[\xff]", GM_E_CORRUPT, 1, "damaged JSON: expected a value, found byte 0xff"},
 };
 
-static void test_bad(void **state)
+TEST(bad)
 {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         for (size_t step = 0; step < 9; step++) {
@@ -252,7 +252,7 @@ static void test_bad(void **state)
 }
 
 /* A zero byte and a number with no end. */
-static void test_odd(void **state)
+TEST(odd)
 {
     struct gm_assembler a;
     struct gm_error err;
@@ -273,7 +273,7 @@ static void test_odd(void **state)
     }
 }
 
-static void test_depth(void **state)
+TEST(depth)
 {
     char deep[2 * GM_MAX_DEPTH + 2];
     for (size_t n = GM_MAX_DEPTH - 1; n <= GM_MAX_DEPTH + 1; n++) {
@@ -291,7 +291,7 @@ static void test_depth(void **state)
 }
 
 /* A long document shifted byte by byte across the end of a window: all the same calls. */
-static void test_boundaries(void **state)
+TEST(boundaries)
 {
     static const char body[] =
         "[{\"key\": \"plain text\", \"esc\\u0061ped\\n\": [12345678901234567890, -1.5e-3, true, false, null],"
@@ -315,7 +315,7 @@ static void test_boundaries(void **state)
 }
 
 /* Decimal points do not depend on the locale. */
-static void test_locale(void **state)
+TEST(locale)
 {
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL && setlocale(LC_NUMERIC, "fr_FR.UTF-8") == NULL)
         skip();
@@ -326,14 +326,4 @@ static void test_locale(void **state)
     setlocale(LC_NUMERIC, "C");
     assert_int_equal(a.text.data[strlen("[ r0x")], '1');
     gm_text_free(&a.text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),   cmocka_unit_test(test_nan),   cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_odd),    cmocka_unit_test(test_depth), cmocka_unit_test(test_boundaries),
-        cmocka_unit_test(test_locale),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

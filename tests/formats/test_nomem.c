@@ -59,18 +59,12 @@ static void run(bool keeps_failing)
     }
 }
 
-static void test_once(void **state)
+TEST(once)
 {
     run(false);
 }
 
-static void test_from_then_on(void **state)
+TEST(from_then_on)
 {
     run(true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_once), cmocka_unit_test(test_from_then_on)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static bool warns(const struct gm_snapshot *s, const char *words)
     return false;
 }
 
-static void one_odd_entry_does_not_lose_the_stack(void **state)
+TEST(one_odd_entry_does_not_lose_the_stack)
 {
     static const char *const odd[] = {"null", "5", "{}", "{\"name\":\"q\"}", "[]", "\"f\""};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
@@ -45,7 +45,7 @@ static void one_odd_entry_does_not_lose_the_stack(void **state)
         }
 }
 
-static void every_stream_handle_is_a_stream(void **state)
+TEST(every_stream_handle_is_a_stream)
 {
     static const struct {
         const char *text;
@@ -70,7 +70,7 @@ static void every_stream_handle_is_a_stream(void **state)
     gm_snapshot_free(&s);
 }
 
-static void warnings_say_what_happened(void **state)
+TEST(warnings_say_what_happened)
 {
     struct gm_snapshot s = load("[{\"address\":0,\"total_size\":1,\"surprise\":1,\"segment_type\":7,"
                                 "\"blocks\":[{\"size\":1,\"state\":\"weird\"}]}]");
@@ -79,14 +79,4 @@ static void warnings_say_what_happened(void **state)
     assert_true(warns(&s, "field 'segment_type' of a segment"));
     assert_true(warns(&s, "unknown state are counted as inactive"));
     gm_snapshot_free(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_odd_entry_does_not_lose_the_stack),
-        cmocka_unit_test(every_stream_handle_is_a_stream),
-        cmocka_unit_test(warnings_say_what_happened),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static const struct {
     BAD("\001", "unknown binary data (it begins with 01 00 00 00)"),
 };
 
-static void test_sniff(void **state)
+TEST(sniff)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *copy = malloc(rows[i].n + 1); /* of its very size, for the sanitizer */
@@ -94,10 +94,4 @@ static void test_sniff(void **state)
         gm_source_free(&s);
         free(copy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sniff)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

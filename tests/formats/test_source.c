@@ -40,7 +40,7 @@ static void expect_bytes(struct gm_source *source, size_t want, const unsigned c
     gm_source_free(source);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
     unsigned char *data = noise(1000, 1);
     struct gm_source s;
@@ -53,7 +53,7 @@ static void test_memory(void **state)
     free(data);
 }
 
-static void test_window(void **state)
+TEST(window)
 {
     unsigned char *data = noise(5000, 2);
     for (size_t step = 1; step <= 4096; step *= 4)
@@ -78,7 +78,7 @@ static void write_file(const char *path, const void *data, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-static void test_file(void **state)
+TEST(file)
 {
     char path[] = "/tmp/gm_test_source_XXXXXX";
     close(mkstemp(path));
@@ -100,7 +100,7 @@ static void test_file(void **state)
     unlink(path);
 }
 
-static void test_file_errors(void **state)
+TEST(file_errors)
 {
     struct gm_source s;
     struct gm_error err;
@@ -121,7 +121,7 @@ static void test_file_errors(void **state)
     unlink(path);
 }
 
-static void test_pipe(void **state)
+TEST(pipe)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -141,7 +141,7 @@ static void test_pipe(void **state)
 }
 
 /* Closing in the middle, at once, or after an error must neither hang nor leak (a sanitizer watches). */
-static void test_thread_closed_early(void **state)
+TEST(thread_closed_early)
 {
     unsigned char *data = noise(8 << 20, 5);
     for (int i = 0; i < 20; i++) {
@@ -155,7 +155,7 @@ static void test_thread_closed_early(void **state)
     free(data);
 }
 
-static void test_thread_passes_errors_on(void **state)
+TEST(thread_passes_errors_on)
 {
     size_t n = 5 << 20;
     unsigned char *data = noise(n, 6);
@@ -189,7 +189,7 @@ static struct bytes compress_bytes(bool is_gzip, const void *data, size_t n)
     return is_gzip ? gzip_bytes(data, n) : zstd_bytes(data, n, 0);
 }
 
-static void test_filters(void **state)
+TEST(filters)
 {
     for (int is_gzip = 0; is_gzip < 2; is_gzip++)
         for (size_t i = 0; i < SIZES; i++) {
@@ -206,7 +206,7 @@ static void test_filters(void **state)
 }
 
 /* Two parts one after the other, then bytes that are none of it. */
-static void test_members_and_rest(void **state)
+TEST(members_and_rest)
 {
     static const char *const rests[] = {"", "\x1f", "(", "rest of the file", "\0\0\0\0\0\0\0\0"};
     unsigned char *data = noise(3000, 8);
@@ -229,7 +229,7 @@ static void test_members_and_rest(void **state)
 }
 
 /* Cut anywhere: never more than a prefix comes out, and then the error names the compressed length. */
-static void test_cut_filters(void **state)
+TEST(cut_filters)
 {
     unsigned char *data = noise(700, 9);
     for (int is_gzip = 0; is_gzip < 2; is_gzip++) {
@@ -253,7 +253,7 @@ static void test_cut_filters(void **state)
     free(data);
 }
 
-static void test_damaged_filters(void **state)
+TEST(damaged_filters)
 {
     unsigned char *data = noise(70000, 10);
     memset(data, 'x', 40000);
@@ -277,7 +277,7 @@ static void test_damaged_filters(void **state)
     free(data);
 }
 
-static void test_zstd_window(void **state)
+TEST(zstd_window)
 {
     static const char text[] = "not much";
     struct gm_source s;
@@ -296,7 +296,7 @@ static void test_zstd_window(void **state)
 }
 
 /* A gigabyte of one byte, compressed, as a file that repeats one compressed part. */
-static void test_bombs(void **state)
+TEST(bombs)
 {
     enum { PART = 64 << 20, PARTS = 16 };
     unsigned char *data = malloc(PART);
@@ -345,7 +345,7 @@ static enum gm_status read_page(const char *page, size_t n, size_t step, struct 
     return status;
 }
 
-static void test_html_sizes(void **state)
+TEST(html_sizes)
 {
     unsigned char *data = noise(100000, 11);
     for (size_t n = 0; n <= 100000; n = n < 20 ? n + 1 : n * 5) {
@@ -362,7 +362,7 @@ static void test_html_sizes(void **state)
     free(data);
 }
 
-static void test_html_pages(void **state)
+TEST(html_pages)
 {
     static const struct {
         const char *page, *data, *message;
@@ -400,7 +400,7 @@ static void test_html_pages(void **state)
 }
 
 /* The key at every place around the ends of windows. */
-static void test_html_key_anywhere(void **state)
+TEST(html_key_anywhere)
 {
     static const char key[] = "\"base64\":     \"aGVsbG8gd29ybGQ=\"";
     char page[2000];
@@ -414,27 +414,4 @@ static void test_html_key_anywhere(void **state)
         assert_memory_equal(got.p, "hello world", 11);
         free(got.p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_file_errors),
-        cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_thread_closed_early),
-        cmocka_unit_test(test_thread_passes_errors_on),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_members_and_rest),
-        cmocka_unit_test(test_cut_filters),
-        cmocka_unit_test(test_damaged_filters),
-        cmocka_unit_test(test_zstd_window),
-        cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_html_sizes),
-        cmocka_unit_test(test_html_pages),
-        cmocka_unit_test(test_html_key_anywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static void damage_everywhere(struct gm_text *file)
     gm_text_free(file);
 }
 
-static void test_every_byte(void **state)
+TEST(every_byte)
 {
     struct gm_text full = written_fixture("full.p4.pickle"), random = written_random(5, 60);
     damage_everywhere(&full);
@@ -133,7 +133,7 @@ static void lie_everywhere(struct gm_text *file)
     gm_text_free(file);
 }
 
-static void test_lies(void **state)
+TEST(lies)
 {
     struct gm_text full = written_fixture("full.p4.pickle"), host = written_fixture("host.p4.pickle");
     lie_everywhere(&full);
@@ -155,7 +155,7 @@ static void expect(const struct gm_text *file, enum gm_status status, uint64_t o
     assert_int_equal(err.offset, offset);
 }
 
-static void test_versions(void **state)
+TEST(versions)
 {
     struct gm_text file = written_fixture("full.p4.pickle");
     file.data[8] = 2;
@@ -166,7 +166,7 @@ static void test_versions(void **state)
 }
 
 /* Sections that may be skipped are, others are not, wherever they stand. */
-static void test_unknown_sections(void **state)
+TEST(unknown_sections)
 {
     struct gm_text file = written_fixture("full.p4.pickle");
     static const char *const tags[] = {"note", "NOTE", "pad ", "END "};
@@ -197,7 +197,7 @@ static void put_varint(struct gm_text *t, uint64_t v)
 }
 
 /* A stream that claims to be huge is refused before memory is taken for it, however little zstd would need. */
-static void test_bombs(void **state)
+TEST(bombs)
 {
     static const uint64_t claims[] = {UINT64_C(30) << 20, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX};
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
@@ -215,12 +215,4 @@ static void test_bombs(void **state)
         gm_text_free(&file);
         gm_text_free(&payload);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_byte), cmocka_unit_test(test_lies),
-                                       cmocka_unit_test(test_versions), cmocka_unit_test(test_unknown_sections),
-                                       cmocka_unit_test(test_bombs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

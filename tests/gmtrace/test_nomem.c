@@ -63,7 +63,7 @@ static void exhaust(const struct gm_snapshot *s)
     gm_text_free(&file);
 }
 
-static void test_fixtures(void **state)
+TEST(fixtures)
 {
     static const char *const names[] = {"full.p4.pickle", "full.json", "host.p4.pickle", "names.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -76,7 +76,7 @@ static void test_fixtures(void **state)
     }
 }
 
-static void test_random(void **state)
+TEST(random)
 {
     for (unsigned seed = 1; seed < 4; seed++) {
         struct gm_snapshot s;
@@ -84,10 +84,4 @@ static void test_random(void **state)
         exhaust(&s);
         gm_snapshot_free(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixtures), cmocka_unit_test(test_random)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

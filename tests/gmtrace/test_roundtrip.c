@@ -52,7 +52,7 @@ static void round_trip(const struct gm_snapshot *first, const char *name)
     gm_text_free(&plain);
 }
 
-static void test_fixtures(void **state)
+TEST(fixtures)
 {
     static const char *const names[] = {"full.p4.pickle",       "full.json",        "full.python2-0.pickle",
                                         "full.cpp.pickle",      "legacy.p2.pickle", "host.p4.pickle",
@@ -69,7 +69,7 @@ static void test_fixtures(void **state)
 }
 
 /* What was left of a damaged file is still said to be that. */
-static void test_salvaged(void **state)
+TEST(salvaged)
 {
     struct bytes b = read_fixture("full.p4.pickle");
     const struct gm_load_options options = {.salvage = true};
@@ -81,7 +81,7 @@ static void test_salvaged(void **state)
     free(b.p);
 }
 
-static void test_random(void **state)
+TEST(random)
 {
     for (unsigned seed = 0; seed < 300; seed++) {
         struct gm_snapshot s;
@@ -95,7 +95,7 @@ static void test_random(void **state)
 
 /* A trace so regular that its bytes could not pay for its memory: the writer adds some. Its chunks end inside of frees.
  */
-static void test_padding(void **state)
+TEST(padding)
 {
     struct gm_snapshot s;
     struct gm_text file = {0};
@@ -112,7 +112,7 @@ static void test_padding(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_compressed(void **state)
+TEST(compressed)
 {
     struct bytes b = read_fixture("full.p4.pickle");
     struct gm_snapshot s, second;
@@ -134,12 +134,4 @@ static void test_compressed(void **state)
     gm_text_free(&file);
     gm_snapshot_free(&s);
     free(b.p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixtures), cmocka_unit_test(test_salvaged),
-                                       cmocka_unit_test(test_random), cmocka_unit_test(test_padding),
-                                       cmocka_unit_test(test_compressed)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

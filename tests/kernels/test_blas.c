@@ -118,7 +118,7 @@ static bool run(struct gm_kernel_place *place, struct gm_kernel_error *error)
     return gm_blas_multiply(place, &shape, error);
 }
 
-static void test_product(void **state)
+TEST(product)
 {
     struct gm_kernel_place place = {.stream = &fake};
     struct gm_kernel_error error;
@@ -136,7 +136,7 @@ static void test_product(void **state)
     assert_int_equal(fake.open + fake.handles, 0);
 }
 
-static void test_missing(void **state)
+TEST(missing)
 {
     static const char *const functions[] = {"cublasCreate_v2", "cublasDestroy_v2",    "cublasSetStream_v2",
                                             "cublasSgemm_v2",  "cublasGetStatusName", "cublasGetStatusString"};
@@ -157,7 +157,7 @@ static void test_missing(void **state)
     assert_int_equal(fake.open + fake.handles, 0);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
     struct gm_kernel_place place = {0};
     struct gm_kernel_error error;
@@ -176,14 +176,4 @@ static void test_failures(void **state)
     assert_string_equal(error.call, "cublasSgemm");
     gm_kernel_place_end(&place);
     assert_int_equal(fake.open + fake.handles, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_failures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,12 @@
  */
 #include "analyze/base/text.h"
 #include "render/page/core/page_core.h"
+#include "tests/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct gm_text demo;
 
@@ -84,7 +80,7 @@ static struct levels walk(uint32_t handle)
     return l;
 }
 
-static void test_no_column_loses_a_peak(void **state)
+TEST(no_column_loses_a_peak)
 {
     const uint32_t handle = open_bytes(demo.data, demo.length);
     struct levels l = walk(handle);
@@ -109,7 +105,7 @@ static void test_no_column_loses_a_peak(void **state)
     gm_page_close(handle);
 }
 
-static void test_bars_lie_on_each_other(void **state)
+TEST(bars_lie_on_each_other)
 {
     const uint32_t handle = open_bytes(demo.data, demo.length);
     const struct gm_page_result *bars =
@@ -132,7 +128,7 @@ static void test_bars_lie_on_each_other(void **state)
     gm_page_close(handle);
 }
 
-static void test_table(void **state)
+TEST(table)
 {
     const uint32_t handle = open_bytes(demo.data, demo.length);
     const struct gm_page_result *rows = gm_page_allocations(handle, 0, "sort=life\norder=up\nalive_at=8100", 0, 10000);
@@ -172,7 +168,7 @@ static void ask_all(uint32_t handle)
     (void)gm_page_compare(&handle, 1);
 }
 
-static void test_damaged_files(void **state)
+TEST(damaged_files)
 {
     char *bytes = malloc(demo.length);
     for (size_t k = 0; k < 24; k++) {
@@ -191,13 +187,4 @@ static void test_damaged_files(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_column_loses_a_peak),
-        cmocka_unit_test(test_bars_lie_on_each_other),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_damaged_files),
-    };
-    return cmocka_run_group_tests(tests, read_demo, forget_demo);
-}
+AROUND_ALL(read_demo, forget_demo)

@@ -80,7 +80,7 @@ static void check_event(const struct gm_snapshot *s, size_t row, enum gm_action 
     assert_int_equal(s->events.size[row], size);
 }
 
-static void test_one_life(void **state)
+TEST(one_life)
 {
     struct gm_recorder *r = new_recorder(100);
     alloc(r, 0x10000, 1000, 5);
@@ -117,7 +117,7 @@ static void name_code(void *user, uint64_t address, char name[256], char file[25
     snprintf(file, 256, "%s", address == 2 ? "" : "lib.so");
 }
 
-static void test_stacks(void **state)
+TEST(stacks)
 {
     int resolved = 0;
     struct gm_recorder *r =
@@ -158,7 +158,7 @@ static void test_stacks(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_mapped(void **state)
+TEST(mapped)
 {
     struct gm_recorder *r = new_recorder(1000);
     struct gm_record_call call = call_at("cuMemMap", 1);
@@ -191,7 +191,7 @@ static void test_mapped(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_ring(void **state)
+TEST(ring)
 {
     struct gm_recorder *r = new_recorder(7);
     alloc(r, 0x900000, 512, 0); /* stays; its events are lost */
@@ -210,7 +210,7 @@ static void test_ring(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_marks_in_order(void **state)
+TEST(marks_in_order)
 {
     struct gm_recorder *r = new_recorder(4);
     gm_record_work(r, 1, "late", 50, 60);
@@ -229,7 +229,7 @@ static void test_marks_in_order(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_hostile(void **state)
+TEST(hostile)
 {
     struct gm_recorder *r = new_recorder(0);
     struct gm_record_call call = {.function = "", .device = INT64_MIN, .stream = INT64_MIN, .time_us = INT64_MAX};
@@ -249,7 +249,7 @@ static void test_hostile(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_after_the_end(void **state)
+TEST(after_the_end)
 {
     struct gm_recorder *r = new_recorder(10);
     struct gm_snapshot s, again;
@@ -289,7 +289,7 @@ static void *churn(void *argument)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
     struct gm_recorder *r = new_recorder(1000000);
     pthread_t threads[THREADS];
@@ -311,7 +311,7 @@ static void test_threads(void **state)
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-static void test_file(void **state)
+TEST(file)
 {
     char folder[] = "/tmp/recorder-XXXXXX", path[100];
     assert_non_null(mkdtemp(folder));
@@ -348,7 +348,7 @@ static void test_file(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_path(void **state)
+TEST(path)
 {
     struct gm_text out = {0};
     char expected[100];
@@ -361,15 +361,4 @@ static void test_path(void **state)
     snprintf(expected, sizeof expected, "a%%/%%x_rank12_%ld%%", (long)getpid());
     assert_string_equal(out.data, expected);
     gm_text_free(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_life),       cmocka_unit_test(test_stacks),  cmocka_unit_test(test_mapped),
-        cmocka_unit_test(test_ring),           cmocka_unit_test(test_hostile), cmocka_unit_test(test_after_the_end),
-        cmocka_unit_test(test_marks_in_order), cmocka_unit_test(test_threads), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_path),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

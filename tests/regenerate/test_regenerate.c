@@ -102,7 +102,7 @@ static void assert_block(const struct gm_snapshot *s, size_t i, uint64_t address
 }
 
 /* What was followed is what was recorded. */
-static void verified(void **state)
+TEST(verified)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -131,7 +131,7 @@ static void verified(void **state)
 }
 
 /* A wrong choice is replaced by the recorded one, and leaves no event. */
-static void verified_wrong(void **state)
+TEST(verified_wrong)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -156,7 +156,7 @@ static void verified_wrong(void **state)
 }
 
 /* 12 MiB map one page of 20 before the trace; 10 more do not fit into the other 8 and map a second one. */
-static void expandable(void **state)
+TEST(expandable)
 {
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\": \"\", \"expandable_segments\": false, "
                                    "\"max_split_size\": -1, \"pinned_num_register_threads\": 3"};
@@ -194,7 +194,7 @@ static void expandable(void **state)
 }
 
 /* A file without settings gets the text and the single ones. */
-static void new_settings(void **state)
+TEST(new_settings)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -213,7 +213,7 @@ static void new_settings(void **state)
 }
 
 /* 12 of 20 MiB are in use, 10 more are not to be had: the snapshot is the state then. */
-static void out_of_memory(void **state)
+TEST(out_of_memory)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -231,7 +231,7 @@ static void out_of_memory(void **state)
 }
 
 /* Not even the 12 MiB: one event, with what is known of them. */
-static void out_of_memory_at_start(void **state)
+TEST(out_of_memory_at_start)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -250,7 +250,7 @@ static void out_of_memory_at_start(void **state)
 }
 
 /* Left out: the 10 MiB. The 9 MiB get a segment of 20, whose object the remainder is: the segment shows no stack. */
-static void left_out(void **state)
+TEST(left_out)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -271,7 +271,7 @@ static void left_out(void **state)
 }
 
 /* Growths stay when a try is taken back. */
-static void taken_back(void **state)
+TEST(taken_back)
 {
     struct traced t = {0};
     struct regenerated r = {0};
@@ -295,14 +295,4 @@ static void taken_back(void **state)
     assert_int_equal(r.recorder.events.count, 0);
     assert_int_equal(r.recorder.devices.n, 1);
     end(&r, &t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verified),     cmocka_unit_test(verified_wrong), cmocka_unit_test(expandable),
-        cmocka_unit_test(new_settings), cmocka_unit_test(out_of_memory),  cmocka_unit_test(out_of_memory_at_start),
-        cmocka_unit_test(left_out),     cmocka_unit_test(taken_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

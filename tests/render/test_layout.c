@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void test_samples(void **state)
+TEST(samples)
 {
     for (int s = 0; s < SAMPLE_COUNT; s++) {
         struct gm_report report;
@@ -32,7 +32,7 @@ static void test_samples(void **state)
 
 /* ---- reports at random ---------------------------------------------------------------------------------------- */
 
-static void test_random_reports(void **state)
+TEST(random_reports)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct gm_report report;
@@ -48,7 +48,7 @@ static void test_random_reports(void **state)
 
 /* ---- what each chart shows -------------------------------------------------------------------------------------- */
 
-static void test_titles(void **state)
+TEST(titles)
 {
     static const char *const titles[GM_CHART_COUNT] = {
         "Memory overview",           "Top consumers",     "Category breakdown",
@@ -70,7 +70,7 @@ static void test_titles(void **state)
     gm_report_free(&report);
 }
 
-static void test_chart_table(void **state)
+TEST(chart_table)
 {
     static const char *const names[GM_CHART_COUNT] = {
         "memory_overview.png",   "top_consumers.png",     "category_breakdown.png",
@@ -82,7 +82,7 @@ static void test_chart_table(void **state)
     }
 }
 
-static void test_empty_frames(void **state)
+TEST(empty_frames)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_EMPTY);
@@ -105,7 +105,7 @@ static void test_empty_frames(void **state)
 }
 
 /* What follows an empty frame keeps its distance. */
-static void test_after_empty_frame(void **state)
+TEST(after_empty_frame)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_EMPTY);
@@ -121,7 +121,7 @@ static void test_after_empty_frame(void **state)
     gm_report_free(&report);
 }
 
-static void test_top_consumers(void **state)
+TEST(top_consumers)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
@@ -148,7 +148,7 @@ static void test_top_consumers(void **state)
 }
 
 /* Blocks without a stack that are alike have one bar. */
-static void test_alike_without_stacks(void **state)
+TEST(alike_without_stacks)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
@@ -168,7 +168,7 @@ static void test_alike_without_stacks(void **state)
 }
 
 /* Thirty rows with names of ten megabytes each are cut to what can be shown before they are measured or copied. */
-static void test_giant_sites(void **state)
+TEST(giant_sites)
 {
     enum { N = 10 << 20, ROWS = 30 };
     static const char tail[] = "  some/where/file.py:1";
@@ -186,7 +186,7 @@ static void test_giant_sites(void **state)
     free(giant);
 }
 
-static void test_category_breakdown(void **state)
+TEST(category_breakdown)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_MANY_SMALL);
@@ -237,7 +237,7 @@ static void test_category_breakdown(void **state)
 
 /* The folded ones and the category that is called Other are told apart. */
 /* A snapshot without stacks: its roles are what the picture can tell. */
-static void test_roles_without_stacks(void **state)
+TEST(roles_without_stacks)
 {
     static const struct gm_slice none[] = {{.name = "No stack recorded", .bytes = 100 * GM_MIB, .blocks = 4}};
     static const struct gm_slice roles[] = {
@@ -268,7 +268,7 @@ static void test_roles_without_stacks(void **state)
     gm_display_free(&d);
 }
 
-static void test_other_and_other(void **state)
+TEST(other_and_other)
 {
     static const struct gm_slice slices[] = {{"MLP", 0x112233, 9000, 9},
                                              {"Other", 0x888888, 900, 4},
@@ -295,7 +295,7 @@ static void test_other_and_other(void **state)
     }
 }
 
-static void test_devices(void **state)
+TEST(devices)
 {
     static const enum gm_chart with_devices[] = {GM_CHART_MEMORY_OVERVIEW, GM_CHART_CATEGORY_BREAKDOWN,
                                                  GM_CHART_MEMORY_EFFICIENCY};
@@ -322,7 +322,7 @@ static void test_devices(void **state)
     }
 }
 
-static void test_overview_bar(void **state)
+TEST(overview_bar)
 {
     struct gm_report report = {.run_name = "r"};
     report.totals = (struct gm_totals){.reserved = 8 * GM_GIB, .allocated = 6 * GM_GIB, .inactive = 2 * GM_GIB};
@@ -339,7 +339,7 @@ static void test_overview_bar(void **state)
 }
 
 /* 250 MiB are reserved, and the blocks tell of 8.5 KiB: that is not a full bar of allocated memory. */
-static void test_unbalanced_books(void **state)
+TEST(unbalanced_books)
 {
     struct gm_device_report devices[2] = {{.device = 0}, {.device = 1}};
     devices[0].totals = (struct gm_totals){.reserved = 250 * GM_MIB, .allocated = 8704};
@@ -387,7 +387,7 @@ static void test_unbalanced_books(void **state)
 }
 
 /* Only the bins from the first to the last with a block are shown, three at least; the rest is told. */
-static void test_shown_bins(void **state)
+TEST(shown_bins)
 {
     static const struct {
         size_t first, last;              /* with a block */
@@ -426,7 +426,7 @@ static void test_shown_bins(void **state)
     }
 }
 
-static void test_size_distribution(void **state)
+TEST(size_distribution)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
@@ -449,7 +449,7 @@ static void test_size_distribution(void **state)
     gm_report_free(&report);
 }
 
-static void test_efficiency(void **state)
+TEST(efficiency)
 {
     struct gm_device_report device = {.device = 3};
     device.totals = (struct gm_totals){.reserved = 1000, .allocated = 960, .inactive = 40};
@@ -479,29 +479,4 @@ static void test_efficiency(void **state)
     d = laid_out(&report, GM_CHART_MEMORY_EFFICIENCY);
     assert_non_null(find_text(&d, "Unexplained"));
     gm_display_free(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_random_reports),
-        cmocka_unit_test(test_titles),
-        cmocka_unit_test(test_chart_table),
-        cmocka_unit_test(test_empty_frames),
-        cmocka_unit_test(test_after_empty_frame),
-        cmocka_unit_test(test_top_consumers),
-        cmocka_unit_test(test_alike_without_stacks),
-        cmocka_unit_test(test_giant_sites),
-        cmocka_unit_test(test_category_breakdown),
-        cmocka_unit_test(test_roles_without_stacks),
-        cmocka_unit_test(test_other_and_other),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_overview_bar),
-        cmocka_unit_test(test_unbalanced_books),
-        cmocka_unit_test(test_shown_bins),
-        cmocka_unit_test(test_size_distribution),
-        cmocka_unit_test(test_efficiency),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

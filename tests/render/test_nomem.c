@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-static void test_draw(void **state)
+TEST(draw)
 {
     static const enum sample samples[] = {SAMPLE_EIGHT, SAMPLE_MANY_SMALL, SAMPLE_EMPTY};
     for (size_t s = 0; s < 3; s++) {
@@ -39,7 +39,7 @@ static void test_draw(void **state)
     }
 }
 
-static void test_svg(void **state)
+TEST(svg)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_RAGGED);
@@ -59,7 +59,7 @@ static void test_svg(void **state)
     gm_report_free(&report);
 }
 
-static void test_painter(void **state)
+TEST(painter)
 {
     for (size_t n = 1;; n++) {
         struct gm_painter *painter;
@@ -74,11 +74,4 @@ static void test_painter(void **state)
             return;
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_draw), cmocka_unit_test(test_svg),
-                                       cmocka_unit_test(test_painter)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void test_percent(void **state)
+TEST(percent)
 {
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_percent_text(out, 1, 3), "33.3%");
@@ -29,7 +29,7 @@ static void test_percent(void **state)
     assert_true(strlen(gm_percent_text(out, UINT64_MAX, 1)) < GM_NUMBER_TEXT);
 }
 
-static void test_counts(void **state)
+TEST(counts)
 {
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_count_text(out, 0), "0");
@@ -46,7 +46,7 @@ static void test_counts(void **state)
     assert_string_equal(gm_tick_count_text(out, 1500000), "1.5 M");
 }
 
-static void test_ticks(void **state)
+TEST(ticks)
 {
     char out[GM_NUMBER_TEXT];
     assert_string_equal(gm_tick_bytes_text(out, 0), "0");
@@ -58,7 +58,7 @@ static void test_ticks(void **state)
     assert_string_equal(gm_tick_bytes_text(out, 200 * GM_MIB), "200 MiB");
 }
 
-static void test_sum_stops(void **state)
+TEST(sum_stops)
 {
     assert_true(gm_sat_add(1, 2) == 3);
     assert_true(gm_sat_add(UINT64_MAX, 0) == UINT64_MAX);
@@ -75,7 +75,7 @@ static void check_axis(struct gm_chart_axis axis, uint64_t largest, unsigned mos
         assert_true(axis.steps * 2.5 > most_steps); /* and not too few */
 }
 
-static void test_axes(void **state)
+TEST(axes)
 {
     uint64_t value = 1;
     for (int i = 0; i < 2000; i++) {
@@ -124,7 +124,7 @@ static void check_drawn_axis(const struct gm_chart_axis *axis, double width)
     gm_display_free(&d);
 }
 
-static void test_axis_labels(void **state)
+TEST(axis_labels)
 {
     static const double widths[] = {264, 350, 400, 688};
     uint64_t value = 1;
@@ -144,7 +144,7 @@ static void test_axis_labels(void **state)
     gm_display_free(&d);
 }
 
-static void test_shorten(void **state)
+TEST(shorten)
 {
     struct gm_display d = {0};
     const char *site = "forward  a/very/long/path/to/the/model/attention.py:88";
@@ -177,7 +177,7 @@ static void test_shorten(void **state)
 }
 
 /* A file may hold names of any length: nothing may take time that grows faster than they do. */
-static void test_giant_names(void **state)
+TEST(giant_names)
 {
     enum { N = 10 << 20 };
     char *name = malloc(N + 1);
@@ -205,21 +205,11 @@ static void test_giant_names(void **state)
     free(name);
 }
 
-static void test_contrast(void **state)
+TEST(contrast)
 {
     assert_true(fabs(gm_contrast(0x000000, 0xffffff) - 21) < 1e-6);
     assert_true(fabs(gm_contrast(0x777777, 0xffffff) - 4.48) < 0.01); /* WCAG's well-known example */
     assert_int_equal(gm_text_color_on(0x103060), GM_PAPER);
     assert_int_equal(gm_text_color_on(0xffee88), GM_INK);
     assert_true(gm_contrast(GM_MUTED, GM_PAPER) > 4.5 && gm_contrast(GM_ALARM, GM_PAPER) > 4.5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percent),   cmocka_unit_test(test_counts),      cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_sum_stops), cmocka_unit_test(test_axes),        cmocka_unit_test(test_axis_labels),
-        cmocka_unit_test(test_shorten),   cmocka_unit_test(test_giant_names), cmocka_unit_test(test_contrast),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

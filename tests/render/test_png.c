@@ -91,7 +91,7 @@ static void check_colors(const struct picture *p, const struct gm_display *d)
     print_message("%zu bars have their colours\n", seen);
 }
 
-static void test_pictures(void **state)
+TEST(pictures)
 {
     struct gm_painter *painter = *state;
     for (int s = 0; s < SAMPLE_COUNT; s++) {
@@ -122,7 +122,7 @@ static void test_pictures(void **state)
 }
 
 /* Areas are painted column by column: from the first row to before the last one, with their own colour. */
-static void test_areas(void **state)
+TEST(areas)
 {
     enum { N = 3 };
     static const uint16_t top[N] = {100, 60, 90}, bottom[N] = {120, 120, 90};
@@ -171,7 +171,7 @@ static void *draw_all(void *arg)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
     enum { THREADS = 4, ROUNDS = 3 };
     static const enum sample samples[] = {SAMPLE_EIGHT, SAMPLE_HOSTILE};
@@ -204,7 +204,7 @@ static void test_threads(void **state)
     }
 }
 
-static void test_two_painters(void **state)
+TEST(two_painters)
 {
     struct gm_painter *other;
     assert_int_equal(gm_painter_new(&other, NULL), GM_OK);
@@ -222,7 +222,7 @@ static void test_two_painters(void **state)
 }
 
 /* Real widths must not exceed the estimate, or texts would be ellipsised although the layout left enough room. */
-static void test_estimates(void **state)
+TEST(estimates)
 {
     static const char *const texts[] = {
         "Memory overview",
@@ -267,7 +267,7 @@ static void test_estimates(void **state)
     print_message("widest: %.3f of the estimate\n", widest);
 }
 
-static void test_no_such_chart(void **state)
+TEST(no_such_chart)
 {
     struct gm_report report = {.run_name = "r"};
     struct gm_png png;
@@ -277,7 +277,7 @@ static void test_no_such_chart(void **state)
 }
 
 /* More colours than a palette has: the exact ones stay exact, the others become near ones. */
-static void test_palette_overflow(void **state)
+TEST(palette_overflow)
 {
     enum { W = 512, H = 128 };
     uint16_t *v = malloc(sizeof *v * W * H);
@@ -305,12 +305,4 @@ static void test_palette_overflow(void **state)
     gm_png_scratch_free(&scratch);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pictures),         cmocka_unit_test(test_areas),     cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_two_painters),     cmocka_unit_test(test_estimates), cmocka_unit_test(test_no_such_chart),
-        cmocka_unit_test(test_palette_overflow),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+AROUND_ALL(setup, teardown)

@@ -83,7 +83,7 @@ static size_t check_well_formed(const char *s, size_t length)
     return elements;
 }
 
-static void test_samples(void **state)
+TEST(samples)
 {
     for (int s = 0; s < SAMPLE_COUNT; s++) {
         struct gm_report report;
@@ -98,7 +98,7 @@ static void test_samples(void **state)
     }
 }
 
-static void test_random_reports(void **state)
+TEST(random_reports)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
         struct gm_report report;
@@ -111,7 +111,7 @@ static void test_random_reports(void **state)
 }
 
 /* A tree made by hand, with a name that tries everything. */
-static void test_numbers_and_names(void **state)
+TEST(numbers_and_names)
 {
     static const struct gm_flame_node nodes[] = {
         {.name = "all", .line = GM_REPORT_NONE, .first_child = 1, .bytes = 1000, .blocks = 9},
@@ -152,11 +152,4 @@ static void test_numbers_and_names(void **state)
     assert_non_null(strstr(svg.data, "Peak: 1000 B requested at event 5."));
     assert_non_null(strstr(svg.data, "data-x=\"0.000000\" data-w=\"0.200000\""));
     gm_text_free(&svg);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples), cmocka_unit_test(test_random_reports),
-                                       cmocka_unit_test(test_numbers_and_names)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static unsigned top_of_stack(const struct gm_display *d, size_t pixel)
 }
 
 /* One column is one pixel: every one has the height of its active bytes, and the line is at what is reserved. */
-static void test_heights(void **state)
+TEST(heights)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
@@ -85,7 +85,7 @@ static void test_heights(void **state)
 }
 
 /* Each layer lies on the one below it, and is as high as its categories' bytes together. */
-static void test_layers(void **state)
+TEST(layers)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
@@ -117,7 +117,7 @@ static void test_layers(void **state)
 }
 
 /* 4000 columns on 1500 pixels: the one that is high is seen, at its place. */
-static void test_spike(void **state)
+TEST(spike)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_SPIKE);
@@ -139,7 +139,7 @@ static void test_spike(void **state)
     gm_report_free(&report);
 }
 
-static void test_marks(void **state)
+TEST(marks)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_TYPICAL);
@@ -185,7 +185,7 @@ static void test_marks(void **state)
     gm_report_free(&report);
 }
 
-static void test_many_steps(void **state)
+TEST(many_steps)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_MANY_STEPS);
@@ -202,7 +202,7 @@ static void test_many_steps(void **state)
     gm_report_free(&report);
 }
 
-static void test_panels(void **state)
+TEST(panels)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_EIGHT);
@@ -223,7 +223,7 @@ static void test_panels(void **state)
     gm_report_free(&report);
 }
 
-static void test_without_times(void **state)
+TEST(without_times)
 {
     struct gm_report report;
     sample_make(&report, SAMPLE_BARE);
@@ -240,7 +240,7 @@ static void test_without_times(void **state)
 
 /* ---- peak_breakdown ---------------------------------------------------------------------------------------------- */
 
-static void test_peak_breakdown(void **state)
+TEST(peak_breakdown)
 {
     static const struct gm_slice categories[] = {{"A", 0x112233, 60, 6}, {"B", 0x445566, 40, 4}};
     static const struct gm_slice roles[] = {{"Activation", 0x778899, 75, 6}, {"Unknown", 0xaabbcc, 25, 4}};
@@ -313,7 +313,7 @@ static double bytes_of(const struct gm_display *d, uint32_t color, double per_un
     return sum;
 }
 
-static void test_map(void **state)
+TEST(map)
 {
     static const struct gm_map_block blocks[] = {{0, 10 * GM_MIB, 1, 0x112233, "A"},
                                                  {10 * GM_MIB, 20 * GM_MIB, 0, 0, NULL},
@@ -337,7 +337,7 @@ static void test_map(void **state)
 }
 
 /* Short segments share rows; what there is no room for is said. */
-static void test_map_of_many(void **state)
+TEST(map_of_many)
 {
     enum { N = 3000 };
     static struct gm_map_segment segments[N];
@@ -359,7 +359,7 @@ static void test_map_of_many(void **state)
 }
 
 /* A hundred thousand blocks in one segment are no more rectangles than pixels, and none is lost altogether. */
-static void test_map_of_small_blocks(void **state)
+TEST(map_of_small_blocks)
 {
     enum { N = 100000 };
     struct gm_map_block *blocks = calloc(N, sizeof *blocks);
@@ -377,7 +377,7 @@ static void test_map_of_small_blocks(void **state)
 /* ---- flamegraph
  * --------------------------------------------------------------------------------------------------------- */
 
-static void test_flame(void **state)
+TEST(flame)
 {
     static const struct gm_flame_node nodes[] = {
         {.name = "all", .line = GM_REPORT_NONE, .first_child = 1, .bytes = 1000, .blocks = 9},
@@ -431,7 +431,7 @@ static void test_flame(void **state)
 }
 
 /* Links in circles, and widths that do not add up, end somewhere. */
-static void test_flame_in_circles(void **state)
+TEST(flame_in_circles)
 {
     static const struct gm_flame_node nodes[] = {
         {.name = "all", .first_child = 1, .bytes = 1000},
@@ -446,7 +446,7 @@ static void test_flame_in_circles(void **state)
 }
 
 /* Names of ten megabytes are cut before they are copied, for every box of the picture and of the SVG. */
-static void test_flame_of_giants(void **state)
+TEST(flame_of_giants)
 {
     enum { N = 10 << 20, NODES = 200 };
     char *giant = malloc(N + 1);
@@ -478,7 +478,7 @@ static void test_flame_of_giants(void **state)
     free(giant);
 }
 
-static void test_applies(void **state)
+TEST(applies)
 {
     for (int s = 0; s < SAMPLE_COUNT; s++) {
         struct gm_report report;
@@ -488,26 +488,4 @@ static void test_applies(void **state)
                              c < GM_CHART_MEMORY_TIMELINE || report.timelines != NULL);
         gm_report_free(&report);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heights),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_spike),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_many_steps),
-        cmocka_unit_test(test_panels),
-        cmocka_unit_test(test_without_times),
-        cmocka_unit_test(test_peak_breakdown),
-        cmocka_unit_test(test_map),
-        cmocka_unit_test(test_map_of_many),
-        cmocka_unit_test(test_map_of_small_blocks),
-        cmocka_unit_test(test_flame),
-        cmocka_unit_test(test_flame_in_circles),
-        cmocka_unit_test(test_flame_of_giants),
-        cmocka_unit_test(test_applies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

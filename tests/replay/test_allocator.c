@@ -292,7 +292,7 @@ static bool holds(const struct test *t)
     return is_right;
 }
 
-static void every_rule(void **state)
+TEST(every_rule)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
@@ -301,7 +301,7 @@ static void every_rule(void **state)
 }
 
 /* What --verify and a what-if from the recorded layout begin with. */
-static void adopted(void **state)
+TEST(adopted)
 {
     static const struct test t = {.settings = "max_split_size_mb:30"};
     struct world *w = malloc(sizeof *w);
@@ -330,7 +330,7 @@ static void adopted(void **state)
 }
 
 /* Section 17: reserved_bytes_by_private_pools. */
-static void bytes_of_pools(void **state)
+TEST(bytes_of_pools)
 {
     static const struct test t = {.settings = ""};
     struct world *w = malloc(sizeof *w);
@@ -348,7 +348,7 @@ static void bytes_of_pools(void **state)
 }
 
 /* Free blocks that a request steps over are work: callers bound what a hostile trace may ask for. */
-static void stepping_over_is_work(void **state)
+TEST(stepping_over_is_work)
 {
     enum { HOLES = 1000 };
     static const struct test t = {.settings = ""};
@@ -369,7 +369,7 @@ static void stepping_over_is_work(void **state)
 }
 
 /* Ids that would all be found in one place if a file could know where: no chain of pools is longer than an id's two. */
-static void ids_cannot_be_chosen_to_collide(void **state)
+TEST(ids_cannot_be_chosen_to_collide)
 {
     struct gm_sim sim = gm_sim_init(UINT64_MAX, GM_PLACE_LOW);
     struct gm_device device = gm_sim_device(&sim);
@@ -386,12 +386,4 @@ static void ids_cannot_be_chosen_to_collide(void **state)
         }
     gm_allocator_free(&a);
     gm_sim_free(&sim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest all[] = {
-        cmocka_unit_test(every_rule), cmocka_unit_test(adopted), cmocka_unit_test(bytes_of_pools),
-        cmocka_unit_test(ids_cannot_be_chosen_to_collide), cmocka_unit_test(stepping_over_is_work)};
-    return cmocka_run_group_tests(all, NULL, NULL);
 }

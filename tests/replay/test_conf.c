@@ -15,7 +15,7 @@ static enum gm_status parse(struct gm_conf *conf, const char *text, struct gm_er
     return gm_conf_parse(conf, text, strlen(text), NULL, err);
 }
 
-static void defaults(void **state)
+TEST(defaults)
 {
     struct gm_conf c;
     struct gm_error err = {0};
@@ -31,7 +31,7 @@ static void defaults(void **state)
     }
 }
 
-static void every_key(void **state)
+TEST(every_key)
 {
     struct gm_conf c;
     struct gm_error err = {0};
@@ -56,7 +56,7 @@ static void every_key(void **state)
 }
 
 /* Each option with what it takes, at the ends of its range. */
-static void good_values(void **state)
+TEST(good_values)
 {
     static const struct {
         const char *text, *means; /* as gm_conf_text says it */
@@ -129,7 +129,7 @@ static void good_values(void **state)
 }
 
 /* _set_allocator_settings() in the middle of a run. */
-static void while_it_runs(void **state)
+TEST(while_it_runs)
 {
     static const char first[] = "max_split_size_mb:64,max_non_split_rounding_mb:80,large_segment_size_mb:32,"
                                 "roundup_power2_divisions:4,garbage_collection_threshold:0.5,"
@@ -146,7 +146,7 @@ static void while_it_runs(void **state)
     assert_true(c.expandable_segments && c.memory_fraction == 0.5);
 }
 
-static void divisions_by_interval(void **state)
+TEST(divisions_by_interval)
 {
     static const struct {
         const char *text;
@@ -171,7 +171,7 @@ static void divisions_by_interval(void **state)
     }
 }
 
-static void bad_strings(void **state)
+TEST(bad_strings)
 {
     static const struct {
         const char *text, *says;
@@ -235,7 +235,7 @@ static void bad_strings(void **state)
 }
 
 /* Options of releases to come cost nothing but their names. */
-static void unknown_options(void **state)
+TEST(unknown_options)
 {
     static const struct {
         const char *text, *means, *unknown;
@@ -263,7 +263,7 @@ static void unknown_options(void **state)
 }
 
 /* What some PyTorch has accepted: of a text that is not understood only the part. */
-static void recorded_texts(void **state)
+TEST(recorded_texts)
 {
     static const struct {
         const char *text, *means, *odd;
@@ -288,17 +288,4 @@ static void recorded_texts(void **state)
         gm_text_free(&odd);
         gm_text_free(&text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(defaults),
-                                       cmocka_unit_test(unknown_options),
-                                       cmocka_unit_test(recorded_texts),
-                                       cmocka_unit_test(every_key),
-                                       cmocka_unit_test(good_values),
-                                       cmocka_unit_test(while_it_runs),
-                                       cmocka_unit_test(divisions_by_interval),
-                                       cmocka_unit_test(bad_strings)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

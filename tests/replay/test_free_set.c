@@ -48,7 +48,7 @@ static void check_walk(const struct gm_free_set *set)
     assert_int_equal(n, 0);
 }
 
-static void random_operations(void **state)
+TEST(random_operations)
 {
     struct gm_free_set set = {0};
     uint64_t random = 88172645463325252U;
@@ -79,10 +79,4 @@ static void random_operations(void **state)
     assert_int_equal(set.count, 0);
     assert_null(gm_free_set_first(&set).entry);
     assert_null(gm_free_set_last(&set).entry);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_operations)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void table(void **state)
+TEST(table)
 {
     uint64_t before = 0;
     for (size_t i = 0; i < gm_gpu_count(); i++) {
@@ -37,7 +37,7 @@ static void table(void **state)
     assert_int_equal(gm_gpu_usable(gm_gpu_find("rtx-4090")), UINT64_C(2364) * (1 << 30) / 100 - (1 << 29));
 }
 
-static void spellings(void **state)
+TEST(spellings)
 {
     static const char *const same[][2] = {
         {"RTX 4090", "rtx-4090"},
@@ -109,7 +109,7 @@ static void spellings(void **state)
 }
 
 /* Neither laptops' cards, which have less, nor sizes that a card is not made in. */
-static void no_card(void **state)
+TEST(no_card)
 {
     static const char *const none[] = {"",
                                        "-",
@@ -140,7 +140,7 @@ static void expect(const char *name, const char *chosen, const char *said)
     assert_string_equal(chosen == NULL ? err.message : note, said);
 }
 
-static void choosing(void **state)
+TEST(choosing)
 {
     expect("a100", "a100-40", "--gpu a100: a100-40 is taken; there is a100-80, too");
     expect("H100", "h100-80", "--gpu H100: h100-80 is taken; there is h100-94, too");
@@ -160,7 +160,7 @@ static void choosing(void **state)
         "--gpu: no card is called 'a100-64gb'; did you mean 'a100-40'? (h100-80, rtx-4090 ...: --gpu list shows all)");
 }
 
-static void list(void **state)
+TEST(list)
 {
     struct gm_text out = {0};
     gm_gpu_list(&out);
@@ -173,11 +173,4 @@ static void list(void **state)
         assert_non_null(strstr(out.data, gm_gpu_at(i)->source));
     assert_non_null(strstr(out.data, "\nrtx-4090           23.64 GiB  23.14 GiB  message in ali-vilab/VGen#104\n"));
     gm_text_free(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(table), cmocka_unit_test(spellings), cmocka_unit_test(no_card),
-                                       cmocka_unit_test(choosing), cmocka_unit_test(list)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

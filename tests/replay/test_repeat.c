@@ -40,7 +40,7 @@ static struct gm_whatif_result play(struct gm_history *h, struct gm_repeat *repe
     return result;
 }
 
-static void the_last_complete_step(void **state)
+TEST(the_last_complete_step)
 {
     const struct gm_kept_step steps[] = {{1, 0, 9, true}, {2, 10, 19, false}, {3, 20, 29, false}, {4, 30, 35, true}};
     assert_int_equal(gm_repeat_step(steps, 4), 2);
@@ -51,7 +51,7 @@ static void the_last_complete_step(void **state)
 
 /* Before: the weights (20 MiB, live from the start on) and the output (12) of the step before. The step makes a
  * temporary (16) and its own output (12), frees the old output and the temporary. Afterwards the output is freed. */
-static void replaced_output(void **state)
+TEST(replaced_output)
 {
     struct traced t = {0};
     struct gm_history h;
@@ -114,7 +114,7 @@ static void appending(struct traced *t, struct gm_history *h, uint64_t *first)
 }
 
 /* What the step before kept is still there when the step ends: it goes on like that. */
-static void piles_up(void **state)
+TEST(piles_up)
 {
     struct traced t = {0};
     struct gm_history h;
@@ -152,7 +152,7 @@ static void piles_up(void **state)
 
 /* The same step, and nothing is known of the one before: each turn asks for 12 MiB, and then the last ones go. If it is
  * optimizer state, no turn asks for it. */
-static void stays(void **state)
+TEST(stays)
 {
     for (int lasts = 0; lasts < 2; lasts++) {
         struct traced t = {0};
@@ -184,7 +184,7 @@ static void stays(void **state)
 
 /* A cache that is made anew, one row larger: 12 MiB give way to 14. Same place, other size: it stays one block. Another
  * place of 12 MiB has nothing to do with it. */
-static void grown_cache(void **state)
+TEST(grown_cache)
 {
     struct traced t = {0};
     struct gm_history h;
@@ -218,7 +218,7 @@ static void grown_cache(void **state)
 
 /* A free that waits for another stream: requested in one step, completed in the next. Live are the pending block of the
  * turn before and the own one; allocated is only what is not pending. */
-static void deferred_free(void **state)
+TEST(deferred_free)
 {
     struct traced t = {0};
     struct gm_history h;
@@ -250,7 +250,7 @@ static void deferred_free(void **state)
 }
 
 /* Requested bytes by class at the peak of requested bytes: 20 of class 1 (from before the trace) and 12 + 16 of 0. */
-static void classes(void **state)
+TEST(classes)
 {
     struct traced t = {0};
     struct gm_history h;
@@ -282,18 +282,4 @@ static void classes(void **state)
     }
     gm_history_free(&h);
     gm_traced_end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_complete_step),
-        cmocka_unit_test(replaced_output),
-        cmocka_unit_test(piles_up),
-        cmocka_unit_test(stays),
-        cmocka_unit_test(grown_cache),
-        cmocka_unit_test(deferred_free),
-        cmocka_unit_test(classes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

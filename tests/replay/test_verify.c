@@ -39,7 +39,7 @@ static struct gm_verify_result one_choice(struct traced *t, uint64_t address)
     return run(t);
 }
 
-static void right(void **state)
+TEST(right)
 {
     struct traced t = {0};
     struct gm_verify_result r = one_choice(&t, A);
@@ -56,7 +56,7 @@ static void right(void **state)
     gm_traced_end(&t);
 }
 
-static void wrong_address(void **state)
+TEST(wrong_address)
 {
     struct traced t = {0};
     struct gm_verify_result r = one_choice(&t, A + MIB(5));
@@ -74,7 +74,7 @@ static void wrong_address(void **state)
 }
 
 /* The trace grows although 15 MiB are free; or it does not although nothing is. */
-static void wrong_growth(void **state)
+TEST(wrong_growth)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -98,7 +98,7 @@ static void wrong_growth(void **state)
 }
 
 /* Another thread frees 20 MiB while the lock is not held: the growth was decided before. */
-static void unlocked_growth(void **state)
+TEST(unlocked_growth)
 {
     for (int is_released = 0; is_released <= 1; is_released++) {
         struct traced t = {.settings =
@@ -120,7 +120,7 @@ static void unlocked_growth(void **state)
     }
 }
 
-static void wrong_release(void **state)
+TEST(wrong_release)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -138,7 +138,7 @@ static void wrong_release(void **state)
     gm_traced_end(&t);
 }
 
-static void wrong_end(void **state)
+TEST(wrong_end)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -157,7 +157,7 @@ static void wrong_end(void **state)
 }
 
 /* 3 MiB are live at the start and freed later; 8 MiB are allocated 3.5 MiB after it: it had 0.5 MiB of slack. */
-static void learnt_size(void **state)
+TEST(learnt_size)
 {
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A + MIB(3) + KIB(512), MIB(8), "attend");
@@ -176,7 +176,7 @@ static void learnt_size(void **state)
 }
 
 /* The settings say expandable, the first growth was a segment: the option was switched on in between. */
-static void switched_option(void **state)
+TEST(switched_option)
 {
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -200,7 +200,7 @@ static void switched_option(void **state)
 }
 
 /* It was switched on before anything grew: a remainder of 512 KiB was split off, which only pages allow. */
-static void switched_before_growth(void **state)
+TEST(switched_before_growth)
 {
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -224,7 +224,7 @@ static void switched_before_growth(void **state)
 }
 
 /* A private pool that grew by a segment before the switch, and by pages then, has no allocator of its own. */
-static void switched_in_private_pool(void **state)
+TEST(switched_in_private_pool)
 {
     const uint64_t c = B + MIB(64), d = B + MIB(128);
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
@@ -251,7 +251,7 @@ static void switched_in_private_pool(void **state)
 }
 
 /* Two segments are cached. A retry gives both back; garbage collection may leave one. */
-static void retries(void **state)
+TEST(retries)
 {
     for (int both = 0; both < 2; both++) {
         struct traced t = {0};
@@ -282,7 +282,7 @@ static void retries(void **state)
 
 /* Everything is given back, and yet it was no retry: the free of B has not been waited for; max_split_size reclaims
  * what is enough, and with A alone it is not; a device that has had 200 MiB has 60, so it was garbage collection. */
-static void releases_without_retry(void **state)
+TEST(releases_without_retry)
 {
     enum { WAITING, RECLAIMED, NOT_ENOUGH, COLLECTED, CASES };
     static const char *const settings[CASES] = {
@@ -329,7 +329,7 @@ static void releases_without_retry(void **state)
 }
 
 /* No settings in the file, and sizes that only divisions of 8 explain: 600 KiB become 640. */
-static void inferred_rounding(void **state)
+TEST(inferred_rounding)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(2), NULL);
@@ -348,7 +348,7 @@ static void inferred_rounding(void **state)
     gm_traced_end(&t);
 }
 
-static void settings(void **state)
+TEST(settings)
 {
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"max_split_size_mb:64,large_segment_size_mb:32\","
                                    "\"max_split_size\":134217728,\"expandable_segments\":true,"
@@ -377,23 +377,4 @@ static void settings(void **state)
     assert_true(gm_settings_equal(&conf, &again));
     gm_text_free(&text);
     gm_traced_end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(right),
-                                       cmocka_unit_test(wrong_address),
-                                       cmocka_unit_test(wrong_growth),
-                                       cmocka_unit_test(unlocked_growth),
-                                       cmocka_unit_test(wrong_release),
-                                       cmocka_unit_test(wrong_end),
-                                       cmocka_unit_test(learnt_size),
-                                       cmocka_unit_test(retries),
-                                       cmocka_unit_test(releases_without_retry),
-                                       cmocka_unit_test(switched_option),
-                                       cmocka_unit_test(switched_before_growth),
-                                       cmocka_unit_test(switched_in_private_pool),
-                                       cmocka_unit_test(inferred_rounding),
-                                       cmocka_unit_test(settings)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void three_blocks(struct traced *t)
     gm_traced_block(t, MIB(19), 0, NULL);
 }
 
-static void unchanged(void **state)
+TEST(unchanged)
 {
     struct traced t = {0};
     three_blocks(&t);
@@ -68,7 +68,7 @@ static void unchanged(void **state)
 }
 
 /* From an empty allocator: a segment of 12; 10 MiB get one of 10; 9 MiB take that whole (1 MiB is not split off). */
-static void requested_again(void **state)
+TEST(requested_again)
 {
     struct traced t = {0};
     three_blocks(&t);
@@ -84,7 +84,7 @@ static void requested_again(void **state)
 }
 
 /* 12 MiB wait for another stream when the trace begins: they are active then, but were never allocated in it. */
-static void pending_at_start(void **state)
+TEST(pending_at_start)
 {
     struct traced t = {0};
     gm_traced_event(&t, "free_completed", A, MIB(12), NULL);
@@ -100,7 +100,7 @@ static void pending_at_start(void **state)
 }
 
 /* Pages of 20 MiB: 12 MiB map one, whose last 8 and one more hold the 10, and later the 9. */
-static void expandable(void **state)
+TEST(expandable)
 {
     struct traced t = {0};
     three_blocks(&t);
@@ -113,7 +113,7 @@ static void expandable(void **state)
 }
 
 /* 12 and 10 of 30 MiB; the 10 are freed, 19 are asked for: the cached 10 go back, 18 are left. */
-static void out_of_memory(void **state)
+TEST(out_of_memory)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(12), "attend");
@@ -146,7 +146,7 @@ static void out_of_memory(void **state)
 }
 
 /* One MiB more: 12 and 20 fit, after a retry. What was live at the start may be too much as well. */
-static void just_enough(void **state)
+TEST(just_enough)
 {
     struct traced t = {0};
     three_blocks(&t);
@@ -178,7 +178,7 @@ static struct gm_whatif_result with_release(struct traced *t, const char *name)
     return run(t, "", UINT64_MAX, true);
 }
 
-static void empty_cache_is_kept(void **state)
+TEST(empty_cache_is_kept)
 {
     struct traced t = {0};
     struct gm_whatif_result r = with_release(&t, "empty_cache");
@@ -217,7 +217,7 @@ static struct gm_whatif_result with_release_before_alloc(struct traced *t, const
 }
 
 /* A retry may find that what it waited for is enough: its releases are not a call of empty_cache(). */
-static void retry_without_growth(void **state)
+TEST(retry_without_growth)
 {
     struct traced t = {0};
     assert_int_equal(with_release_before_alloc(&t, "wait").empty_caches, 0);
@@ -242,7 +242,7 @@ static void pending_block(struct traced *t)
     gm_traced_block(t, MIB(12), MIB(12), "feed");
 }
 
-static void deferred_frees(void **state)
+TEST(deferred_frees)
 {
     struct traced t = {0};
     pending_block(&t);
@@ -261,7 +261,7 @@ static void deferred_frees(void **state)
     gm_traced_end(&t);
 }
 
-static void other_sizes(void **state)
+TEST(other_sizes)
 {
     struct traced t = {0};
     three_blocks(&t);
@@ -277,7 +277,7 @@ static void other_sizes(void **state)
     gm_traced_end(&t);
 }
 
-static void parts(void **state)
+TEST(parts)
 {
     struct traced t = {0};
     three_blocks(&t);
@@ -310,7 +310,7 @@ static void one_segment(struct traced *t, uint64_t address, uint64_t size, uint6
 /* Pages of 20 MiB: five blocks; the second and the fourth go back to the device, the third is cached, and so are 40 MiB
  * of another stream: 100. For 60 MiB from the second page on one page is mapped, 120, and there is no other; the retry
  * gives all that is cached back, 40, and maps three. */
-static void peak_before_retry(void **state)
+TEST(peak_before_retry)
 {
     enum { D = 1 << 30, E = 5 << 28, F = 6 << 28 };
     const uint64_t x = UINT64_C(7) << 28, all[] = {A, B, C, D, E};
@@ -352,7 +352,7 @@ static void peak_before_retry(void **state)
 
 /* Of 20 and 20 MiB the lower one is taken, and that is the new segment: so 40 are free in the end where 40 are asked
  * for. A new segment above the old one would lead to 100 MiB. */
-static void ties(void **state)
+TEST(ties)
 {
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
     one_block(&t, A, MIB(20));
@@ -371,7 +371,7 @@ static void ties(void **state)
 }
 
 /* A private pool that grows by segments while the others grow by pages has an allocator of its own, and keeps it. */
-static void custom_pool(void **state)
+TEST(custom_pool)
 {
     struct traced t = {.settings = "\"expandable_segments\":true,\"max_split_size\":-1"};
     gm_traced_event(&t, "segment_map", A, MIB(20), "grow");
@@ -406,7 +406,7 @@ static struct gm_whatif_result run_settled(struct traced *t)
 
 /* No event names a pool. B grew although the default pool and (0,1) had room: it was of a pool that is gone, and went
  * back with it. */
-static void gone_pool(void **state)
+TEST(gone_pool)
 {
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1"};
     one_block(&t, A, MIB(20));
@@ -432,7 +432,7 @@ static void gone_pool(void **state)
 }
 
 /* A private pool whose second request grew although its first segment is next to free. */
-static void unsplit_pool(void **state)
+TEST(unsplit_pool)
 {
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
                        .more = ",\"segment_pool_id\":[0,1]"};
@@ -448,7 +448,7 @@ static void unsplit_pool(void **state)
 }
 
 /* Half of a card of 60 MiB, 10 of which a CUDA context has: 30, and not 25. */
-static void fraction_of_all(void **state)
+TEST(fraction_of_all)
 {
     struct gm_whatif_options options = {.conf = gm_conf_default(), .capacity = MIB(50), .taken = MIB(10)};
     options.conf.memory_fraction = 0.5;
@@ -460,26 +460,4 @@ static void fraction_of_all(void **state)
         assert_int_equal(r.has_failed, i == 1);
         gm_traced_end(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(unchanged),
-                                       cmocka_unit_test(requested_again),
-                                       cmocka_unit_test(pending_at_start),
-                                       cmocka_unit_test(expandable),
-                                       cmocka_unit_test(out_of_memory),
-                                       cmocka_unit_test(just_enough),
-                                       cmocka_unit_test(empty_cache_is_kept),
-                                       cmocka_unit_test(retry_without_growth),
-                                       cmocka_unit_test(deferred_frees),
-                                       cmocka_unit_test(other_sizes),
-                                       cmocka_unit_test(parts),
-                                       cmocka_unit_test(peak_before_retry),
-                                       cmocka_unit_test(ties),
-                                       cmocka_unit_test(custom_pool),
-                                       cmocka_unit_test(gone_pool),
-                                       cmocka_unit_test(unsplit_pool),
-                                       cmocka_unit_test(fraction_of_all)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static void assert_detects(const char *path, const char *expected)
         fail_msg("%s gives %s, not %s", path, out, expected);
 }
 
-static void test_tokens(void **state)
+TEST(tokens)
 {
     assert_detects("runs/iteration_1/rank0_memory_snapshot.pickle", "iter1_rank0");
     assert_detects("/a/b/c/iteration_1/rank0_memory_snapshot.pickle", "iter1_rank0");
@@ -35,7 +35,7 @@ static void test_tokens(void **state)
     assert_detects("rank007.pickle", "rank007"); /* the digits as they stand: they sort */
 }
 
-static void test_only_four_parts(void **state)
+TEST(only_four_parts)
 {
     assert_detects("rank1/iter2/step3/bs4/x.pickle", "iter2_step3_bs4");
     assert_detects("rank1/iter2/step3/x.pickle", "rank1_iter2_step3");
@@ -43,13 +43,13 @@ static void test_only_four_parts(void **state)
     assert_detects("rank1/a/b/c/x.pickle", "x");
 }
 
-static void test_duplicates(void **state)
+TEST(duplicates)
 {
     assert_detects("rank0/iteration_3/rank0_snapshot.pickle", "rank0_iter3");
     assert_detects("step1/step2/x.pickle", "step1_step2");
 }
 
-static void test_no_tokens(void **state)
+TEST(no_tokens)
 {
     assert_detects("first5.pickle", "first5"); /* "rst" is no word, and neither is what ends in one */
     assert_detects("obs8.pickle", "obs8");
@@ -63,7 +63,7 @@ static void test_no_tokens(void **state)
     assert_detects("iterator1.pickle", "iterator1");
 }
 
-static void test_stem(void **state)
+TEST(stem)
 {
     assert_detects("-", "stdin");
     assert_detects("/tmp/mem.pickle", "mem");
@@ -82,7 +82,7 @@ static void test_stem(void **state)
     assert_detects("--help.pickle", "--help");
 }
 
-static void test_hostile_paths(void **state)
+TEST(hostile_paths)
 {
     char path[4000] = "", out[GM_NAME_SIZE];
     for (int i = 0; i < 300; i++)
@@ -106,7 +106,7 @@ static void test_hostile_paths(void **state)
     assert_true(strlen(out) < GM_NAME_SIZE);
 }
 
-static void test_clean(void **state)
+TEST(clean)
 {
     char out[GM_NAME_SIZE];
     gm_name_clean(out, "My.run_1-A");
@@ -124,7 +124,7 @@ static void test_clean(void **state)
     assert_int_equal(strlen(out), GM_NAME_SIZE - 1);
 }
 
-static void test_suffix(void **state)
+TEST(suffix)
 {
     static const char *const yes[] = {"a.pickle", "a.pkl", "a.snap",      "a.json",     "a.html",       "a.gmtrace",
                                       "a.PICKLE", ".pkl",  "a.pickle.gz", "a.json.zst", "a.Gmtrace.GZ", NULL};
@@ -133,13 +133,4 @@ static void test_suffix(void **state)
         assert_true(gm_name_has_snapshot_suffix(yes[i]));
     for (size_t i = 0; no[i] != NULL; i++)
         assert_false(gm_name_has_snapshot_suffix(no[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tokens),     cmocka_unit_test(test_only_four_parts),
-                                       cmocka_unit_test(test_duplicates), cmocka_unit_test(test_no_tokens),
-                                       cmocka_unit_test(test_stem),       cmocka_unit_test(test_hostile_paths),
-                                       cmocka_unit_test(test_clean),      cmocka_unit_test(test_suffix)};
-    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

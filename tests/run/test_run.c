@@ -120,7 +120,7 @@ static const char *one_run(const char *results, const char *name, const char *co
     return ok ? path : NULL;
 }
 
-static void test_one_run(void **state)
+TEST(one_run)
 {
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -148,7 +148,7 @@ static void test_one_run(void **state)
 
 /* A file that is written in parts, and what is inserted in the middle of it later, with more behind it than fits into
  * one move. */
-static void test_streamed_file(void **state)
+TEST(streamed_file)
 {
     enum { LINES = 300000 };
     struct gm_error err = {0};
@@ -188,7 +188,7 @@ static void test_streamed_file(void **state)
 }
 
 /* Half a file never becomes part of a run, also if the caller does not look. */
-static void test_streamed_file_that_fails(void **state)
+TEST(streamed_file_that_fails)
 {
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -220,7 +220,7 @@ static void test_streamed_file_that_fails(void **state)
     assert_int_equal(count_entries(at("r"), ".gm-"), 0);
 }
 
-static void test_results_path_forms(void **state)
+TEST(results_path_forms)
 {
     struct gm_error err = {0};
     char slashes[PATH];
@@ -237,7 +237,7 @@ static void test_results_path_forms(void **state)
     assert_int_equal(chdir(here), 0);
 }
 
-static void test_taken_names(void **state)
+TEST(taken_names)
 {
     struct gm_error err = {0};
     assert_int_equal(mkdir(at("r"), 0777), 0);
@@ -252,7 +252,7 @@ static void test_taken_names(void **state)
     assert_content(at("r/latest/a.txt"), "second");
 }
 
-static void test_latest_left_alone(void **state)
+TEST(latest_left_alone)
 {
     struct gm_error err = {0};
     for (int is_directory = 0; is_directory < 2; is_directory++) {
@@ -278,7 +278,7 @@ static void test_latest_left_alone(void **state)
     }
 }
 
-static void test_latest_dangling(void **state)
+TEST(latest_dangling)
 {
     struct gm_error err = {0};
     assert_int_equal(mkdir(at("r"), 0777), 0);
@@ -293,7 +293,7 @@ static void test_latest_dangling(void **state)
     assert_int_equal(count_entries(at("elsewhere"), ""), 0);
 }
 
-static void test_uncommitted_leaves_nothing(void **state)
+TEST(uncommitted_leaves_nothing)
 {
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -307,7 +307,7 @@ static void test_uncommitted_leaves_nothing(void **state)
     gm_run_free(NULL);
 }
 
-static void test_wrong_file_names(void **state)
+TEST(wrong_file_names)
 {
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -364,7 +364,7 @@ static int race_once(int i)
 }
 
 /* Ten processes, five runs each, all in the same second: fifty directories, each whole. */
-static void test_races(void **state)
+TEST(races)
 {
     assert_int_equal(in_parallel(10, race_once), 10);
     assert_int_equal(count_entries(at("r"), "20251114_143025_n"), 50);
@@ -412,7 +412,7 @@ static int race_portable(int i)
 }
 
 /* The way of file systems without RENAME_NOREPLACE keeps the same promises. */
-static void test_portable_rename(void **state)
+TEST(portable_rename)
 {
     int dir = open_root();
     assert_int_equal(mkdirat(dir, "empty", 0777), 0);
@@ -429,7 +429,7 @@ static void test_portable_rename(void **state)
     assert_int_equal(count_entries(root, ".gm-"), 0);
 }
 
-static void test_results_is_a_file(void **state)
+TEST(results_is_a_file)
 {
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -442,7 +442,7 @@ static void test_results_is_a_file(void **state)
     assert_content(at("file"), "mine");
 }
 
-static void test_read_only(void **state)
+TEST(read_only)
 {
     struct gm_error err = {0};
     struct gm_run *run = NULL;
@@ -490,7 +490,7 @@ static void assert_full_fails(const char *results, int reason)
     assert_int_equal(count_entries(results, ".gm-"), 0);
 }
 
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
     assert_int_equal(mkdir(at("full"), 0777), 0);
     if (mount("none", at("full"), "tmpfs", 0, "size=128k") != 0)
@@ -499,7 +499,7 @@ static void test_full_disk(void **state)
     assert_int_equal(umount(at("full")), 0);
 }
 
-static void test_file_size_limit(void **state)
+TEST(file_size_limit)
 {
     struct rlimit old, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -552,7 +552,7 @@ static const char *hidden(const char *prefix, const char *mark, pid_t pid, int n
     return at(name);
 }
 
-static void test_kill(void **state)
+TEST(kill)
 {
     struct gm_error err = {0};
     struct stat st;
@@ -567,7 +567,7 @@ static void test_kill(void **state)
     assert_int_equal(count_entries(at("r"), ""), 3);
 }
 
-static void test_mark(void **state)
+TEST(mark)
 {
     char mark[GM_MARK], again[GM_MARK];
     gm_hidden_mark(mark);
@@ -589,7 +589,7 @@ static pid_t dead_pid(void)
     return pid;
 }
 
-static void test_stale_is_only_ours(void **state)
+TEST(stale_is_only_ours)
 {
     struct gm_error err = {0};
     struct stat st;
@@ -626,7 +626,7 @@ static void test_stale_is_only_ours(void **state)
 }
 
 /* Another machine's, or one from before a restart: its process id says nothing here. */
-static void test_stale_of_others(void **state)
+TEST(stale_of_others)
 {
     static const char other[] = "0123456789abcdef", unknown[] = "0000000000000000";
     struct gm_error err = {0};
@@ -654,7 +654,7 @@ static void test_stale_of_others(void **state)
 }
 
 /* A symlink that is called like one of ours is not followed. */
-static void test_stale_link_is_not_followed(void **state)
+TEST(stale_link_is_not_followed)
 {
     struct gm_error err = {0};
     assert_int_equal(mkdir(at("r"), 0777), 0);
@@ -666,7 +666,7 @@ static void test_stale_link_is_not_followed(void **state)
 }
 
 /* What gm_run_begin would say, said before, with nothing made. */
-static void test_check(void **state)
+TEST(check)
 {
     struct gm_error begun = {0}, checked = {0};
     struct gm_run *run = NULL;
@@ -694,30 +694,4 @@ static void test_check(void **state)
     assert_int_equal(chdir(here), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(test_one_run),
-                                       TEST(test_streamed_file),
-                                       TEST(test_streamed_file_that_fails),
-                                       TEST(test_results_path_forms),
-                                       TEST(test_taken_names),
-                                       TEST(test_latest_left_alone),
-                                       TEST(test_latest_dangling),
-                                       TEST(test_uncommitted_leaves_nothing),
-                                       TEST(test_wrong_file_names),
-                                       TEST(test_races),
-                                       TEST(test_portable_rename),
-                                       TEST(test_results_is_a_file),
-                                       TEST(test_read_only),
-                                       TEST(test_full_disk),
-                                       TEST(test_file_size_limit),
-                                       TEST(test_kill),
-                                       TEST(test_mark),
-                                       TEST(test_check),
-                                       TEST(test_stale_is_only_ours),
-                                       TEST(test_stale_of_others),
-                                       TEST(test_stale_link_is_not_followed)};
-    return cmocka_run_group_tests_name("run", tests, NULL, NULL);
-}
+AROUND_EACH(set_up, tear_down)

@@ -26,7 +26,7 @@ static uint32_t string(struct gm_snapshot_memory *m, const char *s)
     return gm_intern_string(m, s, strlen(s)).v;
 }
 
-static void strings_are_interned_by_content(void **state)
+TEST(strings_are_interned_by_content)
 {
     struct gm_snapshot_memory *m = *state;
     assert_int_equal(string(m, ""), 1); /* an empty string is present: not the absent id 0 */
@@ -49,7 +49,7 @@ static void strings_are_interned_by_content(void **state)
         }
 }
 
-static void many_strings_survive_growth(void **state)
+TEST(many_strings_survive_growth)
 {
     struct gm_snapshot_memory *m = *state;
     char text[16];
@@ -63,7 +63,7 @@ static void many_strings_survive_growth(void **state)
     }
 }
 
-static void frames_and_stacks_are_interned(void **state)
+TEST(frames_and_stacks_are_interned)
 {
     struct gm_snapshot_memory *m = *state;
     struct gm_string_id f = gm_intern_string(m, "f", 1), g = gm_intern_string(m, "g", 1);
@@ -84,7 +84,7 @@ static void frames_and_stacks_are_interned(void **state)
     assert_int_equal(m->stack_frames.v[m->stack_start.v[ab]].v, a);
 }
 
-static void streams_and_pools_keep_all_bits(void **state)
+TEST(streams_and_pools_keep_all_bits)
 {
     struct gm_snapshot_memory *m = *state;
     assert_int_equal(gm_intern_stream(m, 0).v, 1);
@@ -98,7 +98,7 @@ static void streams_and_pools_keep_all_bits(void **state)
     assert_int_equal(gm_intern_pool(m, (struct gm_pool_key){0, 2}).v, 2);
 }
 
-static void rare_columns_materialise_when_a_row_differs(void **state)
+TEST(rare_columns_materialise_when_a_row_differs)
 {
     struct gm_snapshot_memory *m = *state;
     struct gm_event_row row = {.stream = 7, .time_us = GM_ABSENT_TIME};
@@ -135,7 +135,7 @@ static void rare_columns_materialise_when_a_row_differs(void **state)
     assert_int_equal(m->events.addr[9999], 2);
 }
 
-static void warnings_are_said_once_and_bounded(void **state)
+TEST(warnings_are_said_once_and_bounded)
 {
     struct gm_snapshot_memory *m = *state;
     for (int i = 0; i < 5; i++)
@@ -164,7 +164,7 @@ enum { HOSTILE = 20000 };
 
 /* A hash that multiplies loses everything when a factor is 0, which a block that equals a public constant makes it,
  * whatever the seed: here those of the wyhash family, at each place of a block. */
-static void content_cannot_be_chosen_to_collide(void **state)
+TEST(content_cannot_be_chosen_to_collide)
 {
     struct gm_snapshot_memory *m = *state;
     static const uint64_t constants[] = {UINT64_C(0xa0761d6478bd642f), UINT64_C(0xe7037ed1a0b428db),
@@ -193,7 +193,7 @@ static void content_cannot_be_chosen_to_collide(void **state)
 }
 
 /* Strings, frames and stacks that share a guess: each keeps its own id. */
-static void guesses_are_checked(void **state)
+TEST(guesses_are_checked)
 {
     struct gm_snapshot_memory *m = *state;
     uint32_t ids[2][3] = {{0}};
@@ -214,17 +214,4 @@ static void guesses_are_checked(void **state)
         assert_int_equal(gm_intern_frame(m, (struct gm_string_id){i}, (struct gm_string_id){i % 7}, i % 3).v, 1 + i);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(strings_are_interned_by_content, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_strings_survive_growth, setup, teardown),
-        cmocka_unit_test_setup_teardown(frames_and_stacks_are_interned, setup, teardown),
-        cmocka_unit_test_setup_teardown(streams_and_pools_keep_all_bits, setup, teardown),
-        cmocka_unit_test_setup_teardown(rare_columns_materialise_when_a_row_differs, setup, teardown),
-        cmocka_unit_test_setup_teardown(warnings_are_said_once_and_bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(content_cannot_be_chosen_to_collide, setup, teardown),
-        cmocka_unit_test_setup_teardown(guesses_are_checked, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+AROUND_EACH(setup, teardown)

@@ -18,7 +18,7 @@ static void expect(const struct gm_fragmentation *f, uint64_t releasable, uint64
 
 /* cudaMalloc segments: one free (20), one with a live block (5 of 20), one with only a pending block (5 of 20), one
  * free in a private pool (2). */
-static void test_segments(void **state)
+TEST(segments)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(20), GM_SEGMENT_LARGE, false);
@@ -45,7 +45,7 @@ static void test_segments(void **state)
     fx_free(fx);
 }
 
-static void test_over_100_mib(void **state)
+TEST(over_100_mib)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(500), GM_SEGMENT_LARGE, false);
@@ -76,7 +76,7 @@ static struct fixture *three_pages(void)
     return fx;
 }
 
-static void test_pages_from_range(void **state)
+TEST(pages_from_range)
 {
     struct fixture *fx = three_pages();
     struct gm_report r;
@@ -95,7 +95,7 @@ static void test_pages_from_range(void **state)
     fx_free(fx);
 }
 
-static void test_pages_from_reservation(void **state)
+TEST(pages_from_reservation)
 {
     struct fixture *fx = three_pages();
     fx_trace(fx);
@@ -125,7 +125,7 @@ static void test_pages_from_reservation(void **state)
 }
 
 /* Out of order in the trace, the chain is found all the same: [-30,-10) unmapped first, then [-10,60). */
-static void test_chain_of_ranges(void **state)
+TEST(chain_of_ranges)
 {
     struct fixture *fx = three_pages();
     fx_trace(fx);
@@ -141,7 +141,7 @@ static void test_chain_of_ranges(void **state)
     fx_free(fx);
 }
 
-static void test_page_sizes(void **state)
+TEST(page_sizes)
 {
     struct fixture *fx = fx_new();
     /* small pages of 2 MiB: live 512 at 0, cached to 6 MiB: [2,4) and [4,6) are free */
@@ -169,7 +169,7 @@ static void test_page_sizes(void **state)
 
 /* A page with a pending block stays for now, but empty_cache() waits for it. Neighbouring cached blocks count as one
  * free run. Private pools: releasable, never returned. */
-static void test_pages_pending_and_private(void **state)
+TEST(pages_pending_and_private)
 {
     struct fixture *fx = fx_new();
     size_t row = fx_segment(fx, base, MIB(60), GM_SEGMENT_LARGE, true);
@@ -190,7 +190,7 @@ static void test_pages_pending_and_private(void **state)
     fx_free(fx);
 }
 
-static void test_pins_of_segments(void **state)
+TEST(pins_of_segments)
 {
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "keep @ /home/me/proj/state.py : 3", NULL);
@@ -224,7 +224,7 @@ static void test_pins_of_segments(void **state)
 
 /* Pages of 20: a [0,1), cached [1,9), b [9,30), cached [30,36), c [36,40), cached [40,60). Page 0 keeps 8 for a and b,
  * page 1 keeps 6 for b and c, page 2 is free. */
-static void test_pins_of_pages(void **state)
+TEST(pins_of_pages)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(60), GM_SEGMENT_LARGE, true);
@@ -250,7 +250,7 @@ static void test_pins_of_pages(void **state)
 
 /* A page of 20: a [0,2), an empty live block, cached [2,8), b [8,20). a and b keep the page; what is nowhere keeps
  * nothing. */
-static void test_pins_skip_empty_blocks(void **state)
+TEST(pins_skip_empty_blocks)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(20), GM_SEGMENT_LARGE, true);
@@ -269,7 +269,7 @@ static void test_pins_skip_empty_blocks(void **state)
     fx_free(fx);
 }
 
-static void test_trace_counts(void **state)
+TEST(trace_counts)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, base, MIB(60), GM_SEGMENT_LARGE, true);
@@ -323,22 +323,4 @@ static void test_trace_counts(void **state)
     assert_int_equal(r.devices[0].trace.peak_reserved, MIB(70));
     gm_report_free(&r);
     fx_free(fx);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_over_100_mib),
-        cmocka_unit_test(test_pages_from_range),
-        cmocka_unit_test(test_pages_from_reservation),
-        cmocka_unit_test(test_chain_of_ranges),
-        cmocka_unit_test(test_page_sizes),
-        cmocka_unit_test(test_pages_pending_and_private),
-        cmocka_unit_test(test_pins_of_segments),
-        cmocka_unit_test(test_pins_of_pages),
-        cmocka_unit_test(test_pins_skip_empty_blocks),
-        cmocka_unit_test(test_trace_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

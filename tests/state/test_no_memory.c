@@ -47,7 +47,7 @@ static enum gm_status run(const struct fixture *fx)
     return status;
 }
 
-static void test_each_allocation(void **state)
+TEST(each_allocation)
 {
     struct fixture *fx = make();
     bool has_failed = true;
@@ -63,10 +63,4 @@ static void test_each_allocation(void **state)
     assert_false(has_failed);
     assert_true(failures > 30); /* there was something to fail */
     fx_free(fx);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static const char *classify(const struct gm_category_rules *rules, struct fixtur
     return name;
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *text, *message;
@@ -81,7 +81,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_names_and_colors(void **state)
+TEST(names_and_colors)
 {
     struct gm_category_rules *rules =
         parse("\xef\xbb\xbftier one\r\n  category  My Model #0a1B2c \r\n\tword x\r\ncategory Plain\nword y\n"
@@ -99,7 +99,7 @@ static void test_names_and_colors(void **state)
     gm_category_rules_free(rules);
 }
 
-static void test_globs(void **state)
+TEST(globs)
 {
     static const struct {
         const char *glob, *text;
@@ -128,7 +128,7 @@ static void test_globs(void **state)
             fail_msg("'%s' and '%s'", cases[i].glob, cases[i].text);
 }
 
-static void test_words(void **state)
+TEST(words)
 {
     static const struct {
         const char *word, *text;
@@ -167,7 +167,7 @@ static void test_words(void **state)
 }
 
 /* Each kind of pattern, on frames that it should and should not match. */
-static void test_patterns(void **state)
+TEST(patterns)
 {
     struct gm_category_rules *rules = parse("tier t\n"
                                             "category Word\n word gate\n"
@@ -217,7 +217,7 @@ static void test_patterns(void **state)
     fx_free(fx);
 }
 
-static void test_who_wins(void **state)
+TEST(who_wins)
 {
     struct gm_category_rules *rules = parse("noise\n name skip*\n"
                                             "tier component\n stop name closure\n"
@@ -247,7 +247,7 @@ static void test_who_wins(void **state)
 }
 
 /* Stacks as PyTorch and the big libraries produce them, with the category that a person would name. */
-static void test_default_rules(void **state)
+TEST(default_rules)
 {
     struct gm_category_rules *rules;
     struct gm_error err;
@@ -344,7 +344,7 @@ static void test_default_rules(void **state)
 }
 
 /* Names of any bytes and any length, and more frames than patterns. */
-static void test_hostile_names(void **state)
+TEST(hostile_names)
 {
     struct gm_category_rules *rules = parse("tier t\ncategory A\nname *a*b*c*d*e*\nword \xff\xfe\n");
     struct fixture *fx = fx_new();
@@ -357,7 +357,7 @@ static void test_hostile_names(void **state)
 }
 
 /* Every name with every file: as many frames as pairs, and each string is matched once. */
-static void test_pairs(void **state)
+TEST(pairs)
 {
     enum { SIDE = 9 };
     struct gm_category_rules *rules = parse("tier t\ncategory A\nboth *x3* *y4*\ncategory B\nword x3 y5\n");
@@ -382,14 +382,4 @@ static void test_pairs(void **state)
     gm_classifier_free(classifier);
     gm_category_rules_free(rules);
     fx_free(fx);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_names_and_colors), cmocka_unit_test(test_globs),
-        cmocka_unit_test(test_words),         cmocka_unit_test(test_patterns),         cmocka_unit_test(test_who_wins),
-        cmocka_unit_test(test_default_rules), cmocka_unit_test(test_hostile_names),    cmocka_unit_test(test_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

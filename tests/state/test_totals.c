@@ -35,7 +35,7 @@ static struct fixture *two_devices(void)
     return fx;
 }
 
-static void test_totals(void **state)
+TEST(totals)
 {
     struct fixture *fx = two_devices();
     struct gm_report r;
@@ -79,7 +79,7 @@ static void test_totals(void **state)
     fx_free(fx);
 }
 
-static void test_one_device(void **state)
+TEST(one_device)
 {
     struct fixture *fx = two_devices();
     struct gm_report r;
@@ -101,7 +101,7 @@ static void test_one_device(void **state)
     fx_free(fx);
 }
 
-static void test_streams_and_pools(void **state)
+TEST(streams_and_pools)
 {
     struct fixture *fx = two_devices();
     size_t graph = fx_segment(fx, 0x30000000, MIB(2), GM_SEGMENT_SMALL, false);
@@ -143,7 +143,7 @@ static void test_streams_and_pools(void **state)
     fx_free(fx);
 }
 
-static void test_ledger(void **state)
+TEST(ledger)
 {
     struct fixture *fx = two_devices();
     struct gm_report r;
@@ -186,7 +186,7 @@ static void test_ledger(void **state)
 }
 
 /* Numbers that cannot be added up saturate, and the ledger says that something is wrong. */
-static void test_hostile_numbers(void **state)
+TEST(hostile_numbers)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, UINT64_MAX - 5, UINT64_MAX, GM_SEGMENT_LARGE, false);
@@ -218,7 +218,7 @@ static void test_hostile_numbers(void **state)
     fx_free(fx);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
     struct fixture *fx = fx_new();
     struct gm_report r;
@@ -235,7 +235,7 @@ static void test_empty(void **state)
     fx_free(fx);
 }
 
-static void test_top_blocks(void **state)
+TEST(top_blocks)
 {
     struct fixture *fx = fx_new();
     struct gm_stack_id stack = fx_stack(fx, "linear @ /x/site-packages/torch/nn/functional.py : 7",
@@ -285,7 +285,7 @@ static void test_top_blocks(void **state)
     fx_free(fx);
 }
 
-static void test_histogram(void **state)
+TEST(histogram)
 {
     struct fixture *fx = fx_new();
     fx_segment(fx, 0x1000, MIB(2), GM_SEGMENT_SMALL, false);
@@ -317,7 +317,7 @@ static void test_histogram(void **state)
     fx_free(fx);
 }
 
-static void test_settings(void **state)
+TEST(settings)
 {
     struct fixture *fx = fx_new();
     fx_setting(fx, "PYTORCH_CUDA_ALLOC_CONF", GM_SETTING_STRING)->string = fx_string(fx, "a:\n1");
@@ -342,20 +342,4 @@ static void test_settings(void **state)
     assert_string_equal(r.settings[5].value, "None");
     gm_report_free(&r);
     fx_free(fx);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_one_device),
-        cmocka_unit_test(test_streams_and_pools),
-        cmocka_unit_test(test_ledger),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_top_blocks),
-        cmocka_unit_test(test_hostile_numbers),
-        cmocka_unit_test(test_histogram),
-        cmocka_unit_test(test_settings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

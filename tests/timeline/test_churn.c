@@ -27,7 +27,7 @@ static void write_trace(struct traced *t)
     gm_traced_block(t, MIB(2) - 512, 0, NULL);
 }
 
-static void test_sites(void **state)
+TEST(sites)
 {
     struct traced t = {0};
     write_trace(&t);
@@ -49,7 +49,7 @@ static void test_sites(void **state)
 }
 
 /* More than are looked at for the median: each second one is. All but a few live 10 us. */
-static void test_many(void **state)
+TEST(many)
 {
     struct traced t = {0};
     for (int i = 0; i < 5000; i++) {
@@ -72,7 +72,7 @@ static void test_many(void **state)
 }
 
 /* A free that is missing ends an allocation but makes it no churn: nobody knows when it went. */
-static void test_missing_free(void **state)
+TEST(missing_free)
 {
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A, 512, "attend");
@@ -84,14 +84,4 @@ static void test_missing_free(void **state)
     assert_int_equal(f->churn_count, 1);
     assert_int_equal(f->churn[0].allocs, 1);
     gm_traced_end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sites),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_missing_free),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,7 +297,7 @@ static void end(struct trace *t)
 
 static struct trace trace;
 
-static void random_traces(void **state)
+TEST(random_traces)
 {
     for (uint64_t seed = 1; seed <= 150; seed++) {
         make(&trace, seed, 1 + (uint32_t)(seed * 3) % 400);
@@ -311,7 +311,7 @@ static void random_traces(void **state)
 }
 
 /* Long enough for many buckets, so that the later rounds leave some out. */
-static void long_traces(void **state)
+TEST(long_traces)
 {
     for (uint64_t seed = 1; seed <= 3; seed++) {
         make(&trace, seed + 1000, EVENTS_MOST - 10);
@@ -321,7 +321,7 @@ static void long_traces(void **state)
 }
 
 /* 100 + 60 at one time, 130 at another: without the 100 the peak is 130, not 60. */
-static void the_peak_moves(void **state)
+TEST(the_peak_moves)
 {
     struct trace *t = &trace;
     memset(t, 0, sizeof *t);
@@ -357,7 +357,7 @@ static void the_peak_moves(void **state)
 }
 
 /* Sums that doubles cannot hold are not guessed at. */
-static void too_large_is_left_out(void **state)
+TEST(too_large_is_left_out)
 {
     struct trace *t = &trace;
     memset(t, 0, sizeof *t);
@@ -377,15 +377,4 @@ static void too_large_is_left_out(void **state)
     assert_int_equal(detail->next_count, 0);
     small_report_free(&a);
     end(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_peak_moves),
-        cmocka_unit_test(random_traces),
-        cmocka_unit_test(long_traces),
-        cmocka_unit_test(too_large_is_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void expect_axis(uint64_t (*time_us)(unsigned), enum gm_axis wanted, bool
     small_report_free(&r);
 }
 
-static void the_axis(void **state)
+TEST(the_axis)
 {
     expect_axis(steadily, GM_AXIS_CHOSEN, true, NULL);
     expect_axis(steadily, GM_AXIS_EVENT, false, NULL);
@@ -93,7 +93,7 @@ static void the_axis(void **state)
     events = EVENTS;
 }
 
-static void the_layers(void **state)
+TEST(the_layers)
 {
     static const char *const names[] = {[GM_LAYERS_BY_ROLE] = "role", [GM_LAYERS_BY_CATEGORY] = "category"};
     for (enum gm_layers_by by = GM_LAYERS_BY_ROLE; by <= GM_LAYERS_BY_CATEGORY; by++) {
@@ -106,13 +106,4 @@ static void the_layers(void **state)
         assert_int_equal(curve->layer_bytes[0], 512);
         small_report_free(&r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_axis),
-        cmocka_unit_test(the_layers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

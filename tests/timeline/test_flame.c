@@ -73,7 +73,7 @@ static const char small[] = NO_SEGMENTS
                                                                                                           NOISE) "]]}";
 
 /* Without being asked for, C++ frames stand only where there are no Python ones. */
-static void python_frames_only(void **state)
+TEST(python_frames_only)
 {
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5});
@@ -89,7 +89,7 @@ static void python_frames_only(void **state)
     small_report_free(&r);
 }
 
-static void callers_above_callees(void **state)
+TEST(callers_above_callees)
 {
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .has_native = true});
@@ -123,7 +123,7 @@ static void callers_above_callees(void **state)
     small_report_free(&r);
 }
 
-static void depth_cuts_from_the_outermost_frame(void **state)
+TEST(depth_cuts_from_the_outermost_frame)
 {
     struct small_report r;
     small_report_make(&r, small, rules_text, (struct gm_timeline_options){.top = 5, .depth = 1});
@@ -136,7 +136,7 @@ static void depth_cuts_from_the_outermost_frame(void **state)
 }
 
 /* 20,000 different stacks: the tree stays small, what is not shown is in "(other)". */
-static void small_nodes_are_folded(void **state)
+TEST(small_nodes_are_folded)
 {
     struct gm_text t = {0};
     uint64_t sum = 0;
@@ -194,7 +194,7 @@ static void map_of(struct small_report *r, const char *segments)
     gm_text_free(&t);
 }
 
-static void map_keeps_blocks(void **state)
+TEST(map_keeps_blocks)
 {
     struct gm_text blocks = {0}, segments = {0};
     add_block(&blocks, 512, "active_allocated", "attend");
@@ -239,7 +239,7 @@ static void map_keeps_blocks(void **state)
 }
 
 /* 30,000 blocks in a segment: fewer rows, the same sums by state and category, large blocks where they were. */
-static void map_simplifies(void **state)
+TEST(map_simplifies)
 {
     struct gm_text blocks = {0}, segments = {0};
     uint64_t sums[3] = {0}, found[3] = {0}, total = 0, large_at = 0;
@@ -279,17 +279,4 @@ static void map_simplifies(void **state)
     small_report_free(&r);
     gm_text_free(&blocks);
     gm_text_free(&segments);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(python_frames_only),
-        cmocka_unit_test(callers_above_callees),
-        cmocka_unit_test(depth_cuts_from_the_outermost_frame),
-        cmocka_unit_test(small_nodes_are_folded),
-        cmocka_unit_test(map_keeps_blocks),
-        cmocka_unit_test(map_simplifies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void check_rows(const struct gm_group_row *rows, size_t count, const stru
         assert_int_equal(detail->group_rest_bytes, 0);                                                                 \
     } while (0)
 
-static void call_sites_merge_stacks(void **state)
+TEST(call_sites_merge_stacks)
 {
     struct small_report r;
     make(&r, GM_GROUP_NONE, 0, 10);
@@ -100,7 +100,7 @@ static void call_sites_merge_stacks(void **state)
     small_report_free(&r);
 }
 
-static void rest_is_summed(void **state)
+TEST(rest_is_summed)
 {
     struct small_report r;
     make(&r, GM_GROUP_STACK, 0, 2);
@@ -116,7 +116,7 @@ static void rest_is_summed(void **state)
     small_report_free(&r);
 }
 
-static void by_stack(void **state)
+TEST(by_stack)
 {
     struct small_report r;
     make(&r, GM_GROUP_STACK, 0, 10);
@@ -146,7 +146,7 @@ static void by_stack(void **state)
     small_report_free(&r);
 }
 
-static void by_function_and_file(void **state)
+TEST(by_function_and_file)
 {
     struct small_report r;
     make(&r, GM_GROUP_FUNCTION, 0, 10);
@@ -164,7 +164,7 @@ static void by_function_and_file(void **state)
     small_report_free(&r);
 }
 
-static void by_category(void **state)
+TEST(by_category)
 {
     struct small_report r;
     make(&r, GM_GROUP_CATEGORY, 0, 10);
@@ -175,7 +175,7 @@ static void by_category(void **state)
     small_report_free(&r);
 }
 
-static void by_role_sums_as_the_roles(void **state)
+TEST(by_role_sums_as_the_roles)
 {
     struct small_report r;
     make(&r, GM_GROUP_ROLE, 0, 20);
@@ -201,7 +201,7 @@ static uint64_t slice(const struct gm_peak_detail *detail, const char *name)
 }
 
 /* 40 snapshot events between: longer than a temporary lives. */
-static void lifetimes(void **state)
+TEST(lifetimes)
 {
     char json[16384], gap[8192];
     int n = 0;
@@ -225,18 +225,4 @@ static void lifetimes(void **state)
     assert_int_equal(slice(detail, "temporary"), 3000);
     assert_int_equal(slice(detail, "made and freed in the trace"), 100);
     small_report_free(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call_sites_merge_stacks),
-        cmocka_unit_test(rest_is_summed),
-        cmocka_unit_test(by_stack),
-        cmocka_unit_test(by_function_and_file),
-        cmocka_unit_test(by_category),
-        cmocka_unit_test(by_role_sums_as_the_roles),
-        cmocka_unit_test(lifetimes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static uint64_t trace_of_holes(struct traced *t)
     return event;
 }
 
-static void test_reasons(void **state)
+TEST(reasons)
 {
     struct traced t = {0};
     uint64_t last = trace_of_holes(&t);
@@ -113,7 +113,7 @@ static void test_reasons(void **state)
     gm_traced_end(&t);
 }
 
-static void test_samples_and_pinners(void **state)
+TEST(samples_and_pinners)
 {
     struct traced t = {0};
     trace_of_holes(&t);
@@ -149,7 +149,7 @@ static void test_samples_and_pinners(void **state)
 }
 
 /* A whole free segment of the stream is too small, one of a private pool cannot go back, a hole would have fitted. */
-static void test_whole_private_and_fitting(void **state)
+TEST(whole_private_and_fitting)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -185,7 +185,7 @@ static void test_whole_private_and_fitting(void **state)
 }
 
 /* Two growths for which the same cached bytes would have been enough: they count once. */
-static void test_cached_bytes_count_once(void **state)
+TEST(cached_bytes_count_once)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -213,7 +213,7 @@ static void test_cached_bytes_count_once(void **state)
 }
 
 /* One operation maps two runs of pages; later the driver refuses until pages have gone back. */
-static void test_expandable(void **state)
+TEST(expandable)
 {
     struct traced t = {.settings = "\"expandable_segments\":true", .more = ",\"is_expandable\":true"};
     gm_traced_event(&t, "segment_map", A, MIB(20), "attend");
@@ -255,7 +255,7 @@ static void test_expandable(void **state)
 }
 
 /* The same segment events with another stack: empty_cache() was called, and that is no retry. */
-static void test_empty_cache_is_no_retry(void **state)
+TEST(empty_cache_is_no_retry)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_free", A, MIB(20), "empty_cache");
@@ -271,7 +271,7 @@ static void test_empty_cache_is_no_retry(void **state)
 }
 
 /* At the peak of active bytes: 13 MiB fill a segment of 14 without a split, 1000 bytes a block of 1024. */
-static void test_rounding(void **state)
+TEST(rounding)
 {
     struct traced t = {0};
     trace_of_holes(&t);
@@ -291,7 +291,7 @@ static void test_rounding(void **state)
 }
 
 /* 500 MiB are asked for while two holes of 300 lie beside 20 live ones. */
-static void test_findings(void **state)
+TEST(findings)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(620), NULL);
@@ -322,7 +322,7 @@ static void test_findings(void **state)
     gm_traced_end(&t);
 }
 
-static void test_without_segments(void **state)
+TEST(without_segments)
 {
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A, MIB(8), "attend");
@@ -333,20 +333,4 @@ static void test_without_segments(void **state)
     assert_int_equal(out->fragmentation.pinner_count, 0);
     assert_int_equal(out->fragmentation.churn_count, 1); /* needs no segments */
     gm_traced_end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reasons),
-        cmocka_unit_test(test_samples_and_pinners),
-        cmocka_unit_test(test_whole_private_and_fitting),
-        cmocka_unit_test(test_cached_bytes_count_once),
-        cmocka_unit_test(test_expandable),
-        cmocka_unit_test(test_empty_cache_is_no_retry),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_without_segments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void assert_sound(const struct gm_history *h)
 
 /* The allocator's documentation, example B: 3 MiB, 9 MiB and 7340132 bytes in a segment of 20 MiB; what is left over by
  * the third, 1048064 bytes, is too little to split off. */
-static void a_remainder_stays_inside(void **state)
+TEST(a_remainder_stays_inside)
 {
     struct loaded l;
     build(&l,
@@ -88,7 +88,7 @@ static void a_remainder_stays_inside(void **state)
 
 /* The segment itself is older than the trace, and freed in it; so is a block whose slack shows when what lies above it
  * is allocated: a block of 1.5 MiB + 256 KiB unsplit. */
-static void what_is_older_than_the_trace(void **state)
+TEST(what_is_older_than_the_trace)
 {
     struct loaded l;
     build(&l,
@@ -108,7 +108,7 @@ static void what_is_older_than_the_trace(void **state)
     drop(&l);
 }
 
-static void pending_at_both_ends(void **state)
+TEST(pending_at_both_ends)
 {
     struct loaded l;
     build(&l,
@@ -127,7 +127,7 @@ static void pending_at_both_ends(void **state)
     drop(&l);
 }
 
-static void expandable_ranges_and_settings(void **state)
+TEST(expandable_ranges_and_settings)
 {
     struct loaded l;
     /* Two maps make one range; a block across their seam; 512 bytes are split off where a cudaMalloc would keep them.
@@ -154,7 +154,7 @@ static void expandable_ranges_and_settings(void **state)
     drop(&l);
 }
 
-static void frees_that_are_missing(void **state)
+TEST(frees_that_are_missing)
 {
     struct loaded l;
     /* The same address twice without a free; a free that is asked for twice; one that never completes. */
@@ -174,7 +174,7 @@ static void frees_that_are_missing(void **state)
     drop(&l);
 }
 
-static void events_that_contradict(void **state)
+TEST(events_that_contradict)
 {
     struct loaded l;
     /* An alloc over a live block, one across a segment's end, one outside, a segment freed under a live block, one
@@ -193,7 +193,7 @@ static void events_that_contradict(void **state)
     drop(&l);
 }
 
-static void sizes_beyond_reason(void **state)
+TEST(sizes_beyond_reason)
 {
     struct loaded l;
     build(
@@ -235,7 +235,7 @@ static void see(void *self, enum gm_occasion occasion, const struct gm_space *sp
         seen->samples++;
 }
 
-static void watching(void **state)
+TEST(watching)
 {
     struct gm_snapshot snapshot;
     struct gm_history h;
@@ -258,14 +258,4 @@ static void watching(void **state)
     assert_int_equal(seen.samples, 2);
     gm_history_free(&h);
     gm_snapshot_free(&snapshot);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_remainder_stays_inside), cmocka_unit_test(what_is_older_than_the_trace),
-        cmocka_unit_test(pending_at_both_ends),     cmocka_unit_test(expandable_ranges_and_settings),
-        cmocka_unit_test(frees_that_are_missing),   cmocka_unit_test(events_that_contradict),
-        cmocka_unit_test(sizes_beyond_reason),      cmocka_unit_test(watching)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

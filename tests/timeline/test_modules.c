@@ -103,7 +103,7 @@ static const struct gm_module_node *node_at(const struct gm_modules *m, const ch
     return NULL;
 }
 
-static void layers_of_a_loop(void **state)
+TEST(layers_of_a_loop)
 {
     (void)state;
     struct script s;
@@ -138,7 +138,7 @@ static void layers_of_a_loop(void **state)
 }
 
 /* The model's loop has two lines and does not begin it; what is called in it is counted on. */
-static void loop_of_two_lines(void **state)
+TEST(loop_of_two_lines)
 {
     (void)state;
     struct script s;
@@ -157,7 +157,7 @@ static void loop_of_two_lines(void **state)
 }
 
 /* A statement of several lines ends at its first one; that is no new call, the next one is. */
-static void statement_of_several_lines(void **state)
+TEST(statement_of_several_lines)
 {
     (void)state;
     struct script s;
@@ -178,7 +178,7 @@ static void statement_of_several_lines(void **state)
 }
 
 /* One stack again and again: calls of a module of PyTorch's own; of the program's own nobody knows. */
-static void stack_that_repeats(void **state)
+TEST(stack_that_repeats)
 {
     (void)state;
     struct script s;
@@ -198,7 +198,7 @@ static void stack_that_repeats(void **state)
 }
 
 /* Modules that are called by the program's own loop, with nothing in between. */
-static void loop_without_a_model(void **state)
+TEST(loop_without_a_model)
 {
     (void)state;
     struct script s;
@@ -216,7 +216,7 @@ static void loop_without_a_model(void **state)
     small_report_free(&r);
 }
 
-static void constructors(void **state)
+TEST(constructors)
 {
     (void)state;
     struct script s;
@@ -234,7 +234,7 @@ static void constructors(void **state)
 }
 
 /* Backward's blocks, whose frames in forward are told as text, by layers in reverse. */
-static void forward_frames(void **state)
+TEST(forward_frames)
 {
     (void)state;
     static const char of_layer[] =
@@ -267,7 +267,7 @@ static void forward_frames(void **state)
     small_report_free(&r);
 }
 
-static void weights_that_repeat(void **state)
+TEST(weights_that_repeat)
 {
     (void)state;
     struct script s;
@@ -296,7 +296,7 @@ static void check_row(const struct gm_tag_table *t, size_t i, const char *label,
     assert_int_equal(t->rows[i].bytes, bytes);
 }
 
-static void labels(void **state)
+TEST(labels)
 {
     (void)state;
     struct script s;
@@ -334,20 +334,4 @@ static void labels(void **state)
     assert_non_null(strstr(m->tags[GM_TAG_NODE].rows[0].detail, "aten.mm.default"));
     assert_non_null(strstr(m->tags[GM_TAG_NODE].rows[0].detail, "m.py"));
     small_report_free(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_of_a_loop),
-        cmocka_unit_test(loop_of_two_lines),
-        cmocka_unit_test(statement_of_several_lines),
-        cmocka_unit_test(stack_that_repeats),
-        cmocka_unit_test(loop_without_a_model),
-        cmocka_unit_test(constructors),
-        cmocka_unit_test(forward_frames),
-        cmocka_unit_test(weights_that_repeat),
-        cmocka_unit_test(labels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

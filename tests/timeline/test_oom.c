@@ -46,7 +46,7 @@ static const struct gm_oom_row *oom_with_holes(struct traced *t, uint64_t device
     return &out->ooms[0];
 }
 
-static void test_fragmentation(void **state)
+TEST(fragmentation)
 {
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(4), MIB(20));
@@ -93,7 +93,7 @@ static void test_fragmentation(void **state)
 }
 
 /* 14 MiB live, 28 cached, 4 free: 32 could be had at most. */
-static void test_capacity(void **state)
+TEST(capacity)
 {
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(4), MIB(100));
@@ -105,7 +105,7 @@ static void test_capacity(void **state)
 }
 
 /* The driver could have given a segment: something else must have forbidden it. */
-static void test_unknown(void **state)
+TEST(unknown)
 {
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(20), MIB(20));
@@ -115,7 +115,7 @@ static void test_unknown(void **state)
 }
 
 /* A request of 2 MiB needs a segment of 20 MiB, which the driver has not; a hole would have served it. */
-static void test_segment_is_larger(void **state)
+TEST(segment_is_larger)
 {
     struct traced t = {0};
     const struct gm_oom_row *oom = oom_with_holes(&t, MIB(19), MIB(9));
@@ -126,7 +126,7 @@ static void test_segment_is_larger(void **state)
 }
 
 /* 1 GiB in two live blocks around a hole of 12 MiB: 12 MiB and 8 KiB is not served. More than 95 % is in use. */
-static void test_both(void **state)
+TEST(both)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(1024), NULL);
@@ -154,7 +154,7 @@ static void test_both(void **state)
 }
 
 /* Bytes live now less those live a tenth of the trace before; sites that shrank are not told. */
-static void test_grew(void **state)
+TEST(grew)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(100), NULL);
@@ -181,7 +181,7 @@ static void test_grew(void **state)
 }
 
 /* Nothing is known but the event and the requested bytes. */
-static void test_without_segments(void **state)
+TEST(without_segments)
 {
     struct traced t = {0};
     gm_traced_event(&t, "alloc", A, MIB(8), "attend");
@@ -202,7 +202,7 @@ static void test_without_segments(void **state)
 }
 
 /* Only the first eight are told. Sizes near 2^64 do no harm. */
-static void test_many_and_huge(void **state)
+TEST(many_and_huge)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(20), NULL);
@@ -216,14 +216,4 @@ static void test_many_and_huge(void **state)
     assert_int_equal(out->ooms[7].event, 9);
     assert_int_equal(out->ooms[0].verdict, GM_OOM_CAPACITY);
     gm_traced_end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fragmentation),     cmocka_unit_test(test_capacity),      cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_segment_is_larger), cmocka_unit_test(test_both),          cmocka_unit_test(test_grew),
-        cmocka_unit_test(test_without_segments),  cmocka_unit_test(test_many_and_huge),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

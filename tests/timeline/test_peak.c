@@ -69,7 +69,7 @@ static struct result peak_of(const char *events, const char *blocks)
     return r;
 }
 
-static void peak_inside_the_trace(void **state)
+TEST(peak_inside_the_trace)
 {
     /* 100, 350, 250 (the pending free still counts), 250 + 60 */
     struct result r =
@@ -82,7 +82,7 @@ static void peak_inside_the_trace(void **state)
     assert_int_equal(r.mlp, 250);
 }
 
-static void first_of_equal_peaks(void **state)
+TEST(first_of_equal_peaks)
 {
     struct result r = peak_of(EVENT("alloc", 1000, 100) "," EVENT("free_completed", 1000, 100) "," EVENT(
                                   "snapshot", 0, 0) "," EVENT("alloc", 2000, 100),
@@ -92,7 +92,7 @@ static void first_of_equal_peaks(void **state)
     assert_int_equal(r.time_us, 11000);
 }
 
-static void blocks_older_than_the_trace(void **state)
+TEST(blocks_older_than_the_trace)
 {
     /* 700 and 40 (pending at the end) never appear in the trace, 300 is only freed: 1040 at the start, then 740, 840 */
     struct result r =
@@ -115,7 +115,7 @@ static void blocks_older_than_the_trace(void **state)
     assert_int_equal(r.no_stack, 1040);
 }
 
-static void hostile_sizes_do_not_wrap(void **state)
+TEST(hostile_sizes_do_not_wrap)
 {
     struct result r =
         peak_of(EVENT("alloc", 1000, 18446744073709551614) "," EVENT("alloc", 2000, 18446744073709551614) "," EVENT(
@@ -123,15 +123,4 @@ static void hostile_sizes_do_not_wrap(void **state)
                 "");
     assert_true(r.requested >= UINT64_MAX - 2);
     assert_int_equal(r.event, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peak_inside_the_trace),
-        cmocka_unit_test(first_of_equal_peaks),
-        cmocka_unit_test(blocks_older_than_the_trace),
-        cmocka_unit_test(hostile_sizes_do_not_wrap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static bool is_candidate(const uint32_t *symbols, size_t n, uint32_t symbol_coun
     return found;
 }
 
-static void an_exact_period(void **state)
+TEST(an_exact_period)
 {
     uint32_t s[10 * 20];
     for (size_t i = 0; i < 200; i++)
@@ -36,7 +36,7 @@ static void an_exact_period(void **state)
 }
 
 /* 30 symbols that come once, 5 rounds of 50 of which 3 places are different each time, 30 that come once. */
-static void a_period_between_other_things(void **state)
+TEST(a_period_between_other_things)
 {
     uint32_t s[30 + 250 + 30];
     uint32_t fresh = 100;
@@ -53,7 +53,7 @@ static void a_period_between_other_things(void **state)
 }
 
 /* Rounds of 24 times 10 symbols and 5 of their own: the 10 repeat too, but the round explains all. */
-static void a_round_with_an_inner_loop(void **state)
+TEST(a_round_with_an_inner_loop)
 {
     uint32_t s[4 * 245];
     for (size_t i = 0; i < 980; i++)
@@ -66,7 +66,7 @@ static void a_round_with_an_inner_loop(void **state)
     assert_true(inner.matches <= 4 * 230 && inner.matches >= 4 * 230 - 10);
 }
 
-static void nothing_repeats(void **state)
+TEST(nothing_repeats)
 {
     uint32_t s[500];
     size_t lengths[MOST], count;
@@ -78,15 +78,4 @@ static void nothing_repeats(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(gm_period_measure(s, 500, 10).matches, 0);
     assert_int_equal(gm_period_measure(s, 5, 10).matches, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_exact_period),
-        cmocka_unit_test(a_period_between_other_things),
-        cmocka_unit_test(a_round_with_an_inner_loop),
-        cmocka_unit_test(nothing_repeats),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

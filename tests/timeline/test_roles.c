@@ -206,7 +206,7 @@ static void expect(struct result *r, uint64_t parameters, uint64_t gradients, ui
 /* ---- training
  * ---------------------------------------------------------------------------------------------------------- */
 
-static void adamw_from_its_first_step(void **state)
+TEST(adamw_from_its_first_step)
 {
     struct run r;
     struct result result;
@@ -227,7 +227,7 @@ static void adamw_from_its_first_step(void **state)
 }
 
 /* The trace begins after many steps: nothing older than it has a stack, states neither. Gradients come and go. */
-static void adamw_in_the_middle(void **state)
+TEST(adamw_in_the_middle)
 {
     struct run r;
     struct result result;
@@ -249,7 +249,7 @@ static void adamw_in_the_middle(void **state)
 }
 
 /* zero_grad(set_to_none=False): gradients are older than the trace, too, and none outlives a backward in it. */
-static void gradients_kept(void **state)
+TEST(gradients_kept)
 {
     struct run r;
     struct result result;
@@ -269,7 +269,7 @@ static void gradients_kept(void **state)
 }
 
 /* Likewise; what backward gives up last are temporaries, one of a parameter's size, not gradients. */
-static void gradients_kept_beside_last_temporaries(void **state)
+TEST(gradients_kept_beside_last_temporaries)
 {
     struct run r;
     struct result result;
@@ -293,7 +293,7 @@ static void gradients_kept_beside_last_temporaries(void **state)
 }
 
 /* An optimizer without memory of its own: gradients are freed right after backward, by nobody known. */
-static void sgd_without_a_trace_of_its_step(void **state)
+TEST(sgd_without_a_trace_of_its_step)
 {
     struct run r;
     struct result result;
@@ -313,7 +313,7 @@ static void sgd_without_a_trace_of_its_step(void **state)
 }
 
 /* parameter = f(parameter), state = g(state): the new tensors take the places of the old ones. */
-static void optimizer_that_makes_everything_anew(void **state)
+TEST(optimizer_that_makes_everything_anew)
 {
     struct run r;
     struct result result;
@@ -340,7 +340,7 @@ static void optimizer_that_makes_everything_anew(void **state)
 }
 
 /* Variables of the optimizer's loop keep a parameter's old states until the next parameter's turn. */
-static void states_given_up_one_parameter_later(void **state)
+TEST(states_given_up_one_parameter_later)
 {
     struct run r;
     struct result result;
@@ -368,7 +368,7 @@ static void states_given_up_one_parameter_later(void **state)
 }
 
 /* Only a part is trained: what has no gradient is frozen. */
-static void frozen_weights(void **state)
+TEST(frozen_weights)
 {
     struct run r;
     struct result result;
@@ -388,7 +388,7 @@ static void frozen_weights(void **state)
 }
 
 /* Python stacks only: autograd's thread has empty ones. */
-static void backward_without_frames(void **state)
+TEST(backward_without_frames)
 {
     struct run r;
     struct result result;
@@ -407,7 +407,7 @@ static void backward_without_frames(void **state)
     gm_report_free(&result.report);
 }
 
-static void activations_and_temporaries(void **state)
+TEST(activations_and_temporaries)
 {
     struct run r;
     struct result result;
@@ -431,7 +431,7 @@ static void activations_and_temporaries(void **state)
 /* ---- inference, and no trace
  * ------------------------------------------------------------------------------------------- */
 
-static void inference(void **state)
+TEST(inference)
 {
     struct run r;
     struct result result;
@@ -450,7 +450,7 @@ static void inference(void **state)
     expect(&result, 11000, 0, 0, 0);
 }
 
-static void groups_of_four_without_a_trace(void **state)
+TEST(groups_of_four_without_a_trace)
 {
     struct run r;
     struct result result;
@@ -463,7 +463,7 @@ static void groups_of_four_without_a_trace(void **state)
 }
 
 /* The same with one block more of the rarest size: no groups, nothing is known. */
-static void no_groups_without_a_trace(void **state)
+TEST(no_groups_without_a_trace)
 {
     struct run r;
     struct result result;
@@ -476,7 +476,7 @@ static void no_groups_without_a_trace(void **state)
     expect(&result, 0, 0, 0, 4 * MODEL + 8000);
 }
 
-static void private_pools_tell_nothing(void **state)
+TEST(private_pools_tell_nothing)
 {
     struct run r;
     struct result result;
@@ -509,7 +509,7 @@ static void expect_role_of(const char *stack, const char *role)
     gm_report_free(&result.report);
 }
 
-static void what_stacks_say(void **state)
+TEST(what_stacks_say)
 {
     expect_role_of(F("at::cuda::getCUDABlasLtWorkspace()", "??") "," FORWARD, "Workspace");
     expect_role_of(F("at::cuda::(anonymous namespace)::getNewWorkspace()", "??") "," BACKWARD, "Workspace");
@@ -546,7 +546,7 @@ static void what_stacks_say(void **state)
  * --------------------------------------------------------------------------------------------------------------------
  */
 
-static void hostile_files_add_up(void **state)
+TEST(hostile_files_add_up)
 {
     struct result result;
     /* two blocks at one address, huge sizes, a pending block, frees of nothing */
@@ -572,7 +572,7 @@ static void hostile_files_add_up(void **state)
     gm_report_free(&result.report);
 }
 
-static void nothing_at_all(void **state)
+TEST(nothing_at_all)
 {
     struct result result;
     analyze_text(&result, "{\"segments\":[],\"device_traces\":[[]]}");
@@ -582,7 +582,7 @@ static void nothing_at_all(void **state)
 }
 
 /* A category says which code made a block, a role what it is for: a name that is both would say two things. */
-static void no_name_is_a_category_and_a_role(void **state)
+TEST(no_name_is_a_category_and_a_role)
 {
     struct gm_category_rules *rules = NULL;
     assert_int_equal(gm_category_rules_default(&rules, NULL), GM_OK);
@@ -590,29 +590,4 @@ static void no_name_is_a_category_and_a_role(void **state)
         for (size_t role = 0; role < gm_timeline_role_count(); role++)
             assert_int_not_equal(strcasecmp(gm_category_name(rules, category), gm_timeline_role_name(role)), 0);
     gm_category_rules_free(rules);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_name_is_a_category_and_a_role),
-        cmocka_unit_test(adamw_from_its_first_step),
-        cmocka_unit_test(adamw_in_the_middle),
-        cmocka_unit_test(gradients_kept),
-        cmocka_unit_test(gradients_kept_beside_last_temporaries),
-        cmocka_unit_test(sgd_without_a_trace_of_its_step),
-        cmocka_unit_test(optimizer_that_makes_everything_anew),
-        cmocka_unit_test(states_given_up_one_parameter_later),
-        cmocka_unit_test(frozen_weights),
-        cmocka_unit_test(backward_without_frames),
-        cmocka_unit_test(activations_and_temporaries),
-        cmocka_unit_test(inference),
-        cmocka_unit_test(groups_of_four_without_a_trace),
-        cmocka_unit_test(no_groups_without_a_trace),
-        cmocka_unit_test(private_pools_tell_nothing),
-        cmocka_unit_test(what_stacks_say),
-        cmocka_unit_test(hostile_files_add_up),
-        cmocka_unit_test(nothing_at_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

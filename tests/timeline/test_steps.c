@@ -124,7 +124,7 @@ static void forget(struct found *f)
 
 /* ---- annotations ------------------------------------------------------------------------------------------------- */
 
-static void profiler_steps(void **state)
+TEST(profiler_steps)
 {
     struct run r = {0};
     struct found f;
@@ -169,7 +169,7 @@ static void profiler_steps(void **state)
     forget(&f);
 }
 
-static void nested_and_lost_annotations(void **state)
+TEST(nested_and_lost_annotations)
 {
     struct run r = {0};
     struct found f;
@@ -204,7 +204,7 @@ static void nested_and_lost_annotations(void **state)
     forget(&f);
 }
 
-static void annotations_as_events(void **state)
+TEST(annotations_as_events)
 {
     struct run r = {.has_no_times = true};
     struct found f;
@@ -283,7 +283,7 @@ static void check_training(struct found *f, const char *source)
     assert_non_null(steps->pattern_detail);
 }
 
-static void optimizer_steps(void **state)
+TEST(optimizer_steps)
 {
     for (int annotated = 0; annotated < 2; annotated++) {
         struct run r = {0};
@@ -299,7 +299,7 @@ static void optimizer_steps(void **state)
 }
 
 /* An optimizer for each of three parameters that steps as soon as the gradient is there: one backward ends one step. */
-static void steps_inside_of_backward(void **state)
+TEST(steps_inside_of_backward)
 {
     struct run r = {0};
     struct found f;
@@ -338,7 +338,7 @@ static void play(struct run *r, uint64_t size, const char *frames, bool annotate
 
 /* Two optimizers of one class in turns end a step together. One that is called from two places, or two that step one
  * after the other in loops of their own, end one each time. */
-static void optimizers_of_one_class(void **state)
+TEST(optimizers_of_one_class)
 {
     static const struct {
         const char *turns;
@@ -384,7 +384,7 @@ static void infer(struct run *r, uint64_t extra)
     release(r, out, 300 + extra);
 }
 
-static void rounds_of_inference(void **state)
+TEST(rounds_of_inference)
 {
     struct run r = {0};
     struct found f;
@@ -410,7 +410,7 @@ static void rounds_of_inference(void **state)
 }
 
 /* A round of other sizes than most (a prompt before its tokens) is one, too: the program is at the same line again. */
-static void rounds_of_other_sizes(void **state)
+TEST(rounds_of_other_sizes)
 {
     struct run r = {0};
     struct found f;
@@ -436,7 +436,7 @@ static void rounds_of_other_sizes(void **state)
     forget(&f);
 }
 
-static void layers_are_no_steps(void **state)
+TEST(layers_are_no_steps)
 {
     struct run r = {0};
     struct found f;
@@ -470,7 +470,7 @@ static void layers(struct run *r, int count, int keeps, bool has_stacks)
 }
 
 /* Whatever the trace is cut to: one forward pass has no steps. */
-static void layers_alone_are_no_steps(void **state)
+TEST(layers_alone_are_no_steps)
 {
     for (int keeps = 0; keeps <= 6; keeps += 3)
         for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
@@ -486,7 +486,7 @@ static void layers_alone_are_no_steps(void **state)
 
 /* A module around the model: every stack comes through one line of its forward. The model's layers are inside of the
  * rounds, the embedding and the head are not of them: those are steps. */
-static void rounds_inside_of_a_wrapper(void **state)
+TEST(rounds_inside_of_a_wrapper)
 {
 #define WRAPPED FRAME("forward", "model.py", 20) "," MODULE "," FORWARD("wrapper.py", 9)
 #define EMBED FRAME("forward", "model.py", 19) "," MODULE "," FORWARD("wrapper.py", 9)
@@ -513,7 +513,7 @@ static void rounds_inside_of_a_wrapper(void **state)
 }
 
 /* Without stacks only what comes again and again altogether is a step; layers leave an embedding and a head over. */
-static void without_stacks(void **state)
+TEST(without_stacks)
 {
     for (int rounds = 1; rounds <= 6; rounds += 5) {
         struct run r = {0};
@@ -535,7 +535,7 @@ static void without_stacks(void **state)
     }
 }
 
-static void prefill_and_decode(void **state)
+TEST(prefill_and_decode)
 {
     struct run r = {0};
     struct found f;
@@ -568,7 +568,7 @@ static void prefill_and_decode(void **state)
 /* ---- steps that the trace's ends cut off ------------------------------------------------------------------------- */
 
 /* The trace ends before the last round has freed anything, and before its last allocation: its end is no end. */
-static void a_round_without_its_frees(void **state)
+TEST(a_round_without_its_frees)
 {
     for (int rounds = 4, lacks = 0; rounds <= 6; rounds++, lacks = rounds == 6) {
         struct run r = {0};
@@ -595,7 +595,7 @@ static void a_round_without_its_frees(void **state)
 }
 
 /* The trace begins inside of the first step, at an allocation like the one that steps begin with. */
-static void a_trace_that_begins_inside_a_step(void **state)
+TEST(a_trace_that_begins_inside_a_step)
 {
     for (int lacks = 0; lacks <= 4; lacks += 4) {
         struct run r = {0};
@@ -636,7 +636,7 @@ static void work(struct run *r)
         release(r, blocks[k], MIB);
 }
 
-static void a_leak(void **state)
+TEST(a_leak)
 {
     struct run r = {0};
     struct found f;
@@ -663,7 +663,7 @@ static void a_leak(void **state)
     forget(&f);
 }
 
-static void a_ring_is_no_leak(void **state)
+TEST(a_ring_is_no_leak)
 {
     struct run r = {0};
     struct found f;
@@ -681,7 +681,7 @@ static void a_ring_is_no_leak(void **state)
     forget(&f);
 }
 
-static void a_spike(void **state)
+TEST(a_spike)
 {
     struct run r = {0};
     struct found f;
@@ -709,7 +709,7 @@ static enum gm_status window(struct found *f, enum gm_place_kind kind, uint64_t 
     return gm_trace_window(&f->pass, err);
 }
 
-static void places(void **state)
+TEST(places)
 {
     struct run r = {0};
     struct found f;
@@ -743,7 +743,7 @@ static void places(void **state)
 
 /* ---- hostile ----------------------------------------------------------------------------------------------------- */
 
-static void strange_annotations(void **state)
+TEST(strange_annotations)
 {
     struct run r = {0};
     struct found f;
@@ -761,7 +761,7 @@ static void strange_annotations(void **state)
     forget(&f);
 }
 
-static void more_steps_than_rows(void **state)
+TEST(more_steps_than_rows)
 {
     struct run r = {0};
     struct found f;
@@ -787,32 +787,4 @@ static void more_steps_than_rows(void **state)
     }
     assert_true(has_highest);
     forget(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(profiler_steps),
-        cmocka_unit_test(nested_and_lost_annotations),
-        cmocka_unit_test(annotations_as_events),
-        cmocka_unit_test(optimizer_steps),
-        cmocka_unit_test(steps_inside_of_backward),
-        cmocka_unit_test(optimizers_of_one_class),
-        cmocka_unit_test(rounds_of_inference),
-        cmocka_unit_test(rounds_of_other_sizes),
-        cmocka_unit_test(layers_are_no_steps),
-        cmocka_unit_test(layers_alone_are_no_steps),
-        cmocka_unit_test(rounds_inside_of_a_wrapper),
-        cmocka_unit_test(without_stacks),
-        cmocka_unit_test(prefill_and_decode),
-        cmocka_unit_test(a_round_without_its_frees),
-        cmocka_unit_test(a_trace_that_begins_inside_a_step),
-        cmocka_unit_test(a_leak),
-        cmocka_unit_test(a_ring_is_no_leak),
-        cmocka_unit_test(a_spike),
-        cmocka_unit_test(places),
-        cmocka_unit_test(strange_annotations),
-        cmocka_unit_test(more_steps_than_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

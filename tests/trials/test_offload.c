@@ -40,7 +40,7 @@ static void offload(struct case_of *c, uint64_t gib, int64_t step_us)
     assert_true(gm_plan_offload(c->changes, &c->count, &c->history, c->role));
 }
 
-static void test_idle(void **state)
+TEST(idle)
 {
     (void)state;
     struct case_of c;
@@ -55,7 +55,7 @@ static void test_idle(void **state)
 }
 
 /* Both of 4 GiB go there and back in the 900 ms of the trace; one of 5 GiB does not lie for long enough. */
-static void test_bus(void **state)
+TEST(bus)
 {
     (void)state;
     struct case_of c;
@@ -67,10 +67,4 @@ static void test_bus(void **state)
     assert_int_equal(c.count, 0);
     offload(&c, 1, 25000);
     assert_int_equal(c.count, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_idle), cmocka_unit_test(test_bus)};
-    return cmocka_run_group_tests_name("offload", tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static uint64_t slow_peak(const struct gm_plan_block *b, size_t n)
     return most;
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
     struct gm_plan_block none = {0};
     uint64_t height = 7, peak = 7;
@@ -46,7 +46,7 @@ static void nothing(void **state)
 }
 
 /* 6 and 4 one after the other share their place; 5 lives beside both: 11. */
-static void shared_place(void **state)
+TEST(shared_place)
 {
     struct gm_plan_block b[] = {{0, 2, 6, 0}, {2, 4, 4, 0}, {1, 3, 5, 0}};
     uint64_t height = 0, peak = 0;
@@ -59,7 +59,7 @@ static void shared_place(void **state)
 
 /* By size: 80 at 0, 75 at 80, 70 at 155, 65 at 225, 64 at 290. When 75 and 65 are gone there are gaps of those sizes:
  * a block of 63 takes the smaller one, though the other lies lower. */
-static void smallest_gap(void **state)
+TEST(smallest_gap)
 {
     struct gm_plan_block b[] = {{0, 5, 80, 0}, {0, 2, 75, 0}, {0, 5, 70, 0}, {0, 2, 65, 0},
                                 {0, 5, 64, 0}, {2, 4, 63, 0}, {5, 6, 1, 0}};
@@ -71,7 +71,7 @@ static void smallest_gap(void **state)
         assert_true(b[i].size != 63 || b[i].offset == 225);
 }
 
-static void lives_always(void **state)
+TEST(lives_always)
 {
     struct gm_plan_block b[] = {{0, 9, 1, 0}, {3, 4, 100, 0}, {0, 9, 2, 0}, {5, 6, 100, 0}};
     uint64_t height = 0;
@@ -81,7 +81,7 @@ static void lives_always(void **state)
         assert_true(b[i].size == 100 ? b[i].offset == 3 : b[i].offset < 3);
 }
 
-static void too_much(void **state)
+TEST(too_much)
 {
     struct gm_plan_block b[100];
     uint64_t height = 0, steps = 50;
@@ -94,7 +94,7 @@ static void too_much(void **state)
 }
 
 /* In order of birth: 6 at 0, 5 at 6, 4 in the gap of the 6; a block of 2 takes what is left of it, and 3 go on top. */
-static void quick(void **state)
+TEST(quick)
 {
     struct gm_plan_block b[] = {{0, 2, 6, 0}, {1, 9, 5, 0}, {2, 9, 4, 0}, {3, 9, 3, 0}, {4, 9, 2, 0}};
     uint64_t height = 0;
@@ -120,7 +120,7 @@ static uint32_t draw(uint64_t *seed, uint32_t n)
     return (uint32_t)(*seed >> 33) % n;
 }
 
-static void random_ones(void **state)
+TEST(random_ones)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 300; round++) {
@@ -147,14 +147,4 @@ static void random_ones(void **state)
         assert_int_equal(gm_plan_quick(again, n, &second), GM_PLANNED);
         assert_int_equal(second, height);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing),      cmocka_unit_test(shared_place), cmocka_unit_test(smallest_gap),
-        cmocka_unit_test(lives_always), cmocka_unit_test(too_much),     cmocka_unit_test(quick),
-        cmocka_unit_test(random_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static uint64_t peak_with(struct tried *t, struct gm_remedy_change c)
     return remedy.saving.peak;
 }
 
-static void dropped_and_smaller(void **state)
+TEST(dropped_and_smaller)
 {
     struct tried t;
     setup(&t, false);
@@ -119,7 +119,7 @@ static void dropped_and_smaller(void **state)
 }
 
 /* The 100 are the first request and never end. With the 200 kept until the 300 are there, and other moments. */
-static void live_shorter(void **state)
+TEST(live_shorter)
 {
     struct tried t;
     setup(&t, false);
@@ -141,7 +141,7 @@ static void live_shorter(void **state)
 }
 
 /* What is live since before the trace can come later, too. */
-static void old_blocks_come_later(void **state)
+TEST(old_blocks_come_later)
 {
     struct tried t;
     setup(&t, true);
@@ -153,7 +153,7 @@ static void old_blocks_come_later(void **state)
 }
 
 /* Two rows say when it is away: it is back after both. Halved twice it is a quarter. */
-static void rows_add_up(void **state)
+TEST(rows_add_up)
 {
     struct tried t;
     setup(&t, false);
@@ -172,7 +172,7 @@ static void rows_add_up(void **state)
 }
 
 /* Alone, and on top of those above: what two of them save is not the sum. */
-static void ranked(void **state)
+TEST(ranked)
 {
     struct tried t;
     setup(&t, false);
@@ -208,7 +208,7 @@ static void ranked(void **state)
 }
 
 /* What has a price stands behind what has none, and settings that save less than a tenth behind both. */
-static void priced(void **state)
+TEST(priced)
 {
     struct tried t;
     setup(&t, false);
@@ -230,7 +230,7 @@ static void priced(void **state)
 
 /* A recording that ended out of memory does not show what it would have needed: no card is enough for certain. And what
  * was not replayed has no saving. */
-static void what_is_not_known(void **state)
+TEST(what_is_not_known)
 {
     struct tried t;
     setup(&t, false);
@@ -258,14 +258,4 @@ static void what_is_not_known(void **state)
     assert_int_equal(remedy.saving.alone, GM_REPORT_NONE);
     replay(&t, NULL, 0);
     end(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dropped_and_smaller), cmocka_unit_test(live_shorter), cmocka_unit_test(old_blocks_come_later),
-        cmocka_unit_test(rows_add_up),         cmocka_unit_test(ranked),       cmocka_unit_test(priced),
-        cmocka_unit_test(what_is_not_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

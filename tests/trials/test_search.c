@@ -79,7 +79,7 @@ static void check_grid(const char *settings, bool is_bounded, struct gm_candidat
     }
 }
 
-static void grids(void **state)
+TEST(grids)
 {
     struct gm_candidates *grid = malloc(sizeof *grid);
     assert_non_null(grid);
@@ -100,7 +100,7 @@ static void grids(void **state)
 
 /* ---- trials and the sweep ---------------------------------------------------------------------------------------- */
 
-static void trials(void **state)
+TEST(trials)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -126,7 +126,7 @@ static void trials(void **state)
     end(&f);
 }
 
-static void sweeps(void **state)
+TEST(sweeps)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -161,7 +161,7 @@ static void sweeps(void **state)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void fits(void **state)
+TEST(fits)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -189,7 +189,7 @@ static void fits(void **state)
 }
 
 /* Another device, which is not replayed, has 29 MiB reserved: 22 are not enough any more. */
-static void floors(void **state)
+TEST(floors)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -210,7 +210,7 @@ static void floors(void **state)
 }
 
 /* With expandable pages of 64 MiB it needs 64 MiB; many settings of the grid need 22. */
-static void least(void **state)
+TEST(least)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -239,7 +239,7 @@ static bool after_some(void *asked)
     return (*left)-- <= 0;
 }
 
-static void sweep_is_cut(void **state)
+TEST(sweep_is_cut)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -263,7 +263,7 @@ static void sweep_is_cut(void **state)
 }
 
 /* Whenever it ends: nothing is found, or a capacity that runs. Only an end after all is the whole answer. */
-static void fit_is_cut(void **state)
+TEST(fit_is_cut)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -288,7 +288,7 @@ static void fit_is_cut(void **state)
     end(&f);
 }
 
-static void least_is_cut(void **state)
+TEST(least_is_cut)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -308,7 +308,7 @@ static void least_is_cut(void **state)
     end(&f);
 }
 
-static void bounds(void **state)
+TEST(bounds)
 {
     struct fixture f;
     struct gm_error err = {0};
@@ -336,15 +336,4 @@ static void bounds(void **state)
     assert_int_equal(gm_bounds_find(&b, &f.device, &err), GM_OK);
     assert_false(b.is_known);
     end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids),        cmocka_unit_test(trials),     cmocka_unit_test(sweeps),
-        cmocka_unit_test(fits),         cmocka_unit_test(floors),     cmocka_unit_test(least),
-        cmocka_unit_test(sweep_is_cut), cmocka_unit_test(fit_is_cut), cmocka_unit_test(least_is_cut),
-        cmocka_unit_test(bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void assert_tried(const struct gm_settings_advice *a, size_t i, const cha
 
 /* As recorded 300 + 300 + 600. Expandable: 15 pages of 20 MiB, 15 more behind them, and the 600 are there. Not
  * to split blocks from 128 MiB on changes nothing. In eighths of a power of two: 320 + 320 + 640. */
-static void expandable_segments_save_half(void **state)
+TEST(expandable_segments_save_half)
 {
     struct traced t = {0};
     two_then_one(&t, MIB(300));
@@ -114,7 +114,7 @@ static void expandable_segments_save_half(void **state)
 
 /* From 1 GiB and 5 % on. 500 + 500 + 1000: 1000 are saved. 512 are rounded to 26 pages, two of them to 1024 + 16 MiB:
  * 2048 - 1040. 600 + 600 + 1200: 1200 are saved. */
-static void much_is_a_warning(void **state)
+TEST(much_is_a_warning)
 {
     static const struct {
         uint64_t size, peak, saved;
@@ -132,7 +132,7 @@ static void much_is_a_warning(void **state)
 
 /* 32 + 32 + 64 recorded. Expandable: 2 pages, 2 more for the second (8 MiB are left of the first 40): 80. So 48 are
  * saved, which is less than 64. */
-static void small_savings_are_no_advice(void **state)
+TEST(small_savings_are_no_advice)
 {
     struct traced t = {0};
     two_then_one(&t, MIB(32));
@@ -147,7 +147,7 @@ static void small_savings_are_no_advice(void **state)
 
 /* A private pool whose second request grew although its first segment was next to free: it never splits. What following
  * the trace shows of pools holds for the replays, too: 1200 and two segments of 20, not one. */
-static void pools_are_as_verified(void **state)
+TEST(pools_are_as_verified)
 {
     struct traced t = {.settings = "\"expandable_segments\":false,\"max_split_size\":-1",
                        .more = ",\"segment_pool_id\":[0,0]"};
@@ -169,7 +169,7 @@ static void pools_are_as_verified(void **state)
 }
 
 /* 31 + 31 + 62: the program asks for 62, so no setting can save 64. Nothing is replayed. */
-static void no_room(void **state)
+TEST(no_room)
 {
     struct traced t = {0};
     two_then_one(&t, MIB(31));
@@ -181,7 +181,7 @@ static void no_room(void **state)
 }
 
 /* The cache is older than the trace: what another setting would have kept of it, the trace does not tell. */
-static void cached_before_the_trace(void **state)
+TEST(cached_before_the_trace)
 {
     struct traced t = {0};
     gm_traced_event(&t, "alloc", C, MIB(20), "feed");
@@ -203,7 +203,7 @@ static void cached_before_the_trace(void **state)
 }
 
 /* Of two free blocks of 200 MiB the trace takes the higher one: another allocator did that, or other rules. */
-static void other_addresses_are_not_judged(void **state)
+TEST(other_addresses_are_not_judged)
 {
     struct traced t = {0};
     gm_traced_event(&t, "segment_alloc", A, MIB(200), "attend");
@@ -231,7 +231,7 @@ static void other_addresses_are_not_judged(void **state)
 }
 
 /* Settings in force are tried without; 300 in quarters of a power of two are 320 (256 + 64), and 600 are 640. */
-static void recorded_settings_are_taken_back(void **state)
+TEST(recorded_settings_are_taken_back)
 {
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"roundup_power2_divisions:4,max_split_size_mb:600\""};
     gm_traced_event(&t, "segment_alloc", A, MIB(320), "attend");
@@ -292,7 +292,7 @@ static void assert_limited(const struct gm_advice_trial *trial, uint64_t peak, u
  * and in seven more: 400 + 60 + 140. Blocks from 128 MiB on that stay whole: the 100 have a segment of their own, 400 +
  * 100 + 350 + 500; with the limit the 400 and the 350 are reclaimed, which is no retry. In eighths: 416 + 352 + 512.
  * From 512 MiB on: nothing is as large. */
-static void a_limit_holds_for_both_sides(void **state)
+TEST(a_limit_holds_for_both_sides)
 {
     struct traced t = {0};
     short_of_memory(&t);
@@ -333,7 +333,7 @@ static void a_limit_holds_for_both_sides(void **state)
 
 /* 360 were left when the 500 were refused, and that was the end: with 400 reserved it had 760. The baseline is refused
  * them again; expandable segments find them. */
-static void an_oom_tells_the_limit(void **state)
+TEST(an_oom_tells_the_limit)
 {
     struct traced t = {0};
     short_of_memory(&t);
@@ -360,7 +360,7 @@ static void an_oom_tells_the_limit(void **state)
 
 /* A memory fraction may have refused them: then it had less than 400 + 500, and what the device had left tells nothing.
  */
-static void a_fraction_is_no_device(void **state)
+TEST(a_fraction_is_no_device)
 {
     struct traced t = {.settings = "\"PYTORCH_CUDA_ALLOC_CONF\":\"per_process_memory_fraction:0.5\""};
     short_of_memory(&t);
@@ -374,7 +374,7 @@ static void a_fraction_is_no_device(void **state)
     gm_traced_end(&t);
 }
 
-static void not_of_a_part(void **state)
+TEST(not_of_a_part)
 {
     struct traced t = {0};
     two_then_one(&t, MIB(300));
@@ -385,7 +385,7 @@ static void not_of_a_part(void **state)
     gm_traced_end(&t);
 }
 
-static void no_trace_no_advice(void **state)
+TEST(no_trace_no_advice)
 {
     struct traced t = {0};
     struct gm_error err = {0};
@@ -416,7 +416,7 @@ static const char *command_for(struct gm_report *report, const char *path, uint6
     return report->advice->command;
 }
 
-static void long_traces_name_the_command(void **state)
+TEST(long_traces_name_the_command)
 {
     static const struct {
         const char *path, *command;
@@ -435,25 +435,4 @@ static void long_traces_name_the_command(void **state)
     }
     assert_null(command_for(&report, "a.pickle", GM_ADVICE_EVENTS));
     gm_report_free(&report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expandable_segments_save_half),
-        cmocka_unit_test(much_is_a_warning),
-        cmocka_unit_test(small_savings_are_no_advice),
-        cmocka_unit_test(pools_are_as_verified),
-        cmocka_unit_test(no_room),
-        cmocka_unit_test(cached_before_the_trace),
-        cmocka_unit_test(other_addresses_are_not_judged),
-        cmocka_unit_test(recorded_settings_are_taken_back),
-        cmocka_unit_test(a_limit_holds_for_both_sides),
-        cmocka_unit_test(an_oom_tells_the_limit),
-        cmocka_unit_test(a_fraction_is_no_device),
-        cmocka_unit_test(not_of_a_part),
-        cmocka_unit_test(no_trace_no_advice),
-        cmocka_unit_test(long_traces_name_the_command),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,17 +54,11 @@ static void exhaust(const char *name, enum gm_compression compression)
     free(b.p);
 }
 
-static void test_nomem(void **state)
+TEST(nomem)
 {
     static const char *const files[] = {"full.p4.pickle", "names.p4.pickle", "raw.cpp.pickle", "legacy.p2.pickle",
                                         "host.p4.pickle"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         for (int compression = GM_COMPRESSION_NONE; compression <= GM_COMPRESSION_ZSTD; compression++)
             exhaust(files[i], (enum gm_compression)compression);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nomem)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static struct gm_snapshot read_back(const struct bytes *b)
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------ */
 
-static void test_empty(void **state)
+TEST(empty)
 {
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
@@ -126,7 +126,7 @@ static void check_number(uint64_t v, const char *opcode, size_t length)
     gm_snapshot_free(&made.s);
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
     check_number(0, "K\0", 2);
     check_number(255, "K\xff", 2);
@@ -142,7 +142,7 @@ static void test_numbers(void **state)
     check_number(UINT64_MAX - 1, "\x8a\x09\xfe\xff\xff\xff\xff\xff\xff\xff\0", 11);
 }
 
-static void test_negatives(void **state)
+TEST(negatives)
 {
     static const struct {
         int64_t v;
@@ -175,7 +175,7 @@ static void test_negatives(void **state)
 }
 
 /* Two events of one stack: one list, one dictionary, each key and word once, and fetched by two bytes from then on. */
-static void test_sharing(void **state)
+TEST(sharing)
 {
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
@@ -220,7 +220,7 @@ static void check_string(const char *text, size_t length, const char *arrives, s
     gm_snapshot_free(&made.s);
 }
 
-static void test_strings(void **state)
+TEST(strings)
 {
     static const char *const same[] = {"", "plain", "caf\xc3\xa9", "\xf0\x9f\x9a\x80", "\xed\xa0\xbd", "\xed\xbf\xbf"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
@@ -241,7 +241,7 @@ static void test_strings(void **state)
 }
 
 /* Frames hold 64 KiB and a little more, one after the other; together with what lies outside they are all there is. */
-static void test_frames(void **state)
+TEST(frames)
 {
     enum { COUNT = 20000 };
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
@@ -281,7 +281,7 @@ static void test_frames(void **state)
 
 /* ---- settings, ring --------------------------------------------------------------------------------------------- */
 
-static void test_settings(void **state)
+TEST(settings)
 {
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
@@ -316,7 +316,7 @@ static void test_settings(void **state)
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */
 
-static void test_full_sink(void **state)
+TEST(full_sink)
 {
     struct gm_snapshot_memory *m = gm_snapshot_memory_new();
     assert_non_null(m);
@@ -346,7 +346,7 @@ static size_t entries(const char *folder)
     return n;
 }
 
-static void test_files(void **state)
+TEST(files)
 {
     char folder[] = "/tmp/gm-write-XXXXXX", path[PATH_MAX], link[PATH_MAX];
     assert_non_null(mkdtemp(folder));
@@ -394,13 +394,4 @@ static void test_files(void **state)
     assert_int_equal(rmdir(folder), 0);
     free(all.p);
     gm_snapshot_free(&made.s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),    cmocka_unit_test(test_numbers), cmocka_unit_test(test_negatives),
-        cmocka_unit_test(test_sharing),  cmocka_unit_test(test_strings), cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_files),   cmocka_unit_test(test_full_sink)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
