@@ -4,58 +4,58 @@
  */
 #include "render/charts.h"
 
-#include "render/layout.h"
+#include "analyze/report/comparison.h"
 #include "render/paint.h"
 #include "render/png.h"
 #include "render/theme.h"
 #include "render/traced.h"
 
-#include <stdbool.h>
 #include <time.h>
+
+/* ---- when there is something to draw ----------------------------------------------------------------------------- */
+
+static bool always(const void *model)
+{
+    return model != NULL;
+}
+
+static bool has_trace(const void *report)
+{
+    struct gm_traced unused;
+    return gm_traced_highest(report, &unused);
+}
+
+static bool has_timelines(const void *comparison)
+{
+    return ((const struct gm_comparison *)comparison)->timeline.lines != NULL;
+}
+
+static bool has_series(const void *comparison)
+{
+    return ((const struct gm_comparison *)comparison)->series_count > 0;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+#define ALL(X) GM_REPORT_CHARTS(X) GM_COMPARISON_CHARTS(X) GM_FLEET_CHARTS(X) GM_PLAN_CHARTS(X)
+#define LAY_OUT(id, name, when, caption)                                                                               \
+    static void name(struct gm_display *display, const void *model)                                                    \
+    {                                                                                                                  \
+        gm_layout_##name(display, model);                                                                              \
+    }
+ALL(LAY_OUT)
 
 static const struct {
     const char *file_name, *caption;
-    gm_layout_fn *layout;
-} charts[GM_CHART_COUNT] = {
-    [GM_CHART_MEMORY_OVERVIEW] = {"memory_overview.png",
-                                  "Memory overview: how much of the reserved memory is allocated and how much only "
-                                  "cached, per device, and which categories hold the allocated part.",
-                                  gm_layout_memory_overview},
-    [GM_CHART_TOP_CONSUMERS] = {"top_consumers.png",
-                                "Top consumers: the 30 largest live blocks with the line that made them, coloured by "
-                                "category.",
-                                gm_layout_top_consumers},
-    [GM_CHART_CATEGORY_BREAKDOWN] = {"category_breakdown.png",
-                                     "Category breakdown: allocated memory by category, largest first.",
-                                     gm_layout_category_breakdown},
-    [GM_CHART_SIZE_DISTRIBUTION] = {"size_distribution.png",
-                                    "Size distribution: bytes and numbers of active and cached blocks by block size.",
-                                    gm_layout_size_distribution},
-    [GM_CHART_MEMORY_EFFICIENCY] = {"memory_efficiency.png",
-                                    "Memory efficiency: allocated over reserved with its grade, and where the rest is: "
-                                    "rounding, pending, releasable, stranded.",
-                                    gm_layout_memory_efficiency},
-    [GM_CHART_MEMORY_TIMELINE] = {"memory_timeline.png",
-                                  "Memory timeline: active memory over time, stacked by category, with reserved as a "
-                                  "line and the peaks, the steps and every running out of memory marked.",
-                                  gm_layout_memory_timeline},
-    [GM_CHART_PEAK_BREAKDOWN] = {"peak_breakdown.png",
-                                 "Peak breakdown: what the peak was made of by category, role, lifetime and call site, "
-                                 "and what it would be without each of the largest call sites.",
-                                 gm_layout_peak_breakdown},
-    [GM_CHART_FRAGMENTATION_MAP] = {"fragmentation_map.png",
-                                    "Fragmentation map: the largest segments at the end with their blocks to scale, "
-                                    "coloured by category; what is free is hatched.",
-                                    gm_layout_fragmentation_map},
-    [GM_CHART_FLAMEGRAPH] = {"flamegraph.png",
-                             "Flame graph of the peak: live bytes by call stack, callers above; widths are to scale.",
-                             gm_layout_flamegraph},
-};
+    bool (*applies)(const void *model);
+    void (*layout)(struct gm_display *display, const void *model);
+} charts[GM_CHARTS] = {
+#define ROW(id, name, when, caption) {#name ".png", caption, when, name},
+    ALL(ROW)};
 
-bool gm_chart_applies(const struct gm_report *report, enum gm_chart chart)
+bool gm_chart_applies(const void *model, enum gm_chart chart)
 {
-    struct gm_traced unused;
-    return chart < GM_CHART_MEMORY_TIMELINE || gm_traced_highest(report, &unused);
+    return charts[chart].applies(model);
 }
 
 const char *gm_chart_file_name(enum gm_chart chart)
@@ -63,15 +63,25 @@ const char *gm_chart_file_name(enum gm_chart chart)
     return charts[chart].file_name;
 }
 
-const char *gm_chart_caption(enum gm_chart chart)
+struct gm_chart_list gm_chart_list_of(struct gm_charted charted)
 {
-    return charts[chart].caption;
+    struct gm_chart_list list = {{NULL}};
+    size_t n = 0;
+    for (enum gm_chart i = charted.first; i < charted.end; i++) {
+        if (!gm_chart_applies(charted.model, i))
+            continue;
+        list.v[n++] = charts[i].file_name;
+        list.v[n++] = charts[i].caption;
+    }
+    return list;
 }
 
-void gm_chart_layout(struct gm_display *display, const struct gm_report *report, enum gm_chart chart)
+void gm_chart_layout(struct gm_display *display, const void *model, enum gm_chart chart)
 {
-    charts[chart].layout(display, report);
+    charts[chart].layout(display, model);
 }
+
+/* ---- from a layout to a picture ---------------------------------------------------------------------------------- */
 
 enum { MOST_EXACT = 128 };
 
@@ -135,39 +145,33 @@ static enum gm_status to_png(struct gm_png *png, struct gm_painter *painter, str
     return status;
 }
 
-enum gm_status gm_display_to_png(struct gm_png *png, struct gm_painter *painter, const struct gm_display *display,
-                                 struct gm_chart_times *times, struct gm_error *err)
-{
-    struct gm_chart_times unused;
-    *png = (struct gm_png){NULL, 0};
-    struct gm_canvas *canvas = display->failed ? NULL : gm_painter_take(painter);
-    if (canvas == NULL)
-        return gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
-    enum gm_status status = to_png(png, painter, canvas, display, times == NULL ? &unused : times, err);
-    gm_painter_give_back(painter, canvas);
-    return status;
-}
-
-enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const struct gm_report *report,
+enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const void *model,
                                    enum gm_chart chart, struct gm_chart_times *times, struct gm_error *err)
 {
     struct gm_chart_times unused;
+    struct gm_display display = {0};
+    struct gm_canvas *canvas;
+    enum gm_status status;
     if (times == NULL)
         times = &unused;
     *png = (struct gm_png){NULL, 0};
-    if ((unsigned)chart >= GM_CHART_COUNT)
+    if ((unsigned)chart >= GM_CHARTS)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "there is no chart %u", (unsigned)chart);
-    struct gm_display display = {0};
     double start = seconds();
-    gm_chart_layout(&display, report, chart);
+    gm_chart_layout(&display, model, chart);
     times->layout = seconds() - start;
-    enum gm_status status = gm_display_to_png(png, painter, &display, times, err);
+    if (display.failed || (canvas = gm_painter_take(painter)) == NULL) {
+        status = gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for a chart");
+    } else {
+        status = to_png(png, painter, canvas, &display, times, err);
+        gm_painter_give_back(painter, canvas);
+    }
     gm_display_free(&display);
     return status;
 }
 
-enum gm_status gm_chart_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_report *report,
-                             enum gm_chart chart, struct gm_error *err)
+enum gm_status gm_chart_draw(struct gm_png *png, struct gm_painter *painter, const void *model, enum gm_chart chart,
+                             struct gm_error *err)
 {
-    return gm_chart_draw_timed(png, painter, report, chart, NULL, err);
+    return gm_chart_draw_timed(png, painter, model, chart, NULL, err);
 }

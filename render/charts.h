@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gm_chart_draw with a stopwatch, for the bench; and its second half, for pages that are no charts of a report.
+ * The layouts of all charts: model in, display list out; one file each, no fonts, no pixels. And gm_chart_draw with a
+ * stopwatch, for the bench.
  */
 #ifndef GM_RENDER_CHARTS_H
 #define GM_RENDER_CHARTS_H
@@ -8,16 +9,31 @@
 #include "render/display.h"
 #include "render/render.h"
 
+struct gm_plan_picture; /* render/plan_chart.h */
+
+/* Fills an empty display list; check display->failed afterwards. */
+#define GM_LAYOUT_OF_REPORT(id, name, when, caption)                                                                   \
+    void gm_layout_##name(struct gm_display *display, const struct gm_report *report);
+#define GM_LAYOUT_OF_COMPARISON(id, name, when, caption)                                                               \
+    void gm_layout_##name(struct gm_display *display, const struct gm_comparison *c);
+#define GM_LAYOUT_OF_FLEET(id, name, when, caption)                                                                    \
+    void gm_layout_##name(struct gm_display *display, const struct gm_fleet *fleet);
+#define GM_LAYOUT_OF_PLAN(id, name, when, caption)                                                                     \
+    void gm_layout_##name(struct gm_display *display, const struct gm_plan_picture *plan);
+GM_REPORT_CHARTS(GM_LAYOUT_OF_REPORT)
+GM_COMPARISON_CHARTS(GM_LAYOUT_OF_COMPARISON)
+GM_FLEET_CHARTS(GM_LAYOUT_OF_FLEET)
+GM_PLAN_CHARTS(GM_LAYOUT_OF_PLAN)
+
+/* The layout of a chart, by its number. */
+void gm_chart_layout(struct gm_display *display, const void *model, enum gm_chart chart);
+
 /* Seconds. */
 struct gm_chart_times {
     double layout, paint, index, compress;
 };
 /* As gm_chart_draw; `times` may be NULL. */
-enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const struct gm_report *report,
+enum gm_status gm_chart_draw_timed(struct gm_png *png, struct gm_painter *painter, const void *model,
                                    enum gm_chart chart, struct gm_chart_times *times, struct gm_error *err);
-
-/* A page that was laid out, as a picture; `times` (without the layout) may be NULL. */
-enum gm_status gm_display_to_png(struct gm_png *png, struct gm_painter *painter, const struct gm_display *display,
-                                 struct gm_chart_times *times, struct gm_error *err);
 
 #endif

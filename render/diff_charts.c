@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of pictures of a comparison, and what they share.
+ * What the pictures of comparisons share.
  */
 #include "render/diff_charts.h"
 
-#include "render/charts.h"
-#include "render/diff_chart_parts.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"
@@ -13,54 +11,6 @@
 #include <math.h>
 
 #define DOT " \xc2\xb7 "
-
-static const struct {
-    const char *file_name, *caption;
-    gm_diff_layout_fn *layout;
-} charts[GM_DIFF_CHART_COUNT] = {
-    [GM_DIFF_CHART_OVERVIEW] = {"diff_overview.png",
-                                "Runs side by side: peaks, what they were made of, and what changed most.",
-                                gm_layout_diff_overview},
-    [GM_DIFF_CHART_TIMELINE] = {"diff_timeline.png",
-                                "Timelines on one axis: allocated and reserved memory of all runs, with their peaks.",
-                                gm_layout_diff_timeline},
-    [GM_DIFF_CHART_FLAMEGRAPH] =
-        {"diff_flamegraph.png", "Flame graph of the difference: red grew, blue shrank; widths are the larger of both.",
-         gm_layout_diff_flamegraph},
-    [GM_DIFF_CHART_SCALING] = {"diff_scaling.png",
-                               "Memory as a function of the number in the names of the runs, with the law if there is "
-                               "one.",
-                               gm_layout_diff_scaling},
-};
-
-bool gm_diff_chart_applies(const struct gm_comparison *c, enum gm_diff_chart chart)
-{
-    if (chart == GM_DIFF_CHART_TIMELINE)
-        return c->timeline.lines != NULL;
-    return chart != GM_DIFF_CHART_SCALING || c->series_count > 0;
-}
-
-const char *gm_diff_chart_file_name(enum gm_diff_chart chart)
-{
-    return charts[chart].file_name;
-}
-
-const char *gm_diff_chart_caption(enum gm_diff_chart chart)
-{
-    return charts[chart].caption;
-}
-
-enum gm_status gm_diff_chart_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_comparison *c,
-                                  enum gm_diff_chart chart, struct gm_error *err)
-{
-    struct gm_display display = {0};
-    charts[chart].layout(&display, c);
-    enum gm_status status = gm_display_to_png(png, painter, &display, NULL, err);
-    gm_display_free(&display);
-    return status;
-}
-
-/* ---- what they share --------------------------------------------------------------------------------------------- */
 
 uint32_t gm_run_color(size_t i)
 {

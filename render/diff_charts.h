@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures of comparisons: comparison in, PNG or SVG out.
+ * What the pictures of comparisons share.
  */
 #ifndef GM_RENDER_DIFF_CHARTS_H
 #define GM_RENDER_DIFF_CHARTS_H
 
-#include "analyze/base/text.h"
 #include "analyze/report/comparison.h"
-#include "render/render.h"
+#include "render/axis.h"
+#include "render/charts.h"
+#include "render/flame_boxes.h"
+#include "render/page.h"
 
-enum gm_diff_chart {
-    GM_DIFF_CHART_OVERVIEW,
-    GM_DIFF_CHART_TIMELINE, /* only if a run has a trace */
-    GM_DIFF_CHART_FLAMEGRAPH,
-    GM_DIFF_CHART_SCALING, /* only if there is a series of runs */
-    GM_DIFF_CHART_COUNT
-};
-bool gm_diff_chart_applies(const struct gm_comparison *c, enum gm_diff_chart chart);
-const char *gm_diff_chart_file_name(enum gm_diff_chart chart); /* "diff_overview.png" */
-const char *gm_diff_chart_caption(enum gm_diff_chart chart);   /* one sentence */
-/* As gm_chart_draw. */
-enum gm_status gm_diff_chart_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_comparison *c,
-                                  enum gm_diff_chart chart, struct gm_error *err);
+#define GM_GREW 0xb42318U
+#define GM_SHRANK 0x1d5fa8U
 
-/* As gm_flamegraph_svg. */
-enum gm_status gm_diff_flamegraph_svg(struct gm_text *out, const struct gm_comparison *c, struct gm_error *err);
-#define GM_DIFF_FLAMEGRAPH_SVG "diff_flamegraph.svg"
+/* Title, and the runs. */
+struct gm_page gm_diff_page_begin(struct gm_display *display, const struct gm_comparison *c, const char *title);
+/* Of the i-th run; told apart with any colour-blindness, BASE is grey. */
+uint32_t gm_run_color(size_t i);
+enum { GM_RUNS_DRAWN = 8 };
+/* "base: ctx128_forward" in at most `width`. */
+const char *gm_run_label(struct gm_display *display, const struct gm_comparison *c, size_t i, double width,
+                         enum gm_text_size size);
+/* "+1.20 GiB (+10.8%)". */
+const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after);
+/* Grew, shrank, or neither. */
+uint32_t gm_change_color(int64_t delta);
+
+/* The tree of both runs as a flame graph whose nodes are as wide as the larger of the two. NULL: no memory. */
+const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff);
+/* Red: more in NEW; blue: less; the stronger, the larger the part of it that changed. */
+uint32_t gm_diff_node_color(const struct gm_diff_node *node);
 
 #endif

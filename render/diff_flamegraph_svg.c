@@ -3,7 +3,7 @@
  * diff_flamegraph.svg: see flame_svg.h for what is common to all flame graphs.
  */
 #include "analyze/base/size.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "render/flame_svg.h"
 #include "render/metric.h"
 #include "render/theme.h"

@@ -5,8 +5,8 @@
 #include "render/render.h"
 
 #include "analyze/base/size.h"
+#include "render/charts.h"
 #include "render/flame_svg.h"
-#include "render/layout.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"

@@ -2,7 +2,7 @@
  *
  * category_breakdown: allocated bytes by category, sorted; and how they are spread over the devices.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "render/axis.h"
 #include "render/devices.h"

@@ -3,7 +3,7 @@
  * diff_flamegraph: both runs in one tree of stacks. A box is as wide as the larger of the two; red grew, blue shrank.
  */
 #include "analyze/base/size.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"

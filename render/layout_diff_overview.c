@@ -3,7 +3,7 @@
  * diff_overview: peaks of the runs side by side, what they were made of, and what changed most.
  */
 #include "analyze/base/order.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "render/fold.h"
 #include "render/metric.h"
 #include "render/number_text.h"

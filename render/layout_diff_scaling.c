@@ -3,7 +3,7 @@
  * diff_scaling: memory as a function of the number in the runs' names, with the law that it follows, if there is one.
  */
 #include "analyze/base/size.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"

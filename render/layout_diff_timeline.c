@@ -4,7 +4,7 @@
  * more than the other is shaded.
  */
 #include "analyze/base/size.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "render/number_text.h"
 #include "render/theme.h"
 

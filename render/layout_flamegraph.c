@@ -2,7 +2,7 @@
  *
  * flamegraph: the peak of requested bytes by call stack, on the device where it was highest.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/size.h"
 #include "render/flame_boxes.h"

@@ -4,8 +4,9 @@
  * call sites that hold more at the end of the last iteration than at the end of the first.
  */
 #include "analyze/base/size.h"
+#include "analyze/report/fleet_model.h"
 #include "render/axis.h"
-#include "render/fleet_charts.h"
+#include "render/charts.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/page.h"

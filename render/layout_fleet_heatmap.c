@@ -3,7 +3,8 @@
  * fleet_heatmap: a cell for each rank and iteration, three maps side by side down the page. Where there are more ranks
  * or iterations than cells, neighbours share one: it shows the highest of them (of efficiency the lowest).
  */
-#include "render/fleet_charts.h"
+#include "analyze/report/fleet_model.h"
+#include "render/charts.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/page.h"

@@ -2,7 +2,7 @@
  *
  * fragmentation_map: the largest segments at the end with their blocks, to scale.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/bisect.h"
 

@@ -2,7 +2,7 @@
  *
  * memory_efficiency: allocated / reserved against the grades, and where the memory is that does not work.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"

@@ -2,7 +2,7 @@
  *
  * memory_overview: what the reserved memory is doing, in total and per device, and whose the allocated memory is.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "render/devices.h"
 #include "render/fold.h"

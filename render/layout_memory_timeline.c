@@ -2,7 +2,7 @@
  *
  * memory_timeline: each device's memory over time, stacked by role (or category), with the peaks and the steps marked.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/size.h"
 #include "render/metric.h"

@@ -3,7 +3,7 @@
  * peak_breakdown: what the peak of requested bytes was made of, on the device where it was highest: by what the
  * reserved memory was doing then, by category, role and lifetime, and by call site with what the peak would be without.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"

@@ -98,13 +98,3 @@ void gm_layout_plan(struct gm_display *display, const struct gm_plan_picture *pl
     page.y += gm_keys(display, page.y, keys, sizeof keys / sizeof *keys);
     gm_page_end(&page);
 }
-
-enum gm_status gm_plan_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_plan_picture *plan,
-                            struct gm_error *err)
-{
-    struct gm_display display = {0};
-    gm_layout_plan(&display, plan);
-    enum gm_status status = gm_display_to_png(png, painter, &display, NULL, err);
-    gm_display_free(&display);
-    return status;
-}

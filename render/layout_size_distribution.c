@@ -2,7 +2,7 @@
  *
  * size_distribution: active and cached blocks by size, as bytes and as numbers of blocks.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"

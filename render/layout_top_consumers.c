@@ -2,7 +2,7 @@
  *
  * top_consumers: the largest live blocks, each with where it was made, its size and its category.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/size.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The picture of a plan: how much is reserved at the peak as recorded, and after each fix that is added, against what a
- * card has.
+ * card has: the model of GM_CHART_PLAN.
  */
 #ifndef GM_RENDER_PLAN_CHART_H
 #define GM_RENDER_PLAN_CHART_H
 
-#include "render/display.h"
-#include "render/render.h"
+#include <stddef.h>
+#include <stdint.h>
 
 struct gm_plan_step {
     const char *name, *price; /* price: NULL: none */
@@ -19,10 +19,5 @@ struct gm_plan_picture {
     const struct gm_plan_step *steps;    /* the first is the recording */
     size_t count;                        /* 0: no plan was made, as the verdict says */
 };
-
-void gm_layout_plan(struct gm_display *display, const struct gm_plan_picture *plan);
-/* As gm_chart_draw. */
-enum gm_status gm_plan_draw(struct gm_png *png, struct gm_painter *painter, const struct gm_plan_picture *plan,
-                            struct gm_error *err);
 
 #endif

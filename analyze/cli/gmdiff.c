@@ -9,7 +9,7 @@
 #include "analyze/compare/compare.h"
 #include "analyze/document/documents.h"
 #include "analyze/state/shown_names.h"
-#include "render/diff_charts.h"
+#include "render/render.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -173,34 +173,22 @@ static void check_growth(struct call *call, const struct gm_comparison *c)
 
 static const char json_name[] = "diff.json";
 
-static enum gm_status draw(struct gm_run_files *files, struct gm_fonts *fonts, const struct gm_comparison *c,
+/* The texts, while other threads draw. */
+static enum gm_status make(struct gm_run_files *files, const struct gm_shell *shell, const struct gm_comparison *c,
                            struct gm_error *err)
 {
-    struct gm_painter *painter;
-    enum gm_status status = gm_fonts_wait(fonts, &painter, err);
-    for (enum gm_diff_chart i = 0; status == GM_OK && i < GM_DIFF_CHART_COUNT; i++)
-        if (gm_diff_chart_applies(c, i))
-            status = gm_diff_chart_draw(gm_run_files_png(files, gm_diff_chart_file_name(i)), painter, c, i, err);
-    if (status == GM_OK)
-        status = gm_diff_flamegraph_svg(gm_run_files_text(files, GM_DIFF_FLAMEGRAPH_SVG), c, err);
-    return status;
-}
-
-static enum gm_status make(struct gm_run_files *files, struct gm_fonts *fonts, const struct gm_comparison *c,
-                           struct gm_error *err)
-{
-    const char *charts[2 * GM_DIFF_CHART_COUNT + 1] = {NULL};
-    size_t n = 0;
-    for (enum gm_diff_chart i = 0; fonts != NULL && i < GM_DIFF_CHART_COUNT; i++)
-        if (gm_diff_chart_applies(c, i)) {
-            charts[n++] = gm_diff_chart_file_name(i);
-            charts[n++] = gm_diff_chart_caption(i);
-        }
+    const bool is_drawn = shell->fonts != NULL;
+    const struct gm_charted charted = gm_charts_of_comparison(c);
+    const struct gm_chart_list list = gm_chart_list_of(charted);
+    struct gm_charts *charts;
+    enum gm_status status = gm_charts_start(&charts, shell->fonts, charted, shell->threads, err);
     gm_diff_json(gm_run_files_text(files, json_name), c);
-    gm_diff_text(gm_run_files_text(files, "diff_report.txt"), c, fonts != NULL);
-    gm_diff_markdown(gm_run_files_text(files, "README.md"), c, fonts != NULL ? charts : NULL);
+    gm_diff_text(gm_run_files_text(files, "diff_report.txt"), c, is_drawn);
+    gm_diff_markdown(gm_run_files_text(files, "README.md"), c, is_drawn ? list.v : NULL);
     gm_diff_comment(gm_run_files_text(files, "pr_comment.md"), c);
-    return fonts != NULL ? draw(files, fonts, c, err) : GM_OK;
+    if (status == GM_OK && is_drawn)
+        status = gm_diff_flamegraph_svg(gm_run_files_text(files, GM_DIFF_FLAMEGRAPH_SVG), c, err);
+    return gm_charts_finish(charts, status, files, err);
 }
 
 /* memory.html with the runs that could be read, called as in the reports. */
@@ -235,7 +223,7 @@ static enum gm_status publish(struct call *call, struct gm_input *inputs, size_t
         status = gm_shell_name(&c.arena, &c.run_name, &c.timestamp, name, call->shell.when, err);
     gm_call_time(&call->shell.said, "compare");
     if (status == GM_OK)
-        status = make(&files, call->shell.fonts, &c, err);
+        status = make(&files, &call->shell, &c, err);
     if (status == GM_OK)
         status = add_page(&files, call, inputs, count, &c, err);
     if (status == GM_OK)

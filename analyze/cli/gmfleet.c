@@ -14,7 +14,7 @@
 #include "analyze/fleet/place.h"
 #include "analyze/formats/load.h"
 #include "analyze/run/run_names.h"
-#include "render/fleet_charts.h"
+#include "render/render.h"
 #include "replay/whatif/gpus.h"
 
 #include <stddef.h>
@@ -213,29 +213,19 @@ static enum gm_status make_fleet(struct gm_fleet *fleet, struct call *call, cons
 
 static const char json_name[] = "fleet.json";
 
-static enum gm_status draw(struct gm_run_files *files, struct gm_fonts *fonts, const struct gm_fleet *fleet,
+/* The texts, while other threads draw. */
+static enum gm_status make(struct gm_run_files *files, const struct gm_shell *shell, const struct gm_fleet *fleet,
                            struct gm_error *err)
 {
-    struct gm_painter *painter;
-    enum gm_status status = gm_fonts_wait(fonts, &painter, err);
-    for (enum gm_fleet_chart i = 0; status == GM_OK && i < GM_FLEET_CHART_COUNT; i++)
-        status = gm_fleet_chart_draw(gm_run_files_png(files, gm_fleet_chart_file_name(i)), painter, fleet, i, err);
-    return status;
-}
-
-static enum gm_status make(struct gm_run_files *files, struct gm_fonts *fonts, const struct gm_fleet *fleet,
-                           struct gm_error *err)
-{
-    const char *charts[2 * GM_FLEET_CHART_COUNT + 1] = {NULL};
-    for (enum gm_fleet_chart i = 0; i < GM_FLEET_CHART_COUNT; i++) {
-        charts[2 * i] = gm_fleet_chart_file_name(i);
-        charts[2 * i + 1] = gm_fleet_chart_caption(i);
-    }
+    const struct gm_charted charted = gm_charts_of_fleet(fleet);
+    const struct gm_chart_list list = gm_chart_list_of(charted);
+    struct gm_charts *charts;
+    const enum gm_status status = gm_charts_start(&charts, shell->fonts, charted, shell->threads, err);
     gm_fleet_json(gm_run_files_text(files, json_name), fleet);
     gm_fleet_text(gm_run_files_text(files, "fleet_report.txt"), fleet);
-    gm_fleet_markdown(gm_run_files_text(files, "README.md"), fleet, fonts != NULL ? charts : NULL);
+    gm_fleet_markdown(gm_run_files_text(files, "README.md"), fleet, shell->fonts != NULL ? list.v : NULL);
     gm_fleet_csv(gm_run_files_text(files, "fleet.csv"), fleet);
-    return fonts != NULL ? draw(files, fonts, fleet, err) : GM_OK;
+    return gm_charts_finish(charts, status, files, err);
 }
 
 /* ---- memory.html: the ranks of the iteration that is told, those that reserve most if they are many -----------------
@@ -313,7 +303,7 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
     if (status == GM_OK && fleet.read_count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
     if (status == GM_OK)
-        status = make(&files, shell->fonts, &fleet, err);
+        status = make(&files, shell, &fleet, err);
     if (status == GM_OK && !shell->options->no_page)
         status = add_page(call, &files, &fleet, err);
     if (status == GM_OK)

@@ -174,15 +174,11 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
 {
     double clock = now();
     struct gm_report *report = &work->judged.report;
-    struct gm_charts *charts = NULL;
+    struct gm_charts *charts;
     struct gm_run_files files = {.count = 0};
-    enum gm_status status = GM_OK;
     atomic_store(&job->stage, GM_JOB_DRAWS);
-    if (context->shell->fonts != NULL) {
-        charts = gm_charts_start(context->shell->fonts, report, context->draw_threads);
-        if (charts == NULL)
-            status = gm_no_memory(err);
-    }
+    enum gm_status status =
+        gm_charts_start(&charts, context->shell->fonts, gm_charts_of_report(report), context->draw_threads, err);
     if (status == GM_OK)
         status = gm_ignore_ask(&context->shell->ignore, report, err);
     if (status == GM_OK)
@@ -197,24 +193,16 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         gm_page_trace_call(&work->page, report->run_name, report->snapshot.path, report->timestamp);
         gm_page_add(&files, (const struct gm_page_trace *[]){&work->page}, 1, &context->shell->rules_text);
     }
-    if (charts != NULL) {
-        struct gm_error drawing;
-        enum gm_status drawn = gm_charts_finish(charts, &drawing);
-        if (status == GM_OK && drawn != GM_OK) {
-            status = drawn;
-            *err = drawing;
-        }
-    }
+    status = gm_charts_finish(charts, status, &files, err);
     work->times.draw = lap(&clock);
     if (status == GM_OK) {
         atomic_store(&job->stage, GM_JOB_WRITES);
-        status = gm_outputs_write(job, context, report, &files, charts, err);
+        status = gm_outputs_write(job, context, report, &files, err);
         work->times.write = lap(&clock);
     } else {
         gm_run_free(job->run);
         job->run = NULL;
     }
-    gm_charts_free(charts);
     gm_run_files_free(&files);
     return status;
 }

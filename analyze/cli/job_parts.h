@@ -7,43 +7,20 @@
 
 #include "analyze/base/error.h"
 #include "analyze/base/text.h"
-#include "analyze/cli/font_thread.h"
 #include "analyze/cli/gmanalyze.h"
 #include "analyze/cli/job.h"
 #include "analyze/cli/run_files.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_analyze.h"
-#include "render/render.h"
-
-/* All charts of one report, drawn by several threads while the caller does something else. */
-
-struct gm_charts;
-
-/* Begins to draw every chart that applies, in up to `threads` - 1 threads besides the caller's; NULL: no memory. The
- * report must stay as it is until gm_charts_finish. */
-struct gm_charts *gm_charts_start(struct gm_fonts *fonts, const struct gm_report *report, int threads);
-/* Draws what nobody has begun yet and waits for the rest. Must be called once, also if the charts are not wanted any
- * more. */
-enum gm_status gm_charts_finish(struct gm_charts *charts, struct gm_error *err);
-/* Moves a chart after that to the files, if it applies. */
-void gm_charts_take(struct gm_charts *charts, enum gm_chart chart, struct gm_run_files *files);
-void gm_charts_free(struct gm_charts *charts); /* NULL is fine */
-
-/* NULL-terminated pairs of file name and caption of the charts that apply, for gm_analysis_markdown. */
-struct gm_chart_list {
-    const char *v[2 * GM_CHART_COUNT + 1];
-};
-struct gm_chart_list gm_charts_list(const struct gm_report *report);
 
 /* All texts, as the options want them. What fails for want of memory is told by gm_outputs_write. */
 void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
                      const struct gm_report *report);
-/* Charts and texts into the job's run (begun here, unless --csv-full has begun it), which is then committed, or on
- * failure given up. `charts` is NULL if none are wanted, and has none after that. */
+/* The files into the job's run (begun here, unless --csv-full has begun it), which is then committed, or on failure
+ * given up. */
 enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,
-                                const struct gm_report *report, struct gm_run_files *files, struct gm_charts *charts,
-                                struct gm_error *err);
+                                const struct gm_report *report, struct gm_run_files *files, struct gm_error *err);
 
 /* The checks that a user may ask for on the command line; a failed one is exit code 1, and everything is still
  * written. */

@@ -10,7 +10,7 @@ static const char json_name[] = "analysis.json";
 void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options *options,
                      const struct gm_report *report)
 {
-    const struct gm_chart_list charts = gm_charts_list(report);
+    const struct gm_chart_list charts = gm_chart_list_of(gm_charts_of_report(report));
     struct gm_text *text = gm_run_files_text(files, "analysis_report.txt"),
                    *markdown = gm_run_files_text(files, "README.md");
     if (options->preface != NULL) {
@@ -52,11 +52,8 @@ static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *o
 }
 
 enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,
-                                const struct gm_report *report, struct gm_run_files *files, struct gm_charts *charts,
-                                struct gm_error *err)
+                                const struct gm_report *report, struct gm_run_files *files, struct gm_error *err)
 {
-    for (int i = 0; charts != NULL && i < GM_CHART_COUNT; i++)
-        gm_charts_take(charts, (enum gm_chart)i, files);
     const enum gm_status status =
         gm_run_files_write(&job->run, files, context->options.usual.results, job->name, context->shell->when, err);
     if (status != GM_OK)

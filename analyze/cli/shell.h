@@ -8,7 +8,7 @@
 
 #include "analyze/base/arena.h"
 #include "analyze/cli/call.h"
-#include "analyze/cli/font_thread.h"
+#include "analyze/cli/drawing.h"
 #include "analyze/cli/run_files.h"
 #include "analyze/diagnose/ignore.h"
 #include "analyze/state/categories.h"

@@ -9,6 +9,7 @@
 #include "analyze/document/document.h"
 #include "analyze/report/numbers.h"
 #include "render/plan_chart.h"
+#include "render/render.h"
 #include "replay/cli/judged.h"
 #include "replay/cli/search.h"
 #include "replay/trials/candidates.h"
@@ -345,7 +346,7 @@ enum gm_status gm_replay_draw_plan(struct gm_text *out, const struct gm_replay_r
             (struct gm_plan_step){plan->stairs[i].name, brief(&doc, plan->stairs[i].costs), plan->stairs[i].peak};
     enum gm_status status = gm_painter_new(&painter, err);
     if (status == GM_OK)
-        status = gm_plan_draw(&png, painter, &picture, err);
+        status = gm_chart_draw(&png, painter, &picture, GM_CHART_PLAN, err);
     if (status == GM_OK)
         gm_text_add_bytes(out, (const char *)png.data, png.length);
     if (status == GM_OK && (out->failed || words.failed))

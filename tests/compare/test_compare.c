@@ -3,7 +3,7 @@
  * The parts of a comparison, with numbers worked out by hand.
  */
 #include "analyze/compare/compare.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "tests/render/page_checks.h"
 #include "tests/unit.h"
 

@@ -8,7 +8,7 @@
 #include "analyze/document/documents.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
-#include "render/diff_chart_parts.h"
+#include "render/diff_charts.h"
 #include "tests/nomem/nomem.h"
 #include "tests/unit.h"
 
@@ -63,10 +63,10 @@ static void start(struct way *way)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static bool lay_out(gm_diff_layout_fn *layout, const struct gm_comparison *c)
+static bool lay_out(enum gm_chart chart, const struct gm_comparison *c)
 {
     struct gm_display display = {0};
-    layout(&display, c);
+    gm_chart_layout(&display, c, chart);
     bool ok = !display.failed;
     gm_display_free(&display);
     return ok;
@@ -89,8 +89,8 @@ static bool write_all(const struct gm_comparison *c, size_t *length)
         *length += texts[i].length;
         gm_text_free(&texts[i]);
     }
-    return lay_out(gm_layout_diff_overview, c) && lay_out(gm_layout_diff_timeline, c) &&
-           lay_out(gm_layout_diff_flamegraph, c) && lay_out(gm_layout_diff_scaling, c) && ok;
+    return lay_out(GM_CHART_DIFF_OVERVIEW, c) && lay_out(GM_CHART_DIFF_TIMELINE, c) &&
+           lay_out(GM_CHART_DIFF_FLAMEGRAPH, c) && lay_out(GM_CHART_DIFF_SCALING, c) && ok;
 }
 
 static bool go(struct way *way, size_t *length)

@@ -5,7 +5,7 @@
 #ifndef TESTS_RENDER_PAGE_CHECKS_H
 #define TESTS_RENDER_PAGE_CHECKS_H
 
-#include "render/layout.h"
+#include "render/charts.h"
 
 /* Where a text's ink is, by the estimate of its width. */
 struct gm_box ink_box(const struct gm_text_item *text);

@@ -3,7 +3,7 @@
  * The charts' display lists, without fonts: what holds on every page whatever the report, and what each chart shows.
  */
 #include "analyze/base/size.h"
-#include "render/layout.h"
+#include "render/charts.h"
 #include "render/metric.h"
 #include "render/page.h"
 #include "render/theme.h"
@@ -76,10 +76,17 @@ TEST(chart_table)
         "memory_overview.png",   "top_consumers.png",     "category_breakdown.png",
         "size_distribution.png", "memory_efficiency.png", "memory_timeline.png",
         "peak_breakdown.png",    "fragmentation_map.png", "flamegraph.png"};
-    for (int c = 0; c < GM_CHART_COUNT; c++) {
+    struct gm_report report;
+    sample_make(&report, SAMPLE_EMPTY);
+    const struct gm_chart_list list = gm_chart_list_of(gm_charts_of_report(&report));
+    for (int c = 0; c < GM_CHART_COUNT; c++)
         assert_string_equal(gm_chart_file_name((enum gm_chart)c), names[c]);
-        assert_true(strlen(gm_chart_caption((enum gm_chart)c)) > 20);
+    for (int c = 0; c < GM_CHART_MEMORY_TIMELINE; c++) { /* the others do not apply */
+        assert_string_equal(list.v[2 * c], names[c]);
+        assert_true(strlen(list.v[2 * c + 1]) > 20);
     }
+    assert_null(list.v[2 * GM_CHART_MEMORY_TIMELINE]);
+    gm_report_free(&report);
 }
 
 TEST(empty_frames)

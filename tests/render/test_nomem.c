@@ -3,7 +3,7 @@
  * Allocation failure: the n-th allocation of our own code fails, for every n. (Those inside of glib end the process
  * whatever we do; they are not ours.)
  */
-#include "render/layout.h"
+#include "render/charts.h"
 #include "render/render.h"
 #include "tests/nomem/nomem.h"
 #include "tests/render/samples.h"

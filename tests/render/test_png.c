@@ -3,7 +3,7 @@
  * The pictures: read back by libpng, small enough, the same every time and from every thread, nothing at the edges,
  * colours exact, and texts no wider than the layout believed.
  */
-#include "render/layout.h"
+#include "render/charts.h"
 #include "render/metric.h"
 #include "render/paint.h"
 #include "render/theme.h"
@@ -272,7 +272,7 @@ TEST(no_such_chart)
     struct gm_report report = {.run_name = "r"};
     struct gm_png png;
     struct gm_error err;
-    assert_int_equal(gm_chart_draw(&png, *state, &report, GM_CHART_COUNT, &err), GM_E_INTERNAL);
+    assert_int_equal(gm_chart_draw(&png, *state, &report, (enum gm_chart)GM_CHARTS, &err), GM_E_INTERNAL);
     assert_null(png.data);
 }
 

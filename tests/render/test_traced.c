@@ -4,7 +4,7 @@
  * scales read off the page's own tick labels.
  */
 #include "analyze/base/size.h"
-#include "render/layout.h"
+#include "render/charts.h"
 #include "render/theme.h"
 #include "tests/render/page_checks.h"
 #include "tests/render/samples.h"
