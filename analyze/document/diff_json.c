@@ -78,11 +78,7 @@ void gm_json_diff_runs(struct gm_doc *d, const struct gm_comparison *c)
     gm_json_close(&d->json, ']');
 }
 
-static union gm_value growth_delta(const struct gm_cell_of *c)
-{
-    const struct gm_growth *g = c->row;
-    return (union gm_value){.i = gm_diff_delta(g->base, g->after)};
-}
+GM_CELL(i, growth_delta, struct gm_growth, g, gm_diff_delta(g->base, g->after));
 
 void gm_json_diff_gate(struct gm_doc *d, const struct gm_comparison *c)
 {

@@ -81,11 +81,7 @@ void gm_diff_all_runs(struct gm_doc *d, const struct gm_comparison *c)
 /* ---- laws ----------------------------------------------------------------------------------------------------------
  */
 
-static union gm_value law_of(const struct gm_cell_of *c)
-{
-    const struct gm_law_fit *fit = c->row;
-    return (union gm_value){.s = fit->law == GM_LAW_NONE ? "no law" : gm_law_name(fit->law)};
-}
+GM_CELL(s, law_of, struct gm_law_fit, fit, fit->law == GM_LAW_NONE ? "no law" : gm_law_name(fit->law));
 
 static union gm_value formula_of(const struct gm_cell_of *c)
 {

@@ -34,11 +34,7 @@ static union gm_value growth_of(const struct gm_cell_of *c)
                                 gm_doc_printf(c->doc, "%s", gm_growth_format(text, row->base.bytes, row->after.bytes))};
 }
 
-static union gm_value kind_of(const struct gm_cell_of *c)
-{
-    const struct gm_diff_row *row = c->row;
-    return (union gm_value){.s = row->name == rest_name ? NULL : gm_diff_kind_name(row->kind)};
-}
+GM_CELL(s, kind_of, struct gm_diff_row, row, row->name == rest_name ? NULL : gm_diff_kind_name(row->kind));
 
 /* The numbers of a row, which is the first member of a site. */
 #define NUMBERS                                                                                                        \

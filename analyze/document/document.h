@@ -104,6 +104,16 @@ struct gm_column {
 #define GM_NESTED(key, nest) {key, NULL, GM_JSON, GM_NEST, 0, 0, NULL, nest, 0, NULL, 0}
 /* clang-format on */
 
+/* Defines the function of a column that is one expression of its row; `c` is what it is told:
+ *     GM_CELL(s, severity_of, struct gm_finding, row, gm_severity_name(row->severity)); */
+#define GM_CELL(member, name, type, of, expression)                                                                    \
+    static union gm_value name(const struct gm_cell_of *c)                                                             \
+    {                                                                                                                  \
+        const type *of = c->row;                                                                                       \
+        return (union gm_value){.member = (expression)};                                                               \
+    }                                                                                                                  \
+    _Static_assert(1, "takes the semicolon")
+
 /* Which rows are left out where there are too many. */
 enum gm_cut { GM_CUT_TAIL, GM_CUT_HEAD, GM_CUT_MIDDLE };
 

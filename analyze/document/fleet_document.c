@@ -62,11 +62,7 @@ static void add_item(const struct gm_cell_of *c)
     gm_json_null(&c->doc->json, "peaks");
 }
 
-static union gm_value error_of(const struct gm_cell_of *c)
-{
-    const struct gm_fleet_item *item = c->row;
-    return (union gm_value){.s = item->status == GM_OK ? NULL : item->error == NULL ? "" : item->error};
-}
+GM_CELL(s, error_of, struct gm_fleet_item, item, item->status == GM_OK ? NULL : item->error == NULL ? "" : item->error);
 
 static const struct gm_column snapshots[] = {
     GM_FIELD(GM_PATH, GM_ALL, "path", "Snapshot", struct gm_fleet_item, path),
@@ -184,17 +180,9 @@ struct spread {
     struct gm_fleet_spread s;
 };
 
-static union gm_value imbalance_of(const struct gm_cell_of *c)
-{
-    const struct spread *row = c->row;
-    return (union gm_value){.real = row->s.most_item == SIZE_MAX ? NAN : gm_fleet_imbalance(&row->s)};
-}
+GM_CELL(real, imbalance_of, struct spread, row, row->s.most_item == SIZE_MAX ? NAN : gm_fleet_imbalance(&row->s));
 
-static union gm_value mean_of(const struct gm_cell_of *c)
-{
-    const struct spread *row = c->row;
-    return (union gm_value){.u = gm_fleet_mean(&row->s)};
-}
+GM_CELL(u, mean_of, struct spread, row, gm_fleet_mean(&row->s));
 
 static union gm_value highest_path(const struct gm_cell_of *c)
 {

@@ -58,13 +58,9 @@ static size_t stack_of(const struct run *runs, size_t n)
     return runs[n].first;
 }
 
-static union gm_value run_number(const struct gm_cell_of *c)
-{
-    const struct run *run = c->row;
-    return (union gm_value){.s = run->count > 1
-                                     ? gm_doc_printf(c->doc, "%zu-%zu", run->first + 1, run->first + run->count)
-                                     : gm_doc_printf(c->doc, "%zu", run->first + 1)};
-}
+GM_CELL(s, run_number, struct run, run,
+        run->count > 1 ? gm_doc_printf(c->doc, "%zu-%zu", run->first + 1, run->first + run->count)
+                       : gm_doc_printf(c->doc, "%zu", run->first + 1));
 
 static union gm_value run_size(const struct gm_cell_of *c)
 {
@@ -74,13 +70,10 @@ static union gm_value run_size(const struct gm_cell_of *c)
 }
 
 /* The category of the first; "No stack: Parameter" where there is no stack and the role of all is known. */
-static union gm_value run_kind(const struct gm_cell_of *c)
-{
-    const struct run *run = c->row;
-    return (union gm_value){.s = run->has_other_roles || !gm_block_has_role_only(run->block)
-                                     ? run->block->category
-                                     : gm_doc_printf(c->doc, "No stack: %s", run->block->role)};
-}
+GM_CELL(s, run_kind, struct run, run,
+        run->has_other_roles || !gm_block_has_role_only(run->block)
+            ? run->block->category
+            : gm_doc_printf(c->doc, "No stack: %s", run->block->role));
 
 static union gm_value run_place(const struct gm_cell_of *c)
 {

@@ -179,10 +179,7 @@ struct total {
     uint64_t blocks, part; /* GM_REPORT_NONE: not told */
 };
 
-static union gm_value total_size(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = gm_doc_signed_bytes(c->doc, ((const struct total *)c->row)->bytes)};
-}
+GM_CELL(s, total_size, struct total, row, gm_doc_signed_bytes(c->doc, row->bytes));
 
 static struct total total_of(const char *name, uint64_t bytes, uint64_t blocks)
 {
@@ -245,10 +242,7 @@ void gm_section_summary(struct gm_doc *d, const struct gm_report *report)
 /* ---- what to do ----------------------------------------------------------------------------------------------------
  */
 
-static union gm_value severity_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = gm_severity_name(((const struct gm_to_do *)c->row)->severity)};
-}
+GM_CELL(s, severity_of, struct gm_to_do, row, gm_severity_name(row->severity));
 
 static bool is_to_do(const struct gm_diagnosis *diagnosis, const char *finding)
 {

@@ -37,11 +37,7 @@ struct tree {
     const struct gm_module_node *nodes;
 };
 
-static union gm_value node_calls(const struct gm_cell_of *c)
-{
-    const struct gm_module_node *n = c->row;
-    return (union gm_value){.u = n->calls < 2 ? GM_REPORT_NONE : n->calls};
-}
+GM_CELL(u, node_calls, struct gm_module_node, n, n->calls < 2 ? GM_REPORT_NONE : n->calls);
 
 /* "~" of what is not the same for all: their mean. */
 static union gm_value node_each(const struct gm_cell_of *c)
@@ -51,10 +47,7 @@ static union gm_value node_each(const struct gm_cell_of *c)
     return (union gm_value){.s = mean == NULL || n->least == n->most ? mean : gm_doc_printf(c->doc, "~%s", mean)};
 }
 
-static union gm_value node_mostly(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = mostly(&((const struct gm_module_node *)c->row)->use)};
-}
+GM_CELL(s, node_mostly, struct gm_module_node, row, mostly(&row->use));
 
 /* "  :36 > gpt.py", indented by its depth: line 36 of the code above it calls forward of gpt.py; other functions are
  * named. */

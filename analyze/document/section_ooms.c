@@ -70,23 +70,11 @@ static void say_bytes(struct gm_doc *d, const struct of *of)
 /* ---- tables --------------------------------------------------------------------------------------------------------
  */
 
-static union gm_value hole_bytes(const struct gm_cell_of *c)
-{
-    const struct gm_hole *hole = c->row;
-    return (union gm_value){.u = hole->pinned_by == NULL ? GM_REPORT_NONE : hole->pinned_by_bytes};
-}
+GM_CELL(u, hole_bytes, struct gm_hole, hole, hole->pinned_by == NULL ? GM_REPORT_NONE : hole->pinned_by_bytes);
 
-static union gm_value hole_age(const struct gm_cell_of *c)
-{
-    const struct gm_hole *hole = c->row;
-    return (union gm_value){.u = hole->pinned_by == NULL ? GM_REPORT_NONE : hole->age_us};
-}
+GM_CELL(u, hole_age, struct gm_hole, hole, hole->pinned_by == NULL ? GM_REPORT_NONE : hole->age_us);
 
-static union gm_value hole_site(const struct gm_cell_of *c)
-{
-    const struct gm_hole *hole = c->row;
-    return (union gm_value){.s = hole->pinned_by == NULL ? "(ends of its segment)" : hole->pinned_by};
-}
+GM_CELL(s, hole_site, struct gm_hole, hole, hole->pinned_by == NULL ? "(ends of its segment)" : hole->pinned_by);
 
 static void say_holes(struct gm_doc *d, const struct gm_oom_row *oom)
 {

@@ -353,11 +353,7 @@ static union gm_value next_times(const struct gm_cell_of *c)
     return (union gm_value){.u = times > 0 ? times : 1};
 }
 
-static union gm_value next_bytes(const struct gm_cell_of *c)
-{
-    const struct gm_next_peak *next = c->row;
-    return (union gm_value){.u = next->top_label == NULL ? GM_REPORT_NONE : next->top_bytes};
-}
+GM_CELL(u, next_bytes, struct gm_next_peak, next, next->top_label == NULL ? GM_REPORT_NONE : next->top_bytes);
 
 /* "in step 14, the first of 3 that are as high" */
 static union gm_value next_note(const struct gm_cell_of *c)
@@ -429,10 +425,7 @@ static union gm_value certainty_of(const struct gm_cell_of *c)
     return (union gm_value){.s = certainty > 0 ? gm_doc_printf(c->doc, "%d %%", certainty) : NULL};
 }
 
-static union gm_value certainty_percent(const struct gm_cell_of *c)
-{
-    return (union gm_value){.i = ((const struct gm_role_reason *)c->row)->certainty};
-}
+GM_CELL(i, certainty_percent, struct gm_role_reason, row, row->certainty);
 
 static void say_check(struct gm_doc *d, const char *what, uint64_t sum, uint64_t whole)
 {

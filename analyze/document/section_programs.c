@@ -52,10 +52,7 @@ void gm_section_host(struct gm_doc *d, const struct gm_report *report)
 }
 #undef ROW
 
-static union gm_value severity_of(const struct gm_cell_of *c)
-{
-    return (union gm_value){.s = gm_severity_name(((const struct gm_finding *)c->row)->severity)};
-}
+GM_CELL(s, severity_of, struct gm_finding, row, gm_severity_name(row->severity));
 
 void gm_section_findings(struct gm_doc *d, const struct gm_report *report)
 {
@@ -327,10 +324,7 @@ static void add_view(struct gm_doc *d, const struct gm_view *v)
     gm_section_serving(d, v);
 }
 
-static union gm_value overflowed(const struct gm_cell_of *c)
-{
-    return (union gm_value){.b = ((const struct gm_trace_counts *)c->row)->overflowed > 0};
-}
+GM_CELL(b, overflowed, struct gm_trace_counts, row, row->overflowed > 0);
 
 static void add_traced(struct gm_doc *d, const struct gm_device_report *device, const struct gm_view *v)
 {

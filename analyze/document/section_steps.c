@@ -81,11 +81,7 @@ static union gm_value step_name(const struct gm_cell_of *c)
     return (union gm_value){.s = row->is_partial ? gm_doc_printf(c->doc, "%s*", name) : name};
 }
 
-static union gm_value step_took(const struct gm_cell_of *c)
-{
-    const struct gm_step_row *row = c->row;
-    return (union gm_value){.u = gm_less(row->to_us, row->from_us)};
-}
+GM_CELL(u, step_took, struct gm_step_row, row, gm_less(row->to_us, row->from_us));
 
 /* The first has nothing to compare it with. */
 static union gm_value step_growth(const struct gm_cell_of *c)
@@ -201,11 +197,7 @@ static void say_survivors(struct gm_doc *d, const struct gm_steps *s)
              .title = "Allocated in a step and still live two steps later", .txt_max = SURVIVORS, .md_max = SURVIVORS);
 }
 
-static union gm_value band_phase(const struct gm_cell_of *c)
-{
-    const struct gm_band *b = c->row;
-    return (union gm_value){.s = b->phase == GM_PHASE_OTHER ? NULL : gm_phase_name(b->phase)};
-}
+GM_CELL(s, band_phase, struct gm_band, b, b->phase == GM_PHASE_OTHER ? NULL : gm_phase_name(b->phase));
 
 static void add_bands(struct gm_doc *d, const struct gm_steps *s)
 {

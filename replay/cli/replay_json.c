@@ -191,16 +191,9 @@ static void add_inferred(struct gm_doc *doc, const struct gm_replay_run *run)
     gm_json_close(&doc->json, ']');
 }
 
-static union gm_value class_of(const struct gm_cell_of *c)
-{
-    const struct gm_changed_class *changed = c->row;
-    return (union gm_value){.s = gm_doc_printf(c->doc, "%s:%s", changed->kind, changed->name)};
-}
+GM_CELL(s, class_of, struct gm_changed_class, changed, gm_doc_printf(c->doc, "%s:%s", changed->kind, changed->name));
 
-static union gm_value is_dropped(const struct gm_cell_of *c)
-{
-    return (union gm_value){.b = ((const struct gm_changed_class *)c->row)->factor == 0};
-}
+GM_CELL(b, is_dropped, struct gm_changed_class, row, row->factor == 0);
 
 static const struct gm_column changed_columns[] = {
     GM_GET(GM_TEXT, GM_JSON, "class", NULL, class_of),
