@@ -5,8 +5,8 @@
  */
 #include "analyze/cli/gmanalyze.h"
 
+#include "analyze/cli/job.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/outcome.h"
 #include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/export/export.h"

@@ -6,11 +6,15 @@
 #define GM_CLI_GMANALYZE_H
 
 #include "analyze/cli/shell.h"
-#include "analyze/cli/values.h"
 #include "analyze/timeline/trace_analyze.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct gm_wanted_stream {
+    int64_t handle;
+    bool is_given;
+};
 
 struct gm_analyze_options {
     struct gm_usual_options usual;
@@ -45,5 +49,9 @@ struct gm_analyze_context {
     struct gm_shell *shell;
     int draw_threads; /* for the charts of one snapshot */
 };
+
+/* Each is the `parse` of a gm_option: text in, *value out; false if it is none. */
+bool gm_value_place(const char *text, void *value);  /* struct gm_place: 12345, event:12345, 3.5s, 120ms, step:12 */
+bool gm_value_stream(const char *text, void *value); /* struct gm_wanted_stream: 0, 94219239492, 0x55d1c0 */
 
 #endif

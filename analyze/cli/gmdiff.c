@@ -3,14 +3,20 @@
  * gmdiff: a thin main. Options and operands in; summaries, their comparison, the run directory, messages and the exit
  * code out.
  */
-#include "analyze/cli/inputs.h"
+#include "analyze/base/threads.h"
+#include "analyze/cli/bar.h"
+#include "analyze/cli/page_runs.h"
 #include "analyze/cli/paths.h"
 #include "analyze/cli/shell.h"
 #include "analyze/compare/compare.h"
+#include "analyze/compare/summary_make.h"
 #include "analyze/document/documents.h"
+#include "analyze/formats/load.h"
+#include "analyze/run/run_names.h"
 #include "analyze/state/shown_names.h"
 #include "render/render.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,10 +104,29 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     return status;
 }
 
-static void tell_inputs(struct call *call, const struct gm_input *inputs, size_t count)
+struct input {
+    const char *path;
+    char name[GM_NAME_SIZE]; /* found in the path */
+    enum gm_status status;   /* of reading it */
+    struct gm_error error;
+    struct gm_summary summary; /* if status is GM_OK */
+    bool is_salvaged;
+    uint64_t salvaged_offset;
+    struct gm_page_trace page; /* if options.wants_page */
+};
+
+struct inputs_options {
+    struct gm_summary_options summary;
+    bool salvage, wants_page;
+    uint64_t max_memory; /* as in struct gm_load_options */
+    int threads;
+    const struct gm_terminal *progress; /* a bar there if it takes longer than a second; NULL: none */
+};
+
+static void tell_inputs(struct call *call, const struct input *inputs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct gm_input *input = &inputs[i];
+        const struct input *input = &inputs[i];
         if (input->status != GM_OK) {
             gm_call_fail(&call->shell.said, input->path, &input->error);
             continue;
@@ -127,10 +152,70 @@ static void name_run(char out[GM_NAME_SIZE], const struct diff_options *options,
     gm_text_free(&text);
 }
 
+/* ---- the snapshots as summaries ----------------------------------------------------------------------------------
+ *
+ * Read by several threads. Never more snapshots are in memory than there are threads; the result does not depend on
+ * their number. */
+
+struct reading {
+    struct input *inputs;
+    const struct inputs_options *options;
+    size_t count;
+    atomic_size_t done;
+};
+
+static void read_one(void *argument, size_t i)
+{
+    struct reading *r = argument;
+    const struct inputs_options *options = r->options;
+    struct input *input = &r->inputs[i];
+    const struct gm_load_options load = {.salvage = options->salvage, .max_memory = options->max_memory};
+    struct gm_snapshot snapshot = {0};
+    input->error = (struct gm_error){.offset = GM_NO_OFFSET};
+    gm_name_detect(input->name, input->path);
+    input->status = gm_snapshot_load(&snapshot, input->path, &load, &input->error);
+    if (input->status == GM_OK) {
+        input->is_salvaged = snapshot.source.is_salvaged;
+        input->salvaged_offset = snapshot.source.salvaged_offset;
+        input->status = gm_summary_make(&input->summary, &snapshot, input->name, &options->summary, &input->error);
+    }
+    if (input->status == GM_OK && options->wants_page)
+        input->status = gm_page_trace_make(&input->page, &snapshot, &input->error);
+    gm_snapshot_free(&snapshot);
+    atomic_fetch_add(&r->done, 1);
+}
+
+static void tell(struct gm_bar_line *line, const void *argument, double seconds)
+{
+    const struct reading *r = argument;
+    line->done = atomic_load(&r->done);
+    line->all = r->count;
+    gm_text_printf(&line->text, "%zu of %zu read, %d s", (size_t)line->done, r->count, (int)seconds);
+}
+
+/* Reads inputs[i].path for every i; sets the rest. */
+static void read_inputs(struct input *inputs, size_t count, const struct inputs_options *options)
+{
+    struct reading r = {.inputs = inputs, .options = options, .count = count};
+    struct gm_threads threads;
+    struct gm_bar bar;
+    gm_bar_start(&bar, options->progress, tell, &r);
+    gm_threads_run(&threads, count, (size_t)options->threads, read_one, &r);
+    gm_bar_stop(&bar);
+}
+
+static void free_inputs(struct input *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        gm_summary_free(&inputs[i].summary);
+        gm_page_trace_free(&inputs[i].page);
+    }
+}
+
 /* ---- from summaries to files ------------------------------------------------------------------------------------- */
 
 /* The runs that could be read, and why the others could not. */
-static enum gm_status compare(struct gm_comparison *c, struct call *call, const struct gm_input *inputs, size_t count,
+static enum gm_status compare(struct gm_comparison *c, struct call *call, const struct input *inputs, size_t count,
                               struct gm_error *err)
 {
     const struct diff_options *options = &call->options;
@@ -192,8 +277,8 @@ static enum gm_status make(struct gm_run_files *files, const struct gm_shell *sh
 }
 
 /* memory.html with the runs that could be read, called as in the reports. */
-static enum gm_status add_page(struct gm_run_files *files, const struct call *call, struct gm_input *inputs,
-                               size_t count, const struct gm_comparison *c, struct gm_error *err)
+static enum gm_status add_page(struct gm_run_files *files, const struct call *call, struct input *inputs, size_t count,
+                               const struct gm_comparison *c, struct gm_error *err)
 {
     const struct gm_page_trace **traces = calloc(count, sizeof *traces);
     size_t n = 0;
@@ -210,7 +295,7 @@ static enum gm_status add_page(struct gm_run_files *files, const struct call *ca
     return GM_OK;
 }
 
-static enum gm_status publish(struct call *call, struct gm_input *inputs, size_t count, struct gm_error *err)
+static enum gm_status publish(struct call *call, struct input *inputs, size_t count, struct gm_error *err)
 {
     struct gm_comparison c = {0};
     struct gm_run *run = NULL;
@@ -241,7 +326,7 @@ static enum gm_status publish(struct call *call, struct gm_input *inputs, size_t
 }
 
 /* BASE and at least one other: what cannot be read does not stop the rest. */
-static bool can_compare(const struct gm_input *inputs, size_t count)
+static bool can_compare(const struct input *inputs, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (inputs[0].status == GM_OK && inputs[i].status == GM_OK)
@@ -257,24 +342,24 @@ static enum gm_status run(struct call *call, char **paths, size_t count, struct 
     enum gm_status status = gm_shell_begin(shell, usual, true, err);
     if (status != GM_OK)
         return status;
-    struct gm_input *inputs = calloc(count, sizeof *inputs);
+    struct input *inputs = calloc(count, sizeof *inputs);
     if (inputs == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < count; i++)
         inputs[i].path = paths[i];
-    const struct gm_inputs_options reading = {
+    const struct inputs_options reading = {
         .summary = {.rules = shell->rules, .device = usual->device, .points = POINTS},
         .salvage = usual->salvage,
         .wants_page = !usual->no_page,
         .max_memory = usual->max_memory,
         .threads = shell->threads,
         .progress = usual->quiet ? NULL : &shell->said.terminal};
-    gm_inputs_read(inputs, count, &reading);
+    read_inputs(inputs, count, &reading);
     gm_call_time(&shell->said, "read+analyse");
     tell_inputs(call, inputs, count);
     if (can_compare(inputs, count))
         status = publish(call, inputs, count, err);
-    gm_inputs_free(inputs, count);
+    free_inputs(inputs, count);
     free(inputs);
     return status;
 }

@@ -36,4 +36,9 @@ struct gm_job {
 void gm_job_run(struct gm_job *job, const struct gm_analyze_context *context);
 void gm_job_free(struct gm_job *job);
 
+/* What becomes of the jobs of one call: runs them in `threads` threads. Each is told and freed, in the order of the
+ * operands, when it and those before it are done; at last `latest` and --json. Meanwhile a person who watches sees how
+ * far it is. */
+void gm_outcome_run(const struct gm_analyze_context *context, struct gm_job *jobs, size_t count, int threads);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/cli/outcome.h"
+#include "analyze/cli/job.h"
 
 #include "analyze/base/threads.h"
 #include "analyze/cli/bar.h"

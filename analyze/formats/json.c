@@ -7,8 +7,8 @@
 
 #include "analyze/base/utf8.h"
 #include "analyze/base/vec.h"
-#include "analyze/formats/json_number.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +36,93 @@ static enum gm_status unexpected(const struct json *j, const char *what, struct 
     if (c > ' ' && c < 0x7f)
         return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: expected %s, found '%c'", what, c);
     return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: expected %s, found byte 0x%02x", what, (unsigned)c);
+}
+
+/* ---- numbers, whatever the locale -------------------------------------------------------------------------------- */
+
+enum { NUMBER_MAX = 1024 }; /* characters looked at; numbers are shorter */
+
+enum number_kind { NO_NUMBER, TOO_LONG, INTEGER, REAL };
+struct number {
+    enum number_kind kind;
+    bool is_negative; /* of an integer */
+    uint64_t magnitude;
+    double real;
+};
+
+static bool is_digit(const unsigned char *s, size_t n, size_t i)
+{
+    return i < n && s[i] >= '0' && s[i] <= '9';
+}
+
+static size_t skip_digits(const unsigned char *s, size_t n, size_t i)
+{
+    while (is_digit(s, n, i))
+        i++;
+    return i;
+}
+
+/* strtod in the C locale; the text was checked before. */
+static enum number_kind parse_real(const unsigned char *s, size_t length, double *real)
+{
+    char text[NUMBER_MAX];
+    memcpy(text, s, length);
+    text[length] = '\0';
+    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0)
+        return NO_NUMBER;
+    *real = strtod_l(text, NULL, c);
+    freelocale(c);
+    return REAL;
+}
+
+/* The end of the fraction and the exponent at s[i]; *ok is false if one of them has no digits. */
+static size_t skip_fraction(const unsigned char *s, size_t n, size_t i, bool *ok)
+{
+    *ok = true;
+    if (i < n && s[i] == '.') {
+        *ok = is_digit(s, n, ++i);
+        i = skip_digits(s, n, i);
+    }
+    if (*ok && i < n && (s[i] == 'e' || s[i] == 'E')) {
+        i++;
+        if (i < n && (s[i] == '+' || s[i] == '-'))
+            i++;
+        *ok = is_digit(s, n, i);
+        i = skip_digits(s, n, i);
+    }
+    return i;
+}
+
+/* Parses the number at s[0..n) and returns its length, or that of the part that is right if *number says NO_NUMBER.
+ * What has a fraction, an exponent or more than 64 bits is REAL. */
+static size_t parse_number(const unsigned char *s, size_t n, struct number *number)
+{
+    *number = (struct number){.kind = NO_NUMBER};
+    n = n < NUMBER_MAX ? n : NUMBER_MAX;
+    size_t i = n > 0 && s[0] == '-', first = i;
+    number->is_negative = i > 0;
+    bool fits = true;
+    for (; is_digit(s, n, i); i++) {
+        uint64_t digit = (uint64_t)(s[i] - '0');
+        fits = fits && number->magnitude <= (UINT64_MAX - digit) / 10;
+        number->magnitude = number->magnitude * 10 + digit;
+    }
+    if (i == first)
+        return i;
+    if (s[first] == '0' && i > first + 1) { /* a number cannot begin with 0 and go on: the digit behind is too much */
+        *number = (struct number){.kind = INTEGER, .is_negative = number->is_negative};
+        return first + 1;
+    }
+    bool ok;
+    size_t length = skip_fraction(s, n, i, &ok);
+    if (length == NUMBER_MAX)
+        number->kind = TOO_LONG;
+    else if (ok && length == i && fits)
+        number->kind = INTEGER;
+    else if (ok)
+        number->kind = parse_real(s, length, &number->real);
+    return length;
 }
 
 /* ---- strings ----------------------------------------------------------------------------------------------------- */
@@ -181,19 +268,18 @@ static enum gm_status take_number(struct json *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
     uint64_t at = gm_source_offset(s);
-    GM_TRY(gm_source_more(s, GM_JSON_NUMBER_MAX, err));
-    struct gm_json_number number;
-    size_t length = gm_json_number_parse(s->p, (size_t)(s->end - s->p), &number);
+    GM_TRY(gm_source_more(s, NUMBER_MAX, err));
+    struct number number;
+    size_t length = parse_number(s->p, (size_t)(s->end - s->p), &number);
     s->p += length;
     switch (number.kind) {
-    case GM_JSON_INTEGER:
+    case INTEGER:
         return gm_assembler_integer(j->a, number.magnitude, number.is_negative, at, err);
-    case GM_JSON_REAL:
+    case REAL:
         return gm_assembler_real(j->a, number.real, at, err);
-    case GM_JSON_TOO_LONG:
-        return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: a number of more than %d characters",
-                       GM_JSON_NUMBER_MAX - 1);
-    case GM_JSON_NO_NUMBER:
+    case TOO_LONG:
+        return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: a number of more than %d characters", NUMBER_MAX - 1);
+    case NO_NUMBER:
         break;
     }
     return unexpected(j, "a digit", err);

@@ -8,6 +8,7 @@
 #include "analyze/base/hidden.h"
 #include "analyze/run/hidden_names.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static enum gm_status make_hidden(struct gm_run *run, struct gm_error *err)
         run->hidden_fd = openat(run->results_fd, run->hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (run->hidden_fd < 0)
             return gm_run_fail(err, "open", run->results, run->hidden, errno);
-        (void)flock(run->hidden_fd, LOCK_EX | LOCK_NB); /* no lock on this file system: see stale.c */
+        (void)flock(run->hidden_fd, LOCK_EX | LOCK_NB); /* no lock on this file system: see below */
         return GM_OK;
     }
     run->hidden[0] = '\0';
@@ -218,4 +219,157 @@ void gm_run_free(struct gm_run *run)
     free(run->results);
     free(run->path);
     free(run);
+}
+
+/* ---- run check --------------------------------------------------------------------------------------------------- */
+
+/* * What would keep a run from being begun, in the words of gm_run_begin, which makes what is missing. */
+
+/* Why that directory cannot be used so (`mode`: R_OK, W_OK, X_OK); 0: it can. */
+static int obstacle(const char *directory, int mode)
+{
+    struct stat st;
+    if (stat(directory, &st) != 0)
+        return errno;
+    if (!S_ISDIR(st.st_mode))
+        return ENOTDIR;
+    return faccessat(AT_FDCWD, directory, mode, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* Cuts the last part off, "a/b" to "a", "a" to ".", "/a" to "/"; false if there is none. */
+static bool cut_last(char *path)
+{
+    size_t n = strlen(path);
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n == 0 && strcmp(path, ".") == 0)
+        return false;
+    if (n == 0)
+        path[n++] = '.';
+    path[n] = '\0';
+    return true;
+}
+
+enum gm_status gm_run_check(const char *results, struct gm_error *err)
+{
+    char *path = results[0] == '\0' ? strdup(".") : strdup(results);
+    if (path == NULL)
+        return gm_no_memory(err);
+    int reason = obstacle(path, R_OK);
+    const char *what = reason != 0 ? "open" : "write to";
+    struct stat st;
+    if (reason == 0)
+        reason = obstacle(path, W_OK | X_OK);
+    while (reason == ENOENT && lstat(path, &st) != 0 && cut_last(path)) {
+        what = "create";
+        reason = obstacle(path, W_OK | X_OK);
+    }
+    free(path);
+    if (reason == 0 || reason == ENOENT) /* a link that leads nowhere: to be told when the run is begun */
+        return GM_OK;
+    return gm_run_fail(err, what, results, "", reason);
+}
+
+/* ---- rename ------------------------------------------------------------------------------------------------------ */
+
+/* * NFS and some FUSE file systems do not know RENAME_NOREPLACE. There, a file created with O_EXCL serves as the right
+ * to give a name: it is atomic everywhere, and what a kill leaves behind is hidden and only makes the next run take _2.
+ */
+
+int gm_rename_new_portable(int dir, const char *from, const char *to)
+{
+    char right[512];
+    int n = snprintf(right, sizeof right, GM_NAME_PREFIX "%s", to);
+    if (n < 0 || (size_t)n >= sizeof right)
+        return ENAMETOOLONG;
+    int fd = openat(dir, right, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno;
+    close(fd); /* nothing was written to it */
+    struct stat st;
+    int status = 0;
+    if (fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        status = EEXIST;
+    else if (errno != ENOENT || renameat(dir, from, dir, to) != 0)
+        status = errno;
+    unlinkat(dir, right, 0); /* if it stays, it is removed as stale later */
+    return status;
+}
+
+int gm_rename_new(int dir, const char *from, const char *to)
+{
+    if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+        return gm_rename_new_portable(dir, from, to);
+    return errno;
+}
+
+/* ---- stale ------------------------------------------------------------------------------------------------------- */
+
+/* * Cleaning up after killed runs, by the rules of analyze/base/hidden.h. */
+
+static bool is_dot(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+void gm_remove_run(int dir, const char *name)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (entries == NULL) {
+        if (fd >= 0)
+            close(fd);
+    } else {
+        for (const struct dirent *e = readdir(entries); e != NULL; e = readdir(entries))
+            if (!is_dot(e->d_name))
+                unlinkat(fd, e->d_name, 0);
+        closedir(entries);
+    }
+    unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+static void remove_stale_run(int dir, const char *name, const struct gm_hidden_writer *writer)
+{
+    int fd = gm_hidden_take(dir, name, writer, O_DIRECTORY);
+    if (fd < 0)
+        return;
+    gm_remove_run(dir, name);
+    close(fd);
+}
+
+/* Whether the name is `prefix` and who writes it. */
+static bool is_ours(const char *name, const char *prefix, const char mark[GM_MARK], struct gm_hidden_writer *writer)
+{
+    size_t n = strlen(prefix);
+    return strncmp(name, prefix, n) == 0 && gm_hidden_read(writer, name + n, '-', mark);
+}
+
+void gm_remove_stale(int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    char mark[GM_MARK];
+    if (entries == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    gm_hidden_mark(mark);
+    for (const struct dirent *e = readdir(entries); e != NULL; e = readdir(entries)) {
+        struct gm_hidden_writer writer;
+        const char *name = e->d_name;
+        if (is_ours(name, GM_RUN_PREFIX, mark, &writer))
+            remove_stale_run(dir, name, &writer);
+        else if (is_ours(name, GM_LATEST_PREFIX, mark, &writer)
+                     ? (writer.is_here && writer.is_dead) || gm_hidden_is_old(dir, name)
+                     : strncmp(name, GM_NAME_PREFIX, sizeof GM_NAME_PREFIX - 1) == 0 && gm_hidden_is_old(dir, name))
+            unlinkat(dir, name, 0);
+    }
+    closedir(entries);
 }

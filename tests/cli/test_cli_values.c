@@ -2,7 +2,7 @@
  *
  * Places and streams as they are written on the command line.
  */
-#include "analyze/cli/values.h"
+#include "analyze/cli/gmanalyze.h"
 #include "analyze/timeline/trace_analyze.h"
 #include "tests/unit.h"
 

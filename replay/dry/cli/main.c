@@ -5,7 +5,7 @@
  */
 #include "analyze/cli/gmanalyze.h"
 #include "analyze/cli/operands.h"
-#include "analyze/cli/outcome.h"
+#include "analyze/cli/job.h"
 #include "analyze/cli/paths.h"
 #include "replay/dry/cli/gmdry.h"
 
