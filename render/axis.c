@@ -13,8 +13,6 @@
 
 enum { MOST_STEPS_BYTES = 6, MOST_STEPS_COUNTS = 4, TICK_GAP = 8 };
 
-static const struct gm_style tick_style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
-
 struct gm_chart_axis gm_axis_bytes(uint64_t largest)
 {
     double step = 1;
@@ -62,7 +60,7 @@ static unsigned label_stride(const struct gm_chart_axis *axis, double pitch)
     for (unsigned i = 0; i <= axis->steps; i++) {
         char text[GM_NUMBER_TEXT];
         tick_text(text, axis, i);
-        widest = fmax(widest, gm_text_width(text, tick_style.size, tick_style.weight));
+        widest = fmax(widest, gm_text_width(text, gm_style_tick.size, gm_style_tick.weight));
     }
     unsigned stride = 1;
     while (stride < axis->steps && stride * pitch - TICK_GAP < widest)
@@ -82,16 +80,14 @@ void gm_axis_draw(struct gm_display *display, const struct gm_chart_axis *axis, 
             continue;
         char text[GM_NUMBER_TEXT];
         tick_text(text, axis, i);
-        gm_put(display, at, y2 + 11, fmin(stride * pitch - TICK_GAP, GM_AXIS_LABEL), tick_style, text);
+        gm_put(display, at, y2 + 11, fmin(stride * pitch - TICK_GAP, GM_AXIS_LABEL), gm_style_tick, text);
     }
 }
 
 void gm_axis_grid(struct gm_display *display, const struct gm_chart_axis *axis, double top, double bottom)
 {
-    struct gm_style tick = gm_style_note;
     const double height = bottom - top, least = 15;
     unsigned stride = 1;
-    tick.anchor = GM_ANCHOR_END;
     while (height / axis->steps * stride < least && stride < axis->steps)
         stride++;
     for (unsigned i = 0; i <= axis->steps; i++) {
@@ -100,6 +96,33 @@ void gm_axis_grid(struct gm_display *display, const struct gm_chart_axis *axis, 
         gm_display_line(display, GM_PLOT_X, y, GM_PLOT_X + GM_PLOT_WIDTH, y, GM_GRID, false);
         tick_text(text, axis, i);
         if (i % stride == 0)
-            gm_put_between(display, GM_PAGE_LEFT - 8, GM_PLOT_X - 7, y, tick, text);
+            gm_put_between(display, GM_PAGE_LEFT - 8, GM_PLOT_X - 7, y, gm_style_end, text);
     }
+}
+
+double gm_axis_y(const struct gm_chart_axis *axis, double top, double bottom, double value)
+{
+    return bottom - (bottom - top) * fmin(fmax(value / (axis->step * axis->steps), 0), 1);
+}
+
+void gm_plot_area(struct gm_display *display, const uint16_t *top, const uint16_t *bottom, struct gm_fill fill,
+                  bool is_overlay)
+{
+    gm_display_area(display, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
+                                                    fill, is_overlay});
+}
+
+void gm_plot_line(struct gm_display *display, const uint16_t *rows, int thick, uint32_t color)
+{
+    uint16_t *top = gm_display_rows(display, GM_PLOT_PIXELS), *bottom = gm_display_rows(display, GM_PLOT_PIXELS);
+    if (top == NULL || bottom == NULL)
+        return;
+    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
+        if (rows[p] == GM_PLOT_NOTHING)
+            continue; /* top and bottom are 0: nothing is painted */
+        const uint16_t before = p > 0 && rows[p - 1] != GM_PLOT_NOTHING ? rows[p - 1] : rows[p];
+        top[p] = (uint16_t)((before < rows[p] ? before : rows[p]) - 1);
+        bottom[p] = (uint16_t)((before > rows[p] ? before : rows[p]) + thick - 1);
+    }
+    gm_plot_area(display, top, bottom, gm_solid(color), false);
 }

@@ -5,10 +5,9 @@
 #include "render/charts.h"
 
 #include "analyze/report/comparison.h"
+#include "render/devices.h"
 #include "render/paint.h"
 #include "render/png.h"
-#include "render/theme.h"
-#include "render/traced.h"
 
 #include <time.h>
 

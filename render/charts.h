@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layouts of all charts: model in, display list out; one file each, no fonts, no pixels. And gm_chart_draw with a
- * stopwatch, for the bench.
+ * The layouts of all charts: model in, display list out; one file each, no fonts, no pixels; and what they are all made
+ * with. And gm_chart_draw with a stopwatch, for the bench.
  */
 #ifndef GM_RENDER_CHARTS_H
 #define GM_RENDER_CHARTS_H
 
+#include "analyze/base/arithmetic.h"
+#include "analyze/base/size.h"
+#include "render/axis.h"
 #include "render/display.h"
+#include "render/metric.h"
+#include "render/number_text.h"
+#include "render/page.h"
 #include "render/render.h"
+#include "render/theme.h"
 
 struct gm_plan_picture; /* render/plan_chart.h */
 

@@ -6,10 +6,7 @@
 #define GM_RENDER_DIFF_CHARTS_H
 
 #include "analyze/report/comparison.h"
-#include "render/axis.h"
 #include "render/charts.h"
-#include "render/flame_boxes.h"
-#include "render/page.h"
 
 #define GM_GREW 0xb42318U
 #define GM_SHRANK 0x1d5fa8U
@@ -26,10 +23,5 @@ const char *gm_run_label(struct gm_display *display, const struct gm_comparison 
 const char *gm_change_text(struct gm_display *display, uint64_t base, uint64_t after);
 /* Grew, shrank, or neither. */
 uint32_t gm_change_color(int64_t delta);
-
-/* The tree of both runs as a flame graph whose nodes are as wide as the larger of the two. NULL: no memory. */
-const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff);
-/* Red: more in NEW; blue: less; the stronger, the larger the part of it that changed. */
-uint32_t gm_diff_node_color(const struct gm_diff_node *node);
 
 #endif

@@ -78,10 +78,3 @@ const char *gm_display_printf(struct gm_display *display, const char *format, ..
     display->failed |= text == NULL;
     return text == NULL ? "" : text;
 }
-
-struct gm_box gm_text_box(const struct gm_text_item *text)
-{
-    double size = gm_text_pixels(text->size);
-    double shift = text->anchor == GM_ANCHOR_START ? 0 : text->anchor == GM_ANCHOR_MIDDLE ? 0.5 : 1;
-    return (struct gm_box){text->x - shift * text->max_width, text->y - 0.6 * size, text->max_width, 1.2 * size};
-}

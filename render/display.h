@@ -97,10 +97,4 @@ void gm_display_text(struct gm_display *display, const struct gm_text_item *text
 const char *gm_display_printf(struct gm_display *display, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The box that a text may occupy, by its anchor and max_width (not by its estimated width). */
-struct gm_box {
-    double x, y, w, h;
-};
-struct gm_box gm_text_box(const struct gm_text_item *text);
-
 #endif

@@ -4,11 +4,14 @@
  */
 #include "render/flame_boxes.h"
 
+#include "analyze/base/size.h"
 #include "render/metric.h"
+#include "render/number_text.h"
 #include "render/page.h"
 #include "render/theme.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* Row by row: the boxes of a row are the children of those in the row before. */
@@ -131,4 +134,115 @@ const char *gm_flame_fitting(struct gm_display *display, const struct gm_flame_n
     if (gm_text_width(shorter, GM_TEXT_SMALL, GM_REGULAR) <= room)
         return gm_shorten_site(display, label, room, GM_TEXT_SMALL, GM_REGULAR);
     return gm_shorten_end(display, gm_name(node->name), room, GM_TEXT_SMALL, GM_REGULAR);
+}
+
+/* ---- the picture ------------------------------------------------------------------------------------------------- */
+
+enum { MOST_ROWS = 64, NARROWEST = 2 /* pixels */ };
+static const double pitch = 19, height = 18, pad = 5;
+
+bool gm_flame_boxes_drawn(struct gm_flame_boxes *boxes, struct gm_display *display, const struct gm_flame *flame)
+{
+    return gm_flame_boxes_of(boxes, &display->arena, flame, NARROWEST / (GM_PAGE_INNER * GM_DISPLAY_SCALE), MOST_ROWS);
+}
+
+/* The value goes to the right end, if there is room for both. */
+static void label_box(struct gm_display *d, const struct gm_flame_node *node, const char *value, uint32_t color,
+                      double x, double width, double middle)
+{
+    const double least = 26, gap = 14, enough = 200, room = width - 2 * pad;
+    struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, gm_text_color_on(color), GM_ANCHOR_START, GM_ELLIPSIS_END};
+    if (width < least)
+        return;
+    const double value_width = gm_text_width(value, style.size, style.weight), left = room - value_width - gap;
+    const char *label = gm_flame_fitting(d, node, room);
+    const bool has_value =
+        value[0] != '\0' && (left >= enough || gm_text_width(label, style.size, style.weight) <= left);
+    gm_put(d, x + pad, middle, has_value ? left : room, style, has_value ? gm_flame_fitting(d, node, left) : label);
+    if (has_value) {
+        style.anchor = GM_ANCHOR_END;
+        gm_put(d, x + width - pad, middle, value_width, style, value);
+    }
+}
+
+void gm_flame_draw(struct gm_page *page, const struct gm_flame *flame, const struct gm_diff_flame *diff,
+                   const struct gm_flame_boxes *boxes, const char *root)
+{
+    const struct gm_style bold = {GM_TEXT_SMALL, GM_BOLD, GM_INK, GM_ANCHOR_START, GM_ELLIPSIS_END};
+    struct gm_display *d = page->display;
+    for (size_t i = 0; i < boxes->n; i++) {
+        const struct gm_flame_box *box = &boxes->v[i];
+        const struct gm_flame_node *node = &flame->nodes[box->node];
+        const struct gm_diff_node *both = diff == NULL ? NULL : &diff->nodes[box->node];
+        const double x = GM_PAGE_LEFT + GM_PAGE_INNER * box->x, width = GM_PAGE_INNER * box->width;
+        const double y = page->y + pitch * box->row, hairline = width > 3 ? 1.0 / GM_DISPLAY_SCALE : 0;
+        /* too narrow for a hairline: every second one paler, or neighbours would look like one */
+        const double paler = hairline > 0 || i % 2 == 0 ? 0 : 0.35;
+        const uint32_t color = i == 0         ? GM_GRID
+                               : both != NULL ? gm_diff_node_color(both)
+                                              : gm_paler(gm_flame_color(node), paler);
+        gm_display_rect(d, x, y, width - hairline, height, gm_solid(color), GM_RECT_BAR);
+        if (i == 0) {
+            gm_put(d, x + pad, y + height / 2, width - 2 * pad, bold, root);
+            continue;
+        }
+        const char *value = both == NULL                ? gm_size_text(d, node->bytes)
+                            : both->base == both->after ? ""
+                                                        : gm_delta_text(d, gm_diff_delta(both->base, both->after));
+        label_box(d, node, value, color, x, width, y + height / 2);
+    }
+    page->y += pitch * boxes->rows + 8;
+}
+
+void gm_flame_notes(struct gm_page *page, const struct gm_flame_boxes *boxes, const char *svg)
+{
+    struct gm_display *d = page->display;
+    const size_t deeper = boxes->deepest + 1 > boxes->rows ? boxes->deepest + 1 - boxes->rows : 0;
+    if (deeper > 0)
+        gm_page_note(page,
+                     gm_display_printf(d, "%s deeper level%s not shown here; %s has %s", gm_digits_text(d, deeper),
+                                       deeper == 1 ? " is" : "s are", svg, deeper == 1 ? "it" : "them"));
+    if (boxes->narrow > 0)
+        gm_page_note(page, gm_display_printf(d, "%s frame%s too narrow to be shown", gm_digits_text(d, boxes->narrow),
+                                             boxes->narrow == 1 ? " is" : "s are"));
+}
+
+/* ---- of two runs ------------------------------------------------------------------------------------------------- */
+
+const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff)
+{
+    struct gm_flame *flame = gm_arena_calloc(&display->arena, 1, sizeof *flame);
+    struct gm_flame_node *nodes = gm_arena_calloc(&display->arena, diff->node_count, sizeof *nodes);
+    if (flame == NULL || nodes == NULL) {
+        display->failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < diff->node_count; i++) {
+        const struct gm_diff_node *node = &diff->nodes[i];
+        nodes[i] = (struct gm_flame_node){.name = node->name,
+                                          .filename = node->file,
+                                          .line = GM_REPORT_NONE,
+                                          .parent = node->parent,
+                                          .depth = node->depth,
+                                          .first_child = node->first_child,
+                                          .next_sibling = node->next_sibling,
+                                          .is_python = node->is_python,
+                                          .bytes = node->width};
+    }
+    *flame = (struct gm_flame){nodes, diff->node_count};
+    return flame;
+}
+
+uint32_t gm_diff_node_color(const struct gm_diff_node *node)
+{
+    enum { SHADES = 8 };
+    static const uint32_t unchanged = 0xe6e9ed;
+    const uint64_t most = node->base > node->after ? node->base : node->after;
+    const int64_t delta = gm_diff_delta(node->base, node->after);
+    if (delta == 0 || most == 0)
+        return unchanged;
+    /* few shades, so that the picture's palette holds them; small changes are made visible */
+    const double share = sqrt((double)gm_diff_size(delta) / (double)most);
+    const double shade = ceil(share * SHADES) / SHADES;
+    return gm_paler(delta > 0 ? 0xd7301f : 0x2171b5, 0.85 * (1 - shade));
 }

@@ -5,6 +5,7 @@
 #ifndef GM_RENDER_FLAME_BOXES_H
 #define GM_RENDER_FLAME_BOXES_H
 
+#include "analyze/report/comparison.h"
 #include "analyze/report/report.h"
 #include "render/display.h"
 #include "render/page.h"
@@ -41,5 +42,20 @@ const char *gm_flame_colors(const struct gm_flame *flame, const struct gm_flame_
 /* As much of it as fits into `room`, in small text: function and path, function and file, the function, its beginning.
  * "" (and display->failed) if there is no memory. */
 const char *gm_flame_fitting(struct gm_display *display, const struct gm_flame_node *node, double room);
+
+/* The picture's boxes; false: there is no memory. */
+bool gm_flame_boxes_drawn(struct gm_flame_boxes *boxes, struct gm_display *display, const struct gm_flame *flame);
+/* Draws them: of one run (`diff` NULL) with bytes, of two with what changed; `root` is what the root's box says. */
+void gm_flame_draw(struct gm_page *page, const struct gm_flame *flame, const struct gm_diff_flame *diff,
+                   const struct gm_flame_boxes *boxes, const char *root);
+/* What is left out, and that the file called `svg` has it. */
+void gm_flame_notes(struct gm_page *page, const struct gm_flame_boxes *boxes, const char *svg);
+
+/* ---- of two runs ------------------------------------------------------------------------------------------------- */
+
+/* The tree of both runs as a flame graph whose nodes are as wide as the larger of the two. NULL: no memory. */
+const struct gm_flame *gm_diff_flame_of(struct gm_display *display, const struct gm_diff_flame *diff);
+/* Red: more in NEW; blue: less; the stronger, the larger the part of it that changed. */
+uint32_t gm_diff_node_color(const struct gm_diff_node *node);
 
 #endif

@@ -1,8 +1,15 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "render/flame_svg.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flamegraph.svg and diff_flamegraph.svg. Every name comes from a file and may be anything: it is only ever written by
+ * escaped(). The script is constant, reads what is in the document, and writes text and numbers.
+ */
+#include "render/render.h"
 
+#include "analyze/base/size.h"
 #include "analyze/base/utf8.h"
-
+#include "render/devices.h"
+#include "render/diff_charts.h"
+#include "render/flame_boxes.h"
 #include "render/metric.h"
 #include "render/number_text.h"
 #include "render/theme.h"
@@ -10,8 +17,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum {
+    WIDTH = 1200,
+    PAD = 12,
+    INNER = WIDTH - 2 * PAD, /* the script has these, too */
+    ROW = 18,
+    TOP = 86
+};
+
 /* Text and attribute values. Characters that XML does not allow, even escaped, become U+FFFD. */
-void gm_svg_escaped(struct gm_text *out, const char *s)
+static void escaped(struct gm_text *out, const char *s)
 {
     for (size_t i = 0, n = strlen(s); i < n;) {
         uint32_t code = 0;
@@ -85,23 +100,31 @@ static const char script[] =
     "})();\n"
     "]]></script>\n";
 
-void gm_svg_text(struct gm_text *out, const char *class, int x, int y, const char *text)
+static void put_text(struct gm_text *out, const char *class, int x, int y, const char *text)
 {
     gm_text_printf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
-    gm_svg_escaped(out, text);
+    escaped(out, text);
     gm_text_add(out, "</text>\n");
 }
+
+/* What the colours mean, below the boxes. */
+struct legend {
+    struct gm_piece keys[GM_FLAME_KEYS];
+    size_t count;
+    const char *note;
+};
 
 enum { MOST_ROWS = 400, MOST_BOXES = 8000 };
 
 static int height_of(const struct gm_flame_boxes *boxes)
 {
-    return GM_SVG_TOP + GM_SVG_ROW * (int)(boxes->rows > 0 ? boxes->rows : 1);
+    return TOP + ROW * (int)(boxes->rows > 0 ? boxes->rows : 1);
 }
 
-bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame)
+/* Boxes down to a fraction of a pixel, wider ones only if there are too many. false: there is no memory. */
+static bool boxes_of(struct gm_flame_boxes *boxes, struct gm_arena *arena, const struct gm_flame *flame)
 {
-    double least = 0.4 / GM_SVG_INNER;
+    double least = 0.4 / INNER;
     do {
         if (!gm_flame_boxes_of(boxes, arena, flame, least, MOST_ROWS))
             return false;
@@ -114,81 +137,85 @@ bool gm_flame_svg_boxes(struct gm_flame_boxes *boxes, struct gm_arena *arena, co
 static int put_keys(struct gm_text *out, int y, const struct gm_piece *keys, size_t count)
 {
     const double swatch = 16, gap = 20, wider = 1.2 /* than our font a reader's may be */;
-    double x = GM_SVG_PAD;
+    double x = PAD;
     int row = 0;
     for (size_t i = 0; i < count; i++) {
         const double width = swatch + wider * gm_text_width(keys[i].name, GM_TEXT_SMALL, GM_REGULAR);
-        if (x > GM_SVG_PAD && x + width > GM_SVG_WIDTH - GM_SVG_PAD) {
-            x = GM_SVG_PAD;
+        if (x > PAD && x + width > WIDTH - PAD) {
+            x = PAD;
             row++;
         }
         if (out != NULL) {
             gm_text_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"11\" height=\"11\" fill=\"#%06" PRIx32 "\"/>", (int)x,
-                           y + row * GM_SVG_ROW, keys[i].fill.color);
-            gm_svg_text(out, "s", (int)(x + swatch), y + row * GM_SVG_ROW + 10, keys[i].name);
+                           y + row * ROW, keys[i].fill.color);
+            put_text(out, "s", (int)(x + swatch), y + row * ROW + 10, keys[i].name);
         }
         x += width + gap;
     }
-    return count == 0 ? 0 : (row + 1) * GM_SVG_ROW;
+    return count == 0 ? 0 : (row + 1) * ROW;
 }
 
-static int height_of_legend(const struct gm_flame_svg_legend *legend)
+static int height_of_legend(const struct legend *legend)
 {
-    return legend == NULL ? 0 : put_keys(NULL, 0, legend->keys, legend->count) + GM_SVG_ROW;
+    return legend == NULL ? 0 : put_keys(NULL, 0, legend->keys, legend->count) + ROW;
 }
 
-void gm_flame_svg_begin(struct gm_text *out, const struct gm_flame_boxes *boxes,
-                        const struct gm_flame_svg_legend *legend, const char *title, const char *run, const char *what)
+/* legend: NULL for none. */
+static void put_head(struct gm_text *out, const struct gm_flame_boxes *boxes, const struct legend *legend,
+                     const char *title, const char *run, const char *what)
 {
     const int height = height_of(boxes) + height_of_legend(legend) + 40;
     gm_text_printf(out,
                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
                    "xml:space=\"preserve\">\n",
-                   GM_SVG_WIDTH, height, GM_SVG_WIDTH, height);
+                   WIDTH, height, WIDTH, height);
     gm_text_add(out, style);
-    gm_text_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", GM_SVG_WIDTH, height);
-    gm_svg_text(out, "t", GM_SVG_PAD, 30, title);
-    gm_svg_text(out, "s", GM_SVG_PAD, 52, run);
-    gm_svg_text(out, "s", GM_SVG_PAD, 70, what);
+    gm_text_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", WIDTH, height);
+    put_text(out, "t", PAD, 30, title);
+    put_text(out, "s", PAD, 52, run);
+    put_text(out, "s", PAD, 70, what);
     gm_text_printf(out,
                    "<text class=\"k\" id=\"find\" x=\"%d\" y=\"30\">Search</text>\n"
                    "<text class=\"k\" id=\"reset\" x=\"%d\" y=\"30\">Show all</text>\n"
                    "<text class=\"s\" id=\"found\" x=\"%d\" y=\"52\"></text>\n",
-                   GM_SVG_WIDTH - 70, GM_SVG_WIDTH - 150, GM_SVG_WIDTH - 320);
+                   WIDTH - 70, WIDTH - 150, WIDTH - 320);
 }
 
-void gm_flame_svg_box(struct gm_text *out, const struct gm_flame_box *box, const char *label, uint32_t color)
+/* Up to the first line of the tooltip, which is `label`. */
+static void begin_box(struct gm_text *out, const struct gm_flame_box *box, const char *label, uint32_t color)
 {
     gm_text_printf(out, "<g class=\"b%s\" data-x=\"", gm_text_color_on(color) == GM_PAPER ? " w" : "");
     put_millionths(out, box->x);
     gm_text_add(out, "\" data-w=\"");
     put_millionths(out, box->width);
     gm_text_add(out, "\"><title>");
-    gm_svg_escaped(out, label);
+    escaped(out, label);
 }
 
-void gm_flame_svg_box_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
-                          const struct gm_flame_box *box, uint32_t color, const char *root)
+/* The box itself; `root` is what the root's says. */
+static void end_box(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
+                    const struct gm_flame_box *box, uint32_t color, const char *root)
 {
-    const double width = box->width * GM_SVG_INNER, x = GM_SVG_PAD + box->x * GM_SVG_INNER, least = 24;
-    const int y = GM_SVG_TOP + GM_SVG_ROW * (int)box->row;
+    const double width = box->width * INNER, x = PAD + box->x * INNER, least = 24;
+    const int y = TOP + ROW * (int)box->row;
     gm_text_add(out, "</title><rect x=\"");
     put_hundredths(out, x);
     gm_text_printf(out, "\" y=\"%d\" width=\"", y);
     put_hundredths(out, width);
-    gm_text_printf(out, "\" height=\"%d\" fill=\"#%06" PRIx32 "\"/><text x=\"", GM_SVG_ROW - 1, color);
+    gm_text_printf(out, "\" height=\"%d\" fill=\"#%06" PRIx32 "\"/><text x=\"", ROW - 1, color);
     put_hundredths(out, x + 4);
     gm_text_printf(out, "\" y=\"%d\">", y + 13);
     if (box->node == 0)
-        gm_svg_escaped(out, root);
+        escaped(out, root);
     else if (width >= least)
-        gm_svg_escaped(out, gm_flame_fitting(scratch, &flame->nodes[box->node], width - 8));
+        escaped(out, gm_flame_fitting(scratch, &flame->nodes[box->node], width - 8));
     gm_text_add(out, "</text></g>\n");
 }
 
-void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes,
-                      const struct gm_flame_svg_legend *legend)
+/* The legend, what was left out, and the script. */
+static void put_end(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_boxes *boxes,
+                    const struct legend *legend)
 {
     int y = height_of(boxes) + 10;
     const size_t levels = boxes->n > 0 ? boxes->deepest + 1 - boxes->rows : 0;
@@ -202,11 +229,113 @@ void gm_flame_svg_end(struct gm_text *out, struct gm_display *scratch, const str
                                      gm_count_format(number, levels), levels == 1 ? " is" : "s are");
     if (legend != NULL) {
         y += put_keys(out, y, legend->keys, legend->count);
-        gm_svg_text(out, "s", GM_SVG_PAD, y + 10, legend->note);
-        y += GM_SVG_ROW;
+        put_text(out, "s", PAD, y + 10, legend->note);
+        y += ROW;
     }
     if (boxes->narrow > 0 || levels > 0)
-        gm_svg_text(out, "s", GM_SVG_PAD, y + 10, left_out);
+        put_text(out, "s", PAD, y + 10, left_out);
     gm_text_add(out, script);
     gm_text_add(out, "</svg>\n");
+}
+
+/* ---- one run, two runs ------------------------------------------------------------------------------------------- */
+
+/* What the tooltip says below the name: of one run, or of two. */
+static void put_numbers(struct gm_text *out, struct gm_display *scratch, const struct gm_flame_node *node,
+                        const struct gm_diff_node *both, uint64_t whole)
+{
+    char size[GM_SIZE_TEXT], after[GM_SIZE_TEXT], count[GM_NUMBER_TEXT];
+    if (both != NULL) {
+        gm_text_printf(out, "\nbase %s, new %s, ", gm_size_format(size, both->base),
+                       gm_size_format(after, both->after));
+        escaped(out, gm_change_text(scratch, both->base, both->after)); /* "<0.1%" */
+        return;
+    }
+    gm_text_printf(out, "\n%s (", gm_size_format(size, node->bytes));
+    escaped(out, gm_percent_text(count, node->bytes, whole));
+    gm_text_printf(out, ") in %s block%s", gm_count_format(count, node->blocks), node->blocks == 1 ? "" : "s");
+    if (node->self_bytes > 0 && node->self_bytes < node->bytes)
+        gm_text_printf(out, "\nmade here: %s", gm_size_format(size, node->self_bytes));
+}
+
+static void put_boxes(struct gm_text *out, struct gm_display *scratch, const struct gm_flame *flame,
+                      const struct gm_diff_flame *diff, const struct gm_flame_boxes *boxes, const char *root)
+{
+    for (size_t i = 0; i < boxes->n && !scratch->failed && !out->failed; i++) {
+        const struct gm_flame_box *box = &boxes->v[i];
+        const struct gm_flame_node *node = &flame->nodes[box->node];
+        const struct gm_diff_node *both = diff == NULL ? NULL : &diff->nodes[box->node];
+        const char *label = box->node == 0 ? "all" : gm_flame_label(&scratch->arena, node);
+        const uint32_t color = box->node == 0 ? GM_GRID
+                               : both != NULL ? gm_diff_node_color(both)
+                                              : gm_flame_color(node);
+        if (label == NULL) {
+            out->failed = true;
+            return;
+        }
+        begin_box(out, box, label, color);
+        put_numbers(out, scratch, node, both, flame->nodes[0].bytes);
+        end_box(out, scratch, flame, box, color, root);
+    }
+}
+
+/* Frees what was scratch. */
+static enum gm_status finish(struct gm_text *out, struct gm_display *scratch, const char *file, struct gm_error *err)
+{
+    const bool failed = scratch->failed || out->failed;
+    out->failed |= failed;
+    gm_display_free(scratch);
+    return failed ? gm_fail(err, GM_E_NOMEM, GM_NO_OFFSET, "out of memory for %s", file) : GM_OK;
+}
+
+enum gm_status gm_flamegraph_svg(struct gm_text *out, const struct gm_report *report, struct gm_error *err)
+{
+    struct gm_display scratch = {0}; /* its arena */
+    struct gm_traced traced;
+    struct gm_flame_boxes boxes = {.n = 0};
+    const bool has_trace = gm_traced_highest(report, &traced);
+    const struct gm_flame *flame = has_trace ? &traced.timeline->flame : NULL;
+    const char *root = "";
+    if (has_trace && !boxes_of(&boxes, &scratch.arena, flame))
+        scratch.failed = true;
+    struct legend legend = {.count = 0};
+    if (boxes.n > 0) {
+        legend.count = gm_flame_keys(legend.keys, traced.peak, flame, &boxes);
+        legend.note = gm_flame_colors(flame, &boxes);
+        root =
+            gm_display_printf(&scratch, "all: %s requested in %s blocks", gm_size_text(&scratch, flame->nodes[0].bytes),
+                              gm_digits_text(&scratch, flame->nodes[0].blocks));
+    }
+    const struct legend *shown = boxes.n > 0 ? &legend : NULL;
+    const char *name = gm_shorten_end(&scratch, gm_name(report->run_name), 500, GM_TEXT_BODY, GM_REGULAR);
+    put_head(out, &boxes, shown, "Flame graph of the peak", gm_display_printf(&scratch, "Run %s", name),
+             !has_trace ? "The snapshot has no trace: its history was not recorded."
+                        : gm_display_printf(&scratch, "%s. Callers above what they call; widths are to scale.",
+                                            gm_peak_line(&scratch, report, &traced)));
+    put_boxes(out, &scratch, flame, NULL, &boxes, root);
+    put_end(out, &scratch, &boxes, shown);
+    return finish(out, &scratch, GM_FLAMEGRAPH_SVG, err);
+}
+
+enum gm_status gm_diff_flamegraph_svg(struct gm_text *out, const struct gm_comparison *c, struct gm_error *err)
+{
+    struct gm_display scratch = {0}; /* its arena */
+    struct gm_flame_boxes boxes = {.n = 0};
+    const struct gm_diff_flame *diff = &c->pairs[0].flame;
+    const struct gm_flame *flame = gm_diff_flame_of(&scratch, diff);
+    if (flame != NULL && !boxes_of(&boxes, &scratch.arena, flame))
+        scratch.failed = true;
+    const char *base = gm_shorten_end(&scratch, gm_name(c->labels[0]), 380, GM_TEXT_BODY, GM_REGULAR);
+    const char *after = gm_shorten_end(&scratch, gm_name(c->labels[1]), 380, GM_TEXT_BODY, GM_REGULAR);
+    put_head(out, &boxes, NULL, "Flame graph of the difference",
+             gm_display_printf(&scratch, "Base %s, new %s", base, after),
+             gm_display_printf(&scratch,
+                               "%s. Callers above what they call; a box is as wide as the larger of both. Red grew, "
+                               "blue shrank, grey is unchanged.",
+                               diff->is_at_peak ? "Requested bytes at the peak" : "Allocated bytes at the end"));
+    put_boxes(out, &scratch, flame, diff, &boxes, "all");
+    if (boxes.n == 0)
+        put_text(out, "s", PAD, TOP + 12, "Nothing was live in either run.");
+    put_end(out, &scratch, &boxes, NULL);
+    return finish(out, &scratch, GM_DIFF_FLAMEGRAPH_SVG, err);
 }

@@ -4,12 +4,8 @@
  */
 #include "render/charts.h"
 
-#include "render/axis.h"
 #include "render/devices.h"
 #include "render/fold.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
 
 #include <assert.h>
 
@@ -18,11 +14,9 @@ static const double bytes_end = 736, share_end = 796, blocks_end = GM_PAGE_RIGHT
 
 static void draw_captions(struct gm_page *page)
 {
-    struct gm_style end = gm_style_note;
-    end.anchor = GM_ANCHOR_END;
-    gm_put_between(page->display, bar_x + bar_width + 8, bytes_end, page->y, end, "allocated");
-    gm_put_between(page->display, bytes_end + 8, share_end, page->y, end, "share");
-    gm_put_between(page->display, share_end + 8, blocks_end, page->y, end, "blocks");
+    gm_put_between(page->display, bar_x + bar_width + 8, bytes_end, page->y, gm_style_end, "allocated");
+    gm_put_between(page->display, bytes_end + 8, share_end, page->y, gm_style_end, "share");
+    gm_put_between(page->display, share_end + 8, blocks_end, page->y, gm_style_end, "blocks");
     page->y += 10;
 }
 

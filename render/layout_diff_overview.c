@@ -5,9 +5,6 @@
 #include "analyze/base/order.h"
 #include "render/diff_charts.h"
 #include "render/fold.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/theme.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +38,9 @@ static uint64_t level_bytes(const struct gm_summary *run, enum gm_level level, b
 /* Right of a bar: how much the i-th run has, and how that compares with BASE. */
 static void draw_value(struct gm_display *d, double middle, size_t i, uint64_t base, uint64_t bytes)
 {
-    struct gm_style change = gm_style_note;
+    struct gm_style change = gm_style_end;
     gm_put_between(d, GM_PAGE_RIGHT - value_width + 6, GM_PAGE_RIGHT - 152, middle, gm_style_value,
                    gm_size_text(d, bytes));
-    change.anchor = GM_ANCHOR_END;
     change.color = gm_change_color(i == 0 || base == GM_REPORT_NONE ? 0 : gm_diff_delta(base, bytes));
     if (i > 0)
         gm_put_between(d, GM_PAGE_RIGHT - 146, GM_PAGE_RIGHT, middle, change, gm_change_text(d, base, bytes));
@@ -203,8 +199,7 @@ static void draw_changes(struct gm_page *page, const struct change *changes, siz
         const double middle = page->y + pitch * ((double)i + 0.5);
         const double span = half * ((double)gm_diff_size(changes[i].delta) / (double)most);
         const double width = span < 0.5 ? 0.5 : span;
-        struct gm_style value = gm_style_note;
-        value.anchor = GM_ANCHOR_END;
+        struct gm_style value = gm_style_end;
         value.color = gm_change_color(changes[i].delta);
         gm_put(d, GM_PAGE_LEFT, middle, name_width, gm_style_label,
                gm_shorten_site(d, gm_name(changes[i].name), name_width, GM_TEXT_BODY, GM_REGULAR));

@@ -2,30 +2,12 @@
  *
  * diff_scaling: memory as a function of the number in the runs' names, with the law that it follows, if there is one.
  */
-#include "analyze/base/size.h"
 #include "render/diff_charts.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/theme.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { LINE = 3, LEVELS = 3, CATEGORIES = 8, MOST_SERIES = 4 };
-
-/* Up to three decimals. */
-static const char *number_text(struct gm_display *d, double value)
-{
-    const uint64_t thousandths = (uint64_t)(fmin(value, 9e12) * 1000 + 0.5);
-    const char *whole = gm_digits_text(d, thousandths / 1000);
-    if (thousandths % 1000 == 0)
-        return gm_display_printf(d, "%s", whole);
-    if (thousandths % 100 == 0)
-        return gm_display_printf(d, "%s.%u", whole, (unsigned)(thousandths % 1000 / 100));
-    if (thousandths % 10 == 0)
-        return gm_display_printf(d, "%s.%02u", whole, (unsigned)(thousandths % 1000 / 10));
-    return gm_display_printf(d, "%s.%03u", whole, (unsigned)(thousandths % 1000));
-}
 
 static double law_at(const struct gm_law_fit *fit, double n)
 {
@@ -40,26 +22,17 @@ struct plot {
 
 static double y_of(const struct plot *plot, double bytes)
 {
-    const double share = bytes / (plot->axis.step * plot->axis.steps);
-    return plot->bottom - (plot->bottom - plot->top) * fmin(fmax(share, 0), 1);
+    return gm_axis_y(&plot->axis, plot->top, plot->bottom, bytes);
 }
 
 static void draw_law(const struct plot *plot, const struct gm_law_fit *fit, uint32_t color)
 {
-    uint16_t *top = gm_display_rows(plot->d, GM_PLOT_PIXELS), *bottom = gm_display_rows(plot->d, GM_PLOT_PIXELS);
-    uint16_t before = 0;
-    if (top == NULL || bottom == NULL)
-        return;
-    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
-        const double n = plot->end * ((double)p + 0.5) / GM_PLOT_PIXELS;
-        const uint16_t row = (uint16_t)round(y_of(plot, law_at(fit, n)) * GM_DISPLAY_SCALE);
-        before = p == 0 ? row : before;
-        top[p] = (uint16_t)((before < row ? before : row) - 1);
-        bottom[p] = (uint16_t)((before > row ? before : row) + LINE - 1);
-        before = row;
-    }
-    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
-                                                    gm_solid(gm_paler(color, 0.35)), false});
+    uint16_t *rows = gm_display_rows(plot->d, GM_PLOT_PIXELS);
+    for (size_t p = 0; rows != NULL && p < GM_PLOT_PIXELS; p++)
+        rows[p] =
+            (uint16_t)round(y_of(plot, law_at(fit, plot->end * ((double)p + 0.5) / GM_PLOT_PIXELS)) * GM_DISPLAY_SCALE);
+    if (rows != NULL)
+        gm_plot_line(plot->d, rows, LINE, gm_paler(color, 0.35));
 }
 
 static void draw_points(const struct plot *plot, const struct gm_series *series, const struct gm_law_fit *fit,
@@ -73,17 +46,16 @@ static void draw_points(const struct plot *plot, const struct gm_series *series,
 
 static void draw_ticks(const struct plot *plot, const struct gm_series *series)
 {
-    const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
     double last = GM_PLOT_X - 32; /* beside the 0 */
     for (size_t i = 0; i < series->count; i++) {
         const double x = GM_PLOT_X + GM_PLOT_WIDTH * (series->n[i] / plot->end), room = 56;
         if (x - last < room)
             continue;
         gm_display_line(plot->d, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
-        gm_put(plot->d, x, plot->bottom + 13, room, style, number_text(plot->d, series->n[i]));
+        gm_put(plot->d, x, plot->bottom + 13, room, gm_style_tick, gm_decimals_text(plot->d, series->n[i]));
         last = x;
     }
-    gm_put(plot->d, GM_PLOT_X, plot->bottom + 13, 40, style, "0");
+    gm_put(plot->d, GM_PLOT_X, plot->bottom + 13, 40, gm_style_tick, "0");
 }
 
 /* "1.20 GiB + 5.40 MiB x ctx" */
@@ -101,7 +73,7 @@ static const char *formula_of(struct gm_display *d, const struct gm_series *seri
         char size[GM_SIZE_TEXT];
         const double bytes = fabs(c[k]);
         gm_size_format(size, bytes < 9e18 ? (uint64_t)(bytes + 0.5) : UINT64_C(9000000000000000000));
-        const char *shown = bytes < 1024 ? gm_display_printf(d, "%s B", number_text(d, bytes)) : size;
+        const char *shown = bytes < 1024 ? gm_display_printf(d, "%s B", gm_decimals_text(d, bytes)) : size;
         text = gm_display_printf(d, "%s%s%s%s%s%s", text,
                                  is_first   ? (c[k] < 0 ? "-" : "")
                                  : c[k] < 0 ? " - "
@@ -122,7 +94,7 @@ static const char *name_of(const struct gm_law_fit *fit)
 /* How a law was found, or why there is none. */
 static const char *said_of(struct gm_display *d, const struct gm_series *series, const struct gm_law_fit *fit)
 {
-    const char *error = number_text(d, round(fmin(fit->error_percent, 9e6) * 100) / 100);
+    const char *error = gm_decimals_text(d, round(fmin(fit->error_percent, 9e6) * 100) / 100);
     if (fit->closest != GM_LAW_NONE)
         return gm_display_printf(d, "no law: %s; the closest, %s, misses by %s%%", fit->why_not,
                                  gm_law_name(fit->closest), error);

@@ -3,15 +3,12 @@
  * diff_timeline: allocated and reserved memory of all runs on one axis, with their peaks. Between two runs what one has
  * more than the other is shaded.
  */
-#include "analyze/base/size.h"
 #include "render/diff_charts.h"
-#include "render/number_text.h"
-#include "render/theme.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { LINE = 3, NOTHING = UINT16_MAX };
+enum { LINE = 3 };
 
 struct plot {
     struct gm_display *d;
@@ -46,42 +43,18 @@ static uint64_t on_pixel(const struct plot *plot, const struct gm_diff_line *lin
     return most;
 }
 
-static double y_of(const struct plot *plot, uint64_t bytes)
-{
-    const double share = (double)bytes / (plot->axis.step * plot->axis.steps);
-    return plot->bottom - (plot->bottom - plot->top) * fmin(share, 1);
-}
-
-/* NOTHING where the run has nothing. */
+/* GM_PLOT_NOTHING where the run has nothing. */
 static const uint16_t *rows_of(const struct plot *plot, const struct gm_diff_line *line)
 {
     uint16_t *rows = gm_display_rows(plot->d, GM_PLOT_PIXELS);
     for (size_t p = 0; rows != NULL && p < GM_PLOT_PIXELS; p++) {
         const uint64_t bytes = on_pixel(plot, line, p);
-        rows[p] = bytes == GM_REPORT_NONE ? (uint16_t)NOTHING : (uint16_t)round(y_of(plot, bytes) * GM_DISPLAY_SCALE);
+        rows[p] =
+            bytes == GM_REPORT_NONE
+                ? (uint16_t)GM_PLOT_NOTHING
+                : (uint16_t)round(gm_axis_y(&plot->axis, plot->top, plot->bottom, (double)bytes) * GM_DISPLAY_SCALE);
     }
     return rows;
-}
-
-static void area(const struct plot *plot, const uint16_t *top, const uint16_t *bottom, uint32_t color)
-{
-    gm_display_area(plot->d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
-                                                    gm_solid(color), false});
-}
-
-static void draw_line(const struct plot *plot, const uint16_t *rows, uint32_t color)
-{
-    uint16_t *top = gm_display_rows(plot->d, GM_PLOT_PIXELS), *bottom = gm_display_rows(plot->d, GM_PLOT_PIXELS);
-    if (top == NULL || bottom == NULL)
-        return;
-    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
-        if (rows[p] == NOTHING)
-            continue; /* top and bottom are 0: nothing is painted */
-        const uint16_t before = p > 0 && rows[p - 1] != NOTHING ? rows[p - 1] : rows[p];
-        top[p] = (uint16_t)((before < rows[p] ? before : rows[p]) - 1);
-        bottom[p] = (uint16_t)((before > rows[p] ? before : rows[p]) + LINE - 1);
-    }
-    area(plot, top, bottom, color);
 }
 
 /* Where the second run is above the first, and where below. */
@@ -95,14 +68,14 @@ static void shade(const struct plot *plot, const uint16_t *base, const uint16_t 
             return;
     }
     for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
-        if (base[p] == NOTHING || after[p] == NOTHING)
+        if (base[p] == GM_PLOT_NOTHING || after[p] == GM_PLOT_NOTHING)
             continue;
         uint16_t **where = after[p] < base[p] ? more : less; /* rows count from the top */
         where[0][p] = after[p] < base[p] ? after[p] : base[p];
         where[1][p] = after[p] < base[p] ? base[p] : after[p];
     }
-    area(plot, more[0], more[1], gm_paler(GM_GREW, 0.78));
-    area(plot, less[0], less[1], gm_paler(GM_SHRANK, 0.78));
+    gm_plot_area(plot->d, more[0], more[1], gm_solid(gm_paler(GM_GREW, 0.78)), false);
+    gm_plot_area(plot->d, less[0], less[1], gm_solid(gm_paler(GM_SHRANK, 0.78)), false);
 }
 
 static double x_of(const struct gm_comparison *c, double x)
@@ -114,7 +87,6 @@ static double x_of(const struct gm_comparison *c, double x)
 static void draw_ticks(const struct plot *plot)
 {
     const struct gm_diff_timeline *t = &plot->c->timeline;
-    const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
     const bool has_parts = t->axis != GM_AXIS_SHARE; /* a tick is the middle of a part */
     for (size_t i = 0; i < t->tick_count; i++) {
         const double x = x_of(plot->c, t->ticks[i].x);
@@ -125,16 +97,16 @@ static void draw_ticks(const struct plot *plot)
             }
         else
             gm_display_line(plot->d, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
-        gm_put(plot->d, x, plot->bottom + 13, 90, style, t->ticks[i].label);
+        gm_put(plot->d, x, plot->bottom + 13, 90, gm_style_tick, t->ticks[i].label);
     }
     if (t->axis == GM_AXIS_SHARE)
         return;
     const double first = x_of(plot->c, t->before), last = x_of(plot->c, t->end - t->after), room = 44;
     if (first - GM_PLOT_X > room)
-        gm_put(plot->d, (GM_PLOT_X + first) / 2, plot->bottom + 13, first - GM_PLOT_X - 4, style, "before");
+        gm_put(plot->d, (GM_PLOT_X + first) / 2, plot->bottom + 13, first - GM_PLOT_X - 4, gm_style_tick, "before");
     if (GM_PLOT_X + GM_PLOT_WIDTH - last > room)
         gm_put(plot->d, (last + GM_PLOT_X + GM_PLOT_WIDTH) / 2, plot->bottom + 13, GM_PLOT_X + GM_PLOT_WIDTH - last - 4,
-               style, "after");
+               gm_style_tick, "after");
 }
 
 static uint64_t highest(const struct gm_comparison *c, bool is_reserved)
@@ -169,13 +141,13 @@ static void draw_lines(const struct plot *plot, const uint16_t *const rows[GM_RU
     size_t pixels[GM_RUNS_DRAWN] = {0};
     for (size_t i = 0; i < n; i++)
         for (size_t p = 0; rows[i] != NULL && p < GM_PLOT_PIXELS; p++)
-            pixels[i] += rows[i][p] != NOTHING;
+            pixels[i] += rows[i][p] != GM_PLOT_NOTHING;
     for (size_t k = 0; k < n; k++) {
         size_t longest = 0;
         for (size_t i = 1; i < n; i++)
             longest = pixels[i] >= pixels[longest] ? i : longest;
         if (pixels[longest] > 0)
-            draw_line(plot, rows[longest], gm_run_color(longest));
+            gm_plot_line(plot->d, rows[longest], LINE, gm_run_color(longest));
         pixels[longest] = 0;
     }
 }

@@ -3,14 +3,8 @@
  * fleet_growth: the highest, the mean and the lowest rank over the iterations, the rank that grows fastest, and the
  * call sites that hold more at the end of the last iteration than at the end of the first.
  */
-#include "analyze/base/size.h"
 #include "analyze/report/fleet_model.h"
-#include "render/axis.h"
 #include "render/charts.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -67,8 +61,7 @@ static double series_at(const struct plot *p, enum series series, size_t column)
 
 static double y_of(const struct plot *p, double bytes)
 {
-    const double share = bytes / (p->axis.step * p->axis.steps);
-    return p->bottom - (p->bottom - p->top) * fmin(fmax(share, 0), 1);
+    return gm_axis_y(&p->axis, p->top, p->bottom, bytes);
 }
 
 static double x_of(const struct plot *p, int64_t iteration)
@@ -103,8 +96,7 @@ static void draw_line(const struct plot *p, const double *values, uint32_t color
         y0 = y;
         points++;
     }
-    gm_display_area(p->d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom,
-                                                 gm_solid(gm_paler(color, 0.25)), false});
+    gm_plot_area(p->d, top, bottom, gm_solid(gm_paler(color, 0.25)), false);
     for (size_t c = 0; c < f->column_count && points <= POINTS_MOST; c++)
         if (f->columns[c].iteration >= 0 && values[c] >= 0)
             gm_display_rect(p->d, x_of(p, f->columns[c].iteration) - square / 2, y_of(p, values[c]) - square / 2,
@@ -113,9 +105,7 @@ static void draw_line(const struct plot *p, const double *values, uint32_t color
 
 static void draw_frame(const struct plot *p)
 {
-    struct gm_style below = gm_style_note;
     double last = 0;
-    below.anchor = GM_ANCHOR_MIDDLE;
     gm_axis_grid(p->d, &p->axis, p->top, p->bottom);
     for (size_t c = 0; c < p->f->column_count; c++) {
         if (p->f->columns[c].iteration < 0)
@@ -126,7 +116,7 @@ static void draw_frame(const struct plot *p)
         if (x - width / 2 < last)
             continue;
         gm_display_line(p->d, x, p->bottom, x, p->bottom + 4, GM_MUTED, false);
-        gm_put(p->d, x, p->bottom + 13, width, below, label);
+        gm_put(p->d, x, p->bottom + 13, width, gm_style_tick, label);
         last = x + width / 2;
     }
 }

@@ -5,10 +5,6 @@
  */
 #include "analyze/report/fleet_model.h"
 #include "render/charts.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -162,8 +158,7 @@ static void draw_cell(struct gm_display *d, const struct grid *g, double x, doub
     if (cell->has_unreadable && cell->state == CELL_VALUE && g->width >= 16)
         gm_display_rect(d, x + g->width - gap - 8, y, 8, g->height - gap, unreadable, GM_RECT_PLAIN);
     const char *text = cell->state == CELL_VALUE ? value_text(d, cell, map) : "-";
-    struct gm_style style = gm_style_note;
-    style.anchor = GM_ANCHOR_MIDDLE;
+    struct gm_style style = gm_style_tick;
     style.color = gm_text_color_on(color);
     if (cell->state != CELL_UNREADABLE && g->height >= 15 &&
         gm_text_width(text, GM_TEXT_SMALL, GM_REGULAR) + 14 <= g->width)

@@ -6,13 +6,8 @@
 
 #include "analyze/base/bisect.h"
 
-#include "analyze/base/arithmetic.h"
 #include "analyze/base/order.h"
-#include "analyze/base/size.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
-#include "render/traced.h"
+#include "render/devices.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -274,8 +269,7 @@ static void label_row(struct gm_display *d, const struct gm_segment_map *map, co
 {
     const struct gm_map_segment *segment = &map->segments[row->first];
     const struct gm_map_segment *last = &map->segments[row->first + row->count - 1];
-    struct gm_style end = gm_style_note;
-    end.anchor = GM_ANCHOR_END;
+    struct gm_style end = gm_style_end;
     end.color = GM_INK;
     char size[GM_SIZE_TEXT];
     if (row->offset > 0) {
@@ -353,12 +347,10 @@ static void draw_device(struct gm_page *page, const struct gm_report *report, co
         gm_page_empty(page, map->segment_total == 0 ? "Nothing was reserved at the end." : "No segment has any bytes.");
         return;
     }
-    struct gm_style end = gm_style_note;
-    end.anchor = GM_ANCHOR_END;
     gm_put_between(d, GM_PAGE_LEFT, bar_x - 76, page->y, gm_style_note, "address");
-    gm_put_between(d, bar_x - 72, bar_x - 8, page->y, end, "size");
+    gm_put_between(d, bar_x - 72, bar_x - 8, page->y, gm_style_end, "size");
     gm_put_between(d, label_x, GM_PAGE_RIGHT - 44, page->y, gm_style_note, "pool, stream");
-    gm_put_between(d, GM_PAGE_RIGHT - 42, GM_PAGE_RIGHT, page->y, end, "in use");
+    gm_put_between(d, GM_PAGE_RIGHT - 42, GM_PAGE_RIGHT, page->y, gm_style_end, "in use");
     page->y += 11;
     for (size_t i = 0; i < rows.n; i++) {
         label_row(d, map, &rows.v[i], page->y + bar_height / 2);

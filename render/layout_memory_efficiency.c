@@ -4,13 +4,7 @@
  */
 #include "render/charts.h"
 
-#include "analyze/base/arithmetic.h"
-#include "analyze/base/size.h"
-#include "render/axis.h"
 #include "render/devices.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
 
 #include <math.h>
 #include <stdbool.h>

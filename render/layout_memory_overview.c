@@ -6,8 +6,6 @@
 
 #include "render/devices.h"
 #include "render/fold.h"
-#include "render/page.h"
-#include "render/theme.h"
 
 enum { USES = 4, CATEGORY_ROWS = 14 };
 

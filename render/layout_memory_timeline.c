@@ -4,10 +4,6 @@
  */
 #include "render/charts.h"
 
-#include "analyze/base/size.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/page.h"
 #include "render/timeline_plot.h"
 
 #include <inttypes.h>

@@ -5,16 +5,8 @@
  */
 #include "render/charts.h"
 
-#include "analyze/base/arithmetic.h"
-#include "analyze/base/size.h"
-#include "render/axis.h"
 #include "render/devices.h"
 #include "render/fold.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
-#include "render/traced.h"
 
 #include <math.h>
 
@@ -158,13 +150,11 @@ static void draw_sites(struct gm_page *page, const struct gm_traced *traced)
     if (n == 0)
         return;
     gm_page_section(page, n == 1 ? "The call site" : gm_display_printf(d, "The %zu largest call sites", n), NULL);
-    struct gm_style end = gm_style_note;
-    end.anchor = GM_ANCHOR_END;
     page->y += 3;
     gm_put_between(d, GM_PAGE_LEFT, site_end, page->y, gm_style_note, "where, category, role, blocks");
     gm_put_between(d, bar_x, value_end, page->y, gm_style_note, "requested bytes live at the peak");
     if (is_any_without(detail, n))
-        gm_put_between(d, value_end + 4, without_end, page->y, end, "peak without it");
+        gm_put_between(d, value_end + 4, without_end, page->y, gm_style_end, "peak without it");
     page->y += 12;
     uint64_t largest = 0;
     for (size_t i = 0; i < n; i++)

@@ -3,12 +3,8 @@
  * plan: one bar below the other, each as much shorter as its fix saves, and two lines: what the card has, and what of
  * it the plan may use.
  */
-#include "render/axis.h"
 #include "render/charts.h"
-#include "render/number_text.h"
-#include "render/page.h"
 #include "render/plan_chart.h"
-#include "render/theme.h"
 
 #include <math.h>
 

@@ -4,13 +4,6 @@
  */
 #include "render/charts.h"
 
-#include "analyze/base/arithmetic.h"
-#include "analyze/base/size.h"
-#include "render/axis.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
-
 #include <stdbool.h>
 
 static const double label_width = 132, panel_width = 264, value_room = 76, bar_height = 13, pitch = 36;

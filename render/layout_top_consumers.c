@@ -4,14 +4,6 @@
  */
 #include "render/charts.h"
 
-#include "analyze/base/arithmetic.h"
-#include "analyze/base/size.h"
-#include "render/axis.h"
-#include "render/metric.h"
-#include "render/number_text.h"
-#include "render/page.h"
-#include "render/theme.h"
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -73,9 +65,7 @@ static void draw_row(struct gm_display *d, const struct gm_report *report, const
                      const struct gm_chart_axis *axis, size_t i, size_t run, double middle)
 {
     const struct gm_block_row *block = &report->top_blocks[i];
-    struct gm_style rank = gm_style_note;
-    rank.anchor = GM_ANCHOR_END;
-    gm_put_between(d, GM_PAGE_LEFT - 4, c->rank_end, middle, rank, gm_display_printf(d, "%zu", i + 1));
+    gm_put_between(d, GM_PAGE_LEFT - 4, c->rank_end, middle, gm_style_end, gm_display_printf(d, "%zu", i + 1));
     if (report->device_count > 1)
         gm_put_between(d, c->device, c->site - 8, middle, gm_style_note,
                        gm_display_printf(d, "dev %" PRId64, block->device));

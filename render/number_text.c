@@ -7,6 +7,7 @@
 #include "analyze/base/size.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,4 +109,15 @@ const char *gm_share_text(struct gm_display *display, uint64_t part, uint64_t to
 {
     char text[GM_NUMBER_TEXT];
     return gm_display_printf(display, "%s", gm_percent_text(text, part, total));
+}
+
+const char *gm_decimals_text(struct gm_display *display, double value)
+{
+    const uint64_t thousandths = (uint64_t)(fmin(value, 9e12) * 1000 + 0.5);
+    unsigned rest = (unsigned)(thousandths % 1000);
+    int digits = rest == 0 ? 0 : 3;
+    const char *whole = gm_digits_text(display, thousandths / 1000);
+    for (; digits > 0 && rest % 10 == 0; digits--)
+        rest /= 10;
+    return digits == 0 ? whole : gm_display_printf(display, "%s.%0*u", whole, digits, rest);
 }

@@ -25,6 +25,8 @@ const char *gm_share_text(struct gm_display *display, uint64_t part, uint64_t to
 const char *gm_number_text(struct gm_display *display, uint64_t count);
 const char *gm_digits_text(struct gm_display *display, uint64_t number);
 const char *gm_time_text(struct gm_display *display, uint64_t us);
+/* Up to three decimals, none idle: "1,234.5". */
+const char *gm_decimals_text(struct gm_display *display, double value);
 const char *gm_delta_text(struct gm_display *display, int64_t bytes);
 
 #endif

@@ -25,6 +25,8 @@ struct gm_style {
 extern const struct gm_style gm_style_label; /* body text in ink, from the left */
 extern const struct gm_style gm_style_value; /* body text in ink, from the right */
 extern const struct gm_style gm_style_note;  /* small muted text, from the left */
+extern const struct gm_style gm_style_end;   /* the same from the right */
+extern const struct gm_style gm_style_tick;  /* the same around a middle */
 
 void gm_put(struct gm_display *display, double x, double y, double max_width, struct gm_style style, const char *text);
 /* A label that starts left and ends right of a gap from x1 to x2: gm_put with room from x1 to x2. */

@@ -9,7 +9,6 @@
 #include "render/theme.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { MOST_TICKS = 8 };
 
@@ -43,23 +42,6 @@ static double step_for(double end)
     return 5 * ten;
 }
 
-/* "0.5 s": three decimals at most, none idle. */
-static void time_text(char out[GM_NUMBER_TEXT], double value, const char *unit)
-{
-    const double thousandths = fmin(round(value * 1000), 9e18);
-    const uint64_t n = (uint64_t)thousandths, rest = n % 1000;
-    char whole[GM_NUMBER_TEXT];
-    gm_count_text(whole, n / 1000);
-    if (rest == 0)
-        snprintf(out, GM_NUMBER_TEXT, "%.20s %s", whole, unit);
-    else if (rest % 100 == 0)
-        snprintf(out, GM_NUMBER_TEXT, "%.20s.%u %s", whole, (unsigned)rest / 100, unit);
-    else if (rest % 10 == 0)
-        snprintf(out, GM_NUMBER_TEXT, "%.20s.%02u %s", whole, (unsigned)rest / 10, unit);
-    else
-        snprintf(out, GM_NUMBER_TEXT, "%.20s.%03u %s", whole, (unsigned)rest, unit);
-}
-
 /* The first event at or after a place on the axis; the number of events, if there is none. */
 static uint64_t event_at(const struct gm_curve *curve, double x)
 {
@@ -77,15 +59,12 @@ static uint64_t event_at(const struct gm_curve *curve, double x)
 
 static void caption(const struct gm_plot *plot, double y, const char *text)
 {
-    struct gm_style style = gm_style_note;
-    style.anchor = GM_ANCHOR_END;
-    gm_put_between(plot->display, GM_PAGE_LEFT - 8, GM_PLOT_X - 26, y, style, text);
+    gm_put_between(plot->display, GM_PAGE_LEFT - 8, GM_PLOT_X - 26, y, gm_style_end, text);
 }
 
 double gm_plot_ticks(const struct gm_plot *plot)
 {
     const struct gm_curve *curve = plot->curve;
-    const struct gm_style style = {GM_TEXT_SMALL, GM_REGULAR, GM_MUTED, GM_ANCHOR_MIDDLE, GM_ELLIPSIS_END};
     const double line = 15, first = plot->bottom + 13, end = curve->x_end > 0 ? curve->x_end : 1;
     const struct unit unit = curve->is_by_time ? unit_for(end) : (struct unit){1, ""};
     const double step = fmax(step_for(end / unit.us), curve->is_by_time ? 0 : 1);
@@ -99,12 +78,12 @@ double gm_plot_ticks(const struct gm_plot *plot)
         gm_display_line(plot->display, x, plot->bottom, x, plot->bottom + 5, GM_MUTED, false);
         double y = first;
         if (curve->is_by_time) {
-            time_text(text, step * i, unit.name);
-            gm_put(plot->display, x, y, room, style, text);
+            gm_put(plot->display, x, y, room, gm_style_tick,
+                   gm_display_printf(plot->display, "%s %s", gm_decimals_text(plot->display, step * i), unit.name));
             y += line;
         }
         const uint64_t event = curve->is_by_time ? event_at(curve, fmin(at, end)) : (uint64_t)fmin(at, 9e18);
-        gm_put(plot->display, x, y, room, style, gm_count_text(text, event));
+        gm_put(plot->display, x, y, room, gm_style_tick, gm_count_text(text, event));
     }
     if (curve->is_by_time)
         caption(plot, first, "time");

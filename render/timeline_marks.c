@@ -129,9 +129,7 @@ static void draw_band_row(const struct gm_plot *plot, enum band_kind kind, doubl
     const struct gm_steps *steps = steps_of(plot->traced);
     const double legible = 3; /* wide */
     const size_t n = count_bands(steps, kind);
-    struct gm_style caption = gm_style_note;
-    caption.anchor = GM_ANCHOR_END;
-    gm_put_between(plot->display, GM_PAGE_LEFT - 8, GM_PLOT_X - 7, y + band_height / 2, caption, captions[kind]);
+    gm_put_between(plot->display, GM_PAGE_LEFT - 8, GM_PLOT_X - 7, y + band_height / 2, gm_style_end, captions[kind]);
     double first = right, last = GM_PLOT_X, sum = 0;
     for (size_t i = 0; i < steps->band_count; i++) {
         const struct gm_band *band = &steps->bands[i];

@@ -31,8 +31,7 @@ bool gm_plot_has_pending(const struct gm_curve *curve)
 
 double gm_plot_y_of(const struct gm_plot *plot, uint64_t bytes)
 {
-    const double share = (double)bytes / (plot->axis.step * plot->axis.steps);
-    return plot->bottom - (plot->bottom - plot->top) * fmin(share, 1);
+    return gm_axis_y(&plot->axis, plot->top, plot->bottom, (double)bytes);
 }
 
 /* The row of pixels that a value reaches up to. What is there has one row at least. */
@@ -122,27 +121,6 @@ static void fill_rows(const struct gm_plot *plot, const struct gm_layers *layers
     }
 }
 
-static void area(struct gm_display *d, const uint16_t *top, const uint16_t *bottom, struct gm_fill fill,
-                 bool is_overlay)
-{
-    gm_display_area(d, &(struct gm_area_item){(size_t)(GM_PLOT_X * GM_DISPLAY_SCALE), GM_PLOT_PIXELS, top, bottom, fill,
-                                              is_overlay});
-}
-
-/* A line along the rows, without gaps where it jumps. */
-static void line(struct gm_display *d, const uint16_t *rows, uint32_t color)
-{
-    uint16_t *top = gm_display_rows(d, GM_PLOT_PIXELS), *bottom = gm_display_rows(d, GM_PLOT_PIXELS);
-    if (d->failed)
-        return;
-    for (size_t p = 0; p < GM_PLOT_PIXELS; p++) {
-        const uint16_t before = p > 0 ? rows[p - 1] : rows[p];
-        top[p] = (uint16_t)((before < rows[p] ? before : rows[p]) - 1);
-        bottom[p] = (uint16_t)((before > rows[p] ? before : rows[p]) + LINE - 1);
-    }
-    area(d, top, bottom, gm_solid(color), false);
-}
-
 void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers)
 {
     struct gm_display *d = plot->display;
@@ -153,14 +131,14 @@ void gm_plot_draw(const struct gm_plot *plot, const struct gm_layers *layers)
     if (slots == NULL || !make_rows(d, &rows, n))
         return;
     fill_rows(plot, layers, slots, &rows);
-    area(d, rows.reserved, rows.active, gm_use_fill(GM_USE_CACHED), false);
+    gm_plot_area(d, rows.reserved, rows.active, gm_use_fill(GM_USE_CACHED), false);
     if (n == 0)
-        area(d, rows.active, rows.zero, gm_use_fill(GM_USE_ALLOCATED), false);
+        gm_plot_area(d, rows.active, rows.zero, gm_use_fill(GM_USE_ALLOCATED), false);
     for (size_t k = 0; k < n; k++)
-        area(d, rows.layers[k + 1], rows.layers[k], layers->parts[k].fill, false);
+        gm_plot_area(d, rows.layers[k + 1], rows.layers[k], layers->parts[k].fill, false);
     if (gm_plot_has_pending(plot->curve))
-        area(d, rows.active, rows.allocated, pending_fill, true);
-    line(d, rows.reserved, GM_RESERVED_LINE);
+        gm_plot_area(d, rows.active, rows.allocated, pending_fill, true);
+    gm_plot_line(d, rows.reserved, LINE, GM_RESERVED_LINE);
 }
 
 void gm_plot_keys(struct gm_page *page, bool has_pending)

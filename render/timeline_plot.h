@@ -7,8 +7,8 @@
 #define GM_RENDER_TIMELINE_PLOT_H
 
 #include "render/axis.h"
+#include "render/devices.h"
 #include "render/page.h"
-#include "render/traced.h"
 
 /* ---- layers.c: the largest roles or categories of all devices shown, steady ones below, one on top for the rest
  * ------

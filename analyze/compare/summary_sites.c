@@ -254,7 +254,7 @@ bool gm_summary_sites(struct gm_summary_work *work)
     return ok;
 }
 
-/* ---- normalise --------------------------------------------------------------------------------------------------- */
+/* ---- what of a frame tells whether two runs mean the same place -------------------------------------------------- */
 
 static bool is_hex(char c)
 {

@@ -53,7 +53,7 @@ void gm_flame_walk_free(struct gm_flame_walk *walk)
     free(walk->path);
 }
 
-/* ---- triples ----------------------------------------------------------------------------------------------------- */
+/* ---- numbers for things ------------------------------------------------------------------------------------------ */
 
 /* A string's number. The same pointer is asked for once per use of a frame, so its bytes are read only the first time.
  */

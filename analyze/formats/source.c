@@ -73,7 +73,7 @@ enum gm_status gm_source_more(struct gm_source *source, size_t want, struct gm_e
     return GM_OK;
 }
 
-/* ---- source filter ----------------------------------------------------------------------------------------------- */
+/* ---- what the decompressing ones share --------------------------------------------------------------------------- */
 
 static bool is_filter(const struct gm_source *source)
 {

@@ -221,9 +221,7 @@ void gm_run_free(struct gm_run *run)
     free(run);
 }
 
-/* ---- run check --------------------------------------------------------------------------------------------------- */
-
-/* * What would keep a run from being begun, in the words of gm_run_begin, which makes what is missing. */
+/* ---- what would keep a run from being begun, in the words of gm_run_begin ---------------------------------------- */
 
 /* Why that directory cannot be used so (`mode`: R_OK, W_OK, X_OK); 0: it can. */
 static int obstacle(const char *directory, int mode)
@@ -274,9 +272,9 @@ enum gm_status gm_run_check(const char *results, struct gm_error *err)
     return gm_run_fail(err, what, results, "", reason);
 }
 
-/* ---- rename ------------------------------------------------------------------------------------------------------ */
+/* ---- names that replace none ------------------------------------------------------------------------------------- */
 
-/* * NFS and some FUSE file systems do not know RENAME_NOREPLACE. There, a file created with O_EXCL serves as the right
+/* NFS and some FUSE file systems do not know RENAME_NOREPLACE. There, a file created with O_EXCL serves as the right
  * to give a name: it is atomic everywhere, and what a kill leaves behind is hidden and only makes the next run take _2.
  */
 
@@ -309,9 +307,7 @@ int gm_rename_new(int dir, const char *from, const char *to)
     return errno;
 }
 
-/* ---- stale ------------------------------------------------------------------------------------------------------- */
-
-/* * Cleaning up after killed runs, by the rules of analyze/base/hidden.h. */
+/* ---- cleaning up after killed runs, by the rules of analyze/base/hidden.h ---------------------------------------- */
 
 static bool is_dot(const char *name)
 {

@@ -77,6 +77,14 @@ struct gm_display laid_out(const struct gm_report *report, enum gm_chart chart)
 
 /* ---- what holds for every page ---------------------------------------------------------------------------------- */
 
+/* The box that a text may occupy, by its anchor and max_width (not by its estimated width). */
+static struct gm_box text_box(const struct gm_text_item *text)
+{
+    double size = gm_text_pixels(text->size);
+    double shift = text->anchor == GM_ANCHOR_START ? 0 : text->anchor == GM_ANCHOR_MIDDLE ? 0.5 : 1;
+    return (struct gm_box){text->x - shift * text->max_width, text->y - 0.6 * size, text->max_width, 1.2 * size};
+}
+
 static void check_area_on_page(const struct gm_display *d, const struct gm_area_item *a)
 {
     assert_true(a->x >= 40 && a->x + a->n <= (GM_DISPLAY_WIDTH - 20) * GM_DISPLAY_SCALE);
@@ -103,7 +111,7 @@ static void check_on_page(const struct gm_display *d)
     for (size_t i = 0; i < d->items.n; i++) {
         const struct gm_item *item = &d->items.v[i];
         if (item->kind == GM_ITEM_TEXT) {
-            struct gm_box box = gm_text_box(&item->text);
+            struct gm_box box = text_box(&item->text);
             if (!(box.w > 0 && box.x >= 0 && box.x + box.w <= GM_DISPLAY_WIDTH + 1e-6 && box.y >= 0 &&
                   box.y + box.h <= d->height))
                 fail_msg("\"%.60s\" leaves the page: x %.1f w %.1f y %.1f", item->text.text, box.x, box.w, box.y);

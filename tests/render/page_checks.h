@@ -7,6 +7,10 @@
 
 #include "render/charts.h"
 
+struct gm_box {
+    double x, y, w, h;
+};
+
 /* Where a text's ink is, by the estimate of its width. */
 struct gm_box ink_box(const struct gm_text_item *text);
 bool do_overlap(struct gm_box a, struct gm_box b);
