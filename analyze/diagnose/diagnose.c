@@ -113,7 +113,8 @@ struct gm_remedy *gm_case_remedy_of(struct gm_case *c, const struct gm_set *set)
     remedy->changes = changes;
     remedy->count = set->n;
     for (size_t i = 0; i < set->n; i++)
-        gm_lives_take(c->lives, set->v[i].allocation);
+        gm_lives_take(c->lives, set->v[i].allocation,
+                      set->v[i].bytes > 0 && set->v[i].bytes != GM_REMEDY_AS_RECORDED ? GM_TAKEN_IN_PART : GM_TAKEN);
     return remedy;
 }
 

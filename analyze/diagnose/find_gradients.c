@@ -3,10 +3,9 @@
  * Gradients: of what is never trained, beside buckets of their own, of tables of which little was looked up, and those
  * that can be differentiated once more.
  */
-#include "analyze/base/bisect.h"
-#include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
+#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,51 +18,6 @@ enum {
     LEAST_KEPT = 3,
     TINY = 64
 };
-
-GM_ORDERING(by_bytes, uint64_t, GM_BY(GM_ORDER(*a, *b)));
-
-/* The sizes of all of a role, ascending; how many of each size were met: has_another. */
-struct sizes {
-    uint64_t *v;
-    uint32_t *met;
-    size_t n;
-};
-
-static void free_sizes(struct sizes *sizes)
-{
-    free(sizes->v);
-    free(sizes->met);
-}
-
-static bool sizes_of_role(struct sizes *sizes, const struct gm_lives *l, enum gm_role role)
-{
-    *sizes = (struct sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
-                            .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
-    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
-        if (gm_lives_is_role(l, a, role))
-            sizes->v[sizes->n++] = l->h->requested[a];
-    if (sizes->n > 0)
-        qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);
-    return sizes->v != NULL && sizes->met != NULL;
-}
-
-static bool has_size(const struct sizes *sizes, uint64_t size)
-{
-    size_t at = 0;
-    GM_BISECT(at, sizes->n, i, sizes->v[i] < size);
-    return at < sizes->n && sizes->v[at] == size;
-}
-
-/* Whether there is one of that size that was not met before. */
-static bool has_another(struct sizes *sizes, uint64_t size)
-{
-    size_t at = 0;
-    GM_BISECT(at, sizes->n, i, sizes->v[i] < size);
-    if (at == sizes->n || sizes->v[at] != size)
-        return false;
-    const size_t next = at + sizes->met[at]++;
-    return next < sizes->n && sizes->v[next] == size;
-}
 
 /* The last event of each round in which backward makes something. */
 static uint32_t *ends_of_backward(const struct gm_lives *l)
@@ -204,12 +158,12 @@ static bool is_near(uint64_t a, uint64_t b)
 
 /* Of communication (DistributedDataParallel's), or made by one line of the program, there for good, and together as
  * large as all gradients. What has the size of a gradient is a weight. */
-static bool is_bucket(const struct gm_lives *l, size_t a, const struct sizes *weights)
+static bool is_bucket(const struct gm_lives *l, size_t a, const struct gm_sizes *weights)
 {
     return gm_lives_at_peak(l, a) && !is_gradient(l, a) &&
            (gm_lives_is_role(l, a, GM_ROLE_COMMUNICATION) ||
             (gm_lives_is_lasting(l, a) && (gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_OPTIMIZER)) == 0 &&
-             !has_size(weights, l->h->requested[a])));
+             !gm_sizes_has(weights, l->h->requested[a])));
 }
 
 /* The stack whose sum is asked; those of communication are one. */
@@ -224,9 +178,9 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t gradients = all_gradients(l, 0), lasting = all_gradients(l, BRIEF); /* not added to others at once */
     struct gm_set buckets = {.v = NULL}, set = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
-    struct sizes weights = {.v = NULL};
+    struct gm_sizes weights = {.v = NULL};
     uint64_t *sums = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *sums);
-    c->failed |= sums == NULL || !sizes_of_role(&weights, l, GM_ROLE_GRADIENT);
+    c->failed |= sums == NULL || !gm_sizes_of_role(&weights, l, GM_ROLE_GRADIENT);
     for (size_t a = 0; !c->failed && gradients >= GM_MIB && a < l->h->allocation_count; a++) {
         if (is_gradient(l, a))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
@@ -238,12 +192,12 @@ static void find_buckets(struct gm_case *c, const struct gm_rule *rule)
             (is_near(sums[bucket_of(l, a)], gradients) || is_near(sums[bucket_of(l, a)], lasting)))
             c->failed |= !gm_set_add(&buckets, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     free(sums);
-    free_sizes(&weights);
+    gm_sizes_free(&weights);
     c->failed |= buckets.n > 0 && !gm_lives_blame(c->lives, &buckets, &blame);
     if (buckets.n == 0)
         set.n = 0;
     for (size_t i = 0; i < buckets.n; i++) /* they are no data */
-        gm_lives_take(c->lives, buckets.v[i].allocation);
+        gm_lives_take(c->lives, buckets.v[i].allocation, GM_TAKEN);
     free(buckets.v);
     struct gm_finding *f =
         gm_case_accuse(c, rule, &set, false, "a buffer as large as all gradients together is there beside them");
@@ -261,19 +215,47 @@ struct second_graph {
     uint64_t kept, gradients;
 };
 
-static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct sizes *parameters, uint32_t from,
+/* Whether it is there after the pass that makes its last at `last`, which frees what it frees last after that. */
+static bool outlives_pass(const struct gm_lives *l, size_t a, uint32_t last, uint32_t next)
+{
+    const uint32_t freed = l->h->freed[a];
+    return freed > last + 1 && (freed >= next || (l->phase != NULL && l->phase[freed - 1] != GM_PHASE_BACKWARD));
+}
+
+/* The forward pass's part of a graph that can be differentiated once more: a pass that keeps none gives it up in
+ * reverse order on its way. */
+static bool add_first_graph(struct gm_set *set, const struct gm_lives *l, uint32_t from, uint32_t last, uint32_t next)
+{
+    const size_t before = set->n;
+    const uint32_t round = gm_lives_round(l, from + 1);
+    bool ok = true;
+    for (uint32_t e = from; ok && e > 0 && gm_lives_round(l, e) == round; e--) {
+        const uint32_t a = l->h->of_event[e - 1];
+        if (a != GM_NEVER && l->h->born[a] == e && gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && !l->taken[a] &&
+            (gm_lives_by(l, a) & GM_BY_MODULE) != 0 && outlives_pass(l, a, last, next))
+            ok = gm_set_add(set, a, 0, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED);
+    }
+    for (size_t i = before; i < set->n; i++)
+        set->v[i].gone = from + (uint32_t)((uint64_t)(last + 1 - from) * (i - before + 1) / (set->n - before));
+    return ok;
+}
+
+static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct gm_sizes *parameters, uint32_t from,
                      uint32_t last)
 {
     const size_t before = g->set.n;
+    const uint32_t next = next_birth(l->h, last + 1); /* what it frees last may go after the last that it makes */
     uint64_t kept = 0;
+    if (l->has_oom && next > l->h->count) /* it did not come to its end */
+        return true;
     memset(parameters->met, 0, (parameters->n + 1) * sizeof *parameters->met);
     for (uint32_t e = from; e <= last; e++) {
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || l->h->born[a] != e + 1 || !gm_lives_is_of_backward(l, a) || !gm_lives_is_of_engine(l, a) ||
-            l->h->freed[a] <= last + 1 || l->taken[a] || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
+            !outlives_pass(l, a, last, next) || l->taken[a] || gm_lives_is_role(l, a, GM_ROLE_PARAMETER) ||
             gm_lives_is_role(l, a, GM_ROLE_WORKSPACE))
             continue;
-        if (has_another(parameters, l->h->requested[a])) {
+        if (gm_sizes_has_another(parameters, l->h->requested[a])) {
             g->gradients += l->h->requested[a];
             continue;
         }
@@ -281,21 +263,22 @@ static bool add_pass(struct second_graph *g, const struct gm_lives *l, struct si
         if (!gm_set_add(&g->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0))
             return false;
     }
-    if (g->set.n < before + LEAST_KEPT)
+    if (g->set.n < before + LEAST_KEPT) {
         g->set.n = before;
-    else
-        g->kept += kept;
-    return true;
+        return true;
+    }
+    g->kept += kept;
+    return add_first_graph(&g->set, l, from, last, next);
 }
 
 static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const struct gm_history *h = l->h;
-    struct sizes parameters = {.v = NULL};
+    struct gm_sizes parameters = {.v = NULL};
     struct second_graph graph = {.kept = 0};
     uint32_t from = GM_NEVER, last = 0;
-    c->failed |= !sizes_of_role(&parameters, l, GM_ROLE_PARAMETER);
+    c->failed |= !gm_sizes_of_role(&parameters, l, GM_ROLE_PARAMETER);
     for (uint32_t e = 0; !c->failed && e <= h->count; e++) {
         const uint32_t a = e < h->count ? h->of_event[e] : GM_NEVER;
         if (e < h->count && (a == GM_NEVER || h->born[a] != e + 1))
@@ -306,7 +289,7 @@ static void find_second_graph(struct gm_case *c, const struct gm_rule *rule)
         from = !is_backward ? GM_NEVER : from == GM_NEVER ? e : from;
         last = e;
     }
-    free_sizes(&parameters);
+    gm_sizes_free(&parameters);
     if (graph.kept < graph.gradients / 4)
         graph.set.n = 0;
     gm_case_accuse_backward(
@@ -458,7 +441,7 @@ static const struct gm_rule rules[] = {
      .cost = "none",
      .severity = "warning",
      .when = "what a backward pass makes beside gradients, at least a quarter of their bytes, is there after it, and "
-             "holds 1 % of the peak",
+             "holds 1 % of the peak; what the forward pass kept for it counts, too",
      .what_to_do = "`loss.backward()` without `create_graph=True`"},
 };
 const struct gm_theme gm_theme_gradients = GM_THEME(rules);

@@ -35,8 +35,10 @@ static bool is_of_forward(const struct gm_lives *l, size_t a)
     const uint8_t role = l->role[a];
     const bool is_set_up = gm_lives_is_lasting(l, a) && gm_lives_round(l, l->h->born[a]) == 0 && l->rounds.n > 0;
     return !l->taken[a] && !is_set_up && !is_collected(l, a) && l->h->born[a] > 0 && role != GM_ROLE_PARAMETER &&
-           role != GM_ROLE_KV_CACHE && role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT &&
-           (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING)) == 0;
+           role != GM_ROLE_KV_CACHE && role != GM_ROLE_WORKSPACE && role != GM_ROLE_INPUT && role != GM_ROLE_GRADIENT &&
+           role != GM_ROLE_OPTIMIZER_STATE &&
+           (gm_lives_by(l, a) & (GM_BY_LOADING | GM_BY_COPYING | GM_BY_OPTIMIZER)) == 0 &&
+           !(l->has_backward && gm_lives_is_of_engine(l, a));
 }
 
 static bool find_large(const struct gm_lives *l, struct large *large)
@@ -104,14 +106,88 @@ static bool collect_at_once(struct gm_case *c, struct gm_set *set)
     return set->n * GRAPH_PARTS >= passing;
 }
 
+/* ---- in training ------------------------------------------------------------------------------------------------- */
+
+static bool is_backward(const struct gm_lives *l, uint32_t e)
+{
+    return l->phase[e] == GM_PHASE_BACKWARD;
+}
+
+/* What a group of the set [from, set->n) is among what was made from its first to its last member, and what happened
+ * until it went. */
+struct unused {
+    uint32_t passing, aged; /* of the large ones */
+    uint32_t consumed;      /* large ones that a backward pass frees meanwhile */
+    bool has_backward;      /* there is one */
+    bool has_stacks;        /* different lines made it: not a list */
+};
+
+static struct unused look_at_group(const struct gm_lives *l, const struct large *large, const struct gm_set *set,
+                                   size_t from, uint32_t end)
+{
+    const struct gm_history *h = l->h;
+    struct unused found = {0};
+    uint32_t first = GM_NEVER, last = 0;
+    for (size_t i = from; i < set->n; i++) {
+        const uint32_t born = h->born[set->v[i].allocation];
+        first = born < first ? born : first;
+        last = born > last ? born : last;
+        found.has_stacks |= h->stack[set->v[i].allocation] != h->stack[set->v[from].allocation];
+    }
+    for (uint32_t i = born_before(large, l, first); i < large->n && h->born[large->v[i]] <= last; i++) {
+        const uint32_t a = large->v[i];
+        found.passing += h->freed[a] > h->born[a] + WORKSPACE;
+        found.aged += h->freed[a] != GM_NEVER && born_before(large, l, h->freed[a]) - i >= USED_FOR + 2;
+    }
+    for (uint32_t e = first; e < end; e++) {
+        const uint32_t a = h->of_event[e];
+        found.has_backward |= is_backward(l, e);
+        found.consumed += is_backward(l, e) && a != GM_NEVER && h->freed[a] == e + 1 && is_of_forward(l, a) &&
+                          !gm_lives_is_of_engine(l, a) && h->requested[a] >= l->at_peak / 1000;
+    }
+    return found;
+}
+
+/* Graphs that go at once while no backward pass runs, though it was time for one or others were used by one: of an
+ * evaluation, or a teacher. A graph that a backward pass has used and did not free is another mistake. */
+static void collect_unused(struct gm_case *c, struct gm_set *set)
+{
+    const struct gm_lives *l = c->lives;
+    struct large large;
+    if (l->phase == NULL || l->has_oom)
+        return;
+    c->failed |= !find_large(l, &large);
+    for (uint32_t e = 0, from = 0; !c->failed && e <= l->h->count; e++) {
+        const bool is_end =
+            e == l->h->count || l->snapshot->events.action[l->h->first + e] == GM_ACTION_ALLOC || is_backward(l, e);
+        const size_t before = set->n;
+        if (is_end && e > from)
+            c->failed |= !add_graph(set, l, &large, from, e);
+        from = is_end ? e + 1 : from;
+        if (set->n == before || c->failed)
+            continue;
+        const struct unused group = look_at_group(l, &large, set, before, e);
+        const size_t n = set->n - before;
+        if (!group.has_stacks || n * GRAPH_PARTS < group.passing || n * 2 < group.aged ||
+            (group.has_backward && group.consumed < AT_ONCE))
+            set->n = before;
+    }
+    free(large.v);
+}
+
 static void find_graphs(struct gm_case *c, const struct gm_rule *rule)
 {
     struct gm_set set = {.v = NULL};
-    if (!collect_at_once(c, &set))
+    if (c->lives->has_backward)
+        collect_unused(c, &set);
+    else if (!collect_at_once(c, &set))
         set.n = 0;
     gm_case_accuse(c, rule, &set, false,
-                   "no backward pass is in the trace, yet what the forward pass makes stays until all of it goes at "
-                   "once, as a graph does");
+                   c->lives->has_backward
+                       ? "no backward pass uses what this forward pass makes, which stays until all of it goes at "
+                         "once, as a graph does"
+                       : "no backward pass is in the trace, yet what the forward pass makes stays until all of it goes "
+                         "at once, as a graph does");
 }
 
 /* ---- features ---------------------------------------------------------------------------------------------------- */
@@ -281,8 +357,9 @@ static const struct gm_rule rules[] = {
                 "+     out = model(x)",
      .cost = "none",
      .severity = "warning",
-     .when = "the trace has no backward pass, no optimizer and did not run out of memory, and at least 4 tensors that "
-             "outlived 6 later ones each are freed at once",
+     .when = "the trace did not run out of memory, and at least 4 tensors of a forward pass that outlived 6 later ones "
+             "each are freed at once; in training, if no backward pass has used them: most of what that forward pass "
+             "kept, and either there was no backward pass meanwhile, or it freed others",
      .what_to_do = "`with torch.inference_mode():`"},
     {.id = "forward-only",
      .title = "Activations are kept, and the trace ends before a backward pass",

@@ -27,14 +27,15 @@ enum { LEFT = 1, STALE = 2, PILED = 3 }; /* LEFT: for one more round, however lo
 struct gm_habit {
     uint32_t stale, piled; /* rounds */
     uint32_t stale_round, piled_round;
-    uint32_t round, first, successor; /* while they are walked backwards: the first of the round, and of the next one */
+    uint32_t round, first, successor; /* while they are walked backwards: the first of the round, of the next one, */
+    uint32_t second;                  /* and of the one after that */
 };
 
 /* Whether it is made in every round to be done with: not what a run keeps by intent. */
 static bool is_of_round(const struct gm_lives *l, size_t a)
 {
     const uint8_t role = l->role[a];
-    return !l->taken[a] && l->h->born[a] > 0 && l->h->requested[a] > 0 && role != GM_ROLE_PARAMETER &&
+    return l->taken[a] != GM_TAKEN && l->h->born[a] > 0 && l->h->requested[a] > 0 && role != GM_ROLE_PARAMETER &&
            role != GM_ROLE_GRADIENT && role != GM_ROLE_OPTIMIZER_STATE && role != GM_ROLE_WORKSPACE &&
            role != GM_ROLE_KV_CACHE && role != GM_ROLE_COMMUNICATION && role != GM_ROLE_INPUT &&
            (gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_COPYING | GM_BY_LOADING)) == 0;
@@ -47,8 +48,15 @@ static uint32_t outlived(const struct gm_lives *l, size_t a)
     return gm_lives_round(l, end) - gm_lives_round(l, l->h->born[a]);
 }
 
-/* Backwards, so that the next allocation of a stack in a later round is known. A tensor is stale if it is still there
- * when that one is made. */
+/* Whether it is still there when its successor is made, and gone when that one has one: a step may seem to begin a
+ * little before the line that lets go. */
+static bool is_stale(const struct gm_history *h, size_t a, const struct gm_habit *habit, uint32_t rounds)
+{
+    return h->freed[a] != GM_NEVER && h->freed[a] > habit->successor &&
+           (rounds == 1 || (rounds == 2 && h->freed[a] < habit->second && habit->second != GM_NEVER));
+}
+
+/* Backwards, so that the next allocations of a stack in later rounds are known. */
 static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
 {
     const struct gm_history *h = l->h;
@@ -60,11 +68,12 @@ static uint8_t *classify(const struct gm_lives *l, struct gm_habit *habits)
         struct gm_habit *habit = &habits[h->stack[a]];
         const uint32_t round = gm_lives_round(l, e), rounds = outlived(l, a);
         if (habit->round != round) {
+            habit->second = habit->successor;
             habit->successor = habit->round > 0 ? habit->first : GM_NEVER;
             habit->round = round;
         }
         habit->first = e;
-        if (rounds == 1 && h->freed[a] != GM_NEVER && h->freed[a] > habit->successor) {
+        if (is_stale(h, a, habit, rounds)) {
             kinds[a] = STALE;
             habit->stale += habit->stale_round != round;
             habit->stale_round = round;
@@ -130,7 +139,8 @@ static bool collect(struct gm_case *c, const uint8_t *kinds, const struct gm_hab
     c->failed |= bytes == NULL;
     for (size_t a = 0; !c->failed && a < h->allocation_count; a++) {
         const struct gm_habit *habit = &habits[h->stack[a]];
-        if (kind == STALE ? kinds[a] == STALE && habit->stale >= LEAST_STALE
+        const bool is_last = kinds[a] == LEFT && h->freed[a] == GM_NEVER && habit->piled < LEAST_ROUNDS;
+        if (kind == STALE ? (kinds[a] == STALE || is_last) && habit->stale >= LEAST_STALE
                           : kinds[a] > 0 && habit->piled >= LEAST_ROUNDS)
             c->failed |= !gm_set_add(set, a, gm_lives_round_end(l, gm_lives_round(l, h->born[a])), GM_REMEDY_NEVER,
                                      GM_REMEDY_AS_RECORDED);

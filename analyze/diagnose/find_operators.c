@@ -8,10 +8,21 @@
 #include <limits.h>
 #include <stdlib.h>
 
+enum { SHIFTED = 50 /* a fiftieth */ };
+
 /* Of one size in two, one or half as many bytes: other types, and masks. */
 static bool is_size_of(uint64_t bytes, uint64_t of)
 {
     return of > 0 && (bytes == of || bytes == 2 * of || 2 * bytes == of || 4 * bytes == of);
+}
+
+/* The same of logits, which may be there without their last position, too. */
+static bool is_logits_of(uint64_t bytes, uint64_t of)
+{
+    for (uint64_t wanted = 2 * of; wanted >= of / 4 && wanted > 0; wanted /= 2)
+        if ((bytes > wanted ? bytes - wanted : wanted - bytes) <= wanted / SHIFTED)
+            return true;
+    return false;
 }
 
 #define ANYBODY UINT_MAX
@@ -22,13 +33,21 @@ static bool is_for_good(const struct gm_lives *l, size_t a)
     return gm_lives_is_lasting(l, a) && !gm_lives_is_role(l, a, GM_ROLE_ACTIVATION);
 }
 
+static bool is_of_weights(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_PARAMETER) || gm_lives_is_role(l, a, GM_ROLE_GRADIENT) ||
+           gm_lives_is_role(l, a, GM_ROLE_OPTIMIZER_STATE);
+}
+
 /* All of that size that the marked code made, or autograd, and that are not there for good. `bytes`: what is left. */
 static void collect_size(struct gm_case *c, struct gm_set *set, uint64_t size, unsigned by, uint64_t divisor)
 {
     const struct gm_lives *l = c->lives;
     for (size_t a = 0; !c->failed && size > 0 && a < l->h->allocation_count; a++)
-        if ((divisor > 0 || !l->taken[a]) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size) &&
-            (by == ANYBODY || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && !is_for_good(l, a))
+        if ((divisor > 0 || !l->taken[a]) && l->h->born[a] > 0 &&
+            (divisor > 0 ? is_logits_of : is_size_of)(l->h->requested[a], size) &&
+            (by == ANYBODY || (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0) && !is_for_good(l, a) &&
+            (divisor > 0 || !is_of_weights(l, a)))
             c->failed |=
                 !gm_set_add(set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, divisor == 0 ? 0 : l->h->requested[a] / divisor);
 }
@@ -50,7 +69,7 @@ static uint64_t scores_of(const struct gm_lives *l, unsigned by)
     for (size_t a = 0; a < l->h->allocation_count; a++) {
         const uint64_t bytes = l->h->requested[a];
         count += is_size_of(bytes, largest) && (gm_lives_by(l, a) & (by | GM_BY_NOBODY)) != 0 && l->h->born[a] > 0 &&
-                 gm_lives_at_peak(l, a) && !is_for_good(l, a);
+                 gm_lives_at_peak(l, a) && !is_for_good(l, a) && !is_of_weights(l, a);
         if ((gm_lives_by(l, a) & by) == 0 || l->h->born[a] == 0)
             continue;
         others = bytes > others && !is_size_of(bytes, largest) && bytes < largest ? bytes : others;
@@ -67,14 +86,14 @@ enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ }
 /* The sizes that forward makes one after the other. */
 struct run {
     uint64_t before, least;
-    uint32_t blocks, round;
+    uint32_t blocks, masks, round; /* masks: of a quarter of the size */
 };
 
 static bool is_matrix(const struct run *run, uint64_t after, uint32_t round)
 {
-    return run->blocks >= 2 && run->blocks <= MOST_IN_ROW && run->before > 0 && run->least / PAIRS >= run->before &&
-           run->least / PAIRS >= after && run->before / ALIKE <= after && after / ALIKE <= run->before &&
-           run->round == round;
+    return run->blocks >= 2 && run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks && run->before > 0 &&
+           run->least / PAIRS >= run->before && run->least / PAIRS >= after && run->before / ALIKE <= after &&
+           after / ALIKE <= run->before && run->round == round;
 }
 
 /* Whether it says nothing of what follows what. */
@@ -95,13 +114,15 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size)
             continue;
         const uint64_t bytes = l->h->requested[a];
         const uint32_t round = gm_lives_round(l, e + 1);
-        if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 || l->h->freed[a] == GM_NEVER) {
+        if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 ||
+            (l->h->freed[a] == GM_NEVER && !l->has_oom)) {
             run = (struct run){.least = size};
             found = 0;
         } else if (is_aside(l, a, size)) {
             continue;
         } else if (is_size_of(bytes, size) && (bytes > size / 4 || run.blocks > 0)) {
             run.round = run.blocks++ == 0 ? round : run.round;
+            run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
         } else {
             found += is_matrix(&run, bytes, round);
@@ -117,7 +138,7 @@ static uint64_t matrices_of(const struct gm_lives *l)
     uint64_t size = 0;
     size_t count = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !gm_lives_is_lasting(l, a) && l->h->requested[a] > size)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && l->h->requested[a] > size)
             size = l->h->requested[a];
     for (size_t a = 0; a < l->h->allocation_count; a++)
         count += gm_lives_at_peak(l, a) && l->h->born[a] > 0 && is_size_of(l->h->requested[a], size);
@@ -150,7 +171,7 @@ static void find_attention(struct gm_case *c, const struct gm_rule *rule)
 
 /* ---- the loss ---------------------------------------------------------------------------------------------------- */
 
-enum { COPIES = 3, CHUNKS = 8, WIDER = 32, LEAST_ENDS = 2 };
+enum { COPIES = 3, PLAIN = 2 /* logits and their logarithms */, CHUNKS = 8, WIDER = 32, LEAST_ENDS = 2 };
 
 /* Of no code whose name tells: the largest size at the peak, if the forward pass ends in it, of something that is
  * smaller by `WIDER`, as a projection to all words makes it: its weight, one of the largest, has one of the first two
@@ -161,7 +182,7 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     bool is_open = false;
     size_t ends = 0, gradients = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !gm_lives_is_lasting(l, a) && l->h->requested[a] > size)
+        if (gm_lives_at_peak(l, a) && l->h->born[a] > 0 && !is_for_good(l, a) && l->h->requested[a] > size)
             size = l->h->requested[a];
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if (gm_lives_is_role(l, a, GM_ROLE_GRADIENT) && l->h->requested[a] > gradient)
@@ -193,20 +214,29 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     uint64_t size = 0;
-    size_t copies = 0;
+    const uint32_t round = gm_lives_round(l, l->peak);
+    size_t copies = 0, of_forward = 0;
     for (size_t a = 0; a < l->h->allocation_count; a++)
         if ((gm_lives_by(l, a) & GM_BY_LOSS) != 0 && l->h->born[a] > 0 && l->h->requested[a] > size)
             size = l->h->requested[a];
     size = size > 0 ? size : wide_end_of(l);
     for (size_t a = 0; a < l->h->allocation_count; a++)
-        copies += l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !gm_lives_is_lasting(l, a) &&
-                  is_size_of(l->h->requested[a], size);
+        if (l->h->born[a] > 0 && gm_lives_at_peak(l, a) && !is_for_good(l, a) &&
+            is_logits_of(l->h->requested[a], size)) {
+            copies++;
+            of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
+        }
     if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03))
         return;
     collect_size(c, &set, size, ANYBODY, CHUNKS);
-    gm_case_accuse(c, rule, &set, false,
-                   "logits of all positions, their logarithms, casts and gradients are there at once, each as large as "
-                   "the vocabulary times the positions");
+    struct gm_finding *f =
+        gm_case_accuse(c, rule, &set, false,
+                       "logits of all positions, their logarithms, casts and gradients are there at once, each as "
+                       "large as the vocabulary times the positions");
+    if (f != NULL && f->remedy != NULL && of_forward <= PLAIN) { /* as every such loss has it: a choice */
+        f->severity = GM_INFO;
+        f->remedy->has_price = true;
+    }
 }
 
 /* ---- autocast ---------------------------------------------------------------------------------------------------- */
@@ -342,9 +372,10 @@ static const struct gm_rule rules[] = {
                 "+ loss = sum(checkpoint(part_loss, a, b, use_reentrant=False)\n"
                 "+            for a, b in zip(h.split(n), y.split(n))) / len(y)",
      .cost = "none, or a little time",
-     .severity = "warning",
+     .severity = "warning, or info where the forward pass makes no more than logits and their logarithms",
      .when =
-         "at least 3 tensors of the size of what the loss makes, or half or twice that, 3 % of the peak each; where no "
+         "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
+         "each; where no "
          "name tells of a loss, of the largest size, if the forward pass ends in it after something 32 times "
          "smaller, and one of the largest weights has the first gradient; the saving is that of chunks of an eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},

@@ -4,6 +4,7 @@
  */
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
+#include "analyze/diagnose/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,17 +154,20 @@ static void find_transients(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
+    struct gm_sizes sizes;
     struct round *rounds = look_at_rounds(l);
     struct burst *bursts = rounds == NULL ? NULL : find_bursts(l, rounds);
     const uint64_t gradients = gradients_at_peak(l);
-    c->failed |= bursts == NULL;
+    c->failed |= !gm_sizes_of_role(&sizes, l, GM_ROLE_GRADIENT) || bursts == NULL;
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++) {
         const struct burst *burst = &bursts[l->h->stack[a]];
         const bool is_list = burst->blocks >= LIST && gm_is_share(burst->most, gradients, 0.5) &&
+                             (gm_lives_by(l, a) & GM_BY_MODULE) == 0 && gm_sizes_has(&sizes, l->h->requested[a]) &&
                              rounds[gm_lives_round(l, l->h->born[a])].backward < l->h->born[a];
         if (is_brief(l, a) && ((gm_lives_by(l, a) & (GM_BY_OPTIMIZER | GM_BY_CLIPPING)) != 0 || is_list))
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
     }
+    gm_sizes_free(&sizes);
     free(bursts);
     free(rounds);
     gm_case_accuse(c, rule, &set, false,

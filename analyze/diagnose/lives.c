@@ -382,9 +382,9 @@ void gm_lives_free(struct gm_lives *l)
     *l = (struct gm_lives){.h = NULL};
 }
 
-void gm_lives_take(struct gm_lives *l, size_t a)
+void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how)
 {
-    l->taken[a] = 1;
+    l->taken[a] = (uint8_t)how;
     free(l->kinds);
     free(l->habits);
     l->kinds = NULL;

@@ -36,6 +36,10 @@ enum {
     GM_BY_ROOT = 32768    /* the call of backward(): the gradient that it begins with */
 };
 
+/* What mistakes that were found have of an allocation: nothing; a part of its bytes, so that it may be kept for too
+ * long beside; itself. */
+enum gm_taken { GM_TAKEN_NOT, GM_TAKEN_IN_PART, GM_TAKEN };
+
 struct gm_lives {
     const struct gm_snapshot *snapshot;
     const struct gm_history *h;
@@ -48,7 +52,7 @@ struct gm_lives {
     struct GM_VEC(uint32_t) rounds; /* first event of each, ascending; none: no loop was found */
     uint32_t *guide;                /* how many of them begin before each 256th moment */
     struct gm_names names;
-    uint8_t *taken; /* [allocation] a mistake that was found has it: gm_lives_take */
+    uint8_t *taken; /* [allocation] enum gm_taken: gm_lives_take */
     /* find_kept.c: how what is not taken outlives its round. NULL: nobody has looked since something was taken. */
     uint8_t *kinds;          /* [allocation] */
     struct gm_habit *habits; /* [gm_stack_id] */
@@ -65,7 +69,7 @@ bool gm_lives_start(struct gm_lives *l, struct gm_report *report, const struct g
 void gm_lives_free(struct gm_lives *l);
 
 /* A mistake has it from now on. */
-void gm_lives_take(struct gm_lives *l, size_t a);
+void gm_lives_take(struct gm_lives *l, size_t a, enum gm_taken how);
 
 /* The round of a moment, from 1; 0: before the first. */
 uint32_t gm_lives_round(const struct gm_lives *l, uint32_t moment);

@@ -383,6 +383,60 @@ class Mistakes(unittest.TestCase):
         self.expect(retain(True), "retain-graph", 150, 170, "train.py:22")
         self.expect_none(retain(False), "retain-graph")
 
+    def test_graph_that_no_backward_pass_uses(self):
+        teacher = [[(name, "teach.py", 10 + n)] + FORWARD[1:] for n, name in enumerate(("conv", "norm", "act"))]
+
+        def distil(keep):
+            def forward(t, r):
+                made = [t.alloc(24, teacher[n % 3]) for n in range(9)]
+                if not keep:
+                    t.free(*made[:-1])
+                return made if keep else made[-1:]
+            return train(5, forward, weights=8, size=8)
+        self.expect(distil(True), "no-inference-mode", 130, 220, "teach.py:1")
+        self.expect_none(distil(False), "no-inference-mode")
+        self.expect_none(train(5, weights=8), "no-inference-mode")
+        clipped = [("clip", "train.py", 23), ("<module>", "train.py", 30)]  # copies of gradients are no graph
+        self.expect_none(train(5, in_backward=lambda t, r: [t.alloc(32, clipped) for _ in range(8)], weights=8), "no-inference-mode")
+
+    def test_copies_of_logits(self):
+        loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
+
+        def model(*mib):
+            return train(5, lambda t, r: [t.alloc(m, FORWARD if i + 1 < len(mib) else loss) for i, m in enumerate(mib)],
+                         lambda t, r: [t.alloc(m, AUTOGRAD) for m in (600, 600)], weights=2)
+        shifted = model(606, 600, 600)
+        self.expect(shifted, "vocabulary-copies", 1500, 3100)
+        self.assertEqual(diagnosed(shifted)["vocabulary-copies"]["severity"], "warning")
+        plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
+        self.assertEqual(plain["severity"], "info")
+
+    def test_reference_of_a_step_that_begins_early(self):
+        """What a callback lets go of only after the next step began to be counted."""
+        def hold(keep):
+            old = []
+
+            def forward(t, r):
+                t.free(*old[:-1])
+                del old[:-1]
+                new = t.alloc(80, [("head", "net.py", 12)] + FORWARD[1:])
+                old.extend([new] if keep else [])
+                return [] if keep else [new]
+            return train(6, forward)
+        self.expect(hold(True), "stale-reference", 70, 90, "net.py:12")
+        self.expect_none(hold(True), "tensors-in-a-list")
+        self.expect_none(hold(False), "stale-reference")
+
+    def test_feed_forward_network_is_no_attention(self):
+        line = [("forward", "net.py", 7), ("<module>", "train.py", 20)]
+        t = Trace()
+        t.alloc(8, WEIGHTS)
+        for _ in range(3):
+            kept = [t.alloc(mib, line) for _ in range(4) for mib in (0.5, 0.5, 128, 128, 32, 32, 32, 32)]
+            for block in reversed(kept):
+                t.free(t.alloc(1, AUTOGRAD), block)
+        self.expect_none(t, "unfused-attention")
+
     def test_frozen(self):
         def frozen(t, r):
             if r == 0:

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/diagnose/sizes.h"
+
+#include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
+
+#include <stdlib.h>
+
+GM_ORDERING(by_bytes, uint64_t, GM_BY(GM_ORDER(*a, *b)));
+
+void gm_sizes_free(struct gm_sizes *sizes)
+{
+    free(sizes->v);
+    free(sizes->met);
+}
+
+bool gm_sizes_of_role(struct gm_sizes *sizes, const struct gm_lives *l, enum gm_role role)
+{
+    *sizes = (struct gm_sizes){.v = malloc((l->h->allocation_count + 1) * sizeof *sizes->v),
+                               .met = calloc(l->h->allocation_count + 1, sizeof *sizes->met)};
+    for (size_t a = 0; sizes->v != NULL && a < l->h->allocation_count; a++)
+        if (gm_lives_is_role(l, a, role))
+            sizes->v[sizes->n++] = l->h->requested[a];
+    if (sizes->n > 0)
+        qsort(sizes->v, sizes->n, sizeof *sizes->v, by_bytes);
+    return sizes->v != NULL && sizes->met != NULL;
+}
+
+/* Where it stands first, if it is there. */
+static size_t place_of(const struct gm_sizes *sizes, uint64_t size)
+{
+    size_t at = 0;
+    GM_BISECT(at, sizes->n, i, sizes->v[i] < size);
+    return at;
+}
+
+bool gm_sizes_has(const struct gm_sizes *sizes, uint64_t size)
+{
+    const size_t at = place_of(sizes, size);
+    return at < sizes->n && sizes->v[at] == size;
+}
+
+bool gm_sizes_has_another(struct gm_sizes *sizes, uint64_t size)
+{
+    const size_t at = place_of(sizes, size);
+    if (at == sizes->n || sizes->v[at] != size)
+        return false;
+    const size_t next = at + sizes->met[at]++;
+    return next < sizes->n && sizes->v[next] == size;
+}
