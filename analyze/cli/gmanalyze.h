@@ -32,6 +32,7 @@ struct gm_analyze_options {
     unsigned exports;             /* bit i: enum gm_export i */
     const char *gpu;              /* NULL: not given */
     int64_t tokens, sequences;    /* 0: not given */
+    struct gm_wanted_dims dims;
     uint64_t fail_above;          /* UINT64_MAX: no such check */
     double fail_below_efficiency; /* negative: no such check */
     int fail_on;                  /* enum gm_severity; negative: no such check */

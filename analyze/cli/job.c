@@ -82,7 +82,8 @@ static struct gm_timeline_options timeline_options(const struct gm_analyze_optio
                                         .group = options->group,
                                         .depth = (size_t)options->depth,
                                         .has_native = options->cpp,
-                                        .serving = serving};
+                                        .serving = serving,
+                                        .dims = options->dims};
 }
 
 static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,

@@ -121,6 +121,7 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     static const struct view_section sections[] = {
         {"Out of memory", gm_section_ooms, gm_view_has_ooms, false, true},
         {"Peak", gm_section_peak, NULL, false, false},
+        {"Dimensions", gm_section_dims, gm_view_has_dims, false, false},
         {"Serving", gm_section_serving, gm_view_serves, false, true},
         {"Call sites at the peak", gm_section_peak_sites, gm_peak_has_sites, false, false},
         {"Modules, layers and operators at the peak", gm_section_modules, gm_modules_are_told, true, false},

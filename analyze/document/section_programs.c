@@ -322,6 +322,7 @@ static void add_view(struct gm_doc *d, const struct gm_view *v)
     gm_section_ooms(d, v);
     gm_section_history(d, v);
     gm_section_serving(d, v);
+    gm_section_dims(d, v);
 }
 
 GM_CELL(b, overflowed, struct gm_trace_counts, row, row->overflowed > 0);

@@ -34,6 +34,8 @@ void gm_section_ooms(struct gm_doc *d, const struct gm_view *v); /* each time. J
 bool gm_view_has_ooms(const struct gm_view *v);
 /* Why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history". */
 void gm_section_history(struct gm_doc *d, const struct gm_view *v);
+void gm_section_dims(struct gm_doc *d, const struct gm_view *v); /* sizes and needs of a transformer. JSON: "dims" */
+bool gm_view_has_dims(const struct gm_view *v);
 void gm_section_serving(struct gm_doc *d, const struct gm_view *v); /* weights, cache, room. JSON: "serving" */
 bool gm_view_serves(const struct gm_view *v);
 

@@ -14,6 +14,7 @@
 #define GM_REPORT_TIMELINE_H
 
 #include "analyze/report/modules.h"
+#include "analyze/report/dims.h"
 #include "analyze/report/serving.h"
 
 #include <stdbool.h>
@@ -401,6 +402,7 @@ struct gm_device_timeline {
     struct gm_fragmentation_history fragmentation;
     struct gm_segment_map map;
     const struct gm_serving *serving; /* NULL: the run trains, or has no KV cache and no private pool */
+    const struct gm_dims_report *dims; /* NULL: not asked for */
     const char *filter; /* what the command line left out, one sentence; NULL: nothing */
 };
 

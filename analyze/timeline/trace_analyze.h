@@ -87,6 +87,14 @@ struct gm_serving_wishes {
     uint64_t tokens, sequences; /* that the KV cache has room for; that are served at once */
 };
 
+/* --dims: what the command line says of a transformer; what it leaves out is inferred. */
+struct gm_wanted_dims {
+    bool is_wanted;
+    struct gm_dims dims;
+};
+/* "infer", or "batch=4,hidden=512". A `parse` of options.h. */
+bool gm_dims_parse(const char *text, void *value);
+
 struct gm_timeline_options {
     const struct gm_category_rules *rules;
     struct gm_classifier *classifier; /* of these rules and the snapshot */
@@ -103,6 +111,7 @@ struct gm_timeline_options {
     bool has_native;            /* the flame graph has C++ frames below Python's too */
     const struct gm_sample_sink *every_event; /* NULL: not wanted */
     struct gm_serving_wishes serving;
+    struct gm_wanted_dims dims;
     struct gm_kept *keep; /* likewise; filled if the analysis succeeds, gm_kept_free */
 };
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyze/timeline/dims/dims_work.h"
+
+#include "analyze/base/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the command line -----------------------------------------------------------------------------------------------
+ */
+
+/* "batch=4" at *text, up to a comma or the end. */
+static bool parse_one(const char **text, struct gm_dims *dims)
+{
+    for (int d = 0; d < GM_DIM_COUNT; d++) {
+        const char *name = gm_dim_name((enum gm_dim)d);
+        const size_t n = strlen(name);
+        uint64_t value = 0;
+        if (strncmp(*text, name, n) != 0 || (*text)[n] != '=')
+            continue;
+        const char *digit = *text + n + 1;
+        for (; *digit >= '0' && *digit <= '9' && value <= UINT32_MAX; digit++)
+            value = 10 * value + (uint64_t)(*digit - '0');
+        if (value == 0 || value > UINT32_MAX || (*digit != '\0' && *digit != ','))
+            return false;
+        dims->v[d] = value;
+        *text = digit;
+        return true;
+    }
+    return false;
+}
+
+bool gm_dims_parse(const char *text, void *value)
+{
+    struct gm_wanted_dims wanted = {.is_wanted = true};
+    if (strcmp(text, "infer") != 0)
+        for (bool more = true; more;) {
+            if (!parse_one(&text, &wanted.dims))
+                return false;
+            more = *text == ',';
+            text += more;
+        }
+    *(struct gm_wanted_dims *)value = wanted;
+    return true;
+}
+
+/* ---- what is told
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool tell_dims(struct gm_dims_report *out, const struct gm_model *model, const struct gm_dims *given,
+                      struct gm_arena *arena)
+{
+    struct gm_dim_row *rows = gm_arena_calloc(arena, GM_DIM_COUNT, sizeof *rows);
+    for (int d = 0; rows != NULL && d < GM_DIM_COUNT; d++)
+        if (model->dims.v[d] > 0)
+            rows[out->dim_count++] = (struct gm_dim_row){.name = gm_dim_name((enum gm_dim)d),
+                                                         .value = model->dims.v[d],
+                                                         .is_given = given->v[d] > 0,
+                                                         .source = model->source[d]};
+    out->dims = rows;
+    return rows != NULL;
+}
+
+static struct gm_size_row size_row(const struct gm_size_count *count)
+{
+    struct gm_size_row row = {.bytes = count->size, .made = count->made};
+    uint32_t most = 0;
+    for (int r = 0; r < GM_ROLE_COUNT; r++) {
+        row.blocks += count->live[r];
+        if (count->live[r] > most) {
+            most = count->live[r];
+            row.role = gm_role_name((enum gm_role)r);
+        }
+    }
+    if (__builtin_mul_overflow(row.bytes, row.blocks, &row.total))
+        row.total = UINT64_MAX - 1;
+    return row;
+}
+
+/* Its sizes are a library's, and no product of the model's dimensions. */
+static bool is_library(const struct gm_size_count *count)
+{
+    return count->live[GM_ROLE_WORKSPACE] > 0 || count->live[GM_ROLE_COMMUNICATION] > 0;
+}
+
+GM_ORDERING(by_total, struct gm_size_row, GM_DOWN(total) || GM_DOWN(made) || GM_DOWN(bytes));
+
+/* Those that hold most at the peak. */
+static bool tell_sizes(struct gm_dims_report *out, const struct gm_census *census, const struct gm_model *model,
+                       const struct gm_trace_pass *pass)
+{
+    struct gm_formulas formulas;
+    struct gm_arena *arena = &pass->report->arena;
+    struct gm_size_row *all = malloc((census->n + 1) * sizeof *all);
+    bool ok = gm_formulas_make(&formulas, model) && all != NULL;
+    size_t n = 0;
+    for (size_t i = 0; ok && i < census->n; i++) {
+        all[n] = size_row(&census->v[i]);
+        ok = is_library(&census->v[i]) || gm_formulas_read(&formulas, model, &all[n], arena);
+        out->peak = gm_known_add(out->peak, all[n].total);
+        out->explained = gm_known_add(out->explained, all[n].formula != NULL ? all[n].total : 0);
+        n += all[n].total > 0;
+    }
+    if (ok && n > 1)
+        qsort(all, n, sizeof *all, by_total);
+    out->size_count = gm_min(n, pass->options->top);
+    struct gm_size_row *rows = ok ? gm_arena_calloc(arena, out->size_count, sizeof *rows) : NULL;
+    if (rows != NULL && out->size_count > 0)
+        memcpy(rows, all, out->size_count * sizeof *rows);
+    out->sizes = rows;
+    free(all);
+    gm_formulas_free(&formulas);
+    return rows != NULL;
+}
+
+bool gm_trace_dims(struct gm_trace_pass *pass)
+{
+    const struct gm_wanted_dims *wanted = &pass->options->dims;
+    if (!wanted->is_wanted || pass->history.allocation_count == 0)
+        return true;
+    struct gm_arena *arena = &pass->report->arena;
+    struct gm_model model = {.dims = wanted->dims};
+    struct gm_dims_report *out = gm_arena_calloc(arena, 1, sizeof *out);
+    struct gm_census census = {0};
+    const bool ok = out != NULL && gm_census_take(&census, pass) && gm_dims_infer(&model, &census, arena) &&
+                    tell_dims(out, &model, &wanted->dims, arena) && tell_sizes(out, &census, &model, pass) &&
+                    gm_dims_needs(out, &model, &census, pass);
+    gm_census_free(&census);
+    pass->out->dims = out;
+    return ok;
+}
