@@ -3,6 +3,7 @@
  * Inference: graphs that nobody needs, features that somebody holds, caches of keys and values.
  */
 #include "analyze/base/bisect.h"
+#include "analyze/base/order.h"
 #include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 
@@ -205,6 +206,20 @@ static bool is_replaced(const struct gm_lives *l, const struct gm_roster *roster
     return freed > made && freed - made <= SOON;
 }
 
+GM_ORDERING(by_allocation, struct gm_remedy_change, GM_UP(allocation));
+
+/* Nobody would hold a layer's output longer than until the next one's is there. */
+static void until_next(const struct gm_lives *l, struct gm_set *set)
+{
+    if (set->n > 0)
+        qsort(set->v, set->n, sizeof *set->v, by_allocation);
+    for (size_t i = 0; i + 1 < set->n; i++) {
+        const uint32_t next = l->h->born[set->v[i + 1].allocation];
+        if (next > set->v[i].gone && gm_lives_round(l, next) == gm_lives_round(l, l->h->born[set->v[i].allocation]))
+            set->v[i].gone = next;
+    }
+}
+
 static void find_features(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -227,6 +242,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
                                  GM_REMEDY_AS_RECORDED);
     }
     if (stacks_most >= LEAST_FEATURES) {
+        until_next(l, &set);
         gm_case_accuse(c, rule, &set, false,
                        "each is there until the same layer makes the next one in the following round, as if a hook or "
                        "a dictionary held it");
@@ -235,6 +251,7 @@ static void find_features(struct gm_case *c, const struct gm_rule *rule)
     set.n = 0;
     if (collect_at_once(c, &set))
         set.n = 0;
+    until_next(l, &set);
     gm_case_accuse(c, rule, &set, false,
                    "one of each layer stays until all of them go at once, while most of what the layers make passes, "
                    "as if a hook or a list held them");

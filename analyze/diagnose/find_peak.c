@@ -156,15 +156,16 @@ static const char *site_with_most(const struct gm_report *report, size_t d)
     return NULL;
 }
 
-/* What makes it even: without a call site that makes half of the difference and that no other device has; else with
- * everything as much smaller as the mean is. */
+/* What makes it even: without a call site that makes three quarters of the difference and that no other device has;
+ * else with everything as much smaller as the mean is. */
 static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint64_t mean)
 {
     const uint64_t peak = c->report->peaks[most].requested;
     const struct gm_group_row *own = own_site(c->report, most);
     struct gm_set set = {.v = NULL};
-    if (own != NULL && own->bytes >= (peak - mean) / 2) {
+    if (own != NULL && own->bytes >= (peak - mean) / 2)
         f->site = own->label;
+    if (own != NULL && own->bytes >= (peak - mean) / 4 * 3) {
         f->remedy = gm_case_drop_site(c, c->report->devices[most].device, own->label, false);
     } else if (c->lives != NULL && c->view.index == most) {
         for (size_t a = 0; a < c->lives->h->allocation_count; a++)
@@ -178,20 +179,27 @@ static void put_even(struct gm_case *c, struct gm_finding *f, size_t most, uint6
 enum { LEAST_UNEVEN_MIB = 128 };
 #define UNEVEN 1.4
 
-/* Devices that work (a twentieth of the highest peak): one that peaks far above the mean runs out first. */
+/* Whether it does a part of the work, by its peak or by how much it makes; not a stray tensor. */
+static bool has_work(const struct gm_report *report, size_t d, size_t highest)
+{
+    enum { OF_PEAK = 20, OF_ALLOCS = 10 };
+    const uint64_t allocs = report->devices[d].trace.allocs;
+    return allocs > 0 && (report->peaks[d].requested >= report->peaks[highest].requested / OF_PEAK ||
+                          allocs >= report->devices[highest].trace.allocs / OF_ALLOCS);
+}
+
+/* Devices that work: one that peaks far above the mean runs out first. */
 static void find_uneven(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_device_report *devices = c->report->devices;
     const struct gm_peak *peaks = c->report->peaks;
     size_t most = 0, least = 0, n = 0;
     double sum = 0;
-    uint64_t highest = 0;
     for (size_t d = 0; d < c->report->device_count; d++)
-        highest = peaks[d].requested > highest ? peaks[d].requested : highest;
+        most = devices[d].trace.allocs > 0 && peaks[d].requested > peaks[most].requested ? d : most;
     for (size_t d = 0; d < c->report->device_count; d++) {
-        if (devices[d].trace.allocs == 0 || peaks[d].requested < highest / 20)
+        if (!has_work(c->report, d, most))
             continue;
-        most = n == 0 || peaks[d].requested > peaks[most].requested ? d : most;
         least = n == 0 || peaks[d].requested < peaks[least].requested ? d : least;
         sum += (double)peaks[d].requested;
         n++;
@@ -245,7 +253,7 @@ static const struct gm_rule rules[] = {
      .severity = "warning",
      .when =
          "the highest peak of requested bytes of a device is 128 MiB and two fifths above the mean of the devices that "
-         "have a twentieth of it or more",
+         "have a twentieth of it, or make a tenth as many allocations",
      .what_to_do = "Split the batch, or the layers, by the memory that they take"},
 };
 const struct gm_theme gm_theme_peak = GM_THEME(rules);

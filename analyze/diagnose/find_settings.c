@@ -3,10 +3,12 @@
  * Settings of the allocator: those that a replay has shown to help, and those that contradict each other.
  */
 #include "analyze/allocator/conf.h"
+#include "analyze/diagnose/lives.h"
 #include "analyze/diagnose/rules.h"
 #include "analyze/report/remedy.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { SHOWN_DEVICES = 8 };
 
@@ -87,12 +89,89 @@ static struct gm_remedy *remedy_of(struct gm_case *c, const struct gm_settings_a
     return remedy;
 }
 
+/* ---- variable shapes --------------------------------------------------------------------------------------------- */
+
+enum { LEAST_VARIED = 2 /* parts of what is made again in a later round */, LEAST_ROUNDS = 3, LEAST_SAVED = 5 };
+
+/* What rounds make again: all of it, and what has another size than in the round before. */
+struct variety {
+    uint64_t all, varied;
+    uint32_t rounds, most; /* in which most is varied; the stack of Python that makes most of it */
+};
+
+/* false: no memory. */
+static bool look_at_shapes(struct gm_lives *l, struct variety *found)
+{
+    const struct gm_roster *roster = gm_lives_roster(l);
+    uint64_t *of_stack = calloc((size_t)l->snapshot->stacks.count + 1, sizeof *of_stack);
+    uint64_t *of_round = calloc(2 * (l->rounds.n + 1), sizeof *of_round);
+    const bool ok = roster != NULL && of_stack != NULL && of_round != NULL;
+    *found = (struct variety){0};
+    for (size_t i = 0; ok && i < roster->n; i++) {
+        const struct gm_roster_row *row = &roster->v[i];
+        const uint64_t bytes = l->h->requested[row->allocation];
+        const struct gm_roster_row *before =
+            row->round > 1 ? gm_roster_find(roster, row->stack, row->round - 1, row->place) : NULL;
+        if (before == NULL)
+            continue;
+        of_round[2 * (size_t)row->round] += bytes;
+        if (l->h->requested[before->allocation] == bytes)
+            continue;
+        of_round[2 * (size_t)row->round + 1] += bytes;
+        of_stack[row->stack] += bytes;
+        if ((l->by[row->stack] & GM_BY_NOBODY) == 0 && of_stack[row->stack] > of_stack[found->most])
+            found->most = row->stack;
+    }
+    for (size_t r = 0; ok && r <= l->rounds.n; r++) {
+        found->all += of_round[2 * r];
+        found->varied += of_round[2 * r + 1];
+        found->rounds += of_round[2 * r + 1] > of_round[2 * r] / LEAST_VARIED;
+    }
+    free(of_stack);
+    free(of_round);
+    return ok;
+}
+
+/* Whether what stays is a better reason. */
+static bool is_pinned(const struct gm_finding *pins)
+{
+    return pins != NULL && pins->rank == GM_RANK_MISTAKE;
+}
+
+/* Sizes that change from round to round fit no hole that the last round left: a setting that mends that shows it. */
+static void find_shapes(struct gm_case *c, const struct gm_rule *rule)
+{
+    const struct gm_settings_advice *advice = c->report->advice;
+    struct variety shapes;
+    char share[GM_NUMBER_TEXT], change[GM_SIZE_CHANGE_TEXT];
+    if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "kv-cache-by-cat") != NULL ||
+        is_pinned(gm_case_found(c, "pinned-segments")))
+        return;
+    const struct gm_advice_trial *best = &advice->tried[advice->best];
+    const uint64_t before = advice->baseline->roomy.peak;
+    if (best->saved < before / LEAST_SAVED)
+        return;
+    c->failed |= !look_at_shapes(c->lives, &shapes);
+    if (c->failed || shapes.rounds < LEAST_ROUNDS || shapes.varied < shapes.all / LEAST_VARIED)
+        return;
+    struct gm_finding *f =
+        gm_case_say(c, rule, GM_WARNING, best->saved,
+                    "%s %% of what the rounds of the loop make again has another size than in the round before, so new "
+                    "sizes fit no "
+                    "hole that old ones left. %s. With %s: %s reserved.",
+                    gm_share_format(share, shapes.varied, shapes.all), rule->fix, gm_settings_name(best->settings),
+                    gm_size_format_change(change, before, best->roomy.peak));
+    gm_case_is_mistake(f, rule);
+    f->site = gm_lives_place(c->lives, shapes.most);
+    f->remedy = remedy_of(c, advice, best->settings);
+}
+
 static void find_replayed(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_settings_advice *advice = c->report->advice;
     char change[GM_SIZE_CHANGE_TEXT];
     struct gm_text t = {0};
-    if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN)
+    if (advice == NULL || advice->verdict != GM_ADVICE_GIVEN || gm_case_found(c, "variable-shapes") != NULL)
         return;
     const struct gm_advice_trial *best = &advice->tried[advice->best];
     put_detail(&t, advice, best);
@@ -127,6 +206,20 @@ static void find_idle_gc(struct gm_case *c, const struct gm_rule *rule)
 }
 
 static const struct gm_rule rules[] = {
+    {.id = "variable-shapes",
+     .title = "Sizes that change from round to round leave memory in pieces",
+     .find = find_shapes,
+     .needs_trace = true,
+     .needs_lives = true,
+     .brief = "pad to few lengths",
+     .fix = "Pad to few lengths (buckets), or set PYTORCH_ALLOC_CONF=expandable_segments:True",
+     .snippet = "- length = max(lengths)\n"
+                "+ length = next(n for n in (256, 512, 1024, 2048) if n >= max(lengths))",
+     .cost = "padding is computed, too; the setting: none",
+     .severity = "warning",
+     .when = "of what rounds make again half has another size than in the round before, in at least 3 rounds, and a "
+             "replay with another setting saves a fifth of peak reserved memory",
+     .what_to_do = "Few lengths; or the setting that it names"},
     {.id = "replayed-settings",
      .title = "Another allocator setting lowers peak reserved memory",
      .find = find_replayed,

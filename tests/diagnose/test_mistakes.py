@@ -383,6 +383,29 @@ class Mistakes(unittest.TestCase):
         self.expect(retain(True), "retain-graph", 150, 170, "train.py:22")
         self.expect_none(retain(False), "retain-graph")
 
+    def test_shapes(self):
+        def model(lengths):
+            return train(len(lengths), lambda t, r: [t.alloc(lengths[r] * (1 + n) / 8, FORWARD) for n in range(6)])
+        self.expect(model([200, 232, 264, 296, 328, 360, 392, 424]), "variable-shapes", 700, 4000, "net.py:10")
+        self.expect_none(model([424] * 8), "variable-shapes")
+
+    def test_uneven_devices(self):
+        def split(*weights):
+            traces = []
+            for mib in weights:
+                t = Trace()
+                t.alloc(mib, WEIGHTS)
+                for _ in range(5):
+                    t.free(t.alloc(4, FORWARD), t.alloc(2, FORWARD))
+                traces.append(t.snapshot())
+            both = Trace()
+            both.snapshot = lambda: {
+                "segments": [{**row, "device": d} for d, one in enumerate(traces) for row in one["segments"]],
+                "device_traces": [one["device_traces"][0] for one in traces]}
+            return both
+        self.expect(split(1000, 10), "uneven-devices", 450, 520, "train.py:5")  # the other one is small, but works
+        self.expect_none(split(1000, 900), "uneven-devices")
+
     def test_graph_that_no_backward_pass_uses(self):
         teacher = [[(name, "teach.py", 10 + n)] + FORWARD[1:] for n, name in enumerate(("conv", "norm", "act"))]
 
