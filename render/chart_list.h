@@ -30,7 +30,8 @@
       "Fragmentation map: the largest segments at the end with their blocks to scale, coloured by category; what is "  \
       "free is hatched.")                                                                                              \
     X(FLAMEGRAPH, flamegraph, has_trace,                                                                               \
-      "Flame graph of the peak: live bytes by call stack, callers above; widths are to scale.")
+      "Flame graph of the peak: live bytes by call stack, callers above; widths are to scale.")                        \
+    X(PLAN, plan, has_plan, "Plan: reserved at the peak as recorded and after each fix, against what the card has.")
 
 #define GM_COMPARISON_CHARTS(X)                                                                                        \
     X(DIFF_OVERVIEW, diff_overview, always,                                                                            \
@@ -47,8 +48,5 @@
       "Ranks down, iterations across: peak reserved, peak allocated and efficiency.")                                  \
     X(FLEET_GROWTH, fleet_growth, always,                                                                              \
       "Peak reserved and allocated memory over iterations, and the call sites that grew.")
-
-#define GM_PLAN_CHARTS(X)                                                                                              \
-    X(PLAN, plan, always, "Reserved memory at the peak as recorded and after each fix, against what a card has.")
 
 #endif

@@ -24,6 +24,11 @@ static bool has_trace(const void *report)
     return gm_traced_highest(report, &unused);
 }
 
+static bool has_plan(const void *report)
+{
+    return ((const struct gm_report *)report)->plan != NULL;
+}
+
 static bool has_timelines(const void *comparison)
 {
     return ((const struct gm_comparison *)comparison)->timeline.lines != NULL;
@@ -36,7 +41,7 @@ static bool has_series(const void *comparison)
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-#define ALL(X) GM_REPORT_CHARTS(X) GM_COMPARISON_CHARTS(X) GM_FLEET_CHARTS(X) GM_PLAN_CHARTS(X)
+#define ALL(X) GM_REPORT_CHARTS(X) GM_COMPARISON_CHARTS(X) GM_FLEET_CHARTS(X)
 #define LAY_OUT(id, name, when, caption)                                                                               \
     static void name(struct gm_display *display, const void *model)                                                    \
     {                                                                                                                  \

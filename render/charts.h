@@ -16,7 +16,6 @@
 #include "render/render.h"
 #include "render/theme.h"
 
-struct gm_plan_picture; /* render/plan_chart.h */
 
 /* Fills an empty display list; check display->failed afterwards. */
 #define GM_LAYOUT_OF_REPORT(id, name, when, caption)                                                                   \
@@ -25,12 +24,9 @@ struct gm_plan_picture; /* render/plan_chart.h */
     void gm_layout_##name(struct gm_display *display, const struct gm_comparison *c);
 #define GM_LAYOUT_OF_FLEET(id, name, when, caption)                                                                    \
     void gm_layout_##name(struct gm_display *display, const struct gm_fleet *fleet);
-#define GM_LAYOUT_OF_PLAN(id, name, when, caption)                                                                     \
-    void gm_layout_##name(struct gm_display *display, const struct gm_plan_picture *plan);
 GM_REPORT_CHARTS(GM_LAYOUT_OF_REPORT)
 GM_COMPARISON_CHARTS(GM_LAYOUT_OF_COMPARISON)
 GM_FLEET_CHARTS(GM_LAYOUT_OF_FLEET)
-GM_PLAN_CHARTS(GM_LAYOUT_OF_PLAN)
 
 /* The layout of a chart, by its number. */
 void gm_chart_layout(struct gm_display *display, const void *model, enum gm_chart chart);

@@ -4,7 +4,6 @@
  * it the plan may use.
  */
 #include "render/charts.h"
-#include "render/plan_chart.h"
 
 #include <math.h>
 
@@ -12,7 +11,7 @@ static const double name_width = 276, bar_x = GM_PAGE_LEFT + 288, pitch = 48, ba
 
 struct stairs {
     struct gm_display *d;
-    const struct gm_plan_picture *plan;
+    const struct gm_card_plan *plan;
     struct gm_chart_axis axis;
     double width;
 };
@@ -66,23 +65,26 @@ static void draw_limits(const struct stairs *s, double top, double bottom)
                              gm_size_text(s->d, s->plan->usable)));
 }
 
-void gm_layout_plan(struct gm_display *display, const struct gm_plan_picture *plan)
+void gm_layout_plan(struct gm_display *display, const struct gm_report *report)
 {
-    struct gm_page page = gm_page_title(display, plan->title, plan->trace);
-    uint64_t most = plan->usable;
-    for (size_t i = 0; i < plan->count; i++)
-        most = plan->steps[i].peak > most ? plan->steps[i].peak : most;
-    const struct stairs s = {display, plan, gm_axis_bytes(most), GM_PAGE_RIGHT - value_width - bar_x};
-    if (plan->count == 0) {
-        gm_page_empty(&page, plan->verdict);
+    const struct gm_card_plan *plan = report->plan;
+    struct gm_page page = gm_page_title(
+        display, plan == NULL ? "Plan for a card" : gm_display_printf(display, "Plan for %s", plan->title),
+        report->snapshot.path);
+    if (plan == NULL || plan->step_count == 0) {
+        gm_page_empty(&page, plan == NULL ? "The snapshot has no plan for a card: none was named" : plan->verdict);
         gm_page_end(&page);
         return;
     }
+    uint64_t most = plan->usable;
+    for (size_t i = 0; i < plan->step_count; i++)
+        most = plan->steps[i].peak > most ? plan->steps[i].peak : most;
+    const struct stairs s = {display, plan, gm_axis_bytes(most), GM_PAGE_RIGHT - value_width - bar_x};
     gm_page_section(&page, "Reserved at the peak, fix after fix", plan->verdict);
     page.y += 34;
-    const double bottom = page.y + pitch * (double)plan->count;
+    const double bottom = page.y + pitch * (double)plan->step_count;
     gm_axis_draw(display, &s.axis, bar_x, s.width, page.y, bottom);
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->step_count; i++)
         draw_step(&s, i, page.y + pitch * ((double)i + 0.5));
     draw_limits(&s, page.y, bottom);
     page.y = bottom + GM_AXIS_HEIGHT + 12;

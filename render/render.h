@@ -21,13 +21,11 @@ struct gm_fleet;
 #define GM_CHART_ONE(id, name, when, caption) +1
 enum gm_chart {
     GM_REPORT_CHARTS(GM_CHART_NUMBER) GM_COMPARISON_CHARTS(GM_CHART_NUMBER) GM_FLEET_CHARTS(GM_CHART_NUMBER)
-        GM_PLAN_CHARTS(GM_CHART_NUMBER)
 };
 enum {
     GM_CHART_COUNT = 0 GM_REPORT_CHARTS(GM_CHART_ONE), /* those of reports are the first */
     GM_CHARTS_TO_COMPARISON = GM_CHART_COUNT GM_COMPARISON_CHARTS(GM_CHART_ONE),
-    GM_CHARTS_TO_FLEET = GM_CHARTS_TO_COMPARISON GM_FLEET_CHARTS(GM_CHART_ONE),
-    GM_CHARTS = GM_CHARTS_TO_FLEET GM_PLAN_CHARTS(GM_CHART_ONE)
+    GM_CHARTS = GM_CHARTS_TO_COMPARISON GM_FLEET_CHARTS(GM_CHART_ONE)
 };
 /* Whether there is something to draw of its model: the charts of what happened over time need a device with events
  * whose timeline was computed. Callers draw, write and list only charts that apply, and flamegraph.svg exactly if
@@ -50,7 +48,7 @@ static inline struct gm_charted gm_charts_of_comparison(const struct gm_comparis
 }
 static inline struct gm_charted gm_charts_of_fleet(const struct gm_fleet *fleet)
 {
-    return (struct gm_charted){fleet, (enum gm_chart)GM_CHARTS_TO_COMPARISON, (enum gm_chart)GM_CHARTS_TO_FLEET};
+    return (struct gm_charted){fleet, (enum gm_chart)GM_CHARTS_TO_COMPARISON, (enum gm_chart)GM_CHARTS};
 }
 /* NULL-terminated pairs of file name and caption of those that apply, for README.md. */
 struct gm_chart_list {

@@ -66,21 +66,26 @@ void gm_fonts_free(struct gm_fonts *fonts)
 struct gm_charts {
     struct gm_fonts *fonts;
     struct gm_charted of;
+    enum gm_chart late; /* from this one on they are of what is not made yet */
     struct gm_threads threads;
     struct gm_png png[GM_CHARTS];
     enum gm_status status[GM_CHARTS];
     struct gm_error error[GM_CHARTS];
 };
 
-/* From the last chart on: the last ones take longest. */
-static void draw(void *argument, size_t n)
+static void draw_one(struct gm_charts *charts, enum gm_chart i)
 {
-    struct gm_charts *charts = argument;
-    const enum gm_chart i = (enum gm_chart)(charts->of.end - 1 - n);
     struct gm_painter *painter = NULL;
     charts->status[i] = gm_fonts_wait(charts->fonts, &painter, &charts->error[i]);
     if (charts->status[i] == GM_OK && gm_chart_applies(charts->of.model, i))
         charts->status[i] = gm_chart_draw(&charts->png[i], painter, charts->of.model, i, &charts->error[i]);
+}
+
+/* From the last chart on: the last ones take longest. */
+static void draw(void *argument, size_t n)
+{
+    struct gm_charts *charts = argument;
+    draw_one(charts, (enum gm_chart)(charts->late - 1 - n));
 }
 
 enum gm_status gm_charts_start(struct gm_charts **started, struct gm_fonts *fonts, struct gm_charted of, int threads,
@@ -94,8 +99,9 @@ enum gm_status gm_charts_start(struct gm_charts **started, struct gm_fonts *font
         return gm_no_memory(err);
     charts->fonts = fonts;
     charts->of = of;
+    charts->late = of.end == (enum gm_chart)GM_CHART_COUNT ? GM_CHART_PLAN : of.end;
     *started = charts;
-    gm_threads_start(&charts->threads, of.end - of.first, (size_t)threads - (threads > 0), draw, charts);
+    gm_threads_start(&charts->threads, charts->late - of.first, (size_t)threads - (threads > 0), draw, charts);
     return GM_OK;
 }
 
@@ -105,6 +111,8 @@ enum gm_status gm_charts_finish(struct gm_charts *charts, enum gm_status status,
     if (charts == NULL)
         return status;
     gm_threads_finish(&charts->threads);
+    for (enum gm_chart i = charts->late; i < charts->of.end; i++)
+        draw_one(charts, i);
     for (enum gm_chart i = charts->of.first; i < charts->of.end; i++) {
         if (status == GM_OK && charts->status[i] != GM_OK) {
             status = charts->status[i];

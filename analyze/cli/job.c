@@ -10,6 +10,7 @@
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_analyze.h"
+#include "replay/trials/settings_advice.h"
 #include "replay/whatif/gpus.h"
 
 #include <string.h>
@@ -184,6 +185,9 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
         status = gm_ignore_ask(&context->shell->ignore, report, err);
     if (status == GM_OK)
         status = gm_judge_end(&work->judged, &work->snapshot, err);
+    const struct gm_gpu *card = context->options.gpu == NULL ? NULL : gm_gpu_find(context->options.gpu);
+    if (status == GM_OK && card != NULL && work->judged.kept.count > 0)
+        status = gm_advice_plan(report, &work->snapshot, &work->judged.kept, card, err);
     if (status == GM_OK && work->judged.kept.count > 0)
         status = keep_for_page(work, context, err);
     forget_snapshot(work);

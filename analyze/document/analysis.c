@@ -137,6 +137,7 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     d->json_name = "analysis.json";
     say_head(d, report, chart);
     gm_section_to_do(d, report);
+    gm_section_plan(d, report->plan);
     gm_section_ignored(d, report);
     gm_section_peak_devices(d, report);
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
@@ -190,6 +191,7 @@ void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
     gm_section_end(&doc, report);
     gm_section_marks(&doc, report);
     gm_section_to_do(&doc, report);
+    gm_section_plan(&doc, report->plan);
     gm_section_ignored(&doc, report);
     gm_section_sites(&doc, report);
     gm_json_number(&doc.json, "call_sites_total", report->site_total);

@@ -26,6 +26,10 @@ void gm_analysis_explain(struct gm_text *out, const struct gm_report *report);
 void gm_analysis_memory_summary(struct gm_text *out, const struct gm_report *report);
 /* Five lines for a terminal; the last names `directory`. */
 void gm_analysis_summary(struct gm_text *out, const struct gm_report *report, const char *directory);
+/* The plan for a card, also in other documents; nothing if it is NULL. JSON: "plan". */
+struct gm_doc;
+struct gm_card_plan;
+void gm_section_plan(struct gm_doc *d, const struct gm_card_plan *plan);
 
 /* ---- gmdiff -----------------------------------------------------------------------------------------------------
  */

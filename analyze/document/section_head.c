@@ -372,6 +372,9 @@ void gm_analysis_summary(struct gm_text *out, const struct gm_report *report, co
 {
     for (size_t i = 0; i < GM_HEADLINES; i++)
         add_heading(out, &report->diagnosis.summary[i], SUMMARY_LINE);
+    if (report->plan != NULL)
+        add_heading(out, &(struct gm_heading){.label = "Plan", .pieces = {report->plan->brief}, .count = 1},
+                    SUMMARY_LINE);
     gm_text_add(out, "Report  ");
     for (; *directory != '\0'; directory++) /* bytes as they are: a path must stay usable; but only one line */
         gm_text_add_char(out, (unsigned char)*directory < 0x20 || *directory == 0x7f ? '?' : *directory);

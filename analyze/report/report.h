@@ -13,6 +13,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/report/diagnosis.h"
 #include "analyze/report/memory_summary.h"
+#include "analyze/report/fit_plan.h"
 #include "analyze/report/timeline.h"
 
 #include <stdbool.h>
@@ -287,6 +288,7 @@ struct gm_report {
     const struct gm_setting_row *settings; /* NULL: the file records none */
     size_t setting_count;
     bool expandable_is_on;             /* expandable_segments, as far as settings, segments and events show it */
+    const struct gm_card_plan *plan;   /* NULL: for no card, or there is no trace to replay */
     struct gm_settings_advice *advice; /* NULL: there is no trace to replay, or nobody tried */
     const char *const *warnings;       /* of loading */
     size_t warning_count;

@@ -149,7 +149,6 @@ struct gm_replay_run {
     struct gm_untraced_device *untraced; /* [untraced_count], in the arena */
     size_t untraced_count;
     struct gm_replay_recommended *recommended; /* recommend.c; NULL: there was nothing to try */
-    struct gm_replay_plan *plan;               /* plan_card.c; NULL without --plan */
     struct gm_replay_cards *cards;             /* cards.c; NULL: they were not asked for, or the replay failed */
     struct gm_event_recorder recorder;         /* for -o; zeroed without */
     struct gm_replay_search *search;           /* search.c; NULL without --sweep and --fit */

@@ -56,14 +56,8 @@ uint64_t gm_replay_peak_requested(const struct gm_replay_run *run); /* bytes, of
 enum { GM_REPLAY_MARGIN = 10 };                                     /* percent of memory that a safe peak leaves */
 bool gm_replay_is_tight(uint64_t peak, uint64_t whole);             /* not as much is left */
 
-/* plan_card.c: with --plan, after the replay itself; run->plan is in the arena. */
+/* search.c: with --plan, after the replay itself; run->report.plan. */
 enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *err);
-bool gm_replay_plan_fails(const struct gm_replay_run *run); /* it was asked for, and nothing is known to be enough */
-void gm_replay_say_plan(struct gm_doc *doc, const struct gm_replay_run *run);
-/* Its picture: appends a PNG. There must be a plan. */
-enum gm_status gm_replay_draw_plan(struct gm_text *out, const struct gm_replay_run *run, struct gm_error *err);
-/* plan_offload.c: writes at most one change for each allocation. false: no memory. */
-bool gm_plan_offload(struct gm_remedy_change *changes, size_t *count, const struct gm_history *h, const uint8_t *role);
 
 /* cards.c: which cards would run it, with --limit or --summary; after the replay itself. run->cards: free. */
 enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *err);

@@ -7,12 +7,14 @@
 #include "analyze/cli/paths.h"
 #include "analyze/cli/rules_file.h"
 #include "analyze/formats/gmtrace_write.h"
+#include "render/render.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/cli/judged.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const compute_names[] = {"none", "touch", "full", NULL};
@@ -196,6 +198,20 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
 }
 
 /* All outputs, also when one of them fails. */
+static enum gm_status draw_plan(struct gm_text *out, const struct gm_report *report, struct gm_error *err)
+{
+    struct gm_painter *painter = NULL;
+    struct gm_png png = {NULL, 0};
+    enum gm_status status = gm_painter_new(&painter, err);
+    if (status == GM_OK)
+        status = gm_chart_draw(&png, painter, report, GM_CHART_PLAN, err);
+    if (status == GM_OK)
+        gm_text_add_bytes(out, (const char *)png.data, png.length);
+    free(png.data);
+    gm_painter_free(painter);
+    return status == GM_OK && out->failed ? gm_no_memory(err) : status;
+}
+
 static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
 {
     const struct gm_replay_options *o = run->options;
@@ -214,7 +230,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
         gm_call_put(call, o->summary, &text);
     }
     if (o->chart != NULL) {
-        if (gm_replay_draw_plan(&text, run, &err) == GM_OK)
+        if (draw_plan(&text, &run->report, &err) == GM_OK)
             gm_call_put(call, o->chart, &text);
         else
             gm_call_fail(call, NULL, &err);
@@ -256,7 +272,8 @@ static void run_it(const struct gm_replay_options *options, struct gm_call *call
     if (status == GM_OK) {
         const enum gm_replay_verdict verdict = gm_replay_judged(&run);
         write_outputs(&run, call);
-        if ((verdict != GM_VERDICT_NONE && verdict != GM_VERDICT_PASS) || gm_replay_plan_fails(&run))
+        if ((verdict != GM_VERDICT_NONE && verdict != GM_VERDICT_PASS) ||
+            (run.report.plan != NULL && (!run.report.plan->is_enough || run.report.plan->is_open)))
             gm_call_raise(call, GM_E_CHECK);
     } else {
         gm_call_fail(call, status == GM_E_USAGE || status == GM_E_MISSING ? NULL : path, &err);

@@ -3,6 +3,7 @@
  * --json: gmreplay.replay/1.
  */
 #include "analyze/document/report_columns.h"
+#include "analyze/document/documents.h"
 #include "analyze/report/view.h"
 #include "replay/cli/cuda_backend.h"
 #include "replay/cli/judged.h"
@@ -234,7 +235,7 @@ void gm_replay_json(struct gm_text *out, struct gm_replay_run *run)
     gm_replay_limit_json(&doc, run);
     gm_replay_oom_advice_json(&doc, run);
     gm_replay_search_json(&doc, run);
-    gm_replay_say_plan(&doc, run);
+    gm_section_plan(&doc, run->report.plan);
     gm_json_number(&doc.json, "events_per_second", (uint64_t)gm_replay_speed(run));
     gm_json_string(&doc.json, "verdict", verdict);
     gm_doc_end(&doc);

@@ -4,6 +4,7 @@
  */
 #include "analyze/base/utf8.h"
 #include "analyze/document/columns.h"
+#include "analyze/document/documents.h"
 #include "analyze/report/numbers.h"
 #include "analyze/report/view.h"
 #include "replay/cli/cuda_backend.h"
@@ -262,7 +263,7 @@ static void say_all(struct gm_doc *doc, struct gm_replay_run *run, bool is_long)
     if (is_long || run->options->limit != UINT64_MAX)
         gm_replay_say_cards(doc, run);
     gm_replay_search_words(doc, run, is_long);
-    gm_replay_say_plan(doc, run);
+    gm_section_plan(doc, run->report.plan);
     gm_replay_oom_advice_words(doc, run);
     if (verdict == GM_VERDICT_OOM && run->search == NULL && run->recommended == NULL && run->options->members == 0 &&
         run->options->steps == 0)

@@ -6,8 +6,10 @@
 
 #include "analyze/base/size.h"
 #include "analyze/cli/interrupt.h"
+#include "analyze/diagnose/diagnose.h"
 #include "analyze/report/numbers.h"
 #include "replay/cli/judged.h"
+#include "replay/trials/card_plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROWS_SHOWN = 12, RETRIES = GM_NUMBER_TEXT + 24, CUT_TEXT = 80 };
+enum {
+    PLANNED = 1 << 20 /* events: a plan is many replays */,
+    ROWS_SHOWN = 12,
+    RETRIES = GM_NUMBER_TEXT + 24,
+    CUT_TEXT = 80
+};
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
@@ -81,6 +88,38 @@ struct gm_search_device gm_replay_search_device(const struct gm_replay_run *run,
                                      .part_count = r->is_used ? device->part_count : 0,
                                      .repeat = r->turns > 0 ? &r->plan : NULL,
                                      .stops_after_parts = gm_replay_stops_early(device)};
+}
+
+enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *err)
+{
+    char note[GM_GPU_NOTE];
+    if (run->options->plan == NULL)
+        return GM_OK;
+    struct gm_search_device *devices = gm_arena_calloc(&run->arena, run->device_count + 1, sizeof *devices);
+    const uint8_t **roles = gm_arena_calloc(&run->arena, run->device_count + 1, sizeof *roles);
+    const struct gm_search search = {.devices = devices,
+                                     .device_count = run->device_count,
+                                     .floor = gm_replay_most_untraced(run),
+                                     .is_open = gm_replay_is_open(run),
+                                     .threads = gm_replay_threads(run)};
+    struct gm_plan_task task = {.report = &run->report,
+                                .snapshot = &run->snapshot,
+                                .conf = &run->conf,
+                                .search = &search,
+                                .roles = roles,
+                                .most_events = PLANNED};
+    if (devices == NULL || roles == NULL)
+        return gm_no_memory(err);
+    for (size_t i = 0; i < run->device_count; i++) {
+        devices[i] = gm_replay_search_device(run, i);
+        devices[i].refused = NULL;
+        roles[i] = run->kept.v[run->device_of[i]].role;
+    }
+    GM_TRY(gm_gpu_choose(&task.card, note, run->options->plan, err));
+    GM_TRY(gm_ignore_ask(&run->ignore, &run->report, err));
+    GM_TRY(gm_diagnose(&run->report, &run->snapshot, &run->kept, err));
+    gm_ignore_count(&run->ignore, &run->report);
+    return gm_card_plan_make(&task, err);
 }
 
 enum gm_status gm_replay_try(const struct gm_replay_run *run, size_t index, struct gm_trial *trials, size_t count,

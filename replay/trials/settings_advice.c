@@ -6,6 +6,7 @@
 #include "analyze/base/size.h"
 #include "replay/trials/bound.h"
 #include "replay/trials/candidates.h"
+#include "replay/trials/card_plan.h"
 #include "replay/trials/remedies.h"
 #include "replay/trials/trial.h"
 #include "replay/verify/follow.h"
@@ -466,6 +467,33 @@ enum gm_status gm_advice_replay(struct gm_report *report, const struct gm_snapsh
         advise(&a);
     a.advice->reason = a.reason;
     return end(&a, err);
+}
+
+enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                              const struct gm_gpu *card, struct gm_error *err)
+{
+    struct advising a = {.report = report, .advice = report->advice};
+    const uint8_t *roles[DEVICES_MOST];
+    size_t n = 0;
+    if (a.advice == NULL || a.advice->reason != NULL)
+        return GM_OK;
+    a.devices = a.advice->devices;
+    prepare(&a, snapshot, kept);
+    for (size_t i = 0; i < kept->count && goes_on(&a); i++)
+        if (kept->v[i].history.count > 0)
+            roles[n++] = kept->v[i].role;
+    for (size_t d = 0; d < a.search.device_count && goes_on(&a); d++) {
+        a.search.is_open |= a.devices[d].was_refused;
+        a.searched[d].refused = NULL; /* with other sizes it would be another request */
+    }
+    const struct gm_plan_task task = {.report = report,
+                                      .snapshot = snapshot,
+                                      .conf = &a.recorded,
+                                      .card = card,
+                                      .search = &a.search,
+                                      .roles = roles,
+                                      .most_events = GM_ADVICE_PLAYED};
+    return goes_on(&a) ? gm_card_plan_make(&task, err) : end(&a, err);
 }
 
 enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,

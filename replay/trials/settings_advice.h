@@ -43,4 +43,9 @@ struct gm_remedy;
 enum gm_status gm_advice_remedies(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
                                   struct gm_remedy *const *remedies, size_t count, struct gm_error *err);
 
+/* Likewise, after the diagnosis: adds report->plan. Nothing of a run that cannot be judged. */
+struct gm_gpu;
+enum gm_status gm_advice_plan(struct gm_report *report, const struct gm_snapshot *snapshot, struct gm_kept *kept,
+                              const struct gm_gpu *card, struct gm_error *err);
+
 #endif

@@ -50,14 +50,14 @@ TEST(random_reports)
 
 TEST(titles)
 {
-    static const char *const titles[GM_CHART_COUNT] = {
+    static const char *const titles[GM_CHART_PLAN] = {
         "Memory overview",           "Top consumers",     "Category breakdown",
         "Size distribution",         "Memory efficiency", "Memory timeline",
         "What the peak was made of", "Fragmentation map", "Flame graph of the peak"};
     struct gm_report report;
     sample_make(&report, SAMPLE_EIGHT);
     report.totals = (struct gm_totals){.reserved = 10 * GM_GIB, .allocated = 9 * GM_GIB, .inactive = GM_GIB};
-    for (int c = 0; c < GM_CHART_COUNT; c++) {
+    for (int c = 0; c < GM_CHART_PLAN; c++) {
         struct gm_display d = laid_out(&report, (enum gm_chart)c);
         assert_non_null(find_text(&d, titles[c]));
         assert_non_null(find_text(&d, "Run iter10_rank0  \xc2\xb7  8 devices (0 to 7)"));
@@ -75,7 +75,8 @@ TEST(chart_table)
     static const char *const names[GM_CHART_COUNT] = {
         "memory_overview.png",   "top_consumers.png",     "category_breakdown.png",
         "size_distribution.png", "memory_efficiency.png", "memory_timeline.png",
-        "peak_breakdown.png",    "fragmentation_map.png", "flamegraph.png"};
+        "peak_breakdown.png",    "fragmentation_map.png", "flamegraph.png",
+        "plan.png"};
     struct gm_report report;
     sample_make(&report, SAMPLE_EMPTY);
     const struct gm_chart_list list = gm_chart_list_of(gm_charts_of_report(&report));

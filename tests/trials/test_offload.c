@@ -4,7 +4,7 @@
  * three allocations live from the first to the last, and one for 100 ms. A GiB takes 54 ms on the bus.
  */
 #include "analyze/base/size.h"
-#include "replay/cli/judged.h"
+#include "replay/trials/card_plan.h"
 #include "tests/unit.h"
 
 enum { EVENTS = 10, KEPT, SHORT = 3, ALLOCATIONS };

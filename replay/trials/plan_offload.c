@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --plan: activations that lie idle between the forward pass and their use in the backward pass, kept on the host
+ * Of a plan for a card: activations that lie idle between the forward pass and their use in the backward pass, kept on the host
  * meanwhile. By residency: those with the most bytes times seconds first, until the bus has no time left.
  */
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/base/size.h"
-#include "replay/cli/judged.h"
+#include "replay/trials/card_plan.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The report model: what makes a run fit on a card. Included by report.h; the same rules hold.
+ */
+#ifndef GM_REPORT_FIT_PLAN_H
+#define GM_REPORT_FIT_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gm_plan_step {
+    const char *name, *what;   /* in few words, and in full */
+    const char *costs, *price; /* likewise; NULL: it is no fix */
+    uint64_t peak;             /* reserved with this one and those before; of the device with the highest */
+    uint64_t saved;            /* less than without it; GM_REPORT_NONE: it is no fix */
+};
+/* The shortest list of fixes after which a run fits a card, or all of them if they are not enough. */
+struct gm_card_plan {
+    const char *card, *title;
+    uint64_t usable, capacity;        /* bytes of the card; of that, what may be used */
+    const struct gm_plan_step *steps; /* the first is the recording */
+    size_t step_count;                /* 0: no plan was made, as the verdict says */
+    bool is_enough;
+    bool is_open;                /* the recording ended out of memory: what would have come is not known */
+    uint64_t missing, retries;   /* bytes beyond the capacity with all of them; how often cached memory goes back */
+    const char *verdict, *brief; /* a clause; the same in one line, with the card's name and the fixes */
+};
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/trials/card_plan.h"
+
+#include "analyze/report/numbers.h"
+#include "analyze/report/report.h"
+#include "replay/trials/candidates.h"
+#include "replay/trials/remedies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MISTAKES_MOST = 3,
+    KINDS = 8,
+    SETS_MOST = 924 /* 6 of 12 */,
+    SPARE = 20 /* of so much one is spare */,
+    FIXES_MOST = 1 /* settings */ + MISTAKES_MOST + KINDS,
+    PERMILLE = 1000
+};
+
+/* The cheaper ones first. `keeps`: of the bytes of these roles, in thousandths. */
+static const struct kind {
+    const char *what, *costs, *roles[3];
+    unsigned keeps;
+    enum {
+        ALWAYS,
+        WHILE_IDLE /* and all, but only for a time */,
+        IF_SINGLE /* nothing in the trace is half or bf16 */
+    } when;
+} kinds[KINDS] = {
+    {"half the microbatch", "time", {"Activation", "Input"}, 500, ALWAYS},
+    {"bf16 activations", "accuracy, if they are fp32", {"Activation"}, 500, IF_SINGLE},
+    {"idle activations on the host", "time, if the bus is slower", {"Activation"}, PERMILLE, WHILE_IDLE},
+    {"optimizer state on the host", "time", {"Optimizer state"}, 0, ALWAYS},
+    {"ZeRO-2 on 8 ranks", "devices", {"Optimizer state", "Gradient"}, 125, ALWAYS},
+    {"half of that again", "time", {"Activation", "Input"}, 500, ALWAYS},
+    {"8-bit optimizer", "accuracy", {"Optimizer state"}, 250, ALWAYS},
+    {"ZeRO-3 on 8 ranks",
+     "devices, and room for a gathered layer",
+     {"Optimizer state", "Gradient", "Parameter"},
+     125,
+     ALWAYS},
+};
+
+struct planning {
+    const struct gm_plan_task *task;
+    struct gm_card_plan *plan;
+    struct gm_fix fixes[FIXES_MOST];
+    const char *what[FIXES_MOST], *costs[FIXES_MOST], *names[FIXES_MOST]; /* in full, and in few words */
+    size_t count;
+    uint32_t chosen; /* fixes; all of them if they are not enough */
+};
+
+static struct gm_arena *arena_of(const struct planning *p)
+{
+    return &p->task->report->arena;
+}
+
+/* ---- the fixes --------------------------------------------------------------------------------------------------- */
+
+static void add_fix(struct planning *p, const char *name, const char *what, const char *costs,
+                    const struct gm_remedy *remedies, size_t count)
+{
+    if (p->count == FIXES_MOST)
+        return;
+    p->names[p->count] = name;
+    p->what[p->count] = what;
+    p->costs[p->count] = costs;
+    p->fixes[p->count++] = (struct gm_fix){remedies, count};
+}
+
+static bool is_of(const struct kind *kind, const char *role)
+{
+    bool is = false;
+    for (size_t i = 0; i < sizeof kind->roles / sizeof *kind->roles; i++)
+        is |= kind->roles[i] != NULL && strcmp(kind->roles[i], role) == 0;
+    return is;
+}
+
+static uint64_t part_of(uint64_t bytes, unsigned keeps)
+{
+    return bytes / PERMILLE * keeps + (bytes % PERMILLE * keeps + PERMILLE / 2) / PERMILLE;
+}
+
+/* Whether the trace shows types of two bytes: by autocast, or in the names of kernels. */
+static bool has_half(const struct gm_snapshot *snapshot)
+{
+    static const char *const signs[] = {"autocast", "BFloat16", "c10::Half", "bfloat16", "float16"};
+    const struct gm_strings *strings = &snapshot->strings;
+    for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+        if (memmem(strings->bytes, strings->start[strings->count], signs[k], strlen(signs[k])) != NULL)
+            return true;
+    return false;
+}
+
+static bool add_kind(struct planning *p, const struct kind *kind)
+{
+    const struct gm_plan_task *t = p->task;
+    if (kind->when == IF_SINGLE && has_half(t->snapshot))
+        return true;
+    struct gm_remedy *remedies = gm_arena_calloc(arena_of(p), t->search->device_count + 1, sizeof *remedies);
+    size_t all = 0;
+    for (size_t d = 0; d < t->search->device_count && remedies != NULL; d++) {
+        const struct gm_history *h = t->search->devices[d].history;
+        const uint8_t *role = t->roles[d];
+        struct gm_remedy_change *changes = gm_arena_calloc(arena_of(p), h->allocation_count + 1, sizeof *changes);
+        if (changes == NULL)
+            return false;
+        remedies[d] = (struct gm_remedy){.device = h->device, .changes = changes};
+        if (kind->when == WHILE_IDLE && !gm_plan_offload(changes, &remedies[d].count, h, role))
+            return false;
+        for (uint32_t a = 0; kind->when != WHILE_IDLE && a < h->allocation_count; a++)
+            if (is_of(kind, gm_timeline_role_name(role[a])))
+                changes[remedies[d].count++] = (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
+                                                                         part_of(h->requested[a], kind->keeps)};
+        all += remedies[d].count;
+    }
+    if (all > 0)
+        add_fix(p, kind->what, kind->what, kind->costs, remedies, t->search->device_count);
+    return remedies != NULL;
+}
+
+/* What it names allocations for, the diagnosis has found to be a mistake; a call site that is dropped is no fix. */
+static void add_mistakes(struct planning *p)
+{
+    const struct gm_diagnosis *diagnosis = &p->task->report->diagnosis;
+    size_t n = 0;
+    for (size_t i = 0; i < diagnosis->finding_count && n < MISTAKES_MOST; i++) {
+        const struct gm_finding *f = &diagnosis->findings[i];
+        if (f->remedy == NULL || f->remedy->changes == NULL || f->remedy->site != NULL)
+            continue;
+        n++;
+        add_fix(p, f->brief != NULL ? f->brief : f->title, f->fix != NULL ? f->fix : f->title, f->cost, f->remedy, 1);
+    }
+}
+
+/* The one of the first candidates that needs least. */
+static enum gm_status add_settings(struct planning *p, struct gm_error *err)
+{
+    const struct gm_search *search = p->task->search;
+    struct gm_candidates *list = gm_arena_calloc(arena_of(p), 1, sizeof *list);
+    struct gm_trial trials[1 + GM_CANDIDATES_FEW] = {{.is_baseline = true, .capacity = UINT64_MAX}};
+    struct gm_remedy *remedy = gm_arena_calloc(arena_of(p), 1, sizeof *remedy);
+    size_t best = 0;
+    if (list == NULL || remedy == NULL)
+        return gm_no_memory(err);
+    enum gm_status status = gm_candidates_make(list, p->task->conf, true, err);
+    for (size_t i = 0; status == GM_OK && i < list->few; i++)
+        trials[1 + i] = (struct gm_trial){.conf = list->rows[i].conf, .capacity = UINT64_MAX};
+    if (status == GM_OK)
+        status = gm_trials_run(search, trials, 1 + list->few, err);
+    for (size_t i = 1; status == GM_OK && i <= list->few; i++)
+        best = trials[i].runs && trials[i].peak_reserved < trials[best].peak_reserved ? i : best;
+    if (status != GM_OK || best == 0)
+        return status;
+    *remedy = (struct gm_remedy){.device = search->devices[0].history->device, .settings = list->rows[best - 1].text};
+    add_fix(p, list->rows[best - 1].text, list->rows[best - 1].text, "nothing", remedy, 1);
+    return GM_OK;
+}
+
+/* ---- the search -------------------------------------------------------------------------------------------------- */
+
+static unsigned bits(uint32_t set)
+{
+    unsigned n = 0;
+    for (; set != 0; set &= set - 1)
+        n++;
+    return n;
+}
+
+/* All of them, and all but the setting, which may cost room in pieces: if neither runs there, no fewer do. */
+static enum gm_status try_all(bool *runs, const struct planning *p, struct gm_error *err)
+{
+    const uint32_t all = (UINT32_C(1) << p->count) - 1, sets[] = {all, all & ~UINT32_C(1)};
+    struct gm_trial trials[2];
+    for (int i = 0; i < 2; i++)
+        trials[i] = (struct gm_trial){.capacity = p->plan->capacity, .taken = GM_GPU_CONTEXT};
+    enum gm_status status = gm_fixes_try(trials, sets, 2, p->fixes, p->count, p->task->search, err);
+    *runs = status == GM_OK && (trials[0].runs || trials[1].runs);
+    return status;
+}
+
+/* The smallest sets first, of these the one with the cheapest fixes. */
+static enum gm_status choose(struct planning *p, struct gm_error *err)
+{
+    struct gm_card_plan *plan = p->plan;
+    uint32_t *sets = calloc(SETS_MOST, sizeof *sets);
+    struct gm_trial *trials = calloc(SETS_MOST, sizeof *trials);
+    bool runs = false;
+    enum gm_status status = sets == NULL || trials == NULL ? gm_no_memory(err) : try_all(&runs, p, err);
+    p->chosen = (UINT32_C(1) << p->count) - 1;
+    for (unsigned size = 0; status == GM_OK && runs && size <= p->count && !plan->is_enough; size++) {
+        size_t n = 0;
+        for (uint32_t set = 0; set < UINT32_C(1) << p->count; set++) {
+            if (bits(set) != size)
+                continue;
+            trials[n] = (struct gm_trial){.capacity = plan->capacity, .taken = GM_GPU_CONTEXT};
+            sets[n++] = set;
+        }
+        status = gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err);
+        for (size_t i = 0; status == GM_OK && i < n && !plan->is_enough; i++) {
+            plan->is_enough = trials[i].runs;
+            p->chosen = sets[i];
+            plan->retries = trials[i].retries;
+        }
+    }
+    free(sets);
+    free(trials);
+    return status;
+}
+
+/* Up to ": ". */
+static const char *first_words(const struct planning *p, const char *text)
+{
+    const char *colon = text == NULL ? NULL : strstr(text, ": ");
+    return colon == NULL ? text : gm_arena_copy(arena_of(p), text, (size_t)(colon - text));
+}
+
+/* One after the other, with unlimited memory. */
+static enum gm_status climb(struct planning *p, struct gm_error *err)
+{
+    struct gm_card_plan *plan = p->plan;
+    const uint64_t floor = p->task->search->floor;
+    struct gm_plan_step *steps = gm_arena_calloc(arena_of(p), 1 + FIXES_MOST, sizeof *steps);
+    struct gm_trial trials[1 + FIXES_MOST] = {{.capacity = UINT64_MAX}};
+    uint32_t sets[1 + FIXES_MOST] = {0};
+    size_t n = 1;
+    if (steps == NULL)
+        return gm_no_memory(err);
+    steps[0] = (struct gm_plan_step){.name = "as recorded", .what = "as recorded", .saved = GM_REPORT_NONE};
+    for (size_t i = 0; i < p->count; i++) {
+        if ((p->chosen >> i & 1) == 0)
+            continue;
+        steps[n] = (struct gm_plan_step){
+            .name = p->names[i], .what = p->what[i], .costs = p->costs[i], .price = first_words(p, p->costs[i])};
+        trials[n].capacity = UINT64_MAX;
+        sets[n] = sets[n - 1] | UINT32_C(1) << i;
+        n++;
+    }
+    GM_TRY(gm_fixes_try(trials, sets, n, p->fixes, p->count, p->task->search, err));
+    for (size_t i = 0; i < n; i++) {
+        steps[i].peak = trials[i].peak_reserved > floor ? trials[i].peak_reserved : floor;
+        if (i > 0)
+            steps[i].saved = steps[i - 1].peak > steps[i].peak ? steps[i - 1].peak - steps[i].peak : 0;
+    }
+    plan->steps = steps;
+    plan->step_count = n;
+    plan->missing = steps[n - 1].peak > plan->capacity ? steps[n - 1].peak - plan->capacity : 0;
+    return GM_OK;
+}
+
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
+
+static const char *verdict_of(const struct planning *p)
+{
+    const struct gm_card_plan *plan = p->plan;
+    struct gm_text text = {0};
+    char s[GM_NUMBER_TEXT];
+    if (plan->step_count == 0) {
+        gm_text_add(&text, "not made: this run is too long to be replayed so often");
+    } else if (!plan->is_enough) {
+        gm_text_printf(&text, "not enough: with all that the trace can prove ");
+        gm_text_printf(&text, plan->missing == 0 ? "it runs out of memory" : "%s are missing",
+                       gm_bytes_format(s, plan->missing));
+    } else {
+        gm_text_printf(&text, "it runs %s, with %d %% to spare",
+                       p->chosen == 0 ? "as it is" : "with these fixes, and with no shorter list", 100 / SPARE);
+        if (plan->retries > 0)
+            gm_text_printf(&text, ", giving cached memory back %s time%s", gm_count_format(s, plan->retries),
+                           gm_plural(plan->retries));
+        if (plan->is_open)
+            gm_text_add(&text, ", as far as it goes: the recording ended out of memory");
+    }
+    const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
+    gm_text_free(&text);
+    return copy;
+}
+
+static const char *brief_of(const struct planning *p)
+{
+    const struct gm_card_plan *plan = p->plan;
+    struct gm_text text = {0};
+    char s[GM_NUMBER_TEXT];
+    if (plan->step_count == 0)
+        gm_text_printf(&text, "none for %s: this run is too long to be replayed so often", plan->card);
+    else if (!plan->is_enough && plan->missing > 0)
+        gm_text_printf(&text, "%s: not enough with all %zu fixes, %s missing", plan->card, plan->step_count - 1,
+                       gm_bytes_format(s, plan->missing));
+    else if (!plan->is_enough)
+        gm_text_printf(&text, "%s: not enough with all %zu fixes", plan->card, plan->step_count - 1);
+    else
+        gm_text_printf(&text, "%s: runs %s", plan->card, p->chosen == 0 ? "as it is" : "with ");
+    for (size_t i = 1; plan->is_enough && i < plan->step_count; i++)
+        gm_text_printf(&text, "%s%s", i > 1 ? " + " : "", plan->steps[i].name);
+    const char *copy = text.failed ? NULL : gm_arena_copy(arena_of(p), text.data, text.length);
+    gm_text_free(&text);
+    return copy;
+}
+
+enum gm_status gm_card_plan_make(const struct gm_plan_task *task, struct gm_error *err)
+{
+    struct planning p = {.task = task, .plan = gm_arena_calloc(&task->report->arena, 1, sizeof *p.plan)};
+    uint64_t events = 0;
+    if (p.plan == NULL)
+        return gm_no_memory(err);
+    for (size_t d = 0; d < task->search->device_count; d++)
+        events += task->search->devices[d].history->count;
+    const uint64_t usable = gm_gpu_usable(task->card);
+    *p.plan = (struct gm_card_plan){.card = task->card->name,
+                                    .title = task->card->title,
+                                    .usable = usable,
+                                    .capacity = usable - usable / SPARE,
+                                    .is_open = task->search->is_open};
+    enum gm_status status = GM_OK;
+    if (events <= task->most_events) {
+        status = add_settings(&p, err);
+        if (status == GM_OK)
+            add_mistakes(&p);
+        for (size_t i = 0; status == GM_OK && i < KINDS; i++)
+            if (!add_kind(&p, &kinds[i]))
+                status = gm_no_memory(err);
+        if (status == GM_OK)
+            status = choose(&p, err);
+        if (status == GM_OK)
+            status = climb(&p, err);
+    }
+    p.plan->verdict = verdict_of(&p);
+    p.plan->brief = brief_of(&p);
+    task->report->plan = p.plan;
+    return status == GM_OK && (p.plan->verdict == NULL || p.plan->brief == NULL) ? gm_no_memory(err) : status;
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gmanalyze --gpu CARD: the plan as gmreplay makes it, as a line, a section, a key and a picture."""
+import json
+import os
+import subprocess
+
+from harness import MIB, SOURCE, Allocator, Case, Clock, frame, main, write
+
+DEMO = os.path.join(SOURCE, "tests", "data", "demo.gmtrace")
+
+
+def weights_of(gib):
+    """A run that holds so much from its first line on, and a forward pass."""
+    allocator = Allocator(0, 0x7F0000000000, Clock())
+    allocator.recording = True
+    for n in range(gib * 4):
+        allocator.alloc(256 * MIB, [frame("__init__", "/app/model.py", 1 + n % 3), frame("<module>", "/app/train.py", 3)])
+    allocator.free(allocator.alloc(8 * MIB, [frame("forward", "/app/model.py", 9), frame("<module>", "/app/train.py", 5)]))
+    return {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace]}
+
+
+class Plan(Case):
+    def replayed(self, card, trace):
+        done = subprocess.run([os.environ["GMREPLAY"], "-q", "--json", "-", "--plan", card, trace], check=False,
+                              stdout=subprocess.PIPE, timeout=300)
+        self.assertIn(done.returncode, (0, 1))
+        return json.loads(done.stdout)["plan"]
+
+    def planned(self, card, trace, *options):
+        done = self.run_it("--gpu", card, *options, trace)
+        lines = dict((line[:8].strip(), line[8:]) for line in done.stdout.decode().splitlines())
+        folder = self.at("results", self.latest())
+        with open(os.path.join(folder, "analysis.json"), encoding="utf-8") as file:
+            plan = json.load(file).get("plan")
+        texts = []
+        for name in ("analysis_report.txt", "README.md"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                texts.append(file.read())
+        return plan, lines, texts, set(os.listdir(folder))
+
+    def test_is_the_replays(self):
+        plan, lines, (text, readme), files = self.planned("rtx-4060", DEMO)
+        self.assertEqual(plan, self.replayed("rtx-4060", DEMO))
+        self.assertTrue(plan["is_enough"])
+        self.assertGreaterEqual(len(plan["steps"]), 2)
+        self.assertRegex(lines["Plan"], r"^rtx-4060: runs with \w+")
+        self.assertIn("\nPLAN FOR GEFORCE RTX 4060 8 GB\n", text)
+        self.assertIn("\n## Plan for GeForce RTX 4060 8 GB\n", readme)
+        self.assertIn("](plan.png)", readme)
+        self.assertIn("plan.png", files)
+        for name in ("as recorded", "price: "):
+            self.assertIn(name, text)
+
+    def test_not_enough(self):
+        """30 GiB, which no fix of the catalogue makes smaller than 11: parameters on 8 ranks are 3.8."""
+        write(self.snapshot, weights_of(30))
+        plan, lines, _, files = self.planned("rtx-3060", self.snapshot, "--no-charts")
+        self.assertNotIn("plan.png", files)
+        roomy, said, *_ = self.planned("a100-40", self.snapshot, "--no-charts")
+        self.assertEqual((roomy["is_enough"], len(roomy["steps"]), said["Plan"]), (True, 1, "a100-40: runs as it is"))
+        if plan["is_enough"]: # by roles: weights have an eighth
+            self.assertIn("ZeRO-3", lines["Plan"])
+        else:
+            self.assertEqual(plan["missing_bytes"], plan["steps"][-1]["peak_reserved_bytes"] - plan["capacity_bytes"])
+            self.assertRegex(lines["Plan"], r"^rtx-3060: not enough with all \d fixes, [\d.]+ GiB missing$")
+
+    def test_none(self):
+        """Without a card, of a part of a trace, and without one."""
+        self.assertIsNone(self.analysis(self.snapshot).get("plan"))
+        plan, lines, *_ = self.planned("rtx-4060", self.snapshot, "--from", "1")
+        self.assertEqual((plan, "Plan" in lines), (None, False))
+        snapshot = weights_of(1)
+        snapshot["device_traces"] = [[]]
+        plan, lines, *_ = self.planned("rtx-4060", write(self.snapshot, snapshot))
+        self.assertEqual((plan, "Plan" in lines), (None, False))
+
+
+main()
