@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/cli/page_runs.h"
 
+#include "analyze/export/gzip.h"
 #include "analyze/formats/gmtrace_write.h"
 #include "analyze/run/run_names.h"
 #include "render/page/page_file.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { REPORT_LEVEL = 2 /* of gzip: 6 takes three times as long for a third less */ };
 
 enum gm_status gm_page_trace_make(struct gm_page_trace *out, const struct gm_snapshot *snapshot, struct gm_error *err)
 {
@@ -35,19 +38,28 @@ void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *
                  const struct gm_text *rules)
 {
     struct gm_page_run *runs = calloc(count + 1, sizeof *runs);
+    struct gm_text report = {0};
     bool ok = runs != NULL;
     size_t n = 0;
     for (size_t i = 0; ok && i < count; i++) {
         const struct gm_page_trace *t = traces[i];
         ok = !t->name.failed && !t->trace.failed && !t->query.failed;
         if (ok && t->trace.length > 0)
-            runs[n++] = (struct gm_page_run){t->name.data, t->query.data, t->trace.data, t->trace.length};
+            runs[n++] = (struct gm_page_run){
+                .name = t->name.data, .query = t->query.data, .trace = t->trace.data, .trace_length = t->trace.length};
     }
+    for (size_t i = 0; n == 1 && i < files->count; i++)
+        if (strcmp(files->v[i].name, GM_RUN_ANALYSIS) == 0)
+            gm_gzip_add(&report, &files->v[i].text, REPORT_LEVEL);
+    ok = ok && !report.failed;
+    if (n == 1)
+        runs[0].report = report;
     struct gm_text *page = !ok || n > 0 ? gm_run_files_text(files, GM_RUN_PAGE) : NULL;
     if (ok && n > 0)
         gm_page_write(page, runs, n, rules->data);
     else if (!ok)
         page->failed = true;
+    gm_text_free(&report);
     free(runs);
 }
 

@@ -22,8 +22,8 @@ enum gm_status gm_page_trace_make(struct gm_page_trace *out, const struct gm_sna
 void gm_page_trace_call(struct gm_page_trace *trace, const char *name, const char *path, const char *created);
 void gm_page_trace_free(struct gm_page_trace *trace);
 
-/* memory.html with those of the runs that have a trace, in their order. `rules`: of --categories. What fails is told by
- * whoever writes the files. */
+/* memory.html with those of the runs that have a trace, in their order. `rules`: of --categories. If it is one, and
+ * its analysis.json is among the files, that is in it, too. What fails is told by whoever writes the files. */
 void gm_page_add(struct gm_run_files *files, const struct gm_page_trace *const *traces, size_t count,
                  const struct gm_text *rules);
 

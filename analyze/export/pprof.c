@@ -5,9 +5,9 @@
  * packed numbers). Numbers of fields are those of profile.proto.
  */
 #include "analyze/export/formats.h"
+#include "analyze/export/gzip.h"
 
 #include <inttypes.h>
-#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,21 +189,6 @@ static void put_profile(struct profile *p, const struct gm_report *report, struc
     put_tables(p);
 }
 
-static void add_compressed(struct gm_text *out, const struct gm_text *plain)
-{
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
-    size_t room = compressor == NULL ? 0 : libdeflate_gzip_compress_bound(compressor, plain->length);
-    void *packed = room == 0 ? NULL : malloc(room);
-    size_t n = packed == NULL ? 0 : libdeflate_gzip_compress(compressor, plain->data, plain->length, packed, room);
-    if (n > 0)
-        gm_text_add_bytes(out, packed, n);
-    else
-        out->failed = true;
-    free(packed);
-    if (compressor != NULL)
-        libdeflate_free_compressor(compressor);
-}
-
 void gm_export_pprof(struct gm_text *out, const struct gm_report *report)
 {
     struct profile p = {0};
@@ -213,7 +198,7 @@ void gm_export_pprof(struct gm_text *out, const struct gm_report *report)
         p.locations.failed)
         out->failed = true;
     else
-        add_compressed(out, &p.out);
+        gm_gzip_add(out, &p.out, 6);
     gm_text_free(&p.out);
     gm_text_free(&p.message);
     gm_text_free(&p.part);

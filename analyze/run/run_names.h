@@ -12,6 +12,7 @@ enum { GM_NAME_SIZE = 160 };
 
 /* A page of a run directory: it has traces in it, but is no snapshot. */
 #define GM_RUN_PAGE "memory.html"
+#define GM_RUN_ANALYSIS "analysis.json"
 
 /* Replaces characters outside [A-Za-z0-9._-] by '_' and cuts to fit; an empty name becomes "run". */
 void gm_name_clean(char out[GM_NAME_SIZE], const char *name);

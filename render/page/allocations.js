@@ -4,7 +4,7 @@
 import { count, el, fill, parseSize, size, span } from "./base.js";
 import { call, Channel } from "./core.js";
 import { tone } from "./pen.js";
-import { accused, analysis, axis, device, groupName, here, kept, moment, NONE, range, SPLITS } from "./runs.js";
+import { accused, axis, device, groupName, here, kept, moment, NONE, range, SPLITS } from "./runs.js";
 import { FILTERS, set, state, unset } from "./state.js";
 import { texts, VirtualTable } from "./table.js";
 
@@ -120,10 +120,9 @@ async function mark() {
     if (key === marked) return;
     title = "";
     if (key) {
-        const [told, all] = await Promise.all([accused(state.finding), analysis()]);
-        const number = parseInt(state.finding.slice(4), 10);
+        const told = await accused(state.finding);
         await call("mark", state.run, told.device[0], told.allocation);
-        title = (state.finding.startsWith("todo") ? all.to_do : all.findings)[number].title;
+        title = told.item.title;
     }
     marked = key;
 }

@@ -184,10 +184,10 @@ function showTheme() {
 
 async function openAll(sources) {
     let last = null;
-    for (const { name, source, query } of sources) {
+    for (const { name, source, query, report } of sources) {
         say(`Reading ${name} …`);
         try {
-            last = await add(name, source, query);
+            last = await add(name, source, query, report);
             say("");
         } catch (error) {
             if (!(error instanceof CoreError)) throw error;
@@ -240,6 +240,12 @@ function options(select, names, value) {
     select.value = value;
 }
 
+// gzip in base64, of JSON.
+async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text.trim()), c => c.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
 async function showHeadline() {
     const number = state.run,
         all = await analysis(number);
@@ -251,6 +257,9 @@ async function showHeadline() {
             .filter(line => line.label !== "Report")
             .flatMap(line => [el("dt", {}, line.label), el("dd", {}, line.text)]),
     );
+    const cut = new Set(all.timeline?.devices.map(row => row.filter).filter(Boolean));
+    byId("cut").hidden = !cut.size;
+    byId("cut").textContent = `The report is of a part. ${[...cut].join(" ")} The views have the whole trace.`;
 }
 
 function showRun() {
@@ -296,7 +305,9 @@ async function start() {
     const carried = [...document.querySelectorAll("script.gm-run")].map(e => {
         const query = e.dataset.query || `path=${e.dataset.name}`,
             keys = new Map(query.split("\n").map(line => [line.split("=")[0], line.slice(line.indexOf("=") + 1)]));
-        return { name: keys.get("name") || keys.get("path"), source: e.textContent, query };
+        const next = e.nextElementSibling,
+            report = next?.className === "gm-report" ? unpacked(next.textContent) : undefined;
+        return { name: keys.get("name") || keys.get("path"), source: e.textContent, query, report };
     });
     if (carried.length && (await openAll(carried)) !== null) {
         if (!run()) set({ run: 0 });

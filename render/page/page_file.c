@@ -35,6 +35,11 @@ static void add_run(struct gm_text *out, const struct gm_page_run *run)
     gm_text_add(out, "\">");
     gm_base64_add(out, run->trace, run->trace_length);
     gm_text_add(out, "</script>\n");
+    if (run->report.length == 0)
+        return;
+    gm_text_add(out, "<script type=\"text/plain\" class=\"gm-report\">");
+    gm_base64_add(out, run->report.data, run->report.length);
+    gm_text_add(out, "</script>\n");
 }
 
 void gm_page_write(struct gm_text *out, const struct gm_page_run *runs, size_t count, const char *rules)

@@ -41,13 +41,25 @@ export function keptOf(number, name, ...args) {
 export const analysis = (number = state.run) =>
     (runs[number].analysis ||= keptOf(number, "json").then(told => JSON.parse(told.json)));
 
-// The allocations that "find2" or "todo0" is about, by their numbers in the report.
-export const accused = name => keptOf(state.run, "finding", name.startsWith("todo"), parseInt(name.slice(4), 10) || 0);
+// "find2" or "todo0" in the report: the item, and the allocations that it is about.
+export async function accused(name) {
+    const all = await analysis(),
+        item = (name.startsWith("todo") ? all.to_do : all.findings)?.[parseInt(name.slice(4), 10)];
+    const id = item?.finding ?? item?.id;
+    return { item, ...(await keptOf(state.run, "finding", `${id ? `id=${id}\n` : ""}detail=${item?.detail}`)) };
+}
 
-// Opens a file; `query` as page_open's, lines of key=value.
-export async function add(name, source, query = `path=${name}`) {
-    const number = await open(query, source);
-    runs[number] = { name, devices: await call("devices", number), kept: {} };
+// Opens a file; `query` as page_open's, lines of key=value; `report`: its analysis.json, where the file has it.
+export async function add(name, source, query = `path=${name}`, report = undefined) {
+    const number = await open(query, source),
+        devices = await call("devices", number);
+    runs[number] = { name, devices, kept: {}, analysis: report };
+    for (const row of (await report)?.timeline?.devices ?? []) {
+        const i = devices.device.indexOf(row.device);
+        if (!row.filter || i < 0) continue; // else it is the same
+        devices.peak_moment[i] = row.peak_event === null ? 0 : row.peak_event + 1;
+        devices.peak_bytes[i] = row.peak_requested_bytes;
+    }
     return number;
 }
 

@@ -122,7 +122,7 @@ function checkSnapshot(file) {
 function askAll(core, handle) {
     const { e } = core, empty = core.put(Buffer.from("\0")), kinds = core.put(Buffer.from("kind=freed\nmin_size=512\0"));
     const ask = p => { try { return core.read(p); } catch (error) { check(!error.message.includes("\n"), "one line"); return null; } };
-    ask(e.page_json(handle));
+    const json = ask(e.page_json(handle)), report = json && JSON.parse(json.json);
     const devices = ask(e.page_devices(handle)) || { device: [] };
     for (let d = 0; d < devices.device.length; d++) {
         const n = devices.events[d];
@@ -138,8 +138,12 @@ function askAll(core, handle) {
             ask(e.page_flame(handle, d, m, 0, m % 2, 1));
         }
         for (const query of [empty, kinds]) ask(e.page_events(handle, d, query, 0, 10, n >>> 1));
-        const found = ask(e.page_finding(handle, d % 2, d));
-        if (found) ask(e.page_mark(handle, found.device[0], core.put(Buffer.from(found.allocation.buffer)), found.allocation.length));
+        for (const item of [...(report?.findings ?? []), ...(report?.to_do ?? [])]) {
+            const query = core.put(Buffer.from(`${item.id ? `id=${item.id}\n` : ""}detail=${item.detail}\0`));
+            const found = ask(e.page_finding(handle, query));
+            check(found, `the finding ${item.id} is found again`);
+            if (found) ask(e.page_mark(handle, found.device[0], core.put(Buffer.from(found.allocation.buffer)), found.allocation.length));
+        }
         ask(e.page_allocations(handle, d, empty, 0, 10));
         ask(e.page_heat(handle, d, 0, 0, n, 20, 20));
         ask(e.page_whatif(handle, d, empty, 20));

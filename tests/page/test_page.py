@@ -245,7 +245,7 @@ class Demo(unittest.TestCase):
 
     def test_findings_are_the_reports_and_lead_somewhere(self):
         page = self.open("#view=findings")
-        page.wait("document.querySelector('#findings-body .finding')")
+        page.wait("document.querySelector('#findings-body .finding button')")
         text = page.js("return document.getElementById('findings-body').textContent")
         for finding in self.analysis["findings"]:
             self.assertIn(finding["detail"], text)
@@ -269,6 +269,26 @@ class Demo(unittest.TestCase):
         page.js("[...document.querySelectorAll('#panel-allocations button')].find(b => b.textContent === 'No filter').click()")
         total = self.timeline["allocs"] + self.timeline["books"]["baseline_blocks"]
         self.wait_text("#allocations-line", f"{total:,} allocations")
+
+    def test_the_page_of_a_part_tells_its_report_and_says_so(self):
+        results = os.path.join(self.folder, "part")
+        options = ["--from", "2000", "--to", "6000", "--ignore", "replayed-settings", "--source", HERE, "--top", "7"]
+        subprocess.run([ANALYZE, "-q", "--results", results, *options, DEMO, "part"], check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(results, "latest", "analysis.json"), encoding="utf-8") as file:
+            part = json.load(file)
+        self.page.go("about:blank")
+        self.page.go("file://" + os.path.realpath(os.path.join(results, "latest", "memory.html")) + "#view=findings")
+        self.page.wait("document.querySelector('#findings-body table')")
+        shown = self.page.js("return [...document.querySelectorAll('#headline dd')].map(d => d.textContent)")
+        self.assertEqual(shown, [line["text"] for line in part["headline"] if line["label"] != "Report"])
+        device = part["timeline"]["devices"][0]
+        self.assertIn(device["filter"], self.page.js("return document.getElementById('cut').innerText"))
+        self.assertEqual(self.page.js("return document.getElementById('moment-input').value"), str(device["peak_event"]))
+        details = self.page.js("return [...document.querySelectorAll('.finding p:not(.muted)')].map(p => p.textContent)")
+        told = {item["detail"] for item in part["findings"] + part["to_do"]}
+        self.assertLessEqual(set(details), told)
+        self.assertEqual(self.page.js("return document.querySelectorAll('#findings-body table')[1].tBodies[0].rows.length"), len(device["call_sites_at_peak"]["rows"]))
+        self.page.wait("[...document.querySelectorAll('.where')].every(p => p.querySelector('button'))")
 
     def test_rows_of_peaks_and_steps_lead_to_their_moment(self):
         page = self.open("#view=findings&at=0")

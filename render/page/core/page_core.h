@@ -216,12 +216,11 @@ const struct gm_page_result *gm_page_flame(uint32_t handle, uint32_t device, uin
 const struct gm_page_result *gm_page_allocations(uint32_t handle, uint32_t device, const char *query, uint32_t first,
                                                  uint32_t count) GM_PAGE_EXPORT(page_allocations);
 
-/* Of finding `index` in analysis.json's list of findings, or of what to do; the report is judged for it as by
- * page_json: device U32, and of it the allocations that it is about, allocation U32 (none: it is about no single ones);
- * the moments from `first` to `last` U32 of their lives, and `highest` U32 when they hold most, `bytes` F64
- * (requested). */
-const struct gm_page_result *gm_page_finding(uint32_t handle, bool is_to_do, uint32_t index)
-    GM_PAGE_EXPORT(page_finding);
+/* Of the finding, or the item of what to do, that says `detail`: `query` is id=ID and detail=TEXT, as in analysis.json
+ * (no id of an item that is no finding). The report is judged for it as by page_json: device U32, and of it the
+ * allocations that it is about, allocation U32 (none: it is about no single ones); the moments from `first` to `last`
+ * U32 of their lives, and `highest` U32 when they hold most, `bytes` F64 (requested). */
+const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query) GM_PAGE_EXPORT(page_finding);
 /* Marks these allocations of a device, and no others, for the table's filter. An answer without arrays. */
 const struct gm_page_result *gm_page_mark(uint32_t handle, uint32_t device, const uint32_t *allocations, uint32_t count)
     GM_PAGE_EXPORT(page_mark);

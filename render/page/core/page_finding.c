@@ -14,25 +14,31 @@ struct accused {
     const char *site;               /* "f  m.py:3, from n.py:8"; NULL */
 };
 
-/* false: there is none of that number. */
-static bool find(struct accused *out, const struct gm_diagnosis *diagnosis, bool is_to_do, uint32_t index)
+static bool is_told(const char *query, const char *key, const char *text)
 {
-    const struct gm_to_do *item = is_to_do && index < diagnosis->to_do_count ? &diagnosis->to_do[index] : NULL;
-    if (is_to_do ? item == NULL : index >= diagnosis->finding_count)
-        return false;
+    size_t n;
+    const char *value = gm_query_value(query, key, &n);
+    return value == NULL ? text == NULL : text != NULL && n == strlen(text) && memcmp(value, text, n) == 0;
+}
+
+/* The one that says that; false: there is none. */
+static bool find(struct accused *out, const struct gm_diagnosis *diagnosis, const char *query)
+{
+    const struct gm_to_do *item = NULL;
+    for (size_t i = 0; i < diagnosis->to_do_count && item == NULL; i++)
+        if (is_told(query, "detail", diagnosis->to_do[i].detail) && is_told(query, "id", diagnosis->to_do[i].finding))
+            item = &diagnosis->to_do[i];
     *out = (struct accused){item == NULL ? NULL : diagnosis->of_site, item == NULL ? NULL : item->site};
     for (size_t i = 0; i < diagnosis->finding_count; i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
-        const bool is_it = item == NULL
-                               ? i == index
-                               : item->finding != NULL && strcmp(item->finding, f->id) == 0 &&
-                                     (item->site == NULL || f->site == NULL || strcmp(item->site, f->site) == 0);
-        if (!is_it)
+        if (!is_told(query, "id", f->id) ||
+            (item == NULL ? !is_told(query, "detail", f->detail)
+                          : item->site != NULL && f->site != NULL && strcmp(item->site, f->site) != 0))
             continue;
         *out = (struct accused){f->remedy, f->site};
-        break;
+        return true;
     }
-    return true;
+    return item != NULL;
 }
 
 /* Those of the remedy; without one, those of the call site. */
@@ -102,7 +108,7 @@ static uint32_t device_of(const struct gm_opened *o, const struct gm_remedy *rem
     return device;
 }
 
-const struct gm_page_result *gm_page_finding(uint32_t handle, bool is_to_do, uint32_t index)
+const struct gm_page_result *gm_page_finding(uint32_t handle, const char *query)
 {
     struct gm_error err;
     struct accused f;
@@ -112,7 +118,7 @@ const struct gm_page_result *gm_page_finding(uint32_t handle, bool is_to_do, uin
         return NULL;
     if (!gm_opened_judge(o, &err))
         return gm_answer_fail(&err);
-    if (o->judged.kept.count == 0 || !find(&f, &o->judged.report.diagnosis, is_to_do, index))
+    if (o->judged.kept.count == 0 || !find(&f, &o->judged.report.diagnosis, query))
         return gm_answer_refuse("the report has no such finding");
     const uint32_t device = device_of(o, f.remedy);
     const struct gm_page_device *d = &o->devices[device];
