@@ -113,6 +113,7 @@ struct gm_timeline_options {
     struct gm_serving_wishes serving;
     struct gm_wanted_dims dims;
     struct gm_kept *keep; /* likewise; filled if the analysis succeeds, gm_kept_free */
+    bool is_brief;        /* peaks, steps, roles and what is kept, without what only a whole report tells */
 };
 
 /* Adds to a report that gm_state_analyze made of the same snapshot: peaks and timelines of every device with events,

@@ -84,6 +84,14 @@ export function ticks(low, high, n, isBytes) {
     return places;
 }
 
+// What the page carries, gzip in base64, as the answer to a request.
+export function unpacked(text, headers) {
+    const raw = atob(text.trim()),
+        bytes = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")), { headers });
+}
+
 // ---- what goes out of the page
 
 export function download(name, type, data) {

@@ -3,15 +3,23 @@
 // computed: one in front for what is drawn while one zooms and steps, one behind it, with the same files, for what
 // takes longer.
 
-import { byId, say } from "./base.js";
+import { byId, say, unpacked } from "./base.js";
 
 const SLOW = new Set(["json", "finding", "whatif", "compare", "flame_between", "heat"]);
 const files = []; // {query, source}, by run
 
 export class CoreError extends Error {}
 
+let compiled = null;
+// Once for all workers, while the first one starts; read as it is decompressed.
+function moduleOnce() {
+    const headers = { "Content-Type": "application/wasm" };
+    return (compiled ||= WebAssembly.compileStreaming(unpacked(byId("gm-core").textContent, headers)));
+}
+
 class Core {
-    constructor() {
+    constructor(how) {
+        this.how = how; // more of the query of each file
         this.number = 0;
         this.waiting = new Map();
         this.handles = []; // by run: a promise of the handle
@@ -28,12 +36,17 @@ class Core {
             if (data.isTrap) this.restart(data.error);
         };
         this.worker.onerror = event => this.restart(event.message || "the worker could not be started");
-        const { textContent: wasm, dataset } = byId("gm-core");
-        this.send({ kind: "start", wasm, encoding: dataset.encoding || "" }).catch(error => say(error.message, true));
+        this.ready = moduleOnce().then(module => this.post({ kind: "start", module }));
+        this.ready.catch(error => say(error.message, true));
     }
 
-    send(message) {
+    async send(message) {
         if (!this.worker) this.start();
+        await this.ready;
+        return this.post(message);
+    }
+
+    post(message) {
         return new Promise((resolve, reject) => {
             this.waiting.set(++this.number, { resolve, reject });
             this.worker.postMessage({ ...message, number: this.number });
@@ -55,7 +68,8 @@ class Core {
         return (this.handles[run] ||= this.send({
             kind: "open",
             rules: byId("gm-rules")?.textContent ?? "",
-            ...files[run],
+            source: files[run].source,
+            query: `${this.how}\n${files[run].query}`,
         }));
     }
 
@@ -66,8 +80,8 @@ class Core {
     }
 }
 
-const front = new Core(),
-    back = new Core();
+const front = new Core("brief=1"),
+    back = new Core("brief=0");
 const coreFor = name => (SLOW.has(name) ? back : front);
 
 // Opens a file: a Blob, or base64 text; `query` as page_open's. Resolves to the number of the run.

@@ -3,7 +3,7 @@
 // chosen.
 
 import { allocationsView } from "./allocations.js";
-import { byId, copyText, count, download, el, fill, say, toCsv, toMarkdown } from "./base.js";
+import { byId, copyText, count, download, el, fill, say, toCsv, toMarkdown, unpacked } from "./base.js";
 import { compareView } from "./compare.js";
 import { CoreError } from "./core.js";
 import { eventsView } from "./events.js";
@@ -240,12 +240,6 @@ function options(select, names, value) {
     select.value = value;
 }
 
-// gzip in base64, of JSON.
-async function unpacked(text) {
-    const bytes = Uint8Array.from(atob(text.trim()), c => c.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-}
-
 async function showHeadline() {
     const number = state.run,
         all = await analysis(number);
@@ -306,7 +300,7 @@ async function start() {
         const query = e.dataset.query || `path=${e.dataset.name}`,
             keys = new Map(query.split("\n").map(line => [line.split("=")[0], line.slice(line.indexOf("=") + 1)]));
         const next = e.nextElementSibling,
-            report = next?.className === "gm-report" ? unpacked(next.textContent) : undefined;
+            report = next?.className === "gm-report" ? unpacked(next.textContent).json() : undefined;
         return { name: keys.get("name") || keys.get("path"), source: e.textContent, query, report };
     });
     if (carried.length && (await openAll(carried)) !== null) {

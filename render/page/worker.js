@@ -15,11 +15,8 @@ function fromBase64(text) {
     return bytes;
 }
 
-async function start({ wasm, encoding }) {
-    let bytes = fromBase64(wasm.trim());
-    if (encoding)
-        bytes = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(encoding))).arrayBuffer();
-    core = (await WebAssembly.instantiate(await bytes, {})).instance.exports;
+async function start({ module }) {
+    core = (await WebAssembly.instantiate(module, {})).exports;
     core._initialize();
     const seed = put(crypto.getRandomValues(new Uint8Array(16)));
     core.page_seed(seed);
@@ -29,7 +26,7 @@ async function start({ wasm, encoding }) {
 function put(bytes) {
     if (!core) throw Error("the core could not be started");
     const at = core.page_alloc(Math.max(bytes.length, 1)) >>> 0;
-    if (!at) throw Error("too large for the browser's 4 GiB: read a part of it with gmanalyze --from and --to");
+    if (!at) throw Error(TOO_LARGE);
     new Uint8Array(core.memory.buffer, at, bytes.length).set(bytes);
     return at;
 }
@@ -69,7 +66,11 @@ function result(at) {
     return told;
 }
 
+const TOO_LARGE =
+    "more than the 4 GiB that a page can have: use gmanalyze on the command line (--from and --to for a part), or record fewer events (max_entries)";
+
 async function open({ query, source, rules }) {
+    if (source.size >= 2 ** 32) throw Error(TOO_LARGE);
     const bytes = typeof source === "string" ? fromBase64(source.trim()) : new Uint8Array(await source.arrayBuffer());
     const data = put(bytes),
         asked = putText(query);

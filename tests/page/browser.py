@@ -183,6 +183,14 @@ class Chromium(Page):
             self._mouse("mouseMoved", point, button="left", buttons=1, modifiers=modifiers)
         self._mouse("mouseReleased", points[-1], button="left", clickCount=1, modifiers=modifiers)
 
+    def pinch(self, start, end):
+        """Two fingers, from two points to two others."""
+        for kind, points in (("touchStart", start), ("touchMove", end), ("touchEnd", ())):
+            self.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)])
+
+    def speak(self, locale):
+        self.call("Emulation.setLocaleOverride", **({"locale": locale} if locale else {}))
+
     def wheel(self, x, y, delta, ctrl=False):
         self._mouse("mouseWheel", (x, y), deltaX=0, deltaY=delta, modifiers=2 if ctrl else 0)
 
@@ -311,6 +319,13 @@ class Firefox(Page):
         )
         self.call("ReleaseActions")
 
+    def pinch(self, start, end):
+        self._actions(*(
+            {"type": "pointer", "id": f"finger {i}", "parameters": {"pointerType": "touch"},
+             "actions": [self._move(start[i]), {"type": "pointerDown", "button": 0}, self._move(end[i]), {"type": "pointerUp", "button": 0}]}
+            for i in range(2)
+        ))
+
     def wheel(self, x, y, delta, ctrl=False):
         self._actions(
             {
@@ -336,6 +351,10 @@ class Firefox(Page):
     def shot(self, path, whole=False):
         with open(path, "wb") as file:
             file.write(base64.b64decode(self.call("TakeScreenshot", full=whole, hash=False)))
+
+    def pdf(self, path):
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.call("Print", background=True)))
 
     def give_files(self, selector, paths):
         element = self.call("FindElement", using="css selector", value=selector)

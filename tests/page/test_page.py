@@ -2,6 +2,7 @@
 """The page in a real browser ($GM_BROWSER: chromium or firefox): what it shows against what gmanalyze and gmreplay say of the
 same file. 77: there is no such browser, or this build has no page."""
 
+import base64
 import glob
 import json
 import math
@@ -384,6 +385,82 @@ class Demo(unittest.TestCase):
         self.assertEqual(len(text.strip().split("\n")), 1 + len(self.timeline["roles_at_peak"]))
 
 
+    def test_two_fingers_zoom(self):
+        page = self.open()
+        x, y, width, height = page.box("#timeline-canvas")
+        middle = y + height / 2
+        page.pinch([(x + width * 0.45, middle), (x + width * 0.55, middle)], [(x + width * 0.25, middle), (x + width * 0.75, middle)])
+        page.wait("/from=/.test(location.hash)")
+        begin, end = (float(value) for value in re.findall(r"(?:from|to)=([0-9.]+)", page.js("return location.hash")))
+        self.assertAlmostEqual((end - begin) / self.timeline["events"], 0.2, delta=0.03)
+
+    def test_pictures_are_copied(self):
+        page = self.open("#map=1")
+        page.wait("!document.querySelector('canvas.map').hidden")
+        page.js("""window.copied = []; window.ClipboardItem = class { constructor(parts) { this.parts = parts; } };
+            Object.defineProperty(navigator, 'clipboard', {configurable: true, value: {
+                write: async items => { window.copied.push(items[0].parts['image/png']); },
+                writeText: async text => { window.copied.push(text); }}})""")
+        for view in ("#timeline", "#panel-moment"):
+            for kind in ("PNG", "SVG"):
+                page.js("window.copied.length = 0; [...document.querySelectorAll(arguments[0] + ' .copies button')].find(b => b.textContent === arguments[1]).click()", view, kind)
+                page.wait("window.copied.length")
+            kind, texts = page.js("""const picture = new DOMParser().parseFromString(window.copied[0], 'image/svg+xml').documentElement;
+                return [picture.tagName, [...picture.querySelectorAll('text')].map(t => t.textContent)]""")
+            self.assertEqual(kind, "svg")
+            self.assertTrue(any("GiB" in text for text in texts), texts)
+        page.js("[...document.querySelectorAll('#timeline .copies button')][0].click()")
+        page.wait("window.copied.length > 1")
+        size_of, head = page.js("const b = window.copied[1]; return [(await createImageBitmap(b)).width, [...new Uint8Array(await b.slice(0, 4).arrayBuffer())]]")
+        self.assertEqual(head, [0x89, 0x50, 0x4E, 0x47])
+        self.assertGreater(size_of, 600)
+
+    def test_prints(self):
+        for view in ("moment", "allocations", "events", "findings"):
+            page = self.open(f"#view={view}")
+            page.wait(f"document.querySelector('#panel-{view} [role=row], #panel-{view} tbody tr')")
+            path = os.path.join(self.folder, view + ".pdf")
+            page.pdf(path)
+            with open(path, "rb") as file:
+                data = file.read()
+            self.assertTrue(data.startswith(b"%PDF-"))
+            self.assertLess(len(re.findall(rb"/Type */Page\b", data)), 12)
+
+    def test_every_locale_reads_the_same(self):
+        if NAME != "chromium":
+            self.skipTest("only chromium is told another locale while it runs")
+        told = set()
+        self.addCleanup(self.page.speak, None)
+        for locale in (None, "de-DE", "tr-TR"):
+            self.page.speak(locale)
+            page = self.open("#view=findings&group=role")
+            page.wait("[...document.querySelectorAll('.where')].every(p => p.querySelector('button'))")
+            if locale:
+                self.assertEqual(page.js("return new Intl.NumberFormat().resolvedOptions().locale"), locale)
+                self.assertIn("I", page.js("return 'i'.toUpperCase()"))
+            told.add(page.js("return document.body.innerText.replace(/\\d+ ms/g, '')"))
+        self.assertEqual(len(told), 1)
+
+    def test_a_trap_says_so_and_one_can_go_on(self):
+        page = self.open("#group=role")
+        page.wait("document.querySelector('#moment-table tbody tr')")
+        # The next question about a moment frees what is no memory: the core stops in the midst of it.
+        page.js("""const post = Worker.prototype.postMessage;
+            Worker.prototype.postMessage = function (message, ...more) {
+                if (message.name === 'moment') { Worker.prototype.postMessage = post; message = {...message, name: 'free', args: [0xfffffff0]}; }
+                return post.call(this, message, ...more);
+            };
+            const groups = document.querySelector('#panel-moment select');
+            groups.value = 'category'; groups.dispatchEvent(new Event('change'))""")
+        self.wait_text("#says", "The core stopped")
+        page.js("const g = document.querySelector('#panel-moment select'); g.value = 'pool'; g.dispatchEvent(new Event('change'))")
+        page.wait("[...document.querySelectorAll('#moment-table tbody tr')].some(r => /small|large/.test(r.innerText))")
+        self.assertEqual(page.js("return document.getElementById('moment-input').value"), str(self.timeline["peak_event"]))
+        page.js("document.getElementById('timeline-canvas').focus()")
+        page.key("Home")
+        self.wait_text("#moment-event", "Before the first event")
+
+
 class Viewer(unittest.TestCase):
     """The empty page, and files that are given to it."""
 
@@ -439,6 +516,31 @@ class Viewer(unittest.TestCase):
         self.assertRegex(text, r"bad\.gmtrace: .*(offset|byte) [\d,]+")
         self.assertNotIn("\n", text)
         self.give(DEMO)  # and one can go on
+        self.page.wait("!document.body.classList.contains('empty')")
+
+    def test_files_are_dropped(self):
+        with open(DEMO, "rb") as file:
+            demo = base64.b64encode(file.read()).decode()
+        self.drop("[new File([Uint8Array.from(atob(arguments[0]), c => c.charCodeAt(0))], 'dropped.gmtrace')]", demo)
+        self.page.wait("!document.body.classList.contains('empty')")
+        self.page.wait("document.querySelector('#legend li')")
+        self.assertEqual(self.page.js("return document.getElementById('title').innerText"), "dropped.gmtrace")
+
+    def drop(self, files, *args):
+        self.page.js(f"""const files = {files}, data = new DataTransfer();
+            for (const file of files) data.items.add(file);
+            const event = kind => new DragEvent(kind, {{dataTransfer: data, bubbles: true, cancelable: true}});
+            document.body.dispatchEvent(event('dragover'));
+            if (!document.body.classList.contains('dropping')) throw Error('it is not said that files may be dropped');
+            document.body.dispatchEvent(event('drop'));""", *args)
+
+    def test_a_file_over_4_gib_says_what_to_do(self):
+        self.drop("[new File(Array(41).fill(new Blob([new Uint8Array(100 << 20)])), 'huge.pickle')]")
+        self.page.wait("document.getElementById('says').classList.contains('bad')", 60)
+        text = self.page.js("return document.getElementById('says').innerText")
+        self.assertRegex(text, "huge.pickle: .*4 GiB.*gmanalyze.*--from")
+        self.assertEqual(self.page.log, [])
+        self.give(DEMO)
         self.page.wait("!document.body.classList.contains('empty')")
 
     def test_names_never_become_markup(self):

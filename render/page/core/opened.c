@@ -148,7 +148,9 @@ static enum gm_status fill(struct gm_opened *o, const uint8_t *data, size_t leng
         status = gm_classifier_new(&o->classifier, o->rules, &o->snapshot, err);
     if (status != GM_OK)
         return status;
-    const struct gm_timeline_options timeline = {.rules = o->rules, .top = (size_t)gm_query_number(query, "top", TOP)};
+    o->is_brief = gm_query_number(query, "brief", 0) != 0;
+    const struct gm_timeline_options timeline = {
+        .rules = o->rules, .top = (size_t)gm_query_number(query, "top", TOP), .is_brief = o->is_brief};
     status =
         gm_judge_begin(&o->judged, &o->snapshot, &timeline, (int64_t)gm_query_number(query, "device", -1), false, err);
     if (status == GM_OK && (!name_report(o, query) || look_at_devices(o) != GM_OK))
@@ -208,6 +210,8 @@ struct gm_page_device *gm_opened_device(uint32_t handle, uint32_t device, struct
 
 bool gm_opened_judge(struct gm_opened *o, struct gm_error *err)
 {
+    if (o->is_brief)
+        return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "it was opened without what a report tells") == GM_OK;
     o->is_judged = o->is_judged || gm_judge_end(&o->judged, &o->snapshot, err) == GM_OK;
     return o->is_judged;
 }

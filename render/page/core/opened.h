@@ -43,6 +43,7 @@ struct gm_opened {
     struct gm_snapshot snapshot;
     struct gm_judged judged;
     bool is_judged; /* to its end: that waits until somebody asks for analysis.json */
+    bool is_brief;  /* nobody will */
     struct gm_category_rules *rules;
     bool *is_component; /* [category] gm_category_is_component */
     struct gm_classifier *classifier;

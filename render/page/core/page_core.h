@@ -73,9 +73,9 @@ void gm_page_seed(const uint8_t *seed) GM_PAGE_EXPORT(page_seed);
 const char *gm_page_error(void) GM_PAGE_EXPORT(page_error);
 
 /* Reads and analyses a file of any form that gmanalyze reads. `query` is text, "key=value" joined by newlines, NUL at
- * the end, all optional: path (what it is called), salvage=1 (what is complete of a damaged file is enough); and of a
- * trace that a program put into the page what analysis.json should say of the file that it came from: name, created (of
- * the run), bytes (on disk), format, compression, and top
+ * the end, all optional: path (what it is called), salvage=1 (what is complete of a damaged file is enough), brief=1
+ * (sooner, but page_json and page_finding fail); and of a trace that a program put into the page what analysis.json
+ * should say of the file that it came from: name, created (of the run), bytes (on disk), format, compression, and top
  * and device as gmanalyze's options. `rules`: text of --categories, `rules_length` bytes, 0: the default
  * ones. The bytes of both are not needed afterwards. 0: it failed; page_error. */
 uint32_t gm_page_open(const uint8_t *data, size_t length, const char *query, const char *rules, size_t rules_length)
