@@ -29,7 +29,7 @@ def shared(stack):
 
 class Model:
     def __init__(self, lone_surrogates="kept"):
-        self.stacks = {}
+        self.stacks, self.frames = {}, {}
         self.lone_surrogates = lone_surrogates
         self.lines = []
 
@@ -66,9 +66,14 @@ class Model:
         if not isinstance(value, list) or not all(isinstance(f, dict) and "filename" in f for f in value):
             return None
         if id(value) not in self.stacks:
-            self.stacks[id(value)] = shared([[self.text(f.get("name")), self.text(f.get("filename")), self.uint(f.get("line"))]
-                                             for f in value])
+            self.stacks[id(value)] = shared([self.frame(f) for f in value])
         return self.stacks[id(value)]
+
+    def frame(self, value):
+        """A file has few frames, and stacks of them that are many."""
+        if id(value) not in self.frames:
+            self.frames[id(value)] = [self.text(value.get("name")), self.text(value.get("filename")), self.uint(value.get("line"))]
+        return self.frames[id(value)]
 
     def segments(self, word, segments):
         for s in segments or []:
