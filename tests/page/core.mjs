@@ -9,7 +9,7 @@ import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
-const [wasm, gmanalyze] = process.argv.slice(2);
+const [wasm, gmanalyze, ...fixtures] = process.argv.slice(2); // fixtures: folders of files that are fine
 const source = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "gm_core_"));
 const module = new WebAssembly.Module(fs.readFileSync(wasm));
@@ -166,11 +166,11 @@ function checkHostile(bytes, what) {
 }
 
 function hostile() {
-    const corpus = path.join(source, "tests/fuzz/corpus");
-    for (const file of fs.readdirSync(corpus, { recursive: true }).map(String)) {
-        const where = path.join(corpus, file);
-        if (fs.statSync(where).isFile()) checkHostile(fs.readFileSync(where), file);
-    }
+    for (const corpus of [path.join(source, "tests/fuzz/corpus"), ...fixtures])
+        for (const file of fs.readdirSync(corpus, { recursive: true }).map(String)) {
+            const where = path.join(corpus, file);
+            if (fs.statSync(where).isFile()) checkHostile(fs.readFileSync(where), file);
+        }
     const demo = fs.readFileSync(path.join(source, "tests/data/demo.gmtrace"));
     for (let i = 0; i < 40; i++) { // the same damage every time
         const damaged = Buffer.from(demo.subarray(0, i % 2 ? demo.length : (demo.length * i) / 40));
