@@ -7,6 +7,7 @@
 #include "analyze/state/shown_names.h"
 #include "analyze/state/state.h"
 #include "replay/trials/settings_advice.h"
+#include "replay/whatif/gpus.h"
 
 #include <string.h>
 
@@ -80,6 +81,21 @@ static enum gm_status replay_remedies(struct gm_report *report, const struct gm_
     return status == GM_OK && n > 0 ? gm_diagnose_tell(report, err) : status;
 }
 
+/* What was there and what was short, of the device that ran out of memory first in the report. */
+static const char *card_of_oom(const struct gm_report *report)
+{
+    const struct gm_oom_row *oom = NULL;
+    for (size_t d = 0; oom == NULL && report->timelines != NULL && d < report->device_count; d++)
+        oom = report->timelines[d].oom_count > 0 ? &report->timelines[d].ooms[0] : NULL;
+    if (oom == NULL || oom->missing == 0 || oom->missing == GM_REPORT_NONE || oom->device_free == GM_REPORT_NONE)
+        return NULL;
+    const uint64_t needs = gm_plus(gm_plus(oom->levels.reserved, oom->device_free), oom->missing);
+    size_t i = 0;
+    while (i < gm_gpu_count() && (!gm_gpu_is_of_cuda(gm_gpu_at(i)) || gm_gpu_usable(gm_gpu_at(i)) < needs))
+        i++;
+    return i < gm_gpu_count() ? gm_gpu_at(i)->name : NULL;
+}
+
 enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot *snapshot,
                               const struct gm_timeline_options *timeline, int64_t device, bool is_partial,
                               struct gm_error *err)
@@ -105,6 +121,7 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
     struct gm_report *report = &judged->report;
     struct gm_kept *kept = &judged->kept;
     enum gm_status status = judged->needs_replay ? gm_advice_replay(report, snapshot, kept, err) : GM_OK;
+    report->oom_card = card_of_oom(report);
     if (status == GM_OK)
         status = gm_diagnose(report, snapshot, kept->count > 0 ? kept : NULL, err);
     return status == GM_OK ? replay_remedies(report, snapshot, kept, err) : status;

@@ -28,7 +28,7 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
     static const char *const words[] = {"", " (capacity)", " (fragmentation)", " (capacity and fragmentation)"};
     const struct gm_oom_row *first = v->timeline->oom_count == 0 ? NULL : &v->timeline->ooms[0];
     const enum gm_oom_verdict verdict = first == NULL ? GM_OOM_UNKNOWN : first->verdict;
-    char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[2 * GM_NUMBER_TEXT],
+    char device[2 * GM_NUMBER_TEXT] = "", times[4 * GM_NUMBER_TEXT] = "", missing[4 * GM_NUMBER_TEXT],
                     s[GM_NUMBER_TEXT];
     uint64_t ooms = 0;
     size_t devices = 0;
@@ -44,7 +44,9 @@ static void add_oom(struct gm_case *c, struct gm_heading *line, const struct gm_
         snprintf(times, sizeof times, " %s times", gm_count_format(s, ooms));
     snprintf(missing, sizeof missing, "%s", words[verdict]);
     if (verdict == GM_OOM_CAPACITY && first->missing > 0 && first->missing != GM_REPORT_NONE)
-        snprintf(missing, sizeof missing, ", %s%s short", ooms > 1 ? "first " : "", gm_bytes_format(s, first->missing));
+        snprintf(missing, sizeof missing, ", %s%s short%s", ooms > 1 ? "first " : "",
+                 gm_bytes_format(s, first->missing),
+                 c->report->oom_card == NULL ? "" : gm_case_printf(c, " (%s has it)", c->report->oom_card));
     gm_headline_add(c, line, "%s%s of memory%s%s", device, ooms > 1 ? "out" : "ran out", times, missing);
     if (verdict == GM_OOM_FRAGMENTATION && !has_setting(c))
         gm_headline_add(c, line, "enough was cached, but not in one piece");

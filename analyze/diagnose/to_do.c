@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { LEAST_MIB = 32 /* that a role holds, or it asks for nothing */ };
+
 static const char *sentence(struct gm_case *c, const char *clause, const char *end)
 {
     const char first = clause[0] >= 'a' && clause[0] <= 'z' ? (char)(clause[0] - ('a' - 'A')) : clause[0];
@@ -34,6 +36,32 @@ static struct gm_finding of_site(struct gm_case *c, const struct gm_group_row *s
         .rank = GM_RANK_SITE};
 }
 
+/* Whether something is trained: weights have gradients, or states of an optimizer. */
+static bool trains(const struct gm_view *v)
+{
+    const struct gm_peak_detail *peak = &v->timeline->peak;
+    bool does = gm_steps_has_phase(&v->timeline->steps, GM_PHASE_BACKWARD, GM_REPORT_NONE) ||
+                gm_steps_has_phase(&v->timeline->steps, GM_PHASE_OPTIMIZER, GM_REPORT_NONE);
+    for (size_t i = 0; i < peak->role_count; i++)
+        does |= strcmp(peak->roles[i].name, "Gradient") == 0 || strcmp(peak->roles[i].name, "Optimizer state") == 0;
+    return does;
+}
+
+/* What lasts is not made smaller by another line of code: how much is gained by what people do about it. */
+static const char *brief_of_lasting(struct gm_case *c, const struct gm_role_advice *role)
+{
+    enum { RANKS = 8 };
+    const bool is_weights = strcmp(role->role, "Parameter") == 0;
+    char less[GM_NUMBER_TEXT];
+    if (is_weights && !trains(&c->view))
+        return gm_case_printf(c, "weights in half as many bits (%s less)%s", gm_bytes_format(less, role->bytes / 2),
+                              gm_case_has_allocs(c) ? "" : ", and record a forward pass");
+    if (is_weights || strcmp(role->role, "Gradient") == 0 || strcmp(role->role, "Optimizer state") == 0)
+        return gm_case_printf(c, "%s (over %d ranks %s less)", role->in_short, RANKS,
+                              gm_bytes_format(less, role->bytes - role->bytes / RANKS));
+    return role->in_short;
+}
+
 /* What the role that holds most asks for. */
 static struct gm_finding of_role(struct gm_case *c, const struct gm_role_advice *role)
 {
@@ -43,7 +71,7 @@ static struct gm_finding of_role(struct gm_case *c, const struct gm_role_advice 
                                    sentence(c, gm_case_printf(c, "%s %s %% of the peak", role->subject, share), ""),
                                .detail = sentence(c, role->in_full, "."),
                                .bytes = role->bytes,
-                               .brief = role->in_short,
+                               .brief = brief_of_lasting(c, role),
                                .rank = GM_RANK_ROLE};
 }
 
@@ -158,7 +186,7 @@ static void rank_guessed(struct gm_case *c, struct gm_finding *list)
     }
     if (site != NULL)
         insert(list, &c->to_do_count, &best);
-    if (c->has_view && gm_advice_role(&role, &c->view)) {
+    if (c->has_view && gm_advice_role(&role, &c->view) && role.bytes >= LEAST_MIB * GM_MIB) {
         best = of_role(c, &role);
         insert(list, &c->to_do_count, &best);
     }

@@ -292,6 +292,7 @@ struct gm_report {
     struct gm_settings_advice *advice; /* NULL: there is no trace to replay, or nobody tried */
     const char *const *warnings;       /* of loading */
     size_t warning_count;
+    const char *oom_card; /* the smallest that has what the first request that failed was short of; NULL: not known */
     uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
 };
 /* "expandable_segments:True", or words for none. */

@@ -123,6 +123,20 @@ class Told(Case):
         lines = self.run_it("--no-charts", write(self.at("s.pickle"), traced)).stdout.decode().splitlines()
         self.assertRegex(lines[0], r"^Needs +device 0: [\d.]+ MiB reserved, 1020\.0 MiB allocated")
 
+    def test_weights_that_are_not_trained(self):
+        """They were there before the trace: half as many bits. Too small: nothing."""
+        def said(size):
+            allocator = Allocator(0, 0x7F0000000000, Clock())
+            stack = [frame("__init__", "/app/model.py", 5), frame("<module>", "/app/train.py", 3)]
+            allocator.recording = True
+            for _ in range(4):
+                allocator.alloc(size * MIB, stack)
+            allocator.free(allocator.alloc(4096, stack))
+            snapshot = {"segments": allocator.snapshot_segments(), "device_traces": [allocator.trace[-1:]]}
+            return self.run_it("--no-charts", write(self.at("s.pickle"), snapshot)).stdout.decode()
+        self.assertIn("\nDo this weights in half as many bits (200.0 MiB less), and record a forward pass\n", said(100))
+        self.assertNotIn("half as many bits", said(2))
+
     def test_out_of_memory(self):
         """What was missing, and of whom the count is."""
         snapshot = run_of([(600, STEP, True)], [(300, STEP, True)])
@@ -132,7 +146,7 @@ class Told(Case):
         snapshot["device_traces"][0].insert(at[0], oom)
         path = write(self.at("s.pickle"), snapshot)
         done = self.run_it("--no-charts", path).stdout.decode()
-        self.assertRegex(done, r"Why +ran out of memory, 400\.0 MiB short")
+        self.assertRegex(done, r"Why +ran out of memory, 400\.0 MiB short \(rtx-4060 has it\)")
         snapshot["device_traces"][1][at[1]:at[1]] = [oom, oom]
         done = self.run_it("--no-charts", write(path, snapshot)).stdout.decode()
         self.assertRegex(done, r"Why +out of memory 3 times on 2 devices, first 400\.0 MiB short")
