@@ -56,6 +56,20 @@ static inline int64_t gm_signed_add(int64_t a, int64_t b)
     return a < -INT64_MAX - b ? -INT64_MAX : a + b;
 }
 
+/* A sum that may pass 64 bits on its way, and what fits of it: from 0 to UINT64_MAX - 1; from -INT64_MAX to INT64_MAX.
+ */
+__extension__ typedef __int128 gm_i128;
+
+static inline uint64_t gm_clamp(gm_i128 v)
+{
+    return v < 0 ? 0 : v >= UINT64_MAX ? UINT64_MAX - 1 : (uint64_t)v;
+}
+
+static inline int64_t gm_clamp_signed(gm_i128 v)
+{
+    return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v;
+}
+
 /* The least multiple of `unit` that is not less than n; if that is too large a number, the largest multiple. */
 static inline uint64_t gm_round_up(uint64_t n, uint64_t unit)
 {

@@ -12,7 +12,6 @@
 #include "analyze/base/arena.h"
 #include "analyze/base/arithmetic.h"
 #include "analyze/report/diagnosis.h"
-#include "analyze/report/memory_summary.h"
 #include "analyze/report/fit_plan.h"
 #include "analyze/report/timeline.h"
 
@@ -146,6 +145,37 @@ struct gm_peak {
     const struct gm_slice *categories; /* requested bytes, which sum to `requested`; largest first, ties by name */
     size_t category_count;
     struct gm_levels levels; /* block bytes at that moment; GM_REPORT_NONE where not reconstructed */
+};
+
+/* GM_REPORT_NONE: not known. allocated, freed: sums of all that came and went. */
+struct gm_usage {
+    uint64_t current, peak, allocated, freed;
+};
+/* The rows of the table: PyTorch's counter (in JSON, too), and what it is called. The first five are bytes. */
+#define GM_USAGE_MAP(X)                                                                                                \
+    X(allocated_bytes, "Allocated memory")                                                                             \
+    X(active_bytes, "Active memory")                                                                                   \
+    X(requested_bytes, "Requested memory")                                                                             \
+    X(reserved_bytes, "GPU reserved memory")                                                                           \
+    X(inactive_split_bytes, "Non-releasable memory")                                                                   \
+    X(allocation, "Allocations")                                                                                       \
+    X(active, "Active allocs")                                                                                         \
+    X(segment, "GPU reserved segments")                                                                                \
+    X(inactive_split, "Non-releasable allocs")
+enum { GM_USAGE_ROWS = 9, GM_USAGE_BYTES = 5 };
+enum { GM_USAGE_ALL, GM_USAGE_LARGE, GM_USAGE_SMALL, GM_USAGE_POOLS };
+
+/* The counters at a moment. */
+struct gm_usage_table {
+    uint64_t event; /* that led to it; GM_REPORT_NONE: before event 0, or there is none */
+    struct gm_usage rows[GM_USAGE_ROWS][GM_USAGE_POOLS], oversize_allocations, oversize_segments;
+};
+struct gm_memory_summary {
+    int64_t device;
+    uint64_t ooms, retries; /* GM_REPORT_NONE: not known */
+    const char *note;       /* what peaks and sums do not count, a sentence; NULL: nothing */
+    struct gm_usage_table at_end;
+    const struct gm_usage_table *at_peak; /* of requested bytes; NULL: not known */
 };
 
 /* The ledger: rows that sum to reserved, from the blocks; and what the file itself states, per device. */

@@ -13,9 +13,7 @@
 #ifndef GM_REPORT_TIMELINE_H
 #define GM_REPORT_TIMELINE_H
 
-#include "analyze/report/modules.h"
 #include "analyze/report/dims.h"
-#include "analyze/report/serving.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,8 +67,7 @@ struct gm_timeline_books {
     const char *coverage; /* one sentence: "The trace covers 2.4 steps / 3.1 s; 214 frees had no alloc in it." */
 };
 
-/* ---- curves
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- curves ----------------------------------------------------------------------------------------------------- */
 
 /* The run in at most a few thousand columns of equal length on one axis. Every event is in exactly one column; a column
  * keeps its extremes, so no peak vanishes. */
@@ -118,8 +115,7 @@ struct gm_part {
     size_t column_count;
 };
 
-/* ---- peaks
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- peaks ------------------------------------------------------------------------------------------------------ */
 
 /* One row of a table of live bytes at a peak: a call site, a stack, a function, a file ... */
 struct gm_group_row {
@@ -185,8 +181,73 @@ struct gm_flame {
     size_t node_count;
 };
 
-/* ---- roles
- * --------------------------------------------------------------------------------------------------------------- */
+/* Requested bytes by what they are for; they add up to those of the row. */
+struct gm_purposes {
+    uint64_t weights, gradients, states, activations, temporaries, others;
+};
+
+struct gm_tag_row {
+    const char *label;
+    const char *detail; /* NULL, or where it comes from, one line */
+    uint64_t bytes, blocks;
+    struct gm_purposes use;
+};
+
+/* Ways to name a block. */
+#define GM_TAG_MAP(X)                                                                                                  \
+    X(OPERATOR, "operators", "By operator")                                                                            \
+    X(ANNOTATION, "annotations", "By annotation (record_function)")                                                    \
+    X(METADATA, "metadata", "By metadata (set or attached by the program)")                                            \
+    X(REGION, "compiled_regions", "By compiled region")                                                                \
+    X(NODE, "graph_nodes", "By node of a compiled graph")
+enum gm_tag {
+#define X(name, key, title) GM_TAG_##name,
+    GM_TAG_MAP(X)
+#undef X
+        GM_TAG_COUNT
+};
+struct gm_tag_table {
+    const struct gm_tag_row *rows; /* most bytes first, ties by label */
+    size_t count, total;           /* listed; there are */
+    struct gm_tag_row rest;        /* those that are not listed; no label */
+    struct gm_tag_row untold;      /* of which the recording says nothing */
+};
+
+/* A call of a module, in the tree of such calls: "line 36 of gpt.py calls forward of gpt.py". Node 0 is the root, in
+ * whose `own` is what no module's code made. */
+struct gm_module_node {
+    const char *function, *file; /* of the module's code that was called: "forward", the file's path; NULL: the root */
+    const char *caller;          /* file of the line that called it; NULL: nothing did */
+    uint64_t caller_line;        /* GM_REPORT_NONE */
+    const char *source, *source_note; /* that line's text, or why it is not known; NULL: no --source, no file */
+    uint32_t parent, depth;
+    uint32_t first_child, next_sibling; /* 0: none; children by bytes, largest first */
+    uint64_t bytes, blocks;             /* with everything below */
+    uint64_t own;                       /* bytes that its own code made, in none of the modules below */
+    struct gm_purposes use;
+    uint64_t calls;             /* told apart, that hold something at the peak */
+    uint64_t least, most;       /* bytes of a call */
+    const uint64_t *call_bytes; /* [call_count], in order of the calls; no more than GM_CALLS_LISTED of them */
+    size_t call_count;
+};
+enum { GM_CALLS_LISTED = 1000 };
+
+/* The same sizes, made by the same stacks, again and again in the order in which blocks were made. */
+struct gm_layers_row {
+    const char *role;
+    uint64_t times, blocks, bytes; /* so many times, each of so many blocks and bytes */
+    uint64_t outside;              /* bytes of the role that are in none of them */
+};
+
+struct gm_modules {
+    struct gm_tag_table tags[GM_TAG_COUNT];
+    const struct gm_module_node *nodes;
+    size_t node_count; /* 0: no stack has a module's code in it; the root is one of them */
+    const struct gm_layers_row *layers;
+    size_t layer_count;
+};
+
+/* ---- roles ------------------------------------------------------------------------------------------------------ */
 
 /* Why blocks have the role they have: one row per (role, reason) with what it decided. */
 struct gm_role_reason {
@@ -196,8 +257,7 @@ struct gm_role_reason {
     uint64_t blocks_at_end, bytes_at_end;   /* block bytes of allocated blocks */
 };
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------------------------------------ */
 
 enum gm_phase {
     GM_PHASE_OTHER,
@@ -255,8 +315,7 @@ struct gm_steps {
     size_t survivor_count;
 };
 
-/* ---- out of memory
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- out of memory ---------------------------------------------------------------------------------------------- */
 
 /* Why cached bytes could not serve a request. A row per reason, in this order; they sum to all cached bytes. */
 enum gm_unusable {
@@ -300,8 +359,7 @@ struct gm_oom_row {
     const char *verdict_detail; /* one sentence with the numbers */
 };
 
-/* ---- fragmentation over time
- * --------------------------------------------------------------------------------------------------- */
+/* ---- fragmentation over time ------------------------------------------------------------------------------------ */
 
 struct gm_fragmentation_sample {
     uint64_t event, time_us;
@@ -358,8 +416,7 @@ struct gm_fragmentation_history {
     uint64_t retries;                           /* growths with is_retry */
 };
 
-/* ---- map of the segments at the end
- * ---------------------------------------------------------------------------------------------- */
+/* ---- map of the segments at the end ----------------------------------------------------------------------------- */
 
 struct gm_map_block {
     uint64_t offset, bytes;
@@ -380,8 +437,42 @@ struct gm_segment_map {
     uint64_t rest_bytes; /* of those not listed */
 };
 
-/* ---- all of one device
- * --------------------------------------------------------------------------------------------------------------- */
+enum gm_serving_part {
+    GM_SERVING_WEIGHTS,
+    GM_SERVING_CACHE,
+    GM_SERVING_GRAPHS, /* what private pools hold: of CUDA graphs, or torch.cuda.MemPool */
+    GM_SERVING_WORKSPACE,
+    GM_SERVING_PASSING, /* activations and temporaries */
+    GM_SERVING_REST,
+    GM_SERVING_FRAGMENTATION, /* free, but not to be given back: of the other pools */
+    GM_SERVING_UNUSED,        /* the rest of what is free there */
+    GM_SERVING_PARTS
+};
+struct gm_serving_row {
+    const char *name;
+    uint64_t bytes, blocks; /* of blocks; blocks GM_REPORT_NONE: it has none */
+};
+
+/* At the moment when most is reserved, from the first block of the cache (or of a private pool) on; of several that one
+ * when most is requested. */
+struct gm_serving {
+    uint64_t event; /* that led to the moment; GM_REPORT_NONE: before event 0 */
+    uint64_t reserved;
+    struct gm_serving_row rows[GM_SERVING_PARTS]; /* they sum to `reserved` */
+    uint64_t cache;                               /* requested bytes of the KV cache */
+    /* Bytes that the cache grows by in a decode step, of all sequences together, and how many steps show it; none:
+     * it does not grow, or not by the same each time. */
+    uint64_t growth, steps;
+    /* What the command line says; 0: it does not. tokens: that the cache has room for then, of all sequences. */
+    uint64_t tokens, sequences;
+    const char *card;  /* whose memory `capacity` is; NULL: what the recording could have, or it is not known */
+    uint64_t capacity; /* bytes that the process may reserve; GM_REPORT_NONE */
+    uint64_t per_token, per_sequence; /* bytes; a sequence's share of what passes is in it, too. GM_REPORT_NONE */
+    /* Capacity less what is reserved, and what that is good for. */
+    uint64_t room, more_tokens, more_sequences, more_steps;
+};
+
+/* ---- all of one device ------------------------------------------------------------------------------------------ */
 
 struct gm_device_timeline {
     struct gm_timeline_books books;
@@ -403,7 +494,7 @@ struct gm_device_timeline {
     struct gm_segment_map map;
     const struct gm_serving *serving; /* NULL: the run trains, or has no KV cache and no private pool */
     const struct gm_dims_report *dims; /* NULL: not asked for */
-    const char *filter; /* what the command line left out, one sentence; NULL: nothing */
+    const char *filter;               /* what the command line left out, one sentence; NULL: nothing */
 };
 
 #endif

@@ -4,6 +4,8 @@
  * pattern goes depends on the last `noise`, `tier` or `category` line.
  */
 #include "analyze/base/utf8.h"
+
+#include "analyze/state/categories.h"
 #include "analyze/state/category_rules.h"
 
 #include <stdlib.h>
@@ -351,4 +353,15 @@ void gm_category_rules_free(struct gm_category_rules *rules)
     free(rules->categories.v);
     gm_arena_free(&rules->arena);
     free(rules);
+}
+
+/* ---- the default rules ------------------------------------------------------------------------------------------ */
+
+static const char text[] = {
+#include "state/default_categories.inc"
+};
+
+enum gm_status gm_category_rules_default(struct gm_category_rules **rules, struct gm_error *err)
+{
+    return gm_category_rules_parse(rules, text, sizeof text, "default.categories", err);
 }

@@ -6,13 +6,11 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/state/state_pass.h"
 
-/* Below zero where the file does not list all segments, as in a snapshot of one memory pool: the sum goes on. */
-__extension__ typedef __int128 wide;
-
 struct walk {
     const struct gm_snapshot *s;
     struct gm_reservations *reservations; /* NULL: nobody needs them */
-    wide reserved, peak;
+    gm_i128 reserved,
+        peak; /* below zero where the file does not list all segments, as of one memory pool: it goes on */
     bool has_memory;
 };
 
@@ -125,9 +123,7 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
     out->others = trace->count - out->allocs - out->frees - out->ooms - out->segment_allocs - out->segment_frees -
                   out->segment_maps - out->segment_unmaps - counts[0][GM_ACTION_FREE_REQUESTED];
     bool is_known = trace->count > 0 && pass->devices[d].totals.reserved != GM_REPORT_NONE;
-    out->peak_reserved = !is_known                          ? GM_REPORT_NONE
-                         : walk.peak < (wide)GM_REPORT_NONE ? (uint64_t)walk.peak
-                                                            : GM_REPORT_NONE - 1;
+    out->peak_reserved = is_known ? gm_clamp(walk.peak) : GM_REPORT_NONE;
     out->max_entries = trace->max_entries;
     out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
     out->span_us = time_span(&pass->snapshot->events, trace);

@@ -4,7 +4,7 @@
  * walked a second time, while they are in the cache, for the layers at its highest moment. A layer is a role or a
  * category.
  */
-#include "analyze/timeline/levels.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include "analyze/base/order.h"
 
@@ -300,9 +300,7 @@ static struct gm_moment moment(const struct curves *c, int kind)
 {
     const struct extreme *peak = &c->peak[kind];
     uint64_t event = gm_event_of_moment(peak->event);
-    return (struct gm_moment){event,
-                              event == GM_REPORT_NONE ? GM_REPORT_NONE : gm_history_time(&c->pass->history, event),
-                              levels_told(c->pass, &peak->sums)};
+    return (struct gm_moment){event, gm_history_time(&c->pass->history, event), levels_told(c->pass, &peak->sums)};
 }
 
 struct order {

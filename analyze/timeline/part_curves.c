@@ -3,7 +3,7 @@
  * The curves of every stream and of every pool, in one walk. A list that has one member is the device itself and is
  * told all the same, so that readers need not know.
  */
-#include "analyze/timeline/levels.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include "analyze/base/order.h"
 

@@ -4,7 +4,7 @@
  */
 #include "analyze/allocator/address_space.h"
 #include "analyze/base/order.h"
-#include "analyze/timeline/fragmentation/watch.h"
+#include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
@@ -42,25 +42,21 @@ static uint32_t first_moment(const struct gm_trace_pass *pass)
 static uint32_t highest_moment(const struct gm_trace_pass *pass, uint32_t first, uint64_t *reserved)
 {
     const struct gm_history *h = &pass->history;
-    uint64_t requested = h->books.at_start.requested, most = 0, highest = 0, now = h->books.at_start.reserved;
+    struct gm_sums now = gm_sums_start(pass), highest = {0};
     uint32_t best = first;
     struct gm_walk walk = gm_walk_start(h);
     struct gm_change c;
     for (bool more = true; more;) {
-        if (walk.event >= first && (now > highest || (now == highest && requested > most))) {
+        if (walk.event >= first && (now.reserved > highest.reserved ||
+                                    (now.reserved == highest.reserved && now.requested > highest.requested))) {
             highest = now;
-            most = requested;
             best = walk.event;
-            *reserved = now;
         }
         more = gm_walk_next(&walk, &c);
-        if (more && c.kind == GM_CHANGE_ALLOC)
-            requested += h->requested[c.allocation];
-        else if (more && c.kind == GM_CHANGE_FREE)
-            requested -= h->requested[c.allocation];
-        else if (more && c.kind == GM_CHANGE_SEGMENT)
-            now += (uint64_t)c.reserved;
+        if (more)
+            gm_sums_apply(&now, pass, &c);
     }
+    *reserved = gm_clamp(highest.reserved);
     return best;
 }
 
@@ -156,8 +152,7 @@ static bool add_free(struct gm_trace_pass *pass, struct gm_serving *s, uint32_t 
     return ok;
 }
 
-/* ---- how the cache grows -------------------------------------------------------------------------------------------
- */
+/* ---- how the cache grows ---------------------------------------------------------------------------------------- */
 
 /* Caches that grow by torch.cat are made anew in each step, all tensors of them: in the order in which they were made,
  * as many as there are at one time are a step, and the steps' sums differ by what it adds. */
@@ -183,8 +178,7 @@ static bool find_growth(const struct gm_trace_pass *pass, struct gm_serving *s, 
     return true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------
- */
+/* ---- all of it -------------------------------------------------------------------------------------------------- */
 
 /* What the device could have: as the command line says, or as the first failure shows. */
 static void find_capacity(const struct gm_trace_pass *pass, struct gm_serving *s)

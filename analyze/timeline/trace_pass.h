@@ -15,7 +15,7 @@
 
 struct gm_role_stacks;
 struct gm_step_work; /* steps/step_work.h */
-struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; watch.h */
+struct gm_watch;     /* fragmentation and out-of-memory: what the watcher saw; fragmentation.h */
 
 /* An annotation of the program, and the one around it (+ 1; 0: none). Profiler steps, which number what repeats, are
  * none of them. */
@@ -30,7 +30,7 @@ struct gm_trace_pass {
     const struct gm_timeline_options *options;
     struct gm_report *report;
     struct gm_names *names;             /* shared by all devices */
-    struct gm_role_stacks *role_stacks; /* likewise; role_stacks.h */
+    struct gm_role_stacks *role_stacks; /* likewise; roles/role_work.h */
     size_t index;                       /* of the device in report->devices */
     struct gm_history history;
     struct gm_device_timeline *out; /* report->timelines[index], while it is being filled */
@@ -70,6 +70,43 @@ static inline bool gm_trace_source(struct gm_trace_pass *pass, const char *file,
 static inline uint64_t gm_event_of_moment(uint32_t moment)
 {
     return moment == 0 ? GM_REPORT_NONE : moment - 1;
+}
+
+/* The state before event 0, of the allocations that are not hidden. */
+static inline struct gm_sums gm_sums_start(const struct gm_trace_pass *pass)
+{
+    struct gm_sums s = {.reserved = pass->history.reserved_at_start};
+    for (size_t a = 0; a < pass->history.allocation_count; a++)
+        if (!gm_is_hidden(pass, a))
+            gm_sums_hold(&s, &pass->history, a, 0);
+    return s;
+}
+
+/* One change. A change of a hidden allocation is none. */
+static inline void gm_sums_apply(struct gm_sums *s, const struct gm_trace_pass *pass, const struct gm_change *c)
+{
+    const struct gm_history *h = &pass->history;
+    uint32_t a = c->allocation;
+    if (c->kind == GM_CHANGE_SEGMENT)
+        s->reserved += c->reserved;
+    if (c->kind > GM_CHANGE_FREE || gm_is_hidden(pass, a))
+        return;
+    const gm_i128 requested = h->requested[a], block = h->block[a];
+    switch (c->kind) {
+    case GM_CHANGE_ALLOC:
+        s->requested += requested;
+        s->allocated += block;
+        s->active += block;
+        return;
+    case GM_CHANGE_LET_GO:
+        s->allocated -= block;
+        return;
+    default:
+        s->requested -= requested;
+        s->active -= block;
+        s->allocated -= h->let_go[a] == c->event + 1 ? block : 0;
+        return;
+    }
 }
 
 /* The passes, in the order in which they run. */

@@ -8,7 +8,6 @@
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
 #include "analyze/timeline/history/history.h"
-#include "analyze/timeline/roles/role_stacks.h"
 #include "analyze/timeline/roles/role_work.h"
 #include "analyze/timeline/trace_analyze.h"
 #include "analyze/timeline/trace_pass.h"

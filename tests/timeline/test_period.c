@@ -2,7 +2,7 @@
  *
  * Periods of sequences whose periods are known by construction.
  */
-#include "analyze/timeline/steps/period.h"
+#include "analyze/timeline/steps/step_work.h"
 #include "tests/unit.h"
 
 #include <string.h>

@@ -112,8 +112,7 @@ static bool find_medians(const struct churn *c, struct gm_site_stat *rows, size_
     return ok;
 }
 
-/* -------------------------------------------------------------------------------------------------------------------
- */
+/* ----------------------------------------------------------------------------------------------------------------- */
 
 static bool fill_rows(struct churn *c, struct gm_site_sums *sites, struct gm_fragmentation_history *out)
 {

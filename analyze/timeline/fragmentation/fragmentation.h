@@ -8,9 +8,116 @@
 
 #include "analyze/allocator/rounding.h"
 #include "analyze/base/vec.h"
-#include "analyze/timeline/fragmentation/watch.h"
+#include "analyze/timeline/history/history.h"
 #include "analyze/timeline/peaks/groups.h"
 #include "analyze/timeline/trace_pass.h"
+
+/* Rows that are noted at most; parts: in all rows together. */
+enum {
+    GM_WATCH_OOMS = 8,
+    GM_WATCH_HOLES = 8,
+    GM_WATCH_PINS = 64,
+    GM_WATCH_GROWTHS = 1 << 16,
+    GM_WATCH_PARTS = 1 << 19
+};
+/* Free slots and blocks that are visited at most, for each purpose. Samples and pins share theirs out over the trace.
+ */
+enum { GM_WATCH_GROWTH_STEPS = 1 << 24, GM_WATCH_SAMPLE_STEPS = 1 << 22, GM_WATCH_PIN_STEPS = 1 << 22 };
+
+/* The free blocks of one pool: on the stream of the request, or on all others together. */
+struct gm_watch_part {
+    uint64_t cached;          /* their bytes */
+    uint64_t fits;            /* of these, in blocks as large as the request or larger */
+    uint64_t whole;           /* of all, what could go back to the driver: unsplit segments, whole pages */
+    uint64_t whole_too_small; /* of `whole`, what lies in blocks smaller than the request */
+    uint64_t largest;
+    uint32_t pool; /* index in history->pools */
+    bool is_same_stream;
+};
+
+/* The space before an event. */
+struct gm_watch_look {
+    uint32_t event;
+    uint32_t first_part, part_count; /* in gm_watch.parts; no parts although something is cached: too much work */
+    uint64_t reserved, active, pending;
+};
+struct gm_watch_hole { /* a free block of the right pool and stream that was too small */
+    uint64_t bytes, address;
+    uint32_t pinned_by; /* allocation beside it; GM_NEVER */
+};
+struct gm_watch_oom {
+    struct gm_watch_look look;
+    struct gm_watch_hole holes[GM_WATCH_HOLES]; /* the largest, largest first */
+    size_t hole_count;
+};
+struct gm_watch_sample {
+    uint32_t moment;
+    uint64_t largest_free, cached, stranded;
+};
+struct gm_watch_pin {
+    uint64_t bytes; /* the most that it kept */
+    uint32_t allocation;
+    uint32_t moment; /* when */
+};
+
+struct gm_watch {
+    const struct gm_history *history;
+    struct gm_rules rules;
+    struct GM_VEC(struct gm_watch_part) parts;
+    struct GM_VEC(struct gm_watch_look) growths; /* by event */
+    struct GM_VEC(struct gm_watch_sample) samples;
+    struct gm_watch_oom ooms[GM_WATCH_OOMS];
+    size_t oom_count;
+    struct gm_watch_pin pins[GM_WATCH_PINS]; /* in no order */
+    size_t pin_count;
+    uint64_t growth_steps, sample_steps, pin_steps; /* spent so far */
+    bool has_no_memory;                             /* something could not be noted */
+    struct GM_VEC(struct gm_watch_part) scratch[2]; /* [is_same_stream], by pool; cached == 0: not in use */
+};
+
+/* Fills *watcher for gm_history_build(history, snapshot); `history` is not read before. NULL: no memory. */
+struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
+                              const struct gm_snapshot *snapshot);
+void gm_watch_free(struct gm_watch *watch);
+
+/* Bytes of a free block that could go back to the driver: all of it if it is an unsplit segment, else the whole pages
+ * inside it if it is expandable. */
+uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block);
+/* Pages of an expandable range of `pool`. They are counted from the range's start: maps and unmaps are whole pages. */
+uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool);
+/* The pool that the request of an oom event would have come from: the event's, or the default one; small or large. */
+struct gm_history_pool gm_watch_oom_pool(const struct gm_history *h, uint32_t event);
+static inline bool gm_watch_is_pool(const struct gm_history_pool *a, const struct gm_history_pool *b)
+{
+    return a->id_first == b->id_first && a->id_second == b->id_second && a->is_small == b->is_small;
+}
+/* pinners.c: notes the live blocks that keep most cached bytes from going back. Visits every block. */
+void gm_watch_pins(struct gm_watch *watch, const struct gm_space *space, uint32_t moment);
+/* The look at a growth, or NULL if there was none. */
+const struct gm_watch_look *gm_watch_growth(const struct gm_watch *watch, uint32_t event);
+
+/* A growth (one segment_alloc, or a run of segment_map events) and the request that it was made for, read from the
+ * events around it. */
+
+/* A growth: events [first, end). */
+struct gm_pool_growth {
+    uint32_t first, end;
+    uint64_t bytes;    /* of all its events; saturated */
+    uint64_t from, to; /* the addresses that they span */
+    uint32_t stream;   /* gm_stream_id */
+    uint32_t request;  /* the alloc or oom event that it was made for; GM_NEVER: not found */
+    uint64_t asked;    /* rounded bytes of that; GM_REPORT_NONE */
+};
+
+/* Whether a growth begins with event `event`. */
+bool gm_growth_begins(const struct gm_history *h, uint32_t event);
+/* The growth that begins with event `first`. Bounded work for a segment_alloc; a run of maps is walked. */
+struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_rules *rules, uint32_t first);
+/* The driver had refused: segments went back directly before, in the same operation. That is seen by the stack, so it
+ * is false for events without one. */
+bool gm_growth_is_retry(const struct gm_history *h, uint32_t first);
+/* The stack of the request, else of the growth's first event; absent if neither has one. */
+struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth);
 
 /* ---- why cached bytes did not serve a request (unusable.c) ------------------------------------------------------- */
 
@@ -57,7 +164,7 @@ bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char
 
 /* ---- parts of gm_fragmentation_history --------------------------------------------------------------------------- */
 
-bool gm_fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out);    /* churn.c */
+bool gm_fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out); /* churn.c */
 
 /* Parts of gm_oom_row that have files of their own. Both return false if there is no memory. */
 

@@ -7,7 +7,6 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
-#include "analyze/timeline/fragmentation/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -268,12 +267,11 @@ static bool publish_samples(struct gm_trace_pass *pass, struct gm_fragmentation_
     for (size_t i = 0; rows != NULL && i < w->samples.n; i++) {
         const struct gm_watch_sample *s = &w->samples.v[i];
         uint64_t event = gm_event_of_moment(s->moment);
-        rows[i] = (struct gm_fragmentation_sample){
-            .event = event,
-            .time_us = event == GM_REPORT_NONE ? GM_REPORT_NONE : gm_history_time(&pass->history, event),
-            .largest_free = s->largest_free,
-            .cached = s->cached,
-            .stranded = s->stranded};
+        rows[i] = (struct gm_fragmentation_sample){.event = event,
+                                                   .time_us = gm_history_time(&pass->history, event),
+                                                   .largest_free = s->largest_free,
+                                                   .cached = s->cached,
+                                                   .stranded = s->stranded};
     }
     out->samples = rows;
     out->sample_count = rows == NULL ? 0 : w->samples.n;

@@ -10,7 +10,7 @@
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
 #include "analyze/state/slices.h"
-#include "analyze/timeline/levels.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * kept is remembered, and only the blocks that kept most.
  */
 #include "analyze/allocator/address_space.h"
-#include "analyze/timeline/fragmentation/watch.h"
+#include "analyze/timeline/fragmentation/fragmentation.h"
 
 /* Blocks of a range are visited from the highest down. */
 struct looking {

@@ -3,13 +3,144 @@
  * Looks at free blocks through the space's map of them: they are few where live ones are many. Its order is that of a
  * hash, so only sums, maxima and rows with a total order are taken.
  */
-#include "analyze/timeline/fragmentation/watch.h"
 
 #include "analyze/allocator/address_space.h"
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
+#include "analyze/timeline/fragmentation/fragmentation.h"
 
 #include <stdlib.h>
+
+/* ---- why cached bytes did not serve a request ------------------------------------------------------------------- */
+
+/* Why cached bytes did not serve a request. The first of these that holds of a free block decides
+ * (docs/fragmentation.md):
+ *
+ *   1. right pool and stream, and it is as large as the request      refused by a rule of the allocator
+ *   2. an unsplit segment, or whole pages, of the default pools      could have gone back to the driver
+ *   3. another pool                                                  wrong pool
+ *   4. another stream                                                wrong stream
+ *   5. what is left: right pool and stream, too small                hole too small
+ *
+ * Only 2 can hold of a part of a block. Private pools are left out there: while they are in use nothing of them goes
+ * back. */
+
+struct gm_unusable_sums gm_unusable_of(const struct gm_watch *watch, const struct gm_watch_look *look,
+                                       const struct gm_history_pool *wanted)
+{
+    struct gm_unusable_sums sums = {0};
+    uint64_t *by_reason = sums.by_reason;
+    if (look->part_count == 0 && look->reserved != look->active) {
+        for (int i = 0; i < GM_UNUSABLE_COUNT; i++)
+            by_reason[i] = GM_REPORT_NONE;
+        sums.largest_hole = sums.right = GM_REPORT_NONE;
+        return sums;
+    }
+    for (uint32_t i = 0; i < look->part_count; i++) {
+        const struct gm_watch_part *part = &watch->parts.v[look->first_part + i];
+        const struct gm_history_pool *pool = &watch->history->pools[part->pool];
+        bool is_right_pool = gm_watch_is_pool(pool, wanted);
+        if (is_right_pool && part->is_same_stream) {
+            uint64_t whole = gm_history_pool_is_default(pool) ? part->whole_too_small : 0;
+            by_reason[GM_UNUSABLE_FITS] += part->fits;
+            by_reason[GM_UNUSABLE_WHOLE_SEGMENT] += whole;
+            by_reason[GM_UNUSABLE_HOLE_TOO_SMALL] += part->cached - part->fits - whole;
+            sums.right += part->cached;
+            sums.largest_hole = part->largest > sums.largest_hole ? part->largest : sums.largest_hole;
+        } else {
+            uint64_t whole = gm_history_pool_is_default(pool) ? part->whole : 0;
+            by_reason[GM_UNUSABLE_WHOLE_SEGMENT] += whole;
+            by_reason[is_right_pool ? GM_UNUSABLE_WRONG_STREAM : GM_UNUSABLE_WRONG_POOL] += part->cached - whole;
+        }
+    }
+    return sums;
+}
+
+const char *gm_site_or_null(struct gm_trace_pass *pass, struct gm_stack_id stack, bool *ok)
+{
+    const char *site = stack.v == 0 ? NULL : gm_names_site(pass->names, stack);
+    *ok &= stack.v == 0 || site != NULL;
+    return site;
+}
+
+uint64_t gm_time_between(const struct gm_history *h, uint32_t from, uint32_t to)
+{
+    uint64_t a = gm_history_time(h, from), b = gm_history_time(h, to);
+    return a == GM_REPORT_NONE || b == GM_REPORT_NONE ? GM_REPORT_NONE : b > a ? b - a : 0;
+}
+
+/* ---- growths, and what they were for ---------------------------------------------------------------------------- */
+
+enum { LOOK_AHEAD = 16 }; /* events: other threads' events may stand between a growth and its alloc */
+
+bool gm_growth_begins(const struct gm_history *h, uint32_t event)
+{
+    const uint8_t *action = h->snapshot->events.action + h->first;
+    return action[event] == GM_ACTION_SEGMENT_ALLOC ||
+           (action[event] == GM_ACTION_SEGMENT_MAP && (event == 0 || action[event - 1] != GM_ACTION_SEGMENT_MAP));
+}
+
+/* The alloc whose block begins or ends in the new memory, or the oom that followed although pages had been mapped. */
+static void find_request(const struct gm_history *h, const struct gm_rules *rules, struct gm_pool_growth *g)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    for (uint32_t i = g->end; i < h->count && i - g->end < LOOK_AHEAD; i++) {
+        size_t row = h->first + i;
+        uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row];
+        bool is_same_stream = gm_rare_at(&e->stream, row) == g->stream;
+        if (e->action[row] == GM_ACTION_ALLOC && is_same_stream && e->addr[row] < g->to &&
+            gm_sat_add(e->addr[row], size > 0 ? size : 1) > g->from) {
+            g->request = i;
+            g->asked = gm_rules_round(rules, size);
+            return;
+        }
+        if (e->action[row] == GM_ACTION_OOM && is_same_stream) {
+            g->request = i;
+            g->asked = size;
+            return;
+        }
+    }
+}
+
+struct gm_pool_growth gm_growth_at(const struct gm_history *h, const struct gm_rules *rules, uint32_t first)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    struct gm_pool_growth g = {.first = first,
+                               .end = first,
+                               .from = UINT64_MAX,
+                               .stream = gm_rare_at(&e->stream, h->first + first),
+                               .request = GM_NEVER,
+                               .asked = GM_REPORT_NONE};
+    bool is_map = e->action[h->first + first] == GM_ACTION_SEGMENT_MAP;
+    do {
+        size_t row = h->first + g.end;
+        uint64_t size = e->size[row] == GM_ABSENT ? 0 : e->size[row], to = gm_sat_add(e->addr[row], size);
+        g.bytes = gm_sat_add(g.bytes, size);
+        g.from = e->addr[row] < g.from ? e->addr[row] : g.from;
+        g.to = to > g.to ? to : g.to;
+        g.end++;
+    } while (is_map && g.end < h->count && e->action[h->first + g.end] == GM_ACTION_SEGMENT_MAP);
+    g.bytes = g.bytes < GM_REPORT_NONE ? g.bytes : GM_REPORT_NONE - 1;
+    find_request(h, rules, &g);
+    return g;
+}
+
+bool gm_growth_is_retry(const struct gm_history *h, uint32_t first)
+{
+    const struct gm_events *e = &h->snapshot->events;
+    uint32_t stack = e->stack[h->first + first].v;
+    return first > 0 && stack != 0 && gm_action_is_release(e->action[h->first + first - 1]) &&
+           e->stack[h->first + first - 1].v == stack;
+}
+
+struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth)
+{
+    const struct gm_stack_id *stack = h->snapshot->events.stack + h->first;
+    if (growth->request != GM_NEVER && stack[growth->request].v != 0)
+        return stack[growth->request];
+    return stack[growth->first];
+}
 
 uint64_t gm_watch_page(const struct gm_watch *watch, uint32_t pool)
 {
@@ -228,8 +359,7 @@ static void see_sample(struct gm_watch *w, const struct gm_space *space, uint32_
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------------
- */
+/* ----------------------------------------------------------------------------------------------------------------- */
 
 static void see(void *self, enum gm_occasion occasion, const struct gm_space *space, uint32_t moment)
 {

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-static gm_reconstruct_sum range_end(const struct gm_space_block *b)
+static gm_i128 range_end(const struct gm_space_block *b)
 {
-    return (gm_reconstruct_sum)b->address + b->size;
+    return (gm_i128)b->address + b->size;
 }
 
 /* The space's blocks in ascending order of address. NULL: no memory. */
@@ -71,45 +71,37 @@ static bool compare_blocks(struct gm_reconstruction *t)
 static struct gm_levels snapshot_levels(const struct gm_reconstruction *t)
 {
     const struct gm_snapshot *s = t->h->snapshot;
-    gm_reconstruct_sum requested = 0, allocated = 0, active = 0, reserved = 0;
+    struct gm_sums sums = {0};
     for (size_t i = 0; i < s->segments.count; i++) {
         if (s->segments.device[i] != t->h->device)
             continue;
-        reserved += s->segments.total_size[i];
+        sums.reserved += s->segments.total_size[i];
         size_t first = s->segments.block_first[i], end = first + s->segments.block_count[i];
         for (size_t b = first; b < end; b++) {
             if (s->blocks.state[b] == GM_BLOCK_INACTIVE)
                 continue;
-            active += s->blocks.size[b];
-            requested += gm_block_requested(&s->blocks, b);
+            sums.active += s->blocks.size[b];
+            sums.requested += gm_block_requested(&s->blocks, b);
             if (s->blocks.state[b] == GM_BLOCK_ACTIVE_ALLOCATED)
-                allocated += s->blocks.size[b];
+                sums.allocated += s->blocks.size[b];
         }
     }
-    return (struct gm_levels){gm_reconstruct_clamp(requested), gm_reconstruct_clamp(allocated),
-                              gm_reconstruct_clamp(active), gm_reconstruct_clamp(reserved)};
+    return gm_sums_told(&sums);
 }
 
-/* The allocations that are there at `moment`. */
-static struct gm_levels levels_at(const struct gm_reconstruction *t, uint32_t moment)
+/* The allocations that are there at `moment`, and what is reserved then. */
+static struct gm_levels levels_at(const struct gm_history *h, uint32_t moment, gm_i128 reserved)
 {
-    const struct gm_history *h = t->h;
-    gm_reconstruct_sum requested = 0, allocated = 0, active = 0;
-    for (size_t a = 0; a < h->allocation_count; a++) {
-        if (!gm_history_is_active(h, a, moment))
-            continue;
-        requested += h->requested[a];
-        active += h->block[a];
-        allocated += moment < h->let_go[a] ? h->block[a] : 0;
-    }
-    return (struct gm_levels){gm_reconstruct_clamp(requested), gm_reconstruct_clamp(allocated),
-                              gm_reconstruct_clamp(active), 0};
+    struct gm_sums sums = {.reserved = reserved};
+    for (size_t a = 0; a < h->allocation_count; a++)
+        gm_sums_hold(&sums, h, a, moment);
+    return gm_sums_told(&sums);
 }
 
 static void count_never_freed(const struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
-    gm_reconstruct_sum bytes = 0, unsplit = 0;
+    gm_i128 bytes = 0, unsplit = 0;
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (h->freed[a] != GM_NEVER)
             continue;
@@ -120,20 +112,18 @@ static void count_never_freed(const struct gm_reconstruction *t)
         h->books.never_freed_blocks++;
         bytes += h->block[a];
     }
-    h->books.never_freed_bytes = gm_reconstruct_clamp(bytes);
-    h->books.unsplit_bytes = h->is_reconstructed ? gm_reconstruct_clamp(unsplit) : GM_REPORT_NONE;
+    h->books.never_freed_bytes = gm_clamp(bytes);
+    h->books.unsplit_bytes = h->is_reconstructed ? gm_clamp(unsplit) : GM_REPORT_NONE;
 }
 
-/* Bytes that the trace's segment events add, net. */
-static gm_reconstruct_sum net_reserved(const struct gm_history *h)
+/* Before event 0, of what is reserved at the end. */
+static gm_i128 reserved_at_start(const struct gm_history *h, gm_i128 reserved)
 {
-    struct gm_walk walk = gm_walk_start(h);
-    struct gm_change c;
-    gm_reconstruct_sum net = 0;
-    while (gm_walk_next(&walk, &c))
-        if (c.kind == GM_CHANGE_SEGMENT)
-            net += c.reserved;
-    return net;
+    const struct gm_events *e = &h->snapshot->events;
+    for (size_t row = h->first; row < h->first + h->count; row++)
+        if (e->action[row] >= GM_ACTION_SEGMENT_ALLOC && e->action[row] <= GM_ACTION_SEGMENT_UNMAP)
+            reserved -= gm_reserved_by(e, row);
+    return reserved;
 }
 
 bool gm_reconstruct_end(struct gm_reconstruction *t)
@@ -141,10 +131,10 @@ bool gm_reconstruct_end(struct gm_reconstruction *t)
     struct gm_history *h = t->h;
     struct gm_timeline_books *books = &h->books;
     books->snapshot = snapshot_levels(t);
-    books->at_start = levels_at(t, 0);
-    books->at_end = levels_at(t, (uint32_t)h->count);
-    books->at_start.reserved = gm_reconstruct_clamp((gm_reconstruct_sum)books->snapshot.reserved - net_reserved(h));
-    books->at_end.reserved = h->is_reconstructed ? t->space.reserved : books->snapshot.reserved;
+    h->reserved_at_start = reserved_at_start(h, books->snapshot.reserved);
+    books->at_start = levels_at(h, 0, h->reserved_at_start);
+    books->at_end =
+        levels_at(h, (uint32_t)h->count, h->is_reconstructed ? t->space.reserved : books->snapshot.reserved);
     books->residual_active = gm_signed_gap(books->at_end.active, books->snapshot.active);
     books->residual_reserved = gm_signed_gap(books->at_end.reserved, books->snapshot.reserved);
     count_never_freed(t);

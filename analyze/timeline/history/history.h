@@ -18,6 +18,7 @@
 #define GM_TIMELINE_HISTORY_H
 
 #include "analyze/allocator/stats.h"
+#include "analyze/base/bisect.h"
 #include "analyze/base/error.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
@@ -79,6 +80,8 @@ struct gm_history {
     size_t segment_count;
     uint32_t *final_pool; /* [snapshot->segments.count]: the pool of each of the device's segments */
 
+    gm_i128 reserved_at_start; /* bytes: the snapshot's, less what the trace added */
+
     /* PyTorch's counters, as the address space has them: after the last event, and when most was requested. Peaks and
      * sums are those since moment 0. Nothing while !is_reconstructed. */
     struct gm_stats stats, stats_at_peak;
@@ -137,8 +140,40 @@ static inline uint64_t gm_history_time(const struct gm_history *h, uint64_t even
                                                                            : (uint64_t)time[h->first + event];
 }
 
-/* ---- walking
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- sums ---------------------------------------------------------------------------------------------------------
+ */
+
+/* The levels while events are walked. Sums of a hostile file's sizes may pass 64 bits in between; they are clamped when
+ * they are told. */
+struct gm_sums {
+    gm_i128 requested, allocated, active, reserved;
+};
+
+static inline struct gm_levels gm_sums_told(const struct gm_sums *s)
+{
+    return (struct gm_levels){gm_clamp(s->requested), gm_clamp(s->allocated), gm_clamp(s->active),
+                              gm_clamp(s->reserved)};
+}
+
+/* Adds what an allocation holds at a moment. */
+static inline void gm_sums_hold(struct gm_sums *s, const struct gm_history *h, size_t a, uint32_t moment)
+{
+    if (!gm_history_is_active(h, a, moment))
+        return;
+    s->requested += h->requested[a];
+    s->active += h->block[a];
+    s->allocated += moment < h->let_go[a] ? h->block[a] : 0;
+}
+
+/* Bytes that the event of a row adds to what is reserved, or takes from it; saturated. */
+static inline int64_t gm_reserved_by(const struct gm_events *e, size_t row)
+{
+    const uint64_t size = e->size[row];
+    const int64_t bytes = size == GM_ABSENT ? 0 : (int64_t)gm_min(size, INT64_MAX);
+    return gm_action_is_growth(e->action[row]) ? bytes : gm_action_is_release(e->action[row]) ? -bytes : 0;
+}
+
+/* ---- walking ---------------------------------------------------------------------------------------------------- */
 
 /* The changes in order, several of them at one event at most where a free is missing. */
 enum gm_change_kind { GM_CHANGE_ALLOC, GM_CHANGE_LET_GO, GM_CHANGE_FREE, GM_CHANGE_SEGMENT, GM_CHANGE_NONE };
@@ -153,9 +188,16 @@ struct gm_walk {
     uint32_t event; /* the next one */
     size_t replaced;
 };
+/* From the first event on, or from another one. */
 static inline struct gm_walk gm_walk_start(const struct gm_history *h)
 {
     return (struct gm_walk){.h = h};
+}
+static inline struct gm_walk gm_walk_from(const struct gm_history *h, uint32_t event)
+{
+    struct gm_walk walk = {.h = h, .event = event};
+    GM_BISECT(walk.replaced, h->replaced_count, i, h->replaced[i].event < event);
+    return walk;
 }
 /* The next change, one per event (kind NONE for events that change nothing) after the changes of missing frees at it.
  * false: there are no more events. An allocation let go twice, or freed after its end, is reported once: only the
@@ -172,8 +214,6 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
     }
     const struct gm_events *e = &h->snapshot->events;
     uint32_t a = h->of_event[i];
-    uint64_t size = e->size[h->first + i];
-    int64_t bytes = size > INT64_MAX ? size == GM_ABSENT ? 0 : INT64_MAX : (int64_t)size;
     *c = (struct gm_change){GM_CHANGE_NONE, i, a, 0};
     w->event++;
     switch (e->action[h->first + i]) {
@@ -189,13 +229,10 @@ static inline bool gm_walk_next(struct gm_walk *w, struct gm_change *c)
         break;
     case GM_ACTION_SEGMENT_ALLOC:
     case GM_ACTION_SEGMENT_MAP:
-        c->kind = GM_CHANGE_SEGMENT;
-        c->reserved = bytes;
-        break;
     case GM_ACTION_SEGMENT_FREE:
     case GM_ACTION_SEGMENT_UNMAP:
         c->kind = GM_CHANGE_SEGMENT;
-        c->reserved = -bytes;
+        c->reserved = gm_reserved_by(e, h->first + i);
         break;
     default:
         break;

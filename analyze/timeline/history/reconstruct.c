@@ -141,7 +141,7 @@ static void learn(struct gm_reconstruction *t, uint32_t block, uint64_t size)
         return;
     gm_reconstruct_count_learnt(t, block, old, is_free_above(t, block) - had_free);
     t->h->block[owner] = size;
-    t->attributed += (gm_reconstruct_sum)size - old;
+    t->attributed += (gm_i128)size - old;
     gm_history_note(t->h, "size-learnt", "block sizes were learnt from what was allocated beside them later", true,
                     GM_REPORT_NONE, size > old ? size - old : old - size);
 }
@@ -201,8 +201,8 @@ static uint64_t trust_snapshot(struct gm_reconstruction *t, uint32_t a, uint64_t
     if (real == size || real == 0 || real > available)
         return size;
     h->books.sizes_from_snapshot++;
-    h->books.sizes_from_snapshot_bytes = gm_reconstruct_clamp((gm_reconstruct_sum)h->books.sizes_from_snapshot_bytes +
-                                                              (real > size ? real - size : size - real));
+    h->books.sizes_from_snapshot_bytes =
+        gm_clamp((gm_i128)h->books.sizes_from_snapshot_bytes + (real > size ? real - size : size - real));
     return real;
 }
 
@@ -353,13 +353,9 @@ static void tell_segment(struct gm_reconstruction *t, uint32_t event)
 
 static void check_books(struct gm_reconstruction *t)
 {
-    gm_reconstruct_sum residual = t->attributed - t->outside - t->space.active;
-    int64_t worst = t->h->books.worst_residual;
-    if (residual == 0 || (residual < 0 ? -residual : residual) <= (worst < 0 ? -(gm_reconstruct_sum)worst : worst))
-        return;
-    t->h->books.worst_residual = residual > INT64_MAX    ? INT64_MAX
-                                 : residual < -INT64_MAX ? -INT64_MAX
-                                                         : (int64_t)residual;
+    const gm_i128 residual = t->attributed - t->outside - t->space.active, worst = t->h->books.worst_residual;
+    if (residual != 0 && (residual < 0 ? -residual : residual) > (worst < 0 ? -worst : worst))
+        t->h->books.worst_residual = gm_clamp_signed(residual);
 }
 
 /* Follows all events. false: gave up, for want of memory or because too much contradicts itself. */

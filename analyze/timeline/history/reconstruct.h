@@ -9,8 +9,6 @@
 #include "analyze/allocator/rounding.h"
 #include "analyze/timeline/history/history.h"
 
-__extension__ typedef __int128 gm_reconstruct_sum;
-
 /* A segment of the snapshot, for finding the one that holds an address. */
 struct gm_final_range {
     uint64_t from, to;
@@ -24,12 +22,12 @@ struct gm_reconstruction {
     const struct gm_watcher *watcher;
     struct gm_final_range *finals; /* the device's segments, ascending, those that overlap none before them */
     size_t final_count;
-    uint32_t *block_of;            /* [allocation]: its block in the space; GM_SPACE_NONE: not there */
-    gm_reconstruct_sum attributed; /* block bytes of the allocations that are active */
-    gm_reconstruct_sum outside;    /* of them, those that lie in no segment */
-    size_t segment_capacity;       /* of h->segments */
-    uint64_t looked_at;            /* events, for the kind of pages */
-    bool is_expandable;            /* the option, as the last growth shows it */
+    uint32_t *block_of;      /* [allocation]: its block in the space; GM_SPACE_NONE: not there */
+    gm_i128 attributed;      /* block bytes of the allocations that are active */
+    gm_i128 outside;         /* of them, those that lie in no segment */
+    size_t segment_capacity; /* of h->segments */
+    uint64_t looked_at;      /* events, for the kind of pages */
+    bool is_expandable;      /* the option, as the last growth shows it */
     bool has_no_memory;
     bool is_at_peak; /* most is requested, and history->stats_at_peak does not have it yet */
 };
@@ -54,7 +52,7 @@ bool gm_reconstruct_segments(struct gm_reconstruction *t); /* only the segments 
 /* ending.c: the books, and the space compared with the snapshot block by block. */
 bool gm_reconstruct_end(struct gm_reconstruction *t);
 
-/* telling_stats.c: PyTorch's counters in the history, before or after the space is told. */
+/* reconstruct_stats.c: PyTorch's counters in the history, before or after the space is told. */
 void gm_reconstruct_count_start(struct gm_reconstruction *t);
 /* A free block had `before` bytes, and was split or not; then allocation `a` took of it. */
 void gm_reconstruct_count_take(struct gm_reconstruction *t, uint32_t a, uint64_t before, bool was_split);
@@ -69,10 +67,5 @@ void gm_reconstruct_count_segment(struct gm_reconstruction *t, uint32_t pool, ui
 void gm_reconstruct_count_learnt(struct gm_reconstruction *t, uint32_t block, uint64_t old, int64_t free_above);
 /* Before anything but an allocation happens, and at the end. */
 void gm_reconstruct_keep_peak(struct gm_reconstruction *t);
-
-static inline uint64_t gm_reconstruct_clamp(gm_reconstruct_sum v)
-{
-    return v < 0 ? 0 : v >= (gm_reconstruct_sum)GM_REPORT_NONE ? GM_REPORT_NONE - 1 : (uint64_t)v;
-}
 
 #endif

@@ -65,8 +65,7 @@ static bool is_same_function(const struct gm_frames *f, uint32_t a, uint32_t b)
     return f->name[a].v == f->name[b].v && f->filename[a].v == f->filename[b].v;
 }
 
-/* ---- nodes and calls -----------------------------------------------------------------------------------------------
- */
+/* ---- nodes and calls -------------------------------------------------------------------------------------------- */
 
 /* Numbers of both begin at 1: 0 is the root of each. */
 static uint32_t node_of(struct tracker *t, uint32_t parent, uint32_t caller, uint32_t callee)
@@ -140,8 +139,7 @@ static void begin(struct tracker *t, size_t i, uint32_t frame, const struct made
     }
 }
 
-/* ---- stack after stack ---------------------------------------------------------------------------------------------
- */
+/* ---- stack after stack ------------------------------------------------------------------------------------------ */
 
 static bool is_entry(const struct tracker *t, const struct activation *a, uint32_t frame)
 {

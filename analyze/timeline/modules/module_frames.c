@@ -48,8 +48,7 @@ enum gm_module_frame gm_module_frame_of(struct gm_trace_pass *pass, uint32_t fra
     return strcmp(name, "__init__") == 0 && !is_list ? GM_FRAME_CREATE : GM_FRAME_CODE;
 }
 
-/* ---- frames as text ------------------------------------------------------------------------------------------------
- */
+/* ---- frames as text --------------------------------------------------------------------------------------------- */
 
 struct words {
     const char *name, *file;

@@ -21,8 +21,7 @@ static inline bool gm_module_counts(const struct gm_trace_pass *pass, size_t all
 void gm_purposes_add(struct gm_purposes *use, uint8_t role, uint64_t bytes);
 void gm_purposes_merge(struct gm_purposes *to, const struct gm_purposes *more);
 
-/* ---- labels --------------------------------------------------------------------------------------------------------
- */
+/* ---- labels ----------------------------------------------------------------------------------------------------- */
 
 /* What asked for the memory: "aten::addmm", or a function of a library, with where its code is. *label NULL: the stack
  * does not tell. false: no memory. */
@@ -32,8 +31,7 @@ bool gm_graph_node_of(struct gm_trace_pass *pass, struct gm_stack_id stack, cons
 
 bool gm_module_tags(struct gm_trace_pass *pass); /* tags.c: all tables. The parts return false only without memory */
 
-/* ---- calls of modules ----------------------------------------------------------------------------------------------
- */
+/* ---- calls of modules ------------------------------------------------------------------------------------------- */
 
 /* A place in the tree: the line `caller` of a module's (or nobody's) code calls the function `callee`. */
 struct gm_call_node {

@@ -104,8 +104,7 @@ bool gm_operator_of(struct gm_trace_pass *pass, struct gm_stack_id stack, const 
     return true;
 }
 
-/* ---- compiled graphs -----------------------------------------------------------------------------------------------
- */
+/* ---- compiled graphs -------------------------------------------------------------------------------------------- */
 
 /* The string of a frame's key, clean; NULL: it has none, or there is no memory (*ok is false). */
 static const char *extra_text(struct gm_trace_pass *pass, uint32_t frame, const char *key, bool *ok)

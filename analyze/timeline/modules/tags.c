@@ -4,12 +4,52 @@
  * block is in one row of each table, or in what is not told.
  */
 #include "analyze/base/address_map.h"
+
 #include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/timeline/modules/module_work.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static uint64_t *part_of(struct gm_purposes *use, uint8_t role)
+{
+    switch (role) {
+    case GM_ROLE_PARAMETER:
+        return &use->weights;
+    case GM_ROLE_GRADIENT:
+        return &use->gradients;
+    case GM_ROLE_OPTIMIZER_STATE:
+        return &use->states;
+    case GM_ROLE_ACTIVATION:
+        return &use->activations;
+    case GM_ROLE_TEMPORARY:
+        return &use->temporaries;
+    default:
+        return &use->others;
+    }
+}
+
+void gm_purposes_add(struct gm_purposes *use, uint8_t role, uint64_t bytes)
+{
+    uint64_t *part = part_of(use, role);
+    *part = gm_known_add(*part, bytes);
+}
+
+void gm_purposes_merge(struct gm_purposes *to, const struct gm_purposes *more)
+{
+    to->weights = gm_known_add(to->weights, more->weights);
+    to->gradients = gm_known_add(to->gradients, more->gradients);
+    to->states = gm_known_add(to->states, more->states);
+    to->activations = gm_known_add(to->activations, more->activations);
+    to->temporaries = gm_known_add(to->temporaries, more->temporaries);
+    to->others = gm_known_add(to->others, more->others);
+}
+
+bool gm_trace_modules(struct gm_trace_pass *pass)
+{
+    return gm_module_tags(pass) && gm_module_tree(pass) && gm_module_layers(pass);
+}
 
 enum { NAMES_MOST = 4 /* of annotations around each other */ };
 
@@ -53,8 +93,7 @@ static uint32_t row_called(struct tags *t, enum gm_tag tag, const char *label, c
     return number + 2;
 }
 
-/* ---- which row: each returns row + 2, 1 for none, GM_NEVER for no memory -------------------------------------------
- */
+/* ---- which row: each returns row + 2, 1 for none, GM_NEVER for no memory ---------------------------------------- */
 
 static uint32_t by_stack(struct tags *t, enum gm_tag tag, uint32_t stack)
 {
@@ -116,8 +155,7 @@ static uint32_t row_of(struct tags *t, enum gm_tag tag, size_t a)
     return by_string(t, tag, gm_rare_at(tag == GM_TAG_REGION ? &e->compile_context : &e->user_metadata, row));
 }
 
-/* ---- metadata that was attached later ------------------------------------------------------------------------------
- */
+/* ---- metadata that was attached later --------------------------------------------------------------------------- */
 
 /* Events that say `annotate` name the address of what lives there then; the last word counts. */
 static bool attach(struct tags *t, struct gm_address_map *live)
@@ -155,8 +193,7 @@ static bool find_attached(struct tags *t)
     return ok;
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
 
 GM_ORDERING(by_bytes, struct gm_tag_row,
             GM_DOWN(bytes) || GM_BY(strcmp(a->label, b->label)) ||

@@ -14,7 +14,7 @@
  *
  * Bytes are counted in doubles, which are exact up to 2^53 and have a fast maximum; more than that is refused.
  */
-#include "analyze/timeline/peaks/peak_parts.h"
+#include "analyze/timeline/peaks/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,6 @@ static const double EXACT = 9007199254740992.0; /* 2^53 */
 
 struct bucket {
     uint32_t event, end; /* its events */
-    uint32_t replaced;   /* where the walk stands in history.replaced */
     double total, most;  /* of all that is not hidden: before its first event, and the largest */
 };
 
@@ -209,9 +208,7 @@ static void first_round(struct round *x, uint32_t from, uint32_t to, struct gm_s
     x->is_rising = true;
     if (swings != NULL)
         gm_swings_start(swings, (double)pass->peak->requested, x->base, from);
-    x->walk = (struct gm_walk){.h = x->h, .event = from};
-    while (x->walk.replaced < x->h->replaced_count && x->h->replaced[x->walk.replaced].event < from)
-        x->walk.replaced++;
+    x->walk = gm_walk_from(x->h, from);
     do { /* a window of one moment is a bucket too */
         uint32_t end = to - x->walk.event > length ? x->walk.event + length : to;
         if (x->buckets == NULL) {
@@ -220,7 +217,7 @@ static void first_round(struct round *x, uint32_t from, uint32_t to, struct gm_s
         }
         double *held = x->held_at_start + x->bucket_count * x->n, *least = x->least + x->bucket_count * x->n;
         struct bucket *bucket = &x->buckets[x->bucket_count++];
-        *bucket = (struct bucket){x->walk.event, end, (uint32_t)x->walk.replaced, x->base, x->base};
+        *bucket = (struct bucket){x->walk.event, end, x->base, x->base};
         memcpy(held, x->held, x->n * sizeof *held);
         memcpy(least, x->held, x->n * sizeof *least);
         walk_to(x, end, swings, bucket, least);
@@ -252,7 +249,7 @@ static bool next_round(struct round *x, int64_t *events_left)
         x->base = base;
         memcpy(x->held, held, x->n * sizeof *held);
         x->is_rising = true;
-        x->walk = (struct gm_walk){.h = x->h, .event = bucket->event, .replaced = bucket->replaced};
+        x->walk = gm_walk_from(x->h, bucket->event);
         walk_to(x, bucket->end, NULL, NULL, NULL);
         if (x->is_rising)
             evaluate(x);

@@ -9,8 +9,8 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/report/frame_kind.h"
-#include "analyze/timeline/levels.h"
 #include "analyze/timeline/peaks/groups.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -69,4 +69,84 @@ struct gm_group_table {
 /* At most `top` rows. */
 bool gm_group_rows(struct gm_group_table *table, const struct gm_live *live, struct gm_grouping *grouping, size_t top);
 
+enum { GM_PEAKS_KEPT = 6 }; /* the peak itself and the next five */
+
+struct gm_found_peak {
+    double bytes;
+    uint32_t moment; /* the first of this height */
+    uint64_t times;  /* distinct peaks of exactly this height */
+};
+struct gm_swings {
+    double clear;    /* the fall that makes a peak distinct */
+    bool is_falling; /* a peak was found; now for the valley behind it */
+    double extreme;  /* the highest (or, falling, lowest) so far since the last turn */
+    uint32_t moment;
+    struct gm_found_peak kept[GM_PEAKS_KEPT]; /* highest first, all of different heights */
+    size_t count;
+};
+
+/* `peak` is the highest of all; `bytes` are those of the first moment. */
+void gm_swings_start(struct gm_swings *swings, double peak, double bytes, uint32_t moment);
+void gm_swings_keep(struct gm_swings *swings);
+/* The curve from start to end, in order; moments where it does not turn may be left out. */
+static inline void gm_swings_see(struct gm_swings *swings, double bytes, uint32_t moment)
+{
+    if (swings->is_falling ? bytes < swings->extreme : bytes > swings->extreme) {
+        swings->extreme = bytes;
+        swings->moment = moment;
+    } else if (!swings->is_falling && bytes <= swings->extreme - swings->clear) {
+        gm_swings_keep(swings);
+        swings->is_falling = true;
+        swings->extreme = bytes;
+    } else if (swings->is_falling && bytes >= swings->extreme + swings->clear) {
+        swings->is_falling = false;
+        swings->extreme = bytes;
+        swings->moment = moment;
+    }
+}
+/* After the last moment: where the curve ends high, that is a peak too. */
+void gm_swings_end(struct gm_swings *swings);
+
+/* What was found, but for pass->peak_moment, as rows of pass->out->peak. false: no memory. */
+bool gm_next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swings);
+
+/* How long what is live at the peak has lived and will live, in a few classes (docs/peaks.md). */
+
+enum gm_lifetime {
+    GM_LIFETIME_ALWAYS, /* before the trace, never freed */
+    GM_LIFETIME_OLD,    /* before the trace, freed in it */
+    GM_LIFETIME_KEPT,   /* made in the trace, never freed */
+    /* Made and freed in the trace: */
+    GM_LIFETIME_TEMPORARY,     /* freed at most GM_TEMPORARY_EVENTS after it was made */
+    GM_LIFETIME_ONE_STEP,      /* inside the step of the peak */
+    GM_LIFETIME_SEVERAL_STEPS, /* not inside it */
+    GM_LIFETIME_IN_TRACE,      /* one of these two: the peak is in no known step */
+    GM_LIFETIME_COUNT
+};
+enum { GM_TEMPORARY_EVENTS = 32 };
+
+/* What the peak of requested bytes would be if some allocations had not been made. It moves when they are gone, so
+ * it is looked for anew; nothing is subtracted. */
+
+enum { GM_REMOVABLE = 64 }; /* so many rows of a table are tried */
+
+struct gm_removals {
+    struct gm_trace_pass *pass;
+    uint8_t *who;                    /* [allocation] the row it belongs to, or one of the two below */
+    size_t count;                    /* rows */
+    bool is_removable[GM_REMOVABLE]; /* a row without a call site cannot be removed */
+};
+enum { GM_WHO_OTHER = GM_REMOVABLE, GM_WHO_HIDDEN, GM_WHO_COUNT };
+
+/* The first rows of `table`. */
+bool gm_removals_start(struct gm_removals *r, struct gm_trace_pass *pass, const struct gm_group_table *table,
+                       struct gm_grouping *grouping);
+void gm_removals_free(struct gm_removals *r);
+
+/* Fills peak_without of the rows and, if `savings` is not NULL, at most `most` greedy savings; *saving_count is set.
+ * `swings` may be NULL; else it sees the curve. Sizes beyond 2^53 bytes are not computed with: then the rows stay as
+ * they are and there are no savings and no swings. false: no memory. */
+bool gm_removals_run(struct gm_removals *r, struct gm_group_row *rows, struct gm_swings *swings,
+                     struct gm_saving *savings, size_t most, size_t *saving_count);
+
 #endif

@@ -13,9 +13,7 @@
 enum { ROUNDS = 3, LAYERS = 2, NEAR = 16 /* sizes */, LEAST_SLOTS = 1 << 20 /* bytes */ };
 enum { SLOTS = 4, LEAST_WEIGHT = 1 << 18 /* bytes */, MANY_TIMES = 16 };
 
-/* ---- without stacks: sizes that grow by the same number of bytes, as many of each
- * ------------------------------------
- */
+/* ---- without stacks: sizes that grow by the same number of bytes, as many of each ------------------------------- */
 
 struct size {
     uint64_t bytes;
@@ -102,9 +100,7 @@ static bool claim_series(struct gm_role_work *w)
     return ok;
 }
 
-/* ---- what was there before a cache grew: the keys and values of the prompt, made by other code
- * -----------------------
- */
+/* ---- what was there before a cache grew: the keys and values of the prompt, made by other code ------------------ */
 
 struct first {
     uint64_t bytes;
@@ -149,9 +145,7 @@ static bool claim_firsts(struct gm_role_work *w)
     return ok;
 }
 
-/* ---- what was made before the first forward, by code that tells nothing
- * ----------------------------------------------
- */
+/* ---- what was made before the first forward, by code that tells nothing ----------------------------------------- */
 
 static bool stays(const struct gm_role_work *w, size_t a)
 {

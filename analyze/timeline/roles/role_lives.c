@@ -120,8 +120,7 @@ static void mark_tail(struct lives *l, uint32_t end)
     }
 }
 
-/* ---- heirs
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- heirs ------------------------------------------------------------------------------------------------------ */
 
 /* Who computes `parameter = f(parameter)` makes the new tensor, drops its temporaries and then the old tensor: the old
  * one's role is the new one's. An optimizer may do so twice in a step, so the old one may be an heir itself; others let
@@ -151,8 +150,7 @@ static bool find_heir(struct lives *l, uint32_t event, uint32_t old, enum gm_rol
 
 GM_ORDERING(by_heir, struct gm_heir, GM_UP(heir));
 
-/* ---- events
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------------------------- */
 
 static bool see_alloc(struct lives *l, uint32_t event, uint32_t a)
 {
@@ -227,8 +225,7 @@ static bool walk(struct lives *l)
     return true;
 }
 
-/* ---- after the walk
- * --------------------------------------------------------------------------------------------------- */
+/* ---- after the walk --------------------------------------------------------------------------------------------- */
 
 /* What was never freed; and frees that are missing, or of blocks that were pending at the start. */
 static void settle(struct lives *l)

@@ -5,8 +5,8 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
-#include "analyze/timeline/levels.h"
 #include "analyze/timeline/roles/role_work.h"
+#include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +65,7 @@ bool gm_trace_role_reasons(struct gm_trace_pass *pass)
     return true;
 }
 
-/* ---- the state at the end
- * -------------------------------------------------------------------------------------------- */
+/* ---- the state at the end --------------------------------------------------------------------------------------- */
 
 /* The role of every block of the snapshot. What no history knows (two blocks at one address) is unknown. */
 static uint8_t *roles_of_blocks(const struct gm_report *report, const struct gm_trace_pass *passes)

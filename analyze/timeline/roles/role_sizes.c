@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 
-__extension__ typedef unsigned __int128 u128;
-
 /* cuBLAS's default workspaces: 8 MiB + 128 KiB, and 32 MiB since compute capability 9.0. */
 enum { WORKSPACE = 4096 * 1024 * 2 + 16 * 1024 * 8, WORKSPACE_90 = 32 << 20, WORKSPACES_90 = 2 };
 
@@ -44,15 +42,15 @@ struct sizes {
     struct gm_role_work *w;
     struct gm_address_map index;
     struct GM_VEC(struct size_row) rows;
-    struct GM_VEC(uint32_t) trainable; /* allocations that may be parameters, though their stack does not say so */
-    struct GM_VEC(uint32_t) bare;      /* allocations from before the trace without a stack */
-    u128 old_bytes, old_blocks;        /* of `old` and `replaced` */
-    u128 matched_bytes;                /* of them, as many as there are gradients of their size */
-    u128 fitting_bytes;                /* of them, those of which there are gradients of their size at all */
-    bool tails_are_gradients;          /* zero_grad() comes right after the optimizer, and neither allocates */
-    bool has_old_forward;              /* a block from before the trace has a stack in a model's forward */
-    u128 outlived_bytes;               /* gradients that outlived backward, of sizes that parameters may have */
-    u128 parameter_bytes, state_bytes; /* with a stack */
+    struct GM_VEC(uint32_t) trainable;    /* allocations that may be parameters, though their stack does not say so */
+    struct GM_VEC(uint32_t) bare;         /* allocations from before the trace without a stack */
+    gm_i128 old_bytes, old_blocks;        /* of `old` and `replaced` */
+    gm_i128 matched_bytes;                /* of them, as many as there are gradients of their size */
+    gm_i128 fitting_bytes;                /* of them, those of which there are gradients of their size at all */
+    bool tails_are_gradients;             /* zero_grad() comes right after the optimizer, and neither allocates */
+    bool has_old_forward;                 /* a block from before the trace has a stack in a model's forward */
+    gm_i128 outlived_bytes;               /* gradients that outlived backward, of sizes that parameters may have */
+    gm_i128 parameter_bytes, state_bytes; /* with a stack */
 };
 
 /* The row of a size; NULL: no memory. */
@@ -259,10 +257,10 @@ static bool is_kept_in(const struct size_row *row, uint32_t m)
 static uint32_t kept_in(const struct sizes *s, bool is_seen)
 {
     for (uint32_t m = 2 + s->w->most_states; m >= 2; m--) {
-        u128 fits = 0, all = 0;
+        gm_i128 fits = 0, all = 0;
         for (size_t i = 0; i < s->rows.n; i++) {
             const struct size_row *row = &s->rows.v[i];
-            u128 bytes = row->gradients.most == 0 ? (u128)row->bytes * all_of(row) : 0;
+            gm_i128 bytes = row->gradients.most == 0 ? (gm_i128)row->bytes * all_of(row) : 0;
             all += bytes;
             fits += is_kept_in(row, m) && ((!is_seen && row->passing.most == 0) || row->passing.most * m == all_of(row))
                         ? bytes
@@ -279,13 +277,13 @@ static uint32_t kept_in(const struct sizes *s, bool is_seen)
  * which may have a parameter's size, too; so they are if gradients are kept. */
 static void settle_tails(struct sizes *s)
 {
-    u128 outlived = 0, tails = 0, old = 0;
+    gm_i128 outlived = 0, tails = 0, old = 0;
     uint64_t blocks = 0;
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct size_row *row = &s->rows.v[i];
-        outlived += (u128)row->bytes * row->gradients.most;
-        tails += (u128)row->bytes * row->tails.most;
-        old += (u128)row->bytes * all_of(row);
+        outlived += (gm_i128)row->bytes * row->gradients.most;
+        tails += (gm_i128)row->bytes * row->tails.most;
+        old += (gm_i128)row->bytes * all_of(row);
         blocks += row->tails.most;
     }
     s->tails_are_gradients =
@@ -302,20 +300,19 @@ static void sum_up(struct sizes *s)
         settle_freed(row);
         uint32_t old = all_of(row), states = row->states.most;
         uint32_t new_states = states > row->replaced ? states - row->replaced : 0;
-        s->parameter_bytes += (u128)row->bytes * row->parameters;
-        s->outlived_bytes += is_parameter_size(row) ? (u128)row->bytes * row->outlived : 0;
-        s->state_bytes += (u128)row->bytes * smaller(new_states, row->gradients.most);
+        s->parameter_bytes += (gm_i128)row->bytes * row->parameters;
+        s->outlived_bytes += is_parameter_size(row) ? (gm_i128)row->bytes * row->outlived : 0;
+        s->state_bytes += (gm_i128)row->bytes * smaller(new_states, row->gradients.most);
         if (row->bytes == WORKSPACE || is_workspace_90(row))
             continue;
-        s->old_bytes += (u128)row->bytes * old;
+        s->old_bytes += (gm_i128)row->bytes * old;
         s->old_blocks += old;
-        s->matched_bytes += (u128)row->bytes * smaller(row->gradients.most, old);
-        s->fitting_bytes += row->gradients.most > 0 ? (u128)row->bytes * old : 0;
+        s->matched_bytes += (gm_i128)row->bytes * smaller(row->gradients.most, old);
+        s->fitting_bytes += row->gradients.most > 0 ? (gm_i128)row->bytes * old : 0;
     }
 }
 
-/* ---- shares
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- shares ----------------------------------------------------------------------------------------------------- */
 
 /* How many parameters of a size have no stack. */
 static uint32_t bare_parameters(const struct size_row *row)
@@ -331,12 +328,12 @@ static uint32_t states_each(const struct sizes *s)
     if (2 * s->state_bytes >= s->matched_bytes)
         return 0; /* they were made in the trace */
     for (uint32_t k = s->w->most_states; k > 0; k--) {
-        u128 fits = 0;
+        gm_i128 fits = 0;
         for (size_t i = 0; i < s->rows.n; i++) {
             const struct size_row *row = &s->rows.v[i];
             uint64_t left = (uint64_t)all_of(row) - bare_parameters(row);
             if (row->gradients.most > 0 && left >= (uint64_t)k * row->gradients.most)
-                fits += (u128)row->bytes * bare_parameters(row);
+                fits += (gm_i128)row->bytes * bare_parameters(row);
         }
         if (10 * fits >= 9 * s->matched_bytes)
             return k;
@@ -403,14 +400,14 @@ static uint32_t common_factor(uint32_t a, uint32_t b)
 static bool comes_in(const struct sizes *s, uint32_t m)
 {
     uint32_t factor = 0, sizes = 0;
-    u128 fits = 0, blocks = 0;
+    gm_i128 fits = 0, blocks = 0;
     for (size_t i = 0; i < s->rows.n; i++) {
         const struct size_row *row = &s->rows.v[i];
         uint32_t old = all_of(row);
         if (old == 0 || old % m != 0 || row->bytes == WORKSPACE || is_workspace_90(row))
             continue;
         factor = common_factor(factor, old);
-        fits += (u128)row->bytes * old;
+        fits += (gm_i128)row->bytes * old;
         blocks += old;
         sizes++;
     }
@@ -465,8 +462,7 @@ static void share(struct sizes *s)
             s->rows.v[i].give[GM_CLAIM_INFERENCE] = s->rows.v[i].old;
 }
 
-/* ---- claims
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- claims ----------------------------------------------------------------------------------------------------- */
 
 static void give(struct sizes *s, size_t a, enum gm_claim first, enum gm_claim last)
 {

@@ -10,8 +10,35 @@
 #define GM_TIMELINE_ROLE_WORK_H
 
 #include "analyze/base/vec.h"
-#include "analyze/timeline/roles/role_stacks.h"
+#include "analyze/snapshot/snapshot.h"
 #include "analyze/timeline/trace_pass.h"
+
+enum gm_says {
+    GM_SAYS_NONE,  /* there is no stack */
+    GM_SAYS_OTHER, /* there is one, and it tells nothing */
+    GM_SAYS_EMPTY, /* a stack was taken, and it had no frames: a thread without Python, as autograd's */
+    GM_SAYS_WORKSPACE,
+    GM_SAYS_COMMUNICATION,
+    GM_SAYS_KV_CACHE,
+    GM_SAYS_OPTIMIZER_SETUP, /* code that makes the state of an optimizer */
+    GM_SAYS_OPTIMIZER,
+    GM_SAYS_RECOMPUTE, /* activation checkpointing runs a forward again in backward */
+    GM_SAYS_ACCUMULATE,
+    GM_SAYS_BACKWARD,
+    GM_SAYS_LOADING,
+    GM_SAYS_OBJECT, /* an object of the program makes it for itself */
+    GM_SAYS_INPUT,
+    GM_SAYS_FORWARD,
+    GM_SAYS_COUNT
+};
+
+/* Rules and what they said so far; shared by all devices of a snapshot. */
+struct gm_role_stacks;
+
+/* NULL: no memory. The rules are compiled in, so there is nothing else that could fail. */
+struct gm_role_stacks *gm_role_stacks_new(const struct gm_snapshot *snapshot);
+void gm_role_stacks_free(struct gm_role_stacks *stacks);
+enum gm_says gm_stack_ask(struct gm_role_stacks *stacks, struct gm_stack_id stack);
 
 enum gm_role_part {
     GM_PART_FORWARD,

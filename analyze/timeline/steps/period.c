@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/timeline/steps/period.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include "analyze/base/order.h"
 

@@ -4,7 +4,7 @@
  * it belongs to backward. Else the innermost frame that is forward's or the optimizer's decides, since some programs
  * run forward inside of optimizer.step(closure). Names are looked at once each.
  */
-#include "analyze/timeline/steps/step_classify.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
 #include <string.h>

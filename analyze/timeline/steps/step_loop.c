@@ -5,8 +5,7 @@
  * put inside of a module is the step.
  */
 #include "analyze/base/address_map.h"
-#include "analyze/timeline/steps/period.h"
-#include "analyze/timeline/steps/step_nest.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
 #include <string.h>

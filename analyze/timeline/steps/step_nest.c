@@ -7,7 +7,7 @@
  * trace has nothing but the loop (it begins or ends inside of it) no stack leaves; then one line of a module's forward
  * that everything comes through is a doubt.
  */
-#include "analyze/timeline/steps/step_nest.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * itself is gone), or where forward follows on backward or an optimizer. Of several such places it is the one where the
  * program goes back to an earlier line of its outermost loop, then the one after the longest pause.
  */
-#include "analyze/timeline/steps/step_nest.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void measure_level(struct beginning *b)
     const struct gm_alloc_list *allocs = &b->w->allocs;
     const struct gm_history *h = &b->w->pass->history;
     size_t length = b->period->length, i = b->period->first, end = i + b->rounds * length;
-    struct gm_walk walk = {.h = h, .event = allocs->event[i]};
+    struct gm_walk walk = gm_walk_from(h, allocs->event[i]);
     struct gm_change change;
     double level = 0, first = 0, last = 0;
     while (i < end && gm_walk_next(&walk, &change)) {

@@ -31,11 +31,6 @@ static void begin(struct rows *r, size_t span, const struct gm_sums *sums)
         r->phase_peak[p] = -1;
 }
 
-static int64_t clamp_delta(gm_i128 v)
-{
-    return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v;
-}
-
 static void end(struct rows *r, size_t span, const struct gm_sums *sums, gm_i128 *last_end)
 {
     struct gm_step_work *w = r->w;
@@ -45,7 +40,7 @@ static void end(struct rows *r, size_t span, const struct gm_sums *sums, gm_i128
     if (r->row_of[span] != GM_NEVER) {
         struct gm_step_row *row = &r->rows[r->row_of[span]];
         row->end = gm_sums_told(sums);
-        row->growth = clamp_delta(sums->requested - (span == 0 ? r->end_before : *last_end));
+        row->growth = gm_clamp_signed(sums->requested - (span == 0 ? r->end_before : *last_end));
         for (int p = 0; p < GM_PHASE_COUNT; p++)
             row->phase_peak[p] = r->phase_peak[p] < 0 ? GM_REPORT_NONE : gm_clamp(r->phase_peak[p]);
     }

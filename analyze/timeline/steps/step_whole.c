@@ -5,7 +5,7 @@
  * few; a round of many such layers has nothing but them. A step comes back to its level, and either has work besides
  * its layers or holds much at once.
  */
-#include "analyze/timeline/steps/step_nest.h"
+#include "analyze/timeline/steps/step_work.h"
 
 #include "analyze/base/order.h"
 
@@ -60,12 +60,9 @@ static void walk(struct body *b)
     const struct gm_alloc_list *allocs = &b->w->allocs;
     const struct gm_history *h = &b->w->pass->history;
     size_t first = b->period->first, length = b->period->length, i = first, end = first + b->rounds * length, live = 0;
-    struct gm_walk walk = gm_walk_start(h);
+    struct gm_walk walk = gm_walk_from(h, allocs->event[i]);
     struct gm_change c;
     double level = 0;
-    walk.event = allocs->event[i];
-    while (walk.replaced < h->replaced_count && h->replaced[walk.replaced].event < walk.event)
-        walk.replaced++;
     for (size_t k = 0; k < b->rounds; k++) {
         b->low[k] = INFINITY;
         b->high[k] = -INFINITY;
