@@ -4,9 +4,6 @@
  */
 #include "analyze/timeline/trace_pass.h"
 
-#include "analyze/timeline/fragmentation/fragmentation.h"
-#include "analyze/timeline/roles/role_work.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 

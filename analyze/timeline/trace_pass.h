@@ -109,6 +109,16 @@ static inline void gm_sums_apply(struct gm_sums *s, const struct gm_trace_pass *
     }
 }
 
+/* What the watcher of the history saw, for the passes of fragmentation/. Fills *watcher for gm_history_build(history,
+ * snapshot); `history` is not read before. NULL: no memory. */
+struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
+                              const struct gm_snapshot *snapshot);
+void gm_watch_free(struct gm_watch *watch);
+/* The rules of roles/, and what they said so far. NULL: no memory. The rules are compiled in, so there is nothing else
+ * that could fail. */
+struct gm_role_stacks *gm_role_stacks_new(const struct gm_snapshot *snapshot);
+void gm_role_stacks_free(struct gm_role_stacks *stacks);
+
 /* The passes, in the order in which they run. */
 /* The first needs only the events that belong together, not block bytes; with what it found goes on the second. */
 bool gm_trace_find_steps(struct gm_trace_pass *pass);

@@ -75,11 +75,6 @@ struct gm_watch {
     struct GM_VEC(struct gm_watch_part) scratch[2]; /* [is_same_stream], by pool; cached == 0: not in use */
 };
 
-/* Fills *watcher for gm_history_build(history, snapshot); `history` is not read before. NULL: no memory. */
-struct gm_watch *gm_watch_new(struct gm_watcher *watcher, const struct gm_history *history,
-                              const struct gm_snapshot *snapshot);
-void gm_watch_free(struct gm_watch *watch);
-
 /* Bytes of a free block that could go back to the driver: all of it if it is an unsplit segment, else the whole pages
  * inside it if it is expandable. */
 uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space *space, uint32_t block);

@@ -35,9 +35,6 @@ enum gm_says {
 /* Rules and what they said so far; shared by all devices of a snapshot. */
 struct gm_role_stacks;
 
-/* NULL: no memory. The rules are compiled in, so there is nothing else that could fail. */
-struct gm_role_stacks *gm_role_stacks_new(const struct gm_snapshot *snapshot);
-void gm_role_stacks_free(struct gm_role_stacks *stacks);
 enum gm_says gm_stack_ask(struct gm_role_stacks *stacks, struct gm_stack_id stack);
 
 enum gm_role_part {
