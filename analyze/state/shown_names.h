@@ -9,6 +9,7 @@
 #include "analyze/report/frame_kind.h"
 #include "analyze/report/report.h"
 #include "analyze/snapshot/snapshot.h"
+#include "analyze/state/categories.h"
 
 #include <stdbool.h>
 
@@ -32,6 +33,12 @@ struct gm_names {
 
 bool gm_names_init(struct gm_names *names, const struct gm_snapshot *snapshot, struct gm_arena *arena);
 void gm_names_free(struct gm_names *names);
+
+/* Drops those without blocks; most bytes first, ties by name. Returns `slices`, which may be NULL. */
+const struct gm_slice *gm_slices_sort(struct gm_slice *slices, size_t n, size_t *count);
+/* amounts[gm_category_count(rules)] as such slices, in `arena`. NULL: no memory. */
+const struct gm_slice *gm_slices_make(struct gm_arena *arena, const struct gm_category_rules *rules,
+                                      const struct gm_amount *amounts, size_t *slice_count);
 
 /* Each returns NULL if there is no memory. */
 const char *gm_clean_copy(struct gm_arena *arena, const char *s);

@@ -2,7 +2,6 @@
  *
  * Allocated bytes by category, per device and over all, and blocks by size.
  */
-#include "analyze/state/slices.h"
 
 #include "analyze/base/arithmetic.h"
 #include "analyze/base/order.h"
@@ -43,32 +42,33 @@ static void count(struct gm_amount *amount, uint64_t bytes)
     amount->bytes = gm_sat_add(amount->bytes, bytes);
 }
 
-GM_ORDERING(compare, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
+GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
+
+const struct gm_slice *gm_slices_sort(struct gm_slice *slices, size_t n, size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; slices != NULL && i < n; i++)
+        if (slices[i].blocks > 0)
+            slices[kept++] = slices[i];
+    if (kept > 1)
+        qsort(slices, kept, sizeof *slices, by_bytes);
+    *count = kept;
+    return slices;
+}
 
 const struct gm_slice *gm_slices_make(struct gm_arena *arena, const struct gm_category_rules *rules,
                                       const struct gm_amount *amounts, size_t *slice_count)
 {
-    uint32_t categories = gm_category_count(rules);
-    size_t n = 0;
-    for (uint32_t c = 0; c < categories; c++)
-        n += amounts[c].blocks > 0;
-    struct gm_slice *slices = gm_arena_calloc(arena, n, sizeof *slices);
-    if (slices == NULL)
-        return NULL;
-    *slice_count = n;
-    n = 0;
-    for (uint32_t c = 0; c < categories; c++) {
-        if (amounts[c].blocks == 0)
-            continue;
-        const char *name = gm_category_name(rules, c);
+    const uint32_t categories = gm_category_count(rules);
+    struct gm_slice *slices = gm_arena_calloc(arena, categories, sizeof *slices);
+    for (uint32_t c = 0; slices != NULL && c < categories; c++) {
+        const char *name = amounts[c].blocks == 0 ? "" : gm_category_name(rules, c);
         name = gm_arena_copy(arena, name, strlen(name));
+        slices[c] = (struct gm_slice){name, gm_category_color(rules, c), amounts[c].bytes, amounts[c].blocks};
         if (name == NULL)
             return NULL;
-        slices[n++] = (struct gm_slice){name, gm_category_color(rules, c), amounts[c].bytes, amounts[c].blocks};
     }
-    if (n > 1)
-        qsort(slices, n, sizeof *slices, compare);
-    return slices;
+    return gm_slices_sort(slices, categories, slice_count);
 }
 
 static void visit_block(struct gm_pass *pass, size_t b, struct gm_amount *amounts)

@@ -9,7 +9,6 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/size.h"
 #include "analyze/base/text.h"
-#include "analyze/state/slices.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <inttypes.h>
@@ -30,17 +29,6 @@ static const char *const where[GM_UNUSABLE_COUNT] = {
     [GM_UNUSABLE_WHOLE_SEGMENT] = "in whole segments that had not gone back",
     [GM_UNUSABLE_FITS] = "in blocks that were large enough, which a rule of the allocator withheld",
 };
-
-/* What the driver has to give for a request of `asked` rounded bytes: a segment. */
-static uint64_t segment_for(uint64_t asked, const struct gm_rules *rules)
-{
-    const uint64_t unit = 2 * GM_MIB;
-    if (asked <= GM_MIB)
-        return GM_SMALL_SEGMENT;
-    if (asked < 10 * GM_MIB)
-        return rules->large_segment;
-    return asked > UINT64_MAX - unit ? asked : (asked + unit - 1) / unit * unit;
-}
 
 static void add_reasons(struct gm_text *t, const struct gm_oom_row *row)
 {
@@ -114,7 +102,7 @@ static enum gm_oom_verdict judge(const struct gm_oom_row *row, uint64_t need)
 
 static bool oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const struct gm_rules *rules)
 {
-    uint64_t need = row->asked == GM_REPORT_NONE ? 0 : segment_for(row->asked, rules);
+    uint64_t need = row->asked == GM_REPORT_NONE ? 0 : gm_rules_segment(rules, row->asked);
     struct gm_text t = {0};
     row->verdict = judge(row, need);
     if (row->verdict == GM_OOM_CAPACITY) /* what the driver had left is known then, and all of it is too little */
@@ -174,32 +162,9 @@ static void sum_changes(const struct gm_history *h, uint32_t now, uint32_t befor
 /* v[0] becomes what the site gained. */
 static void net(struct gm_site_sums *sites)
 {
-    for (size_t i = 0; i < sites->rows.n; i++) {
-        uint64_t *v = sites->rows.v[i].v;
-        v[0] = v[0] > v[1] ? v[0] - v[1] : 0;
-    }
+    for (size_t i = 0; i < sites->rows.n; i++)
+        sites->rows.v[i].v[0] = gm_sat_sub(sites->rows.v[i].v[0], sites->rows.v[i].v[2]);
     gm_site_sums_sort(sites, 0);
-}
-
-static bool fill_rows(struct gm_trace_pass *pass, struct gm_site_sums *sites, struct gm_oom_row *row)
-{
-    size_t n = 0;
-    net(sites);
-    while (n < sites->rows.n && n < MOST_ROWS && sites->rows.v[n].v[0] > 0)
-        n++;
-    struct gm_group_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
-    bool ok = rows != NULL;
-    for (size_t i = 0; ok && i < n; i++) {
-        const struct gm_site_sum *sum = &sites->rows.v[i];
-        struct gm_stack_id stack = {sum->stack};
-        rows[i] = (struct gm_group_row){
-            .label = sum->site, .bytes = sum->v[0], .blocks = sum->v[2], .peak_without = GM_REPORT_NONE};
-        rows[i].frames = gm_names_frames(pass->names, stack, &rows[i].frame_count);
-        ok = rows[i].frames != NULL && gm_category_of_stack(pass, sum->stack, &rows[i].category, &rows[i].color);
-    }
-    row->grew = rows;
-    row->grew_count = ok ? n : 0;
-    return ok;
 }
 
 static bool oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_t event)
@@ -213,8 +178,8 @@ static bool oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_
     if (ok)
         sum_changes(&pass->history, event, before, by_stack);
     for (uint32_t s = 0; ok && s < stacks; s++) {
-        const uint64_t v[GM_SITE_VALUES] = {by_stack[s].now, by_stack[s].before, by_stack[s].blocks};
-        ok = (v[0] == 0 && v[1] == 0) || gm_site_sums_add(&sites, s, v);
+        const uint64_t v[GM_SITE_VALUES] = {by_stack[s].now, by_stack[s].blocks, by_stack[s].before};
+        ok = (v[0] == 0 && v[2] == 0) || gm_site_sums_add(&sites, s, v);
     }
     if (before == 0)
         row->grew_since = "since the start of the trace";
@@ -222,7 +187,9 @@ static bool oom_grew(struct gm_trace_pass *pass, struct gm_oom_row *row, uint32_
         row->grew_since =
             gm_arena_printf(&pass->report->arena, "since event %" PRIu32 "%s", before,
                             is_step ? ", the same place one step before" : ", a tenth of the trace before");
-    ok = ok && row->grew_since != NULL && fill_rows(pass, &sites, row);
+    if (ok)
+        net(&sites);
+    ok = ok && row->grew_since != NULL && gm_site_rows(pass, &sites, MOST_ROWS, &row->grew, &row->grew_count);
     gm_site_sums_free(&sites);
     free(by_stack);
     return ok;

@@ -69,6 +69,31 @@ struct gm_group_table {
 /* At most `top` rows. */
 bool gm_group_rows(struct gm_group_table *table, const struct gm_live *live, struct gm_grouping *grouping, size_t top);
 
+/* ---- numbers by call site---------------------------------------- ------------------------------------------------ */
+
+enum { GM_SITE_VALUES = 3 };
+struct gm_site_sum {
+    const char *site;
+    uint32_t stack;                   /* the one with most v[0] */
+    uint64_t v[GM_SITE_VALUES], most; /* sums; v[0] of that stack */
+};
+struct gm_site_sums {
+    struct gm_grouping grouping;
+    struct GM_VEC(struct gm_site_sum) rows; /* [group]; until they are sorted */
+};
+/* start and add return false if there is no memory. Free also what was not started (zero-initialised). */
+bool gm_site_sums_start(struct gm_site_sums *sums, struct gm_trace_pass *pass);
+/* To be called once per stack. */
+bool gm_site_sums_add(struct gm_site_sums *sums, uint32_t stack, const uint64_t v[GM_SITE_VALUES]);
+/* Most v[key] first, ties by site. */
+void gm_site_sums_sort(struct gm_site_sums *sums, int key);
+void gm_site_sums_free(struct gm_site_sums *sums);
+/* The category of a stack, its name copied for the report. false: no memory. */
+bool gm_category_of_stack(struct gm_trace_pass *pass, uint32_t stack, const char **name, uint32_t *color);
+/* The first rows, those of which v[0] is above 0, `most` of them: bytes are v[0], blocks v[1]. false: no memory. */
+bool gm_site_rows(struct gm_trace_pass *pass, const struct gm_site_sums *sums, size_t most,
+                  const struct gm_group_row **rows, size_t *count);
+
 enum { GM_PEAKS_KEPT = 6 }; /* the peak itself and the next five */
 
 struct gm_found_peak {
@@ -106,9 +131,6 @@ static inline void gm_swings_see(struct gm_swings *swings, double bytes, uint32_
 }
 /* After the last moment: where the curve ends high, that is a peak too. */
 void gm_swings_end(struct gm_swings *swings);
-
-/* What was found, but for pass->peak_moment, as rows of pass->out->peak. false: no memory. */
-bool gm_next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swings);
 
 /* How long what is live at the peak has lived and will live, in a few classes (docs/peaks.md). */
 

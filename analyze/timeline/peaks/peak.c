@@ -5,7 +5,6 @@
  */
 #include "analyze/base/order.h"
 
-#include "analyze/state/slices.h"
 #include "analyze/timeline/peaks/groups.h"
 #include "analyze/timeline/trace_pass.h"
 
@@ -125,7 +124,7 @@ static bool fill(struct moments *m, struct gm_grouping *grouping)
     return true;
 }
 
-bool gm_next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swings)
+static bool next_peaks(struct gm_trace_pass *pass, const struct gm_swings *swings)
 {
     struct gm_peak_detail *detail = &pass->out->peak;
     struct moments m = {.pass = pass};
@@ -194,28 +193,13 @@ static enum gm_lifetime lifetime_of(const struct gm_history *h, const struct gm_
                                                                           : GM_LIFETIME_SEVERAL_STEPS;
 }
 
-GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
-
-/* amounts as slices, empty ones left out, most bytes first, ties by name. NULL: no memory. */
 static const struct gm_slice *lifetime_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_LIFETIME_COUNT],
-                                              size_t *slice_count)
+                                              size_t *count)
 {
     struct gm_slice *slices = gm_arena_calloc(arena, GM_LIFETIME_COUNT, sizeof *slices);
-    size_t n = 0;
-    if (slices == NULL)
-        return NULL;
-    for (size_t i = 0; i < GM_LIFETIME_COUNT; i++)
-        if (amounts[i].blocks > 0)
-            slices[n++] = (struct gm_slice){classes[i].name, classes[i].color, amounts[i].bytes, amounts[i].blocks};
-    qsort(slices, n, sizeof *slices, by_bytes);
-    *slice_count = n;
-    return slices;
-}
-
-static void count(struct gm_amount *amount, uint64_t bytes)
-{
-    amount->bytes = gm_clamp((gm_i128)amount->bytes + bytes);
-    amount->blocks++;
+    for (size_t i = 0; slices != NULL && i < GM_LIFETIME_COUNT; i++)
+        slices[i] = (struct gm_slice){classes[i].name, classes[i].color, amounts[i].bytes, amounts[i].blocks};
+    return gm_slices_sort(slices, GM_LIFETIME_COUNT, count);
 }
 
 /* One walk over the allocations for all lists. */
@@ -227,9 +211,10 @@ static bool gather(struct gm_trace_pass *pass, struct gm_live *live, struct gm_a
     for (size_t a = 0; a < h->allocation_count; a++) {
         if (!gm_history_is_active(h, a, pass->peak_moment) || gm_is_hidden(pass, a))
             continue;
-        count(&categories[pass->category[a]], h->requested[a]);
-        count(&roles[gm_role_of(pass, a)], h->requested[a]);
-        count(&lifetimes[lifetime_of(h, step, a)], h->requested[a]);
+        const struct gm_amount one = {h->requested[a], 1};
+        gm_amount_add(&categories[pass->category[a]], &one);
+        gm_amount_add(&roles[gm_role_of(pass, a)], &one);
+        gm_amount_add(&lifetimes[lifetime_of(h, step, a)], &one);
         if (!gm_live_add(live, a, h->requested[a]))
             return false;
     }
@@ -256,22 +241,33 @@ static bool publish_slices(struct gm_trace_pass *pass, struct gm_live *live)
     return ok;
 }
 
+/* A table of the live set and, for each row, the peak without it; savings and swings of the same walk over the events
+ * if they are wanted. */
+static bool make_table(struct gm_group_table *table, struct gm_trace_pass *pass, const struct gm_live *live,
+                       enum gm_group_by by, struct gm_swings *swings, struct gm_saving *savings, size_t *saving_count)
+{
+    struct gm_grouping grouping = {0};
+    struct gm_removals removals = {0};
+    const bool ok =
+        gm_grouping_start(&grouping, pass, by, by == GM_GROUP_NONE ? 0 : pass->options->depth) &&
+        gm_group_rows(table, live, &grouping, pass->options->top) &&
+        gm_removals_start(&removals, pass, table, &grouping) &&
+        gm_removals_run(&removals, table->rows, swings, savings, savings == NULL ? 0 : SAVINGS, saving_count);
+    gm_removals_free(&removals);
+    gm_grouping_free(&grouping);
+    return ok;
+}
+
 /* The table of call sites, the savings and the next peaks: one walk over the events answers all three. */
 static bool publish_sites(struct gm_trace_pass *pass, const struct gm_live *live)
 {
     struct gm_peak_detail *detail = &pass->out->peak;
     struct gm_saving *savings = gm_arena_calloc(&pass->report->arena, SAVINGS, sizeof *savings);
-    struct gm_grouping grouping = {0};
     struct gm_group_table table = {0};
-    struct gm_removals removals = {0};
     struct gm_swings swings = {0};
-    bool ok = savings != NULL && gm_grouping_start(&grouping, pass, GM_GROUP_NONE, 0) &&
-              gm_group_rows(&table, live, &grouping, pass->options->top) &&
-              gm_removals_start(&removals, pass, &table, &grouping) &&
-              gm_removals_run(&removals, table.rows, &swings, savings, SAVINGS, &detail->saving_count) &&
-              gm_next_peaks(pass, &swings);
-    gm_removals_free(&removals);
-    gm_grouping_free(&grouping);
+    const bool ok = savings != NULL &&
+                    make_table(&table, pass, live, GM_GROUP_NONE, &swings, savings, &detail->saving_count) &&
+                    next_peaks(pass, &swings);
     detail->savings = savings;
     detail->sites = table.rows;
     detail->site_count = table.count;
@@ -286,18 +282,11 @@ static bool publish_groups(struct gm_trace_pass *pass, const struct gm_live *liv
 {
     static const char *const names[] = {NULL, "stack", "function", "file", "category", "role"};
     struct gm_peak_detail *detail = &pass->out->peak;
-    enum gm_group_by by = pass->options->group;
+    const enum gm_group_by by = pass->options->group;
     if (by == GM_GROUP_NONE || (by == GM_GROUP_ROLE && pass->role == NULL))
         return true;
-    struct gm_grouping grouping = {0};
     struct gm_group_table table = {0};
-    struct gm_removals removals = {0};
-    bool ok = gm_grouping_start(&grouping, pass, by, pass->options->depth) &&
-              gm_group_rows(&table, live, &grouping, pass->options->top) &&
-              gm_removals_start(&removals, pass, &table, &grouping) &&
-              gm_removals_run(&removals, table.rows, NULL, NULL, 0, NULL);
-    gm_removals_free(&removals);
-    gm_grouping_free(&grouping);
+    const bool ok = make_table(&table, pass, live, by, NULL, NULL, NULL);
     detail->groups = table.rows;
     detail->group_count = table.count;
     detail->group_total = table.total;

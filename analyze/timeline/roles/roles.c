@@ -4,7 +4,6 @@
  */
 #include "analyze/timeline/roles/role_work.h"
 
-#include "analyze/base/order.h"
 #include "analyze/state/categories.h"
 
 #include <ctype.h>
@@ -153,21 +152,13 @@ uint32_t gm_role_color(enum gm_role role)
     return roles[role].color;
 }
 
-GM_ORDERING(by_bytes, struct gm_slice, GM_DOWN(bytes) || GM_BY(strcmp(a->name, b->name)));
-
 const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],
                                       size_t *slice_count)
 {
     struct gm_slice *slices = gm_arena_calloc(arena, GM_ROLE_COUNT, sizeof *slices);
-    size_t n = 0;
-    if (slices == NULL)
-        return NULL;
-    for (size_t r = 0; r < GM_ROLE_COUNT; r++)
-        if (amounts[r].blocks > 0)
-            slices[n++] = (struct gm_slice){roles[r].name, roles[r].color, amounts[r].bytes, amounts[r].blocks};
-    qsort(slices, n, sizeof *slices, by_bytes);
-    *slice_count = n;
-    return slices;
+    for (size_t r = 0; slices != NULL && r < GM_ROLE_COUNT; r++)
+        slices[r] = (struct gm_slice){roles[r].name, roles[r].color, amounts[r].bytes, amounts[r].blocks};
+    return gm_slices_sort(slices, GM_ROLE_COUNT, slice_count);
 }
 
 bool gm_trace_roles(struct gm_trace_pass *pass)

@@ -4,6 +4,7 @@
  * up, grows, spikes or stays. Noise is measured where the run should be steady, by medians, which a few odd steps do
  * not move. docs/steps.md has the limits.
  */
+#include "analyze/timeline/peaks/groups.h"
 #include "analyze/timeline/steps/step_work.h"
 
 #include "analyze/base/arithmetic.h"
@@ -29,7 +30,38 @@ static size_t span_of(const struct gm_step_work *w, uint32_t event, size_t from)
     return low < w->spans.n && w->spans.v[low].first <= event ? low : SIZE_MAX;
 }
 
-bool gm_pattern_survivors(struct gm_step_work *w, size_t first, size_t last)
+enum { MOST_ROWS = 20 };
+
+/* An allocation more (sign 1), or less (-1), of its stack. */
+static void add_to_stack(const struct gm_history *h, size_t a, int sign, int64_t *bytes, int64_t *blocks)
+{
+    const uint32_t s = h->stack[a];
+    bytes[s] = gm_signed_add(bytes[s], sign * (int64_t)gm_min(h->requested[a], INT64_MAX));
+    blocks[s] = gm_signed_add(blocks[s], sign);
+}
+
+/* What each stack has more, most first, by call site. */
+static bool site_rows(struct gm_trace_pass *pass, const int64_t *bytes, const int64_t *blocks,
+                      const struct gm_group_row **rows, size_t *count)
+{
+    struct gm_site_sums sites;
+    bool ok = gm_site_sums_start(&sites, pass);
+    for (uint32_t s = 0; ok && s < pass->snapshot->stacks.count; s++) {
+        const bool is_more = blocks[s] > 0;
+        const uint64_t v[GM_SITE_VALUES] = {(uint64_t)bytes[s], is_more ? (uint64_t)blocks[s] : 0,
+                                            is_more ? 0 : 0 - (uint64_t)blocks[s]};
+        ok = bytes[s] <= 0 || gm_site_sums_add(&sites, s, v);
+    }
+    for (size_t i = 0; i < sites.rows.n; i++)
+        sites.rows.v[i].v[1] = gm_sat_sub(sites.rows.v[i].v[1], sites.rows.v[i].v[2]);
+    gm_site_sums_sort(&sites, 0);
+    ok = ok && gm_site_rows(pass, &sites, MOST_ROWS, rows, count);
+    gm_site_sums_free(&sites);
+    return ok;
+}
+
+/* Of the spans [first, last]. */
+static bool find_survivors(struct gm_step_work *w, size_t first, size_t last)
 {
     const struct gm_history *h = &w->pass->history;
     size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2, at = 0;
@@ -52,38 +84,31 @@ bool gm_pattern_survivors(struct gm_step_work *w, size_t first, size_t last)
             if (at + 2 > last || (h->freed[a] != GM_NEVER && h->freed[a] <= w->spans.v[at + 2].last + 1))
                 continue;
         }
-        int64_t size = h->requested[a] > INT64_MAX ? INT64_MAX : (int64_t)h->requested[a];
-        if (made != SIZE_MAX && made >= first) {
-            bytes[h->stack[a]] = gm_signed_add(bytes[h->stack[a]], size);
-            blocks[h->stack[a]] = gm_signed_add(blocks[h->stack[a]], 1);
-        }
+        if (made != SIZE_MAX && made >= first)
+            add_to_stack(h, a, 1, bytes, blocks);
         size_t gone = h->freed[a] == GM_NEVER ? SIZE_MAX : span_of(w, h->freed[a] - 1, 0);
-        if (gone != SIZE_MAX && gone >= first + 2 && gone <= last) {
-            bytes[h->stack[a]] = gm_signed_add(bytes[h->stack[a]], -size);
-            blocks[h->stack[a]] = gm_signed_add(blocks[h->stack[a]], -1);
-        }
+        if (gone != SIZE_MAX && gone >= first + 2 && gone <= last)
+            add_to_stack(h, a, -1, bytes, blocks);
     }
     bool ok =
-        bytes != NULL && blocks != NULL && gm_site_rows(w->pass, bytes, blocks, &out->survivors, &out->survivor_count);
+        bytes != NULL && blocks != NULL && site_rows(w->pass, bytes, blocks, &out->survivors, &out->survivor_count);
     free(bytes);
     free(blocks);
     return ok;
 }
 
-bool gm_pattern_gained(struct gm_step_work *w, uint32_t before, uint32_t after, const struct gm_group_row **row)
+/* The call site that holds most bytes more at moment `after` than at `before`; NULL if none does. */
+static bool find_gained(struct gm_step_work *w, uint32_t before, uint32_t after, const struct gm_group_row **row)
 {
     const struct gm_history *h = &w->pass->history;
     size_t stacks = (size_t)w->pass->snapshot->stacks.count + 2, count;
     int64_t *bytes = calloc(stacks, sizeof *bytes), *blocks = calloc(stacks, sizeof *blocks);
     for (size_t a = 0; bytes != NULL && blocks != NULL && a < h->allocation_count; a++) {
         int gained = (int)gm_history_is_active(h, a, after) - (int)gm_history_is_active(h, a, before);
-        if (gained == 0 || gm_is_hidden(w->pass, a))
-            continue;
-        int64_t size = h->requested[a] > INT64_MAX ? INT64_MAX : (int64_t)h->requested[a];
-        bytes[h->stack[a]] = gm_signed_add(bytes[h->stack[a]], gained > 0 ? size : -size);
-        blocks[h->stack[a]] = gm_signed_add(blocks[h->stack[a]], gained);
+        if (gained != 0 && !gm_is_hidden(w->pass, a))
+            add_to_stack(h, a, gained, bytes, blocks);
     }
-    bool ok = bytes != NULL && blocks != NULL && gm_site_rows(w->pass, bytes, blocks, row, &count);
+    bool ok = bytes != NULL && blocks != NULL && site_rows(w->pass, bytes, blocks, row, &count);
     if (ok && count == 0)
         *row = NULL;
     free(bytes);
@@ -250,7 +275,7 @@ static bool tell_growth(struct series *s)
     size_t first = s->span[s->warm_up], last = s->span[s->n - 1];
     const struct gm_group_row *site = out->survivors;
     const char *who = "", *when = "";
-    if (out->survivor_count == 0 && !gm_pattern_gained(w, w->spans.v[first].last + 1, w->spans.v[last].last + 1, &site))
+    if (out->survivor_count == 0 && !find_gained(w, w->spans.v[first].last + 1, w->spans.v[last].last + 1, &site))
         return false;
     if (site != NULL)
         who = gm_arena_printf(arena, "; most of what stays, %s, was allocated at %s", gm_size_format(size, site->bytes),
@@ -301,7 +326,7 @@ static bool tell_spike(struct series *s, size_t spike)
         }
     }
     if (high != NULL && typical != NULL &&
-        !gm_pattern_gained(w, (uint32_t)typical->peak_event + 1, (uint32_t)high->peak_event + 1, &site))
+        !find_gained(w, (uint32_t)typical->peak_event + 1, (uint32_t)high->peak_event + 1, &site))
         return false;
     if (site != NULL)
         who = gm_arena_printf(arena, "; the largest part of that, %s, comes from %s", gm_size_format(size, site->bytes),
@@ -363,7 +388,7 @@ static bool decide(struct series *s)
     size_t spike = find_spike(s);
     out->slope = s->slope;
     out->warm_up = s->warm_up;
-    if (!gm_pattern_survivors(s->w, s->span[s->warm_up], s->span[s->n - 1]))
+    if (!find_survivors(s->w, s->span[s->warm_up], s->span[s->n - 1]))
         return false;
     if (grows)
         return tell_growth(s);

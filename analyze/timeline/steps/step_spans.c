@@ -73,7 +73,7 @@ static bool has_model_work(struct gm_step_work *w, size_t from, size_t end)
     return false;
 }
 
-bool gm_spans_from_ends(struct gm_step_work *w, const uint32_t *ends, size_t count)
+static bool spans_from_ends(struct gm_step_work *w, const uint32_t *ends, size_t count)
 {
     const struct gm_alloc_list *allocs = &w->allocs;
     uint32_t last_event = (uint32_t)w->pass->history.count - 1;
@@ -419,7 +419,7 @@ static bool from_optimizer(struct gm_step_work *w)
     if (ok && !w->has_stacks)
         keep_outer(w, e);
     if (ok && e->n > 0) {
-        ok = gm_spans_from_ends(w, e->end, e->n);
+        ok = spans_from_ends(w, e->end, e->n);
         w->source = by_stacks ? "stacks of optimizer steps" : "Optimizer.step annotations";
         w->certainty = 100;
     }

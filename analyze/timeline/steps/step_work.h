@@ -122,25 +122,18 @@ bool gm_step_spans(struct gm_step_work *w);   /* step_spans.c: the steps, from t
 bool gm_step_phases(struct gm_step_work *w);  /* phase_events.c: pass->phase */
 bool gm_step_rows(struct gm_step_work *w);    /* step_rows.c: out->steps.rows, pass->step */
 bool gm_step_bands(struct gm_step_work *w);   /* step_bands.c */
-bool gm_step_names(struct gm_step_work *w);   /* step_names.c: pass->range, pass->ranges */
+bool gm_step_names(struct gm_step_work *w);   /* likewise: pass->range, pass->ranges */
 bool gm_step_pattern(struct gm_step_work *w); /* pattern.c */
 
-/* step_ends.c: steps from events that end them (the ends of optimizer steps), ascending. */
-bool gm_spans_from_ends(struct gm_step_work *w, const uint32_t *ends, size_t count);
 /* step_loop.c: steps from the period of the allocations. Leaves no spans if there is none. */
 bool gm_spans_from_period(struct gm_step_work *w);
 
 /* The first allocation in allocs at or after `event`. */
 size_t gm_alloc_at(const struct gm_alloc_list *allocs, uint32_t event);
 
-/* Call sites by a number of bytes per stack, most first, equal labels summed; the largest few. */
-bool gm_site_rows(struct gm_trace_pass *pass, const int64_t *bytes, const int64_t *blocks,
-                  const struct gm_group_row **rows, size_t *count);
-
-/* pattern.c: fills out->steps.survivors, of the spans [first, last]. */
-bool gm_pattern_survivors(struct gm_step_work *w, size_t first, size_t last);
-/* The call site that holds most bytes more at moment `after` than at `before`; NULL if none does. */
-bool gm_pattern_gained(struct gm_step_work *w, uint32_t before, uint32_t after, const struct gm_group_row **row);
+/* ---- the period of a sequence of symbols: candidates are the commonest distances between equal symbols; whether one
+ * is right is counted over the whole sequence -------------------------------------------------------------------------
+ */
 
 enum { GM_PERIOD_SHORTEST = 8 };
 
