@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/allocator/conf.h"
 
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/closest.h"
 #include "analyze/base/size.h"
 
@@ -32,7 +33,8 @@ struct parser {
     struct gm_conf conf;     /* what has been read so far */
     struct gm_text *unknown; /* names; may be NULL */
     bool is_typed;           /* by someone who may have misspelt it: no PyTorch has accepted it so far */
-    uint64_t large_mib;
+    uint64_t large_mib, ignored_number;
+    bool ignored_bool;
     struct gm_error *err;
 };
 
@@ -88,6 +90,13 @@ static enum gm_status complain(const struct parser *p, const char *key, const ch
                    t->text[0] != '\0' ? ", found '" : "", t->text, t->text[0] != '\0' ? "'" : "");
 }
 
+/* The value that was read last is not one. */
+static enum gm_status reject(struct parser *p, const char *key, const char *what)
+{
+    p->at--;
+    return complain(p, key, what);
+}
+
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static enum gm_status read_integer(struct parser *p, const char *key, uint64_t *value)
@@ -137,13 +146,27 @@ static bool is_power_of_two(uint64_t n)
 static enum gm_status read_divisions(struct parser *p, const char *key, uint32_t *divisions)
 {
     uint64_t n = 0;
-    size_t at = p->at;
     GM_TRY(read_integer(p, key, &n));
-    if ((n != 0 && !is_power_of_two(n)) || n > 1 << 20) {
-        p->at = at;
-        return complain(p, key, "the number of divisions is not a power of two");
-    }
+    if ((n != 0 && !is_power_of_two(n)) || n > 1 << 20)
+        return reject(p, key, "the number of divisions is not a power of two");
     *divisions = (uint32_t)n;
+    return GM_OK;
+}
+
+static enum gm_status read_colon(struct parser *p, const char *key, const char *what)
+{
+    if (!is(peek(p), ":"))
+        return complain(p, key, what);
+    p->at++;
+    return GM_OK;
+}
+
+/* After an entry of a list. */
+static enum gm_status end_entry(struct parser *p, const char *key)
+{
+    if (!is(peek(p), ",") && !is(peek(p), "]"))
+        return complain(p, key, "expects ',' or ']'");
+    p->at += is(peek(p), ",");
     return GM_OK;
 }
 
@@ -157,25 +180,15 @@ static enum gm_status read_divisions_list(struct parser *p, const char *key)
     while (!is(peek(p), "]")) {
         uint32_t divisions = 0;
         uint64_t mib = 0;
-        bool is_rest = is(peek(p), ">");
-        enum gm_status status = GM_OK;
-        if (is_rest) {
+        const bool is_rest = is(peek(p), ">");
+        if (is_rest)
             p->at++;
-        } else {
-            size_t at = p->at;
-            status = read_integer(p, key, &mib);
-            if (status == GM_OK && !is_power_of_two(mib)) {
-                p->at = at;
-                return complain(p, key, "an interval's size is not a power of two");
-            }
-        }
-        if (status == GM_OK && !is(peek(p), ":"))
-            status = complain(p, key, "expects ':' between an interval and its divisions");
-        p->at += status == GM_OK;
-        if (status == GM_OK)
-            status = read_divisions(p, key, &divisions);
-        if (status != GM_OK)
-            return status;
+        else
+            GM_TRY(read_integer(p, key, &mib));
+        if (!is_rest && !is_power_of_two(mib))
+            return reject(p, key, "an interval's size is not a power of two");
+        GM_TRY(read_colon(p, key, "expects ':' between an interval and its divisions"));
+        GM_TRY(read_divisions(p, key, &divisions));
         unsigned slot = 0;
         while (!is_rest && slot + 1 < GM_ROUNDUP_SLOTS && UINT64_C(1) << slot < mib)
             slot++;
@@ -184,10 +197,7 @@ static enum gm_status read_divisions_list(struct parser *p, const char *key)
             slots[i] = divisions;
         above = is_rest ? above : slot + 1; /* '>' names no size: a later entry goes on as if it were not there */
         is_first = is_first && is_rest;
-        if (is(peek(p), ","))
-            p->at++;
-        else if (!is(peek(p), "]"))
-            return complain(p, key, "expects ',' or ']'");
+        GM_TRY(end_entry(p, key));
     }
     p->at++;
     return GM_OK;
@@ -197,41 +207,49 @@ static enum gm_status read_divisions_list(struct parser *p, const char *key)
 
 typedef enum gm_status read_key(struct parser *p, const char *key);
 
+static uint64_t bytes_of(uint64_t mib)
+{
+    return gm_min(mib, UINT64_MAX / GM_MIB) * GM_MIB;
+}
+
 static enum gm_status read_mib_at_least_large(struct parser *p, const char *key, uint64_t *bytes)
 {
     uint64_t mib = 0;
-    size_t at = p->at;
     GM_TRY(read_integer(p, key, &mib));
-    if (mib < p->large_mib) {
-        p->at = at;
-        return complain(p, key,
-                        "must not be smaller than the large segment size (20 MiB unless large_segment_size_mb "
-                        "says otherwise)");
-    }
-    const uint64_t most = UINT64_MAX / GM_MIB;
-    *bytes = (mib < most ? mib : most) * GM_MIB;
+    if (mib < p->large_mib)
+        return reject(p, key,
+                      "must not be smaller than the large segment size (20 MiB unless large_segment_size_mb says "
+                      "otherwise)");
+    *bytes = bytes_of(mib);
     return GM_OK;
 }
 
-static enum gm_status key_max_split(struct parser *p, const char *key)
+static enum gm_status read_positive(struct parser *p, const char *key, uint64_t *n)
 {
-    return read_mib_at_least_large(p, key, &p->conf.rules.max_split);
+    GM_TRY(read_integer(p, key, n));
+    return *n == 0 ? reject(p, key, "must be more than 0") : GM_OK;
 }
 
-static enum gm_status key_max_non_split(struct parser *p, const char *key)
-{
-    return read_mib_at_least_large(p, key, &p->conf.max_non_split_rounding);
-}
+/* Keys whose value is read into one place. */
+#define KEY(name, read, place)                                                                                         \
+    static enum gm_status name(struct parser *p, const char *key)                                                      \
+    {                                                                                                                  \
+        return read(p, key, &(place));                                                                                 \
+    }
+KEY(key_max_split, read_mib_at_least_large, p->conf.rules.max_split)
+KEY(key_max_non_split, read_mib_at_least_large, p->conf.max_non_split_rounding)
+KEY(key_expandable, read_bool, p->conf.expandable_segments)
+KEY(key_rejects, read_bool, p->conf.rejects)
+KEY(key_lock, read_bool, p->conf.releases_lock)
+KEY(key_ignored_bool, read_bool, p->ignored_bool)
+KEY(key_positive, read_positive, p->ignored_number)
 
 static enum gm_status key_large_segment(struct parser *p, const char *key)
 {
     uint64_t mib = 0;
-    size_t at = p->at;
     GM_TRY(read_integer(p, key, &mib));
-    if (mib <= 10 || mib > MOST_LARGE_MIB) {
-        p->at = at;
-        return complain(p, key, mib <= 10 ? "must be more than 10 MiB" : "is larger than any device");
-    }
+    if (mib <= 10 || mib > MOST_LARGE_MIB)
+        return reject(p, key, mib <= 10 ? "must be more than 10 MiB" : "is larger than any device");
     p->conf.rules.large_segment = mib * GM_MIB;
     return GM_OK;
 }
@@ -251,29 +269,16 @@ static enum gm_status key_roundup(struct parser *p, const char *key)
 
 static enum gm_status key_gc(struct parser *p, const char *key)
 {
-    size_t at = p->at;
-    enum gm_status status = read_real(p, key, &p->conf.gc_threshold);
-    if (status == GM_OK && !(p->conf.gc_threshold > 0 && p->conf.gc_threshold < 1)) {
-        p->at = at;
-        return complain(p, key, "must be more than 0 and less than 1");
-    }
-    return status;
+    GM_TRY(read_real(p, key, &p->conf.gc_threshold));
+    const bool is_allowed = p->conf.gc_threshold > 0 && p->conf.gc_threshold < 1;
+    return is_allowed ? GM_OK : reject(p, key, "must be more than 0 and less than 1");
 }
 
 static enum gm_status key_fraction(struct parser *p, const char *key)
 {
-    size_t at = p->at;
-    enum gm_status status = read_real(p, key, &p->conf.memory_fraction);
-    if (status == GM_OK && !(p->conf.memory_fraction >= 0 && p->conf.memory_fraction <= 1)) {
-        p->at = at;
-        return complain(p, key, "must be from 0 to 1");
-    }
-    return status;
-}
-
-static enum gm_status key_expandable(struct parser *p, const char *key)
-{
-    return read_bool(p, key, &p->conf.expandable_segments);
+    GM_TRY(read_real(p, key, &p->conf.memory_fraction));
+    const bool is_allowed = p->conf.memory_fraction >= 0 && p->conf.memory_fraction <= 1;
+    return is_allowed ? GM_OK : reject(p, key, "must be from 0 to 1");
 }
 
 static enum gm_status key_backend(struct parser *p, const char *key)
@@ -285,59 +290,20 @@ static enum gm_status key_backend(struct parser *p, const char *key)
     return GM_OK;
 }
 
-static enum gm_status key_rejects(struct parser *p, const char *key)
-{
-    return read_bool(p, key, &p->conf.rejects);
-}
-
-static enum gm_status key_ignored_bool(struct parser *p, const char *key)
-{
-    bool unused;
-    return read_bool(p, key, &unused);
-}
-
 static enum gm_status key_threads(struct parser *p, const char *key)
 {
     uint64_t n = 0;
-    size_t at = p->at;
-    enum gm_status status = read_integer(p, key, &n);
-    if (status == GM_OK && (!is_power_of_two(n) || n > 128)) {
-        p->at = at;
-        return complain(p, key, "must be a power of two, at most 128");
-    }
-    return status;
-}
-
-static enum gm_status read_positive(struct parser *p, const char *key, uint64_t *n)
-{
-    size_t at = p->at;
-    enum gm_status status = read_integer(p, key, n);
-    if (status == GM_OK && *n == 0) {
-        p->at = at;
-        return complain(p, key, "must be more than 0");
-    }
-    return status;
-}
-
-static enum gm_status key_positive(struct parser *p, const char *key)
-{
-    uint64_t unused = 0;
-    return read_positive(p, key, &unused);
-}
-
-static enum gm_status key_lock(struct parser *p, const char *key)
-{
-    return read_bool(p, key, &p->conf.releases_lock);
+    GM_TRY(read_integer(p, key, &n));
+    const bool is_allowed = is_power_of_two(n) && n <= 128;
+    return is_allowed ? GM_OK : reject(p, key, "must be a power of two, at most 128");
 }
 
 static enum gm_status key_bypass(struct parser *p, const char *key)
 {
     uint64_t mib = 0;
-    enum gm_status status = read_positive(p, key, &mib);
-    const uint64_t most = UINT64_MAX / GM_MIB;
-    if (status == GM_OK)
-        p->conf.rules.roundup_bypass = (mib < most ? mib : most) * GM_MIB;
-    return status;
+    GM_TRY(read_positive(p, key, &mib));
+    p->conf.rules.roundup_bypass = bytes_of(mib);
+    return GM_OK;
 }
 
 static enum gm_status key_any(struct parser *p, const char *key)
@@ -378,18 +344,10 @@ static enum gm_status key_any_list(struct parser *p, const char *key)
         return complain(p, key, "expects a list");
     p->at++;
     while (!is(peek(p), "]")) {
-        enum gm_status status = key_any(p, key);
-        if (status == GM_OK && !is(peek(p), ":"))
-            status = complain(p, key, "expects ':' between a name and its value");
-        p->at += status == GM_OK;
-        if (status == GM_OK)
-            status = key_any(p, key);
-        if (status != GM_OK)
-            return status;
-        if (is(peek(p), ","))
-            p->at++;
-        else if (!is(peek(p), "]"))
-            return complain(p, key, "expects ',' or ']'");
+        GM_TRY(key_any(p, key));
+        GM_TRY(read_colon(p, key, "expects ':' between a name and its value"));
+        GM_TRY(key_any(p, key));
+        GM_TRY(end_entry(p, key));
     }
     p->at++;
     return GM_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyze/allocator/recorded_settings.h"
 
-#include <string.h>
+#include "analyze/base/ascii.h"
 
 struct gm_conf gm_settings_recorded(const struct gm_snapshot *s, struct gm_text *odd)
 {
@@ -30,13 +30,12 @@ struct gm_conf gm_settings_recorded(const struct gm_snapshot *s, struct gm_text 
 
 bool gm_settings_expand_private(const struct gm_snapshot *s)
 {
-    static const char name[] = "external_annotations";
     const struct gm_key_order *keys = &s->key_orders[GM_ORDER_TOP];
     bool has_name = !s->has_settings || keys->count == 0;
     for (size_t i = 0; i < keys->count && !has_name; i++) {
         size_t length;
         const char *key = gm_string(s, (struct gm_string_id){keys->keys[i]}, &length);
-        has_name = length == sizeof name - 1 && memcmp(key, name, length) == 0;
+        has_name = gm_is_text(key, length, "external_annotations");
     }
     return has_name;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classes of characters, the same in every locale; bytes of UTF-8 beyond ASCII are in none. And how a text ends.
+ * Classes of characters, the same in every locale; bytes of UTF-8 beyond ASCII are in none. And how a text begins and
+ * ends.
  */
 #ifndef GM_BASE_ASCII_H
 #define GM_BASE_ASCII_H
@@ -30,10 +31,36 @@ static inline bool gm_is_letter(char c)
 }
 
 /* Of a text of `n` bytes. */
+static inline bool gm_is_text(const char *text, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(text, word, n) == 0;
+}
+
+static inline bool gm_begins_with(const char *text, size_t n, const char *begin)
+{
+    const size_t m = strlen(begin);
+    return n >= m && memcmp(text, begin, m) == 0;
+}
+
 static inline bool gm_ends_with(const char *text, size_t n, const char *end)
 {
     const size_t m = strlen(end);
     return n >= m && memcmp(text + n - m, end, m) == 0;
+}
+
+/* Lists that end with NULL: the text is one of them; one of them is in it. */
+static inline bool gm_is_one_of(const char *text, const char *const *words)
+{
+    while (*words != NULL && strcmp(text, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static inline bool gm_has_any(const char *text, const char *const *parts)
+{
+    while (*parts != NULL && strstr(text, *parts) == NULL)
+        parts++;
+    return *parts != NULL;
 }
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef GM_BASE_ORDER_H
 #define GM_BASE_ORDER_H
 
+#include <stdint.h>
+
 /* -1, 0 or 1. */
 #define GM_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
 
@@ -28,5 +30,15 @@
         return order;                                                                                                  \
     }                                                                                                                  \
     _Static_assert(1, "takes the semicolon")
+
+/* Of numbers, ascending. */
+static inline int gm_by_real(const void *left, const void *right)
+{
+    return GM_ORDER(*(const double *)left, *(const double *)right);
+}
+static inline int gm_by_number(const void *left, const void *right)
+{
+    return GM_ORDER(*(const uint64_t *)left, *(const uint64_t *)right);
+}
 
 #endif

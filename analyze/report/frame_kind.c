@@ -8,25 +8,17 @@
 #include <stddef.h>
 #include <string.h>
 
-static bool has_any(const char *text, const char *const *parts)
-{
-    for (; *parts != NULL; parts++)
-        if (strstr(text, *parts) != NULL)
-            return true;
-    return false;
-}
-
 bool gm_frame_is_python(const char *filename)
 {
     static const char *const made_up[] = {"ipykernel", "<ipython", "<stdin>", "<string>", "<frozen ", NULL};
     return gm_ends_with(filename, strlen(filename), ".py") || gm_ends_with(filename, strlen(filename), ".ipynb") ||
-           has_any(filename, made_up);
+           gm_has_any(filename, made_up);
 }
 
 static bool frame_is_torch(const char *filename)
 {
     static const char *const folders[] = {"/torch/", "\\torch\\", "/torchinductor_", NULL};
-    return has_any(filename, folders);
+    return gm_has_any(filename, folders);
 }
 
 static bool file_is_noise(const char *filename)
@@ -42,7 +34,7 @@ static bool file_is_noise(const char *filename)
                                         "ceval.c",
                                         "cpython/abstract.h",
                                         NULL};
-    return has_any(filename, files);
+    return gm_has_any(filename, files);
 }
 
 unsigned gm_file_kind(const char *filename)
@@ -78,7 +70,7 @@ bool gm_name_is_noise(const char *name)
     for (size_t i = 0; begins[i] != NULL; i++)
         if (strncmp(name, begins[i], strlen(begins[i])) == 0)
             return true;
-    return has_any(name, names);
+    return gm_has_any(name, names);
 }
 
 bool gm_frame_is_noise(const char *name, const char *filename)

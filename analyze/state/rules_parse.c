@@ -125,9 +125,7 @@ static enum gm_status add_patterns(struct parser *p, const struct token *kind, s
         bool is_file = pattern.kind == GM_PATTERN_FILE;
         if ((pattern.kind == GM_PATTERN_WORD || pattern.kind == GM_PATTERN_OP) && memchr(a.s, '*', a.n) != NULL)
             return complain(p, "'word' and 'op' take no '*'", &a);
-        enum gm_status status = add_pattern(p, pattern, is_file ? NULL : &a, is_file ? &a : NULL);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(add_pattern(p, pattern, is_file ? NULL : &a, is_file ? &a : NULL));
     } while (next_token(rest, &a));
     return GM_OK;
 }
@@ -227,9 +225,7 @@ static enum gm_status find_category(struct parser *p, const struct token *words,
 static enum gm_status begin_category(struct parser *p, struct token *rest)
 {
     struct gm_category_rules *rules = p->rules;
-    enum gm_status status = end_section(p);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(end_section(p));
     if (rules->tier_count == 0)
         return complain(p, "a category stands before the first 'tier'", NULL);
     if (rules->sections.n == GM_RULES_MAX_SECTIONS)
@@ -240,10 +236,9 @@ static enum gm_status begin_category(struct parser *p, struct token *rest)
         rest->n--;
     uint32_t color = 0, category = 0;
     bool has_color = false;
-    if (rest->n > 0 && (status = take_color(p, rest, &color, &has_color)) != GM_OK)
-        return status;
-    if ((status = find_category(p, rest, color, has_color, &category)) != GM_OK)
-        return status;
+    if (rest->n > 0)
+        GM_TRY(take_color(p, rest, &color, &has_color));
+    GM_TRY(find_category(p, rest, color, has_color, &category));
     for (size_t i = 0; i < rules->sections.n; i++)
         if (rules->sections.v[i].category == category && rules->sections.v[i].tier == rules->tier_count - 1)
             return complain(p, "this category stands twice in one tier", rest);
@@ -310,9 +305,7 @@ static enum gm_status parse_text(struct parser *p, const char *text, size_t leng
         const char *end = memchr(text, '\n', length);
         size_t n = end == NULL ? length : (size_t)(end - text);
         p->line++;
-        enum gm_status status = parse_line(p, (struct token){text, n});
-        if (status != GM_OK)
-            return status;
+        GM_TRY(parse_line(p, (struct token){text, n}));
         n += end != NULL;
         text += n;
         length -= n;

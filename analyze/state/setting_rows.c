@@ -3,6 +3,7 @@
  * The allocator settings that the file records, as rows: key, value in the syntax of the settings string, and whether
  * that is PyTorch's default.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/state/state_pass.h"
 
 #include <inttypes.h>
@@ -11,9 +12,13 @@
 
 static bool is_default(const struct gm_snapshot *s, const struct gm_setting *setting)
 {
-    static const char *const off_keys[] = {"expandable_segments",           "release_lock_on_cudamalloc",
-                                           "pinned_use_cuda_host_register", "graph_capture_record_stream_reuse",
-                                           "throw_on_cudamalloc_oom",       "garbage_collection_threshold"};
+    static const char *const off_keys[] = {"expandable_segments",
+                                           "release_lock_on_cudamalloc",
+                                           "pinned_use_cuda_host_register",
+                                           "graph_capture_record_stream_reuse",
+                                           "throw_on_cudamalloc_oom",
+                                           "garbage_collection_threshold",
+                                           NULL};
     static const char divisions[] = "roundup_power2_divisions.";
     size_t n;
     double number = setting->type == GM_SETTING_REAL ? setting->real : (double)setting->integer;
@@ -31,10 +36,7 @@ static bool is_default(const struct gm_snapshot *s, const struct gm_setting *set
         return setting->type == GM_SETTING_INTEGER && setting->integer == 1;
     if (strncmp(setting->key, divisions, sizeof divisions - 1) == 0)
         return number == 0;
-    for (size_t i = 0; i < sizeof off_keys / sizeof *off_keys; i++)
-        if (strcmp(setting->key, off_keys[i]) == 0)
-            return number == 0;
-    return false;
+    return gm_is_one_of(setting->key, off_keys) && number == 0;
 }
 
 static const char *real_text(struct gm_arena *arena, double value)

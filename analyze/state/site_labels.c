@@ -17,14 +17,6 @@ static bool contains(const char *text, const char *part)
     return strstr(text, part) != NULL;
 }
 
-static bool any_in(const char *text, const char *const *parts)
-{
-    for (; *parts != NULL; parts++)
-        if (contains(text, *parts))
-            return true;
-    return false;
-}
-
 static bool is_python(const char *file)
 {
     return gm_ends_with(file, strlen(file), ".py") || gm_ends_with(file, strlen(file), ".ipynb") ||
@@ -72,17 +64,14 @@ static bool is_library(const char *path)
     for (; path[n] != '\0' && n + 1 < sizeof file; n++)
         file[n] = path[n] == '\\' ? '/' : path[n];
     file[n] = '\0';
-    return any_in(file, libraries);
+    return gm_has_any(file, libraries);
 }
 
 static bool is_machinery(const char *name)
 {
     static const char *const names[] = {"wrapper", "wrapped",    "wrapped_func",       "decorate_context",
                                         "inner",   "_call_impl", "_wrapped_call_impl", NULL};
-    for (size_t i = 0; names[i] != NULL; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return gm_is_one_of(name, names);
 }
 
 enum { TELLS_NOTHING, TELLS_LITTLE, TELLS_OPERATOR, TELLS_PYTHON, TELLS_COMMUNICATION, TELLS_BACKWARD };
@@ -108,7 +97,7 @@ static unsigned weight_of(const char *name)
                                         "redispatch",
                                         "empty_strided",
                                         NULL};
-    if (any_in(name, noise) || name[0] == '\0' || strcmp(name, "??") == 0)
+    if (gm_has_any(name, noise) || name[0] == '\0' || strcmp(name, "??") == 0)
         return TELLS_NOTHING;
     if (contains(name, "Backward") || contains(name, "AccumulateGrad"))
         return TELLS_BACKWARD;

@@ -67,8 +67,6 @@ struct lives {
     uint64_t every, seen; /* each `every`-th is taken */
 };
 
-GM_ORDERING(by_length, uint64_t, GM_BY(GM_ORDER(*a, *b)));
-
 static void collect(const struct churn *c, struct lives *lives)
 {
     const struct gm_history *h = &c->pass->history;
@@ -104,7 +102,7 @@ static bool find_medians(const struct churn *c, struct gm_site_stat *rows, size_
     for (size_t i = 0; ok && i < n; i++) {
         if (lives[i].n == 0)
             continue;
-        qsort(v + lives[i].first, lives[i].n, sizeof *v, by_length);
+        qsort(v + lives[i].first, lives[i].n, sizeof *v, gm_by_number);
         rows[i].median_life_us = v[lives[i].first + (lives[i].n - 1) / 2];
     }
     free(lives);

@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
-}
-
 enum gm_module_frame gm_module_frame_of(struct gm_trace_pass *pass, uint32_t frame)
 {
     static const char *const calls[] = {"_call_impl", "_wrapped_call_impl", "__call__", NULL};
@@ -41,8 +33,8 @@ enum gm_module_frame gm_module_frame_of(struct gm_trace_pass *pass, uint32_t fra
         return GM_FRAME_NATIVE;
     if (gm_ends_with(file, strlen(file), "nn/modules/module.py") ||
         gm_ends_with(file, strlen(file), "nn\\modules\\module.py"))
-        return is_one_of(name, calls) ? GM_FRAME_CALL : GM_FRAME_BETWEEN;
-    if (is_one_of(name, between))
+        return gm_is_one_of(name, calls) ? GM_FRAME_CALL : GM_FRAME_BETWEEN;
+    if (gm_is_one_of(name, between))
         return GM_FRAME_BETWEEN;
     const bool is_list = (kind & GM_FILE_IS_TORCH) != 0 && gm_ends_with(file, strlen(file), "container.py");
     return strcmp(name, "__init__") == 0 && !is_list ? GM_FRAME_CREATE : GM_FRAME_CODE;
@@ -125,7 +117,7 @@ size_t gm_forward_frames(const struct gm_snapshot *s, struct gm_frame_index *ind
     for (const struct gm_extra *e = extras->v + from; n > 0; n--, e++) {
         size_t length;
         const char *key = gm_string(s, (struct gm_string_id){e->key}, &length);
-        if (e->value.type != GM_LOOSE_LIST || length != 14 || memcmp(key, "forward_frames", 14) != 0)
+        if (e->value.type != GM_LOOSE_LIST || !gm_is_text(key, length, "forward_frames"))
             continue;
         for (uint32_t i = 0; i < e->value.count && count < most; i++) {
             const struct gm_loose *one = &s->loose[e->value.bits + i];

@@ -3,6 +3,7 @@
  * What asked for memory, by a stack: the operator where C++ frames were recorded, else the function of PyTorch's
  * library that the program called; and the node of a compiled graph, where frames were augmented with it.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/timeline/modules/module_work.h"
 
 #include <string.h>
@@ -46,12 +47,10 @@ static bool is_torch_python(struct gm_trace_pass *pass, uint32_t frame)
 /* What carries a call to its operator. */
 static bool is_dispatch(const struct gm_frame_row *frame)
 {
-    static const char *const names[] = {"__torch_function__", "__torch_dispatch__", "_fn", "inner", "wrapper",
-                                        "decorate_context"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(frame->name, names[i]) == 0)
-            return true;
-    return strcmp(frame->name, "__call__") == 0 && strcmp(gm_names_path_tail(frame->filename), "torch/_ops.py") == 0;
+    static const char *const names[] = {
+        "__torch_function__", "__torch_dispatch__", "_fn", "inner", "wrapper", "decorate_context", NULL};
+    return gm_is_one_of(frame->name, names) ||
+           (strcmp(frame->name, "__call__") == 0 && strcmp(gm_names_path_tail(frame->filename), "torch/_ops.py") == 0);
 }
 
 /* The file's name without its ending: "functional"; its folder's if it is the folder's own. */
@@ -115,7 +114,7 @@ static const char *extra_text(struct gm_trace_pass *pass, uint32_t frame, const 
     for (const struct gm_extra *e = extras->v + from; n > 0; n--, e++) {
         size_t length;
         const char *text = gm_string(s, (struct gm_string_id){e->key}, &length);
-        if (e->value.type != GM_LOOSE_STRING || length != strlen(key) || memcmp(text, key, length) != 0)
+        if (e->value.type != GM_LOOSE_STRING || !gm_is_text(text, length, key))
             continue;
         const char *value = gm_names_string(pass->names, (struct gm_string_id){(uint32_t)e->value.bits});
         *ok = *ok && value != NULL;

@@ -128,13 +128,10 @@ struct series {
     double median_peak, slope;
 };
 
-GM_ORDERING(by_value, double, GM_BY(GM_ORDER(*a, *b)));
-
 static double median(struct series *s, const double *v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        s->scratch[i] = v[i];
-    qsort(s->scratch, n, sizeof *v, by_value);
+    memmove(s->scratch, v, n * sizeof *v);
+    qsort(s->scratch, n, sizeof *v, gm_by_real);
     return n % 2 == 1 ? s->scratch[n / 2] : (s->scratch[n / 2 - 1] + s->scratch[n / 2]) / 2;
 }
 
@@ -143,8 +140,7 @@ static double spread(struct series *s, const double *v, size_t n, double m)
 {
     for (size_t i = 0; i < n; i++)
         s->scratch[i] = fabs(v[i] - m);
-    qsort(s->scratch, n, sizeof *v, by_value);
-    return 1.4826 * (n % 2 == 1 ? s->scratch[n / 2] : (s->scratch[n / 2 - 1] + s->scratch[n / 2]) / 2);
+    return 1.4826 * median(s, s->scratch, n);
 }
 
 /* Both arrays have room for one more than there are spans. */

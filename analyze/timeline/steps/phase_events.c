@@ -217,8 +217,6 @@ static bool fill_by_names(struct gm_step_work *w, uint8_t *phase)
     return true;
 }
 
-GM_ORDERING(by_size, double, GM_BY(GM_ORDER(*a, *b)));
-
 /* Bytes that span s allocates, and whether a generating function is on all of its stacks. */
 static double bytes_of_span(struct gm_step_work *w, const struct gm_span *s, bool *generates)
 {
@@ -246,7 +244,7 @@ static bool fill_by_sizes(struct gm_step_work *w, uint8_t *phase, bool *is_known
         generating += generates;
     }
     if (bytes != NULL && sorted != NULL && n > FEWEST && generating == n) {
-        qsort(sorted, n, sizeof *sorted, by_size);
+        qsort(sorted, n, sizeof *sorted, gm_by_real);
         double median = sorted[n / 2];
         for (size_t s = 0; s < n; s++)
             large += bytes[s] >= MANY_TIMES * median;

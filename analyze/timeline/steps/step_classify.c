@@ -6,6 +6,8 @@
  */
 #include "analyze/timeline/steps/step_work.h"
 
+#include "analyze/base/ascii.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,30 +16,16 @@ struct text {
     size_t n;
 };
 
-static bool is(struct text t, const char *word)
-{
-    size_t n = strlen(word);
-    return t.n == n && memcmp(t.s, word, n) == 0;
-}
-
 static bool is_one_of(struct text t, const char *const *words)
 {
-    for (; *words != NULL; words++)
-        if (is(t, *words))
-            return true;
-    return false;
+    while (*words != NULL && !gm_is_text(t.s, t.n, *words))
+        words++;
+    return *words != NULL;
 }
 
 static bool starts(struct text t, const char *word)
 {
-    size_t n = strlen(word);
-    return t.n >= n && memcmp(t.s, word, n) == 0;
-}
-
-static bool ends(struct text t, const char *word)
-{
-    size_t n = strlen(word);
-    return t.n >= n && memcmp(t.s + t.n - n, word, n) == 0;
+    return gm_begins_with(t.s, t.n, word);
 }
 
 static bool has(struct text t, const char *word)
@@ -126,7 +114,7 @@ static uint8_t marks_of_file(struct text t)
         "torch/optim/",        "torch/nn/utils/clip_grad", "torch_npu/optim/",   "apex/optimizers/",
         "bitsandbytes/optim/", "deepspeed/ops/adam",       "deepspeed/ops/lamb", "megatron/core/optimizer/",
         "torchao/optim/",      "transformers/optimiz",     "timm/optim/",        NULL};
-    unsigned marks = ends(t, ".py") || starts(t, "<") ? GM_MARK_PYTHON : 0;
+    unsigned marks = gm_ends_with(t.s, t.n, ".py") || starts(t, "<") ? GM_MARK_PYTHON : 0;
     for (size_t i = 0; optimizers[i] != NULL; i++)
         if (has_path(t, optimizers[i]) && !has(t, "lr_scheduler"))
             marks |= GM_MARK_OPTIMIZER;

@@ -9,6 +9,8 @@
  */
 #include "analyze/timeline/steps/step_work.h"
 
+#include "analyze/base/ascii.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +78,7 @@ static bool is_forward(const struct gm_step_work *w, uint32_t frame)
 {
     size_t n;
     const char *name = gm_string(w->pass->snapshot, w->pass->snapshot->frames.name[frame], &n);
-    return n == 7 && memcmp(name, "forward", n) == 0;
+    return gm_is_text(name, n, "forward");
 }
 
 /* Does a stack of the trace leave the path below a module's call? Or in its forward function: recorded with C++ frames

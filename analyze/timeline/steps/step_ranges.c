@@ -4,6 +4,7 @@
  * The recorder is a ring, so either may be lost. Times place them among the events, since they carry no event number;
  * files of 2024's development versions have them as events of their own instead.
  */
+#include "analyze/base/ascii.h"
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/timeline/steps/step_work.h"
@@ -68,9 +69,7 @@ static uint8_t stage_of(const struct gm_snapshot *s, struct gm_string_id name)
 {
     size_t n;
     const char *text = gm_string(s, name, &n);
-    return n == 5 && memcmp(text, "START", 5) == 0 ? GM_STAGE_START
-           : n == 3 && memcmp(text, "END", 3) == 0 ? GM_STAGE_END
-                                                   : GM_STAGE_OTHER;
+    return gm_is_text(text, n, "START") ? GM_STAGE_START : gm_is_text(text, n, "END") ? GM_STAGE_END : GM_STAGE_OTHER;
 }
 
 /* Events that say user_defined: one frame, its function START or END, its file the annotation's text. */
@@ -98,11 +97,11 @@ static bool from_events(struct gm_step_work *w, struct marks *marks)
 /* "ProfilerStep#12" is a profiler step with a number; others are told by how they begin. */
 static uint8_t kind_of(const struct gm_snapshot *s, uint32_t name, uint64_t *number)
 {
-    static const char step[] = "ProfilerStep#", optimizer[] = "Optimizer.step#", zero[] = "Optimizer.zero_grad#";
+    static const char step[] = "ProfilerStep#";
     size_t n, prefix = sizeof step - 1;
     const char *text = gm_string(s, (struct gm_string_id){name}, &n);
     *number = 0;
-    if (n > prefix && n <= prefix + 18 && memcmp(text, step, prefix) == 0) {
+    if (n > prefix && n <= prefix + 18 && gm_begins_with(text, n, step)) {
         for (size_t i = prefix; i < n; i++) {
             if (text[i] < '0' || text[i] > '9')
                 return GM_RANGE_USER;
@@ -110,9 +109,9 @@ static uint8_t kind_of(const struct gm_snapshot *s, uint32_t name, uint64_t *num
         }
         return GM_RANGE_PROFILER_STEP;
     }
-    if (n >= sizeof optimizer - 1 && memcmp(text, optimizer, sizeof optimizer - 1) == 0)
+    if (gm_begins_with(text, n, "Optimizer.step#"))
         return GM_RANGE_OPTIMIZER_STEP;
-    if (n >= sizeof zero - 1 && memcmp(text, zero, sizeof zero - 1) == 0)
+    if (gm_begins_with(text, n, "Optimizer.zero_grad#"))
         return GM_RANGE_ZERO_GRAD;
     return GM_RANGE_USER;
 }

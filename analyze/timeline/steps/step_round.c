@@ -67,8 +67,8 @@ static void measure_places(struct beginning *b)
         uint64_t now = gm_history_time(h, event), then = event == 0 ? GM_REPORT_NONE : gm_history_time(h, event - 1);
         if (now != GM_REPORT_NONE && then != GM_REPORT_NONE && now > then)
             p->pause += (double)(now - then);
-        uint8_t before = i == 0 ? 0 : gm_stack_class(&b->w->classes, allocs->stack[i - 1]) & GM_STACK_KIND;
-        uint8_t after = gm_stack_class(&b->w->classes, allocs->stack[i]) & GM_STACK_KIND;
+        uint8_t before = i == 0 ? 0 : gm_kind_at(b->w, i - 1);
+        uint8_t after = gm_kind_at(b->w, i);
         p->turns |= before >= GM_STACK_BACKWARD && after < GM_STACK_BACKWARD;
     }
 }

@@ -18,11 +18,6 @@
 
 enum { ALIKE = 32, ENOUGH = 24 }; /* allocations that are compared where a step may begin, and must be equal */
 
-static uint8_t kind_at(struct gm_step_work *w, size_t i)
-{
-    return gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
-}
-
 /* Two allocations by one piece of code; without stacks, of one size. */
 static bool are_alike(const struct gm_step_work *w, size_t i, size_t j)
 {
@@ -57,9 +52,9 @@ static size_t like_second(const struct gm_step_work *w, size_t end, size_t next)
 static size_t first_forward(struct gm_step_work *w, size_t end, bool *is_cut)
 {
     size_t i = 0;
-    while (i < end && kind_at(w, i) == GM_STACK_PLAIN)
+    while (i < end && gm_kind_at(w, i) == GM_STACK_PLAIN)
         i++;
-    *is_cut = i < end && kind_at(w, i) != GM_STACK_FORWARD;
+    *is_cut = i < end && gm_kind_at(w, i) != GM_STACK_FORWARD;
     return i == end || *is_cut ? 0 : i;
 }
 
@@ -68,7 +63,7 @@ static bool has_model_work(struct gm_step_work *w, size_t from, size_t end)
     if (!w->has_stacks)
         return true;
     for (size_t i = from; i < end; i++)
-        if (kind_at(w, i) == GM_STACK_FORWARD || kind_at(w, i) == GM_STACK_BACKWARD)
+        if (gm_kind_at(w, i) == GM_STACK_FORWARD || gm_kind_at(w, i) == GM_STACK_BACKWARD)
             return true;
     return false;
 }
@@ -234,7 +229,7 @@ static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t na
     struct place now = {.name = name, .kind = (uint32_t)e->place_count};
     for (size_t i = gm_alloc_at(&w->allocs, first); i < w->allocs.count && w->allocs.event[i] <= last; i++) {
         uint32_t event = w->allocs.event[i], a = h->of_event[event];
-        if (w->has_stacks && (gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND) != GM_STACK_OPTIMIZER)
+        if (w->has_stacks && gm_kind_at(w, i) != GM_STACK_OPTIMIZER)
             continue;
         if (now.caller == 0)
             now.caller = caller_of_optimizer(w, w->allocs.stack[i]);
@@ -259,7 +254,7 @@ static uint32_t optimizer_of(struct gm_step_work *w, struct ends *e, uint32_t na
 static bool has_other_work(struct gm_step_work *w, uint32_t first, uint32_t last)
 {
     for (size_t i = gm_alloc_at(&w->allocs, first); i < w->allocs.count && w->allocs.event[i] <= last; i++)
-        if ((gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND) != GM_STACK_OPTIMIZER)
+        if (gm_kind_at(w, i) != GM_STACK_OPTIMIZER)
             return true;
     return false;
 }
@@ -269,12 +264,10 @@ static bool is_in_backward(struct gm_step_work *w, uint32_t first, uint32_t last
 {
     const struct gm_alloc_list *allocs = &w->allocs;
     size_t before = gm_alloc_at(allocs, first), after = gm_alloc_at(allocs, last + 1);
-    while (after < allocs->count &&
-           (gm_stack_class(&w->classes, allocs->stack[after]) & GM_STACK_KIND) == GM_STACK_OPTIMIZER)
+    while (after < allocs->count && gm_kind_at(w, after) == GM_STACK_OPTIMIZER)
         after++;
-    return before > 0 && after < allocs->count &&
-           (gm_stack_class(&w->classes, allocs->stack[before - 1]) & GM_STACK_KIND) != GM_STACK_FORWARD &&
-           (gm_stack_class(&w->classes, allocs->stack[after]) & GM_STACK_KIND) == GM_STACK_BACKWARD;
+    return before > 0 && after < allocs->count && gm_kind_at(w, before - 1) != GM_STACK_FORWARD &&
+           gm_kind_at(w, after) == GM_STACK_BACKWARD;
 }
 
 static bool add_range_end(struct gm_step_work *w, struct ends *e, uint32_t first, uint32_t last, uint32_t name)
@@ -325,8 +318,7 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
     const struct gm_history *h = &w->pass->history;
     size_t begin = SIZE_MAX; /* of the burst */
     for (size_t i = 0; i <= allocs->count; i++) {
-        bool is_optimizer =
-            i < allocs->count && (gm_stack_class(&w->classes, allocs->stack[i]) & GM_STACK_KIND) == GM_STACK_OPTIMIZER;
+        bool is_optimizer = i < allocs->count && gm_kind_at(w, i) == GM_STACK_OPTIMIZER;
         if (is_optimizer == (begin != SIZE_MAX))
             continue;
         if (is_optimizer) {
@@ -343,8 +335,6 @@ static bool ends_of_bursts(struct gm_step_work *w, struct ends *e)
     return true;
 }
 
-GM_ORDERING(by_number, uint64_t, GM_BY(GM_ORDER(*a, *b)));
-
 /* Keeps the ends of one kind, of those that take turns: between most of its ends there are others'. A kind that ends
  * fewer than a tenth as many as the commonest is an accident. */
 static bool keep_one_kind(struct ends *e)
@@ -356,7 +346,7 @@ static bool keep_one_kind(struct ends *e)
         return false;
     for (size_t i = 0; i < e->n; i++)
         sorted[i] = (uint64_t)e->kind[i] << 32 | i;
-    qsort(sorted, e->n, sizeof *sorted, by_number);
+    qsort(sorted, e->n, sizeof *sorted, gm_by_number);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0, next; i < e->n; i = next) {
             size_t apart = 0;
@@ -454,7 +444,7 @@ bool gm_step_spans(struct gm_step_work *w)
         return false;
     for (size_t i = 0; i < w->allocs.count && !(w->is_training && w->has_stacks); i++) {
         w->has_stacks |= w->allocs.stack[i] > GM_STACK_EMPTY;
-        uint8_t kind = gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
+        uint8_t kind = gm_kind_at(w, i);
         w->is_training |= kind == GM_STACK_BACKWARD || kind == GM_STACK_OPTIMIZER;
     }
     w->is_training |= w->idle.n > 0;

@@ -89,12 +89,10 @@ static void walk(struct body *b)
     }
 }
 
-GM_ORDERING(by_value, double, GM_BY(GM_ORDER(*a, *b)));
-
 /* The lower median, so that a first round that also makes what lasts does not count. */
 static double median(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, gm_by_real);
     return n == 0 ? 0 : v[(n - 1) / 2];
 }
 

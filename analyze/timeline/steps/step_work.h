@@ -116,6 +116,12 @@ struct gm_step_work {
     uint64_t capacity;              /* of the device, from an oom; GM_REPORT_NONE */
 };
 
+/* What the stack of allocation i of the list says: GM_STACK_PLAIN ... GM_STACK_OPTIMIZER. */
+static inline uint8_t gm_kind_at(struct gm_step_work *w, size_t i)
+{
+    return gm_stack_class(&w->classes, w->allocs.stack[i]) & GM_STACK_KIND;
+}
+
 /* The parts, in order. Each returns false only if there is no memory. */
 bool gm_step_ranges(struct gm_step_work *w);  /* step_ranges.c: annotations */
 bool gm_step_spans(struct gm_step_work *w);   /* step_spans.c: the steps, from the best source */
