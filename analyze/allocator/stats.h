@@ -103,6 +103,21 @@ static inline void gm_stats_release(struct gm_stats *s, const struct gm_space_bl
     gm_stats_add(s->inactive_split_bytes, is_small, (is_split ? (int64_t)b->size : 0) - absorbed);
 }
 
+/* A block that is there when counting begins; it is a part of a segment or all of it. What is reserved is counted
+ * apart. */
+static inline void gm_stats_begin_block(struct gm_stats *s, const struct gm_space_block *b, bool is_small,
+                                        bool is_split, uint64_t requested, uint64_t max_split)
+{
+    if (b->use != GM_SPACE_FREE) {
+        gm_stats_take(s, b, is_small, requested, 0, 0, max_split);
+    } else if (is_split && !b->is_expandable) {
+        gm_stats_add(s->inactive_split, is_small, 1);
+        gm_stats_add(s->inactive_split_bytes, is_small, (int64_t)b->size);
+    }
+    if (b->use == GM_SPACE_PENDING)
+        gm_stats_let_go(s, b, is_small, max_split);
+}
+
 /* Sums count from here on. */
 static inline void gm_stats_begin_sums(struct gm_stats *stats)
 {

@@ -77,4 +77,11 @@ static inline uint64_t gm_round_up(uint64_t n, uint64_t unit)
     return rest == 0 || n - rest > UINT64_MAX - unit ? n - rest : n - rest + unit;
 }
 
+/* Bytes of the multiples of `unit` that lie in [from, to) as a whole. */
+static inline uint64_t gm_whole_units(uint64_t from, uint64_t to, uint64_t unit)
+{
+    const uint64_t first = from / unit + (from % unit != 0), end = to / unit;
+    return end > first ? (end - first) * unit : 0;
+}
+
 #endif

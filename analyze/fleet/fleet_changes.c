@@ -47,7 +47,7 @@ static bool keep_largest(struct gm_fleet_work *w, struct gm_fleet_changes *out, 
     for (size_t s = 0; s < w->fleet->site_count; s++)
         if (all[s].from != all[s].to) {
             all[n] = all[s];
-            all[n].delta = gm_fleet_delta(all[n].from, all[n].to);
+            all[n].delta = gm_signed_gap(all[n].to, all[n].from);
             n++;
         }
     if (n > 1)
@@ -84,7 +84,7 @@ bool gm_fleet_compare_all(struct gm_fleet_work *w, struct gm_fleet_changes *out,
         for (size_t i = 0; i < b->use_count; i++)
             all[b->uses[i].site].to = gm_sat_add(all[b->uses[i].site].to, use_of(b, &b->uses[i], measure));
     }
-    out->delta = gm_fleet_delta(before, after);
+    out->delta = gm_signed_gap(after, before);
     const bool ok = keep_largest(w, out, all, top);
     free(all);
     return ok;

@@ -51,8 +51,8 @@ static bool fill_odd(struct gm_fleet_work *w, struct gm_fleet_odd *odd, const st
                                  .by_held = far->by_held,
                                  .by_reserved = far->by_reserved,
                                  .by_group = far->by_group,
-                                 .held_delta = gm_fleet_delta(gm_fleet_held(against), gm_fleet_held(item)),
-                                 .reserved_delta = gm_fleet_delta(gm_fleet_reserved(against), gm_fleet_reserved(item))};
+                                 .held_delta = gm_signed_gap(gm_fleet_held(item), gm_fleet_held(against)),
+                                 .reserved_delta = gm_signed_gap(gm_fleet_reserved(item), gm_fleet_reserved(against))};
     return gm_fleet_compare(w, &odd->sites, far->against, far->item, GM_FLEET_HELD, w->options->top);
 }
 

@@ -34,13 +34,6 @@ double gm_fleet_imbalance(const struct gm_fleet_spread *spread)
     return spread->mean > 0 ? (double)spread->most / spread->mean : 0;
 }
 
-int64_t gm_fleet_delta(uint64_t from, uint64_t to)
-{
-    const uint64_t size = to > from ? to - from : from - to;
-    const int64_t clamped = size > INT64_MAX ? INT64_MAX : (int64_t)size;
-    return to > from ? clamped : -clamped;
-}
-
 static int compare_cell(const struct gm_fleet_item *item, size_t row, size_t column)
 {
     return item->row != row ? GM_ORDER(item->row, row) : GM_ORDER(item->column, column);

@@ -161,7 +161,6 @@ struct gm_fleet {
 
 /* The item of a cell: of several, the one with the most reserved; SIZE_MAX if there is none. */
 size_t gm_fleet_find(const struct gm_fleet *fleet, size_t row, size_t column);
-int64_t gm_fleet_delta(uint64_t from, uint64_t to); /* clamped */
 void gm_fleet_free(struct gm_fleet *fleet);
 
 #endif

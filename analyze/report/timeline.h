@@ -182,8 +182,11 @@ struct gm_flame {
 };
 
 /* Requested bytes by what they are for; they add up to those of the row. */
+#define GM_PURPOSE_MAP(X) X(weights) X(gradients) X(states) X(activations) X(temporaries) X(others)
 struct gm_purposes {
-    uint64_t weights, gradients, states, activations, temporaries, others;
+#define X(name) uint64_t name;
+    GM_PURPOSE_MAP(X)
+#undef X
 };
 
 struct gm_tag_row {

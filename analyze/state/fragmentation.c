@@ -178,14 +178,6 @@ static bool pins_of_pages(struct gm_pins *pins, const struct gm_snapshot *s, siz
     return finish_page(&w);
 }
 
-/* Bytes of the whole pages inside [from, to), pages counted from base. */
-static uint64_t whole_pages(uint64_t from, uint64_t to, uint64_t base, uint64_t page)
-{
-    uint64_t a = gm_sat_sub(from, base), b = gm_sat_sub(to, base);
-    uint64_t first = a / page + (a % page != 0), end = b / page;
-    return end > first ? (end - first) * page : 0;
-}
-
 struct free_run {
     uint64_t from, to;
     uint64_t pages; /* bytes of whole pages in the runs so far */
@@ -195,7 +187,8 @@ struct free_run {
 static void close_run(struct free_run *run, uint64_t base, uint64_t page)
 {
     if (run->is_open)
-        run->pages = gm_sat_add(run->pages, whole_pages(run->from, run->to, base, page));
+        run->pages =
+            gm_sat_add(run->pages, gm_whole_units(gm_sat_sub(run->from, base), gm_sat_sub(run->to, base), page));
     run->is_open = false;
 }
 

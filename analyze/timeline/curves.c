@@ -314,7 +314,7 @@ static struct gm_layer describe(const struct curves *c, uint32_t layer)
 {
     const struct gm_category_rules *rules = c->pass->options->rules;
     if (c->is_by_role)
-        return (struct gm_layer){gm_role_name((enum gm_role)layer), gm_role_color((enum gm_role)layer)};
+        return (struct gm_layer){gm_role_name(layer), gm_role_color(layer)};
     const char *name = gm_category_name(rules, layer);
     return (struct gm_layer){gm_arena_copy(&c->pass->report->arena, name, strlen(name)),
                              gm_category_color(rules, layer)};

@@ -45,26 +45,6 @@ void gm_kept_free(struct gm_kept *kept)
     *kept = (struct gm_kept){0};
 }
 
-size_t gm_timeline_role_count(void)
-{
-    return GM_ROLE_COUNT;
-}
-
-const char *gm_timeline_role_name(size_t role)
-{
-    return gm_role_name((enum gm_role)role);
-}
-
-uint32_t gm_timeline_role_color(size_t role)
-{
-    return gm_role_color((enum gm_role)role);
-}
-
-bool gm_timeline_role_lasts(size_t role)
-{
-    return role == GM_ROLE_PARAMETER || role == GM_ROLE_GRADIENT || role == GM_ROLE_OPTIMIZER_STATE;
-}
-
 /* Leaves out what --stream and --min-size do not ask for. */
 static bool hide(struct gm_trace_pass *pass)
 {

@@ -74,11 +74,10 @@ struct gm_names; /* analyze/state/shown_names.h */
 bool gm_kept_modules(struct gm_module_places *places, const struct gm_kept_device *kept, struct gm_names *names,
                      struct gm_arena *arena);
 
-size_t gm_timeline_role_count(void);
-const char *gm_timeline_role_name(size_t role); /* "Optimizer state" */
-uint32_t gm_timeline_role_color(size_t role);   /* 0xRRGGBB */
+const char *gm_role_name(size_t role); /* "Optimizer state" */
+uint32_t gm_role_color(size_t role);   /* 0xRRGGBB */
 /* Whether a run makes it once and has it from step to step: parameters, their gradients, optimizer state. */
-bool gm_timeline_role_lasts(size_t role);
+bool gm_role_lasts(size_t role);
 
 /* What the command line says of a run that serves a model; zeroed: nothing. */
 struct gm_serving_wishes {

@@ -150,9 +150,6 @@ bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *
 /* kept.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
 bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);
 
-const char *gm_role_name(enum gm_role role); /* "Optimizer state" */
-uint32_t gm_role_color(enum gm_role role);   /* 0xRRGGBB */
-
 /* amounts[n] as slices in the report's arena, empty ones left out, most bytes first, ties by name. NULL: no memory. */
 const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],
                                       size_t *slice_count);

@@ -56,10 +56,10 @@ static const char *after(const char *name, const char *prefix)
 
 static bool find_role(struct gm_changed_class *changed, const char *name)
 {
-    for (size_t i = 0; name != NULL && i < gm_timeline_role_count(); i++)
-        if (strcasecmp(gm_timeline_role_name(i), name) == 0) {
+    for (size_t i = 0; name != NULL && i < GM_ROLE_COUNT; i++)
+        if (strcasecmp(gm_role_name(i), name) == 0) {
             changed->kind = "role";
-            changed->name = gm_timeline_role_name(i);
+            changed->name = gm_role_name(i);
             return true;
         }
     return false;
@@ -82,11 +82,11 @@ static enum gm_status refuse(const struct gm_replay_run *run, const char *name, 
     const char *word = role != NULL ? role : category != NULL ? category : name;
     struct gm_closest closest = gm_closest_to(word, strlen(word));
     char known[300] = "";
-    for (size_t r = 0; r < gm_timeline_role_count(); r++) {
+    for (size_t r = 0; r < GM_ROLE_COUNT; r++) {
         strncat(known, r == 0 ? "" : ", ", sizeof known - strlen(known) - 1);
-        strncat(known, gm_timeline_role_name(r), sizeof known - strlen(known) - 1);
+        strncat(known, gm_role_name(r), sizeof known - strlen(known) - 1);
         if (category == NULL)
-            gm_closest_offer(&closest, gm_timeline_role_name(r));
+            gm_closest_offer(&closest, gm_role_name(r));
     }
     for (uint32_t i = 0; role == NULL && i < gm_category_count(run->rules); i++)
         gm_closest_offer(&closest, gm_category_name(run->rules, i));
@@ -129,7 +129,7 @@ static bool is_of(const struct gm_replay_run *run, const struct gm_changed_class
                   const struct gm_kept_device *kept, size_t a)
 {
     if (changed->kind[0] == 'r')
-        return gm_timeline_role_name(kept->role[a]) == changed->name;
+        return gm_role_name(kept->role[a]) == changed->name;
     return gm_category_name(run->rules, kept->category[a]) == changed->name;
 }
 

@@ -67,13 +67,13 @@ void gm_replay_end_gpu(struct gm_replay_run *run)
 /* Each allocation's kernel, by the names of its category and role. */
 static unsigned char *kernels_of(const struct gm_replay_run *run, const struct gm_kept_device *kept)
 {
-    size_t n = kept->history.allocation_count, roles = gm_timeline_role_count();
+    size_t n = kept->history.allocation_count, roles = GM_ROLE_COUNT;
     size_t categories = gm_category_count(run->rules);
     unsigned char *of = malloc(n + 1), *table = malloc(roles * categories + 1);
     for (size_t c = 0; table != NULL && c < categories; c++)
         for (size_t r = 0; r < roles; r++)
             table[c * roles + r] =
-                (unsigned char)gm_compute_kernel(gm_category_name(run->rules, (uint32_t)c), gm_timeline_role_name(r));
+                (unsigned char)gm_compute_kernel(gm_category_name(run->rules, (uint32_t)c), gm_role_name(r));
     for (size_t a = 0; of != NULL && table != NULL && a < n; a++)
         of[a] = table[kept->category[a] * roles + kept->role[a]];
     if (table == NULL) {

@@ -16,8 +16,7 @@ bool gm_replay_count_holders(struct gm_replay_run *run, size_t index, struct gm_
 {
     struct gm_replay_device *device = &run->devices[index];
     const struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
-    size_t n = kept->history.allocation_count, roles = gm_timeline_role_count(),
-           categories = gm_category_count(run->rules);
+    size_t n = kept->history.allocation_count, roles = GM_ROLE_COUNT, categories = gm_category_count(run->rules);
     if (run->options->summary == NULL && run->options->limit == UINT64_MAX && !gm_replay_on_gpu(run->options))
         return true;
     device->role = malloc((n + 1) * sizeof *device->role);
@@ -43,7 +42,7 @@ void gm_replay_free_holders(struct gm_replay_device *device)
 
 static const char *name_of(const struct gm_replay_run *run, bool is_category, size_t i)
 {
-    return is_category ? gm_category_name(run->rules, (uint32_t)i) : gm_timeline_role_name(i);
+    return is_category ? gm_category_name(run->rules, (uint32_t)i) : gm_role_name(i);
 }
 
 /* The class with most bytes after `before` (SIZE_MAX: the first one), equal ones in their order; SIZE_MAX: none. */

@@ -110,7 +110,7 @@ static bool add_kind(struct planning *p, const struct kind *kind)
         if (kind->when == WHILE_IDLE && !gm_plan_offload(changes, &remedies[d].count, h, role))
             return false;
         for (uint32_t a = 0; kind->when != WHILE_IDLE && a < h->allocation_count; a++)
-            if (is_of(kind, gm_timeline_role_name(role[a])))
+            if (is_of(kind, gm_role_name(role[a])))
                 changes[remedies[d].count++] = (struct gm_remedy_change){a, GM_REMEDY_NEVER, GM_REMEDY_NEVER,
                                                                          part_of(h->requested[a], kind->keeps)};
         all += remedies[d].count;

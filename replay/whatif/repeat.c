@@ -183,7 +183,7 @@ static bool judge(struct gm_repeat *repeat, struct sides *out, const struct gm_h
     for (size_t i = 0; ok && i < out->n; i++) {
         uint32_t a = out->v[i].allocation;
         bool is_once = h->born[a] <= repeat->first || /* it only waits for a stream since */
-                       (evidence->role != NULL && gm_timeline_role_lasts(evidence->role[a]));
+                       (evidence->role != NULL && gm_role_lasts(evidence->role[a]));
         ok = leave(repeat, h, a, is_once ? GM_REPEAT_IS_ONCE : GM_REPEAT_IS_REPLACED);
     }
     free(witnesses.v);

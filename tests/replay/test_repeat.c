@@ -162,8 +162,8 @@ TEST(stays)
         uint64_t first;
         uint8_t role[8] = {0};
         appending(&t, &h, &first);
-        for (size_t i = 0; i < gm_timeline_role_count(); i++)
-            if (strcmp(gm_timeline_role_name(i), lasts ? "Optimizer state" : "Activation") == 0)
+        for (size_t i = 0; i < GM_ROLE_COUNT; i++)
+            if (strcmp(gm_role_name(i), lasts ? "Optimizer state" : "Activation") == 0)
                 memset(role, (int)i, sizeof role);
         const struct gm_repeat_evidence evidence = {.before = GM_NEVER, .role = role};
         assert_true(gm_repeat_plan(&repeat, &h, (uint32_t)first, (uint32_t)h.count, &evidence));

@@ -587,7 +587,7 @@ TEST(no_name_is_a_category_and_a_role)
     struct gm_category_rules *rules = NULL;
     assert_int_equal(gm_category_rules_default(&rules, NULL), GM_OK);
     for (uint32_t category = 0; category < gm_category_count(rules); category++)
-        for (size_t role = 0; role < gm_timeline_role_count(); role++)
-            assert_int_not_equal(strcasecmp(gm_category_name(rules, category), gm_timeline_role_name(role)), 0);
+        for (size_t role = 0; role < GM_ROLE_COUNT; role++)
+            assert_int_not_equal(strcasecmp(gm_category_name(rules, category), gm_role_name(role)), 0);
     gm_category_rules_free(rules);
 }

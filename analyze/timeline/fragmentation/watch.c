@@ -158,22 +158,21 @@ uint64_t gm_watch_releasable(const struct gm_watch *watch, const struct gm_space
     uint32_t range = gm_space_range_of(space, b->address);
     if (range == GM_SPACE_NONE)
         return 0;
-    uint64_t from = b->address - space->ranges.v[range].address, to = from + b->size;
-    uint64_t first = from / page + (from % page != 0), end = to / page;
-    return end > first ? (end - first) * page : 0;
-}
-
-/* The k-th slot's free block, or GM_SPACE_NONE. */
-static uint32_t free_block(const struct gm_space *space, size_t slot)
-{
-    const struct gm_address_slot *s = &space->free_starts.slots[slot];
-    return s->is_used ? s->value : GM_SPACE_NONE;
+    uint64_t from = b->address - space->ranges.v[range].address;
+    return gm_whole_units(from, from + b->size, page);
 }
 
 static size_t slots_of(const struct gm_space *space)
 {
     return space->free_starts.slots == NULL ? 0 : space->free_starts.mask + 1;
 }
+
+/* All free blocks, in no order. */
+#define FOR_EACH_FREE(space, block)                                                                                    \
+    for (size_t slot_ = 0, end_ = slots_of(space); slot_ < end_; slot_++)                                              \
+        for (uint32_t block = (space)->free_starts.slots[slot_].value,                                                 \
+                      is_ = (space)->free_starts.slots[slot_].is_used;                                                 \
+             is_ != 0; is_ = 0)
 
 /* Work of a look at all free blocks: empty slots are read in a row, blocks are not. */
 static uint64_t steps_of(const struct gm_space *space)
@@ -225,11 +224,8 @@ static bool look(struct gm_watch *w, const struct gm_space *space, uint64_t aske
                 w->has_no_memory = true;
                 return false;
             }
-    for (size_t i = 0, n = slots_of(space); i < n; i++) {
-        uint32_t block = free_block(space, i);
-        if (block != GM_SPACE_NONE)
-            add_to_part(w, space, block, asked, stream);
-    }
+    FOR_EACH_FREE(space, block)
+    add_to_part(w, space, block, asked, stream);
     return keep_parts(w, out);
 }
 
@@ -314,10 +310,8 @@ static void see_oom(struct gm_watch *w, const struct gm_space *space, uint32_t e
     struct gm_history_pool wanted = gm_watch_oom_pool(h, event);
     *oom = (struct gm_watch_oom){.look = levels_of(space, event)};
     look(w, space, asked, stream, &oom->look);
-    for (size_t i = 0, n = slots_of(space); i < n; i++) {
-        uint32_t block = free_block(space, i);
-        if (block == GM_SPACE_NONE)
-            continue;
+    FOR_EACH_FREE(space, block)
+    {
         const struct gm_space_block *b = &space->blocks.v[block];
         if (b->stream != stream || b->size >= asked || !gm_watch_is_pool(&h->pools[b->pool], &wanted))
             continue;
@@ -342,10 +336,8 @@ static void see_sample(struct gm_watch *w, const struct gm_space *space, uint32_
         struct gm_watch_sample sample = {.moment = moment, .cached = space->reserved - space->active};
         uint64_t whole = 0;
         w->sample_steps += steps;
-        for (size_t i = 0, n = slots_of(space); i < n; i++) {
-            uint32_t block = free_block(space, i);
-            if (block == GM_SPACE_NONE)
-                continue;
+        FOR_EACH_FREE(space, block)
+        {
             uint64_t size = space->blocks.v[block].size;
             whole += gm_watch_releasable(w, space, block);
             sample.largest_free = size > sample.largest_free ? size : sample.largest_free;

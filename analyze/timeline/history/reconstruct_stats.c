@@ -19,14 +19,8 @@ static void count_block_at_start(struct gm_reconstruction *t, const struct gm_sp
     struct gm_stats *s = &t->h->stats;
     const bool small = is_small(t, b->pool), is_split = b->prev != GM_SPACE_NONE || b->next != GM_SPACE_NONE;
     gm_stats_add(s->reserved_bytes, small, (int64_t)b->size);
-    if (b->use == GM_SPACE_FREE && is_split && !b->is_expandable) {
-        gm_stats_add(s->inactive_split, small, 1);
-        gm_stats_add(s->inactive_split_bytes, small, (int64_t)b->size);
-    } else if (b->use != GM_SPACE_FREE) {
-        gm_stats_take(s, b, small, t->h->requested[b->owner], 0, 0, t->rules.max_split);
-        if (b->use == GM_SPACE_PENDING)
-            gm_stats_let_go(s, b, small, t->rules.max_split);
-    }
+    gm_stats_begin_block(s, b, small, is_split, b->use == GM_SPACE_FREE ? 0 : t->h->requested[b->owner],
+                         t->rules.max_split);
 }
 
 void gm_reconstruct_count_start(struct gm_reconstruction *t)

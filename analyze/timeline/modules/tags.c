@@ -38,12 +38,9 @@ void gm_purposes_add(struct gm_purposes *use, uint8_t role, uint64_t bytes)
 
 void gm_purposes_merge(struct gm_purposes *to, const struct gm_purposes *more)
 {
-    to->weights = gm_known_add(to->weights, more->weights);
-    to->gradients = gm_known_add(to->gradients, more->gradients);
-    to->states = gm_known_add(to->states, more->states);
-    to->activations = gm_known_add(to->activations, more->activations);
-    to->temporaries = gm_known_add(to->temporaries, more->temporaries);
-    to->others = gm_known_add(to->others, more->others);
+#define X(name) to->name = gm_known_add(to->name, more->name);
+    GM_PURPOSE_MAP(X)
+#undef X
 }
 
 bool gm_trace_modules(struct gm_trace_pass *pass)

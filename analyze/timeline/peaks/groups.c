@@ -8,7 +8,6 @@
 #include "analyze/base/order.h"
 #include "analyze/base/text.h"
 #include "analyze/report/frame_kind.h"
-#include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <inttypes.h>

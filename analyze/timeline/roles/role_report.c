@@ -121,7 +121,7 @@ static void visit_block(struct ends *e, int64_t device, size_t b)
     for (size_t i = find_row(e->rows, e->row_count, device, blocks->address[b]);
          i < e->row_count && e->rows[i]->device == device && e->rows[i]->address == blocks->address[b]; i++)
         if (e->rows[i]->role == NULL && e->rows[i]->bytes == blocks->size[b]) {
-            e->rows[i]->role = gm_role_name((enum gm_role)e->role[b]);
+            e->rows[i]->role = gm_role_name(e->role[b]);
             break;
         }
 }

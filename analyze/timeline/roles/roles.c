@@ -142,14 +142,19 @@ static uint32_t role_most_states(const struct gm_snapshot *s)
     return most == 0 ? MOST_STATES : most;
 }
 
-const char *gm_role_name(enum gm_role role)
+const char *gm_role_name(size_t role)
 {
     return roles[role].name;
 }
 
-uint32_t gm_role_color(enum gm_role role)
+uint32_t gm_role_color(size_t role)
 {
     return roles[role].color;
+}
+
+bool gm_role_lasts(size_t role)
+{
+    return role == GM_ROLE_PARAMETER || role == GM_ROLE_GRADIENT || role == GM_ROLE_OPTIMIZER_STATE;
 }
 
 const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],

@@ -32,7 +32,7 @@ static uint32_t class_count(const struct gm_opened *o, const struct gm_page_devi
 {
     switch (split) {
     case GM_PAGE_BY_ROLE:
-        return (uint32_t)gm_timeline_role_count();
+        return (uint32_t)GM_ROLE_COUNT;
     case GM_PAGE_BY_CATEGORY:
         return gm_category_count(o->rules);
     case GM_PAGE_BY_COMPONENT:
@@ -77,7 +77,7 @@ static const char *class_name(struct gm_opened *o, const struct gm_page_device *
     char from[GM_SIZE_TEXT], to[GM_SIZE_TEXT];
     switch (split) {
     case GM_PAGE_BY_ROLE:
-        return gm_timeline_role_name(number);
+        return gm_role_name(number);
     case GM_PAGE_BY_COMPONENT:
         if (number == gm_category_count(o->rules))
             return "in no component's code";
@@ -112,7 +112,7 @@ static uint32_t class_color(const struct gm_opened *o, uint32_t split, uint32_t 
 {
     switch (split) {
     case GM_PAGE_BY_ROLE:
-        return gm_timeline_role_color(number);
+        return gm_role_color(number);
     case GM_PAGE_BY_CATEGORY:
         return gm_category_color(o->rules, number);
     case GM_PAGE_BY_COMPONENT: /* where there is none, as what has no category */
