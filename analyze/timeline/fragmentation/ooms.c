@@ -102,7 +102,7 @@ static enum gm_oom_verdict judge(const struct gm_oom_row *row, uint64_t need)
 
 static bool oom_judge(struct gm_arena *arena, struct gm_oom_row *row, const struct gm_rules *rules)
 {
-    uint64_t need = row->asked == GM_REPORT_NONE ? 0 : gm_rules_segment(rules, row->asked);
+    uint64_t need = row->asked == GM_REPORT_NONE ? 0 : gm_max(row->asked, gm_rules_segment(rules, row->asked));
     struct gm_text t = {0};
     row->verdict = judge(row, need);
     if (row->verdict == GM_OOM_CAPACITY) /* what the driver had left is known then, and all of it is too little */
