@@ -125,7 +125,7 @@ bool gm_trace_find_steps(struct gm_trace_pass *pass);
 bool gm_trace_steps(struct gm_trace_pass *pass); /* steps/: steps, phases, bands, pattern */
 /* window.c: --from and --to as pass->from and pass->to. GM_E_USAGE if one of them is nowhere in this device's trace. */
 enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err);
-bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* filter.c: what the command line left out */
+bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* window.c: what the command line left out */
 void gm_trace_forget_steps(struct gm_trace_pass *pass);            /* frees step_work; fine if there is none */
 /* Steps that the trace covers, with fractions; negative if it has none. */
 double gm_steps_covered(const struct gm_trace_pass *pass);
@@ -147,7 +147,7 @@ bool gm_trace_memory(struct gm_trace_pass *pass, struct gm_memory_summary *out);
 /* After all devices: report->roles, and the role of each row of top_blocks. */
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
 
-/* kept.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
+/* trace_analyze.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
 bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);
 
 /* amounts[n] as slices in the report's arena, empty ones left out, most bytes first, ties by name. NULL: no memory. */

@@ -114,7 +114,7 @@ bool gm_growth_is_retry(const struct gm_history *h, uint32_t first);
 /* The stack of the request, else of the growth's first event; absent if neither has one. */
 struct gm_stack_id gm_growth_stack(const struct gm_history *h, const struct gm_pool_growth *growth);
 
-/* ---- why cached bytes did not serve a request (unusable.c) ------------------------------------------------------- */
+/* ---- why cached bytes did not serve a request (watch.c) ---------------------------------------------------------- */
 
 struct gm_unusable_sums {
     uint64_t by_reason[GM_UNUSABLE_COUNT]; /* they sum to what is cached */

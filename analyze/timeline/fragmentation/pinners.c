@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Live blocks that keep cached bytes from going back, as analyze/state/pins.c defines them: in a cudaMalloc segment
- * every live block shares in all of its free bytes; in an expandable range it is the page that goes back or stays, so a
- * live block shares in the free bytes of the pages that it touches. Seen at the samples; of each block the most it ever
- * kept is remembered, and only the blocks that kept most.
+ * Live blocks that keep cached bytes from going back, as analyze/state/fragmentation.c defines them: in a cudaMalloc
+ * segment every live block shares in all of its free bytes; in an expandable range it is the page that goes back or
+ * stays, so a live block shares in the free bytes of the pages that it touches. Seen at the samples; of each block the
+ * most it ever kept is remembered, and only the blocks that kept most.
  */
 #include "analyze/allocator/address_space.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Live bytes by stack and role, merged into rows. Which stacks belong together is in grouping.c.
+ * Live bytes by stack and role, merged into rows.
  */
 #include "analyze/timeline/peaks/groups.h"
 

@@ -2,7 +2,7 @@
  *
  * Private to the role code: the evidence about each allocation of one device, in columns beside the history's.
  *
- * The order of work: what stacks say (role_stacks.c) gives the phase of every moment; with the phases comes the life of
+ * The order of work: what stacks say (roles.c) gives the phase of every moment; with the phases comes the life of
  * every allocation (role_lives.c); with the lives, sizes are counted and tell what has no stack (role_sizes.c); the
  * table (role_table.c) decides.
  */
