@@ -214,7 +214,7 @@ static void add_cell(const struct gm_cell_of *cell, bool is_foot)
     const enum gm_unit unit = cell->column->unit;
     const bool is_known = gm_value_is_known(unit, gm_doc_value(cell));
     const char *text = gm_cell_text(small, cell, is_foot);
-    if (!is_known && !gm_unit_is_figure(unit) && (is_foot || unit == GM_TEXT))
+    if (!is_known && !gm_unit_is_figure(unit) && (is_foot || unit == GM_TEXT || (cell->column->in & GM_UNDER) != 0))
         text = "";
     gm_text_add_char(out, ' ');
     if (is_known || gm_unit_is_figure(unit))
@@ -245,12 +245,24 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
     }
 }
 
-static void add_head(struct gm_doc *doc, const struct gm_table *table)
+/* Columns that stand below their rows in text are left out where they say nothing of any row. */
+static bool has_column(struct gm_doc *doc, const struct gm_table *table, size_t i, size_t shown)
+{
+    struct gm_cell_of cell = {doc, NULL, table->of, &table->columns[i]};
+    bool any = is_shown(cell.column) && (cell.column->in & GM_UNDER) == 0;
+    for (size_t n = 0; is_shown(cell.column) && !any && n < shown; n++) {
+        cell.row = gm_table_row(doc, table, n);
+        any = gm_value_is_known(cell.column->unit, gm_doc_value(&cell));
+    }
+    return any;
+}
+
+static void add_head(struct gm_doc *doc, const struct gm_table *table, uint64_t columns)
 {
     struct gm_text *out = doc->out;
     gm_text_add(out, "\n|");
     for (size_t i = 0; i < table->column_count; i++) {
-        if (!is_shown(&table->columns[i]))
+        if ((columns >> i & 1) == 0)
             continue;
         gm_text_add_char(out, ' ');
         add_sentence(doc, table->columns[i].title == NULL ? "" : table->columns[i].title, false);
@@ -258,18 +270,18 @@ static void add_head(struct gm_doc *doc, const struct gm_table *table)
     }
     gm_text_add(out, "\n|");
     for (size_t i = 0; i < table->column_count; i++)
-        if (is_shown(&table->columns[i]))
+        if ((columns >> i & 1) != 0)
             gm_text_add(out, gm_unit_is_figure(table->columns[i].unit) ? "--:|" : ":--|");
     gm_text_add_char(out, '\n');
 }
 
-static void add_row(struct gm_doc *doc, const struct gm_table *table, const void *row, bool is_foot)
+static void add_row(struct gm_doc *doc, const struct gm_table *table, uint64_t columns, const void *row, bool is_foot)
 {
     struct gm_cell_of cell = {doc, row, table->of, NULL};
     gm_text_add_char(doc->out, '|');
     for (size_t i = 0; i < table->column_count; i++) {
         cell.column = &table->columns[i];
-        if (is_shown(cell.column))
+        if ((columns >> i & 1) != 0)
             add_cell(&cell, is_foot);
     }
     gm_text_add_char(doc->out, '\n');
@@ -279,17 +291,20 @@ static void add_table(struct gm_doc *doc, const struct gm_table *table)
 {
     const size_t shown = gm_doc_shown(doc, table);
     size_t n = 0;
+    uint64_t columns = 0; /* a bit for each that is shown */
     if (!has_room(doc))
         return;
+    for (size_t i = 0; i < table->column_count; i++)
+        columns |= (uint64_t)has_column(doc, table, i, shown) << i;
     doc->in_list = false;
     if (table->title != NULL) {
         gm_text_add_char(doc->out, '\n');
         add_sentence(doc, table->title, true);
         gm_text_add_char(doc->out, '\n');
     }
-    add_head(doc, table);
+    add_head(doc, table, columns);
     for (; n < shown + table->foot_count && !is_used_up(doc); n++)
-        add_row(doc, table, gm_table_row(doc, table, n), n >= shown);
+        add_row(doc, table, columns, gm_table_row(doc, table, n), n >= shown);
     n = n < shown ? n : shown;
     if (n < (table->is_silent ? shown : table->count))
         add_more(doc, gm_doc_printf(doc, "%zu %s", table->count - n, table->cut == GM_CUT_HEAD ? "earlier" : "more"));

@@ -92,7 +92,7 @@ static const struct gm_column node_columns[] = {
     GM_KEY(GM_COUNT, "caller_line", struct gm_module_node, caller_line),
     GM_KEY(GM_TEXT, "caller_source", struct gm_module_node, source),
     GM_KEY(GM_TEXT, "caller_source_note", struct gm_module_node, source_note),
-    GM_GET(GM_NAME, GM_TXT | GM_UNDER, NULL, NULL, node_source),
+    GM_GET(GM_NAME, GM_READ | GM_UNDER, NULL, "Line", node_source),
     GM_KEY(GM_COUNT, "parent", struct gm_module_node, parent),
     GM_KEY(GM_COUNT, "depth", struct gm_module_node, depth),
     GM_KEY(GM_COUNT, "blocks", struct gm_module_node, blocks),

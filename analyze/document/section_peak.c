@@ -240,7 +240,7 @@ static const struct gm_column group_columns[] = {
     GM_FIELD(GM_TEXT, GM_MD | GM_JSON, "category", "Category", struct gm_group_row, category),
     GM_FIELD(GM_TEXT, GM_ALL, "role", "Role", struct gm_group_row, role),
     GM_FIELD(GM_SITE, GM_ALL, "label", "Made in", struct gm_group_row, label),
-    GM_GET(GM_NAME, GM_TXT | GM_UNDER, NULL, NULL, source_of),
+    GM_GET(GM_NAME, GM_READ | GM_UNDER, NULL, "Line", source_of),
     GM_GET(GM_SITE, GM_TXT | GM_UNDER, NULL, NULL, stack_of),
     GM_KEY(GM_TEXT, "source", struct gm_group_row, source),
     GM_KEY(GM_TEXT, "source_note", struct gm_group_row, source_note),

@@ -13,12 +13,14 @@ static const struct {
     [GM_EXPORT_SPEEDSCOPE] = {"peak.speedscope.json", gm_export_speedscope},
     [GM_EXPORT_PERFETTO] = {"timeline.perfetto.json", gm_export_perfetto},
     [GM_EXPORT_PPROF] = {"peak.pb.gz", gm_export_pprof},
+    [GM_EXPORT_MODULES] = {"modules.csv", gm_export_modules},
 };
 
 const char *const gm_export_names[GM_EXPORT_COUNT + 1] = {[GM_EXPORT_FOLDED] = "folded",
                                                           [GM_EXPORT_SPEEDSCOPE] = "speedscope",
                                                           [GM_EXPORT_PERFETTO] = "perfetto",
-                                                          [GM_EXPORT_PPROF] = "pprof"};
+                                                          [GM_EXPORT_PPROF] = "pprof",
+                                                          [GM_EXPORT_MODULES] = "modules"};
 
 const char *gm_export_file_name(enum gm_export format)
 {

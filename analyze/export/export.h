@@ -11,7 +11,14 @@
 
 #include <stdbool.h>
 
-enum gm_export { GM_EXPORT_FOLDED, GM_EXPORT_SPEEDSCOPE, GM_EXPORT_PERFETTO, GM_EXPORT_PPROF, GM_EXPORT_COUNT };
+enum gm_export {
+    GM_EXPORT_FOLDED,
+    GM_EXPORT_SPEEDSCOPE,
+    GM_EXPORT_PERFETTO,
+    GM_EXPORT_PPROF,
+    GM_EXPORT_MODULES,
+    GM_EXPORT_COUNT
+};
 extern const char *const gm_export_names[GM_EXPORT_COUNT + 1]; /* "folded", as on the command line; then a NULL */
 const char *gm_export_file_name(enum gm_export format);        /* "peak.folded" */
 

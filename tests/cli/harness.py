@@ -22,7 +22,7 @@ TEXTS = {"analysis_report.txt", "README.md", "analysis.json"} | PAGE
 TRACE_CHARTS = {"memory_timeline.png", "peak_breakdown.png", "fragmentation_map.png", "flamegraph.png", "flamegraph.svg"}
 TRACE_FILES = {"timeline.csv"}
 EXPORTS = {"folded": "peak.folded", "speedscope": "peak.speedscope.json", "perfetto": "timeline.perfetto.json",
-           "pprof": "peak.pb.gz"}
+           "pprof": "peak.pb.gz", "modules": "modules.csv"}
 MIB = 1 << 20
 
 

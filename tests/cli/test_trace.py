@@ -232,6 +232,32 @@ class Exports(Trace):
         self.assertEqual(sum(objects.values()), self.live_at_peak())
         self.assertTrue(any(frame.startswith("forward (") for frames in folded for frame in frames))
 
+    def test_modules(self):
+        """A row for each node; what their own code made is the peak, and what it is for is the row."""
+        self.run_it("-q", "--no-charts", "--export", "modules", "demo.pickle")
+        rows = list(csv.DictReader(self.in_run("modules.csv").decode().splitlines()))
+        peak = max(now["requested"] for now in self.levels)
+        self.assertEqual((int(rows[0]["bytes"]), sum(int(row["own_bytes"]) for row in rows)), (peak, peak))
+        roles = ("weights", "gradients", "optimizer_state", "activations", "temporaries", "other")
+        for row in rows:
+            self.assertEqual(sum(int(row[role]) for role in roles), int(row["bytes"]), row)
+            self.assertLessEqual(int(row["parent"]), int(row["node"]))
+
+    def test_source(self):
+        """The lines of a checkout stand below sites in the text, and in a column of README.md; without it there is none."""
+        report = self.analysis("demo.pickle")
+        site = next(row for row in report["call_sites"] if ".py:" in row["site"])
+        name = site["site"].split("  ")[1].rpartition(":")[0]
+        path = self.at("checkout", name)
+        os.makedirs(os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"    made = at({n})\n" for n in range(1, 3000))
+        line = f"made = at({site['site'].rpartition(':')[2]})"
+        for options, times in ((("--source", self.at("checkout")), 1), ((), 0)):
+            self.run_it("-q", "--no-charts", *options, "demo.pickle")
+            for file_name, mark in (("analysis_report.txt", f" {line}\n"), ("README.md", f" `{line}` |")):
+                self.assertEqual(min(self.in_run(file_name).decode().count(mark), 1), times, (file_name, line))
+
     def live_at_peak(self):
         """How many blocks are live at the peak, those from before the trace included."""
         live, most, at_most = {}, 0, 0
@@ -260,7 +286,7 @@ class Exports(Trace):
                          {"peak requested", "peak allocated", "peak active", "peak reserved"})
 
     def test_only_what_was_asked_for(self):
-        for names in (["pprof"], ["folded", "perfetto"]):
+        for names in (["pprof"], ["folded", "perfetto"], ["modules"]):
             self.run_it("-q", "--no-charts", "--export", ",".join(names), "snapshot.pickle")
             there = set(os.listdir(self.at("results", self.latest()))) & set(EXPORTS.values())
             self.assertEqual(there, {EXPORTS[name] for name in names})
