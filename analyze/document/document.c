@@ -88,6 +88,11 @@ const char *gm_doc_share(struct gm_doc *doc, uint64_t part, uint64_t whole)
     return gm_doc_printf(doc, "%s", gm_share_format(text, part, whole));
 }
 
+const char *gm_doc_some(struct gm_doc *doc, uint64_t count, const char *one, const char *many)
+{
+    return gm_doc_printf(doc, "%s %s", gm_doc_count(doc, count), count == 1 ? one : many);
+}
+
 void *gm_doc_rows(struct gm_doc *doc, size_t count, size_t size)
 {
     void *rows = gm_arena_calloc(&doc->arena, count > 0 ? count : 1, size);
@@ -262,6 +267,12 @@ union gm_value gm_doc_value(const struct gm_cell_of *cell)
     return value;
 }
 
+union gm_value gm_chars_value(const struct gm_cell_of *c)
+{
+    const char *text = (const char *)c->row + c->column->offset;
+    return (union gm_value){.s = text[0] == '\0' ? NULL : text};
+}
+
 bool gm_value_is_known(enum gm_unit unit, union gm_value value)
 {
     switch (unit) {
@@ -287,6 +298,11 @@ bool gm_value_is_known(enum gm_unit unit, union gm_value value)
     default:
         return value.u != GM_REPORT_NONE;
     }
+}
+
+bool gm_doc_is_left_out(const struct gm_cell_of *cell)
+{
+    return (cell->column->in & GM_BLANK) != 0 && !gm_value_is_known(cell->column->unit, gm_doc_value(cell));
 }
 
 bool gm_unit_is_figure(enum gm_unit unit)
@@ -352,6 +368,7 @@ const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *ce
 {
     const union gm_value value = gm_doc_value(cell);
     const enum gm_unit unit = cell->column->unit;
-    const bool is_blank = is_foot || (cell->column->in & GM_BLANK) != 0;
-    return is_blank && !gm_value_is_known(unit, value) ? "" : value_text(small, cell->doc, unit, value);
+    return (is_foot && !gm_value_is_known(unit, value)) || gm_doc_is_left_out(cell)
+               ? ""
+               : value_text(small, cell->doc, unit, value);
 }

@@ -93,6 +93,8 @@ struct gm_column {
 /* clang-format off */
 #define GM_FIELD(unit, in, key, title, type, field) {key, title, in, unit, GM_AT(type, field), NULL, NULL, 0, NULL, 0}
 #define GM_GET(unit, in, key, title, get) {key, title, in, unit, 0, 0, get, NULL, 0, NULL, 0}
+#define GM_CHARS(in, key, title, type, field) \
+    {key, title, in, GM_TEXT, offsetof(type, field), 0, gm_chars_value, NULL, 0, NULL, 0}
 #define GM_PART(in, key, title, type, part, whole) \
     {key, title, in, GM_SHARE, GM_AT(type, part), NULL, NULL, offsetof(type, whole), NULL, 0}
 #define GM_PART_OF(in, key, title, type, part) \
@@ -142,6 +144,7 @@ enum gm_say {
     GM_SAY_ITEM,    /* of a list */
     GM_SAY_STRONG,  /* the paragraph that is read first */
     GM_SAY_WARNING, /* a paragraph that nobody may miss */
+    GM_SAY_LINE,    /* a line to copy: it is not broken */
     /* For people, with the key as a name of what is said: */
     GM_SAY_MARK,  /* the same, on top of a document: "SALVAGED" */
     GM_SAY_LABEL, /* of a list: "When" */
@@ -185,6 +188,8 @@ bool gm_doc_is(const struct gm_doc *doc, unsigned forms);
 const char *gm_doc_printf(struct gm_doc *doc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same of what was written into `text`, which is freed. */
 const char *gm_doc_take(struct gm_doc *doc, struct gm_text *text);
+/* "1 retry", "2,400 retries", likewise. */
+const char *gm_doc_some(struct gm_doc *doc, uint64_t count, const char *one, const char *many);
 /* What the functions of numbers.h make of a number, likewise. */
 const char *gm_doc_bytes(struct gm_doc *doc, uint64_t bytes);
 const char *gm_doc_count(struct gm_doc *doc, uint64_t count);
@@ -234,6 +239,8 @@ void gm_doc_nested(struct gm_doc *doc, const char *key, void (*add)(const struct
 #define GM_NESTED_ROWS(r, n) (r), (n), sizeof *(r)
 /* How many of `count` rows a table shows in this form. */
 size_t gm_doc_shown(const struct gm_doc *doc, const struct gm_table *table);
+/* GM_CHARS: characters that stand in the row, not a pointer to them; absent if there are none. */
+union gm_value gm_chars_value(const struct gm_cell_of *c);
 /* A GM_NESTED key that is always null. */
 void gm_cell_null(const struct gm_cell_of *c);
 /* The i-th row that a form shows of a table: rows first, then feet. */

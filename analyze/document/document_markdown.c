@@ -174,6 +174,11 @@ static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char
         say_step(doc, key, sentence);
         return;
     }
+    if (how == GM_SAY_LINE) {
+        gm_escape_code(doc->out, sentence);
+        gm_text_add_char(doc->out, '\n');
+        return;
+    }
     gm_text_add(doc->out, before[how]);
     if (how == GM_SAY_MARK || how == GM_SAY_LABEL)
         gm_text_printf(doc->out, "**%s:** ", key);
@@ -235,7 +240,7 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
     struct gm_cell_of cell = *row;
     for (size_t i = 0; i < count && has_room(doc); i++) {
         cell.column = &columns[i];
-        if (!is_shown(cell.column))
+        if (!is_shown(cell.column) || gm_doc_is_left_out(&cell))
             continue;
         gm_text_add(doc->out, doc->in_list ? "- " : "\n- ");
         gm_text_printf(doc->out, "%s: ", cell.column->title);

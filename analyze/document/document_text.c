@@ -147,7 +147,10 @@ static void say(struct gm_doc *doc, enum gm_say how, const char *key, const char
         gm_text_add(doc->out, "WARNING: ");
     else
         gm_text_repeat(doc->out, ' ', in_section);
-    gm_columns_wrap(doc->out, sentence, how == GM_SAY_ITEM ? in_section + 4 : in_section);
+    if (how == GM_SAY_LINE)
+        gm_text_printf(doc->out, "  %s\n", sentence);
+    else
+        gm_columns_wrap(doc->out, sentence, how == GM_SAY_ITEM ? in_section + 4 : in_section);
 }
 
 /* ---- tables --------------------------------------------------------------------------------------------------------
@@ -294,7 +297,7 @@ static void add_grid(struct gm_doc *doc, const struct gm_table *table, const str
         }
         drop_blanks(out);
         gm_text_add_char(out, '\n');
-        if (row > 0 && row <= shown)
+        if (row > 0)
             add_under(doc, table, gm_table_row(doc, table, row - 1));
         if (table->cut == GM_CUT_MIDDLE && shown < table->count && row == shown / 2)
             gm_text_printf(out, "  ... %zu more ...\n", table->count - shown);
@@ -333,7 +336,7 @@ static void add_fields(struct gm_doc *doc, const struct gm_column *columns, size
     for (size_t i = 0; i < count; i++) {
         char small[GM_NUMBER_TEXT];
         cell.column = &columns[i];
-        if (!is_shown(cell.column))
+        if (!is_shown(cell.column) || gm_doc_is_left_out(&cell))
             continue;
         const size_t indent = doc->depth > 0 ? INDENT : 0;
         gm_text_repeat(doc->out, ' ', indent);

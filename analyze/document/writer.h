@@ -24,6 +24,8 @@ extern const struct gm_writer gm_text_writer, gm_markdown_writer, gm_json_writer
 union gm_value gm_doc_value(const struct gm_cell_of *cell);
 /* Whether the value is known. */
 bool gm_value_is_known(enum gm_unit unit, union gm_value value);
+/* GM_BLANK, and absent: a key-value is left out then. */
+bool gm_doc_is_left_out(const struct gm_cell_of *cell);
 /* A cell as people read it: "1.50 GiB", "12.3 %", "n/a"; a string as it is; "" where a foot has none. `small` is room
  * for a number. */
 const char *gm_cell_text(char small[GM_NUMBER_TEXT], const struct gm_cell_of *cell, bool is_foot);

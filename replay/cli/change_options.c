@@ -54,25 +54,20 @@ static const char *after(const char *name, const char *prefix)
     return strncasecmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
-static bool find_role(struct gm_changed_class *changed, const char *name)
+/* A role or a category of that name; NULL is none. */
+static bool find_class(struct gm_changed_class *changed, const char *kind, const char *name,
+                       const struct gm_category_rules *rules)
 {
-    for (size_t i = 0; name != NULL && i < GM_ROLE_COUNT; i++)
-        if (strcasecmp(gm_role_name(i), name) == 0) {
-            changed->kind = "role";
-            changed->name = gm_role_name(i);
+    const bool is_role = kind[0] == 'r';
+    const size_t count = name == NULL ? 0 : is_role ? GM_ROLE_COUNT : gm_category_count(rules);
+    for (size_t i = 0; i < count; i++) {
+        const char *known = is_role ? gm_role_name(i) : gm_category_name(rules, (uint32_t)i);
+        if (strcasecmp(known, name) == 0) {
+            changed->kind = kind;
+            changed->name = known;
             return true;
         }
-    return false;
-}
-
-static bool find_category(struct gm_changed_class *changed, const struct gm_category_rules *rules, const char *name)
-{
-    for (uint32_t i = 0; name != NULL && i < gm_category_count(rules); i++)
-        if (strcasecmp(gm_category_name(rules, i), name) == 0) {
-            changed->kind = "category";
-            changed->name = gm_category_name(rules, i);
-            return true;
-        }
+    }
     return false;
 }
 
@@ -107,7 +102,8 @@ enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err
         bool is_bare = role == NULL && category == NULL;
         struct gm_changed_class *changed = &run->changed[i];
         changed->factor = changes->v[i].factor;
-        if (find_role(changed, is_bare ? name : role) || find_category(changed, run->rules, is_bare ? name : category))
+        if (find_class(changed, "role", is_bare ? name : role, run->rules) ||
+            find_class(changed, "category", is_bare ? name : category, run->rules))
             continue;
         return refuse(run, name, role, category, err);
     }
@@ -133,9 +129,10 @@ static bool is_of(const struct gm_replay_run *run, const struct gm_changed_class
     return gm_category_name(run->rules, kept->category[a]) == changed->name;
 }
 
-bool gm_replay_change_requests(struct gm_replay_run *run, size_t index)
+bool gm_replay_change_requests(struct gm_replay_device *device)
 {
-    const struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    struct gm_replay_run *run = device->run;
+    const struct gm_kept_device *kept = device->kept;
     const struct gm_history *h = &kept->history;
     uint64_t *requested = malloc((h->allocation_count + 1) * sizeof *requested);
     if (requested == NULL)
@@ -152,6 +149,6 @@ bool gm_replay_change_requests(struct gm_replay_run *run, size_t index)
             changed->bytes_after += requested[a];
         }
     }
-    run->devices[index].requested = requested;
+    device->requested = requested;
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/cli/cuda_backend.h"
+#include "replay/cli/gmreplay.h"
 
 #include "analyze/state/categories.h"
 #include "replay/compute/compute_run.h"
@@ -7,11 +7,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-bool gm_replay_on_gpu(const struct gm_replay_options *options)
-{
-    return options->backend == GM_REPLAY_CUDA || options->backend == GM_REPLAY_CUDA_ASYNC;
-}
 
 enum gm_status gm_replay_check_gpu(const struct gm_replay_options *o, struct gm_error *err)
 {
@@ -84,11 +79,11 @@ static unsigned char *kernels_of(const struct gm_replay_run *run, const struct g
     return of;
 }
 
-enum gm_status gm_replay_run_on_gpu(struct gm_replay_run *run, size_t index, const struct gm_whatif_options *options,
+enum gm_status gm_replay_run_on_gpu(struct gm_replay_device *device, const struct gm_whatif_options *options,
                                     struct gm_error *err)
 {
-    struct gm_replay_device *device = &run->devices[index];
-    struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    const struct gm_replay_run *run = device->run;
+    struct gm_kept_device *kept = device->kept;
     const struct gm_replay_options *o = run->options;
     if (o->pace && kept->history.snapshot->events.time_us == NULL)
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "its events have no times: there is nothing to --pace by");

@@ -19,7 +19,8 @@
 #include "replay/compute/compute_run.h"
 #include "replay/regenerate/event_recorder.h"
 #include "replay/trials/bound.h"
-#include "replay/trials/trial.h"
+#include "replay/trials/fit.h"
+#include "replay/trials/sweep.h"
 #include "replay/verify/verify.h"
 #include "replay/whatif/gpus.h"
 #include "replay/whatif/whatif.h"
@@ -76,7 +77,7 @@ struct gm_replay_options {
     uint64_t memory, limit;                                   /* UINT64_MAX: not given */
     bool sweep, fit;
     const char *plan, *chart; /* a card, and a file for its picture; NULL if not given */
-    int64_t budget;   /* seconds of the searches; -1: not given, 0: none */
+    int64_t budget;           /* seconds of the searches; -1: not given, 0: none */
     struct gm_class_changes changes;
     int64_t members, steps; /* 0: not given */
     bool pace;
@@ -104,6 +105,8 @@ struct gm_replay_repetition {
 };
 
 struct gm_replay_device {
+    struct gm_replay_run *run;
+    struct gm_kept_device *kept;
     struct gm_verify_result verify;
     struct gm_whatif_result whatif;
     struct gm_whatif_part *parts; /* of what-if: before the first step, the steps, after the last */
@@ -134,7 +137,7 @@ struct gm_replay_run {
     struct gm_snapshot snapshot;
     struct gm_category_rules *rules;
     struct gm_ignore ignore; /* findings that are no fixes of --plan */
-    struct gm_kept kept; /* a device of the report each, or of the trace */
+    struct gm_kept kept;     /* a device of the report each, or of the trace */
     struct gm_report report;
     struct gm_arena arena;
     struct gm_names names;
@@ -144,7 +147,6 @@ struct gm_replay_run {
     uint64_t capacity;
     struct gm_changed_class changed[GM_CHANGES_MOST];
     struct gm_replay_device *devices; /* [device_count]; of those with events */
-    size_t *device_of;                /* [device_count] index in kept */
     size_t device_count;
     struct gm_untraced_device *untraced; /* [untraced_count], in the arena */
     size_t untraced_count;
@@ -157,18 +159,38 @@ struct gm_replay_run {
     struct gm_replay_progress progress;
 };
 
+static inline bool gm_replay_on_gpu(const struct gm_replay_options *o)
+{
+    return o->backend == GM_REPLAY_CUDA || o->backend == GM_REPLAY_CUDA_ASYNC;
+}
+
 /* replay_run.c: loads, replays. GM_E_CHECK is no error of it: see gm_replay_verdict. */
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err);
 void gm_replay_free(struct gm_replay_run *run);
+/* Of the mode that was asked for: the counters, and their peaks of reserved and of requested bytes. */
+static inline const struct gm_stats *gm_replay_stats(const struct gm_replay_device *d)
+{
+    return d->run->options->verify ? &d->verify.stats : &d->whatif.stats;
+}
+static inline uint64_t gm_replay_reserved(const struct gm_replay_device *d)
+{
+    return (uint64_t)gm_replay_stats(d)->reserved_bytes[GM_STAT_ALL].peak;
+}
+static inline uint64_t gm_replay_requested(const struct gm_replay_device *d)
+{
+    return (uint64_t)gm_replay_stats(d)->requested_bytes[GM_STAT_ALL].peak;
+}
 /* Bytes that the replay may use; UINT64_MAX: as much as it likes. */
 uint64_t gm_replay_capacity(const struct gm_replay_run *run);
 /* Whether the device's memory is a given size. */
 bool gm_replay_is_bounded(const struct gm_replay_run *run);
-/* What a replay of device `index` asks for at the end of a recording that ended out of memory. NULL: nothing; the
- * recording did not end so, or with other sizes, repeated steps, or on a GPU it is not the same request. */
-const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_run *run, size_t index);
+/* What a replay of the device asks for at the end of a recording that ended out of memory. NULL: nothing; the recording
+ * did not end so, or with other sizes, repeated steps, or on a GPU it is not the same request. */
+const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_device *device);
 /* A device's recording ended out of memory, and the replay did not: what else the program needs is not known. */
 bool gm_replay_is_open(const struct gm_replay_run *run);
+bool gm_replay_has_failed(const struct gm_replay_run *run);   /* ended out of memory */
+bool gm_replay_is_cut_short(const struct gm_replay_run *run); /* so, or the recording did */
 /* Bytes of the card that it cannot have: the CUDA context. */
 uint64_t gm_replay_taken(const struct gm_replay_run *run);
 enum gm_replay_verdict {
@@ -184,25 +206,32 @@ const char *gm_replay_unknown_words(const struct gm_replay_run *run);
 /* "PASS", "FAIL", "OOM"; NULL of the others. */
 const char *gm_replay_verdict(const struct gm_replay_run *run);
 double gm_replay_speed(const struct gm_replay_run *run); /* events per second; 0 if it took no time */
-uint64_t
-gm_replay_peak_reserved(const struct gm_replay_run *run); /* of the device with the highest, untraced ones too */
+/* Events that were played on all devices. */
+uint64_t gm_replay_played(const struct gm_replay_run *run);
+/* Bytes of the device with most: reserved (untraced ones, too), requested at once. */
+uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run);
+const struct gm_replay_device *gm_replay_fullest(const struct gm_replay_run *run);
 /* What a recording that ended out of memory needs to get any further, whatever the settings; 0: none did, or it is not
  * known. And the higher of both. */
 uint64_t gm_replay_refused_need(const struct gm_replay_run *run);
 uint64_t gm_replay_need(const struct gm_replay_run *run);
 
 /* change_options.c: finds the classes of --scale and --drop (GM_E_USAGE if one is unknown), and the bytes that each
- * request of device `index` asks for then. */
+ * request of the device asks for then. */
 enum gm_status gm_replay_changes(struct gm_replay_run *run, struct gm_error *err);
-bool gm_replay_change_requests(struct gm_replay_run *run, size_t index);
+bool gm_replay_change_requests(struct gm_replay_device *device);
 bool gm_value_scale(const char *text, void *value); /* a gm_option's parse: CLASS=FACTOR */
 bool gm_value_drop(const char *text, void *value);  /* CLASS */
 
-/* run_parts.c: the parts of device `index` into *options, if --csv, --members or --steps wants them. */
-enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options,
+/* run_parts.c: the parts of the device into *options, if --csv, --members or --steps wants them. */
+enum gm_status gm_replay_parts(struct gm_replay_device *device, struct gm_whatif_options *options,
                                struct gm_error *err);
 /* When a part ends, in microseconds; GM_REPORT_NONE without times. */
-uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct gm_history *h, size_t part);
+uint64_t gm_replay_part_time(const struct gm_replay_device *device, size_t part);
+/* How much later than recorded the events of a part come, because a step was repeated before them; microseconds. */
+uint64_t gm_replay_forecast_us(const struct gm_replay_device *device, size_t part);
+/* Which member and which of its steps a part is; false: none. */
+bool gm_replay_member_of(const struct gm_replay_device *device, size_t part, uint64_t *member, uint64_t *step);
 /* The recording goes on after the last step that is played. */
 static inline bool gm_replay_stops_early(const struct gm_replay_device *device)
 {
@@ -210,21 +239,105 @@ static inline bool gm_replay_stops_early(const struct gm_replay_device *device)
 }
 bool gm_replay_has_steps(const struct gm_replay_run *run); /* complete ones, on some device */
 
-/* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
-enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);
+/* holders.c: live requested bytes by role and by category, for --summary and --limit. Before a replay of the device:
+ * has them counted. false: no memory. */
+bool gm_replay_count_holders(struct gm_replay_device *device, struct gm_whatif_options *options);
+
+/* placements.c: the what-if of each device once more, with segments in other places, where that can matter. */
+enum gm_status gm_replay_spread(struct gm_replay_run *run, struct gm_error *err);
+/* How the device comes out in the limit and the memory that were given, and whether otherwise in another place. */
+enum gm_replay_verdict gm_replay_placed(const struct gm_replay_device *device);
 
 /* untraced.c. false: no memory. */
 bool gm_replay_find_untraced(struct gm_replay_run *run);
 uint64_t gm_replay_most_untraced(const struct gm_replay_run *run);   /* bytes of one of them */
 int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run); /* that one; there is one */
-void gm_replay_untraced(struct gm_doc *doc, const struct gm_replay_run *run);
 
-/* replay_words.c, replay_json.c, replay_csv.c */
-/* Appends `item` if the line has room for it; else on a new one, indented by `indent` and without the item's leading
- * blank. */
-void gm_replay_put_item(struct gm_doc *doc, const char *item, size_t indent);
-void gm_replay_words(struct gm_text *out, struct gm_replay_run *run, bool is_long);
-void gm_replay_json(struct gm_text *out, struct gm_replay_run *run);
-void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run);
+/* cuda_backend.c: wrong combinations of options. */
+enum gm_status gm_replay_check_gpu(const struct gm_replay_options *options, struct gm_error *err);
+/* The GPU is opened before the trace is read: without one that is all there is to say. After all devices were replayed
+ * it is closed, and nothing may be left on it; gm_replay_end_gpu is for when something else failed. */
+enum gm_status gm_replay_open_gpu(struct gm_replay_run *run, struct gm_error *err);
+enum gm_status gm_replay_close_gpu(struct gm_replay_run *run, struct gm_error *err);
+void gm_replay_end_gpu(struct gm_replay_run *run);
+/* What gm_whatif is for the other backends. */
+enum gm_status gm_replay_run_on_gpu(struct gm_replay_device *device, const struct gm_whatif_options *options,
+                                    struct gm_error *err);
+bool gm_replay_has_mismatches(const struct gm_replay_run *run);
+const struct gm_compute_memory *gm_replay_gpu_part(const struct gm_replay_device *device, size_t part);
+
+/* ---- further replays ------------------------------------------------------------------------------------------------
+ */
+
+/* search.c: the device for a search, with its repeated steps; and how many threads one has. */
+struct gm_search_device gm_replay_search_device(const struct gm_replay_device *device);
+unsigned gm_replay_threads(const struct gm_replay_run *run);
+/* Trials on one device, NULL: on all; with `spreads` in other places, too. */
+enum gm_status gm_replay_try(const struct gm_replay_run *run, const struct gm_replay_device *device,
+                             struct gm_trial *trials, size_t count, bool spreads, struct gm_error *err);
+
+/* --sweep and --fit, after the replay, if one of the options was given. Fills run->search; whoever finds it filled ends
+ * with gm_interrupt_release. */
+enum gm_status gm_replay_search(struct gm_replay_run *run, struct gm_error *err);
+/* The smallest memory with the recorded settings alone, within --budget; *fit as of gm_fit_run (is_found false, too, if
+ * the recording's own replay does not run). run->search is not touched. */
+enum gm_status gm_replay_fit_recorded(struct gm_fit *fit, struct gm_replay_run *run, struct gm_error *err);
+void gm_replay_search_free(struct gm_replay_run *run);
+
+enum { GM_SEARCHED_FITS = 3 };
+enum gm_search_cut { GM_CUT_NOT, GM_CUT_BUDGET, GM_CUT_INTERRUPT };
+struct gm_replay_search {
+    struct gm_search search;
+    struct gm_search_device *devices;
+    struct gm_bounds *bounds;             /* of each device */
+    struct gm_text baseline_text;         /* the first device's settings */
+    struct gm_sweep sweep;                /* with the memory that was given */
+    struct gm_sweep roomy;                /* with unlimited memory, if that is another one and --fit asks */
+    struct gm_fit fits[GM_SEARCHED_FITS]; /* of the baseline, the winner, and what needs still less memory */
+    const struct gm_sweep_row *fitted[GM_SEARCHED_FITS]; /* NULL: there is none */
+    double began, budget; /* seconds; a budget of 0: none. A sweep has half of it where --fit asks for the rest */
+    bool has_fits, is_fitting;
+    _Atomic int cut[2]; /* [is_fitting] enum gm_search_cut: why replays were left out */
+};
+
+/* recommend.c: after the replay itself, tries what may help, with --limit or on a GPU that had no memory.
+ * run->recommended: free. */
+enum gm_status gm_replay_recommend(struct gm_replay_run *run, struct gm_error *err);
+enum { GM_REPLAY_MARGIN = 10 };                         /* percent of memory that a safe peak leaves */
+bool gm_replay_is_tight(uint64_t peak, uint64_t whole); /* not as much is left */
+
+/* --plan, after the replay itself: run->report.plan. */
+enum gm_status gm_replay_make_plan(struct gm_replay_run *run, struct gm_error *err);
+
+/* cards.c: which cards would run it, with --limit or --summary; after the replay itself. run->cards: free. */
+enum gm_status gm_replay_find_cards(struct gm_replay_run *run, struct gm_error *err);
+
+/* ---- what is told ---------------------------------------------------------------------------------------------------
+ */
+
+/* regenerated.c: writes the snapshot of what the model did; "-" is standard output. To be called once, last. */
+enum gm_status gm_replay_write_snapshot(struct gm_replay_run *run, const char *path, struct gm_error *err);
+void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run); /* replay_csv.c */
+
+/* replay_document.c: all that is told of a run; and the sections of it. `is_long`: as --summary has it. */
+void gm_replay_document(struct gm_text *out, enum gm_form form, struct gm_replay_run *run, bool is_long);
+void gm_replay_say_device(struct gm_doc *doc, const struct gm_replay_device *device, bool is_long);
+void gm_replay_say_repetition(struct gm_doc *doc, const struct gm_replay_device *device, bool is_long);
+void gm_replay_say_gpu(struct gm_doc *doc, const struct gm_replay_device *device);
+
+void gm_replay_say_oom_advice(struct gm_doc *doc, const struct gm_replay_run *run);
+void gm_replay_say_limit_advice(struct gm_doc *doc, const struct gm_replay_run *run);
+void gm_replay_say_cards(struct gm_doc *doc, const struct gm_replay_run *run);          /* empty arrays if not known */
+void gm_replay_say_search(struct gm_doc *doc, struct gm_replay_run *run, bool is_long); /* nothing without one */
+
+/* Columns of struct gm_trial_range; what people read of one, NULL: nothing. */
+extern const struct gm_column gm_replay_range_columns[3];
+const char *gm_replay_range_words(struct gm_doc *doc, const struct gm_trial_range *range);
+/* Columns of a request that failed, struct gm_whatif_failure, on the struct gm_replay_device that the row is of. */
+extern const struct gm_column gm_replay_failure_columns[10];
+/* Who holds requested bytes at their peak, by role and by category: people are told the largest three. */
+void gm_replay_say_holders(struct gm_doc *doc, const struct gm_replay_device *device, bool is_long);
+/* Of a stack; "?" if it is not known. */
+const char *gm_replay_site(struct gm_replay_run *run, struct gm_stack_id stack);
 
 #endif

@@ -8,9 +8,7 @@
 #include "analyze/cli/rules_file.h"
 #include "analyze/formats/gmtrace_write.h"
 #include "render/render.h"
-#include "replay/cli/cuda_backend.h"
 #include "replay/cli/gmreplay.h"
-#include "replay/cli/judged.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -218,7 +216,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
     struct gm_text text = {0};
     struct gm_error err;
     if (o->usual.json != NULL) {
-        gm_replay_json(&text, run);
+        gm_replay_document(&text, GM_JSON, run, true);
         gm_call_put(call, o->usual.json, &text);
     }
     if (o->csv != NULL) {
@@ -226,7 +224,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
         gm_call_put(call, o->csv, &text);
     }
     if (o->summary != NULL) {
-        gm_replay_words(&text, run, true);
+        gm_replay_document(&text, GM_TXT, run, true);
         gm_call_put(call, o->summary, &text);
     }
     if (o->chart != NULL) {
@@ -246,7 +244,7 @@ static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
     if (!o->usual.quiet && !gm_path_is_standard(o->usual.json) && !gm_path_is_standard(o->csv) &&
         !gm_path_is_standard(o->summary) && !gm_path_is_standard(o->trace_out) && !gm_path_is_standard(o->chart) &&
         !gm_path_is_standard(o->output)) {
-        gm_replay_words(&text, run, false);
+        gm_replay_document(&text, GM_TXT, run, false);
         gm_call_print(call, &text);
     }
     if (o->output != NULL && gm_replay_write_snapshot(run, o->output, &err) != GM_OK)

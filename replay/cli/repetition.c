@@ -2,8 +2,7 @@
  *
  * What --members and --steps came to, in words and in JSON.
  */
-#include "analyze/report/numbers.h"
-#include "replay/cli/judged.h"
+#include "replay/cli/gmreplay.h"
 
 #include <inttypes.h>
 
@@ -36,78 +35,69 @@ static size_t turns_done(const struct gm_replay_device *device)
     return done < device->repetition.turns ? done : device->repetition.turns;
 }
 
-static void add_left(struct gm_doc *doc, const struct gm_replay_repetition *r, enum gm_repeat_fate fate,
-                     const char *of_one, const char *of_many)
+/* ---- what each repetition leaves behind -------------------------------------------------------------------------- */
+
+static const char *left_of(struct gm_doc *doc, const struct gm_replay_repetition *r, enum gm_repeat_fate fate)
 {
-    const struct gm_repeat_left *left = &r->plan.left[fate];
-    const size_t n = left->allocations.n;
-    if (n > 0)
-        gm_text_printf(doc->out, "               %s%s block%s, %s, %s\n",
-                       r->compared_from == GM_NEVER ? "assumed: " : "", gm_doc_count(doc, n), gm_plural(n),
-                       gm_doc_bytes(doc, left->bytes), n == 1 ? of_one : of_many);
+    return gm_doc_printf(doc, "%s, %s", gm_doc_some(doc, r->plan.left[fate].allocations.n, "block", "blocks"),
+                         gm_doc_bytes(doc, r->plan.left[fate].bytes));
 }
 
-/* What each repetition leaves behind. */
-static void add_growth(struct gm_doc *doc, const struct gm_replay_repetition *r)
+static void tell_growth(struct gm_doc *doc, const struct gm_replay_repetition *r)
 {
-    const struct gm_repeat_left *piles = &r->plan.left[GM_REPEAT_PILES_UP];
-    if (piles->allocations.n > 0)
-        gm_text_printf(doc->out, "  each time    grows by %s block%s, %s requested, as in the step before\n",
-                       gm_doc_count(doc, piles->allocations.n), gm_plural(piles->allocations.n),
-                       gm_doc_bytes(doc, piles->bytes));
-    else if (gm_repeat_left_bytes(&r->plan) == 0)
-        gm_text_add(doc->out, "  each time    no growth: as much is freed as is allocated\n");
-    else if (r->compared_from == GM_NEVER)
-        gm_text_add(doc->out, "  each time    no growth is known: there is no step before it to compare with\n");
+    const struct gm_repeat_left *left = r->plan.left;
+    const char *assumed = r->compared_from == GM_NEVER ? "assumed: " : "";
+    const size_t once = left[GM_REPEAT_IS_ONCE].allocations.n, replaced = left[GM_REPEAT_IS_REPLACED].allocations.n;
+    if (left[GM_REPEAT_PILES_UP].allocations.n > 0)
+        gm_doc_tell(doc, "Each time it grows by %s requested, as in the step before.",
+                    left_of(doc, r, GM_REPEAT_PILES_UP));
     else
-        gm_text_add(doc->out, "  each time    no growth: the step before left nothing like that\n");
-    add_left(doc, r, GM_REPEAT_IS_ONCE, "a gradient or state, is made once", "gradients and states, are made once");
-    add_left(doc, r, GM_REPEAT_IS_REPLACED, "is replaced by that of the next time",
-             "are replaced by those of the next time");
+        gm_doc_tell(doc, "Each time %s",
+                    gm_repeat_left_bytes(&r->plan) == 0 ? "no growth: as much is freed as is allocated."
+                    : r->compared_from == GM_NEVER ? "no growth is known: there is no step before it to compare with."
+                                                   : "no growth: the step before left nothing like that.");
+    if (once > 0)
+        gm_doc_say(doc, GM_SAY_ITEM, GM_READ, NULL, "%s%s, %s", assumed, left_of(doc, r, GM_REPEAT_IS_ONCE),
+                   once == 1 ? "a gradient or state, is made once" : "gradients and states, are made once");
+    if (replaced > 0)
+        gm_doc_say(doc, GM_SAY_ITEM, GM_READ, NULL, "%s%s, %s", assumed, left_of(doc, r, GM_REPEAT_IS_REPLACED),
+                   replaced == 1 ? "is replaced by that of the next time" : "are replaced by those of the next time");
     if (r->plan.unmatched > 0)
-        gm_text_printf(doc->out, "               %s free%s (%s) had no block to free and are left out\n",
-                       gm_doc_count(doc, r->plan.unmatched), gm_plural(r->plan.unmatched),
-                       gm_doc_bytes(doc, r->plan.unmatched_bytes));
+        gm_doc_say(doc, GM_SAY_ITEM, GM_READ, NULL, "%s (%s) had no block to free and are left out",
+                   gm_doc_some(doc, r->plan.unmatched, "free", "frees"), gm_doc_bytes(doc, r->plan.unmatched_bytes));
 }
 
-void gm_replay_repetition_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
+static void tell_repetition(struct gm_doc *doc, const struct gm_replay_device *d)
 {
-    const struct gm_replay_device *device = &run->devices[index];
-    const struct gm_replay_repetition *r = &device->repetition;
-    if (run->options->members == 0 && run->options->steps == 0)
-        return;
-    if (!r->is_used) {
-        gm_text_add(doc->out, "  repeated     nothing: no complete step was found on this device\n");
-        return;
-    }
-    gm_text_printf(doc->out, "  forecast     %s member%s of %s step%s%s, of which %s as recorded\n",
-                   gm_doc_count(doc, r->members), gm_plural(r->members), gm_doc_count(doc, r->steps),
-                   gm_plural(r->steps), r->members > 1 ? " each" : "", gm_doc_count(doc, r->recorded));
+    const struct gm_replay_repetition *r = &d->repetition;
+    const size_t done = turns_done(d);
+    gm_doc_tell(doc, "Forecast: %s of %s%s, of which %s as recorded.",
+                gm_doc_some(doc, r->members, "member", "members"), gm_doc_some(doc, r->steps, "step", "steps"),
+                r->members > 1 ? " each" : "", gm_doc_count(doc, r->recorded));
     if (r->turns == 0)
         return;
-    gm_text_printf(doc->out, "  repeated     recorded step %" PRIu64 " (events %s to %s, %s), %s time%s\n",
-                   device->part_number[r->step + 1], gm_doc_count(doc, r->plan.first),
-                   gm_doc_count(doc, r->plan.end - 1), gm_doc_duration(doc, r->duration_us),
-                   gm_doc_count(doc, r->turns), gm_plural(r->turns));
-    add_growth(doc, r);
-    size_t done = turns_done(device);
+    gm_doc_tell(doc, "Repeated is recorded step %" PRIu64 " (events %s to %s, %s), %s.", d->part_number[r->step + 1],
+                gm_doc_count(doc, r->plan.first), gm_doc_count(doc, r->plan.end - 1),
+                gm_doc_duration(doc, r->duration_us), gm_doc_some(doc, r->turns, "time", "times"));
+    tell_growth(doc, r);
     if (done > 0)
-        gm_text_printf(doc->out, "  allocated    %s after the recorded step, %s after %s repetitions\n",
-                       gm_doc_bytes(doc, device->parts[r->recorded].allocated_at_end),
-                       gm_doc_bytes(doc, device->parts[r->recorded + done].allocated_at_end), gm_doc_count(doc, done));
+        gm_doc_tell(doc, "Allocated: %s after the recorded step, %s after %s.",
+                    gm_doc_bytes(doc, d->parts[r->recorded].allocated_at_end),
+                    gm_doc_bytes(doc, d->parts[r->recorded + done].allocated_at_end),
+                    gm_doc_some(doc, done, "repetition", "repetitions"));
 }
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
 
 struct member {
-    uint64_t allocated, reserved, at_end;
+    uint64_t number, allocated, reserved, at_end;
 };
 
-static struct member measure(const struct gm_replay_device *device, uint64_t member)
+static struct member measure(const struct gm_replay_device *device, uint64_t number)
 {
     const struct gm_replay_repetition *r = &device->repetition;
-    struct member m = {0};
-    for (uint64_t i = (member - 1) * r->steps + 1; i <= member * r->steps && i < device->whatif.parts_played; i++) {
+    struct member m = {.number = number};
+    for (uint64_t i = (number - 1) * r->steps + 1; i <= number * r->steps && i < device->whatif.parts_played; i++) {
         const struct gm_whatif_part *part = &device->parts[i];
         m.allocated = part->peak_allocated > m.allocated ? part->peak_allocated : m.allocated;
         m.reserved = part->peak_reserved > m.reserved ? part->peak_reserved : m.reserved;
@@ -116,75 +106,82 @@ static struct member measure(const struct gm_replay_device *device, uint64_t mem
     return m;
 }
 
-/* Members that were begun. */
-static uint64_t members_played(const struct gm_replay_device *device)
+/* Those that were begun. */
+static void say_members(struct gm_doc *doc, const struct gm_replay_device *d)
 {
-    const struct gm_replay_repetition *r = &device->repetition;
-    size_t parts = device->whatif.parts_played;
-    uint64_t steps = parts == 0 ? 0 : parts - 1;
-    uint64_t played = (steps + r->steps - 1) / r->steps;
-    return played < r->members ? played : r->members;
+    static const struct gm_column columns[] = {
+        GM_FIELD(GM_COUNT, GM_ALL, "member", "Member", struct member, number),
+        GM_FIELD(GM_BYTES, GM_ALL, "peak_allocated_bytes", "Peak allocated", struct member, allocated),
+        GM_FIELD(GM_BYTES, GM_ALL, "peak_reserved_bytes", "Peak reserved", struct member, reserved),
+        GM_FIELD(GM_BYTES, GM_ALL, "allocated_at_end_bytes", "Allocated at its end", struct member, at_end),
+    };
+    const struct gm_replay_repetition *r = &d->repetition;
+    const size_t parts = d->whatif.parts_played;
+    const uint64_t begun = ((parts == 0 ? 0 : parts - 1) + r->steps - 1) / r->steps;
+    const size_t n = begun < r->members ? begun : r->members;
+    struct member *rows = gm_doc_rows(doc, n, sizeof *rows);
+    for (size_t i = 0; rows != NULL && i < n; i++)
+        rows[i] = measure(d, i + 1);
+    GM_TABLE(doc, columns, rows, rows == NULL ? 0 : n, .key = "peaks", .txt_max = 2 * MEMBERS_AT_ENDS,
+             .cut = GM_CUT_MIDDLE);
 }
 
-void gm_replay_member_words(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static union gm_value turns_done_value(const struct gm_cell_of *c)
 {
-    const struct gm_replay_device *device = &run->devices[index];
-    uint64_t played = device->repetition.is_used ? members_played(device) : 0;
-    if (played == 0)
-        return;
-    gm_text_add(doc->out, "  member       peak allocated  peak reserved  allocated at its end\n");
-    for (uint64_t i = 1; i <= played; i++) {
-        if (i == MEMBERS_AT_ENDS + 1 && played > 2 * MEMBERS_AT_ENDS) {
-            i = played - MEMBERS_AT_ENDS;
-            gm_text_printf(doc->out, "  ...          %s more\n", gm_doc_count(doc, i - MEMBERS_AT_ENDS));
-            continue;
-        }
-        struct member m = measure(device, i);
-        gm_text_printf(doc->out, "  %-12s %14s %14s %21s\n", gm_doc_count(doc, i), gm_doc_bytes(doc, m.allocated),
-                       gm_doc_bytes(doc, m.reserved), gm_doc_bytes(doc, m.at_end));
-    }
+    return (union gm_value){.u = turns_done(c->of)};
 }
 
-void gm_replay_repetition_json(struct gm_doc *doc, const struct gm_replay_run *run, size_t index)
+GM_CELL(u, last_event, struct gm_replay_repetition, row, (uint64_t)row->plan.end - 1);
+
+static union gm_value compared_from(const struct gm_cell_of *c)
 {
-    const struct gm_replay_device *device = &run->devices[index];
-    const struct gm_replay_repetition *r = &device->repetition;
+    const uint32_t event = ((const struct gm_replay_repetition *)c->row)->compared_from;
+    return (union gm_value){.u = event == GM_NEVER ? GM_REPORT_NONE : event};
+}
+
+GM_CELL(b, is_assumed, struct gm_replay_repetition, r,
+        r->compared_from == GM_NEVER && gm_repeat_left_bytes(&r->plan) > 0);
+
+#define KEY(unit, key, field) GM_KEY(unit, key, struct gm_replay_repetition, field)
+/* clang-format off */
+#define LEFT(name, fate) \
+    KEY(GM_COUNT, name "_blocks", plan.left[fate].allocations.n), KEY(GM_BYTES, name "_bytes", plan.left[fate].bytes)
+/* clang-format on */
+static const struct gm_column repetition_columns[] = {
+    KEY(GM_COUNT, "members", members),
+    KEY(GM_COUNT, "steps", steps),
+    KEY(GM_COUNT, "recorded_steps", recorded),
+    KEY(GM_COUNT, "turns", turns),
+    GM_GET(GM_COUNT, GM_JSON, "turns_done", NULL, turns_done_value),
+    KEY(GM_COUNT, "first_event", plan.first),
+    GM_GET(GM_COUNT, GM_JSON, "last_event", NULL, last_event),
+    KEY(GM_COUNT, "duration_us", duration_us),
+    GM_GET(GM_COUNT, GM_JSON, "compared_from_event", NULL, compared_from),
+    LEFT("kept", GM_REPEAT_PILES_UP),
+    LEFT("once", GM_REPEAT_IS_ONCE),
+    LEFT("replaced", GM_REPEAT_IS_REPLACED),
+    GM_GET(GM_BOOL, GM_JSON, "growth_is_assumed", NULL, is_assumed),
+    KEY(GM_COUNT, "frees_not_repeated", plan.unmatched),
+    KEY(GM_BYTES, "frees_not_repeated_bytes", plan.unmatched_bytes),
+};
+#undef KEY
+
+void gm_replay_say_repetition(struct gm_doc *doc, const struct gm_replay_device *d, bool is_long)
+{
+    const struct gm_replay_options *o = d->run->options;
+    const struct gm_replay_repetition *r = &d->repetition;
     if (!r->is_used) {
-        gm_json_null(&doc->json, "repetition");
+        GM_OBJECT(doc, "repetition", repetition_columns, NULL, NULL);
+        if (o->members > 0 || o->steps > 0)
+            gm_doc_tell(doc, "Nothing is repeated: no complete step was found on this device.");
         return;
     }
-    gm_json_open(&doc->json, "repetition", '{');
-    gm_json_number(&doc->json, "members", r->members);
-    gm_json_number(&doc->json, "steps", r->steps);
-    gm_json_number(&doc->json, "recorded_steps", r->recorded);
-    gm_json_number(&doc->json, "turns", r->turns);
-    gm_json_number(&doc->json, "turns_done", turns_done(device));
-    gm_json_number(&doc->json, "first_event", r->plan.first);
-    gm_json_number(&doc->json, "last_event", (uint64_t)r->plan.end - 1);
-    gm_json_number(&doc->json, "duration_us", r->duration_us);
-    if (r->compared_from == GM_NEVER)
-        gm_json_null(&doc->json, "compared_from_event");
-    else
-        gm_json_number(&doc->json, "compared_from_event", r->compared_from);
-    static const char *const names[GM_REPEAT_FATES][2] = {
-        {"kept_blocks", "kept_bytes"}, {"once_blocks", "once_bytes"}, {"replaced_blocks", "replaced_bytes"}};
-    for (int fate = 0; fate < GM_REPEAT_FATES; fate++) {
-        gm_json_number(&doc->json, names[fate][0], r->plan.left[fate].allocations.n);
-        gm_json_number(&doc->json, names[fate][1], r->plan.left[fate].bytes);
-    }
-    gm_json_bool(&doc->json, "growth_is_assumed", r->compared_from == GM_NEVER && gm_repeat_left_bytes(&r->plan) > 0);
-    gm_json_number(&doc->json, "frees_not_repeated", r->plan.unmatched);
-    gm_json_number(&doc->json, "frees_not_repeated_bytes", r->plan.unmatched_bytes);
-    gm_json_open(&doc->json, "peaks", '[');
-    for (uint64_t i = 1, n = members_played(device); i <= n; i++) {
-        struct member m = measure(device, i);
-        gm_json_open_flat(&doc->json, NULL, '{');
-        gm_json_number(&doc->json, "member", i);
-        gm_json_number(&doc->json, "peak_allocated_bytes", m.allocated);
-        gm_json_number(&doc->json, "peak_reserved_bytes", m.reserved);
-        gm_json_number(&doc->json, "allocated_at_end_bytes", m.at_end);
-        gm_json_close(&doc->json, '}');
-    }
-    gm_json_close(&doc->json, ']');
-    gm_json_close(&doc->json, '}');
+    gm_doc_open(doc, "repetition", NULL);
+    GM_FIELDS(doc, repetition_columns, r, d);
+    tell_repetition(doc, d);
+    if (is_long)
+        say_members(doc, d);
+    gm_doc_close(doc);
 }

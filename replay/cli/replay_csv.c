@@ -3,7 +3,6 @@
  * --csv: a row for what is before the first step, for each step, and for what comes after the last one; with --limit
  * also how each stands to it.
  */
-#include "replay/cli/cuda_backend.h"
 #include "replay/cli/gmreplay.h"
 #include "replay/compute/compute_run.h"
 
@@ -58,19 +57,18 @@ static void add_gpu(struct gm_text *out, const struct gm_replay_device *device, 
 }
 
 /* Without --members the member is the device. */
-static void add_row(struct gm_text *out, const struct gm_replay_device *device, const struct gm_history *h, size_t i,
-                    uint64_t limit)
+static void add_row(struct gm_text *out, const struct gm_replay_device *device, size_t i, uint64_t limit)
 {
     const struct gm_whatif_part *part = &device->parts[i];
     const struct gm_replay_repetition *r = &device->repetition;
     bool is_step = i > 0 && i + 1 < device->part_count;
     uint64_t member = i == 0 ? 1 : is_step && r->is_used ? (i - 1) / r->steps + 1 : r->members;
     uint64_t number = !is_step ? 0 : r->is_used ? (i - 1) % r->steps + 1 : device->part_number[i];
-    add_time(out, gm_replay_part_time(device, h, i));
+    add_time(out, gm_replay_part_time(device, i));
     if (r->members > 0)
         gm_text_printf(out, ",%" PRIu64 ",", member);
     else
-        gm_text_printf(out, ",%" PRId64 ",", h->device);
+        gm_text_printf(out, ",%" PRId64 ",", device->kept->history.device);
     if (is_step)
         gm_text_printf(out, "%" PRIu64, number);
     else
@@ -95,8 +93,7 @@ void gm_replay_csv(struct gm_text *out, struct gm_replay_run *run)
     gm_text_add_char(out, '\n');
     for (size_t d = 0; d < run->device_count; d++) {
         const struct gm_replay_device *device = &run->devices[d];
-        const struct gm_history *h = &run->kept.v[run->device_of[d]].history;
         for (size_t i = 0; i < device->whatif.parts_played; i++)
-            add_row(out, device, h, i, run->options->limit);
+            add_row(out, device, i, run->options->limit);
     }
 }

@@ -3,13 +3,11 @@
  * A trace in, results out.
  */
 #include "analyze/allocator/recorded_settings.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/formats/load.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/state.h"
-#include "replay/cli/cuda_backend.h"
 #include "replay/cli/gmreplay.h"
-#include "replay/cli/judged.h"
-#include "replay/cli/search.h"
 #include "replay/verify/follow.h"
 
 #include <stdlib.h>
@@ -110,20 +108,19 @@ static enum gm_status build_histories(struct gm_replay_run *run, struct gm_error
 static enum gm_status list_devices(struct gm_replay_run *run, struct gm_error *err)
 {
     run->devices = calloc(run->kept.count + 1, sizeof *run->devices);
-    run->device_of = calloc(run->kept.count + 1, sizeof *run->device_of);
-    if (run->devices == NULL || run->device_of == NULL)
+    if (run->devices == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < run->kept.count; i++)
         if (run->kept.v[i].history.count > 0)
-            run->device_of[run->device_count++] = i;
-    enum gm_status status = GM_OK;
-    for (size_t i = 0; status == GM_OK && i < run->device_count; i++) {
-        struct gm_history *h = &run->kept.v[run->device_of[i]].history;
-        run->devices[i].was_refused = gm_bound_refused(&run->devices[i].refused, h, &run->recorded.rules);
+            run->devices[run->device_count++] = (struct gm_replay_device){.run = run, .kept = &run->kept.v[i]};
+    for (size_t i = 0; i < run->device_count; i++) {
+        struct gm_replay_device *d = &run->devices[i];
+        struct gm_history *h = &d->kept->history;
+        d->was_refused = gm_bound_refused(&d->refused, h, &run->recorded.rules);
         if (!run->options->verify)
-            status = gm_verify_settle_pools(h, &run->recorded, err);
+            GM_TRY(gm_verify_settle_pools(h, &run->recorded, err));
     }
-    return status;
+    return GM_OK;
 }
 
 /* ---- replaying --------------------------------------------------------------------------------------------------- */
@@ -135,106 +132,93 @@ static bool has_other_sizes(const struct gm_replay_device *device, const struct 
            memcmp(device->requested, h->requested, h->allocation_count * sizeof *h->requested) != 0;
 }
 
-static enum gm_status what_if(struct gm_replay_run *run, size_t index, struct gm_error *err)
+static enum gm_status what_if(struct gm_replay_device *device, struct gm_error *err)
 {
-    struct gm_replay_device *device = &run->devices[index];
-    struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
+    struct gm_replay_run *run = device->run;
+    struct gm_history *h = &device->kept->history;
     struct gm_whatif_options options = {.conf = run->conf, .capacity = run->capacity, .taken = gm_replay_taken(run)};
     struct gm_conf recorded = run->recorded;
     if (run->options->backend == GM_REPLAY_NULL)
         options.capacity = UINT64_MAX;
     if (!run->snapshot.has_settings)
-        recorded.expandable_segments = gm_follow_expandable_at_start(&kept->history, false);
+        recorded.expandable_segments = gm_follow_expandable_at_start(h, false);
     if (run->options->alloc_conf == NULL)
         options.conf.expandable_segments = recorded.expandable_segments;
-    if (run->options->changes.n > 0 && !gm_replay_change_requests(run, index))
+    if (run->options->changes.n > 0 && !gm_replay_change_requests(device))
         return gm_no_memory(err);
     options.requested = device->requested;
-    options.from_layout = !has_other_sizes(device, &kept->history) && options.capacity == UINT64_MAX &&
-                          gm_settings_equal(&options.conf, &recorded);
+    options.from_layout =
+        !has_other_sizes(device, h) && options.capacity == UINT64_MAX && gm_settings_equal(&options.conf, &recorded);
     device->conf = options.conf;
     device->from_layout = options.from_layout;
-    gm_verify_other_allocator(device->verify.other_allocator, &kept->history);
+    gm_verify_other_allocator(device->verify.other_allocator, h);
     options.recorder = run->options->output != NULL ? &run->recorder : NULL;
-    options.refused = gm_replay_refused(run, index);
-    enum gm_status status = gm_replay_parts(run, index, &options, err);
-    if (status == GM_OK && !gm_replay_count_holders(run, index, &options))
-        status = gm_no_memory(err);
-    if (status == GM_OK)
-        status = gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(run, index, &options, err)
-                                                : gm_whatif(&device->whatif, &kept->history, &options, err);
-    return status;
+    options.refused = gm_replay_refused(device);
+    GM_TRY(gm_replay_parts(device, &options, err));
+    if (!gm_replay_count_holders(device, &options))
+        return gm_no_memory(err);
+    return gm_replay_on_gpu(run->options) ? gm_replay_run_on_gpu(device, &options, err)
+                                          : gm_whatif(&device->whatif, h, &options, err);
 }
 
 static enum gm_status replay(struct gm_replay_run *run, struct gm_error *err)
 {
-    enum gm_status status = GM_OK;
-    for (size_t i = 0; status == GM_OK && i < run->device_count; i++) {
-        struct gm_replay_device *device = &run->devices[i];
-        if (!run->options->verify) {
-            status = what_if(run, i, err);
-            continue;
-        }
-        status = gm_verify_recorded(&device->verify, &run->kept.v[run->device_of[i]].history, &run->conf,
-                                    run->options->output != NULL ? &run->recorder : NULL, err);
+    struct gm_event_recorder *recorder = run->options->output != NULL ? &run->recorder : NULL;
+    for (size_t i = 0; i < run->device_count; i++) {
+        struct gm_replay_device *d = &run->devices[i];
+        GM_TRY(run->options->verify ? gm_verify_recorded(&d->verify, &d->kept->history, &run->conf, recorder, err)
+                                    : what_if(d, err));
     }
-    return status;
+    return GM_OK;
+}
+
+/* What the options ask for has to be there. */
+static enum gm_status load(struct gm_replay_run *run, const char *path, struct gm_error *err)
+{
+    const struct gm_load_options options = {.salvage = run->options->usual.salvage,
+                                            .max_memory = run->options->usual.max_memory};
+    GM_TRY(gm_snapshot_load(&run->snapshot, path, &options, err));
+    for (size_t d = 0; d < run->snapshot.trace_count; d++)
+        if (run->snapshot.traces[d].count > 0)
+            return GM_OK;
+    return gm_fail(
+        err, GM_E_FORMAT, GM_NO_OFFSET,
+        "it holds no trace: there is nothing to replay (torch.cuda.memory._record_memory_history() records one)");
 }
 
 enum gm_status gm_replay_run(struct gm_replay_run *run, const char *path, struct gm_error *err)
 {
-    const struct gm_load_options load = {.salvage = run->options->usual.salvage,
-                                         .max_memory = run->options->usual.max_memory};
     const struct gm_replay_options *o = run->options;
     bool is_repeated = o->members > 0 || o->steps > 0;
     bool needs_passes = !o->verify && (o->changes.n > 0 || o->csv != NULL || o->summary != NULL ||
                                        o->limit != UINT64_MAX || o->plan != NULL || is_repeated || gm_replay_on_gpu(o));
-    size_t events = 0;
-    enum gm_status status = choose_device(run, err);
-    if (status == GM_OK)
-        status = gm_replay_open_gpu(run, err);
-    if (status == GM_OK)
-        status = gm_snapshot_load(&run->snapshot, path, &load, err);
-    if (status != GM_OK)
-        return status;
-    for (size_t d = 0; d < run->snapshot.trace_count; d++)
-        events += run->snapshot.traces[d].count;
-    if (events == 0)
+    GM_TRY(choose_device(run, err));
+    GM_TRY(gm_replay_open_gpu(run, err));
+    GM_TRY(load(run, path, err));
+    GM_TRY(choose_settings(run, err));
+    if (!gm_names_init(&run->names, &run->snapshot, &run->arena))
+        return gm_no_memory(err);
+    atomic_store(&run->progress.stage, GM_REPLAY_ANALYSING);
+    if (needs_passes)
+        GM_TRY(gm_replay_changes(run, err));
+    GM_TRY(needs_passes ? analyse(run, err) : build_histories(run, err));
+    GM_TRY(list_devices(run, err));
+    if (!gm_replay_find_untraced(run))
+        return gm_no_memory(err);
+    if (is_repeated && !gm_replay_has_steps(run))
         return gm_fail(
             err, GM_E_FORMAT, GM_NO_OFFSET,
-            "it holds no trace: there is nothing to replay (torch.cuda.memory._record_memory_history() records one)");
-    status = choose_settings(run, err);
-    if (status == GM_OK && !gm_names_init(&run->names, &run->snapshot, &run->arena))
-        status = gm_no_memory(err);
-    atomic_store(&run->progress.stage, GM_REPLAY_ANALYSING);
-    if (status == GM_OK && needs_passes)
-        status = gm_replay_changes(run, err);
-    if (status == GM_OK)
-        status = needs_passes ? analyse(run, err) : build_histories(run, err);
-    if (status == GM_OK)
-        status = list_devices(run, err);
-    if (status == GM_OK && !gm_replay_find_untraced(run))
-        status = gm_no_memory(err);
-    if (status == GM_OK && is_repeated && !gm_replay_has_steps(run))
-        status = gm_fail(
-            err, GM_E_FORMAT, GM_NO_OFFSET,
             "no complete step was found in it: there is nothing to repeat (torch.profiler's step() marks them)");
-    if (run->options->output != NULL)
+    if (o->output != NULL)
         gm_recorder_init(&run->recorder, &run->snapshot);
     atomic_store(&run->progress.stage, GM_REPLAY_REPLAYING);
-    if (status == GM_OK)
-        status = replay(run, err);
-    if (status == GM_OK)
-        status = gm_replay_spread(run, err);
-    if (status == GM_OK)
-        status = gm_replay_close_gpu(run, err);
-    if (status == GM_OK)
-        status = gm_replay_recommend(run, err);
-    if (status == GM_OK)
-        status = gm_replay_find_cards(run, err);
-    if (status == GM_OK)
-        status = gm_replay_make_plan(run, err);
-    return status == GM_OK ? gm_replay_search(run, err) : status;
+    GM_TRY(replay(run, err));
+    GM_TRY(gm_replay_spread(run, err));
+    GM_TRY(gm_replay_close_gpu(run, err));
+    GM_TRY(gm_replay_recommend(run, err));
+    GM_TRY(gm_replay_find_cards(run, err));
+    GM_TRY(gm_replay_make_plan(run, err));
+    return gm_replay_search(run, err);
 }
 
 void gm_replay_free(struct gm_replay_run *run)
@@ -243,14 +227,14 @@ void gm_replay_free(struct gm_replay_run *run)
         free(run->devices[i].parts);
         gm_repeat_free(&run->devices[i].repetition.plan);
         free(run->devices[i].part_number);
-        gm_replay_free_holders(&run->devices[i]);
+        free(run->devices[i].role);
+        free(run->devices[i].held);
         free(run->devices[i].requested);
         if (run->devices[i].gpu != NULL)
             gm_compute_free(run->devices[i].gpu);
         free(run->devices[i].gpu);
     }
     free(run->devices);
-    free(run->device_of);
     gm_replay_search_free(run);
     free(run->recommended);
     free(run->cards);
@@ -268,11 +252,6 @@ void gm_replay_free(struct gm_replay_run *run)
 
 /* ---- what it comes to -------------------------------------------------------------------------------------------- */
 
-static const struct gm_stats *stats_of(const struct gm_replay_run *run, size_t i)
-{
-    return run->options->verify ? &run->devices[i].verify.stats : &run->devices[i].whatif.stats;
-}
-
 uint64_t gm_replay_capacity(const struct gm_replay_run *run)
 {
     return run->options->verify || run->options->backend == GM_REPLAY_NULL ? UINT64_MAX : run->capacity;
@@ -283,11 +262,24 @@ bool gm_replay_is_bounded(const struct gm_replay_run *run)
     return run->capacity != UINT64_MAX && run->options->backend != GM_REPLAY_NULL;
 }
 
-const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_run *run, size_t index)
+const struct gm_whatif_refused *gm_replay_refused(const struct gm_replay_device *device)
 {
-    const struct gm_replay_options *o = run->options;
+    const struct gm_replay_options *o = device->run->options;
     bool is_as_recorded = o->changes.n == 0 && o->members == 0 && o->steps == 0 && !gm_replay_on_gpu(o);
-    return run->devices[index].was_refused && is_as_recorded ? &run->devices[index].refused.request : NULL;
+    return device->was_refused && is_as_recorded ? &device->refused.request : NULL;
+}
+
+bool gm_replay_has_failed(const struct gm_replay_run *run)
+{
+    bool has_failed = false;
+    for (size_t i = 0; i < run->device_count; i++)
+        has_failed |= run->devices[i].whatif.has_failed; /* never one that is verified */
+    return has_failed;
+}
+
+bool gm_replay_is_cut_short(const struct gm_replay_run *run)
+{
+    return gm_replay_has_failed(run) || gm_replay_is_open(run);
 }
 
 bool gm_replay_is_open(const struct gm_replay_run *run)
@@ -310,7 +302,7 @@ static enum gm_replay_verdict judge_devices(const struct gm_replay_run *run)
 {
     enum gm_replay_verdict verdict = GM_VERDICT_PASS;
     for (size_t i = 0; i < run->device_count; i++) {
-        enum gm_replay_verdict here = run->options->verify ? GM_VERDICT_PASS : gm_replay_placed(run, i);
+        enum gm_replay_verdict here = run->options->verify ? GM_VERDICT_PASS : gm_replay_placed(&run->devices[i]);
         if (run->options->verify && !gm_verify_passed(&run->devices[i].verify))
             here = GM_VERDICT_FAIL;
         if (here == GM_VERDICT_OOM)
@@ -363,13 +355,28 @@ double gm_replay_speed(const struct gm_replay_run *run)
     return seconds > 0 ? events / seconds : 0;
 }
 
+uint64_t gm_replay_played(const struct gm_replay_run *run)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < run->device_count; i++)
+        events += run->devices[i].whatif.played;
+    return events;
+}
+
+const struct gm_replay_device *gm_replay_fullest(const struct gm_replay_run *run)
+{
+    const struct gm_replay_device *most = &run->devices[0];
+    for (size_t i = 1; i < run->device_count; i++)
+        if (gm_replay_requested(&run->devices[i]) > gm_replay_requested(most))
+            most = &run->devices[i];
+    return most;
+}
+
 uint64_t gm_replay_peak_reserved(const struct gm_replay_run *run)
 {
     uint64_t most = gm_replay_most_untraced(run);
-    for (size_t i = 0; i < run->device_count; i++) {
-        uint64_t peak = (uint64_t)stats_of(run, i)->reserved_bytes[GM_STAT_ALL].peak;
-        most = peak > most ? peak : most;
-    }
+    for (size_t i = 0; i < run->device_count; i++)
+        most = gm_max(most, gm_replay_reserved(&run->devices[i]));
     return most;
 }
 
@@ -377,13 +384,17 @@ uint64_t gm_replay_refused_need(const struct gm_replay_run *run)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < run->device_count; i++)
-        if (gm_replay_refused(run, i) != NULL && run->devices[i].refused.needs > most)
-            most = run->devices[i].refused.needs;
+        if (gm_replay_refused(&run->devices[i]) != NULL)
+            most = gm_max(most, run->devices[i].refused.needs);
     return most;
 }
 
 uint64_t gm_replay_need(const struct gm_replay_run *run)
 {
-    uint64_t peak = gm_replay_peak_reserved(run), refused = gm_replay_refused_need(run);
-    return peak > refused ? peak : refused;
+    return gm_max(gm_replay_peak_reserved(run), gm_replay_refused_need(run));
+}
+
+bool gm_replay_is_tight(uint64_t peak, uint64_t whole)
+{
+    return peak > whole - whole / 100 * GM_REPLAY_MARGIN;
 }

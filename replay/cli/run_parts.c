@@ -45,8 +45,9 @@ static uint64_t time_before(const struct gm_history *h, uint32_t end)
     return gm_history_time(h, end == 0 ? 0 : end - 1);
 }
 
-uint64_t gm_replay_part_time(const struct gm_replay_device *device, const struct gm_history *h, size_t part)
+uint64_t gm_replay_part_time(const struct gm_replay_device *device, size_t part)
 {
+    const struct gm_history *h = &device->kept->history;
     const struct gm_replay_repetition *r = &device->repetition;
     uint64_t us = time_before(h, device->parts[part].end);
     size_t recorded = r->is_used ? r->recorded : device->part_count;
@@ -96,33 +97,28 @@ static bool choose_step(struct gm_replay_repetition *r, const struct gm_kept_dev
         return false;
     if (step == 0 || kept->steps[step - 1].is_partial || step + 1 < kept->step_count)
         return true;
-    struct gm_replay_repetition before = {0};
-    bool ok = plan(&before, kept, step - 1);
-    bool is_better = ok && gm_repeat_left_bytes(&before.plan) < gm_repeat_left_bytes(&r->plan);
-    if (is_better) {
-        struct gm_repeat last = r->plan;
-        r->step = before.step;
-        r->compared_from = before.compared_from;
-        r->duration_us = before.duration_us;
-        r->plan = before.plan;
-        before.plan = last;
-    }
-    gm_repeat_free(&before.plan);
+    struct gm_replay_repetition before = *r;
+    const bool ok = plan(&before, kept, step - 1);
+    const bool is_better = ok && gm_repeat_left_bytes(&before.plan) < gm_repeat_left_bytes(&r->plan);
+    gm_repeat_free(is_better ? &r->plan : &before.plan);
+    if (is_better)
+        *r = before;
     return ok;
 }
 
-static enum gm_status repeat(struct gm_replay_run *run, struct gm_replay_device *device,
-                             const struct gm_kept_device *kept, struct gm_error *err)
+static enum gm_status repeat(struct gm_replay_device *device, struct gm_error *err)
 {
+    const struct gm_kept_device *kept = device->kept;
+    const struct gm_replay_options *o = device->run->options;
     struct gm_replay_repetition *r = &device->repetition;
-    r->members = run->options->members > 0 ? (uint64_t)run->options->members : 1;
+    r->members = o->members > 0 ? (uint64_t)o->members : 1;
     if (gm_repeat_step(kept->steps, kept->step_count) == SIZE_MAX)
         return GM_OK;
     if (!choose_step(r, kept))
         return gm_no_memory(err);
     uint64_t all = r->step + 1;
     r->is_used = true;
-    r->steps = run->options->steps > 0 ? (uint64_t)run->options->steps : all;
+    r->steps = o->steps > 0 ? (uint64_t)o->steps : all;
     if (r->steps > MOST_STEPS / r->members)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET,
                        "--members and --steps: %" PRIu64 " times %" PRIu64 " steps are more than 2^20", r->members,
@@ -143,18 +139,16 @@ static enum gm_status repeat(struct gm_replay_run *run, struct gm_replay_device 
     return GM_OK;
 }
 
-enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct gm_whatif_options *options,
-                               struct gm_error *err)
+enum gm_status gm_replay_parts(struct gm_replay_device *device, struct gm_whatif_options *options, struct gm_error *err)
 {
-    struct gm_replay_device *device = &run->devices[index];
-    const struct gm_kept_device *kept = &run->kept.v[run->device_of[index]];
-    struct gm_replay_repetition *r = &device->repetition;
-    bool is_repeated = run->options->members > 0 || run->options->steps > 0;
-    if (!is_repeated && run->options->csv == NULL)
+    const struct gm_kept_device *kept = device->kept;
+    const struct gm_replay_options *o = device->run->options;
+    const struct gm_replay_repetition *r = &device->repetition;
+    bool is_repeated = o->members > 0 || o->steps > 0;
+    if (!is_repeated && o->csv == NULL)
         return GM_OK;
-    enum gm_status status = is_repeated ? repeat(run, device, kept, err) : GM_OK;
-    if (status != GM_OK)
-        return status;
+    if (is_repeated)
+        GM_TRY(repeat(device, err));
     if (!r->is_used) {
         if (!make_room(device, kept->step_count))
             return gm_no_memory(err);
@@ -169,10 +163,8 @@ enum gm_status gm_replay_parts(struct gm_replay_run *run, size_t index, struct g
 
 bool gm_replay_has_steps(const struct gm_replay_run *run)
 {
-    for (size_t i = 0; i < run->device_count; i++) {
-        const struct gm_kept_device *kept = &run->kept.v[run->device_of[i]];
-        if (gm_repeat_step(kept->steps, kept->step_count) != SIZE_MAX)
+    for (size_t i = 0; i < run->device_count; i++)
+        if (gm_repeat_step(run->devices[i].kept->steps, run->devices[i].kept->step_count) != SIZE_MAX)
             return true;
-    }
     return false;
 }

@@ -3,14 +3,9 @@
  * Devices that have segments and no events: nothing can be replayed there, and what they have reserved stays so.
  */
 #include "analyze/base/order.h"
-#include "analyze/report/numbers.h"
-#include "analyze/report/view.h"
-#include "replay/cli/judged.h"
+#include "replay/cli/gmreplay.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-
-enum { SHOWN = 8 };
 
 static bool has_events(const struct gm_snapshot *s, int64_t device)
 {
@@ -56,21 +51,4 @@ int64_t gm_replay_fullest_untraced(const struct gm_replay_run *run)
     for (size_t i = 1; i < run->untraced_count; i++)
         best = run->untraced[i].reserved > run->untraced[best].reserved ? i : best;
     return run->untraced[best].device;
-}
-
-void gm_replay_untraced(struct gm_doc *doc, const struct gm_replay_run *run)
-{
-    static const struct gm_column columns[] = {
-        GM_KEY(GM_HANDLE, "device", struct gm_untraced_device, device),
-        GM_KEY(GM_BYTES, "reserved_bytes", struct gm_untraced_device, reserved),
-    };
-    GM_TABLE(doc, columns, run->untraced, run->untraced_count, .key = "untraced_devices", .in = GM_JSON);
-    for (size_t i = 0; gm_doc_is(doc, GM_TXT) && i < run->untraced_count && i < SHOWN; i++) {
-        const struct gm_untraced_device *d = &run->untraced[i];
-        gm_text_printf(doc->out, "device %" PRId64 ": no events, its %s reserved stay as they are%s\n", d->device,
-                       gm_doc_bytes(doc, d->reserved),
-                       d->reserved > gm_replay_capacity(run) ? ": more than there is" : "");
-    }
-    if (run->untraced_count > SHOWN && gm_doc_is(doc, GM_TXT))
-        gm_text_printf(doc->out, "... %s devices have no events\n", gm_doc_count(doc, run->untraced_count));
 }

@@ -37,6 +37,10 @@ class Search(Case):
         self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr[:600]!r}")
         return done
 
+    def told(self, *arguments, **options):
+        """The text, however its lines are broken."""
+        return " ".join(self.replay(*arguments, **options).stdout.decode().split())
+
     def numbers(self, *arguments, code=0):
         return json.loads(self.replay("--json", "-", *arguments, code=code).stdout)
 
@@ -53,24 +57,24 @@ class Search(Case):
         self.assertGreaterEqual(sweep["rows"][0]["peak_reserved_bytes"], 90 * MIB)
         line = sweep["winner"]["line"]
         self.assertEqual(line, "PYTORCH_ALLOC_CONF=" + sweep["rows"][0]["alloc_conf"])
-        text = self.replay("--sweep", self.splitting).stdout.decode()
-        self.assertIn("\n  " + line + "\n", text)
+        text = self.told("--sweep", self.splitting)
+        self.assertIn(line, text)
         self.assertIn("baseline: PyTorch's defaults", text)
         self.assertNotIn("fit", found)
 
     def test_lines_are_not_wide(self):
-        """Long settings are broken between two options; put together again they are those of the rows, in order."""
+        """But for lines to copy. Long settings are broken between two options; together again they are the rows'."""
         self.replay("--sweep", "--fit", "--limit", "100MiB", "--summary", "s.txt", "--json", "s.json", self.splitting,
                     code=1)
         with open(os.path.join(self.folder, "s.txt"), encoding="utf-8") as file:
-            lines = [line for line in file.read().split("\n") if not line.startswith("what-if replay of ")]
-        self.assertLessEqual(max(map(len, lines)), 100)
+            lines = [line for line in file.read().split("\n") if not re.match("Trace|    PYTORCH_ALLOC_CONF=", line)]
+        self.assertLessEqual(max(map(len, lines)), 80)
         with open(os.path.join(self.folder, "s.json"), encoding="utf-8") as file:
             rows = json.load(file)["sweep"]["rows"]
-        first = next(i for i, line in enumerate(lines) if line.endswith(" settings")) + 1
-        last = next(i for i, line in enumerate(lines) if line.startswith(("best settings", "no change")))
-        told = "".join(("\n" if line[:51].strip() else "") + line[51:] for line in lines[first:last]).split("\n")[1:]
-        self.assertEqual([t for t in told if not t.startswith("baseline: ")],
+        last = next(i for i, line in enumerate(lines) if line.startswith(("  Best settings", "  No change")))
+        text = "".join(line if re.match(r"  +[\d.]+ [KMG]iB ", line) else line.strip() + "\t" for line in lines[:last])
+        told = [re.split(r"any|\d+\.\d+\+", row)[-1] for row in re.split(r"  +[\d.]+ [KMG]iB +[-+\d]", text)[1:]]
+        self.assertEqual([t.replace("\t", "").replace(", ", ",") for t in told if not t.startswith("baseline: ")],
                          [r["alloc_conf"] or "PyTorch's defaults" for r in rows if not r["is_baseline"]])
 
     def test_simpler(self):
@@ -101,8 +105,8 @@ class Search(Case):
                     100 * (baseline - r["peak_reserved_bytes"]) >= baseline]
             best = min(near, key=options, default=None)
             self.assertEqual(simpler and simpler["line"], best and "PYTORCH_ALLOC_CONF=" + best["alloc_conf"])
-            text = self.replay("--sweep", path).stdout.decode()
-            self.assertEqual("nearly as good, and simpler:\n" in text, best is not None)
+            text = self.told("--sweep", path)
+            self.assertEqual("Nearly as good, and simpler:" in text, best is not None)
 
     def test_bounds(self):
         """90 MiB are live, and can lie one above the other; 84 fit in their place."""
@@ -116,8 +120,8 @@ class Search(Case):
         """72 MiB are reserved for a block of 30, a freed one of 40 and a small one: their segments are just as large."""
         found = self.numbers("--sweep", "--memory", "1GiB", write(os.path.join(self.folder, "s.pickle"), small_snapshot()))
         self.assertIsNone(found["sweep"]["winner"])
-        text = self.replay("--sweep", self.snapshot).stdout.decode()
-        self.assertIn("no change is recommended", text)
+        text = self.told("--sweep", self.snapshot)
+        self.assertIn("No change is recommended", text)
         self.assertNotIn("PYTORCH_ALLOC_CONF=", text)
 
     def test_fit(self):
@@ -133,7 +137,7 @@ class Search(Case):
         self.assertEqual(fits["baseline"]["gpu"], "rtx-4060")
         # 84 MiB find no memory until what is cached went back; the card has room for all of it
         self.assertEqual((fits["baseline"]["num_alloc_retries"], fits["baseline"]["gpu_num_alloc_retries"]), (1, 0))
-        text = self.replay("--fit", self.splitting).stdout.decode()
+        text = self.told("--fit", self.splitting)
         self.assertIn("runs with 90.00 MiB (--memory 90MiB), with 1 retry; lower bound 90.00 MiB", text)
         self.assertIn("fails with 2 MiB less: device 0, event 5, 50.00 MiB for forward", text)
         self.replay("--memory", str(90 * MIB), self.splitting)
@@ -152,7 +156,7 @@ class Search(Case):
             less = fit["next_lower"]
             self.assertEqual((less["capacity_bytes"], less["oom"]["device"], less["oom"]["event"]), (98 * MIB, 1, None))
         self.assertIn("too little with 2 MiB less: device 1, which has no events, has more reserved",
-                      self.replay("--fit", path).stdout.decode())
+                      self.told("--fit", path))
         self.replay("--memory", str(100 * MIB), path)
         self.replay("--memory", str(98 * MIB), path, code=1)
         rows = self.numbers("--sweep", "--limit", "99MiB", path, code=1)["sweep"]["rows"]
@@ -245,7 +249,7 @@ class Search(Case):
         plan = self.numbers("--plan", "rtx-4060", path, code=1)["plan"]
         self.assertEqual((plan["is_enough"], plan["missing_bytes"]), (False, (30 << 30) - plan["capacity_bytes"]))
         self.assertIn("not enough: with all that the trace can prove 23.11 GiB are missing",
-                      self.replay("--plan", "rtx-4060", path, code=1).stdout.decode())
+                      self.told("--plan", "rtx-4060", path, code=1))
         # On a larger card it gets to where it was refused; what it would have needed next nobody knows.
         oom = {"action": "oom", "device_free": MIB, "size": 64 * MIB, "stream": 0, "frames": []}
         path = write(os.path.join(self.folder, "ended.pickle"), {"segments": [], "device_traces": [[*trace, oom]]})

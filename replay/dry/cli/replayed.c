@@ -8,8 +8,6 @@
 #include "analyze/cli/interrupt.h"
 #include "analyze/cli/rules_file.h"
 #include "replay/cli/gmreplay.h"
-#include "replay/cli/search.h"
-#include "replay/trials/fit.h"
 
 #include <stdlib.h>
 
@@ -70,14 +68,14 @@ void gm_dry_sweep_words(struct gm_text *out, const struct gm_dry_result *result)
     struct gm_doc doc;
     gm_doc_begin(&doc, GM_TXT, out);
     if (result->replayed.swept != NULL)
-        gm_replay_search_words(&doc, &result->replayed.swept->run, false);
+        gm_replay_say_search(&doc, &result->replayed.swept->run, false);
     gm_doc_end(&doc);
 }
 
 void gm_dry_sweep_json(struct gm_doc *doc, const struct gm_dry_result *result)
 {
     if (result->replayed.swept != NULL)
-        gm_replay_search_json(doc, &result->replayed.swept->run);
+        gm_replay_say_search(doc, &result->replayed.swept->run, true);
 }
 
 void gm_dry_replayed_free(struct gm_dry_replayed *replayed)
