@@ -5,7 +5,6 @@
 #include "analyze/base/threads.h"
 #include "analyze/cli/job.h"
 #include "analyze/fleet/record.h"
-#include "analyze/fleet/record_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

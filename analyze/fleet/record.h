@@ -48,4 +48,14 @@ bool gm_record_check(const void *bytes, size_t length, enum gm_status *status);
 bool gm_record_read(struct gm_fleet_item *item, struct gm_arena *arena, struct gm_record_sites *sites,
                     const void *bytes, size_t length);
 
+/* FNV-1a (public domain), 64 bits. */
+static inline uint64_t gm_record_sum(const void *bytes, size_t length, uint64_t sum)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < length; i++)
+        sum = (sum ^ p[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+#define GM_RECORD_SUM_START UINT64_C(0xcbf29ce484222325)
+
 #endif

@@ -4,7 +4,6 @@
 #include "analyze/base/new_file.h"
 #include "analyze/base/vec.h"
 #include "analyze/fleet/record.h"
-#include "analyze/fleet/record_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
