@@ -138,11 +138,9 @@ static enum gm_status to_png(struct gm_png *png, struct gm_painter *painter, str
     double start = seconds();
     enum gm_status status = gm_paint(&pixels, painter, canvas, display, err);
     double painted = seconds();
-    if (status == GM_OK)
-        status = gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err);
+    GM_THEN(status, gm_png_index(&canvas->scratch, &palette, &pixels, exact, exact_colors(exact, display), err));
     double indexed = seconds();
-    if (status == GM_OK)
-        status = gm_png_compress(png, &canvas->scratch, &palette, pixels.width, pixels.height, err);
+    GM_THEN(status, gm_png_compress(png, &canvas->scratch, &palette, pixels.width, pixels.height, err));
     times->paint = painted - start;
     times->index = indexed - painted;
     times->compress = seconds() - indexed;

@@ -71,6 +71,9 @@ static inline enum gm_status gm_status_of(enum gm_status status)
             return status_of_call;                                                                                     \
     } while (0)
 
+/* The next of several calls, each of which is made only if all before it went well. */
+#define GM_THEN(status, call) ((status) = (status) == GM_OK ? (call) : (status))
+
 /* Fails for want of memory: return gm_no_memory(err). */
 #define gm_no_memory(err) gm_fail((err), GM_E_NOMEM, GM_NO_OFFSET, "out of memory")
 

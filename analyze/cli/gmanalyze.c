@@ -35,35 +35,37 @@ static const struct gm_option option_table[] = {
     {0, "from", "PLACE",
      "look at the trace from there on: an event's number (12345), a time since its first event (3.5s, "
      "120ms) or a step (step:12)",
-     GM_OPTION_PARSED, AT(from), .parse = gm_value_place, .wants = PLACES},
-    {0, "to", "PLACE", "... and up to there, included", GM_OPTION_PARSED, AT(to), .parse = gm_value_place,
+     GM_OPTION_PARSED, AT(timeline.from), .parse = gm_value_place, .wants = PLACES},
+    {0, "to", "PLACE", "... and up to there, included", GM_OPTION_PARSED, AT(timeline.to), .parse = gm_value_place,
      .wants = PLACES},
     {0, "stream", "HANDLE", "peaks and curves of this stream's allocations only", GM_OPTION_PARSED, AT(stream),
      .parse = gm_value_stream, .wants = "a number of the file, as in 0 or 94219239492"},
-    {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE, AT(min_size)},
+    {0, "min-size", "SIZE", "... of allocations of at least this many bytes only", GM_OPTION_SIZE,
+     AT(timeline.min_size)},
     {0, "group", "BY", "one more table of the peak: by stack, function, file, category or role", GM_OPTION_CHOICE,
-     AT(group), .min = GM_GROUP_STACK, .choices = groups},
+     AT(timeline.group), .min = GM_GROUP_STACK, .choices = groups},
     {0, "depth", "N", "frames of a stack that are told apart there and in the flame graph (default: all)",
-     GM_OPTION_INTEGER, AT(depth), .min = 1, .max = 1000000},
+     GM_OPTION_INTEGER, AT(timeline.depth), .min = 1, .max = 1000000},
     {0, "axis", "AXIS", "of the timeline: time or event (default: event if nearly all events crowd in little time)",
-     GM_OPTION_CHOICE, AT(axis), .min = GM_AXIS_TIME, .choices = axes},
+     GM_OPTION_CHOICE, AT(timeline.axis), .min = GM_AXIS_TIME, .choices = axes},
     {0, "layers", "BY", "of the timeline: role (what memory is for) or category (what code made it; default: role)",
-     GM_OPTION_CHOICE, AT(layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
-    {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG, AT(cpp)},
+     GM_OPTION_CHOICE, AT(timeline.layers_by), .min = GM_LAYERS_BY_ROLE, .choices = layers},
+    {0, "cpp", NULL, "C++ frames below Python's in the flame graph and in exports of it", GM_OPTION_FLAG,
+     AT(timeline.has_native)},
     {0, "source", "DIR", "the lines of DIR's files beside call sites and modules", GM_OPTION_TEXT, AT(source)},
     {0, "explain", NULL, "tell why blocks were given their roles, on stdout", GM_OPTION_FLAG, AT(explain)},
     {0, "memory-summary", NULL, "torch.cuda.memory_summary() at the peak and at the end, on stdout", GM_OPTION_FLAG,
      AT(memory_summary)},
     {0, "gpu", "NAME", "the card on which a model is served: what there is room for; list shows all", GM_OPTION_LISTED,
      AT(gpu), .list = gm_gpu_list},
-    {0, "tokens", "N", "... that its KV cache has room for, of all sequences", GM_OPTION_INTEGER, AT(tokens), .min = 1,
-     .max = INT64_C(1) << 50},
-    {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(sequences), .min = 1,
+    {0, "tokens", "N", "... that its KV cache has room for, of all sequences", GM_OPTION_INTEGER,
+     AT(timeline.serving.tokens), .min = 1, .max = INT64_C(1) << 50},
+    {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1,
      .max = INT64_C(1) << 50},
     {0, "dims", "LIST",
      "explain sizes by a transformer's dimensions, and tell what it should need: batch=4,seq=512,hidden=2560,heads=32,"
      "layers=32,vocab=10000,ffn=10240, a part of these, or infer",
-     GM_OPTION_PARSED, AT(dims), .parse = gm_dims_parse,
+     GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072"},
     {0, "export", "FORMAT",
      "the peak for folded, speedscope, pprof, modules (CSV), the timeline for perfetto; several with commas",
@@ -158,7 +160,8 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     status = gm_operands_sort(&usual->name, &usual->results, operands, count, err);
     if (usual->results == NULL)
         usual->results = "results";
-    if (status == GM_OK && options->from.kind == options->to.kind && options->from.value > options->to.value)
+    if (status == GM_OK && options->timeline.from.kind == options->timeline.to.kind &&
+        options->timeline.from.value > options->timeline.to.value)
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "--from is after --to");
     if (status == GM_OK && (options->explain || options->memory_summary) && gm_path_is_standard(usual->json))
         return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and --json - both want standard output",

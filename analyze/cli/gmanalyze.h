@@ -21,18 +21,11 @@ struct gm_analyze_options {
     const char *viewer;  /* where the page without a trace goes; NULL: nowhere */
     const char *preface; /* lines before the reports; NULL: none. No option: gmdry has some */
     const char *source;  /* a folder; NULL: none */
-    bool explain, memory_summary, csv_full, cpp;
-    struct gm_place from, to;
+    bool explain, memory_summary, csv_full;
+    struct gm_timeline_options timeline; /* as far as options say it */
     struct gm_wanted_stream stream;
-    uint64_t min_size;
-    enum gm_axis axis;
-    enum gm_layers_by layers_by;
-    enum gm_group_by group;
-    int64_t depth;                /* 0: all */
     unsigned exports;             /* bit i: enum gm_export i */
     const char *gpu;              /* NULL: not given */
-    int64_t tokens, sequences;    /* 0: not given */
-    struct gm_wanted_dims dims;
     uint64_t fail_above;          /* UINT64_MAX: no such check */
     double fail_below_efficiency; /* negative: no such check */
     int fail_on;                  /* enum gm_severity; negative: no such check */

@@ -304,15 +304,11 @@ static enum gm_status publish(struct call *call, struct input *inputs, size_t co
     enum gm_status status = compare(&c, call, inputs, count, err);
     if (status == GM_OK)
         name_run(name, &call->options, &c);
-    if (status == GM_OK)
-        status = gm_shell_name(&c.arena, &c.run_name, &c.timestamp, name, call->shell.when, err);
+    GM_THEN(status, gm_shell_name(&c.arena, &c.run_name, &c.timestamp, name, call->shell.when, err));
     gm_call_time(&call->shell.said, "compare");
-    if (status == GM_OK)
-        status = make(&files, &call->shell, &c, err);
-    if (status == GM_OK)
-        status = add_page(&files, call, inputs, count, &c, err);
-    if (status == GM_OK)
-        status = gm_shell_publish(&run, &call->shell, &files, name, json_name, err);
+    GM_THEN(status, make(&files, &call->shell, &c, err));
+    GM_THEN(status, add_page(&files, call, inputs, count, &c, err));
+    GM_THEN(status, gm_shell_publish(&run, &call->shell, &files, name, json_name, err));
     if (status == GM_OK) {
         struct gm_text summary = {0};
         gm_diff_summary(&summary, &c, gm_run_path(run));

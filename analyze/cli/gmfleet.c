@@ -247,8 +247,7 @@ static size_t read_trace(struct call *call, struct gm_page_trace *trace, const s
     struct gm_snapshot snapshot = {0};
     struct gm_error err = {.offset = GM_NO_OFFSET};
     enum gm_status status = gm_snapshot_load(&snapshot, item->path, &load, &err);
-    if (status == GM_OK)
-        status = gm_page_trace_make(trace, &snapshot, &err);
+    GM_THEN(status, gm_page_trace_make(trace, &snapshot, &err));
     gm_snapshot_free(&snapshot);
     if (status != GM_OK) {
         gm_call_warn(&call->context.shell.said, item->path, "it could not be read again, so memory.html lacks it");
@@ -302,12 +301,10 @@ static enum gm_status publish(struct call *call, const struct gm_fleet_task *tas
         tell_failures(call, &fleet);
     if (status == GM_OK && fleet.read_count == 0)
         status = gm_fail(err, GM_E_READ, GM_NO_OFFSET, "no snapshot could be read: no page was made");
-    if (status == GM_OK)
-        status = make(&files, shell, &fleet, err);
+    GM_THEN(status, make(&files, shell, &fleet, err));
     if (status == GM_OK && !shell->options->no_page)
         status = add_page(call, &files, &fleet, err);
-    if (status == GM_OK)
-        status = gm_shell_publish(&run, shell, &files, name, json_name, err);
+    GM_THEN(status, gm_shell_publish(&run, shell, &files, name, json_name, err));
     if (status == GM_OK) {
         struct gm_text summary = {0};
         gm_fleet_summary(&summary, &fleet, gm_run_path(run));
@@ -399,8 +396,7 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
     struct gm_found_files files = {0};
     char name[GM_NAME_SIZE];
     enum gm_status status = find_capacity(call, &options, err);
-    if (status == GM_OK)
-        status = gm_fleet_mpi_start(&call->mpi, err);
+    GM_THEN(status, gm_fleet_mpi_start(&call->mpi, err));
     if (status != GM_OK)
         return status;
     status = prepare(call, err); /* may fail on one machine only: process 0 must hear of it */
@@ -410,11 +406,9 @@ static enum gm_status run(struct call *call, char **operands, size_t count, stru
         return status;
     name_run(name, o, operands, count);
     status = gm_find_files(&files, operands, count, o->usual.results, err);
-    if (status == GM_OK)
-        status = check_json(o, &files, err);
+    GM_THEN(status, check_json(o, &files, err));
     gm_call_time(&call->context.shell.said, "find");
-    if (status == GM_OK)
-        status = do_all(call, &files, &options, name, err);
+    GM_THEN(status, do_all(call, &files, &options, name, err));
     gm_found_files_free(&files);
     return status;
 }

@@ -63,28 +63,19 @@ static enum gm_status name_report(struct gm_report *report, const struct gm_job 
     return gm_shell_name(&report->arena, &report->run_name, &report->timestamp, job->name, when, err);
 }
 
+/* What options say of the trace, and what else is known when it is analysed. */
 static struct gm_timeline_options timeline_options(const struct gm_analyze_options *options,
                                                    const struct gm_category_rules *rules)
 {
     const struct gm_gpu *gpu = options->gpu == NULL ? NULL : gm_gpu_find(options->gpu);
-    const struct gm_serving_wishes serving = {.card = gpu == NULL ? NULL : gpu->name,
-                                              .capacity = gpu == NULL ? 0 : gm_gpu_usable(gpu),
-                                              .tokens = (uint64_t)options->tokens,
-                                              .sequences = (uint64_t)options->sequences};
-    return (struct gm_timeline_options){.rules = rules,
-                                        .top = (size_t)options->usual.top,
-                                        .from = options->from,
-                                        .to = options->to,
-                                        .stream = options->stream.handle,
-                                        .has_stream = options->stream.is_given,
-                                        .min_size = options->min_size,
-                                        .axis = options->axis,
-                                        .layers_by = options->layers_by,
-                                        .group = options->group,
-                                        .depth = (size_t)options->depth,
-                                        .has_native = options->cpp,
-                                        .serving = serving,
-                                        .dims = options->dims};
+    struct gm_timeline_options timeline = options->timeline;
+    timeline.rules = rules;
+    timeline.top = (size_t)options->usual.top;
+    timeline.stream = options->stream.handle;
+    timeline.has_stream = options->stream.is_given;
+    timeline.serving.card = gpu == NULL ? NULL : gpu->name;
+    timeline.serving.capacity = gpu == NULL ? 0 : gm_gpu_usable(gpu);
+    return timeline;
 }
 
 static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const struct gm_snapshot *snapshot,
@@ -98,8 +89,8 @@ static enum gm_status check_stream(const struct gm_wanted_stream *wanted, const 
 
 static bool is_partial(const struct gm_analyze_options *options)
 {
-    return options->from.kind != GM_PLACE_NONE || options->to.kind != GM_PLACE_NONE || options->stream.is_given ||
-           options->min_size > 0;
+    const struct gm_timeline_options *t = &options->timeline;
+    return t->from.kind != GM_PLACE_NONE || t->to.kind != GM_PLACE_NONE || options->stream.is_given || t->min_size > 0;
 }
 
 /* `csv` may be NULL. */
@@ -152,8 +143,7 @@ static enum gm_status read_report(struct work *work, struct gm_job *job, const s
         atomic_store(&job->stage, GM_JOB_ANALYSES);
         status = analyse(work, context, csv, err);
     }
-    if (status == GM_OK)
-        status = name_report(&work->judged.report, job, context->shell->when, err);
+    GM_THEN(status, name_report(&work->judged.report, job, context->shell->when, err));
     if (status == GM_OK && work->judged.kept.count == 0)
         status = keep_for_page(work, context, err);
     if (status != GM_OK || work->judged.kept.count == 0)
@@ -181,10 +171,8 @@ static enum gm_status publish(struct work *work, struct gm_job *job, const struc
     atomic_store(&job->stage, GM_JOB_DRAWS);
     enum gm_status status =
         gm_charts_start(&charts, context->shell->fonts, gm_charts_of_report(report), context->draw_threads, err);
-    if (status == GM_OK)
-        status = gm_ignore_ask(&context->shell->ignore, report, err);
-    if (status == GM_OK)
-        status = gm_judge_end(&work->judged, &work->snapshot, err);
+    GM_THEN(status, gm_ignore_ask(&context->shell->ignore, report, err));
+    GM_THEN(status, gm_judge_end(&work->judged, &work->snapshot, err));
     const struct gm_gpu *card = context->options.gpu == NULL ? NULL : gm_gpu_find(context->options.gpu);
     if (status == GM_OK && card != NULL && work->judged.kept.count > 0)
         status = gm_advice_plan(report, &work->snapshot, &work->judged.kept, card, err);

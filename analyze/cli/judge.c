@@ -108,10 +108,8 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     enum gm_status status = gm_state_analyze(report, snapshot, &state, err);
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
-    if (status == GM_OK)
-        status = gm_timeline_analyze(report, snapshot, &options, err);
-    if (status == GM_OK)
-        status = gm_advice_begin(report, is_partial, &judged->needs_replay, err);
+    GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));
+    GM_THEN(status, gm_advice_begin(report, is_partial, &judged->needs_replay, err));
     gm_classifier_free(state.classifier);
     return status;
 }
@@ -122,7 +120,6 @@ enum gm_status gm_judge_end(struct gm_judged *judged, const struct gm_snapshot *
     struct gm_kept *kept = &judged->kept;
     enum gm_status status = judged->needs_replay ? gm_advice_replay(report, snapshot, kept, err) : GM_OK;
     report->oom_card = card_of_oom(report);
-    if (status == GM_OK)
-        status = gm_diagnose(report, snapshot, kept->count > 0 ? kept : NULL, err);
+    GM_THEN(status, gm_diagnose(report, snapshot, kept->count > 0 ? kept : NULL, err));
     return status == GM_OK ? replay_remedies(report, snapshot, kept, err) : status;
 }

@@ -43,10 +43,8 @@ enum gm_status gm_run_files_write(struct gm_run **run, const struct gm_run_files
 {
     gm_interrupt_hold();
     enum gm_status status = *run == NULL ? gm_run_begin(run, results, name, when, err) : GM_OK;
-    if (status == GM_OK)
-        status = fill(*run, files, err);
-    if (status == GM_OK)
-        status = gm_run_commit(*run, err);
+    GM_THEN(status, fill(*run, files, err));
+    GM_THEN(status, gm_run_commit(*run, err));
     if (status != GM_OK) {
         gm_run_free(*run);
         *run = NULL;

@@ -20,8 +20,7 @@ enum gm_status gm_shell_begin(struct gm_shell *shell, const struct gm_usual_opti
     if (status == GM_OK && makes_runs && !options->no_charts &&
         (shell->fonts = gm_fonts_start(shell->threads > 1)) == NULL)
         status = gm_no_memory(err);
-    if (status == GM_OK)
-        status = gm_ignore_load(&shell->ignore, options, err);
+    GM_THEN(status, gm_ignore_load(&shell->ignore, options, err));
     return status == GM_OK ? gm_rules_load(&shell->rules, options->categories, &shell->rules_text, err) : status;
 }
 

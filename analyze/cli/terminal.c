@@ -51,8 +51,7 @@ enum gm_status gm_write_file(const char *path, const void *data, size_t length, 
     if (!is_direct)
         gm_interrupt_hold(); /* so that the hidden file does not stay */
     enum gm_status status = gm_new_file_open(&file, path, err);
-    if (status == GM_OK)
-        status = gm_new_file_write(&file, data, length, err);
+    GM_THEN(status, gm_new_file_write(&file, data, length, err));
     status = gm_new_file_close(&file, status, err);
     if (!is_direct)
         gm_interrupt_release();

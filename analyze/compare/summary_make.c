@@ -159,8 +159,7 @@ static enum gm_status analyse(struct gm_summary_work *work, struct gm_error *err
     enum gm_status status = gm_state_analyze(&work->report, work->snapshot, &state, err);
     if (status == GM_OK && !start_devices(work))
         status = gm_no_memory(err);
-    if (status == GM_OK)
-        status = gm_timeline_analyze(&work->report, work->snapshot, &timeline, err);
+    GM_THEN(status, gm_timeline_analyze(&work->report, work->snapshot, &timeline, err));
     return status;
 }
 
@@ -170,8 +169,7 @@ enum gm_status gm_summary_make(struct gm_summary *summary, const struct gm_snaps
     *summary = (struct gm_summary){0};
     struct gm_summary_work work = {.summary = summary, .snapshot = snapshot, .options = options};
     enum gm_status status = gm_classifier_new(&work.classifier, options->rules, snapshot, err);
-    if (status == GM_OK)
-        status = analyse(&work, err);
+    GM_THEN(status, analyse(&work, err));
     if (status == GM_OK && !(gm_names_init(&work.names, snapshot, &work.report.arena) && fill(&work, name)))
         status = gm_no_memory(err);
     gm_names_free(&work.names);

@@ -19,10 +19,14 @@ enum { LINES = 120 /* of the text, that are read first */ };
 struct view_section {
     const char *title;
     void (*tell)(struct gm_doc *d, const struct gm_view *v);
-    bool (*is_worth)(const struct gm_view *v); /* NULL: always */
-    bool is_folded;
-    bool is_of_all; /* whichever device is worth it first is read first, and no form leaves others out */
+    bool (*is_worth)(const struct gm_view *v);
+    bool is_folded, is_of_all;
 };
+
+bool gm_view_always(const struct gm_view *v)
+{
+    return v != NULL;
+}
 
 static void say_view(struct gm_doc *d, const struct gm_view *v, const struct view_section *s, bool is_named,
                      bool is_folded)
@@ -41,7 +45,7 @@ static void say_views(struct gm_doc *d, const struct gm_report *report, const st
     bool any = false;
     const bool is_one = gm_view_count(report) < 2, has_highest = gm_view_highest(&highest, report);
     for (size_t i = 0; has_highest && i < report->device_count; i++) {
-        if (!gm_view_of(&v, report, i) || (s->is_worth != NULL && !s->is_worth(&v)))
+        if (!gm_view_of(&v, report, i) || !s->is_worth(&v))
             continue;
         const bool is_first = s->is_of_all ? !any : i == highest.index;
         any = true;
@@ -118,19 +122,10 @@ static void say_state(struct gm_doc *d, const struct gm_report *report)
 /* What matters first: what to do, the peak, how it ended. */
 static void say_analysis(struct gm_doc *d, const struct gm_report *report, const char *const *charts)
 {
-    static const struct view_section sections[] = {
-        {"Out of memory", gm_section_ooms, gm_view_has_ooms, false, true},
-        {"Peak", gm_section_peak, NULL, false, false},
-        {"Dimensions", gm_section_dims, gm_view_has_dims, false, false},
-        {"Serving", gm_section_serving, gm_view_serves, false, true},
-        {"Call sites at the peak", gm_section_peak_sites, gm_peak_has_sites, false, false},
-        {"Modules, layers and operators at the peak", gm_section_modules, gm_modules_are_told, true, false},
-        {"Next peaks", gm_section_next_peaks, gm_peak_has_next, true, false},
-        {"Savings", gm_section_savings, gm_peak_has_savings, true, false},
-        {"Steps", gm_section_steps, NULL, false, false},
-        {"Fragmentation", gm_section_history, NULL, false, false},
-    };
-    static const struct view_section reliability = {"Reliability", gm_section_reconciliation, NULL, false, false};
+#define ROW(name, title, is_worth, is_folded, is_of_all) {title, gm_section_##name, is_worth, is_folded, is_of_all},
+    static const struct view_section sections[] = {GM_VIEW_SECTIONS(ROW)};
+    static const struct view_section reliability = {"Reliability", gm_section_reconciliation, gm_view_always, false,
+                                                    false};
     const char *const *chart = first_chart(charts);
     d->lines = LINES;
     d->text_name = "analysis_report.txt";

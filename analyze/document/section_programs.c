@@ -313,16 +313,10 @@ static void add_view(struct gm_doc *d, const struct gm_view *v)
     gm_section_reconciliation(d, v);
     add_parts(d, v);
     gm_json_number(&d->json, "peak_times", times > 0 ? times : GM_REPORT_NONE);
-    gm_section_peak_sites(d, v);
-    gm_section_modules(d, v);
-    gm_section_next_peaks(d, v);
-    gm_section_savings(d, v);
     gm_section_roles(d, v);
-    gm_section_steps(d, v);
-    gm_section_ooms(d, v);
-    gm_section_history(d, v);
-    gm_section_serving(d, v);
-    gm_section_dims(d, v);
+#define TELL(name, title, is_worth, is_folded, is_of_all) gm_section_##name(d, v);
+    GM_VIEW_SECTIONS(TELL)
+#undef TELL
 }
 
 GM_CELL(b, overflowed, struct gm_trace_counts, row, row->overflowed > 0);

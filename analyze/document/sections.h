@@ -11,33 +11,37 @@
 #include <stdbool.h>
 
 /* ---- of one device, whose view `v` is ------------------------------------------------------------------------------
- */
-
-/* How high and when, and what was live then, by category, role and lifetime; people only. */
-void gm_section_peak(struct gm_doc *d, const struct gm_view *v);
-/* By call site and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak". */
-void gm_section_peak_sites(struct gm_doc *d, const struct gm_view *v);
-bool gm_peak_has_sites(const struct gm_view *v);
-/* By module, layer, operator and annotation. JSON: "modules". */
-void gm_section_modules(struct gm_doc *d, const struct gm_view *v);
-bool gm_modules_are_told(const struct gm_view *v);
-void gm_section_next_peaks(struct gm_doc *d, const struct gm_view *v); /* JSON: "next_peaks" */
-bool gm_peak_has_next(const struct gm_view *v);
-void gm_section_savings(struct gm_doc *d, const struct gm_view *v); /* what would lower the peak. JSON: "savings" */
-bool gm_peak_has_savings(const struct gm_view *v);
+ *
+ * A section is gm_section_NAME in a file section_*.c and a row here, in the order in which people read them; JSON has
+ * their keys in the device's "timeline". X(NAME, title, whether it is worth a section, whether it is folded, whether it
+ * is of all devices: whichever is worth it first is read first, and no form leaves others out). */
+#define GM_VIEW_SECTIONS(X)                                                                                            \
+    /* each time that memory ran out. JSON: "out_of_memory" */                                                         \
+    X(ooms, "Out of memory", gm_view_has_ooms, false, true)                                                            \
+    /* how high and when, and what was live then, by category, role and lifetime; people only */                       \
+    X(peak, "Peak", gm_view_always, false, false)                                                                      \
+    /* sizes and needs of a transformer. JSON: "dims" */                                                               \
+    X(dims, "Dimensions", gm_view_has_dims, false, false)                                                              \
+    /* weights, cache, room. JSON: "serving" */                                                                        \
+    X(serving, "Serving", gm_view_serves, false, true)                                                                 \
+    /* and by --group. JSON: "call_sites_at_peak", "lifetimes_at_peak", "groups_at_peak" */                            \
+    X(peak_sites, "Call sites at the peak", gm_peak_has_sites, false, false)                                           \
+    /* by module, layer, operator and annotation. JSON: "modules" */                                                   \
+    X(modules, "Modules, layers and operators at the peak", gm_modules_are_told, true, false)                          \
+    X(next_peaks, "Next peaks", gm_peak_has_next, true, false) /* JSON: "next_peaks" */                                \
+    /* what would lower the peak. JSON: "savings" */                                                                   \
+    X(savings, "Savings", gm_peak_has_savings, true, false)                                                            \
+    /* steps, the pattern that they follow, what survives them. JSON: "steps" */                                       \
+    X(steps, "Steps", gm_view_always, false, false)                                                                    \
+    /* why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history" */                    \
+    X(history, "Fragmentation", gm_view_always, false, false)
+#define GM_VIEW_SECTION(name, title, is_worth, is_folded, is_of_all)                                                   \
+    void gm_section_##name(struct gm_doc *d, const struct gm_view *v);                                                 \
+    bool is_worth(const struct gm_view *v);
+GM_VIEW_SECTIONS(GM_VIEW_SECTION)
 void gm_section_roles(struct gm_doc *d, const struct gm_view *v); /* --explain. JSON: "role_reasons" */
 /* How far the trace and the snapshot agree. JSON: "books". */
 void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v);
-/* Steps, the pattern that they follow, what survives them. JSON: "steps". */
-void gm_section_steps(struct gm_doc *d, const struct gm_view *v);
-void gm_section_ooms(struct gm_doc *d, const struct gm_view *v); /* each time. JSON: "out_of_memory" */
-bool gm_view_has_ooms(const struct gm_view *v);
-/* Why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history". */
-void gm_section_history(struct gm_doc *d, const struct gm_view *v);
-void gm_section_dims(struct gm_doc *d, const struct gm_view *v); /* sizes and needs of a transformer. JSON: "dims" */
-bool gm_view_has_dims(const struct gm_view *v);
-void gm_section_serving(struct gm_doc *d, const struct gm_view *v); /* weights, cache, room. JSON: "serving" */
-bool gm_view_serves(const struct gm_view *v);
 
 /* ---- of the whole report -------------------------------------------------------------------------------------------
  */

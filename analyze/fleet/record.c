@@ -453,8 +453,7 @@ enum gm_status gm_record_make(struct gm_text *record, const char *path, const st
     struct gm_arena arena = {0};
     *err = (struct gm_error){.offset = GM_NO_OFFSET};
     enum gm_status status = gm_snapshot_load(&snapshot, path, &load, err);
-    if (status == GM_OK)
-        status = gm_summary_make(&summary, &snapshot, NULL, &wanted, err);
+    GM_THEN(status, gm_summary_make(&summary, &snapshot, NULL, &wanted, err));
     if (status == GM_OK) {
         struct walk w = {.out = record, .arena = &arena, .ok = true};
         gm_text_add(record, GM_RECORD_MAGIC);

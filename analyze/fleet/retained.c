@@ -143,8 +143,7 @@ void gm_retained_save(const char *results, const char *key, const struct gm_text
     if (folder != NULL && path != NULL && !record->failed) {
         make_directories(folder);
         enum gm_status status = gm_new_file_open_next(&file, path, NULL);
-        if (status == GM_OK)
-            status = gm_new_file_write(&file, record->data, record->length, NULL);
+        GM_THEN(status, gm_new_file_write(&file, record->data, record->length, NULL));
         (void)gm_new_file_close(&file, status, NULL);
     }
     free(folder);

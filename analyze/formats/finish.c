@@ -532,8 +532,7 @@ enum gm_status gm_assembler_finish(struct gm_assembler *a, struct gm_snapshot *s
     if (a->stack.n != 1)
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "no memory snapshot: the file holds nothing complete");
     status = gm_assembler_seal(a, &a->stack.v[0], offset, err);
-    if (status == GM_OK)
-        status = fill(&f, a->stack.v[0].ref);
+    GM_THEN(status, fill(&f, a->stack.v[0].ref));
     if (status != GM_OK) {
         *snapshot = (struct gm_snapshot){0};
         return status;

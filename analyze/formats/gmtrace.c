@@ -92,8 +92,7 @@ static enum gm_status read_event_columns(struct gm_gmtrace_parts *p)
     }
     size_t next = 0;
     enum gm_status status = read_traces(p, &next, &p->s->traces, &p->s->trace_count);
-    if (status == GM_OK)
-        status = read_traces(p, &next, &p->s->host_traces, &p->s->host_trace_count);
+    GM_THEN(status, read_traces(p, &next, &p->s->host_traces, &p->s->host_trace_count));
     if (status == GM_OK && next != events)
         return gm_gmtrace_damaged(&p->r, "the traces do not add up to all events");
     return status;
@@ -173,12 +172,9 @@ static enum gm_status read_meta(struct gm_gmtrace_parts *p)
     p->s->has_annotations = flags >> GM_FLAG_ANNOTATIONS & 1;
     p->s->source.is_bare_segment_list = flags >> GM_FLAG_BARE & 1;
     enum gm_status status = read_keys(p);
-    if (status == GM_OK)
-        status = read_event_columns(p);
-    if (status == GM_OK)
-        status = read_settings(p);
-    if (status == GM_OK)
-        status = read_warnings(p, flags >> GM_FLAG_SALVAGED & 1);
+    GM_THEN(status, read_event_columns(p));
+    GM_THEN(status, read_settings(p));
+    GM_THEN(status, read_warnings(p, flags >> GM_FLAG_SALVAGED & 1));
     return status == GM_OK ? gm_gmtrace_end(&p->r) : status;
 }
 
@@ -205,8 +201,7 @@ enum gm_status gm_gmtrace_decode(struct gm_source *source, struct gm_snapshot *s
     if (p.m == NULL)
         return gm_no_memory(err);
     enum gm_status status = gm_gmtrace_open(&p.r, source, err);
-    if (status == GM_OK)
-        status = read_sections(&p);
+    GM_THEN(status, read_sections(&p));
     gm_gmtrace_close(&p.r);
     if (status == GM_OK) {
         gm_builder_publish(p.m, snapshot);

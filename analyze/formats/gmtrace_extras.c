@@ -141,10 +141,8 @@ enum gm_status gm_gmtrace_extras(struct gm_gmtrace_parts *p)
         return gm_gmtrace_damaged(&p->r, "more values than it has room for");
     x.length = calloc(x.loose_count + 1, sizeof *x.length);
     enum gm_status status = x.length == NULL ? gm_no_memory(p->r.err) : read_rows(&x, counts);
-    if (status == GM_OK)
-        status = read_orders(p, counts + GM_ROW_KIND_COUNT);
-    if (status == GM_OK)
-        status = read_values(&x);
+    GM_THEN(status, read_orders(p, counts + GM_ROW_KIND_COUNT));
+    GM_THEN(status, read_values(&x));
     free(x.length);
     return status;
 }

@@ -342,8 +342,7 @@ static enum gm_status write_at(int level, const struct gm_snapshot *snapshot, st
 {
     struct gm_gmtrace_writer w;
     enum gm_status status = gm_gmtrace_writer_open(&w, snapshot, level, out, err);
-    if (status == GM_OK)
-        status = write(&w);
+    GM_THEN(status, write(&w));
     gm_gmtrace_writer_close(&w);
     return status;
 }

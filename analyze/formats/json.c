@@ -383,8 +383,7 @@ static enum gm_status take_key(struct json *j, struct gm_error *err)
 {
     struct gm_source *s = j->source;
     enum gm_status status = take_string(j, err);
-    if (status == GM_OK)
-        status = skip_blanks(j, err);
+    GM_THEN(status, skip_blanks(j, err));
     if (status != GM_OK)
         return status;
     if (s->p == s->end || *s->p != ':')

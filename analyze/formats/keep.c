@@ -285,11 +285,9 @@ enum gm_status gm_keep_segments(struct gm_assembler *a, const struct gm_node *li
         for (uint32_t j = 0; j < members->count; j++)
             order[n++] = GM_REF_INDEX(gm_node_ref(a, members, j));
     }
-    if (status == GM_OK)
-        status =
-            gm_keep_rows(a, GM_ROW_SEGMENT, is_host ? GM_ROW_HOST_SEGMENT : GM_ROW_SEGMENT, segments, list->count, err);
-    if (status == GM_OK)
-        status = gm_keep_rows(a, GM_ROW_BLOCK, is_host ? GM_ROW_HOST_BLOCK : GM_ROW_BLOCK, order, n, err);
+    GM_THEN(status, gm_keep_rows(a, GM_ROW_SEGMENT, is_host ? GM_ROW_HOST_SEGMENT : GM_ROW_SEGMENT, segments,
+                                 list->count, err));
+    GM_THEN(status, gm_keep_rows(a, GM_ROW_BLOCK, is_host ? GM_ROW_HOST_BLOCK : GM_ROW_BLOCK, order, n, err));
     free(segments);
     free(order);
     return status;

@@ -66,8 +66,7 @@ static enum gm_status peel(struct loader *l)
         return GM_OK;
     struct gm_source inner = l->source;
     enum gm_status status = gm_source_open_html(&l->source, &inner, l->err);
-    if (status == GM_OK)
-        status = gm_sniff(&l->source, &l->content, l->err);
+    GM_THEN(status, gm_sniff(&l->source, &l->content, l->err));
     if (status == GM_OK && l->content != GM_CONTENT_PICKLE)
         status = gm_fail(l->err, GM_E_FORMAT, GM_NO_OFFSET, "the base64 data in this HTML page is no pickle");
     return status;
@@ -185,16 +184,14 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         struct gm_source inner = l->source;
         gm_source_open_thread(&l->source, &inner);
     }
-    if (status == GM_OK)
-        status = gm_assembler_new(&l->a, l->err);
+    GM_THEN(status, gm_assembler_new(&l->a, l->err));
     if (status != GM_OK)
         return status;
     l->source.may_go_on = may_go_on;
     l->source.asked = l;
     status = decode(l);
     l->source.may_go_on = NULL;
-    if (status == GM_OK)
-        status = may_go_on(l, l->err);
+    GM_THEN(status, may_go_on(l, l->err));
     bool is_complete = status == GM_OK;
     if (is_complete)
         status = check_rest(l);

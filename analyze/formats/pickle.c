@@ -257,8 +257,7 @@ static enum gm_status collect(struct machine *d, enum gm_open type, uint64_t at,
     struct gm_assembler *a = d->a;
     size_t from = 0;
     enum gm_status status = pop_mark(d, at, &from, err);
-    if (status == GM_OK)
-        status = push(d, (struct gm_read_value){0}, err);
+    GM_THEN(status, push(d, (struct gm_read_value){0}, err));
     if (status != GM_OK)
         return status;
     struct gm_read_value *v = a->stack.v + from;
@@ -670,8 +669,7 @@ enum gm_status gm_pickle_decode(struct gm_source *source, struct gm_assembler *a
     while (status == GM_OK && !stopped) {
         if (source->end - source->p > MAX_FIXED)
             status = run_hot(&d, err);
-        if (status == GM_OK)
-            status = run_one(&d, &stopped, err);
+        GM_THEN(status, run_one(&d, &stopped, err));
     }
     free(d.scratch.v);
     return status;
