@@ -29,7 +29,7 @@ RENAMED = {"Parameters/loading": "Model loading", "Data loading/input": "Data lo
            "Optimizer State": "Optimizer step", "KV cache": "KV cache code", "Gradient/backward": "Backward pass",
            "Activation": "Activation function"}
 # Rows of lists are the same if these say so together: one that is new, gone or elsewhere moves no other.
-NAMES = ("id", "key", "site", "via", "twin", "label", "name", "category", "what", "path", "event", "address",
+NAMES = ("id", "key", "site", "via", "label", "name", "category", "what", "path", "event", "address",
          "device", "settings")
 # What has changed on purpose since the commits that builds are compared with, and why.
 PURPOSE = {
@@ -40,7 +40,8 @@ PURPOSE = {
     r"\.settings_advice\b": "settings: the model follows more recordings, and more candidates are tried",
     r"gmreplay\.limit\b|gmreplay\.notes|--members|\.repetition\b":
         "gmreplay: recordings that ended out of memory go on, members repeat whole steps, cards that are tight are named",
-    r"gmdiff\.(.*\.)?(kind|sums\..*\.(new|gone)|call_sites(_at_peak)?\[\]): ": "gmdiff: a call site that moved is one row",
+    r"gmdiff\.(.*\.)?(kind|sums\..*\.(new|gone)|call_sites(_at_peak)?\[\](\.twin)?): ":
+        "gmdiff: a call site that moved is one row, and those that only look alike are told apart by their packages",
     r"categories(_at_peak)?\[\]: another order": "among equal bytes the name decides, and categories were renamed",
     r"num_oom_rejections": "gmreplay: memory_stats has the keys of PyTorch only",
     r"gmdiff\.(.*\.)?scaling": "laws are in N unless a word names the number",
@@ -77,11 +78,16 @@ def name_of(row):
     return names or None
 
 
+def figures(row):
+    """The numbers of a row, to tell alike ones apart."""
+    return [(key, value) for key, value in sorted(row.items()) if isinstance(value, (int, float)) and key != "twin"]
+
+
 def lists(before, after, where, added):
     """Differences of two lists: by the rows' names if all have one of their own, else row by row."""
     names = [[name_of(row) for row in side] for side in (before, after)]
     if None not in names[0] + names[1] and len(set(names[0])) < len(names[0]) == len(after):  # alike ones in any order
-        before, after = (sorted(side, key=lambda row: (repr(name_of(row)), repr(row))) for side in (before, after))
+        before, after = (sorted(side, key=lambda row: (repr(name_of(row)), figures(row))) for side in (before, after))
         names = [[name_of(row) for row in side] for side in (before, after)]
     if all(len(set(side)) == len(side) and None not in side for side in names):
         news = dict(zip(names[1], after))
@@ -141,6 +147,8 @@ def compare(folders, run):
     """What differs between the two builds' outputs of one run, and the keys that are new."""
     (before, code), (after, other_code) = (output(folder, *run) for folder in folders)
     added = set()
+    if code == 2:  # before, there was no such option
+        return [], added
     found = [(f"{run[0]}: another exit code", (code, other_code))] if code != other_code else []
     if before is None or after is None:
         return found + ([] if before is after else [(f"{run[0]}: only one wrote JSON", (code, other_code))]), added
