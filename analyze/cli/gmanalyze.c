@@ -63,8 +63,9 @@ static const struct gm_option option_table[] = {
     {0, "sequences", "N", "... that are served at once", GM_OPTION_INTEGER, AT(timeline.serving.sequences), .min = 1,
      .max = INT64_C(1) << 50},
     {0, "dims", "LIST",
-     "explain sizes by a transformer's dimensions, and tell what it should need: batch=4,seq=512,hidden=2560,heads=32,"
-     "layers=32,vocab=10000,ffn=10240, a part of these, or infer",
+     "explain sizes by a transformer's dimensions, and tell what it should need: batch=4, seq=512, hidden=2560, "
+     "heads=32, "
+     "layers=32, vocab=10000, ffn=10240 without the blanks, a part of these, or infer",
      GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072"},
     {0, "export", "FORMAT",
