@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two runs: their memory on one axis of steps, what grew and where it was made, the flame graph of the difference.
 
-import { clamp, count, el, fill, size, ticks } from "./base.js";
+import { clamp, el, fill, size, ticks } from "./base.js";
 import { call, compare, CoreError, flameBetween } from "./core.js";
 import { Flame } from "./flame.js";
 import { colours, Picture, tone } from "./pen.js";
 import { keptOf, runs } from "./runs.js";
-import { set, state } from "./state.js";
+import { FILTERS, set, state, unset } from "./state.js";
 import { table, texts } from "./table.js";
 
 const LEFT = 66,
@@ -49,6 +49,7 @@ async function curveOf(number) {
         xs: Array.from({ length: COLUMNS + 1 }, (_, c) => place((c / COLUMNS) * events)),
         total: curve.total,
         reserved: curve.reserved,
+        names: marks.step_name,
         byStep: n > 0,
     };
 }
@@ -76,11 +77,12 @@ function draw(pen, width, height) {
         pen.line([LEFT, y(bytes), right, y(bytes)], colours().grid);
         pen.text(LEFT - 8, y(bytes) + 4, size(bytes).replace(/\.0+ /, " "), colours().muted, "right");
     }
-    for (const place of ticks(low, high, (right - LEFT) / 80))
+    const whole = byStep ? Number.isInteger : () => true; // a step has its name where it begins
+    for (const place of ticks(low, high, (right - LEFT) / 80).filter(whole))
         pen.text(
             clamp(x(place), LEFT + 4, right - 20),
             bottom + 17,
-            byStep ? `step ${count(place)}` : `${Math.round(place * 100)} %`,
+            byStep ? (lines[0].names[place] ?? lines[1].names[place] ?? "") : `${Math.round(place * 100)} %`,
             colours().muted,
             "center",
         );
@@ -111,7 +113,7 @@ function showTables() {
         el("p", { id: "compare-headline" }, diff.headline),
         el("h2", {}, "At the peak, by call site"),
         table("Call sites at the peak", ROWS, diff.call_sites_at_peak || diff.call_sites || [], row =>
-            set({ view: "allocations", text: (row.site || "").split("  ")[0], regex: false, site: "", alive: "all" }),
+            set({ ...unset(FILTERS), view: "allocations", text: (row.site || "").split("  ")[0] }),
         ),
         el("h2", {}, "At the peak, by role"),
         table("Roles at the peak", ROWS, diff.roles_at_peak || diff.roles || []),
@@ -120,7 +122,7 @@ function showTables() {
 }
 
 async function compute() {
-    const [base, other] = [state.other, state.run],
+    const [base, other] = [state.other, state.run].sort((a, b) => a - b), // before: what was opened first
         mine = ++asked;
     lines = [];
     line.textContent = "Comparing …";
@@ -186,6 +188,7 @@ export const compareView = {
             pick,
             runs.map((r, i) => el("option", { value: i, disabled: i === state.run }, r.name)),
         );
+        body.parentElement.classList.toggle("alone", runs.length < 2);
         if (runs.length < 2) {
             line.textContent = "Drop a second file on the page (or open it above), and choose it here.";
             return;

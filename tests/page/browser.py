@@ -48,8 +48,15 @@ GECKO_KEYS = {
 }
 
 
+def is_snap(path):
+    """Snaps see neither our profile nor our files."""
+    with open(path, "rb") as file:
+        head = file.read(4096)
+    return os.path.basename(os.path.realpath(path)) == "snap" or (head.startswith(b"#!") and b"/snap/" in head)
+
+
 def program(name):
-    return next((found for found in map(shutil.which, PROGRAMS[name]) if found), None)
+    return next((found for found in map(shutil.which, PROGRAMS[name]) if found and not is_snap(found)), None)
 
 
 class Page:

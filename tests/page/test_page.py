@@ -503,6 +503,10 @@ class Viewer(unittest.TestCase):
         self.assertEqual(
             self.page.js("return document.getElementById('compare-headline').textContent"), theirs["headline"]
         )
+        # Seen from the first run it is the same: what was opened first is what was before.
+        self.page.js("const run = document.getElementById('run'); run.value = 0; run.dispatchEvent(new Event('input'))")
+        self.page.wait("document.getElementById('compare-base').value === '1'")
+        self.page.wait(f"document.querySelector('#compare-headline')?.textContent === {json.dumps(theirs['headline'])}")
 
     def test_damaged_file_is_one_line_with_the_offset(self):
         bad = os.path.join(self.folder, "bad.gmtrace")
