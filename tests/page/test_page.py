@@ -409,7 +409,7 @@ class Demo(unittest.TestCase):
                 return [picture.tagName, [...picture.querySelectorAll('text')].map(t => t.textContent)]""")
             self.assertEqual(kind, "svg")
             self.assertTrue(any("GiB" in text for text in texts), texts)
-        page.js("[...document.querySelectorAll('#timeline .copies button')][0].click()")
+        page.js("[...document.querySelectorAll('#timeline .copies button')].find(b => b.textContent === 'PNG').click()")
         page.wait("window.copied.length > 1")
         size_of, head = page.js("const b = window.copied[1]; return [(await createImageBitmap(b)).width, [...new Uint8Array(await b.slice(0, 4).arrayBuffer())]]")
         self.assertEqual(head, [0x89, 0x50, 0x4E, 0x47])
