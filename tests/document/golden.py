@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the writers make of the sample reports, against texts that were read line by line. A fact stands there once: a
 sample that was made of another has only the lines in which it differs from that one, as `diff -U0` writes them, and of
-many equal devices and blocks the first and the last are enough. `check_analysis.py DUMP --update` writes the files
-anew: then read the difference."""
+many equal devices and blocks the first and the last are enough. README.md is golden for the smallest; of others, how
+the words of its sections are not those of the text: "-" is what README.md leaves out, "+" what it alone has.
+`check_analysis.py DUMP --update` writes the files anew: then read the difference."""
 import difflib
 import pathlib
 import re
+import textwrap
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "golden"
 # form: {sample: the one that it was made of, or None}
@@ -13,7 +15,8 @@ GOLDENS = {
     "json": {"small": None, "train": "small", "oom": "train", "opaque": "small", "still": "small", "empty": None,
              "eight": None},
     "text": {"train": None, "oom": "train"},
-    "markdown": {"train": None},
+    "markdown": {"small": None},
+    "beside": dict.fromkeys(["empty", "eight", "train", "oom", "opaque", "still"]),
     "summary": dict.fromkeys(["small", "empty", "eight", "hostile", "train", "oom", "evil", "opaque", "still"]),
     "explain": dict.fromkeys(["small", "train", "oom", "opaque"]),
 }
@@ -32,7 +35,35 @@ def shortened(text, lists):
     return text
 
 
+def parts_of(text, titles):
+    """{title in capitals, without its device: the words below it}; what stands before the first title is "HEAD"."""
+    parts, found = {}, re.split(titles, "HEAD\n" + text, flags=re.M)
+    for title, part in zip(["HEAD"] + found[1::2], found[::2]):
+        part = re.sub(r"[\\`*|>&#]|-{2,}|={4,}|</?(details|summary|br|h4)|\.\.\.", " ", part.replace("&lt;", "<"))
+        words = {word.strip(".:,;()<[]").lower() for word in part.split()}
+        parts.setdefault(re.sub(", DEVICE -?\\d+$", "", title.upper()), set()).update(words - {"", "-", "="})
+    return parts
+
+
+def beside(dump, sample):
+    """Section by section, the words that README.md and the text do not share."""
+    readme = parts_of(dump(sample, "markdown"), r"^(?:## |<summary>)(.*?)(?:</summary>)?$")
+    text = parts_of(dump(sample, "text"), r"(?<=\n\n)([A-Z].*)\n(?=-+\n)")
+    lines = []
+    for title in dict.fromkeys([*text, *readme]):
+        if title not in readme or title not in text:
+            lines.append(f"{'-' if title in text else '+'} {title}: all")
+            continue
+        for sign, words in (("-", text[title] - readme[title]), ("+", readme[title] - text[title])):
+            if words:
+                lines += textwrap.wrap(f"{sign} {title}: {' '.join(sorted(words))}", 116, subsequent_indent="    ",
+                                       break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
 def made(dump, form, sample):
+    if form == "beside":
+        return beside(dump, sample)
     base = GOLDENS[form][sample]
     text = shortened(dump(sample, form), SHOWN.get(sample, {}) if form == "json" else {})
     if base is None:
