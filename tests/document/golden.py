@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the writers make of the sample reports, against texts that were read line by line. A fact stands there once: a
 sample that was made of another has only the lines in which it differs from that one, as `diff -U0` writes them, and of
-many equal devices and blocks the first and the last are enough. README.md is golden for the smallest; of others, how
+long lists the first rows and the last are enough. README.md is golden for the smallest; of others, how
 the words of its sections are not those of the text: "-" is what README.md leaves out, "+" what it alone has.
 `check_analysis.py DUMP --update` writes the files anew: then read the difference."""
 import difflib
@@ -20,19 +20,27 @@ GOLDENS = {
     "summary": dict.fromkeys(["small", "empty", "eight", "hostile", "train", "oom", "evil", "opaque", "still"]),
     "explain": dict.fromkeys(["small", "train", "oom", "opaque"]),
 }
-SHOWN = {"eight": {"devices": 1, "top_blocks": 3}}  # of these lists so many at the beginning, and the last
+# Of lists with so many elements, and 20 lines to save, the first three and the last are shown, of devices the first and the
+# last. The rows between have sums, which are checked, and stand in the text.
+MANY = 7
 
 
-def shortened(text, lists):
-    """A JSON text whose long lists lack their middle; elements stand four blanks deep."""
-    for key, shown in lists.items():
-        before, rest = text.split(f'\n  "{key}": [\n', 1)
-        inside, after = rest.split("\n  ]", 1)
-        elements = re.split(r"(?<=\n    }),\n", inside + "\n")
-        left_out = f"    ({len(elements) - shown - 1} more)"
-        kept = elements[:shown] + [left_out] + elements[-1:]
-        text = f'{before}\n  "{key}": [\n' + ",\n".join(kept).rstrip("\n") + "\n  ]" + after
-    return text
+def shortened(text):
+    """A JSON text whose long lists lack their middle; every element begins with a line of its own."""
+    lines, out, i = text.split("\n"), [], 0
+    while i < len(lines):
+        out.append(lines[i])
+        found = re.match(r'( *)"(\w+)": \[$', lines[i])
+        i += 1
+        if not found:
+            continue
+        end = lines.index(found.group(1) + "]", i) if found.group(1) + "]" in lines[i:] else len(lines)
+        end = min(end, lines.index(found.group(1) + "],", i) if found.group(1) + "]," in lines[i:] else len(lines))
+        starts = [k for k in range(i, end) if re.match(found.group(1) + r"  [^ \]}]", lines[k])]
+        shown = 1 if found.group(2) == "devices" else 3
+        if len(starts) >= MANY and starts[-1] - starts[shown] >= 20:
+            lines[starts[shown]:starts[-1]] = [f"{found.group(1)}  ({len(starts) - shown - 1} more)"]
+    return "\n".join(out)
 
 
 def parts_of(text, titles):
@@ -65,10 +73,11 @@ def made(dump, form, sample):
     if form == "beside":
         return beside(dump, sample)
     base = GOLDENS[form][sample]
-    text = shortened(dump(sample, form), SHOWN.get(sample, {}) if form == "json" else {})
+    shorten = shortened if form == "json" else str
+    text = shorten(dump(sample, form))
     if base is None:
         return text
-    lines = difflib.unified_diff(dump(base, form).split("\n"), text.split("\n"), base, sample, n=0, lineterm="")
+    lines = difflib.unified_diff(shorten(dump(base, form)).split("\n"), text.split("\n"), base, sample, n=0, lineterm="")
     return "\n".join(lines) + "\n"
 
 
