@@ -54,6 +54,12 @@ uint32_t gm_map_get(const struct gm_address_map *map, uint64_t address)
     return slot->is_used ? slot->value : GM_MAP_NONE;
 }
 
+uint32_t gm_map_number(struct gm_address_map *map, uint64_t address, uint32_t fresh)
+{
+    uint32_t known = gm_map_get(map, address), before;
+    return known != GM_MAP_NONE ? known : gm_map_put(map, address, fresh, &before) ? fresh : GM_MAP_NONE;
+}
+
 uint32_t gm_map_take(struct gm_address_map *map, uint64_t address)
 {
     if (map->slots == NULL)

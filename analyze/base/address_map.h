@@ -26,6 +26,8 @@ struct gm_address_map { /* zero-initialise */
 
 /* Sets the value of `address`; *before is the value it had, or GM_MAP_NONE. false: no memory, nothing changed. */
 bool gm_map_put(struct gm_address_map *map, uint64_t address, uint32_t value, uint32_t *before);
+/* The value of `address`, which becomes `fresh` if it has none yet. GM_MAP_NONE: no memory. */
+uint32_t gm_map_number(struct gm_address_map *map, uint64_t address, uint32_t fresh);
 /* Both return the value, or GM_MAP_NONE; `take` also removes it. */
 uint32_t gm_map_get(const struct gm_address_map *map, uint64_t address);
 uint32_t gm_map_take(struct gm_address_map *map, uint64_t address);

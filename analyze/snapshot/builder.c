@@ -57,31 +57,25 @@ static bool id_set_grow(struct gm_id_set *set)
 /* Room for one more id, so that id_set_put cannot fail. */
 static bool id_set_room(struct gm_id_set *set, uint32_t next_id)
 {
-    if (set->slots == NULL || set->used > set->mask / 4 * 3)
-        if (!id_set_grow(set))
-            return false;
-    return gm_grow(&set->hashes, &set->hashes_capacity, (size_t)next_id + 1, sizeof *set->hashes);
+    const bool is_full = set->slots == NULL || set->used > set->mask / 4 * 3;
+    return (!is_full || id_set_grow(set)) &&
+           gm_grow(&set->hashes, &set->hashes_capacity, (size_t)next_id + 1, sizeof *set->hashes);
 }
 
-static void id_set_put(struct gm_id_set *set, uint32_t slot, uint32_t hash, uint32_t id)
-{
-    set->slots[slot] = id;
-    set->hashes[id] = hash;
-    set->used++;
-}
-
-/* Walks the ids with this hash: `at` ends on the free slot where a new id belongs. */
-#define FOR_EACH_CANDIDATE(set, hash, at, id)                                                                          \
-    for (uint32_t at = (hash) & (set)->mask, id; (id = (set)->slots[at]) != 0; at = (at + 1) & (set)->mask)            \
-        if ((set)->hashes[id] == (hash))
-
-static uint32_t free_slot(const struct gm_id_set *set, uint32_t hash)
+static void id_set_put(struct gm_id_set *set, uint32_t hash, uint32_t id)
 {
     uint32_t at = hash & set->mask;
     while (set->slots[at] != 0)
         at = (at + 1) & set->mask;
-    return at;
+    set->slots[at] = id;
+    set->hashes[id] = hash;
+    set->used++;
 }
+
+/* Walks the ids with this hash. */
+#define FOR_EACH_CANDIDATE(set, hash, at, id)                                                                          \
+    for (uint32_t at = (hash) & (set)->mask, id; (id = (set)->slots[at]) != 0; at = (at + 1) & (set)->mask)            \
+        if ((set)->hashes[id] == (hash))
 
 static bool at_limit(struct gm_snapshot_memory *m, size_t count)
 {
@@ -116,7 +110,7 @@ static struct gm_string_id find_string(struct gm_snapshot_memory *m, const void 
         memcpy(m->string_bytes.v + m->string_bytes.n, bytes, length);
     m->string_bytes.n += length;
     m->string_start.v[m->string_start.n++] = m->string_bytes.n;
-    id_set_put(set, free_slot(set, hash), hash, id);
+    id_set_put(set, hash, id);
     return (struct gm_string_id){id};
 }
 
@@ -156,7 +150,7 @@ static struct gm_frame_id find_frame(struct gm_snapshot_memory *m, struct gm_str
     m->frame_name.v[m->frame_name.n++] = name;
     m->frame_filename.v[m->frame_filename.n++] = filename;
     m->frame_line.v[m->frame_line.n++] = line;
-    id_set_put(set, free_slot(set, hash), hash, id);
+    id_set_put(set, hash, id);
     return (struct gm_frame_id){id};
 }
 
@@ -196,7 +190,7 @@ static struct gm_stack_id find_stack(struct gm_snapshot_memory *m, const uint32_
     for (size_t i = 0; i < depth; i++)
         m->stack_frames.v[m->stack_frames.n++].v = tagged[i] & GM_MAX_ID;
     m->stack_start.v[m->stack_start.n++] = m->stack_frames.n;
-    id_set_put(set, free_slot(set, hash), hash, id);
+    id_set_put(set, hash, id);
     return (struct gm_stack_id){id};
 }
 
@@ -226,7 +220,7 @@ struct gm_stream_id gm_intern_stream(struct gm_snapshot_memory *m, int64_t strea
     if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->streams, 1))
         return none;
     m->streams.v[m->streams.n++] = stream;
-    id_set_put(set, free_slot(set, hash), hash, id);
+    id_set_put(set, hash, id);
     return (struct gm_stream_id){id};
 }
 
@@ -242,7 +236,7 @@ struct gm_pool_id gm_intern_pool(struct gm_snapshot_memory *m, struct gm_pool_ke
     if (at_limit(m, id) || !id_set_room(set, id) || !GM_VEC_ROOM(&m->pools, 1))
         return none;
     m->pools.v[m->pools.n++] = pool;
-    id_set_put(set, free_slot(set, hash), hash, id);
+    id_set_put(set, hash, id);
     return (struct gm_pool_id){id};
 }
 

@@ -209,8 +209,7 @@ static bool run_passes(struct gm_pass *pass)
     number_streams(pass);
     gm_pass_totals(pass);
     return gm_pass_trace(pass) && gm_pass_fragmentation(pass) && gm_pass_ledger(pass) && gm_pass_device_rows(pass) &&
-           gm_pass_slices(pass) && gm_pass_top_blocks(pass) && gm_pass_call_sites(pass) && gm_pass_pin_rows(pass) &&
-           gm_pass_settings(pass);
+           gm_pass_blocks(pass) && gm_pass_pin_rows(pass) && gm_pass_settings(pass);
 }
 
 static void clean_up(struct gm_pass *pass)

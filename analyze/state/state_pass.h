@@ -66,9 +66,7 @@ bool gm_pass_trace(struct gm_pass *pass); /* counts; collects reservations */
 bool gm_pass_fragmentation(struct gm_pass *pass);
 bool gm_pass_ledger(struct gm_pass *pass);
 bool gm_pass_device_rows(struct gm_pass *pass); /* streams, pools */
-bool gm_pass_slices(struct gm_pass *pass);      /* categories, histogram, blocks with stacks */
-bool gm_pass_top_blocks(struct gm_pass *pass);
-bool gm_pass_call_sites(struct gm_pass *pass);
+bool gm_pass_blocks(struct gm_pass *pass);      /* categories, histogram, blocks with stacks, the largest, call sites */
 bool gm_pass_pin_rows(struct gm_pass *pass);
 bool gm_pass_settings(struct gm_pass *pass);
 
@@ -82,16 +80,5 @@ uint64_t gm_page_size(const struct gm_pass *pass, size_t segment);
 uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment);
 bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to);
 void gm_reservations_merge(struct gm_reservations *r);
-
-/* The k largest of many: bytes descending, then device and address ascending. */
-struct gm_top_key {
-    uint64_t bytes, address;
-    int64_t device;
-    size_t index;
-};
-struct gm_top {
-    struct gm_top_key *keys;
-    size_t n, k;
-};
 
 #endif

@@ -76,46 +76,42 @@ static inline void apply(struct list *list, uint16_t part, const struct gm_trace
     }
 }
 
+/* The sums of the parts of a stream and a pool; NULL where they are not told apart. */
+static void sums_of(struct parts *p, struct gm_stream_id stream, uint32_t pool, struct gm_sums *sums[2])
+{
+    const uint16_t of_stream = stream_part(p, stream), of_pool = pool_part(p, pool);
+    sums[0] = of_stream == NO_PART ? NULL : &p->streams.sums[of_stream];
+    sums[1] = of_pool == NO_PART ? NULL : &p->pools.sums[of_pool];
+}
+
+static void add_reserved(struct parts *p, struct gm_stream_id stream, uint32_t pool, gm_i128 bytes)
+{
+    struct gm_sums *sums[2];
+    sums_of(p, stream, pool, sums);
+    for (int k = 0; k < 2; k++)
+        if (sums[k] != NULL)
+            sums[k]->reserved += bytes;
+}
+
 static void start(struct parts *p)
 {
     const struct gm_trace_pass *pass = p->pass;
     const struct gm_history *h = &pass->history;
     const struct gm_segments *g = &pass->snapshot->segments;
-    for (size_t i = 0; i < g->count; i++) {
-        if (g->device[i] != h->device)
-            continue;
-        uint16_t of[2] = {stream_part(p, g->stream[i]), pool_part(p, h->final_pool[i])};
-        if (of[0] != NO_PART)
-            p->streams.sums[of[0]].reserved += g->total_size[i];
-        if (of[1] != NO_PART)
-            p->pools.sums[of[1]].reserved += g->total_size[i];
-    }
-    struct gm_walk walk = gm_walk_start(h);
-    struct gm_change c = {.kind = GM_CHANGE_NONE};
-    for (size_t i = 0; i < h->segment_count; i++) {
-        walk.event = h->segments[i].event;
-        uint16_t of[2] = {stream_part(p, (struct gm_stream_id){h->segments[i].stream}),
-                          pool_part(p, h->segments[i].pool)};
-        walk.replaced = h->replaced_count;
-        gm_walk_next(&walk, &c);
-        if (of[0] != NO_PART)
-            p->streams.sums[of[0]].reserved -= c.reserved;
-        if (of[1] != NO_PART)
-            p->pools.sums[of[1]].reserved -= c.reserved;
-    }
+    struct gm_sums *sums[2];
+    for (size_t i = 0; i < g->count; i++)
+        if (g->device[i] == h->device)
+            add_reserved(p, g->stream[i], h->final_pool[i], g->total_size[i]);
+    for (size_t i = 0; i < h->segment_count; i++)
+        add_reserved(p, (struct gm_stream_id){h->segments[i].stream}, h->segments[i].pool,
+                     -(gm_i128)gm_reserved_by(&h->snapshot->events, h->first + h->segments[i].event));
     for (size_t a = 0; a < h->allocation_count; a++) {
-        if (h->born[a] != 0 || h->freed[a] == 0 || gm_is_hidden(pass, a))
+        if (!gm_history_is_active(h, a, 0) || gm_is_hidden(pass, a))
             continue;
-        struct list *lists[2] = {&p->streams, &p->pools};
-        uint16_t of[2] = {stream_part(p, gm_history_stream(h, a)), pool_part(p, h->pool[a])};
-        for (int k = 0; k < 2; k++) {
-            if (of[k] == NO_PART)
-                continue;
-            struct gm_sums *s = &lists[k]->sums[of[k]];
-            s->requested += h->requested[a];
-            s->active += h->block[a];
-            s->allocated += h->let_go[a] != 0 ? h->block[a] : 0;
-        }
+        sums_of(p, gm_history_stream(h, a), h->pool[a], sums);
+        for (int k = 0; k < 2; k++)
+            if (sums[k] != NULL)
+                gm_sums_hold(sums[k], h, a, 0);
     }
 }
 

@@ -3,17 +3,10 @@
  * The ledger of a run that serves a model: has a KV cache, or private pools, and trains nothing.
  */
 #include "analyze/allocator/address_space.h"
-#include "analyze/base/order.h"
 #include "analyze/timeline/fragmentation/fragmentation.h"
 #include "analyze/timeline/trace_pass.h"
 
 #include <stdlib.h>
-
-struct placed {
-    uint64_t address;
-    uint32_t allocation;
-};
-GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(allocation));
 
 static bool is_private(const struct gm_history *h, uint32_t pool)
 {
@@ -107,14 +100,9 @@ static bool map_segments(struct gm_trace_pass *pass, struct gm_space *space, uin
 static bool place_blocks(const struct gm_trace_pass *pass, struct gm_space *space, uint32_t moment)
 {
     const struct gm_history *h = &pass->history;
-    struct placed *list = malloc((h->allocation_count + 1) * sizeof *list);
-    size_t n = 0;
+    size_t n;
+    struct gm_at_address *list = gm_history_placed(h, moment, &n);
     bool ok = list != NULL;
-    for (size_t a = 0; ok && a < h->allocation_count; a++)
-        if (gm_history_is_active(h, a, moment))
-            list[n++] = (struct placed){gm_history_address(h, a), (uint32_t)a};
-    if (n > 1)
-        qsort(list, n, sizeof *list, by_address);
     for (size_t i = 0; ok && i < n; i++) {
         const uint32_t range = gm_space_range_of(space, list[i].address);
         uint32_t at = range == GM_SPACE_NONE ? GM_SPACE_NONE : space->ranges.v[range].last;

@@ -113,27 +113,13 @@ static bool fragmentation_pinners(struct gm_trace_pass *pass, struct gm_fragment
 
 /* ---- growths ----------------------------------------------------------------------------------------------------- */
 
-/* The largest growths seen so far, and some more: sorted and cut whenever it is full. */
-struct largest {
-    struct gm_pool_growth *v;
-    size_t n, k;
+/* Which growth it is: the largest are told. */
+struct sized {
+    uint64_t bytes;
+    uint32_t first;
 };
 
-GM_ORDERING(by_bytes, struct gm_pool_growth, GM_DOWN(bytes) || GM_UP(first));
-
-static void cut(struct largest *l)
-{
-    if (l->n > 1)
-        qsort(l->v, l->n, sizeof *l->v, by_bytes);
-    l->n = l->n < l->k ? l->n : l->k;
-}
-
-static void offer(struct largest *l, const struct gm_pool_growth *growth)
-{
-    l->v[l->n++] = *growth;
-    if (l->n == 2 * l->k + 1)
-        cut(l);
-}
+GM_ORDERING(by_bytes, struct sized, GM_DOWN(bytes) || GM_UP(first));
 
 /* The pool that a segment event's range was entered in. */
 static const struct gm_history_pool *pool_of(const struct gm_history *h, uint32_t event)
@@ -232,14 +218,12 @@ static bool fill_growth(struct gm_trace_pass *pass, struct gm_growth_row *row, c
 static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_history *out)
 {
     const struct gm_history *h = &pass->history;
-    size_t k = pass->options->top < MOST_ROWS ? pass->options->top : MOST_ROWS;
-    struct largest largest = {.v = malloc((2 * k + 1) * sizeof *largest.v), .k = k};
+    struct GM_VEC(struct sized) all = {0};
     struct avoided avoided = {0};
-    if (largest.v == NULL)
-        return false;
+    bool ok = true;
     const uint8_t *action = h->snapshot->events.action + h->first;
     bool went_back = false;
-    for (uint32_t i = 0; i < h->count && out->driver_allocs > 0; i++) {
+    for (uint32_t i = 0; ok && i < h->count && out->driver_allocs > 0; i++) {
         went_back |= gm_action_is_release(action[i]);
         if (!gm_growth_begins(h, i))
             continue;
@@ -247,16 +231,20 @@ static bool publish_growths(struct gm_trace_pass *pass, struct gm_fragmentation_
         went_back = false;
         struct gm_pool_growth g = gm_growth_at(h, &pass->watch->rules, i);
         count_growth(pass, &g, &avoided, out);
-        offer(&largest, &g);
+        ok = GM_VEC_PUSH(&all, ((struct sized){g.bytes, i}));
     }
-    cut(&largest);
-    struct gm_growth_row *rows = gm_arena_calloc(&pass->report->arena, largest.n, sizeof *rows);
-    bool ok = rows != NULL;
-    for (size_t i = 0; ok && i < largest.n; i++)
-        ok = fill_growth(pass, &rows[i], &largest.v[i]);
+    if (all.n > 1)
+        qsort(all.v, all.n, sizeof *all.v, by_bytes);
+    const size_t n = gm_min(all.n, gm_min(pass->options->top, MOST_ROWS));
+    struct gm_growth_row *rows = gm_arena_calloc(&pass->report->arena, n, sizeof *rows);
+    ok = ok && rows != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct gm_pool_growth growth = gm_growth_at(h, &pass->watch->rules, all.v[i].first);
+        ok = fill_growth(pass, &rows[i], &growth);
+    }
     out->growths = rows;
-    out->growth_count = largest.n;
-    free(largest.v);
+    out->growth_count = n;
+    free(all.v);
     return ok;
 }
 

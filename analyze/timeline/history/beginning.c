@@ -5,8 +5,6 @@
  */
 #include "analyze/timeline/history/reconstruct.h"
 
-#include "analyze/base/order.h"
-
 #include <stdlib.h>
 
 static bool undo_events(struct gm_reconstruction *t)
@@ -57,13 +55,6 @@ static void guess_expandable(struct gm_reconstruction *t)
     }
 }
 
-struct placed {
-    uint64_t address;
-    uint32_t allocation;
-};
-
-GM_ORDERING(by_address, struct placed, GM_UP(address) || GM_UP(allocation));
-
 /* Block bytes of an allocation of that time: what the snapshot says if it is still there, else what the request and the
  * room up to the next one allow. */
 static uint64_t size_at_start(const struct gm_reconstruction *t, uint32_t a, const struct gm_space_block *in,
@@ -77,7 +68,7 @@ static uint64_t size_at_start(const struct gm_reconstruction *t, uint32_t a, con
 }
 
 /* Places one allocation; those before it lie below. `next` is the address of the one after it. */
-static void place(struct gm_reconstruction *t, const struct placed *p, uint64_t next)
+static void place(struct gm_reconstruction *t, const struct gm_at_address *p, uint64_t next)
 {
     struct gm_history *h = t->h;
     uint32_t a = p->allocation, range = gm_space_range_of(&t->space, p->address);
@@ -118,19 +109,12 @@ static void place(struct gm_reconstruction *t, const struct placed *p, uint64_t 
 static bool place_baseline(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
-    size_t n = 0;
-    for (size_t a = 0; a < h->allocation_count; a++)
-        n += h->born[a] == 0 && h->freed[a] > 0;
-    struct placed *list = malloc((n + 1) * sizeof *list);
+    size_t n;
+    struct gm_at_address *list = gm_history_placed(h, 0, &n);
     if (list == NULL)
         return false;
-    n = 0;
-    for (size_t a = 0; a < h->allocation_count; a++) {
+    for (size_t a = 0; a < h->allocation_count; a++)
         t->block_of[a] = GM_SPACE_NONE;
-        if (h->born[a] == 0 && h->freed[a] > 0)
-            list[n++] = (struct placed){gm_history_address(h, a), (uint32_t)a};
-    }
-    qsort(list, n, sizeof *list, by_address);
     for (size_t i = 0; i < n && !t->has_no_memory; i++)
         place(t, &list[i], i + 1 < n ? list[i + 1].address : UINT64_MAX);
     for (size_t i = 0; i < n; i++) {

@@ -6,6 +6,7 @@
 
 #include "analyze/base/address_map.h"
 #include "analyze/base/arithmetic.h"
+#include "analyze/base/order.h"
 #include "analyze/base/vec.h"
 #include "analyze/timeline/history/reconstruct.h"
 
@@ -322,6 +323,24 @@ uint64_t gm_history_address(const struct gm_history *h, size_t a)
         return h->snapshot->blocks.address[h->final_block[a]];
     uint32_t event = h->born[a] > 0 ? h->born[a] - 1 : h->freed[a] > 0 && h->freed[a] != GM_NEVER ? h->freed[a] - 1 : 0;
     return h->count == 0 ? GM_ABSENT : h->snapshot->events.addr[h->first + event];
+}
+
+GM_ORDERING(by_address, struct gm_at_address, GM_UP(address) || GM_UP(allocation));
+
+struct gm_at_address *gm_history_placed(const struct gm_history *h, uint32_t moment, size_t *count)
+{
+    size_t n = 0;
+    for (size_t a = 0; a < h->allocation_count; a++)
+        n += gm_history_is_active(h, a, moment);
+    struct gm_at_address *list = malloc((n + 1) * sizeof *list);
+    *count = n;
+    n = 0;
+    for (size_t a = 0; list != NULL && a < h->allocation_count; a++)
+        if (gm_history_is_active(h, a, moment))
+            list[n++] = (struct gm_at_address){gm_history_address(h, a), (uint32_t)a};
+    if (n > 1)
+        qsort(list, n, sizeof *list, by_address);
+    return list;
 }
 
 struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a)

@@ -123,6 +123,13 @@ bool gm_history_segments_at_start(struct gm_history *history, struct gm_space *s
 /* "large", "small", "private (0,2) large", as in gm_block_row.pool. NULL: no memory. */
 const char *gm_history_pool_name(struct gm_arena *arena, const struct gm_history_pool *pool);
 
+/* The allocations that are active at `moment`, by address; the caller frees them. NULL: no memory. */
+struct gm_at_address {
+    uint64_t address;
+    uint32_t allocation;
+};
+struct gm_at_address *gm_history_placed(const struct gm_history *h, uint32_t moment, size_t *count);
+
 /* Where allocation `a` came from. */
 uint64_t gm_history_address(const struct gm_history *h, size_t a);
 struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a);

@@ -55,14 +55,10 @@ static uint32_t step_to(struct flame *f, size_t depth, uint32_t parent, uint32_t
     if (depth < f->path.n && f->path.v[depth].key == key)
         return f->path.v[depth].node; /* as in the stack before */
     f->path.n = depth;
-    uint64_t edge = (uint64_t)parent << 32 | key;
-    uint32_t node = gm_map_get(&f->children, edge), before;
-    if (node == GM_MAP_NONE) {
-        node = (uint32_t)f->trie.n;
-        struct trie_node fresh = {.parent = parent, .key = key};
-        if (f->trie.n >= GM_NEVER || !GM_VEC_PUSH(&f->trie, fresh) || !gm_map_put(&f->children, edge, node, &before))
-            return GM_NEVER;
-    }
+    const uint32_t node = gm_map_number(&f->children, (uint64_t)parent << 32 | key, (uint32_t)f->trie.n);
+    const struct trie_node fresh = {.parent = parent, .key = key};
+    if (f->trie.n >= GM_NEVER || node == GM_MAP_NONE || (node == f->trie.n && !GM_VEC_PUSH(&f->trie, fresh)))
+        return GM_NEVER;
     struct step step = {key, node};
     return GM_VEC_PUSH(&f->path, step) ? node : GM_NEVER;
 }

@@ -36,13 +36,9 @@ static bool may_grow(const struct gm_role_work *w, size_t a)
 /* The row of a size, made if it is new; NULL: no memory. */
 static struct size *row_of(struct sizes *s, uint64_t bytes, uint32_t born)
 {
-    uint32_t i = gm_map_get(&s->index, bytes), before;
-    if (i != GM_MAP_NONE)
-        return &s->rows.v[i];
-    if (!GM_VEC_PUSH(&s->rows, ((struct size){.bytes = bytes, .born = born})) ||
-        !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
-        return NULL;
-    return &s->rows.v[s->rows.n - 1];
+    const uint32_t i = gm_map_number(&s->index, bytes, (uint32_t)s->rows.n);
+    const struct size fresh = {.bytes = bytes, .born = born};
+    return i == GM_MAP_NONE || (i == s->rows.n && !GM_VEC_PUSH(&s->rows, fresh)) ? NULL : &s->rows.v[i];
 }
 
 static bool count_size(struct sizes *s, const struct gm_history *h, size_t a)

@@ -56,18 +56,14 @@ struct sizes {
 /* The row of a size; NULL: no memory. */
 static struct size_row *row_of(struct sizes *s, uint64_t bytes)
 {
-    uint32_t i = gm_map_get(&s->index, bytes), before;
-    if (i != GM_MAP_NONE)
-        return &s->rows.v[i];
-    if (!GM_VEC_PUSH(&s->rows, ((struct size_row){.bytes = bytes,
-                                                  .gradients.run = UINT32_MAX,
-                                                  .renewed.run = UINT32_MAX,
-                                                  .tails.run = UINT32_MAX,
-                                                  .states.run = UINT32_MAX,
-                                                  .passing.run = UINT32_MAX})) ||
-        !gm_map_put(&s->index, bytes, (uint32_t)(s->rows.n - 1), &before))
-        return NULL;
-    return &s->rows.v[s->rows.n - 1];
+    const uint32_t i = gm_map_number(&s->index, bytes, (uint32_t)s->rows.n);
+    const struct size_row fresh = {.bytes = bytes,
+                                   .gradients.run = UINT32_MAX,
+                                   .renewed.run = UINT32_MAX,
+                                   .tails.run = UINT32_MAX,
+                                   .states.run = UINT32_MAX,
+                                   .passing.run = UINT32_MAX};
+    return i == GM_MAP_NONE || (i == s->rows.n && !GM_VEC_PUSH(&s->rows, fresh)) ? NULL : &s->rows.v[i];
 }
 
 static const struct size_row *find(const struct sizes *s, uint64_t bytes)

@@ -128,8 +128,8 @@ bool gm_step_bands(struct gm_step_work *w)
         add_phases(&b);
     qsort(b.v, b.n, sizeof *b.v, by_first);
     struct gm_band *kept = ok && b.n > 0 ? gm_arena_calloc(&w->pass->report->arena, b.n, sizeof *kept) : NULL;
-    for (size_t i = 0; kept != NULL && i < b.n; i++)
-        kept[i] = b.v[i];
+    if (kept != NULL)
+        memcpy(kept, b.v, b.n * sizeof *kept);
     ok = ok && (b.n == 0 || kept != NULL);
     steps->bands = kept;
     steps->band_count = kept == NULL ? 0 : b.n;

@@ -33,15 +33,6 @@ struct loop {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-/* The number of a key: `fresh` if it has none yet. GM_MAP_NONE: no memory. */
-static uint32_t number_of(struct gm_address_map *map, uint64_t key, uint32_t fresh)
-{
-    uint32_t known = gm_map_get(map, key), before;
-    if (known != GM_MAP_NONE)
-        return known;
-    return gm_map_put(map, key, fresh, &before) ? fresh : GM_MAP_NONE;
-}
-
 /* symbols[i] of allocation i: numbers from 1 in order of first appearance. */
 static bool name_pairs(struct loop *l)
 {
@@ -52,9 +43,9 @@ static bool name_pairs(struct loop *l)
     bool ok = true;
     l->symbol_count = 1;
     for (size_t i = 0; ok && i < allocs->count; i++) {
-        uint32_t bytes = number_of(&sizes, size[allocs->event[i]], (uint32_t)sizes.count);
+        uint32_t bytes = gm_map_number(&sizes, size[allocs->event[i]], (uint32_t)sizes.count);
         uint64_t pair = (uint64_t)bytes << 32 | allocs->stack[i];
-        l->symbols[i] = bytes == GM_MAP_NONE ? bytes : number_of(&pairs, pair, l->symbol_count);
+        l->symbols[i] = bytes == GM_MAP_NONE ? bytes : gm_map_number(&pairs, pair, l->symbol_count);
         ok = l->symbols[i] != GM_MAP_NONE;
         l->symbol_count += ok && l->symbols[i] == l->symbol_count;
     }

@@ -166,17 +166,15 @@ bool gm_loop_judge(struct gm_step_work *w, const struct gm_period *p, enum gm_lo
     size_t known = end - p->first - kinds[GM_STACK_PLAIN];
     bool has_root;
     size_t length = common_path(w, counts, (end - p->first) / p->length, path, &has_root);
-    *verdict = GM_LOOP_YES;
-    if (!has_root)
+    const bool is_inside =
+        (known > 0 && (kinds[GM_STACK_BACKWARD] == end - p->first || kinds[GM_STACK_OPTIMIZER] == known)) ||
+        has_mark(w, path, length, GM_MARK_SETUP | GM_MARK_BACKWARD) || leaves_inside_module(w, all, path, length);
+    if (is_inside || !lets_go(w, p))
+        *verdict = GM_LOOP_NO;
+    else if (!has_root)
         *verdict = has_python(w, all) ? GM_LOOP_NO : GM_LOOP_UNKNOWN;
-    else if (is_in_forward(w, path, length))
-        *verdict = GM_LOOP_UNKNOWN;
-    if (known > 0 && (kinds[GM_STACK_BACKWARD] == end - p->first || kinds[GM_STACK_OPTIMIZER] == known))
-        *verdict = GM_LOOP_NO;
-    else if (has_mark(w, path, length, GM_MARK_SETUP | GM_MARK_BACKWARD) || leaves_inside_module(w, all, path, length))
-        *verdict = GM_LOOP_NO;
-    else if (!lets_go(w, p))
-        *verdict = GM_LOOP_NO;
+    else
+        *verdict = is_in_forward(w, path, length) ? GM_LOOP_UNKNOWN : GM_LOOP_YES;
     free(counts);
     free(all);
     return true;

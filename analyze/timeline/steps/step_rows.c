@@ -8,6 +8,7 @@
 #include "analyze/timeline/steps/step_work.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_ROWS = 4096, KEPT_AT_ENDS = 1024 };
 
@@ -180,19 +181,13 @@ static bool name_rows(struct rows *r, size_t count)
 static bool mark_events(struct gm_step_work *w, const uint32_t *row_of)
 {
     size_t n = w->pass->history.count;
-    w->pass->step = malloc((n + 1) * sizeof *w->pass->step);
-    if (w->pass->step == NULL)
+    uint32_t *step = w->pass->step = malloc((n + 1) * sizeof *step);
+    if (step == NULL)
         return false;
-    uint32_t *step = w->pass->step;
-    size_t at = 0;
-    for (size_t s = 0; s < w->spans.n; s++) {
-        while (at < w->spans.v[s].first)
-            step[at++] = GM_NEVER;
-        while (at <= w->spans.v[s].last)
-            step[at++] = row_of[s];
-    }
-    while (at < n)
-        step[at++] = GM_NEVER;
+    memset(step, 0xFF, n * sizeof *step); /* GM_NEVER */
+    for (size_t s = 0; s < w->spans.n; s++)
+        for (size_t i = w->spans.v[s].first; i <= w->spans.v[s].last; i++)
+            step[i] = row_of[s];
     return true;
 }
 
