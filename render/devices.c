@@ -179,7 +179,8 @@ const char *gm_moment_text(struct gm_display *display, const struct gm_traced *t
         return "the start of the trace";
     const char *number = gm_digits_text(display, event);
     const struct gm_device_timeline *timeline = traced->timeline;
-    const uint64_t start = timeline->curve.has_times ? timeline->curve.start_us : timeline->books.first_time_us;
+    const uint64_t start =
+        timeline->curve.has_times ? timeline->curve.start_us : timeline->reconciliation.first_time_us;
     if (time_us == GM_REPORT_NONE || start == GM_REPORT_NONE || time_us < start)
         return gm_display_printf(display, "event %s", number);
     return gm_display_printf(display, "event %s, %s", number, gm_time_text(display, time_us - start));

@@ -77,11 +77,12 @@ static void draw_legend(struct gm_page *page, const struct gm_layers *layers, co
             return;
         gm_layers_sum(layers, slots, curve, column, bytes);
         gm_size_format(size, curve->columns[column].high.active);
-        gm_page_note(
-            page, gm_display_printf(page->display, "At the highest moment, %s: %s %s; top of the stack first",
-                                    gm_moment_text(page->display, one, curve->columns[column].high_event,
-                                                   one->timeline->peak_active.time_us),
-                                    size, one->timeline->books.is_reconstructed ? "active, in blocks" : "requested"));
+        gm_page_note(page, gm_display_printf(page->display, "At the highest moment, %s: %s %s; top of the stack first",
+                                             gm_moment_text(page->display, one, curve->columns[column].high_event,
+                                                            one->timeline->peak_active.time_us),
+                                             size,
+                                             one->timeline->reconciliation.is_reconstructed ? "active, in blocks"
+                                                                                            : "requested"));
         page->y += 4;
     }
     for (size_t i = 0; i < layers->n; i++) {
@@ -104,13 +105,13 @@ static void put_notes(struct gm_page *page, const struct gm_traced_devices *devi
         const struct gm_device_timeline *t = devices->v[i].timeline;
         if (t->filter != NULL)
             gm_page_note(page, gm_shorten_end(page->display, t->filter, GM_PAGE_INNER, GM_TEXT_SMALL, GM_REGULAR));
-        if (devices->n == 1 && t->books.coverage != NULL)
-            gm_page_note(page,
-                         gm_shorten_end(page->display, t->books.coverage, GM_PAGE_INNER, GM_TEXT_SMALL, GM_REGULAR));
-        if (devices->n == 1 && !t->books.is_reconstructed && t->books.reason != NULL)
+        if (devices->n == 1 && t->reconciliation.coverage != NULL)
+            gm_page_note(page, gm_shorten_end(page->display, t->reconciliation.coverage, GM_PAGE_INNER, GM_TEXT_SMALL,
+                                              GM_REGULAR));
+        if (devices->n == 1 && !t->reconciliation.is_reconstructed && t->reconciliation.reason != NULL)
             gm_page_note(page, gm_display_printf(page->display, "Not reconstructed: %s",
-                                                 gm_shorten_end(page->display, t->books.reason, GM_PAGE_INNER - 100,
-                                                                GM_TEXT_SMALL, GM_REGULAR)));
+                                                 gm_shorten_end(page->display, t->reconciliation.reason,
+                                                                GM_PAGE_INNER - 100, GM_TEXT_SMALL, GM_REGULAR)));
         if (devices->n > 1 && t->filter != NULL)
             break; /* it is the same for all */
     }

@@ -28,7 +28,7 @@ static void draw_books(struct gm_page *page, const struct gm_report *report, con
     gm_page_section(page, gm_traced_heading(d, report, traced, "Reserved memory at that moment"),
                     "fragmentation: the cached part, reserved but not active");
     if (l->active == GM_REPORT_NONE || l->reserved == GM_REPORT_NONE || l->reserved == 0) {
-        const char *reason = traced->timeline->books.reason;
+        const char *reason = traced->timeline->reconciliation.reason;
         gm_page_note(page, reason == NULL ? "Not known: the sizes of blocks were not reconstructed."
                                           : gm_display_printf(d, "Not known: %s",
                                                               gm_shorten_end(d, reason, GM_PAGE_INNER - 80,

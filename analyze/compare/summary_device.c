@@ -7,7 +7,7 @@
 static void fill_peaks(struct gm_summary_device *out, const struct gm_device_report *device, const struct gm_peak *peak,
                        const struct gm_device_timeline *t)
 {
-    const bool known = t->books.is_reconstructed;
+    const bool known = t->reconciliation.is_reconstructed;
     const struct gm_totals *end = &device->totals;
     if (out->events == 0) { /* nothing happened on it */
         const uint64_t bytes[GM_LEVEL_COUNT] = {end->requested, end->allocated, end->active, end->reserved};
@@ -91,9 +91,9 @@ bool gm_summary_device(struct gm_summary_work *work, size_t d)
     const struct gm_device_report *device = &work->report.devices[d];
     const struct gm_device_timeline *t = &work->report.timelines[d];
     out->totals = device->totals;
-    out->is_reconstructed = t->books.is_reconstructed;
-    out->first_time_us = t->books.first_time_us;
-    out->last_time_us = t->books.last_time_us;
+    out->is_reconstructed = t->reconciliation.is_reconstructed;
+    out->first_time_us = t->reconciliation.first_time_us;
+    out->last_time_us = t->reconciliation.last_time_us;
     out->ooms = device->trace.ooms;
     fill_peaks(out, device, &work->report.peaks[d], t);
     return place_peak(work, d) && fill_steps(work, d);

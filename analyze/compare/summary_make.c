@@ -88,7 +88,7 @@ static void finish_points(struct gm_summary_work *work, size_t d)
     struct gm_summary_device *out = &work->devices[d];
     if (out->point_count == 0)
         return;
-    raise_point(&work->points[d][0], &work->report.timelines[d].books.at_start);
+    raise_point(&work->points[d][0], &work->report.timelines[d].reconciliation.at_start);
     for (size_t i = 0; i < out->point_count && !out->is_reconstructed; i++)
         work->points[d][i].allocated = GM_REPORT_NONE;
 }

@@ -95,7 +95,7 @@ static bool of_peak(struct gm_summary_work *work)
     for (size_t d = 0; ok && d < report->device_count; d++) {
         const struct gm_peak_detail *detail = &report->timelines[d].peak;
         has_roles = has_roles && detail->roles != NULL;
-        has_pools = has_pools && report->timelines[d].books.is_reconstructed;
+        has_pools = has_pools && report->timelines[d].reconciliation.is_reconstructed;
         ok = collect(&categories, report->peaks[d].categories, report->peaks[d].category_count) &&
              collect(&roles, detail->roles, detail->roles == NULL ? 0 : detail->role_count) &&
              (!has_pools || collect_pools_at_peak(work, d, &pools));

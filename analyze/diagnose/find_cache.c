@@ -19,7 +19,7 @@ static uint64_t never_used(const struct gm_report *report, size_t d)
     const struct gm_device_report *device = &report->devices[d];
     const struct gm_device_timeline *t = &report->timelines[d];
     uint64_t used = device->totals.active, peak = t->peak_active.levels.active;
-    if (device->trace.events > 0 && t->books.is_reconstructed && peak != GM_REPORT_NONE && peak > used)
+    if (device->trace.events > 0 && t->reconciliation.is_reconstructed && peak != GM_REPORT_NONE && peak > used)
         used = peak;
     return gm_sat_sub(device->totals.reserved, used);
 }

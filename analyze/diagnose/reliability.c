@@ -35,7 +35,7 @@ static void add_residual(struct gm_text *out, const char *kind, int64_t residual
  * to tell above the peak. */
 static bool add_doubt(struct gm_text *out, const struct gm_view *v, bool with_device)
 {
-    const struct gm_timeline_books *b = &v->timeline->books;
+    const struct gm_reconciliation *b = &v->timeline->reconciliation;
     const struct gm_trace_counts *t = &v->device->trace;
     char s[GM_NUMBER_TEXT];
     uint64_t least = v->peak->requested / MATTERS, more = excess(v);

@@ -31,7 +31,7 @@ bool gm_view_always(const struct gm_view *v)
 static void say_view(struct gm_doc *d, const struct gm_view *v, const struct view_section *s, bool is_named,
                      bool is_folded)
 {
-    d->origin_us = v->timeline->books.first_time_us;
+    d->origin_us = v->timeline->reconciliation.first_time_us;
     d->about = is_named ? gm_doc_printf(d, ", device %" PRId64, v->device->device) : NULL;
     (is_folded ? gm_doc_fold : gm_doc_open)(d, NULL, s->title);
     s->tell(d, v);

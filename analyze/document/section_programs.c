@@ -215,7 +215,7 @@ static struct told_moment moment_of(const struct gm_view *v, const struct gm_mom
     const enum gm_phase phase = gm_view_phase(v, moment->event);
     return (struct told_moment){moment->event,
                                 moment->time_us,
-                                gm_less(moment->time_us, v->timeline->books.first_time_us),
+                                gm_less(moment->time_us, v->timeline->reconciliation.first_time_us),
                                 l,
                                 gm_less(l.reserved, l.active),
                                 step == NULL ? NULL : step->label,

@@ -8,7 +8,7 @@
 
 enum { PARTS = 16 };
 
-#define ROW struct gm_timeline_books
+#define ROW struct gm_reconciliation
 
 struct entry {
     const char *name;
@@ -17,7 +17,7 @@ struct entry {
 };
 
 /* Baseline + attributed = active, + cached = reserved: at the start, at the end, and in the snapshot itself. */
-static void say_balance(struct gm_doc *d, const struct gm_timeline_books *b)
+static void say_balance(struct gm_doc *d, const struct gm_reconciliation *b)
 {
     static const struct gm_column columns[] = {
         GM_FIELD(GM_TEXT, GM_READ, NULL, NULL, struct entry, name),
@@ -40,7 +40,7 @@ static void say_balance(struct gm_doc *d, const struct gm_timeline_books *b)
                 gm_signed_bytes_format(reserved, b->residual_reserved), gm_doc_signed_bytes(d, b->worst_residual));
 }
 
-static bool are_expected(const struct gm_timeline_books *b)
+static bool are_expected(const struct gm_reconciliation *b)
 {
     for (size_t i = 0; i < b->disagreement_count; i++)
         if (!b->disagreements[i].is_expected)
@@ -48,7 +48,7 @@ static bool are_expected(const struct gm_timeline_books *b)
     return true;
 }
 
-static void say_whether(struct gm_doc *d, const struct gm_timeline_books *b)
+static void say_whether(struct gm_doc *d, const struct gm_reconciliation *b)
 {
     gm_doc_tell(d, "Played forward, the trace ends in %s of the snapshot's %s blocks: same address, size and state%s",
                 gm_doc_count(d, b->end_blocks_same), gm_doc_count(d, b->end_blocks),
@@ -61,7 +61,7 @@ static void say_whether(struct gm_doc *d, const struct gm_timeline_books *b)
                     are_expected(b) ? ", as expected of a trace that begins in the middle of a run" : "");
 }
 
-static void say_forward_pass(struct gm_doc *d, const struct gm_timeline_books *b)
+static void say_forward_pass(struct gm_doc *d, const struct gm_reconciliation *b)
 {
     if (b->sizes_from_snapshot > 0)
         gm_doc_tell(d,
@@ -85,7 +85,7 @@ static union gm_value what_disagrees(const struct gm_cell_of *c)
     return (union gm_value){.s = row->is_expected ? gm_doc_printf(c->doc, "%s (expected)", what) : what};
 }
 
-static void say_disagreements(struct gm_doc *d, const struct gm_timeline_books *b)
+static void say_disagreements(struct gm_doc *d, const struct gm_reconciliation *b)
 {
     static const struct gm_column columns[] = {
         GM_KEY(GM_TEXT, "id", struct gm_disagreement, id),
@@ -130,7 +130,7 @@ static void say_parts(struct gm_doc *d, const char *title, const struct gm_devic
         GM_TABLE(d, columns, parts, count, .title = title, .in = GM_TXT, .txt_max = PARTS, .of = streams_of);
 }
 
-static void add_facts(struct gm_doc *d, const struct gm_timeline_books *b)
+static void add_facts(struct gm_doc *d, const struct gm_reconciliation *b)
 {
     static const struct gm_column known[] = {
         GM_INSIDE("at_start", gm_levels_columns, ROW, at_start),
@@ -163,7 +163,7 @@ static void add_facts(struct gm_doc *d, const struct gm_timeline_books *b)
 
 void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v)
 {
-    const struct gm_timeline_books *b = &v->timeline->books;
+    const struct gm_reconciliation *b = &v->timeline->reconciliation;
     gm_doc_open(d, "books", NULL);
     add_facts(d, b);
     if (b->coverage != NULL)

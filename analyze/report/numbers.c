@@ -113,7 +113,7 @@ char *gm_since_us_format(char out[GM_NUMBER_TEXT], uint64_t from, uint64_t us)
 
 char *gm_since_format(char out[GM_NUMBER_TEXT], const struct gm_view *view, uint64_t time_us)
 {
-    return gm_since_us_format(out, view->timeline->books.first_time_us, time_us);
+    return gm_since_us_format(out, view->timeline->reconciliation.first_time_us, time_us);
 }
 
 char *gm_event_format(char out[GM_NUMBER_TEXT], uint64_t event)

@@ -45,7 +45,7 @@ struct gm_disagreement {
 };
 
 /* The books: forward from the state before event 0 to the snapshot's own blocks. */
-struct gm_timeline_books {
+struct gm_reconciliation {
     bool is_reconstructed;        /* false: only requested bytes are known; `reason` says why */
     const char *reason;           /* NULL if reconstructed */
     struct gm_levels at_start;    /* moment 0 */
@@ -478,7 +478,7 @@ struct gm_serving {
 /* ---- all of one device ------------------------------------------------------------------------------------------ */
 
 struct gm_device_timeline {
-    struct gm_timeline_books books;
+    struct gm_reconciliation reconciliation;
     struct gm_moment peak_allocated, peak_active, peak_reserved; /* the peak of requested bytes is gm_peak */
     struct gm_curve curve;
     const struct gm_sample *samples;
@@ -495,9 +495,9 @@ struct gm_device_timeline {
     size_t oom_count;
     struct gm_fragmentation_history fragmentation;
     struct gm_segment_map map;
-    const struct gm_serving *serving; /* NULL: the run trains, or has no KV cache and no private pool */
+    const struct gm_serving *serving;  /* NULL: the run trains, or has no KV cache and no private pool */
     const struct gm_dims_report *dims; /* NULL: not asked for */
-    const char *filter;               /* what the command line left out, one sentence; NULL: nothing */
+    const char *filter;                /* what the command line left out, one sentence; NULL: nothing */
 };
 
 #endif

@@ -8,11 +8,12 @@
 bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)
 {
     static const struct gm_device_timeline unknown = {
-        .books = {.first_time_us = GM_REPORT_NONE, .last_time_us = GM_REPORT_NONE}};
+        .reconciliation = {.first_time_us = GM_REPORT_NONE, .last_time_us = GM_REPORT_NONE}};
     if (report->peaks == NULL || report->devices[i].trace.events == 0)
         return false;
     const struct gm_device_timeline *timeline = report->timelines == NULL ? &unknown : &report->timelines[i];
-    *view = (struct gm_view){i, &report->devices[i], &report->peaks[i], timeline, timeline->books.is_reconstructed};
+    *view = (struct gm_view){i, &report->devices[i], &report->peaks[i], timeline,
+                             timeline->reconciliation.is_reconstructed};
     return true;
 }
 
@@ -94,6 +95,6 @@ enum gm_phase gm_view_phase(const struct gm_view *view, uint64_t event)
 
 const char *gm_view_reason(const struct gm_view *view)
 {
-    const char *reason = view->timeline->books.reason;
+    const char *reason = view->timeline->reconciliation.reason;
     return reason != NULL ? reason : "the trace was not reconstructed";
 }

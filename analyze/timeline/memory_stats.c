@@ -78,7 +78,7 @@ static uint64_t retries_of(const struct gm_trace_pass *pass, uint64_t ooms)
 static const char *note_of(struct gm_trace_pass *pass, bool is_whole)
 {
     const struct gm_history *h = &pass->history;
-    const uint64_t reserved = h->books.at_start.reserved;
+    const uint64_t reserved = h->reconciliation.at_start.reserved;
     char size[GM_SIZE_TEXT];
     if (h->count == 0)
         return "There is no trace: peaks and totals are not known, nor out-of-memory events and retries.";

@@ -42,7 +42,7 @@ static void add_steps(struct gm_text *t, double covered)
 
 static const char *coverage(const struct gm_trace_pass *pass)
 {
-    const struct gm_timeline_books *b = &pass->out->books;
+    const struct gm_reconciliation *b = &pass->out->reconciliation;
     const struct gm_trace_counts *counts = &pass->report->devices[pass->index].trace;
     const double covered = gm_steps_covered(pass);
     const bool has_steps = covered >= 0.05 && covered < 1e9,
@@ -76,11 +76,11 @@ static const char *coverage(const struct gm_trace_pass *pass)
     return copy;
 }
 
-bool gm_trace_books(struct gm_trace_pass *pass)
+bool gm_trace_reconciliation(struct gm_trace_pass *pass)
 {
     const struct gm_history *h = &pass->history;
-    struct gm_timeline_books *out = &pass->out->books;
-    *out = h->books;
+    struct gm_reconciliation *out = &pass->out->reconciliation;
+    *out = h->reconciliation;
     struct gm_disagreement *rows = gm_arena_calloc(&pass->report->arena, out->disagreement_count, sizeof *rows);
     if (rows == NULL)
         return false;

@@ -156,8 +156,9 @@ static enum gm_status run_passes(struct gm_trace_pass *pass, struct window *wind
               gm_trace_peak(pass) && gm_trace_ooms(pass);
     if (!pass->options->is_brief)
         ok = ok && gm_trace_role_reasons(pass) && gm_trace_flame(pass) && gm_trace_modules(pass) &&
-             gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) && gm_trace_books(pass) &&
-             gm_trace_memory(pass, memory) && gm_trace_serving(pass) && gm_trace_dims(pass);
+             gm_trace_fragmentation(pass) && gm_trace_map(pass) && gm_trace_parts(pass) &&
+             gm_trace_reconciliation(pass) && gm_trace_memory(pass, memory) && gm_trace_serving(pass) &&
+             gm_trace_dims(pass);
     return ok ? GM_OK : gm_no_memory(err);
 }
 

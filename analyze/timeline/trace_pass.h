@@ -136,12 +136,12 @@ bool gm_trace_role_reasons(struct gm_trace_pass *pass); /* role_report.c: what e
 bool gm_trace_flame(struct gm_trace_pass *pass);        /* peaks/ */
 bool gm_trace_modules(struct gm_trace_pass *pass);      /* modules/: by module, operator and annotation */
 bool gm_trace_ooms(struct gm_trace_pass *pass);         /* fragmentation/ */
-bool gm_trace_fragmentation(struct gm_trace_pass *pass); /* fragmentation/ */
-bool gm_trace_map(struct gm_trace_pass *pass);           /* peaks/ */
-bool gm_trace_parts(struct gm_trace_pass *pass);         /* part_curves.c: curves of streams and pools */
-bool gm_trace_books(struct gm_trace_pass *pass);         /* reconciliation.c */
-bool gm_trace_serving(struct gm_trace_pass *pass);       /* serving.c; after out-of-memory */
-bool gm_trace_dims(struct gm_trace_pass *pass);          /* dims/: sizes explained by a transformer's dimensions */
+bool gm_trace_fragmentation(struct gm_trace_pass *pass);  /* fragmentation/ */
+bool gm_trace_map(struct gm_trace_pass *pass);            /* peaks/ */
+bool gm_trace_parts(struct gm_trace_pass *pass);          /* part_curves.c: curves of streams and pools */
+bool gm_trace_reconciliation(struct gm_trace_pass *pass); /* reconciliation.c */
+bool gm_trace_serving(struct gm_trace_pass *pass);        /* serving.c; after out-of-memory */
+bool gm_trace_dims(struct gm_trace_pass *pass);           /* dims/: sizes explained by a transformer's dimensions */
 /* memory_stats.c */
 bool gm_trace_memory(struct gm_trace_pass *pass, struct gm_memory_summary *out);
 /* After all devices: report->roles, and the role of each row of top_blocks. */

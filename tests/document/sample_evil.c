@@ -105,19 +105,19 @@ static bool set_evil_run(struct gm_report *r, struct gm_device_timeline *t)
                                  .survivor_count = HOSTILE};
     t->streams = t->pools = parts;
     t->stream_count = t->pool_count = HOSTILE;
-    t->books = (struct gm_timeline_books){.is_reconstructed = true,
-                                          .at_start = {HUGE, HUGE, HUGE, 0},
-                                          .at_end = {0, 0, 0, HUGE},
-                                          .residual_active = INT64_MIN,
-                                          .residual_reserved = INT64_MAX,
-                                          .worst_residual = INT64_MIN,
-                                          .end_blocks = HUGE,
-                                          .baseline_bytes = HUGE,
-                                          .never_freed_bytes = HUGE,
-                                          .first_time_us = HUGE,
-                                          .disagreements = odd,
-                                          .disagreement_count = HOSTILE,
-                                          .coverage = "covers <b>|`x` @octocat"};
+    t->reconciliation = (struct gm_reconciliation){.is_reconstructed = true,
+                                                   .at_start = {HUGE, HUGE, HUGE, 0},
+                                                   .at_end = {0, 0, 0, HUGE},
+                                                   .residual_active = INT64_MIN,
+                                                   .residual_reserved = INT64_MAX,
+                                                   .worst_residual = INT64_MIN,
+                                                   .end_blocks = HUGE,
+                                                   .baseline_bytes = HUGE,
+                                                   .never_freed_bytes = HUGE,
+                                                   .first_time_us = HUGE,
+                                                   .disagreements = odd,
+                                                   .disagreement_count = HOSTILE,
+                                                   .coverage = "covers <b>|`x` @octocat"};
     return true;
 }
 

@@ -296,7 +296,7 @@ static bool set_history(struct gm_report *r, struct gm_fragmentation_history *h)
     return true;
 }
 
-static const struct gm_timeline_books books = {.is_reconstructed = true,
+static const struct gm_reconciliation books = {.is_reconstructed = true,
                                                .at_start = {M(755), M(760), M(760), M(900)},
                                                .at_end = {M(770) - M(1) / 2, M(768), M(770), M(1024)},
                                                .snapshot = {M(770) - M(1) / 2, M(768), M(770), M(1024)},
@@ -388,7 +388,7 @@ bool sample_train(struct gm_report *r)
     r->top_blocks = blocks;
     r->snapshot.events = 5400;
     *peak = (struct gm_peak){M(1000), 4999, START + 2499000, peak_categories, COUNT(peak_categories), peak_levels};
-    t->books = books;
+    t->reconciliation = books;
     t->peak_allocated = (struct gm_moment){5001, START + 2500000, {M(999), M(1008), M(1009), M(1200)}};
     t->peak_active = (struct gm_moment){5000, START + 2499500, {M(998), M(1007), M(1012), M(1200)}};
     t->peak_reserved = (struct gm_moment){5100, START + 2550000, {M(800), M(801), M(802), M(1210)}};
@@ -488,24 +488,24 @@ bool sample_oom(struct gm_report *r)
     t[1].peak.groups = NULL;
     t[1].peak.group_count = t[1].peak.group_total = 0;
     t[1].peak.next_count = t[1].peak.saving_count = 0;
-    t[1].books.disagreements = none;
-    t[1].books.disagreement_count = 0;
-    t[1].books.end_blocks_same = 6; /* the books do not balance */
-    t[1].books.at_end.active -= 512;
-    t[1].books.residual_active = -512;
+    t[1].reconciliation.disagreements = none;
+    t[1].reconciliation.disagreement_count = 0;
+    t[1].reconciliation.end_blocks_same = 6; /* the books do not balance */
+    t[1].reconciliation.at_end.active -= 512;
+    t[1].reconciliation.residual_active = -512;
     /* device 0: nothing but what was live before the trace */
     static const struct gm_slice only = {"No stack recorded", 0x999999, M(100), 3};
     peaks[0] = (struct gm_peak){M(100), GM_REPORT_NONE, GM_REPORT_NONE, &only, 1, {M(100), M(100), M(100), M(120)}};
-    t[0].books = (struct gm_timeline_books){.is_reconstructed = true,
-                                            .at_start = {M(100), M(100), M(100), M(120)},
-                                            .at_end = {M(100), M(100), M(100), M(120)},
-                                            .snapshot = {M(100), M(100), M(100), M(120)},
-                                            .end_blocks = 4,
-                                            .end_blocks_same = 4,
-                                            .baseline_blocks = 3,
-                                            .baseline_bytes = M(100),
-                                            .first_time_us = GM_REPORT_NONE,
-                                            .last_time_us = GM_REPORT_NONE};
+    t[0].reconciliation = (struct gm_reconciliation){.is_reconstructed = true,
+                                                     .at_start = {M(100), M(100), M(100), M(120)},
+                                                     .at_end = {M(100), M(100), M(100), M(120)},
+                                                     .snapshot = {M(100), M(100), M(100), M(120)},
+                                                     .end_blocks = 4,
+                                                     .end_blocks_same = 4,
+                                                     .baseline_blocks = 3,
+                                                     .baseline_bytes = M(100),
+                                                     .first_time_us = GM_REPORT_NONE,
+                                                     .last_time_us = GM_REPORT_NONE};
     t[0].peak_allocated = t[0].peak_active = t[0].peak_reserved =
         (struct gm_moment){GM_REPORT_NONE, GM_REPORT_NONE, {M(100), M(100), M(100), M(120)}};
     d[0].trace.peak_reserved = M(120);
@@ -538,10 +538,10 @@ bool sample_opaque(struct gm_report *r)
     /* zeroes where nothing is known must not be told as figures */
     *peak =
         (struct gm_peak){M(1000), 4999, GM_REPORT_NONE, peak_categories, COUNT(peak_categories), {0, 0, 0, M(1200)}};
-    t->books.reason = "1,700 allocations lie inside others, so their addresses cannot be trusted";
-    t->books.first_time_us = t->books.last_time_us = GM_REPORT_NONE;
-    t->books.disagreements = odd;
-    t->books.disagreement_count = COUNT(odd);
+    t->reconciliation.reason = "1,700 allocations lie inside others, so their addresses cannot be trusted";
+    t->reconciliation.first_time_us = t->reconciliation.last_time_us = GM_REPORT_NONE;
+    t->reconciliation.disagreements = odd;
+    t->reconciliation.disagreement_count = COUNT(odd);
     t->peak_reserved = (struct gm_moment){5100, GM_REPORT_NONE, {M(800), 0, 0, M(1210)}};
     t->ooms = &oom;
     t->oom_count = 1;

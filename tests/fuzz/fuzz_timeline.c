@@ -104,8 +104,8 @@ static void check(const struct gm_report *report)
             sum += peak->categories[i].bytes;
         must(sum == peak->requested || sum >= UINT64_MAX / 2 || peak->requested >= UINT64_MAX / 2);
         const struct gm_device_timeline *t = &report->timelines[d];
-        must(t->peak_active.levels.active >= t->books.at_end.active || report->devices[d].trace.events == 0);
-        must(t->books.end_blocks_same <= t->books.end_blocks);
+        must(t->peak_active.levels.active >= t->reconciliation.at_end.active || report->devices[d].trace.events == 0);
+        must(t->reconciliation.end_blocks_same <= t->reconciliation.end_blocks);
     }
 }
 

@@ -217,10 +217,10 @@ static void random_timelines(struct gm_report *r, struct gm_device_report *devic
         random_detail(r, &t->peak, seed);
         random_flame(r, &t->flame, seed);
         random_map(r, &t->map, seed);
-        t->books.is_reconstructed = next_random(seed) % 2 == 0;
-        t->books.reason = next_random(seed) % 2 == 0 ? NULL : random_name(r, seed);
-        t->books.coverage = next_random(seed) % 2 == 0 ? NULL : random_name(r, seed);
-        t->books.first_time_us = random_event(seed);
+        t->reconciliation.is_reconstructed = next_random(seed) % 2 == 0;
+        t->reconciliation.reason = next_random(seed) % 2 == 0 ? NULL : random_name(r, seed);
+        t->reconciliation.coverage = next_random(seed) % 2 == 0 ? NULL : random_name(r, seed);
+        t->reconciliation.first_time_us = random_event(seed);
         t->filter = next_random(seed) % 2 == 0 ? NULL : random_name(r, seed);
         t->peak_reserved = (struct gm_moment){random_event(seed), random_event(seed), random_levels(seed)};
         t->peak_active = (struct gm_moment){random_event(seed), random_event(seed), random_levels(seed)};

@@ -249,7 +249,7 @@ TEST(peak_breakdown)
         {"g  b.py:2", "B", NULL, 0x445566, 25, 1, NULL, NULL, 100, NULL, 0},
         {"h  c.py:3", "B", NULL, 0x445566, 5, 1, NULL, NULL, GM_REPORT_NONE, NULL, 0}};
     const struct gm_device_report device = {.device = 4, .trace = {.events = 9}};
-    struct gm_device_timeline timeline = {.books = {.first_time_us = GM_REPORT_NONE}};
+    struct gm_device_timeline timeline = {.reconciliation = {.first_time_us = GM_REPORT_NONE}};
     timeline.peak = (struct gm_peak_detail){.roles = roles,
                                             .role_count = 2,
                                             .sites = sites,
@@ -280,7 +280,7 @@ TEST(peak_breakdown)
     assert_null(find_part(&d, "by lifetime"));
     gm_display_free(&d);
     peak.levels.active = GM_REPORT_NONE;
-    timeline.books.reason = "no segments";
+    timeline.reconciliation.reason = "no segments";
     d = laid_out(&report, GM_CHART_PEAK_BREAKDOWN);
     assert_non_null(find_text(&d, "Not known: no segments"));
     assert_non_null(nth_rect(&d, GM_RECT_BAR, 6)); /* the rest is shown all the same */

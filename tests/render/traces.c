@@ -361,10 +361,10 @@ void trace_add(struct gm_report *report, const struct trace_plan *plan)
         make_steps(&m, t);
         make_ooms(&m, t);
         make_map(&m, t);
-        t->books.is_reconstructed = plan->is_reconstructed;
-        t->books.reason = plan->is_reconstructed ? NULL : "the segments at the end are not in the file";
-        t->books.first_time_us = t->curve.start_us;
-        t->books.coverage = name_or(&m, "The trace covers 2.4 steps / 3.1 s; 214 frees had no alloc in it.");
+        t->reconciliation.is_reconstructed = plan->is_reconstructed;
+        t->reconciliation.reason = plan->is_reconstructed ? NULL : "the segments at the end are not in the file";
+        t->reconciliation.first_time_us = t->curve.start_us;
+        t->reconciliation.coverage = name_or(&m, "The trace covers 2.4 steps / 3.1 s; 214 frees had no alloc in it.");
         devices[m.device].trace.events = plan->columns * PER_COLUMN;
         devices[m.device].trace.span_us = plan->is_by_time ? plan->columns * COLUMN_US : GM_REPORT_NONE;
     }

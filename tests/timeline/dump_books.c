@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dump_books FILE: the books of every device with a trace, one JSON object a line. For check_books.py.
+ * dump_books FILE: the books of every device with a trace, one JSON object a line. For check_residual.py.
  */
 #include "tests/timeline/each_history.h"
 
@@ -14,7 +14,7 @@ static void levels(const char *name, const struct gm_levels *l)
 
 static void dump(const struct gm_history *h)
 {
-    const struct gm_timeline_books *b = &h->books;
+    const struct gm_reconciliation *b = &h->reconciliation;
     printf("{\"device\":%" PRId64 ",\"events\":%zu,\"reconstructed\":%s,\"residual_active\":%" PRId64
            ",\"residual_reserved\":%" PRId64 ",\"worst\":%" PRId64 ",\"end_blocks\":%" PRIu64 ",\"same\":%" PRIu64
            ",\"from_snapshot\":%" PRIu64 ",\"from_snapshot_bytes\":%" PRIu64 ",\"baseline\":%" PRIu64

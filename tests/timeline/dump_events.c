@@ -15,7 +15,7 @@ static void line(const struct gm_history *h, const int64_t sums[4])
 
 static void dump(const struct gm_history *h)
 {
-    const struct gm_levels *start = &h->books.at_start;
+    const struct gm_levels *start = &h->reconciliation.at_start;
     int64_t sums[4] = {(int64_t)start->requested, (int64_t)start->allocated, (int64_t)start->active,
                        (int64_t)start->reserved};
     struct gm_walk walk = gm_walk_start(h);

@@ -165,7 +165,7 @@ static void dump(const struct gm_report *report)
         if (report->devices[d].trace.events == 0)
             continue;
         printf("{\"device\":%" PRId64 ",\"reconstructed\":%s,\"peak_active_event\":", report->devices[d].device,
-               t->books.is_reconstructed ? "true" : "false");
+               t->reconciliation.is_reconstructed ? "true" : "false");
         printf(t->peak_active.event == GM_REPORT_NONE ? "null" : "%" PRIu64, t->peak_active.event);
         dump_fragmentation(&t->fragmentation);
         printf(",\"ooms\":[");

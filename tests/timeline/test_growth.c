@@ -328,7 +328,7 @@ TEST(without_segments)
     gm_traced_event(&t, "alloc", A, MIB(8), "attend");
     gm_traced_free(&t, A, MIB(8));
     const struct gm_device_timeline *out = gm_traced_analyze_unfollowed(&t);
-    assert_false(out->books.is_reconstructed);
+    assert_false(out->reconciliation.is_reconstructed);
     assert_int_equal(out->fragmentation.sample_count, 0);
     assert_int_equal(out->fragmentation.pinner_count, 0);
     assert_int_equal(out->fragmentation.churn_count, 1); /* needs no segments */

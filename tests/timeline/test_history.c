@@ -38,7 +38,7 @@ static void drop(struct loaded *l)
 
 static const struct gm_disagreement *disagreement(const struct gm_history *h, const char *id)
 {
-    for (size_t i = 0; i < h->books.disagreement_count; i++)
+    for (size_t i = 0; i < h->reconciliation.disagreement_count; i++)
         if (strcmp(h->disagreements[i].id, id) == 0)
             return &h->disagreements[i];
     return NULL;
@@ -47,10 +47,10 @@ static const struct gm_disagreement *disagreement(const struct gm_history *h, co
 static void assert_sound(const struct gm_history *h)
 {
     assert_true(h->is_reconstructed);
-    assert_int_equal(h->books.residual_active, 0);
-    assert_int_equal(h->books.residual_reserved, 0);
-    assert_int_equal(h->books.worst_residual, 0);
-    assert_int_equal(h->books.end_blocks_same, h->books.end_blocks);
+    assert_int_equal(h->reconciliation.residual_active, 0);
+    assert_int_equal(h->reconciliation.residual_reserved, 0);
+    assert_int_equal(h->reconciliation.worst_residual, 0);
+    assert_int_equal(h->reconciliation.end_blocks_same, h->reconciliation.end_blocks);
 }
 
 #define E(action, addr, size) "{\"action\":\"" action "\",\"addr\":" addr ",\"size\":" size ",\"stream\":0}"
@@ -75,14 +75,14 @@ TEST(a_remainder_stays_inside)
     assert_sound(&l.h);
     assert_int_equal(l.h.allocation_count, 3);
     assert_int_equal(l.h.block[2], 8388608);
-    assert_int_equal(l.h.books.sizes_from_snapshot, 0);
-    assert_int_equal(l.h.books.unsplit_bytes, 8388608 - 7340544);
+    assert_int_equal(l.h.reconciliation.sizes_from_snapshot, 0);
+    assert_int_equal(l.h.reconciliation.unsplit_bytes, 8388608 - 7340544);
     assert_int_equal(l.h.born[1], 3);
     assert_int_equal(l.h.let_go[1], 5);
     assert_int_equal(l.h.freed[1], 6);
     assert_int_equal(l.h.freed[0], GM_NEVER);
-    assert_int_equal(l.h.books.at_start.reserved, 0);
-    assert_int_equal(l.h.books.disagreement_count, 0);
+    assert_int_equal(l.h.reconciliation.at_start.reserved, 0);
+    assert_int_equal(l.h.reconciliation.disagreement_count, 0);
     drop(&l);
 }
 
@@ -99,12 +99,13 @@ TEST(what_is_older_than_the_trace)
               "free_requested", S1, "1572864") "," E("free_completed", S1, "1572864"),
           "");
     assert_sound(&l.h);
-    assert_int_equal(l.h.books.at_start.reserved, MIB(20) + MIB(12));
-    assert_int_equal(l.h.books.at_start.active, 1835008); /* not 1572864: the alloc above it shows where it ended */
+    assert_int_equal(l.h.reconciliation.at_start.reserved, MIB(20) + MIB(12));
+    assert_int_equal(l.h.reconciliation.at_start.active,
+                     1835008); /* not 1572864: the alloc above it shows where it ended */
     assert_non_null(disagreement(&l.h, "size-learnt"));
     assert_int_equal(disagreement(&l.h, "free-without-alloc")->count, 1);
     assert_true(disagreement(&l.h, "free-without-alloc")->is_expected);
-    assert_int_equal(l.h.books.baseline_blocks, 1);
+    assert_int_equal(l.h.reconciliation.baseline_blocks, 1);
     drop(&l);
 }
 
@@ -119,11 +120,11 @@ TEST(pending_at_both_ends)
               "free_requested", S1, "50") "," E("free_completed", S1, "50"),
           "");
     assert_sound(&l.h);
-    assert_int_equal(l.h.books.at_start.active, 1024);
-    assert_int_equal(l.h.books.at_start.allocated, 512); /* the first was pending already */
-    assert_int_equal(l.h.books.at_start.requested, 300);
-    assert_int_equal(l.h.books.at_end.active, 512);
-    assert_int_equal(l.h.books.at_end.allocated, 0);
+    assert_int_equal(l.h.reconciliation.at_start.active, 1024);
+    assert_int_equal(l.h.reconciliation.at_start.allocated, 512); /* the first was pending already */
+    assert_int_equal(l.h.reconciliation.at_start.requested, 300);
+    assert_int_equal(l.h.reconciliation.at_end.active, 512);
+    assert_int_equal(l.h.reconciliation.at_end.allocated, 0);
     drop(&l);
 }
 
@@ -150,7 +151,7 @@ TEST(expandable_ranges_and_settings)
           "\"roundup_power2_divisions\":{\"1\":8,\"2\":8,\"4\":8}");
     assert_sound(&l.h);
     assert_int_equal(l.h.block[0], 5767168);
-    assert_int_equal(l.h.books.sizes_from_snapshot, 0);
+    assert_int_equal(l.h.reconciliation.sizes_from_snapshot, 0);
     drop(&l);
 }
 
@@ -170,7 +171,7 @@ TEST(frees_that_are_missing)
     assert_int_equal(disagreement(&l.h, "free-missing")->count, 1);
     assert_int_equal(disagreement(&l.h, "freed-twice")->first_event, 3);
     assert_non_null(disagreement(&l.h, "free-never-completed"));
-    assert_int_equal(l.h.books.at_end.requested, 7);
+    assert_int_equal(l.h.reconciliation.at_end.requested, 7);
     drop(&l);
 }
 
@@ -188,8 +189,8 @@ TEST(events_that_contradict)
     assert_non_null(disagreement(&l.h, "does-not-fit"));
     assert_int_equal(disagreement(&l.h, "outside-segments")->count, 1);
     assert_int_equal(disagreement(&l.h, "not-in-snapshot")->count, 4);
-    assert_true(l.h.books.worst_residual != 0);
-    assert_int_equal(l.h.books.at_end.requested, 4096 + 512 + 1048576 + 512);
+    assert_true(l.h.reconciliation.worst_residual != 0);
+    assert_int_equal(l.h.reconciliation.at_end.requested, 4096 + 512 + 1048576 + 512);
     drop(&l);
 }
 

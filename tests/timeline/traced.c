@@ -103,10 +103,10 @@ const struct gm_device_timeline *gm_traced_analyze_unfollowed(struct traced *t)
 const struct gm_device_timeline *gm_traced_analyze(struct traced *t)
 {
     const struct gm_device_timeline *out = gm_traced_analyze_unfollowed(t);
-    assert_true(out->books.is_reconstructed);
-    assert_int_equal(out->books.residual_active, 0);
-    assert_int_equal(out->books.residual_reserved, 0);
-    assert_int_equal(out->books.end_blocks_same, out->books.end_blocks);
+    assert_true(out->reconciliation.is_reconstructed);
+    assert_int_equal(out->reconciliation.residual_active, 0);
+    assert_int_equal(out->reconciliation.residual_reserved, 0);
+    assert_int_equal(out->reconciliation.end_blocks_same, out->reconciliation.end_blocks);
     return out;
 }
 

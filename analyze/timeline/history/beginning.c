@@ -118,8 +118,9 @@ static bool place_baseline(struct gm_reconstruction *t)
     for (size_t i = 0; i < n && !t->has_no_memory; i++)
         place(t, &list[i], i + 1 < n ? list[i + 1].address : UINT64_MAX);
     for (size_t i = 0; i < n; i++) {
-        h->books.baseline_blocks++;
-        h->books.baseline_bytes = gm_clamp((gm_i128)h->books.baseline_bytes + h->block[list[i].allocation]);
+        h->reconciliation.baseline_blocks++;
+        h->reconciliation.baseline_bytes =
+            gm_clamp((gm_i128)h->reconciliation.baseline_bytes + h->block[list[i].allocation]);
     }
     free(list);
     return !t->has_no_memory;

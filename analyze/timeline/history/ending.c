@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of the forward pass: the books, and the address space beside the snapshot, block by block.
+ * The end of the forward pass: the reconciliation, and the address space beside the snapshot, block by block.
  */
 #include "analyze/base/arithmetic.h"
 #include "analyze/timeline/history/reconstruct.h"
@@ -57,9 +57,9 @@ static bool compare_blocks(struct gm_reconstruction *t)
         for (size_t row = first; row < end; row++) {
             while (at < n && list[at]->address < s->blocks.address[row] && range_end(list[at]) <= t->finals[i].to)
                 at++;
-            h->books.end_blocks++;
+            h->reconciliation.end_blocks++;
             if (at < n && is_same(list[at], &s->blocks, row)) {
-                h->books.end_blocks_same++;
+                h->reconciliation.end_blocks_same++;
                 at++;
             }
         }
@@ -109,11 +109,11 @@ static void count_never_freed(const struct gm_reconstruction *t)
         unsplit += h->block[a] > rounded ? h->block[a] - rounded : 0;
         if (h->born[a] == 0)
             continue;
-        h->books.never_freed_blocks++;
+        h->reconciliation.never_freed_blocks++;
         bytes += h->block[a];
     }
-    h->books.never_freed_bytes = gm_clamp(bytes);
-    h->books.unsplit_bytes = h->is_reconstructed ? gm_clamp(unsplit) : GM_REPORT_NONE;
+    h->reconciliation.never_freed_bytes = gm_clamp(bytes);
+    h->reconciliation.unsplit_bytes = h->is_reconstructed ? gm_clamp(unsplit) : GM_REPORT_NONE;
 }
 
 /* Before event 0, of what is reserved at the end. */
@@ -129,19 +129,18 @@ static gm_i128 reserved_at_start(const struct gm_history *h, gm_i128 reserved)
 bool gm_reconstruct_end(struct gm_reconstruction *t)
 {
     struct gm_history *h = t->h;
-    struct gm_timeline_books *books = &h->books;
-    books->snapshot = snapshot_levels(t);
-    h->reserved_at_start = reserved_at_start(h, books->snapshot.reserved);
-    books->at_start = levels_at(h, 0, h->reserved_at_start);
-    books->at_end =
-        levels_at(h, (uint32_t)h->count, h->is_reconstructed ? t->space.reserved : books->snapshot.reserved);
-    books->residual_active = gm_signed_gap(books->at_end.active, books->snapshot.active);
-    books->residual_reserved = gm_signed_gap(books->at_end.reserved, books->snapshot.reserved);
+    struct gm_reconciliation *out = &h->reconciliation;
+    out->snapshot = snapshot_levels(t);
+    h->reserved_at_start = reserved_at_start(h, out->snapshot.reserved);
+    out->at_start = levels_at(h, 0, h->reserved_at_start);
+    out->at_end = levels_at(h, (uint32_t)h->count, h->is_reconstructed ? t->space.reserved : out->snapshot.reserved);
+    out->residual_active = gm_signed_gap(out->at_end.active, out->snapshot.active);
+    out->residual_reserved = gm_signed_gap(out->at_end.reserved, out->snapshot.reserved);
     count_never_freed(t);
-    books->first_time_us = books->last_time_us = GM_REPORT_NONE;
+    out->first_time_us = out->last_time_us = GM_REPORT_NONE;
     if (h->count > 0) {
-        books->first_time_us = gm_history_time(h, 0);
-        books->last_time_us = gm_history_time(h, h->count - 1);
+        out->first_time_us = gm_history_time(h, 0);
+        out->last_time_us = gm_history_time(h, h->count - 1);
     }
     return !h->is_reconstructed || compare_blocks(t);
 }

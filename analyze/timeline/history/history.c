@@ -34,14 +34,14 @@ void gm_history_note(struct gm_history *h, const char *id, const char *what, boo
                      uint64_t bytes)
 {
     size_t i = 0, most = sizeof h->disagreements / sizeof *h->disagreements;
-    while (i < h->books.disagreement_count && h->disagreements[i].id != id)
+    while (i < h->reconciliation.disagreement_count && h->disagreements[i].id != id)
         i++;
     if (i == most)
         return; /* there are fewer kinds than rows */
     struct gm_disagreement *d = &h->disagreements[i];
-    if (i == h->books.disagreement_count) {
+    if (i == h->reconciliation.disagreement_count) {
         *d = (struct gm_disagreement){.id = id, .what = what, .first_event = event, .is_expected = is_expected};
-        h->books.disagreement_count++;
+        h->reconciliation.disagreement_count++;
     }
     d->count++;
     d->bytes = gm_sat_add(d->bytes, bytes);

@@ -87,10 +87,10 @@ struct gm_history {
     struct gm_stats stats, stats_at_peak;
     uint32_t stats_peak_moment;
 
-    /* What did not fit together; books.* is filled but for `coverage`. Strings are literals; the rows are the
-     * history's own. */
+    /* What did not fit together; the reconciliation is filled but for `coverage`. Strings are literals; the rows are
+     * the history's own. */
     bool is_reconstructed;
-    struct gm_timeline_books books;
+    struct gm_reconciliation reconciliation;
     struct gm_disagreement disagreements[16];
 };
 
@@ -106,7 +106,7 @@ struct gm_watcher {
 
 /* Builds the history of trace `device` (which may have no events: then all allocations are the snapshot's). `watcher`
  * may be NULL; a block's owner in the space it is shown is the allocation's index. GM_E_NOMEM is the only error: what
- * contradicts itself is counted in `books` and, if too much does, is_reconstructed is false. */
+ * contradicts itself is counted in `reconciliation` and, if too much does, is_reconstructed is false. */
 enum gm_status gm_history_build(struct gm_history *history, const struct gm_snapshot *snapshot, size_t device,
                                 const struct gm_watcher *watcher, struct gm_error *err);
 /* The two halves of it: which events belong together; then block bytes, pools, segments and books, while which nobody

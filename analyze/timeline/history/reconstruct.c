@@ -200,9 +200,9 @@ static uint64_t trust_snapshot(struct gm_reconstruction *t, uint32_t a, uint64_t
     uint64_t real = h->snapshot->blocks.size[h->final_block[a]];
     if (real == size || real == 0 || real > available)
         return size;
-    h->books.sizes_from_snapshot++;
-    h->books.sizes_from_snapshot_bytes =
-        gm_clamp((gm_i128)h->books.sizes_from_snapshot_bytes + (real > size ? real - size : size - real));
+    h->reconciliation.sizes_from_snapshot++;
+    h->reconciliation.sizes_from_snapshot_bytes =
+        gm_clamp((gm_i128)h->reconciliation.sizes_from_snapshot_bytes + (real > size ? real - size : size - real));
     return real;
 }
 
@@ -351,11 +351,11 @@ static void tell_segment(struct gm_reconstruction *t, uint32_t event)
     }
 }
 
-static void check_books(struct gm_reconstruction *t)
+static void check_residual(struct gm_reconstruction *t)
 {
-    const gm_i128 residual = t->attributed - t->outside - t->space.active, worst = t->h->books.worst_residual;
+    const gm_i128 residual = t->attributed - t->outside - t->space.active, worst = t->h->reconciliation.worst_residual;
     if (residual != 0 && (residual < 0 ? -residual : residual) > (worst < 0 ? -worst : worst))
-        t->h->books.worst_residual = gm_clamp_signed(residual);
+        t->h->reconciliation.worst_residual = gm_clamp_signed(residual);
 }
 
 /* Follows all events. false: gave up, for want of memory or because too much contradicts itself. */
@@ -388,7 +388,7 @@ static bool tell_events(struct gm_reconstruction *t)
             tell_segment(t, c.event);
             break;
         }
-        check_books(t);
+        check_residual(t);
         if (t->has_no_memory || t->space.work > budget)
             return false;
         if (walk.event >= next_sample) {
@@ -403,9 +403,9 @@ static bool tell_events(struct gm_reconstruction *t)
 static void give_up(struct gm_history *h, const char *reason)
 {
     memcpy(h->block, h->requested, h->allocation_count * sizeof *h->block);
-    h->is_reconstructed = h->books.is_reconstructed = false;
+    h->is_reconstructed = h->reconciliation.is_reconstructed = false;
     h->segment_count = 0;
-    h->books.reason = reason;
+    h->reconciliation.reason = reason;
 }
 
 static bool has_segments(const struct gm_reconstruction *t)
@@ -449,7 +449,7 @@ bool gm_history_reconstruct(struct gm_history *h, const struct gm_watcher *watch
     const struct gm_conf conf = gm_settings_recorded(h->snapshot, NULL);
     struct gm_reconstruction t = {
         .h = h, .rules = conf.rules, .is_expandable = conf.expandable_segments, .watcher = watcher};
-    h->is_reconstructed = h->books.is_reconstructed = true;
+    h->is_reconstructed = h->reconciliation.is_reconstructed = true;
     t.block_of = malloc((h->allocation_count + 1) * sizeof *t.block_of);
     h->final_pool = calloc(h->snapshot->segments.count + 1, sizeof *h->final_pool);
     bool ok = t.block_of != NULL && h->final_pool != NULL && make_pools(h);

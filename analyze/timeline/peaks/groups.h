@@ -135,9 +135,9 @@ void gm_swings_end(struct gm_swings *swings);
 /* How long what is live at the peak has lived and will live, in a few classes (docs/peaks.md). */
 
 enum gm_lifetime {
-    GM_LIFETIME_ALWAYS, /* before the trace, never freed */
-    GM_LIFETIME_OLD,    /* before the trace, freed in it */
-    GM_LIFETIME_KEPT,   /* made in the trace, never freed */
+    GM_LIFETIME_ALWAYS,   /* before the trace, never freed */
+    GM_LIFETIME_OLD,      /* before the trace, freed in it */
+    GM_LIFETIME_RETAINED, /* made in the trace, never freed */
     /* Made and freed in the trace: */
     GM_LIFETIME_TEMPORARY,     /* freed at most GM_TEMPORARY_EVENTS after it was made */
     GM_LIFETIME_ONE_STEP,      /* inside the step of the peak */

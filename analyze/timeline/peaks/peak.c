@@ -184,7 +184,7 @@ static enum gm_lifetime lifetime_of(const struct gm_history *h, const struct gm_
     if (born == 0)
         return freed == GM_NEVER ? GM_LIFETIME_ALWAYS : GM_LIFETIME_OLD;
     if (freed == GM_NEVER)
-        return GM_LIFETIME_KEPT;
+        return GM_LIFETIME_RETAINED;
     if (freed - born <= GM_TEMPORARY_EVENTS)
         return GM_LIFETIME_TEMPORARY;
     if (step == NULL)
