@@ -133,6 +133,14 @@ static inline void gm_put_list_end(struct gm_snapshot_writer *w, size_t count)
 
 /* Writes key and value of a field, or nothing if the row does not have it. */
 typedef void gm_put_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row);
+/* A case of a table's switch: key and value, where the row `has` it. */
+#define GM_PUT_FIELD(name, has, put)                                                                                   \
+    case GM_FIELD_##name:                                                                                              \
+        if (has) {                                                                                                     \
+            gm_put_word(w, field);                                                                                     \
+            put;                                                                                                       \
+        }                                                                                                              \
+        break
 
 void gm_put_row_with_extras(struct gm_snapshot_writer *w, const struct gm_put_order *order, gm_put_field *put,
                             const void *table, size_t row, const struct gm_extra *extras, size_t count);

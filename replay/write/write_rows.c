@@ -6,67 +6,11 @@
 
 /* ---- fields ----------------------------------------------------------------------------------------------------- */
 
-/* A case of a table's switch. */
-#define FIELD(name, put)                                                                                               \
-    case GM_FIELD_##name:                                                                                              \
-        put;                                                                                                           \
-        break
-
-static inline void put_uint(struct gm_snapshot_writer *w, enum gm_put_word field, uint64_t v)
-{
-    if (v == GM_ABSENT)
-        return;
-    gm_put_word(w, field);
-    gm_pickle_uint(&w->p, v);
-}
-
-static inline void put_time(struct gm_snapshot_writer *w, enum gm_put_word field, int64_t v)
-{
-    if (v == GM_ABSENT_TIME)
-        return;
-    gm_put_word(w, field);
-    gm_pickle_int(&w->p, v);
-}
-
-static inline void put_stream(struct gm_snapshot_writer *w, uint32_t stream)
-{
-    if (stream == 0)
-        return;
-    gm_put_word(w, GM_FIELD_STREAM);
-    gm_pickle_int(&w->p, w->s->streams[stream]);
-}
-
-static inline void put_stack(struct gm_snapshot_writer *w, struct gm_stack_id stack)
-{
-    if (stack.v == 0)
-        return;
-    gm_put_word(w, GM_FIELD_FRAMES);
-    gm_put_stack(w, stack.v);
-}
-
-static inline void put_pool(struct gm_snapshot_writer *w, enum gm_put_word field, uint32_t pool)
-{
-    if (pool == 0)
-        return;
-    gm_put_word(w, field);
-    gm_put_pool(w, pool);
-}
-
-static inline void put_text(struct gm_snapshot_writer *w, enum gm_put_word field, uint32_t string)
-{
-    if (string == 0)
-        return;
-    gm_put_word(w, field);
-    gm_put_string(w, string);
-}
-
-static inline void put_truth(struct gm_snapshot_writer *w, enum gm_put_word field, unsigned truth)
-{
-    if (truth == GM_TRUTH_ABSENT)
-        return;
-    gm_put_word(w, field);
-    gm_pickle_op(&w->p, truth == GM_TRUE ? GM_PUT_TRUE : GM_PUT_FALSE);
-}
+#define UINT(name, v) GM_PUT_FIELD(name, (v) != GM_ABSENT, gm_pickle_uint(&w->p, v))
+#define TEXT(name, string) GM_PUT_FIELD(name, (string) != 0, gm_put_string(w, string))
+#define STREAM(stream) GM_PUT_FIELD(STREAM, (stream) != 0, gm_pickle_int(&w->p, w->s->streams[stream]))
+#define STACK(stack) GM_PUT_FIELD(FRAMES, (stack).v != 0, gm_put_stack(w, (stack).v))
+#define POOL(name, pool) GM_PUT_FIELD(name, (pool) != 0, gm_put_pool(w, pool))
 
 /* ---- frames ----------------------------------------------------------------------------------------------------- */
 
@@ -74,9 +18,9 @@ static void put_frame_field(struct gm_snapshot_writer *w, const void *table, enu
 {
     const struct gm_frames *t = table;
     switch ((int)field) {
-        FIELD(NAME, put_text(w, field, t->name[row].v));
-        FIELD(FILENAME, put_text(w, field, t->filename[row].v));
-        FIELD(LINE, put_uint(w, field, t->line[row]));
+        TEXT(NAME, t->name[row].v);
+        TEXT(FILENAME, t->filename[row].v);
+        UINT(LINE, t->line[row]);
     default:
         break;
     }
@@ -111,14 +55,11 @@ static void put_block_field(struct gm_snapshot_writer *w, const void *table, enu
                                               [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_PUT_ACTIVE_PENDING_FREE};
     const struct gm_blocks *t = table;
     switch ((int)field) {
-        FIELD(ADDRESS, put_uint(w, field, t->address[row]));
-        FIELD(SIZE, put_uint(w, field, t->size[row]));
-        FIELD(REQUESTED_SIZE, put_uint(w, field, t->requested[row]));
-    case GM_FIELD_STATE:
-        gm_put_word(w, field);
-        gm_put_word(w, states[t->state[row]]);
-        break;
-        FIELD(FRAMES, put_stack(w, t->stack[row]));
+        UINT(ADDRESS, t->address[row]);
+        UINT(SIZE, t->size[row]);
+        UINT(REQUESTED_SIZE, t->requested[row]);
+        GM_PUT_FIELD(STATE, true, gm_put_word(w, states[t->state[row]]));
+        STACK(t->stack[row]);
     default:
         break;
     }
@@ -127,7 +68,6 @@ static void put_block_field(struct gm_snapshot_writer *w, const void *table, enu
 static void put_blocks(struct gm_snapshot_writer *w, const struct segment_table *t, size_t segment)
 {
     size_t first = t->segments->block_first[segment], count = t->segments->block_count[segment];
-    gm_put_word(w, GM_FIELD_BLOCKS);
     gm_put_list(w);
     for (size_t i = 0; i < count && w->p.status == GM_OK; i++) {
         const struct gm_extra *extras;
@@ -146,26 +86,20 @@ static void put_segment_field(struct gm_snapshot_writer *w, const void *table, e
     const struct segment_table *t = table;
     const struct gm_segments *s = t->segments;
     switch ((int)field) {
-    case GM_FIELD_DEVICE:
-        gm_put_word(w, field);
-        gm_pickle_int(&w->p, s->device[row]);
-        break;
-        FIELD(ADDRESS, put_uint(w, field, s->address[row]));
-        FIELD(TOTAL_SIZE, put_uint(w, field, s->total_size[row]));
-        FIELD(ALLOCATED_SIZE, put_uint(w, field, s->allocated_size[row]));
-        FIELD(ACTIVE_SIZE, put_uint(w, field, s->active_size[row]));
-        FIELD(REQUESTED_SIZE, put_uint(w, field, s->requested_size[row]));
-        FIELD(STREAM, put_stream(w, s->stream[row].v));
-    case GM_FIELD_SEGMENT_TYPE:
-        if (s->type[row] != GM_SEGMENT_TYPE_ABSENT) {
-            gm_put_word(w, field);
-            gm_put_word(w, s->type[row] == GM_SEGMENT_SMALL ? GM_PUT_SMALL : GM_PUT_LARGE);
-        }
-        break;
-        FIELD(SEGMENT_POOL_ID, put_pool(w, field, s->pool[row].v));
-        FIELD(IS_EXPANDABLE, put_truth(w, field, s->is_expandable[row]));
-        FIELD(FRAMES, put_stack(w, s->stack[row]));
-        FIELD(BLOCKS, put_blocks(w, t, row));
+        GM_PUT_FIELD(DEVICE, true, gm_pickle_int(&w->p, s->device[row]));
+        UINT(ADDRESS, s->address[row]);
+        UINT(TOTAL_SIZE, s->total_size[row]);
+        UINT(ALLOCATED_SIZE, s->allocated_size[row]);
+        UINT(ACTIVE_SIZE, s->active_size[row]);
+        UINT(REQUESTED_SIZE, s->requested_size[row]);
+        STREAM(s->stream[row].v);
+        GM_PUT_FIELD(SEGMENT_TYPE, s->type[row] != GM_SEGMENT_TYPE_ABSENT,
+                     gm_put_word(w, s->type[row] == GM_SEGMENT_SMALL ? GM_PUT_SMALL : GM_PUT_LARGE));
+        POOL(SEGMENT_POOL_ID, s->pool[row].v);
+        GM_PUT_FIELD(IS_EXPANDABLE, s->is_expandable[row] != GM_TRUTH_ABSENT,
+                     gm_pickle_op(&w->p, s->is_expandable[row] == GM_TRUE ? GM_PUT_TRUE : GM_PUT_FALSE));
+        STACK(s->stack[row]);
+        GM_PUT_FIELD(BLOCKS, true, put_blocks(w, t, row));
     default:
         break;
     }
@@ -222,13 +156,10 @@ void gm_put_segments(struct gm_snapshot_writer *w, bool is_host)
 
 static inline void put_action(struct gm_snapshot_writer *w, const struct gm_events *e, size_t row)
 {
-    uint32_t name = gm_rare_at(&e->action_name, row);
-    if (e->action[row] == GM_ACTION_OTHER) {
-        put_text(w, GM_FIELD_ACTION, name);
-        return;
-    }
-    gm_put_word(w, GM_FIELD_ACTION);
-    gm_put_word(w, (enum gm_put_word)(GM_PUT_FIRST_ACTION + e->action[row]));
+    if (e->action[row] == GM_ACTION_OTHER)
+        gm_put_string(w, gm_rare_at(&e->action_name, row));
+    else
+        gm_put_word(w, (enum gm_put_word)(GM_PUT_FIRST_ACTION + e->action[row]));
 }
 
 static inline void put_event_field(struct gm_snapshot_writer *w, const void *table, enum gm_put_word field, size_t row)
@@ -236,17 +167,19 @@ static inline void put_event_field(struct gm_snapshot_writer *w, const void *tab
     const struct gm_events *e = table;
     bool is_oom = e->action[row] == GM_ACTION_OOM;
     switch ((int)field) {
-        FIELD(ACTION, put_action(w, e, row));
-        FIELD(ADDR, put_uint(w, field, is_oom ? GM_ABSENT : e->addr[row]));
-        FIELD(DEVICE_FREE, put_uint(w, field, is_oom ? e->addr[row] : GM_ABSENT));
-        FIELD(SIZE, put_uint(w, field, e->size[row]));
-        FIELD(STREAM, put_stream(w, gm_rare_at(&e->stream, row)));
-        FIELD(TIME_US, put_time(w, field, e->time_us != NULL ? e->time_us[row] : GM_ABSENT_TIME));
-        FIELD(COMPILE_CONTEXT, put_text(w, field, gm_rare_at(&e->compile_context, row)));
-        FIELD(USER_METADATA, put_text(w, field, gm_rare_at(&e->user_metadata, row)));
-        FIELD(POOL_ID, put_pool(w, field, gm_rare_at(&e->pool, row)));
-        FIELD(FRAMES, put_stack(w, e->stack[row]));
-        FIELD(CATEGORY, put_text(w, field, gm_rare_at(&e->category, row)));
+        GM_PUT_FIELD(ACTION, e->action[row] != GM_ACTION_OTHER || gm_rare_at(&e->action_name, row) != 0,
+                     put_action(w, e, row));
+        GM_PUT_FIELD(ADDR, !is_oom && e->addr[row] != GM_ABSENT, gm_pickle_uint(&w->p, e->addr[row]));
+        GM_PUT_FIELD(DEVICE_FREE, is_oom && e->addr[row] != GM_ABSENT, gm_pickle_uint(&w->p, e->addr[row]));
+        UINT(SIZE, e->size[row]);
+        STREAM(gm_rare_at(&e->stream, row));
+        GM_PUT_FIELD(TIME_US, e->time_us != NULL && e->time_us[row] != GM_ABSENT_TIME,
+                     gm_pickle_int(&w->p, e->time_us[row]));
+        TEXT(COMPILE_CONTEXT, gm_rare_at(&e->compile_context, row));
+        TEXT(USER_METADATA, gm_rare_at(&e->user_metadata, row));
+        POOL(POOL_ID, gm_rare_at(&e->pool, row));
+        STACK(e->stack[row]);
+        TEXT(CATEGORY, gm_rare_at(&e->category, row));
     default:
         break;
     }
@@ -285,18 +218,11 @@ static void put_annotation_field(struct gm_snapshot_writer *w, const void *table
 {
     const struct gm_annotation *a = (const struct gm_annotation *)table + row;
     switch ((int)field) {
-    case GM_FIELD_STAGE:
-        if (a->stage != GM_STAGE_OTHER) {
-            gm_put_word(w, field);
-            gm_put_word(w, a->stage == GM_STAGE_START ? GM_PUT_START : GM_PUT_END);
-        }
-        break;
-        FIELD(NAME, put_text(w, field, a->name.v));
-    case GM_FIELD_DEVICE:
-        gm_put_word(w, field);
-        gm_pickle_int(&w->p, a->device);
-        break;
-        FIELD(TIME_US, put_time(w, field, a->time_us));
+        GM_PUT_FIELD(STAGE, a->stage != GM_STAGE_OTHER,
+                     gm_put_word(w, a->stage == GM_STAGE_START ? GM_PUT_START : GM_PUT_END));
+        TEXT(NAME, a->name.v);
+        GM_PUT_FIELD(DEVICE, true, gm_pickle_int(&w->p, a->device));
+        GM_PUT_FIELD(TIME_US, a->time_us != GM_ABSENT_TIME, gm_pickle_int(&w->p, a->time_us));
     default:
         break;
     }

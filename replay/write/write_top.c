@@ -87,15 +87,19 @@ static bool has_top_key(const struct gm_snapshot_writer *w, enum gm_put_word fie
 
 /* The ring's size and whether it ran over, one value per device. Read from a file they are extras or among the
  * settings. */
-static void put_ring(struct gm_snapshot_writer *w, enum gm_put_word field)
+static bool has_ring(const struct gm_snapshot_writer *w, enum gm_put_word field)
 {
     bool is_overflow = field == GM_FIELD_TRACE_ALLOC_OVERFLOWED, any = false;
     const struct gm_snapshot *s = w->s;
     for (size_t d = 0; d < s->trace_count; d++)
         any |= is_overflow ? s->traces[d].overflowed != GM_TRUTH_ABSENT : s->traces[d].max_entries != GM_ABSENT;
-    if (!any || s->settings_tree.type != GM_LOOSE_MISSING || gm_snapshot_setting(s, gm_put_word_text(field)) != NULL)
-        return;
-    gm_put_word(w, field);
+    return any && s->settings_tree.type == GM_LOOSE_MISSING && gm_snapshot_setting(s, gm_put_word_text(field)) == NULL;
+}
+
+static void put_ring(struct gm_snapshot_writer *w, enum gm_put_word field)
+{
+    bool is_overflow = field == GM_FIELD_TRACE_ALLOC_OVERFLOWED;
+    const struct gm_snapshot *s = w->s;
     gm_put_list(w);
     for (size_t d = 0; d < s->trace_count; d++) {
         gm_put_item(w, d, s->trace_count);
@@ -115,52 +119,19 @@ static void put_top_field(struct gm_snapshot_writer *w, const void *table, enum 
     bool is_new = s->key_orders[GM_ORDER_TOP].count == 0;
     (void)row;
     switch ((int)field) {
-    case GM_FIELD_SEGMENTS:
-        if (has_top_key(w, field, is_new || s->segments.count > 0)) {
-            gm_put_word(w, field);
-            gm_put_segments(w, false);
-        }
-        break;
-    case GM_FIELD_DEVICE_TRACES:
-        if (has_top_key(w, field, !has_top_key(w, GM_FIELD_TRACES, false) && (is_new || s->trace_count > 0))) {
-            gm_put_word(w, field);
-            gm_put_traces(w, s->traces, s->trace_count);
-        }
-        break;
-    case GM_FIELD_TRACES: /* the old viewer's word; if there are both, this one is an extra */
-        if (has_top_key(w, field, false)) {
-            gm_put_word(w, field);
-            gm_put_traces(w, s->traces, s->trace_count);
-        }
-        break;
-    case GM_FIELD_ALLOCATOR_SETTINGS:
-        if (s->has_settings) {
-            gm_put_word(w, field);
-            put_settings(w);
-        }
-        break;
-    case GM_FIELD_EXTERNAL_ANNOTATIONS:
-        if (s->has_annotations) {
-            gm_put_word(w, field);
-            gm_put_annotations(w);
-        }
-        break;
-    case GM_FIELD_TRACE_ALLOC_MAX_ENTRIES:
-    case GM_FIELD_TRACE_ALLOC_OVERFLOWED:
-        put_ring(w, field);
-        break;
-    case GM_FIELD_HOST_SEGMENTS:
-        if (has_top_key(w, field, s->host_segments.count > 0)) {
-            gm_put_word(w, field);
-            gm_put_segments(w, true);
-        }
-        break;
-    case GM_FIELD_HOST_TRACES:
-        if (has_top_key(w, field, s->host_trace_count > 0)) {
-            gm_put_word(w, field);
-            gm_put_traces(w, s->host_traces, s->host_trace_count);
-        }
-        break;
+        GM_PUT_FIELD(SEGMENTS, has_top_key(w, field, is_new || s->segments.count > 0), gm_put_segments(w, false));
+        GM_PUT_FIELD(DEVICE_TRACES,
+                     has_top_key(w, field, !has_top_key(w, GM_FIELD_TRACES, false) && (is_new || s->trace_count > 0)),
+                     gm_put_traces(w, s->traces, s->trace_count));
+        /* The old viewer's word; if there are both, this one is an extra. */
+        GM_PUT_FIELD(TRACES, has_top_key(w, field, false), gm_put_traces(w, s->traces, s->trace_count));
+        GM_PUT_FIELD(ALLOCATOR_SETTINGS, s->has_settings, put_settings(w));
+        GM_PUT_FIELD(EXTERNAL_ANNOTATIONS, s->has_annotations, gm_put_annotations(w));
+        GM_PUT_FIELD(TRACE_ALLOC_MAX_ENTRIES, has_ring(w, field), put_ring(w, field));
+        GM_PUT_FIELD(TRACE_ALLOC_OVERFLOWED, has_ring(w, field), put_ring(w, field));
+        GM_PUT_FIELD(HOST_SEGMENTS, has_top_key(w, field, s->host_segments.count > 0), gm_put_segments(w, true));
+        GM_PUT_FIELD(HOST_TRACES, has_top_key(w, field, s->host_trace_count > 0),
+                     gm_put_traces(w, s->host_traces, s->host_trace_count));
     default:
         break;
     }
