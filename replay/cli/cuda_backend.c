@@ -3,7 +3,6 @@
 
 #include "analyze/state/categories.h"
 #include "replay/compute/compute_run.h"
-#include "replay/compute/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -121,29 +121,34 @@ static const struct gm_program program = {
     .check = check_options,
 };
 
+enum output { JSON, CSV, SUMMARY, CHART, TRACE, SNAPSHOT, OUTPUTS };
+static const char *const output_names[OUTPUTS] = {"--json", "--csv", "--summary", "--chart", "--trace-out", "-o"};
+
+/* Where it goes; NULL: nobody asked for it. */
+static const char *path_of(const struct gm_replay_options *o, int output)
+{
+    const char *const paths[OUTPUTS] = {o->usual.json, o->csv, o->summary, o->chart, o->trace_out, o->output};
+    return paths[output];
+}
+
+static bool is_file(const char *path)
+{
+    return path != NULL && !gm_path_is_standard(path);
+}
+
 /* No output may overwrite the trace or another one. */
 static enum gm_status check_outputs(const struct gm_replay_options *o, const char *trace, struct gm_error *err)
 {
-    const struct {
-        const char *name, *path;
-    } outputs[] = {{"--json", o->usual.json},
-                   {"--csv", o->csv},
-                   {"--summary", o->summary},
-                   {"--trace-out", o->trace_out},
-                   {"-o", o->output}};
     int to_stdout = 0;
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        if (outputs[i].path == NULL || gm_path_is_standard(outputs[i].path)) {
-            to_stdout += outputs[i].path != NULL;
-            continue;
-        }
-        if (gm_path_is_same(outputs[i].path, trace))
-            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", outputs[i].name, trace);
-        for (size_t k = 0; k < i; k++)
-            if (outputs[k].path != NULL && !gm_path_is_standard(outputs[k].path) &&
-                gm_path_is_same(outputs[i].path, outputs[k].path))
-                return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and %s both name %s", outputs[k].name,
-                               outputs[i].name, outputs[i].path);
+    for (int i = 0; i < OUTPUTS; i++) {
+        const char *path = path_of(o, i);
+        to_stdout += path != NULL && !is_file(path);
+        if (is_file(path) && gm_path_is_same(path, trace))
+            return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s would overwrite the trace %s", output_names[i], trace);
+        for (int k = 0; is_file(path) && k < i; k++)
+            if (is_file(path_of(o, k)) && gm_path_is_same(path, path_of(o, k)))
+                return gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "%s and %s both name %s", output_names[k],
+                               output_names[i], path);
     }
     return to_stdout <= 1 ? GM_OK : gm_fail(err, GM_E_USAGE, GM_NO_OFFSET, "only one output can go to standard output");
 }
@@ -195,7 +200,6 @@ static enum gm_status check_options(void *values, char **operands, int *count, s
     return gm_replay_check_gpu(o, err);
 }
 
-/* All outputs, also when one of them fails. */
 static enum gm_status draw_plan(struct gm_text *out, const struct gm_report *report, struct gm_error *err)
 {
     struct gm_painter *painter = NULL;
@@ -210,44 +214,40 @@ static enum gm_status draw_plan(struct gm_text *out, const struct gm_report *rep
     return status == GM_OK && out->failed ? gm_no_memory(err) : status;
 }
 
+static enum gm_status make(struct gm_text *out, int output, struct gm_replay_run *run, struct gm_error *err)
+{
+    if (output == CHART)
+        return draw_plan(out, &run->report, err);
+    if (output == TRACE)
+        return gm_write_gmtrace(&run->snapshot, out, err);
+    if (output == CSV)
+        gm_replay_csv(out, run);
+    else
+        gm_replay_document(out, output == JSON ? GM_JSON : GM_TXT, run, true);
+    return GM_OK;
+}
+
+/* All outputs, also when one of them fails. */
 static void write_outputs(struct gm_replay_run *run, struct gm_call *call)
 {
     const struct gm_replay_options *o = run->options;
     struct gm_text text = {0};
     struct gm_error err;
-    if (o->usual.json != NULL) {
-        gm_replay_document(&text, GM_JSON, run, true);
-        gm_call_put(call, o->usual.json, &text);
-    }
-    if (o->csv != NULL) {
-        gm_replay_csv(&text, run);
-        gm_call_put(call, o->csv, &text);
-    }
-    if (o->summary != NULL) {
-        gm_replay_document(&text, GM_TXT, run, true);
-        gm_call_put(call, o->summary, &text);
-    }
-    if (o->chart != NULL) {
-        if (draw_plan(&text, &run->report, &err) == GM_OK)
-            gm_call_put(call, o->chart, &text);
-        else
+    bool is_stdout_free = !gm_path_is_standard(o->output);
+    for (int i = 0; i < SNAPSHOT; i++) {
+        const char *path = path_of(o, i);
+        is_stdout_free &= !gm_path_is_standard(path);
+        if (path != NULL && make(&text, i, run, &err) == GM_OK)
+            gm_call_put(call, path, &text);
+        else if (path != NULL)
             gm_call_fail(call, NULL, &err);
         gm_text_free(&text);
     }
-    if (o->trace_out != NULL) {
-        if (gm_write_gmtrace(&run->snapshot, &text, &err) == GM_OK)
-            gm_call_put(call, o->trace_out, &text);
-        else
-            gm_call_fail(call, NULL, &err);
-        gm_text_free(&text);
-    }
-    if (!o->usual.quiet && !gm_path_is_standard(o->usual.json) && !gm_path_is_standard(o->csv) &&
-        !gm_path_is_standard(o->summary) && !gm_path_is_standard(o->trace_out) && !gm_path_is_standard(o->chart) &&
-        !gm_path_is_standard(o->output)) {
+    if (!o->usual.quiet && is_stdout_free) {
         gm_replay_document(&text, GM_TXT, run, false);
         gm_call_print(call, &text);
     }
-    if (o->output != NULL && gm_replay_write_snapshot(run, o->output, &err) != GM_OK)
+    if (o->output != NULL && gm_replay_write_snapshot(run, o->output, &err) != GM_OK) /* takes what is told apart */
         gm_call_fail(call, NULL, &err);
 }
 

@@ -72,4 +72,9 @@ bool gm_work_freed(struct gm_work *work, uint32_t event, uint64_t name);
 bool gm_work_finish(struct gm_work *work);
 bool gm_work_close(struct gm_work *work); /* may be NULL */
 
+/* table.c: which kernel stands for what a program did with a block: by role where that decides, else by category, else
+ * by role again; docs/compute.md has the table. Names as reports show them; any case. Those that are not in the table
+ * (rules of a user's own): elementwise. */
+enum gm_kernel_id gm_compute_kernel(const char *category, const char *role);
+
 #endif

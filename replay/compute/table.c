@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/compute/table.h"
+#include "replay/compute/compute_work.h"
 
 #include <string.h>
 #include <strings.h>

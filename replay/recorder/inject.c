@@ -6,7 +6,6 @@
  */
 #include "replay/recorder/demangle.h"
 #include "replay/recorder/glue.h"
-#include "replay/recorder/output.h"
 
 #include <dlfcn.h>
 #include <errno.h>

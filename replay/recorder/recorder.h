@@ -14,6 +14,7 @@
 #define GM_REPLAY_RECORDER_H
 
 #include "analyze/base/error.h"
+#include "analyze/base/text.h"
 #include "analyze/snapshot/snapshot.h"
 
 struct gm_recorder;
@@ -74,5 +75,11 @@ void gm_record_note(struct gm_recorder *r, const char *text);
 
 /* Fills *snapshot, which the caller frees; the recorder takes nothing more afterwards. */
 enum gm_status gm_recorder_finish(struct gm_recorder *r, struct gm_snapshot *snapshot, struct gm_error *err);
+
+/* output.c: the path that `pattern` means: %p is the process, %r its rank among those that work together (0 if it is
+ * alone), %% a percent sign. */
+void gm_record_path(struct gm_text *out, const char *pattern);
+/* Writes the snapshot as a .gmtrace, under a hidden name that is renamed when all of it is there. */
+enum gm_status gm_record_write(const struct gm_snapshot *snapshot, const char *path, struct gm_error *err);
 
 #endif

@@ -5,16 +5,21 @@
 #include "replay/verify/verify_private.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what)
+struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what, const char *format, ...)
 {
     if (result->inferred_count == GM_INFERRED_MOST)
         return NULL;
     struct gm_inference *row = &result->inferred[result->inferred_count++];
-    *row = (struct gm_inference){.what = what};
+    va_list values;
+    row->what = what;
+    va_start(values, format);
+    vsnprintf(row->value, sizeof row->value, format, values);
+    va_end(values);
     return row;
 }
 
@@ -49,12 +54,8 @@ void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf)
             tried.rules.roundup[slot] = divisions;
         if (contradictions(v->h, &tried.rules, &considered) > 0)
             continue;
-        struct gm_inference *row = gm_infer(v->result, "roundup_power2_divisions");
-        if (row != NULL)
-            snprintf(row->value, sizeof row->value,
-                     "%" PRIu32 ": the file lists no settings, and no other number "
-                     "explains its block sizes",
-                     divisions);
+        gm_infer(v->result, "roundup_power2_divisions",
+                 "%" PRIu32 ": the file lists no settings, and no other number explains its block sizes", divisions);
         *conf = tried;
         return;
     }
@@ -98,11 +99,9 @@ static void find_custom_pools(struct gm_verifying *v, uint32_t from)
         custom++;
     }
     free(is_custom);
-    struct gm_inference *row = custom > 0 ? gm_infer(v->result, "custom_pools") : NULL;
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value,
-                 "%u private pools grew by segments although expandable_segments is on: "
-                 "an allocator of their own",
+    if (custom > 0)
+        gm_infer(v->result, "custom_pools",
+                 "%u private pools grew by segments although expandable_segments is on: an allocator of their own",
                  custom);
 }
 
@@ -130,7 +129,7 @@ void gm_infer_expandable(struct gm_verifying *v)
     v->has_switched = true;
     if (first == v->recorded_expandable)
         return;
-    v->switch_row = gm_infer(v->result, "expandable_segments");
+    v->switch_row = gm_infer(v->result, "expandable_segments", "%s", "");
     state_switch(v, until, "growths");
     v->model.conf.expandable_segments = first;
     v->has_switched = false;

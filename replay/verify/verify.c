@@ -474,6 +474,27 @@ static void keep_found(struct gm_verifying *v, struct shown *shown)
     }
 }
 
+/* What following the trace has shown. */
+static void state_inferred(struct gm_verifying *v, const struct shown *shown)
+{
+    if (v->ended_reservations > 0)
+        gm_infer(v->result, "reservation_length",
+                 "reservations of expandable segments end where the trace goes on elsewhere: %" PRIu64 " times",
+                 v->ended_reservations);
+    if (v->ages.learnt > 0)
+        gm_infer(v->result, "ages",
+                 "which of what was there before the trace is older, from what was taken of equal blocks: %" PRIu64
+                 " times",
+                 v->ages.learnt);
+    if (v->guessed_pools > 0)
+        gm_infer(v->result, "pools",
+                 "whose pool a segment was of that is gone in the end, from what was taken of it: %" PRIu64 " times",
+                 v->guessed_pools);
+    if (v->infers && shown->unsplit_count > 0)
+        gm_infer(v->result, "no_split_pools", "%zu private pools never split their blocks: their growths show that",
+                 shown->unsplit_count);
+}
+
 static bool run(struct gm_verify_result *result, struct gm_history *h, const struct gm_conf *recorded, bool infers,
                 struct gm_event_recorder *recorder, struct shown *shown, bool wants_ages)
 {
@@ -501,9 +522,8 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
     if (ok && infers)
         gm_infer_expandable(&v);
     ok = ok && gm_follow_adopt(&v.follow, infers, &learnt);
-    struct gm_inference *row = ok && infers && learnt > 0 ? gm_infer(result, "block_sizes") : NULL;
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value,
+    if (ok && infers && learnt > 0)
+        gm_infer(result, "block_sizes",
                  "the slack of %" PRIu64 " blocks that were live at the start, from what came beside them later",
                  learnt);
     gm_ages_begin(&v);
@@ -519,26 +539,7 @@ static bool run(struct gm_verify_result *result, struct gm_history *h, const str
         compare_end(&v);
     if (ok && recorder != NULL && !v.model.has_no_memory)
         gm_recorder_end(recorder, &v.model, v.follow.stream_of);
-    row = v.ended_reservations > 0 ? gm_infer(result, "reservation_length") : NULL;
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value,
-                 "reservations of expandable segments end where the trace goes on elsewhere: %" PRIu64 " times",
-                 v.ended_reservations);
-    row = v.ages.learnt > 0 ? gm_infer(result, "ages") : NULL;
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value,
-                 "which of what was there before the trace is older, from what was taken of equal blocks: %" PRIu64
-                 " times",
-                 v.ages.learnt);
-    row = v.guessed_pools > 0 ? gm_infer(result, "pools") : NULL;
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value,
-                 "whose pool a segment was of that is gone in the end, from what was taken of it: %" PRIu64 " times",
-                 v.guessed_pools);
-    row = infers && shown->unsplit_count > 0 ? gm_infer(result, "no_split_pools") : NULL;
-    if (row != NULL)
-        snprintf(row->value, sizeof row->value, "%zu private pools never split their blocks: their growths show that",
-                 shown->unsplit_count);
+    state_inferred(&v, shown);
     ok = ok && (!shown->settles || gm_pools_settle_end(&v));
     shown->guessed_pools = v.guessed_pools;
     keep_found(&v, shown);

@@ -19,9 +19,9 @@
 #define GM_REPLAY_VERIFY_H
 
 #include "analyze/allocator/conf.h"
+#include "analyze/allocator/stats.h"
 #include "analyze/base/error.h"
 #include "analyze/timeline/history/history.h"
-#include "analyze/allocator/stats.h"
 #include "replay/regenerate/event_recorder.h"
 
 enum { GM_MISMATCH_TEXT = 1024, GM_INFERRED_TEXT = 160, GM_INFERRED_MOST = 8 };

@@ -108,8 +108,9 @@ static inline size_t gm_row(const struct gm_verifying *v, uint32_t event)
 /* recorded_growth.c: the device that gives what the trace recorded next, and nothing else. */
 struct gm_device gm_recorded_device(struct gm_verifying *v);
 
-/* infer.c */
-struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what);
+/* infer.c: states a value; NULL: there is no room for more. */
+struct gm_inference *gm_infer(struct gm_verify_result *result, const char *what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Settings that the file does not list. */
 void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf);
 /* The option's first value, and pools that are never expandable; after the streams and pools are known. */

@@ -96,6 +96,7 @@ class Verify(Replay):
         self.assertEqual(again["verdict"], "PASS")
         self.assertLess(os.path.getsize(self.at("steps.gmtrace")), os.path.getsize(self.at("steps.pickle")))
         self.refused(2, "--trace-out", "steps.pickle", "steps.pickle", words=["would overwrite"])
+        self.refused(2, "--plan", "rtx-4090", "--chart", "steps.pickle", "steps.pickle", words=["would overwrite"])
         self.refused(2, "--json", "both", "--csv", "both", "steps.pickle", words=["--json and --csv both name both"])
         self.refused(2, "--json", "both", "--csv", "./both", "steps.pickle", words=["--json and --csv both name ./both"])
         done = self.replay("--trace-out", "nowhere/x.gmtrace", "steps.pickle", code=5)

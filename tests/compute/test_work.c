@@ -4,7 +4,6 @@
  * again before others are done with it; and which kernel a class gets.
  */
 #include "replay/compute/compute_work.h"
-#include "replay/compute/table.h"
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/unit.h"
 

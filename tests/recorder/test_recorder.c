@@ -3,7 +3,6 @@
  * The recorder without CUDA: calls in, snapshot out, every number known beforehand; also through a file.
  */
 #include "analyze/formats/load.h"
-#include "replay/recorder/output.h"
 #include "replay/recorder/recorder.h"
 #include "tests/unit.h"
 
