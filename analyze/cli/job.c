@@ -100,14 +100,10 @@ static enum gm_status analyse(struct work *work, const struct gm_analyze_context
     const struct gm_snapshot *snapshot = &work->snapshot;
     enum gm_status status = GM_OK;
     if (context->options.stream.is_given)
-        status = check_stream(&context->options.stream, snapshot, err);
-    if (status != GM_OK)
-        return status;
+        GM_TRY(check_stream(&context->options.stream, snapshot, err));
     struct gm_sources *sources = NULL;
     if (context->options.source != NULL)
-        status = gm_sources_open(&sources, context->options.source, err);
-    if (status != GM_OK)
-        return status;
+        GM_TRY(gm_sources_open(&sources, context->options.source, err));
     struct gm_timeline_options timeline = timeline_options(&context->options, context->shell->rules);
     timeline.sources = sources;
     if (csv != NULL)

@@ -54,10 +54,7 @@ static enum gm_status say(struct gm_job *job, const struct gm_analyze_options *o
 enum gm_status gm_outputs_write(struct gm_job *job, const struct gm_analyze_context *context,
                                 const struct gm_report *report, struct gm_run_files *files, struct gm_error *err)
 {
-    const enum gm_status status =
-        gm_run_files_write(&job->run, files, context->options.usual.results, job->name, context->shell->when, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(gm_run_files_write(&job->run, files, context->options.usual.results, job->name, context->shell->when, err));
     job->json = gm_run_files_take(files, json_name);
     return say(job, &context->options, report, err);
 }

@@ -229,10 +229,7 @@ enum gm_status gm_assembler_seal(struct gm_assembler *a, struct gm_read_value *v
 {
     if (GM_REF_KIND(v->ref) != GM_KIND_OPEN)
         return GM_OK;
-    enum gm_status status =
-        GM_REF_INDEX(v->ref) == GM_OPEN_LIST ? seal_list(a, v, offset, err) : seal_dict(a, v, offset, err);
-    if (status != GM_OK)
-        return status;
+    GM_TRY(GM_REF_INDEX(v->ref) == GM_OPEN_LIST ? seal_list(a, v, offset, err) : seal_dict(a, v, offset, err));
     if (v->slot != 0)
         a->memo.v[v->slot - 1] = v->ref;
     v->slot = 0;

@@ -524,14 +524,12 @@ enum gm_status gm_assembler_finish(struct gm_assembler *a, struct gm_snapshot *s
 {
     struct finisher f = {.a = a, .s = snapshot, .offset = offset, .err = err};
     *snapshot = (struct gm_snapshot){0};
-    enum gm_status status = is_partial ? close_open(&f) : GM_OK;
-    if (status != GM_OK)
-        return status;
+    GM_TRY(is_partial ? close_open(&f) : GM_OK);
     if (is_partial && a->stack.n > 1)
         gm_assembler_cut(a, 1);
     if (a->stack.n != 1)
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "no memory snapshot: the file holds nothing complete");
-    status = gm_assembler_seal(a, &a->stack.v[0], offset, err);
+    enum gm_status status = gm_assembler_seal(a, &a->stack.v[0], offset, err);
     GM_THEN(status, fill(&f, a->stack.v[0].ref));
     if (status != GM_OK) {
         *snapshot = (struct gm_snapshot){0};

@@ -112,10 +112,8 @@ enum gm_status gm_gmtrace_segments(struct gm_gmtrace_parts *p, const char *tag, 
     struct filler f = {.p = p};
     if (!gm_new_segment_columns(&p->m->arena, &f.s, count) || !gm_new_block_columns(&p->m->arena, &f.b, block_count))
         return gm_no_memory(p->r.err);
-    for (size_t i = 0; i < count && status == GM_OK; i++)
-        status = fill_segment(&f, i, block_count);
-    if (status != GM_OK)
-        return status;
+    for (size_t i = 0; i < count; i++)
+        GM_TRY(fill_segment(&f, i, block_count));
     if (f.blocks != block_count)
         return gm_gmtrace_damaged(&p->r, "blocks that belong to no segment");
     *segments = gm_segments_of(&f.s, count);

@@ -46,10 +46,8 @@ static enum gm_status peel_compression(struct loader *l)
         if (layers == 0)
             l->info.compression = is_gzip ? GM_COMPRESSION_GZIP : GM_COMPRESSION_ZSTD;
         struct gm_source inner = l->source;
-        status =
-            is_gzip ? gm_source_open_gzip(&l->source, &inner, l->err) : gm_source_open_zstd(&l->source, &inner, l->err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(is_gzip ? gm_source_open_gzip(&l->source, &inner, l->err)
+                       : gm_source_open_zstd(&l->source, &inner, l->err));
     }
 }
 

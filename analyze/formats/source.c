@@ -58,10 +58,7 @@ enum gm_status gm_source_more(struct gm_source *source, size_t want, struct gm_e
     source->end = source->window + have;
     while (have < want) {
         size_t got = 0;
-        enum gm_status status =
-            source->read(source->state, source->window + have, source->window_size - have, &got, err);
-        if (status != GM_OK)
-            return status;
+        GM_TRY(source->read(source->state, source->window + have, source->window_size - have, &got, err));
         if (got == 0) {
             source->at_end = true;
             return GM_OK;

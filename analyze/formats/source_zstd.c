@@ -53,7 +53,6 @@ static enum gm_status unzstd_some(struct unzstd *z, ZSTD_outBuffer *out, struct 
 {
     struct gm_source *inner = &z->filter.inner;
     while (out->pos < out->size && !z->is_done) {
-        enum gm_status status = GM_OK;
         if (z->between_frames) {
             GM_TRY(gm_source_more(inner, 4, err));
             z->between_frames = false;
@@ -68,9 +67,7 @@ static enum gm_status unzstd_some(struct unzstd *z, ZSTD_outBuffer *out, struct 
             return explain(z, code, produced, err);
         z->between_frames = code == 0;
         if (code != 0 && in.pos == 0 && out->pos == before)
-            status = refill(z, produced, err);
-        if (status != GM_OK)
-            return status;
+            GM_TRY(refill(z, produced, err));
     }
     return GM_OK;
 }
