@@ -227,11 +227,98 @@ static void find_leak(struct gm_case *c, const struct gm_rule *rule)
         free(set.v);
 }
 
+/* ---- graphs of one round ----------------------------------------------------------------------------------------- */
+
+enum { LEAST_PASSES = 3, LEAST_OF_PASS = 3, LOSS_BYTES = 8, INPUT_PART = 10000 /* of the peak */ };
+
+/* Passes of a forward, each with an input and a loss of its own. */
+struct passes {
+    uint32_t anchor, loss; /* the stacks that they begin with, and of their losses */
+    uint32_t at_peak;      /* passes that are there at the peak, */
+    bool are_alike;        /* each with as many tensors as the one before */
+    struct gm_set set;     /* what they keep, given up where the next one begins */
+};
+
+static bool is_kept_by_pass(const struct gm_lives *l, size_t a)
+{
+    return gm_lives_is_role(l, a, GM_ROLE_ACTIVATION) && l->taken[a] == GM_TAKEN_NOT &&
+           (gm_lives_by(l, a) & GM_BY_MODULE) != 0;
+}
+
+/* A pass ends where the next one begins: what it keeps is passes->set from `begun` on. */
+static size_t end_pass(struct passes *p, const struct gm_lives *l, size_t begun, size_t before, uint32_t end)
+{
+    const size_t n = p->set.n - begun;
+    if (n == 0)
+        return before;
+    for (size_t i = begun; i < p->set.n; i++)
+        p->set.v[i].gone = end;
+    if (!gm_lives_at_peak(l, p->set.v[begun].allocation))
+        return before;
+    p->are_alike &= n >= LEAST_OF_PASS && (p->at_peak == 0 || n == before);
+    p->at_peak++;
+    return n;
+}
+
+/* false: no memory. */
+static bool find_passes(const struct gm_lives *l, struct passes *p)
+{
+    const struct gm_history *h = l->h;
+    bool has_loss = false, is_open = false;
+    size_t begun = 0, before = 0;
+    uint32_t last = 0;
+    *p = (struct passes){.are_alike = true};
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER || h->born[a] != e + 1 || gm_lives_is_of_engine(l, a))
+            continue;
+        if (is_kept_by_pass(l, a)) {
+            p->anchor = p->anchor == 0 ? h->stack[a] : p->anchor;
+            if (!is_open && h->stack[a] == p->anchor) {
+                before = end_pass(p, l, begun, before, e);
+                begun = p->set.n;
+                is_open = true;
+            }
+            if (!gm_set_add(&p->set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, GM_REMEDY_AS_RECORDED))
+                return false;
+        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && h->requested[a] <= LOSS_BYTES && is_open) {
+            has_loss = true;
+            last = h->stack[a];
+        } else if ((gm_lives_by(l, a) & GM_BY_MODULE) == 0 && h->requested[a] >= l->at_peak / INPUT_PART && has_loss) {
+            is_open = has_loss = false;
+            p->loss = h->freed[p->set.v[begun].allocation] > e ? last : p->loss;
+        }
+    }
+    end_pass(p, l, begun, before, GM_REMEDY_NEVER);
+    return true;
+}
+
+/* Losses of several batches are added up before one backward pass: a choice, as they may hang together. */
+static void find_sum(struct gm_case *c, const struct gm_rule *rule)
+{
+    struct passes passes = {0};
+    if (c->lives->has_backward)
+        c->failed |= !find_passes(c->lives, &passes);
+    if (passes.at_peak < LEAST_PASSES || !passes.are_alike)
+        passes.set.n = 0;
+    struct gm_finding *f = gm_case_accuse(
+        c, rule, &passes.set, false,
+        "several forward passes, each with an input and a loss of its own, wait for one backward pass, as where losses "
+        "are added up; unless they hang together, call backward() after each");
+    if (f == NULL || f->remedy == NULL)
+        return;
+    f->severity = GM_INFO;
+    f->remedy->has_price = true;
+    f->site = gm_case_printf(c, "%s, which keeps what is made in %s", gm_lives_place(c->lives, passes.loss), f->site);
+}
+
 static void find_kept_graph(struct gm_case *c, const struct gm_rule *rule)
 {
     accuse_if(c, rule, PILED, true,
               "what several operators made in a round of the loop is still there rounds later, so something holds "
               "their graph");
+    if (gm_case_found(c, rule->id) == NULL)
+        find_sum(c, rule);
 }
 
 static void find_list(struct gm_case *c, const struct gm_rule *rule)
@@ -278,10 +365,12 @@ static const struct gm_rule rules[] = {
      .snippet = "- total += loss\n"
                 "+ total += loss.item()",
      .cost = "none",
-     .severity = "warning",
-     .when = "what was made in a round of the loop (a step, or a pass of a loop of Python) is there two rounds later, "
-             "of at "
-             "least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which one stack makes 2",
+     .severity = "warning, or info of batches that wait for one backward pass",
+     .when =
+         "what was made in a round of the loop (a step, or a pass of a loop of Python) is there two rounds later, "
+         "of at "
+         "least 3 rounds, and holds 1 % of the peak; by several stacks, or by 3 a round of which one stack makes 2. "
+         "Info: at least 3 forward passes, each with an input and a loss, are there at the peak",
      .what_to_do = "`total += loss.item()` instead of `total += loss`; `torch.inference_mode()` around evaluation"},
     {.id = "tensors-in-a-list",
      .title = "Tensors of every round are collected on the device",

@@ -86,14 +86,14 @@ enum { TINY = 512 /* parts of the size */, BRIEF = 2 /* events: a workspace */ }
 /* The sizes that forward makes one after the other. */
 struct run {
     uint64_t before, least;
-    uint32_t blocks, masks, round; /* masks: of a quarter of the size */
+    uint32_t blocks, masks; /* masks: of a quarter of the size */
 };
 
-static bool is_matrix(const struct run *run, uint64_t after, uint32_t round)
+static bool is_matrix(const struct run *run, uint64_t after)
 {
     return run->blocks >= 2 && run->blocks <= MOST_IN_ROW && 3 * run->masks <= run->blocks && run->before > 0 &&
            run->least / PAIRS >= run->before && run->least / PAIRS >= after && run->before / ALIKE <= after &&
-           after / ALIKE <= run->before && run->round == round;
+           after / ALIKE <= run->before;
 }
 
 /* Whether it says nothing of what follows what. */
@@ -107,7 +107,7 @@ static bool is_aside(const struct gm_lives *l, size_t a, uint64_t size)
 static bool are_matrices(const struct gm_lives *l, uint64_t size)
 {
     struct run run = {.least = size};
-    uint32_t found = 0;
+    uint32_t found = 0, last = 0;
     for (uint32_t e = 0; e < l->h->count && found < LAYERS; e++) {
         const uint32_t a = l->h->of_event[e];
         if (a == GM_NEVER || l->h->born[a] != e + 1)
@@ -115,17 +115,18 @@ static bool are_matrices(const struct gm_lives *l, uint64_t size)
         const uint64_t bytes = l->h->requested[a];
         const uint32_t round = gm_lives_round(l, e + 1);
         if ((gm_lives_by(l, a) & (GM_BY_NOBODY | GM_BY_LOSS | GM_BY_OPTIMIZER)) != 0 ||
-            (l->h->freed[a] == GM_NEVER && !l->has_oom)) {
+            (l->h->freed[a] == GM_NEVER && !l->has_oom) || gm_lives_is_role(l, a, GM_ROLE_INPUT) || round != last) {
             run = (struct run){.least = size};
             found = 0;
+            last = round;
         } else if (is_aside(l, a, size)) {
             continue;
         } else if (is_size_of(bytes, size) && (bytes > size / 4 || run.blocks > 0)) {
-            run.round = run.blocks++ == 0 ? round : run.round;
+            run.blocks++;
             run.masks += bytes <= size / 4;
             run.least = bytes > size / 4 && bytes < run.least ? bytes : run.least;
         } else {
-            found += is_matrix(&run, bytes, round);
+            found += is_matrix(&run, bytes);
             run = (struct run){.before = bytes, .least = size};
         }
     }

@@ -365,6 +365,31 @@ class Mistakes(unittest.TestCase):
         self.expect_none(evaluate(True), "no-inference-mode")
         self.expect_none(evaluate(False), "loss-keeps-graph")
 
+    def test_sum_of_losses(self):
+        """Graphs of several batches wait for one backward pass; layers, which have no inputs and losses, are none."""
+        layers, main = [[("forward", "net.py", 10 + n)] + FORWARD[1:] for n in range(3)], ("<module>", "train.py", 20)
+
+        def steps(is_summed):
+            t = Trace()
+            for _ in range(3):
+                t.alloc(16, WEIGHTS)
+            for _ in range(4):
+                kept = []
+                for _ in range(4):
+                    x = t.alloc(8, [("load", "train.py", 8), main]) if is_summed else None
+                    kept += [t.alloc(32, stack) for stack in layers]
+                    if is_summed:
+                        t.free(t.alloc(4 / MIB, [("add_up", "train.py", 12), main]))
+                        kept.append(x)
+                root = t.alloc(1 / 1024, ROOT)
+                grads = [t.alloc(16, AUTOGRAD) for _ in range(3)]
+                t.free(*reversed(kept), root)
+                t.free(t.alloc(1 / 1024, STEP), *grads)
+            return t
+        self.expect(steps(True), "loss-keeps-graph", 280, 300, "train.py:12")
+        self.assertEqual(diagnosed(steps(True))["loss-keeps-graph"]["severity"], "info")  # they may hang together
+        self.expect_none(steps(False), "loss-keeps-graph")
+
     def test_retained_graph_is_of_the_line_that_calls_backward(self):
         layers = [[("forward", "net.py", 10 + n)] + FORWARD[1:] for n in range(4)]
 
