@@ -66,8 +66,8 @@ def own(program):
     count = failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "fixture")
-        for name, data, snapshot, arrive in all_files():
-            path.write_bytes(data)
+        for name, make, snapshot, arrive in all_files():
+            path.write_bytes(make())
             error = check(program, path, snapshot, arrive)
             count += 1
             failures += error is not None

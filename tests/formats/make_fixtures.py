@@ -149,57 +149,57 @@ def page(data, padding):
 
 
 def encodings(snapshot):
-    """(suffix, bytes, how lone surrogates arrive) of every encoding."""
+    """(suffix, what makes the bytes, how lone surrogates arrive) of every encoding; to be called before the next."""
     for protocol in range(6):
         arrive = "replaced" if protocol == 0 else "kept"
-        yield f"p{protocol}.pickle", pickle.dumps(snapshot, protocol), arrive
-        yield f"p{protocol}-python.pickle", pickle._dumps(snapshot, protocol), arrive
-        yield f"p{protocol}-fast.pickle", pickle_without_memo(snapshot, protocol), arrive
-        yield f"p{protocol}-optimized.pickle", pickletools.optimize(pickle.dumps(snapshot, protocol)), arrive
+        yield f"p{protocol}.pickle", lambda: pickle.dumps(snapshot, protocol), arrive
+        yield f"p{protocol}-python.pickle", lambda: pickle._dumps(snapshot, protocol), arrive
+        yield f"p{protocol}-fast.pickle", lambda: pickle_without_memo(snapshot, protocol), arrive
+        yield f"p{protocol}-optimized.pickle", lambda: pickletools.optimize(pickle.dumps(snapshot, protocol)), arrive
     data = pickle.dumps(snapshot, 4)
-    yield "cpp.pickle", cpp_dumps(snapshot), "kept"
-    yield "python2-0.pickle", python2_dumps(snapshot, True), "kept"
-    yield "python2-1.pickle", python2_dumps(snapshot, False), "kept"
-    yield "rest.pickle", data + b"\0\0\0rest after STOP", "kept"
+    yield "cpp.pickle", lambda: cpp_dumps(snapshot), "kept"
+    yield "python2-0.pickle", lambda: python2_dumps(snapshot, True), "kept"
+    yield "python2-1.pickle", lambda: python2_dumps(snapshot, False), "kept"
+    yield "rest.pickle", lambda: data + b"\0\0\0rest after STOP", "kept"
     text = json.dumps(snapshot)
-    yield "json", text.encode(), "replaced"
-    yield "indented.json", ("\ufeff \n" + json.dumps(snapshot, indent=2, ensure_ascii=False)).encode("utf-8", "surrogatepass"), "kept"
-    yield "compact.json", json.dumps(snapshot, separators=(",", ":")).encode() + b"\n\n", "replaced"
-    yield "pickle.gz", gzip.compress(data), "kept"
+    yield "json", lambda: text.encode(), "replaced"
+    yield "indented.json", lambda: ("\ufeff \n" + json.dumps(snapshot, indent=2, ensure_ascii=False)).encode("utf-8", "surrogatepass"), "kept"
+    yield "compact.json", lambda: json.dumps(snapshot, separators=(",", ":")).encode() + b"\n\n", "replaced"
+    yield "pickle.gz", lambda: gzip.compress(data), "kept"
     cut = len(data) // 3
-    yield "members.gz", gzip.compress(data[:cut]) + gzip.compress(data[cut:], 1) + b"trailing", "kept"
-    yield "twice.gz", gzip.compress(gzip.compress(data)), "kept"
-    yield "json.gz", gzip.compress(text.encode()), "replaced"
+    yield "members.gz", lambda: gzip.compress(data[:cut]) + gzip.compress(data[cut:], 1) + b"trailing", "kept"
+    yield "twice.gz", lambda: gzip.compress(gzip.compress(data)), "kept"
+    yield "json.gz", lambda: gzip.compress(text.encode()), "replaced"
     for padding in range(4):
-        yield f"{padding}.html", page(data, padding), "kept"
-    yield "html.gz", gzip.compress(page(data, 3 - len(data) % 3)), "kept"
+        yield f"{padding}.html", lambda: page(data, padding), "kept"
+    yield "html.gz", lambda: gzip.compress(page(data, 3 - len(data) % 3)), "kept"
     if shutil.which("zstd"):
         def zstd(*options, data=data):
             return subprocess.run(["zstd", "-q", "-c", *options], input=data, stdout=subprocess.PIPE, check=True).stdout
 
         skippable = b"\x5a\x2a\x4d\x18\x05\0\0\0hello"
-        yield "pickle.zst", zstd("-19", "--long"), "kept"
-        yield "frames.zst", skippable + zstd(data=data[:cut]) + skippable + zstd("--no-check", data=data[cut:]) + b"rest", "kept"
-        yield "json.zst", zstd(data=text.encode()), "replaced"
-        yield "gz.zst", zstd(data=gzip.compress(data)), "kept"
+        yield "pickle.zst", lambda: zstd("-19", "--long"), "kept"
+        yield "frames.zst", lambda: skippable + zstd(data=data[:cut]) + skippable + zstd("--no-check", data=data[cut:]) + b"rest", "kept"
+        yield "json.zst", lambda: zstd(data=text.encode()), "replaced"
+        yield "gz.zst", lambda: zstd(data=gzip.compress(data)), "kept"
 
 
 def all_files():
-    """(file name, bytes, snapshot object, how lone surrogates arrive)"""
+    """(file name, what makes its bytes, snapshot object, how lone surrogates arrive)"""
     for name, snapshot in snapshots().items():
-        for suffix, data, arrive in encodings(snapshot):
-            yield f"{name}.{suffix}", data, snapshot, arrive
+        for suffix, make, arrive in encodings(snapshot):
+            yield f"{name}.{suffix}", make, snapshot, arrive
     raw = raw_names()
-    yield "raw.cpp.pickle", cpp_dumps(raw), raw, "kept"
-    yield "raw.python2-0.pickle", python2_dumps(raw, True), raw, "kept"
-    yield "raw.python2-1.pickle", python2_dumps(raw, False), raw, "kept"
+    yield "raw.cpp.pickle", lambda: cpp_dumps(raw), raw, "kept"
+    yield "raw.python2-0.pickle", lambda: python2_dumps(raw, True), raw, "kept"
+    yield "raw.python2-1.pickle", lambda: python2_dumps(raw, False), raw, "kept"
 
 
 def main():
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    for name, data, _, _ in all_files():
-        (out / name).write_bytes(data)
+    for name, make, _, _ in all_files():
+        (out / name).write_bytes(make())
         print(name)
 
 

@@ -216,17 +216,17 @@ def cases():
     extra = {"kept": kept(), "no_lists": no_lists(), "both": both_traces(), "deep": deep(), "order": order_of_keys()}
     for name, snapshot in extra.items():
         for protocol in range(2, 6):
-            yield f"{name}.p{protocol}", pickle.dumps(snapshot, protocol), snapshot, "kept"
-    for name, data, snapshot, arrive in all_files():
+            yield f"{name}.p{protocol}", lambda: pickle.dumps(snapshot, protocol), snapshot, "kept"
+    for name, make, snapshot, arrive in all_files():
         lone = "raw" if name.startswith("raw.") else "cpp" if ".cpp." in name else "python2" if "python2" in name and arrive == "kept" else arrive
-        yield name, data, snapshot, lone
+        yield name, make, snapshot, lone
 
 
 def own(rewrite, dump_model, folder):
     count = failures = 0
     path = folder / "fixture"
-    for name, data, snapshot, lone in itertools.islice(cases(), 0, None, int(os.environ.get("GM_SAMPLE", "1"))):
-        path.write_bytes(data)
+    for name, make, snapshot, lone in itertools.islice(cases(), 0, None, int(os.environ.get("GM_SAMPLE", "1"))):
+        path.write_bytes(make())
         error, _ = check(rewrite, dump_model, path, snapshot, lone, folder)
         count += 1
         failures += error is not None
