@@ -97,31 +97,6 @@ static bool add_marks(struct gm_recorder *r, struct gm_snapshot *s)
 
 /* ---- segments --------------------------------------------------------------------------------------------------- */
 
-struct columns { /* of s->segments and s->blocks, while they are filled */
-    int64_t *device;
-    uint64_t *address, *total, *allocated, *active, *requested;
-    struct gm_stream_id *stream;
-    struct gm_pool_id *pool;
-    struct gm_stack_id *stack;
-    uint8_t *type, *is_expandable;
-    size_t *first, *count;
-    uint64_t *block_address, *block_size, *block_requested;
-    uint8_t *block_state;
-    struct gm_stack_id *block_stack;
-    uint32_t *block_segment;
-};
-
-#define NEW(c, column, n) (((c)->column = gm_arena_calloc(arena, (n) + 1, sizeof *(c)->column)) != NULL)
-
-static bool make_columns(struct gm_arena *arena, struct columns *c, size_t n)
-{
-    return NEW(c, device, n) && NEW(c, address, n) && NEW(c, total, n) && NEW(c, allocated, n) && NEW(c, active, n) &&
-           NEW(c, requested, n) && NEW(c, stream, n) && NEW(c, pool, n) && NEW(c, stack, n) && NEW(c, type, n) &&
-           NEW(c, is_expandable, n) && NEW(c, first, n) && NEW(c, count, n) && NEW(c, block_address, n) &&
-           NEW(c, block_size, n) && NEW(c, block_requested, n) && NEW(c, block_state, n) && NEW(c, block_stack, n) &&
-           NEW(c, block_segment, n);
-}
-
 GM_ORDERING(by_address, struct gm_record_live, GM_UP(device) || GM_UP(address));
 
 /* Whether b continues the mapped range that ends with a. */
@@ -131,7 +106,7 @@ static bool continues(const struct gm_record_live *a, const struct gm_record_liv
            a->pool.v == b->pool.v && a->address + a->size == b->address;
 }
 
-static void add_segment(struct columns *c, size_t row, size_t block, const struct gm_record_live *live)
+static void add_segment(struct gm_segment_columns *c, size_t row, size_t block, const struct gm_record_live *live)
 {
     enum { SMALL = 1 << 20 }; /* what PyTorch calls so, for want of anything better */
     c->device[row] = live->device;
@@ -141,7 +116,7 @@ static void add_segment(struct columns *c, size_t row, size_t block, const struc
     c->stack[row] = live->stack;
     c->type[row] = live->size > SMALL || live->is_mapped ? GM_SEGMENT_LARGE : GM_SEGMENT_SMALL;
     c->is_expandable[row] = live->is_mapped ? GM_TRUE : GM_FALSE;
-    c->first[row] = block;
+    c->block_first[row] = block;
 }
 
 static bool add_segments(struct gm_recorder *r, struct gm_snapshot *s)
@@ -153,8 +128,9 @@ static bool add_segments(struct gm_recorder *r, struct gm_snapshot *s)
     r->lives.n = n;
     if (n > 0)
         qsort(r->lives.v, n, sizeof *r->lives.v, by_address);
-    struct columns c = {0};
-    if (!make_columns(&r->memory->arena, &c, n))
+    struct gm_segment_columns c;
+    struct gm_block_columns b;
+    if (!gm_new_segment_columns(&r->memory->arena, &c, n) || !gm_new_block_columns(&r->memory->arena, &b, n))
         return false;
     for (size_t i = 0; i < n; i++) {
         const struct gm_record_live *live = &r->lives.v[i];
@@ -162,22 +138,20 @@ static bool add_segments(struct gm_recorder *r, struct gm_snapshot *s)
             add_segment(&c, segments++, i, live);
         size_t row = segments - 1;
         uint64_t size = gm_record_block_size(live->size);
-        c.total[row] += size;
-        c.allocated[row] += size;
-        c.active[row] += size;
-        c.requested[row] += live->size;
-        c.count[row]++;
-        c.block_address[i] = live->address;
-        c.block_size[i] = size;
-        c.block_requested[i] = live->size;
-        c.block_state[i] = GM_BLOCK_ACTIVE_ALLOCATED;
-        c.block_stack[i] = live->stack;
-        c.block_segment[i] = (uint32_t)row;
+        c.total_size[row] += size;
+        c.allocated_size[row] += size;
+        c.active_size[row] += size;
+        c.requested_size[row] += live->size;
+        c.block_count[row]++;
+        b.address[i] = live->address;
+        b.size[i] = size;
+        b.requested[i] = live->size;
+        b.state[i] = GM_BLOCK_ACTIVE_ALLOCATED;
+        b.stack[i] = live->stack;
+        b.segment[i] = (uint32_t)row;
     }
-    s->segments = (struct gm_segments){segments, c.device, c.address, c.total, c.allocated,     c.active, c.requested,
-                                       c.stream, c.pool,   c.stack,   c.type,  c.is_expandable, c.first,  c.count};
-    s->blocks = (struct gm_blocks){
-        n, c.block_address, c.block_size, c.block_requested, c.block_state, c.block_stack, c.block_segment};
+    s->segments = gm_segments_of(&c, segments);
+    s->blocks = gm_blocks_of(&b, n);
     return true;
 }
 

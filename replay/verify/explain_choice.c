@@ -64,14 +64,13 @@ static void say_what_is_at(struct gm_verifying *v, uint64_t address, uint32_t po
 
 static void say_growth(struct gm_verifying *v)
 {
-    const struct gm_events *e = gm_events_of(v);
     if (v->is_growth_wrong)
         say(v->result, "; the model wanted %" PRIu64 " bytes %s", v->wanted.size,
             v->wanted.is_map ? "mapped" : "from cudaMalloc");
     if (v->growth < v->growth_end)
         say(v->result, "; the trace %s %" PRIu64 " bytes at 0x%" PRIx64,
-            e->action[gm_row(v, v->growth)] == GM_ACTION_SEGMENT_MAP ? "mapped" : "got a segment of",
-            e->size[gm_row(v, v->growth)], e->addr[gm_row(v, v->growth)]);
+            gm_action_at(v, v->growth) == GM_ACTION_SEGMENT_MAP ? "mapped" : "got a segment of",
+            gm_size_at(v, v->growth), gm_addr_at(v, v->growth));
     else if (v->is_growth_wrong)
         say(v->result, "; the trace did not grow");
 }
@@ -79,15 +78,14 @@ static void say_growth(struct gm_verifying *v)
 /* The number of divisions under which the request would need just what the trace got; 0: none, or the ones in force. */
 static uint32_t divisions_of_growth(const struct gm_verifying *v, uint64_t requested)
 {
-    const struct gm_events *e = gm_events_of(v);
     if (!v->is_growth_wrong || v->wanted.is_map || v->growth >= v->growth_end ||
-        e->action[gm_row(v, v->growth)] != GM_ACTION_SEGMENT_ALLOC)
+        gm_action_at(v, v->growth) != GM_ACTION_SEGMENT_ALLOC)
         return 0;
     for (uint32_t divisions = 1; divisions <= 64; divisions *= 2) {
         struct gm_rules rules = v->model.conf.rules;
         for (int slot = 0; slot < GM_ROUNDUP_SLOTS; slot++)
             rules.roundup[slot] = divisions;
-        if (gm_rules_segment(&rules, gm_rules_round(&rules, requested)) == e->size[gm_row(v, v->growth)])
+        if (gm_rules_segment(&rules, gm_rules_round(&rules, requested)) == gm_size_at(v, v->growth))
             return divisions;
     }
     return 0;
@@ -100,7 +98,7 @@ void gm_explain_alloc(struct gm_verifying *v, uint32_t event, uint32_t a, uint64
     struct gm_verify_result *r = v->result;
     const struct gm_history_pool *home = &v->h->pools[v->h->pool[a]];
     uint64_t requested = v->h->requested[a], rounded = gm_rules_round(&v->model.conf.rules, requested);
-    uint64_t address = gm_events_of(v)->addr[gm_row(v, event)];
+    uint64_t address = gm_addr_at(v, event);
     uint32_t stream = gm_follow_stream(&v->follow, gm_rare_at(&gm_events_of(v)->stream, gm_row(v, event)));
     bool is_small = rounded <= GM_SMALL_SIZE, is_known = home->id_first != GM_ABSENT;
     uint32_t pool =

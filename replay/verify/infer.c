@@ -67,7 +67,7 @@ void gm_infer_settings(struct gm_verifying *v, struct gm_conf *conf)
  * if that grows by pages, too: it may have an allocator of its own. */
 static bool shows_recorded(const struct gm_verifying *v, const struct gm_history_segment *s)
 {
-    uint8_t action = gm_events_of(v)->action[gm_row(v, s->event)];
+    uint8_t action = gm_action_at(v, s->event);
     if (v->recorded_expandable)
         return action == GM_ACTION_SEGMENT_MAP;
     return action == GM_ACTION_SEGMENT_ALLOC &&

@@ -70,12 +70,11 @@ void gm_pools_choose_home(struct gm_verifying *v, uint32_t event, uint32_t pool,
 static bool is_told(const struct gm_verifying *v, uint64_t address, uint64_t size)
 {
     const struct gm_segments *s = &v->h->snapshot->segments;
-    const struct gm_events *e = gm_events_of(v);
     bool is_there = false;
     for (size_t i = 0; i < s->count && !is_there; i++)
         is_there = s->device[i] == v->h->device && s->address[i] == address && s->total_size[i] == size;
     for (uint32_t i = v->request; i < v->h->count && is_there; i++)
-        is_there = !gm_action_is_release(e->action[gm_row(v, i)]) || e->addr[gm_row(v, i)] != address;
+        is_there = !gm_action_is_release(gm_action_at(v, i)) || gm_addr_at(v, i) != address;
     return is_there;
 }
 
@@ -138,7 +137,7 @@ void gm_pools_settle_alloc(struct gm_verifying *v, uint32_t grown, uint32_t a, u
 
 void gm_pools_settle_release(struct gm_verifying *v, uint32_t event)
 {
-    const uint32_t range = gm_space_range_of(&v->model.space, gm_events_of(v)->addr[gm_row(v, event)]);
+    const uint32_t range = gm_space_range_of(&v->model.space, gm_addr_at(v, event));
     const size_t row = gm_history_segment_row(v->h, event);
     if (v->settling.of_segment == NULL || range == GM_SPACE_NONE || row == v->h->segment_count ||
         v->h->segments[row].event != event)

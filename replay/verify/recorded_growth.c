@@ -5,7 +5,7 @@
 
 static bool is_next(const struct gm_verifying *v, enum gm_action action)
 {
-    return v->growth < v->growth_end && gm_events_of(v)->action[gm_row(v, v->growth)] == action;
+    return v->growth < v->growth_end && gm_action_at(v, v->growth) == action;
 }
 
 /* FAILED and not FULL: the model shall not try its other resorts, which would give back what the trace still has. */
@@ -23,10 +23,10 @@ static enum gm_device_status refuse(struct gm_verifying *v, uint64_t address, ui
 static enum gm_device_status allocate(void *self, uint64_t size, uint64_t *address)
 {
     struct gm_verifying *v = self;
-    if (!is_next(v, GM_ACTION_SEGMENT_ALLOC) || gm_events_of(v)->size[gm_row(v, v->growth)] != size)
+    if (!is_next(v, GM_ACTION_SEGMENT_ALLOC) || gm_size_at(v, v->growth) != size)
         return refuse(v, GM_ABSENT, size, false);
     v->model.origin = v->growth;
-    *address = gm_events_of(v)->addr[gm_row(v, v->growth++)];
+    *address = gm_addr_at(v, v->growth++);
     v->result->growths_predicted++;
     return GM_DEVICE_OK;
 }
@@ -45,7 +45,7 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, u
     struct gm_verifying *v = self;
     if (!is_next(v, GM_ACTION_SEGMENT_MAP))
         return refuse(v, GM_ABSENT, page, true);
-    *address = gm_events_of(v)->addr[gm_row(v, v->growth)];
+    *address = gm_addr_at(v, v->growth);
     if (*address == 0 || gm_allocator_next_reservation(&v->model, *address - 1) == *address)
         return refuse(v, GM_ABSENT, page, true); /* there is one already */
     uint64_t end = *address > UINT64_MAX - 16 * GM_TIB ? UINT64_MAX : *address + 16 * GM_TIB;
@@ -59,8 +59,7 @@ static enum gm_device_status reserve(void *self, uint64_t page, uint64_t most, u
 static enum gm_device_status map(void *self, uint64_t address, uint64_t size)
 {
     struct gm_verifying *v = self;
-    if (!is_next(v, GM_ACTION_SEGMENT_MAP) || gm_events_of(v)->addr[gm_row(v, v->growth)] != address ||
-        gm_events_of(v)->size[gm_row(v, v->growth)] != size)
+    if (!is_next(v, GM_ACTION_SEGMENT_MAP) || gm_addr_at(v, v->growth) != address || gm_size_at(v, v->growth) != size)
         return refuse(v, address, size, true);
     v->model.origin = v->growth++;
     v->result->growths_predicted++;

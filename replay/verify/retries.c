@@ -40,16 +40,15 @@ static bool has_spared(struct gm_verifying *v)
 
 void gm_retries_see_release(struct gm_verifying *v, uint32_t event)
 {
-    const struct gm_events *e = gm_events_of(v);
-    if (event == 0 || !gm_action_is_release(e->action[gm_row(v, event - 1)])) {
+    if (event == 0 || !gm_action_is_release(gm_action_at(v, event - 1))) {
         free(v->garbage);
         v->collected = v->garbage_count = 0;
         v->garbage_bytes = 0;
         v->reserved_before = v->model.total;
         v->garbage = v->model.conf.gc_threshold <= 0 ? NULL : gm_allocator_garbage(&v->model, &v->garbage_count);
     }
-    const bool is_next = v->collected < v->garbage_count && e->action[gm_row(v, event)] == GM_ACTION_SEGMENT_FREE &&
-                         v->garbage[v->collected].address == e->addr[gm_row(v, event)];
+    const bool is_next = v->collected < v->garbage_count && gm_action_at(v, event) == GM_ACTION_SEGMENT_FREE &&
+                         v->garbage[v->collected].address == gm_addr_at(v, event);
     if (is_next && v->collected > 0 && v->garbage[v->collected].round != v->garbage[v->collected - 1].round)
         v->garbage_bytes = v->reserved_before - v->model.total;
     v->collected = is_next ? v->collected + 1 : SIZE_MAX;
@@ -108,7 +107,7 @@ static bool is_reclaim(struct gm_verifying *v, const struct gm_release_run *run,
     const struct gm_events *e = gm_events_of(v);
     const struct gm_rules *rules = &v->model.conf.rules;
     const uint32_t stream = gm_rare_at(&e->stream, gm_row(v, end));
-    const uint64_t rounded = gm_rules_round(rules, e->size[gm_row(v, end)]);
+    const uint64_t rounded = gm_rules_round(rules, gm_size_at(v, end));
     const uint64_t key = rounded > rules->max_split ? rounded : rules->max_split;
     uint64_t sum = 0;
     for (uint32_t i = run->first; i <= run->last; i++) {
@@ -161,7 +160,7 @@ static bool is_retry(struct gm_verifying *v, const struct gm_release_run *run, c
 uint32_t gm_retries_end_of_request(const struct gm_verifying *v, uint32_t event)
 {
     while (event < v->h->count) {
-        const uint8_t action = gm_events_of(v)->action[gm_row(v, event)];
+        const uint8_t action = gm_action_at(v, event);
         if (!gm_action_is_growth(action) && !gm_action_is_release(action) && action != GM_ACTION_FREE_COMPLETED)
             break;
         event++;

@@ -172,7 +172,7 @@ uint32_t gm_verifying_choose(struct gm_verifying *v, uint32_t event, uint32_t a,
     v->request = event;
     uint32_t block = ask(v, v->h->requested[a], event, a);
     *chosen = block == GM_SPACE_NONE ? GM_ABSENT : v->model.space.blocks.v[block].address;
-    if (*chosen == gm_events_of(v)->addr[gm_row(v, event)] && v->growth == v->growth_end)
+    if (*chosen == gm_addr_at(v, event) && v->growth == v->growth_end)
         return block;
     undo(v, block, before);
     if (!v->model.has_no_memory)
@@ -210,13 +210,12 @@ static bool has_ended_before(struct gm_verifying *v, uint64_t recorded, uint64_t
  * reservation, and another one begins there. */
 static void end_reservation_before(struct gm_verifying *v, uint32_t event)
 {
-    const struct gm_events *e = gm_events_of(v);
     const struct gm_space *space = &v->model.space;
-    if (!v->infers || v->growth >= event || e->action[gm_row(v, v->growth)] != GM_ACTION_SEGMENT_MAP)
+    if (!v->infers || v->growth >= event || gm_action_at(v, v->growth) != GM_ACTION_SEGMENT_MAP)
         return;
-    const uint64_t address = e->addr[gm_row(v, v->growth)];
+    const uint64_t address = gm_addr_at(v, v->growth);
     uint32_t range = address == 0 ? GM_SPACE_NONE : gm_space_range_of(space, address - 1);
-    if (e->addr[gm_row(v, event)] != address || range == GM_SPACE_NONE)
+    if (gm_addr_at(v, event) != address || range == GM_SPACE_NONE)
         return;
     const struct gm_space_block *below = &space->blocks.v[space->ranges.v[range].last];
     if (below->use == GM_SPACE_FREE && below->is_expandable && below->address + below->size == address)
@@ -260,15 +259,14 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     r->allocs++;
     end_reservation_before(v, event);
     v->request = event;
-    gm_pools_choose_home(v, event, h->pool[a], gm_events_of(v)->addr[gm_row(v, event)]);
+    gm_pools_choose_home(v, event, h->pool[a], gm_addr_at(v, event));
     gm_ages_note(v, request_pool(v, h->requested[a]), h->requested[a]);
     uint32_t block = gm_verifying_choose(v, event, a, &chosen);
-    if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_events_of(v)->addr[gm_row(v, event)]))
+    if (block == GM_SPACE_NONE && gm_ages_learn(v, gm_addr_at(v, event)))
         block = gm_verifying_choose(v, event, a, &chosen);
     else if (block != GM_SPACE_NONE)
-        gm_ages_confirm(v, gm_events_of(v)->addr[gm_row(v, event)]);
-    while (block == GM_SPACE_NONE && chosen != GM_ABSENT &&
-           has_ended_before(v, gm_events_of(v)->addr[gm_row(v, event)], chosen))
+        gm_ages_confirm(v, gm_addr_at(v, event));
+    while (block == GM_SPACE_NONE && chosen != GM_ABSENT && has_ended_before(v, gm_addr_at(v, event), chosen))
         block = gm_verifying_choose(v, event, a, &chosen);
     if (block == GM_SPACE_NONE && chosen != GM_ABSENT && may_be_retry(v, event)) {
         v->model.skips_search = true;
@@ -293,7 +291,7 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
     if (v->model.has_no_memory)
         return;
     v->model.origin = event;
-    block = gm_allocator_place(&v->model, gm_events_of(v)->addr[gm_row(v, event)], h->block[a], h->requested[a], a);
+    block = gm_allocator_place(&v->model, gm_addr_at(v, event), h->block[a], h->requested[a], a);
     v->follow.block_of[a] = block;
     if (block != GM_SPACE_NONE)
         tell(v, event, h->requested[a], v->model.space.blocks.v[block].stream, v->model.space.blocks.v[block].pool);
@@ -302,12 +300,10 @@ static void follow_alloc(struct gm_verifying *v, uint32_t event, uint32_t a)
 /* The alloc or oom that ends the request whose growth was before `event`; GM_NEVER if something else comes first. */
 static uint32_t end_of_request(struct gm_verifying *v, uint32_t event)
 {
-    const struct gm_events *e = gm_events_of(v);
     if (v->request_end != 0 && event <= v->request_end)
         return v->request_end;
     const uint32_t i = gm_retries_end_of_request(v, event);
-    bool is_end =
-        i < v->h->count && (e->action[gm_row(v, i)] == GM_ACTION_ALLOC || e->action[gm_row(v, i)] == GM_ACTION_OOM);
+    bool is_end = i < v->h->count && (gm_action_at(v, i) == GM_ACTION_ALLOC || gm_action_at(v, i) == GM_ACTION_OOM);
     if (!is_end)
         return GM_NEVER;
     v->request_end = i;
@@ -320,15 +316,13 @@ static void follow_failure(struct gm_verifying *v, uint32_t event)
     uint32_t end = end_of_request(v, event);
     if (end != GM_NEVER) {
         uint32_t a = v->h->of_event[end];
-        uint64_t size = a == GM_NEVER ? gm_events_of(v)->size[gm_row(v, end)] : v->h->requested[a];
+        uint64_t size = a == GM_NEVER ? gm_size_at(v, end) : v->h->requested[a];
         while (v->segment < v->h->segment_count && v->h->segments[v->segment].event < v->growth)
             v->segment++;
         uint32_t pool = v->segment < v->h->segment_count ? v->h->segments[v->segment].pool : 0;
         v->request = end;
         size_t before = mark(v);
-        gm_pools_choose_home(
-            v, event, pool,
-            gm_events_of(v)->action[gm_row(v, end)] == GM_ACTION_ALLOC ? gm_events_of(v)->addr[gm_row(v, end)] : 0);
+        gm_pools_choose_home(v, event, pool, gm_action_at(v, end) == GM_ACTION_ALLOC ? gm_addr_at(v, end) : 0);
         uint32_t block = ask(v, size, event, 0);
         if (block != GM_SPACE_NONE)
             mismatch(v, event, GM_ABSENT, "the trace did not get the memory that the model found");
@@ -360,7 +354,7 @@ static void follow(struct gm_verifying *v)
     bool in_growth = false;
     uint64_t budget = ((uint64_t)v->h->count + v->h->allocation_count) * 256 + (UINT64_C(1) << 24);
     while (gm_walk_next(&walk, &c) && !v->model.has_no_memory) {
-        uint8_t action = gm_events_of(v)->action[gm_row(v, c.event)];
+        uint8_t action = gm_action_at(v, c.event);
         v->event = v->model.origin = c.event;
         if (gm_action_is_growth(action) || c.kind == GM_CHANGE_ALLOC || action == GM_ACTION_OOM)
             gm_retries_note(v, c.event);

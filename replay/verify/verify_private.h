@@ -104,6 +104,18 @@ static inline size_t gm_row(const struct gm_verifying *v, uint32_t event)
 {
     return v->h->first + event;
 }
+static inline uint8_t gm_action_at(const struct gm_verifying *v, uint32_t event)
+{
+    return gm_events_of(v)->action[gm_row(v, event)];
+}
+static inline uint64_t gm_addr_at(const struct gm_verifying *v, uint32_t event)
+{
+    return gm_events_of(v)->addr[gm_row(v, event)];
+}
+static inline uint64_t gm_size_at(const struct gm_verifying *v, uint32_t event)
+{
+    return gm_events_of(v)->size[gm_row(v, event)];
+}
 
 /* recorded_growth.c: the device that gives what the trace recorded next, and nothing else. */
 struct gm_device gm_recorded_device(struct gm_verifying *v);
