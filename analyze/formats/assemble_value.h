@@ -215,7 +215,7 @@ enum gm_status gm_assembler_make_row(struct gm_assembler *a, const struct gm_rea
 /* The id of a pool, remembering the last one. */
 struct gm_pool_id gm_assembler_pool(struct gm_assembler *a, struct gm_pool_key key);
 
-/* Keeping what no column holds (analyze/snapshot/extras.h). While rows are made, a kept value is a reference of
+/* Keeping what no column holds (analyze/snapshot/snapshot.h). While rows are made, a kept value is a reference of
  * the assembler; when loading ends, rows get the numbers that they have in the snapshot and values become loose
  * ones. All of this is off the hot path: a row that is nothing but columns costs two comparisons. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What no column holds (analyze/snapshot/extras.h), out of a .gmtrace file. Whoever writes such values again walks
+ * What no column holds (analyze/snapshot/snapshot.h), out of a .gmtrace file. Whoever writes such values again walks
  * them, so they have to be what loading a pickle makes: containers that share no elements and hold only what comes
  * before them.
  */

@@ -53,7 +53,7 @@ void gm_reservations_merge(struct gm_reservations *r)
 }
 
 /* The last chain of the segment's stream that begins at or before the segment, if it reaches the segment. */
-uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment)
+static uint64_t reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment)
 {
     const struct gm_reservations *r = &device->reservations;
     uint64_t address = s->segments.address[segment];
@@ -65,7 +65,8 @@ uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct 
     return r->v[low - 1].from;
 }
 
-uint64_t gm_page_size(const struct gm_pass *pass, size_t segment)
+/* 2 MiB, or the large segment size in force. */
+static uint64_t page_size(const struct gm_pass *pass, size_t segment)
 {
     return pass->snapshot->segments.type[segment] == GM_SEGMENT_SMALL ? GM_SMALL_SEGMENT
                                                                       : pass->conf.rules.large_segment;
@@ -268,7 +269,7 @@ static bool measure_segment(struct gm_pass *pass, struct gm_device_pass *device,
     uint64_t releasable, empty_cache;
     measure_blocks(f, s, segment);
     if (gm_segment_is_expandable(s, segment)) {
-        uint64_t base = gm_reservation_start(device, s, segment), page = gm_page_size(pass, segment);
+        uint64_t base = reservation_start(device, s, segment), page = page_size(pass, segment);
         measure_pages(s, segment, base, page, &releasable, &empty_cache);
         has_memory = pins_of_pages(&device->pins, s, segment, base, page);
         pass->report->expandable_is_on |= t->reserved > 0;

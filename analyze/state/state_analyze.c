@@ -87,7 +87,7 @@ static void sum_host(struct gm_report *report, const struct gm_snapshot *s)
             report->host_active = gm_sat_add(report->host_active, s->host_blocks.size[b]);
 }
 
-void gm_pass_totals(struct gm_pass *pass)
+static void sum_devices(struct gm_pass *pass)
 {
     for (size_t d = 0; d < pass->device_count; d++) {
         const struct gm_device_pass *device = &pass->device_passes[d];
@@ -207,7 +207,7 @@ static bool allocate_memos(struct gm_pass *pass)
 static bool run_passes(struct gm_pass *pass)
 {
     number_streams(pass);
-    gm_pass_totals(pass);
+    sum_devices(pass);
     return gm_pass_trace(pass) && gm_pass_fragmentation(pass) && gm_pass_ledger(pass) && gm_pass_device_rows(pass) &&
            gm_pass_blocks(pass) && gm_pass_pin_rows(pass) && gm_pass_settings(pass);
 }

@@ -61,7 +61,6 @@ struct gm_pass {
 };
 
 /* The passes, in the order in which they run. Each returns false if there is no memory. */
-void gm_pass_totals(struct gm_pass *pass);
 bool gm_pass_trace(struct gm_pass *pass); /* counts; collects reservations */
 bool gm_pass_fragmentation(struct gm_pass *pass);
 bool gm_pass_ledger(struct gm_pass *pass);
@@ -74,10 +73,6 @@ bool gm_pass_settings(struct gm_pass *pass);
 
 void gm_totals_add(struct gm_totals *to, const struct gm_totals *from);
 
-/* Page size of an expandable segment: 2 MiB, or the large segment size in force. */
-uint64_t gm_page_size(const struct gm_pass *pass, size_t segment);
-/* Where the reservation of an expandable segment begins, as far as the trace shows. */
-uint64_t gm_reservation_start(const struct gm_device_pass *device, const struct gm_snapshot *s, size_t segment);
 bool gm_reservations_add(struct gm_reservations *r, uint32_t stream, uint64_t from, uint64_t to);
 void gm_reservations_merge(struct gm_reservations *r);
 

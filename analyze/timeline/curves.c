@@ -366,9 +366,7 @@ static bool publish(struct curves *c)
     out->samples = samples;
     out->sample_count = c->sample_count;
     pass->peak_moment = c->peak[0].event;
-    pass->peak_allocated_moment = c->peak[1].event;
     pass->peak_active_moment = c->peak[2].event;
-    pass->peak_reserved_moment = c->peak[3].event;
     struct gm_moment peak = moment(c, 0);
     pass->peak->requested = peak.levels.requested;
     pass->peak->event = peak.event;

@@ -23,11 +23,8 @@ static struct gm_stats stats_of_snapshot(const struct gm_trace_pass *pass)
         if (!is_expandable)
             gm_stats_segment(&stats, small, g->total_size[i], 1, max_split);
         for (size_t b = g->block_first[i]; b < g->block_first[i] + g->block_count[i]; b++) {
-            static const uint8_t use[] = {[GM_BLOCK_INACTIVE] = GM_SPACE_FREE,
-                                          [GM_BLOCK_ACTIVE_ALLOCATED] = GM_SPACE_ALLOCATED,
-                                          [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_SPACE_PENDING};
             const struct gm_space_block block = {
-                .size = s->blocks.size[b], .use = use[s->blocks.state[b]], .is_expandable = is_expandable};
+                .size = s->blocks.size[b], .use = gm_space_use_of(s->blocks.state[b]), .is_expandable = is_expandable};
             gm_stats_begin_block(&stats, &block, small, is_split, gm_block_requested(&s->blocks, b), max_split);
         }
     }

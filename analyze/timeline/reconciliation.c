@@ -44,7 +44,7 @@ static const char *coverage(const struct gm_trace_pass *pass)
 {
     const struct gm_reconciliation *b = &pass->out->reconciliation;
     const struct gm_trace_counts *counts = &pass->report->devices[pass->index].trace;
-    const double covered = gm_steps_covered(pass);
+    const double covered = pass->out->steps.covered; /* 0 without steps */
     const bool has_steps = covered >= 0.05 && covered < 1e9,
                has_span = counts->span_us != GM_REPORT_NONE && pass->history.count > 1;
     struct gm_text t = {0};

@@ -9,7 +9,8 @@
 
 /* ---- what is handed out ----------------------------------------------------------------------------------------- */
 
-bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count)
+/* After all else: moves what `keep` is to have out of the passes. false: no memory. */
+static bool keep_passes(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count)
 {
     *kept = (struct gm_kept){.v = calloc(count + 1, sizeof *kept->v), .count = count};
     bool ok = kept->v != NULL;
@@ -195,7 +196,7 @@ enum gm_status gm_timeline_analyze(struct gm_report *report, const struct gm_sna
     }
     if (status == GM_OK && !gm_trace_state_roles(report, passes))
         status = gm_no_memory(err);
-    if (status == GM_OK && options->keep != NULL && !gm_trace_keep(options->keep, passes, n))
+    if (status == GM_OK && options->keep != NULL && !keep_passes(options->keep, passes, n))
         status = gm_no_memory(err);
     for (size_t d = 0; passes != NULL && d < n; d++)
         free_pass(&passes[d]);

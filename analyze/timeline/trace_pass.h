@@ -50,7 +50,7 @@ struct gm_trace_pass {
     uint8_t *hidden;    /* [history.allocation_count] left out by --stream or --min-size; NULL: none */
     uint32_t from, to;  /* the window of moments that peaks are looked for in, inclusive; 0 .. count without filters */
     uint32_t peak_moment; /* of requested bytes, in the window; from curves.c */
-    uint32_t peak_active_moment, peak_allocated_moment, peak_reserved_moment;
+    uint32_t peak_active_moment;
 };
 
 static inline bool gm_is_hidden(const struct gm_trace_pass *pass, size_t allocation)
@@ -127,10 +127,8 @@ bool gm_trace_steps(struct gm_trace_pass *pass); /* steps/: steps, phases, bands
 enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err);
 bool gm_trace_filter(struct gm_trace_pass *pass, bool has_window); /* window.c: what the command line left out */
 void gm_trace_forget_steps(struct gm_trace_pass *pass);            /* frees step_work; fine if there is none */
-/* Steps that the trace covers, with fractions; negative if it has none. */
-double gm_steps_covered(const struct gm_trace_pass *pass);
-bool gm_trace_roles(struct gm_trace_pass *pass);        /* roles/: role and reason of every allocation */
-bool gm_trace_curves(struct gm_trace_pass *pass);       /* curves.c: all four peaks, the curve, samples */
+bool gm_trace_roles(struct gm_trace_pass *pass);                   /* roles/: role and reason of every allocation */
+bool gm_trace_curves(struct gm_trace_pass *pass);                  /* curves.c: all four peaks, the curve, samples */
 bool gm_trace_peak(struct gm_trace_pass *pass);         /* peaks/: the live set at the peak, next peaks, what-if-gone */
 bool gm_trace_role_reasons(struct gm_trace_pass *pass); /* role_report.c: what each reason decided; after the peak */
 bool gm_trace_flame(struct gm_trace_pass *pass);        /* peaks/ */
@@ -146,9 +144,6 @@ bool gm_trace_dims(struct gm_trace_pass *pass);           /* dims/: sizes explai
 bool gm_trace_memory(struct gm_trace_pass *pass, struct gm_memory_summary *out);
 /* After all devices: report->roles, and the role of each row of top_blocks. */
 bool gm_trace_state_roles(struct gm_report *report, const struct gm_trace_pass *passes);
-
-/* trace_analyze.c: after all else, moves what `keep` is to have out of the passes. false: no memory. */
-bool gm_trace_keep(struct gm_kept *kept, struct gm_trace_pass *passes, size_t count);
 
 /* amounts[n] as slices in the report's arena, empty ones left out, most bytes first, ties by name. NULL: no memory. */
 const struct gm_slice *gm_role_slices(struct gm_arena *arena, const struct gm_amount amounts[GM_ROLE_COUNT],

@@ -113,12 +113,6 @@ enum gm_status gm_trace_window(struct gm_trace_pass *pass, struct gm_error *err)
     return GM_OK;
 }
 
-double gm_steps_covered(const struct gm_trace_pass *pass)
-{
-    const struct gm_steps *steps = &pass->out->steps;
-    return steps->row_total == 0 ? -1 : steps->covered;
-}
-
 /* ---- what was left out, as a sentence --------------------------------------------------------------------------- */
 
 /* What the command line left out, as a sentence for the reports: "Only allocations of stream 7 of at least 1.00 MiB;

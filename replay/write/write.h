@@ -2,8 +2,8 @@
  *
  * Writing a snapshot back as a pickle that PyTorch's own tools open: protocol 4, framed, nothing in it but lists,
  * dictionaries, pairs, strings and numbers. What the file was read from says, the written one says again: all tables,
- * and what analyze/snapshot/extras.h keeps beside them, each row's keys in the order that the file had them. A snapshot
- * that was not read from a file gets PyTorch's order. docs/writing.md says what can differ.
+ * and what analyze/snapshot/snapshot.h keeps beside them, each row's keys in the order that the file had them. A
+ * snapshot that was not read from a file gets PyTorch's order. docs/writing.md says what can differ.
  */
 #ifndef GM_WRITE_WRITE_H
 #define GM_WRITE_WRITE_H

@@ -135,8 +135,4 @@ const char *gm_site_or_null(struct gm_trace_pass *pass, struct gm_stack_id stack
 /* Microseconds from event `from` to event `to` (0 if time runs backwards), GM_REPORT_NONE without times. */
 uint64_t gm_time_between(const struct gm_history *h, uint32_t from, uint32_t to);
 
-/* ---- parts of gm_fragmentation_history --------------------------------------------------------------------------- */
-
-bool gm_fragmentation_churn(struct gm_trace_pass *pass, struct gm_fragmentation_history *out); /* churn.c */
-
 #endif

@@ -33,10 +33,8 @@ static const struct gm_space_block **list_blocks(const struct gm_space *space, s
 
 static bool is_same(const struct gm_space_block *b, const struct gm_blocks *blocks, size_t row)
 {
-    static const uint8_t use[] = {[GM_BLOCK_INACTIVE] = GM_SPACE_FREE,
-                                  [GM_BLOCK_ACTIVE_ALLOCATED] = GM_SPACE_ALLOCATED,
-                                  [GM_BLOCK_ACTIVE_PENDING_FREE] = GM_SPACE_PENDING};
-    return b->address == blocks->address[row] && b->size == blocks->size[row] && b->use == use[blocks->state[row]];
+    return b->address == blocks->address[row] && b->size == blocks->size[row] &&
+           b->use == gm_space_use_of(blocks->state[row]);
 }
 
 /* Walks the snapshot's blocks and the space's side by side. Blocks of a segment need not be in order in a lying file:

@@ -130,6 +130,14 @@ struct gm_at_address {
 };
 struct gm_at_address *gm_history_placed(const struct gm_history *h, uint32_t moment, size_t *count);
 
+/* What a block of the snapshot is in an address space. */
+static inline uint8_t gm_space_use_of(uint8_t state)
+{
+    return state == GM_BLOCK_INACTIVE           ? GM_SPACE_FREE
+           : state == GM_BLOCK_ACTIVE_ALLOCATED ? GM_SPACE_ALLOCATED
+                                                : GM_SPACE_PENDING;
+}
+
 /* Where allocation `a` came from. */
 uint64_t gm_history_address(const struct gm_history *h, size_t a);
 struct gm_stream_id gm_history_stream(const struct gm_history *h, size_t a);

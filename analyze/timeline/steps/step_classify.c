@@ -126,12 +126,9 @@ bool gm_stack_classes_init(struct gm_stack_classes *c, const struct gm_snapshot 
     size_t strings = (size_t)snapshot->strings.count + 1;
     *c = (struct gm_stack_classes){.snapshot = snapshot};
     c->of_stack = calloc((size_t)snapshot->stacks.count + 2, 1); /* GM_STACK_EMPTY is always there */
-    c->of_name = calloc(strings, 1);
-    c->of_file = calloc(strings, 1);
-    c->name_known = calloc(strings, sizeof *c->name_known);
-    c->file_known = calloc(strings, sizeof *c->file_known);
-    return c->of_stack != NULL && c->of_name != NULL && c->of_file != NULL && c->name_known != NULL &&
-           c->file_known != NULL;
+    c->of_name = calloc(strings, sizeof *c->of_name);
+    c->of_file = calloc(strings, sizeof *c->of_file);
+    return c->of_stack != NULL && c->of_name != NULL && c->of_file != NULL;
 }
 
 void gm_stack_classes_free(struct gm_stack_classes *c)
@@ -139,8 +136,6 @@ void gm_stack_classes_free(struct gm_stack_classes *c)
     free(c->of_stack);
     free(c->of_name);
     free(c->of_file);
-    free(c->name_known);
-    free(c->file_known);
     *c = (struct gm_stack_classes){0};
 }
 
@@ -148,15 +143,13 @@ uint8_t gm_frame_marks(struct gm_stack_classes *c, struct gm_frame_id frame)
 {
     struct gm_string_id name = c->snapshot->frames.name[frame.v], file = c->snapshot->frames.filename[frame.v];
     struct text t;
-    if (!c->name_known[name.v]) {
+    if (c->of_name[name.v] == 0) {
         t.s = gm_string(c->snapshot, name, &t.n);
-        c->of_name[name.v] = marks_of_name(t);
-        c->name_known[name.v] = true;
+        c->of_name[name.v] = (uint16_t)(GM_MARK_ASKED | marks_of_name(t));
     }
-    if (!c->file_known[file.v]) {
+    if (c->of_file[file.v] == 0) {
         t.s = gm_string(c->snapshot, file, &t.n);
-        c->of_file[file.v] = marks_of_file(t);
-        c->file_known[file.v] = true;
+        c->of_file[file.v] = (uint16_t)(GM_MARK_ASKED | marks_of_file(t));
     }
     return (uint8_t)(c->of_name[name.v] | c->of_file[file.v]);
 }

@@ -23,7 +23,8 @@ enum {
     GM_MARK_PREFILL = 1 << 4,
     GM_MARK_DECODE = 1 << 5,
     GM_MARK_GENERATE = 1 << 6,
-    GM_MARK_PYTHON = 1 << 7
+    GM_MARK_PYTHON = 1 << 7,
+    GM_MARK_ASKED = 1 << 8
 };
 
 /* The answer for a stack: one of the first four, and the flags that any of its frames has. */
@@ -43,10 +44,9 @@ enum {
 
 struct gm_stack_classes {
     const struct gm_snapshot *snapshot;
-    uint8_t *of_stack; /* [gm_stack_id], made when asked for */
-    uint8_t *of_name;  /* [gm_string_id] marks of a function name, and whether they are known */
-    uint8_t *of_file;  /* likewise of a file name */
-    bool *name_known, *file_known;
+    uint8_t *of_stack;      /* [gm_stack_id], made when asked for */
+    uint16_t *of_name;      /* [gm_string_id] marks of a function name, made when asked for */
+    uint16_t *of_file;      /* likewise of a file name */
     bool empty_is_backward; /* stacks are Python's, and the threads that run backward have none */
 };
 
