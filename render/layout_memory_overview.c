@@ -9,7 +9,7 @@
 
 enum { USES = 4, CATEGORY_ROWS = 14 };
 
-/* Without the books' residual the parts sum to what is reserved. */
+/* Without the ledger's residual the parts sum to what is reserved. */
 static void uses_of(const struct gm_totals *totals, const struct gm_ledger *ledger, struct gm_piece parts[USES])
 {
     parts[0] = (struct gm_piece){"Allocated", totals->allocated, gm_use_fill(GM_USE_ALLOCATED)};

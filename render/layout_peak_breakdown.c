@@ -18,10 +18,9 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* ---- the books at the peak
- * ------------------------------------------------------------------------------------------- */
+/* ---- the sums at the peak ---------------------------------------------------------------------------------------- */
 
-static void draw_books(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced)
+static void draw_reconciliation(struct gm_page *page, const struct gm_report *report, const struct gm_traced *traced)
 {
     const struct gm_levels *l = &traced->peak->levels;
     struct gm_display *d = page->display;
@@ -46,16 +45,16 @@ static void draw_books(struct gm_page *page, const struct gm_report *report, con
     page->y += gm_legend(d, page->y, 3, parts, 3, whole) + 4;
     char requested[GM_SIZE_TEXT], active[GM_SIZE_TEXT];
     const char *all = gm_size_text(d, l->reserved);
-    const char *books = gm_display_printf(d, "%s requested + %s rounding = %s active",
-                                          gm_size_format(requested, traced->peak->requested), gm_size_text(d, rounding),
-                                          gm_size_format(active, l->active));
-    books = l->active > l->reserved
-                ? gm_display_printf(d, "%s, but %s reserved: blocks lie outside all segments", books, all)
-                : gm_display_printf(d, "%s; + %s cached = %s reserved", books, gm_size_text(d, cached), all);
+    const char *sums = gm_display_printf(d, "%s requested + %s rounding = %s active",
+                                         gm_size_format(requested, traced->peak->requested), gm_size_text(d, rounding),
+                                         gm_size_format(active, l->active));
+    sums = l->active > l->reserved
+               ? gm_display_printf(d, "%s, but %s reserved: blocks lie outside all segments", sums, all)
+               : gm_display_printf(d, "%s; + %s cached = %s reserved", sums, gm_size_text(d, cached), all);
     if (l->allocated != GM_REPORT_NONE && l->allocated < l->active)
-        books = gm_display_printf(d, "%s. Of what is active %s are pending", books,
-                                  gm_size_text(d, l->active - l->allocated));
-    gm_page_note(page, books);
+        sums = gm_display_printf(d, "%s. Of what is active %s are pending", sums,
+                                 gm_size_text(d, l->active - l->allocated));
+    gm_page_note(page, sums);
     page->y += 20;
 }
 
@@ -172,8 +171,7 @@ static void draw_sites(struct gm_page *page, const struct gm_traced *traced)
     page->y += 20;
 }
 
-/* ---- the other devices
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the other devices ------------------------------------------------------------------------------------------- */
 
 static void draw_devices(struct gm_page *page, const struct gm_report *report)
 {
@@ -219,7 +217,7 @@ void gm_layout_peak_breakdown(struct gm_display *display, const struct gm_report
     struct gm_page page =
         gm_page_begin_with(display, report, "What the peak was made of", gm_peak_line(display, report, &traced));
     const struct gm_peak_detail *detail = &traced.timeline->peak;
-    draw_books(&page, report, &traced);
+    draw_reconciliation(&page, report, &traced);
     draw_slices(&page, gm_traced_heading(display, report, &traced, "Requested bytes by category"),
                 "category: what code made them, told by the stack", traced.peak->categories,
                 traced.peak->category_count);
