@@ -10,6 +10,7 @@
 #include "tests/unit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct row {
@@ -316,6 +317,48 @@ TEST(lines)
                         "\nMORE\n----\n  more of 1\n\n  Inside\n"
                         "\nWORDS\n-----\n  1\n  last\n");
     gm_text_free(&out);
+}
+
+/* Key-values that are absent, characters inside a row, what is counted, a line to copy that is longer than any. */
+static void tell_fields(struct gm_doc *doc)
+{
+    struct inside {
+        char name[8], other[8];
+        uint64_t bytes;
+    };
+    static const struct gm_column fields[] = {
+        GM_CHARS(GM_ALL | GM_BLANK, "name", "Name", struct inside, name),
+        GM_CHARS(GM_ALL | GM_BLANK, "other", "Other", struct inside, other),
+        GM_FIELD(GM_BYTES, GM_ALL, "bytes", "Bytes", struct inside, bytes),
+    };
+    const struct inside row = {"abc", "", GM_REPORT_NONE};
+    GM_FIELDS(doc, fields, &row, NULL);
+    gm_doc_say(doc, GM_SAY_LINE, GM_READ, NULL, "%s=%080d", gm_doc_some(doc, 1, "retry", "retries"), 0);
+    gm_doc_tell(doc, "%s", gm_doc_some(doc, 2400, "retry", "retries"));
+}
+
+TEST(absent_fields)
+{
+    static const char *const expected[] = {"Name   abc\nBytes  n/a\n  1 retry=%080d\n2,400 retries\n",
+                                           "\n- Name: abc\n- Bytes: n/a\n\n`1 retry=%080d`\n\n2,400 retries\n",
+                                           "{\n  \"name\": \"abc\",\n  \"other\": null,\n  \"bytes\": null\n}\n"};
+    static const enum gm_form forms[] = {GM_TXT, GM_MD, GM_JSON};
+    for (int i = 0; i < 3; i++) {
+        struct gm_text out = {0};
+        struct gm_doc doc;
+        char wanted[256];
+        gm_doc_begin(&doc, forms[i], &out);
+        tell_fields(&doc);
+        gm_doc_end(&doc);
+        const char *zeros = strstr(expected[i], "%080d");
+        snprintf(wanted, sizeof wanted, "%.*s%s%s",
+                 zeros == NULL ? (int)strlen(expected[i]) : (int)(zeros - expected[i]), expected[i],
+                 zeros == NULL ? ""
+                               : "00000000000000000000000000000000000000000000000000000000000000000000000000000000",
+                 zeros == NULL ? "" : zeros + 5);
+        assert_string_equal(out.data, wanted);
+        gm_text_free(&out);
+    }
 }
 
 TEST(no_memory)
