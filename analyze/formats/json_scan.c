@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One pass over the window, token by token, with a small stack instead of recursion. Strings and numbers are taken
+ * where they lie; only those with escapes or across the end of a window are collected in scratch first.
+ */
+#include "analyze/formats/json_scan.h"
+
+#include "analyze/base/utf8.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum expected { THE_BEGINNING, A_VALUE, A_VALUE_OR_END, A_KEY, A_KEY_OR_END, A_COMMA_OR_END };
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+/* Whatever stands at the source's place is not what was expected. */
+static enum gm_status unexpected(const struct gm_json_scan *j, const char *what, struct gm_error *err)
+{
+    const struct gm_source *s = j->source;
+    uint64_t at = gm_source_offset(s);
+    if (s->p == s->end)
+        return gm_fail(err, GM_E_TRUNCATED, at, "the JSON ends where %s was expected", what);
+    unsigned char c = *s->p;
+    if (c > ' ' && c < 0x7f)
+        return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: expected %s, found '%c'", what, c);
+    return gm_fail(err, GM_E_CORRUPT, at, "damaged JSON: expected %s, found byte 0x%02x", what, (unsigned)c);
+}
+
+/* ---- numbers, whatever the locale -------------------------------------------------------------------------------- */
+
+static bool is_digit(const unsigned char *s, size_t n, size_t i)
+{
+    return i < n && s[i] >= '0' && s[i] <= '9';
+}
+
+static size_t skip_digits(const unsigned char *s, size_t n, size_t i)
+{
+    while (is_digit(s, n, i))
+        i++;
+    return i;
+}
+
+bool gm_json_number_real(const unsigned char *s, size_t length, double *real)
+{
+    char text[GM_JSON_NUMBER_MAX];
+    memcpy(text, s, length);
+    text[length] = '\0';
+    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0)
+        return false;
+    *real = strtod_l(text, NULL, c);
+    freelocale(c);
+    return true;
+}
+
+/* The end of the fraction and the exponent at s[i]; *ok is false if one of them has no digits. */
+static size_t skip_fraction(const unsigned char *s, size_t n, size_t i, bool *ok)
+{
+    *ok = true;
+    if (i < n && s[i] == '.') {
+        *ok = is_digit(s, n, ++i);
+        i = skip_digits(s, n, i);
+    }
+    if (*ok && i < n && (s[i] == 'e' || s[i] == 'E')) {
+        i++;
+        if (i < n && (s[i] == '+' || s[i] == '-'))
+            i++;
+        *ok = is_digit(s, n, i);
+        i = skip_digits(s, n, i);
+    }
+    return i;
+}
+
+/* Parses the number at s[0..n) and returns its length, or that of the part that is right if *number says NO_NUMBER.
+ * What has a fraction, an exponent or more than 64 bits is REAL: `magnitude` means nothing then. */
+static size_t parse_number(const unsigned char *s, size_t n, struct gm_json_number *number)
+{
+    *number = (struct gm_json_number){.kind = GM_JSON_NO_NUMBER};
+    n = n < GM_JSON_NUMBER_MAX ? n : GM_JSON_NUMBER_MAX;
+    size_t i = n > 0 && s[0] == '-', first = i;
+    number->is_negative = i > 0;
+    bool fits = true;
+    for (; is_digit(s, n, i); i++) {
+        uint64_t digit = (uint64_t)(s[i] - '0');
+        fits = fits && number->magnitude <= (UINT64_MAX - digit) / 10;
+        number->magnitude = number->magnitude * 10 + digit;
+    }
+    if (i == first)
+        return i;
+    if (s[first] == '0' && i > first + 1) { /* a number cannot begin with 0 and go on: the digit behind is too much */
+        *number = (struct gm_json_number){.kind = GM_JSON_INTEGER, .is_negative = number->is_negative};
+        return first + 1;
+    }
+    bool ok;
+    size_t length = skip_fraction(s, n, i, &ok);
+    if (length == GM_JSON_NUMBER_MAX)
+        number->kind = GM_JSON_TOO_LONG;
+    else if (ok && length == i && fits)
+        number->kind = GM_JSON_INTEGER;
+    else if (ok)
+        number->kind = GM_JSON_REAL;
+    return length;
+}
+
+/* ---- strings ----------------------------------------------------------------------------------------------------- */
+
+static bool ends_plain_text(unsigned char c)
+{
+    return c == '"' || c == '\\' || c < ' ';
+}
+
+static const unsigned char *plain_end(const unsigned char *p, const unsigned char *end)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    while (end - p >= 8) { /* eight bytes at once: which of them is a quote, a backslash, or below the blank? */
+        uint64_t v;
+        memcpy(&v, p, 8);
+        uint64_t quote = v ^ ones * '"', backslash = v ^ ones * '\\';
+        if ((((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) | ((v - ones * ' ') & ~v)) & tops)
+            break;
+        p += 8;
+    }
+    while (p < end && !ends_plain_text(*p))
+        p++;
+    return p;
+}
+
+static bool add_bytes(struct gm_json_scan *j, const void *bytes, size_t n)
+{
+    if (!GM_VEC_ROOM(&j->scratch, n))
+        return false;
+    if (n > 0)
+        memcpy(j->scratch.v + j->scratch.n, bytes, n);
+    j->scratch.n += n;
+    return true;
+}
+
+static bool add_code(struct gm_json_scan *j, uint32_t code)
+{
+    unsigned char out[4];
+    size_t n = gm_utf8_encode(out, code);
+    return add_bytes(j, out, n);
+}
+
+/* The four hexadecimal digits at p, or -1. */
+static int32_t four_digits(const unsigned char *p)
+{
+    int32_t code = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = p[i] >= '0' && p[i] <= '9'                     ? p[i] - '0'
+                    : (p[i] | 0x20) >= 'a' && (p[i] | 0x20) <= 'f' ? (p[i] | 0x20) - 'a' + 10
+                                                                   : -1;
+        if (digit < 0)
+            return -1;
+        code = code << 4 | digit;
+    }
+    return code;
+}
+
+/* \uXXXX at the source's place, and the second half of a pair if one follows. */
+static enum gm_status take_unicode(struct gm_json_scan *j, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(gm_source_more(s, 12, err));
+    if (s->end - s->p < 6) {
+        s->p = s->end;
+        return unexpected(j, "the rest of an escape", err);
+    }
+    int32_t code = four_digits(s->p + 2);
+    if (code < 0)
+        return gm_fail(err, GM_E_CORRUPT, gm_source_offset(s), "damaged JSON: \\u without four hexadecimal digits");
+    s->p += 6;
+    if (code >= 0xd800 && code < 0xe000) {
+        bool is_pair = code < 0xdc00 && s->end - s->p >= 6 && s->p[0] == '\\' && s->p[1] == 'u';
+        int32_t low = is_pair ? four_digits(s->p + 2) : -1;
+        bool is_low = low >= 0xdc00 && low < 0xe000;
+        s->p += is_low ? 6 : 0;
+        code = is_low ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
+    }
+    return add_code(j, (uint32_t)code) ? GM_OK : gm_no_memory(err);
+}
+
+/* A backslash is at the source's place. */
+static enum gm_status take_escape(struct gm_json_scan *j, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(gm_source_more(s, 2, err));
+    if (s->end - s->p < 2) {
+        s->p = s->end;
+        return unexpected(j, "the rest of an escape", err);
+    }
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    unsigned char c = s->p[1];
+    if (c == 'u')
+        return take_unicode(j, err);
+    const char *known = c != '\0' ? strchr(from, c) : NULL;
+    if (known == NULL) {
+        s->p++;
+        return unexpected(j, "an escape after the backslash", err);
+    }
+    s->p += 2;
+    return add_bytes(j, &to[known - from], 1) ? GM_OK : gm_no_memory(err);
+}
+
+/* A string that is not plain, or not in the window as a whole; the source is behind the opening quote. */
+static enum gm_status take_string_slowly(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    j->scratch.n = 0;
+    for (;;) {
+        GM_TRY(gm_source_more(s, 1, err));
+        const unsigned char *stop = plain_end(s->p, s->end);
+        if (!add_bytes(j, s->p, (size_t)(stop - s->p)))
+            return gm_no_memory(err);
+        s->p = stop;
+        if (s->p == s->end) {
+            if (s->at_end)
+                return unexpected(j, "the end of a string", err);
+            continue;
+        }
+        if (*s->p == '"') {
+            s->p++;
+            token->text = j->scratch.v != NULL ? j->scratch.v : (const unsigned char *)"";
+            token->length = j->scratch.n;
+            return GM_OK;
+        }
+        if (*s->p != '\\')
+            return unexpected(j, "no control character in a string", err);
+        GM_TRY(take_escape(j, err));
+    }
+}
+
+static enum gm_status take_string(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    const unsigned char *start = ++s->p, *stop = plain_end(start, s->end);
+    token->kind = GM_TOKEN_STRING;
+    if (stop == s->end || *stop != '"')
+        return take_string_slowly(j, token, err);
+    s->p = stop + 1;
+    token->text = start;
+    token->length = (size_t)(stop - start);
+    return GM_OK;
+}
+
+/* ---- numbers and words ------------------------------------------------------------------------------------------- */
+
+static enum gm_status take_number(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(gm_source_more(s, GM_JSON_NUMBER_MAX, err));
+    token->kind = GM_TOKEN_NUMBER;
+    token->text = s->p;
+    token->length = parse_number(s->p, (size_t)(s->end - s->p), &token->number);
+    s->p += token->length;
+    if (token->number.kind == GM_JSON_TOO_LONG)
+        return gm_fail(err, GM_E_CORRUPT, token->at, "damaged JSON: a number of more than %d characters",
+                       GM_JSON_NUMBER_MAX - 1);
+    return token->number.kind == GM_JSON_NO_NUMBER ? unexpected(j, "a digit", err) : GM_OK;
+}
+
+/* Consumes `word`, whose first character is known to be there. */
+static enum gm_status take_word(struct gm_json_scan *j, const char *word, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(gm_source_more(s, strlen(word), err));
+    for (const char *w = word; *w != '\0'; w++, s->p++)
+        if (s->p == s->end || *s->p != (unsigned char)*w)
+            return unexpected(j, word, err);
+    return GM_OK;
+}
+
+static enum gm_status take_special(struct gm_json_scan *j, const char *word, double value, struct gm_json_token *token,
+                                   struct gm_error *err)
+{
+    token->kind = GM_TOKEN_SPECIAL;
+    token->special = value;
+    return take_word(j, word, err);
+}
+
+static enum gm_status take_minus(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(gm_source_more(s, 2, err));
+    return s->end - s->p < 2 || s->p[1] != 'I' ? take_number(j, token, err)
+                                               : take_special(j, "-Infinity", -(double)INFINITY, token, err);
+}
+
+/* ---- the grammar ------------------------------------------------------------------------------------------------- */
+
+static enum gm_status begin(struct gm_json_scan *j, bool is_dict, struct gm_json_token *token, struct gm_error *err)
+{
+    if (j->depth >= GM_MAX_DEPTH)
+        return gm_fail(err, GM_E_LIMIT, token->at, "nested deeper than %d levels", GM_MAX_DEPTH);
+    j->is_dict[j->depth++] = is_dict;
+    j->expected = is_dict ? A_KEY_OR_END : A_VALUE_OR_END;
+    j->source->p++;
+    token->kind = is_dict ? GM_TOKEN_BEGIN_DICT : GM_TOKEN_BEGIN_LIST;
+    return GM_OK;
+}
+
+static enum gm_status end(struct gm_json_scan *j, struct gm_json_token *token)
+{
+    j->source->p++;
+    j->expected = A_COMMA_OR_END;
+    token->kind = j->is_dict[--j->depth] ? GM_TOKEN_END_DICT : GM_TOKEN_END_LIST;
+    return GM_OK;
+}
+
+/* A value that begins with the character at the source's place. */
+static enum gm_status take_value(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    unsigned char c = *j->source->p;
+    j->expected = A_COMMA_OR_END;
+    switch (c) {
+    case '"':
+        return take_string(j, token, err);
+    case '{':
+    case '[':
+        return begin(j, c == '{', token, err);
+    case '-':
+        return take_minus(j, token, err);
+    case 't':
+    case 'f':
+        token->kind = c == 't' ? GM_TOKEN_TRUE : GM_TOKEN_FALSE;
+        return take_word(j, c == 't' ? "true" : "false", err);
+    case 'n':
+        token->kind = GM_TOKEN_NULL;
+        return take_word(j, "null", err);
+    case 'N':
+        return take_special(j, "NaN", (double)NAN, token, err);
+    case 'I':
+        return take_special(j, "Infinity", (double)INFINITY, token, err);
+    default:
+        return c >= '0' && c <= '9' ? take_number(j, token, err) : unexpected(j, "a value", err);
+    }
+}
+
+/* Moves on to the next character that is no blank; there is none if s->p == s->end then. */
+static enum gm_status skip_blanks(struct gm_json_scan *j, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    for (;;) {
+        while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t'))
+            s->p++;
+        if (s->p < s->end || s->at_end)
+            return GM_OK;
+        GM_TRY(gm_source_more(s, 1, err));
+    }
+}
+
+/* A key with its colon. What it points to stays: blanks are only skipped in the window if it lies there. */
+static enum gm_status take_key(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(take_string(j, token, err));
+    token->kind = GM_TOKEN_KEY;
+    if (s->p == s->end || *s->p != ':') { /* hardly ever */
+        const bool is_in_window = token->text != j->scratch.v;
+        if (is_in_window) {
+            j->scratch.n = 0;
+            if (!add_bytes(j, token->text, token->length))
+                return gm_no_memory(err);
+            token->text = j->scratch.v != NULL ? j->scratch.v : (const unsigned char *)"";
+        }
+        GM_TRY(skip_blanks(j, err));
+    }
+    if (s->p == s->end || *s->p != ':')
+        return unexpected(j, "':'", err);
+    s->p++;
+    j->expected = A_VALUE;
+    return GM_OK;
+}
+
+/* What stands at the source's place, of which there is at least one character and which is no comma. */
+static enum gm_status take(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    unsigned char c = *j->source->p;
+    bool in_dict = j->depth > 0 && j->is_dict[j->depth - 1];
+    switch (j->expected) {
+    case A_VALUE_OR_END:
+        return c == ']' ? end(j, token) : take_value(j, token, err);
+    case A_VALUE:
+        return take_value(j, token, err);
+    case A_KEY_OR_END:
+    case A_KEY:
+        if (c == '}' && j->expected == A_KEY_OR_END)
+            return end(j, token);
+        return c == '"' ? take_key(j, token, err)
+                        : unexpected(j, j->expected == A_KEY ? "a key in quotes" : "a key in quotes or '}'", err);
+    default:
+        return c == (in_dict ? '}' : ']') ? end(j, token) : unexpected(j, in_dict ? "',' or '}'" : "',' or ']'", err);
+    }
+}
+
+static enum gm_status begin_document(struct gm_json_scan *j, struct gm_error *err)
+{
+    struct gm_source *s = j->source;
+    GM_TRY(gm_source_more(s, 3, err));
+    if (s->end - s->p >= 3 && memcmp(s->p, "\xef\xbb\xbf", 3) == 0) /* a byte-order mark */
+        s->p += 3;
+    j->expected = A_VALUE;
+    return GM_OK;
+}
+
+/* Moves on to what is to be taken, over a comma. */
+static enum gm_status move_on(struct gm_json_scan *j, struct gm_error *err)
+{
+    static const char *const names[] = {"a value", "a value",      "a value or ']'",
+                                        "a key",   "a key or '}'", "',' or the end of a container"};
+    struct gm_source *s = j->source;
+    GM_TRY(skip_blanks(j, err));
+    if (s->p < s->end && j->expected == A_COMMA_OR_END && *s->p == ',') {
+        s->p++;
+        j->expected = j->is_dict[j->depth - 1] ? A_KEY : A_VALUE;
+        GM_TRY(skip_blanks(j, err));
+    }
+    return s->p == s->end ? unexpected(j, names[j->expected], err) : GM_OK;
+}
+
+enum gm_status gm_json_next(struct gm_json_scan *j, struct gm_json_token *token, struct gm_error *err)
+{
+    if (j->expected == THE_BEGINNING)
+        GM_TRY(begin_document(j, err));
+    if (j->depth == 0 && j->expected == A_COMMA_OR_END) {
+        token->kind = GM_TOKEN_DONE;
+        return GM_OK;
+    }
+    GM_TRY(move_on(j, err));
+    token->at = gm_source_offset(j->source);
+    return take(j, token, err);
+}
+
+enum gm_status gm_json_skip(struct gm_json_scan *j, const struct gm_json_token *token, struct gm_error *err)
+{
+    if (token->kind != GM_TOKEN_BEGIN_DICT && token->kind != GM_TOKEN_BEGIN_LIST)
+        return GM_OK;
+    const size_t depth = j->depth;
+    struct gm_json_token inside;
+    do
+        GM_TRY(gm_json_next(j, &inside, err));
+    while (j->depth >= depth);
+    return GM_OK;
+}
+
+void gm_json_scan_free(struct gm_json_scan *j)
+{
+    free(j->scratch.v);
+}

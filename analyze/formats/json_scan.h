@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON (RFC 8259, plus the NaN, Infinity and -Infinity that Python writes) as tokens, one at a time, in one pass over
+ * the window of a source: memory is that of the longest string, and nesting costs a byte a level. Strings and numbers
+ * are told where they lie, so what a token points to is valid until the next one is asked for.
+ */
+#ifndef GM_FORMATS_JSON_SCAN_H
+#define GM_FORMATS_JSON_SCAN_H
+
+#include "analyze/base/error.h"
+#include "analyze/base/vec.h"
+#include "analyze/formats/assemble.h"
+#include "analyze/formats/source.h"
+
+enum { GM_JSON_NUMBER_MAX = 1024 }; /* characters looked at; numbers are shorter */
+
+enum gm_json_number_kind { GM_JSON_NO_NUMBER, GM_JSON_TOO_LONG, GM_JSON_INTEGER, GM_JSON_REAL };
+struct gm_json_number {
+    enum gm_json_number_kind kind;
+    bool is_negative; /* of an integer */
+    uint64_t magnitude;
+};
+
+enum gm_json_token_kind {
+    GM_TOKEN_BEGIN_DICT,
+    GM_TOKEN_END_DICT,
+    GM_TOKEN_BEGIN_LIST,
+    GM_TOKEN_END_LIST,
+    GM_TOKEN_KEY,     /* text; its colon is consumed */
+    GM_TOKEN_STRING,  /* text, escapes resolved: lone surrogates became U+FFFD, bytes that are no UTF-8 are kept */
+    GM_TOKEN_NUMBER,  /* text as it stands there, and `number` */
+    GM_TOKEN_SPECIAL, /* NaN, Infinity or -Infinity: `special` */
+    GM_TOKEN_TRUE,
+    GM_TOKEN_FALSE,
+    GM_TOKEN_NULL,
+    GM_TOKEN_DONE /* the outermost value is complete */
+};
+struct gm_json_token {
+    enum gm_json_token_kind kind;
+    uint64_t at; /* offset of its first byte */
+    const unsigned char *text;
+    size_t length;
+    struct gm_json_number number;
+    double special;
+};
+
+struct gm_json_scan { /* zero-initialise but for `source`; gm_json_scan_free */
+    struct gm_source *source;
+    struct GM_VEC(unsigned char) scratch;
+    size_t depth;
+    int expected; /* private; 0: the beginning */
+    bool is_dict[GM_MAX_DEPTH + 1];
+};
+
+/* The next token. Fails on what is no JSON (GM_E_CORRUPT), ends too early (GM_E_TRUNCATED) or is nested deeper than
+ * GM_MAX_DEPTH (GM_E_LIMIT), saying where. */
+enum gm_status gm_json_next(struct gm_json_scan *json, struct gm_json_token *token, struct gm_error *err);
+/* Consumes the rest of the value that `token` begins; nothing if it is complete already. */
+enum gm_status gm_json_skip(struct gm_json_scan *json, const struct gm_json_token *token, struct gm_error *err);
+/* What a number of that text is, which was found REAL: strtod in the C locale. false: no memory. */
+bool gm_json_number_real(const unsigned char *s, size_t length, double *real);
+void gm_json_scan_free(struct gm_json_scan *json);
+
+#endif
