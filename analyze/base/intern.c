@@ -76,6 +76,12 @@ uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size
     return add(intern, bytes, length, true);
 }
 
+uint64_t gm_intern_bytes(const struct gm_intern *intern)
+{
+    return intern->arena.bytes + GM_VEC_BYTES(&intern->entries) +
+           (intern->slots == NULL ? 0 : (intern->mask + 1) * (uint64_t)sizeof *intern->slots);
+}
+
 void gm_intern_free(struct gm_intern *intern)
 {
     gm_arena_free(&intern->arena);

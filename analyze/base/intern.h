@@ -31,6 +31,8 @@ uint32_t gm_intern_add(struct gm_intern *intern, const void *bytes, size_t lengt
 uint32_t gm_intern_add_lasting(struct gm_intern *intern, const void *bytes, size_t length);
 /* The number of known bytes; GM_INTERN_NONE: they are not. */
 uint32_t gm_intern_find(const struct gm_intern *intern, const void *bytes, size_t length);
+/* Bytes of memory that it holds. */
+uint64_t gm_intern_bytes(const struct gm_intern *intern);
 void gm_intern_free(struct gm_intern *intern);
 
 #endif

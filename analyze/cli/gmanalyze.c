@@ -106,7 +106,8 @@ static const struct gm_program program = {
             "  gmanalyze --export speedscope s.pickle  the peak as a flame graph elsewhere\n"
             "\n"
             "Usage: gmanalyze [options] SNAPSHOT... [NAME]\n"
-            "  SNAPSHOT  pickle, JSON or _memory_viz.py HTML, also .gz and .zst; - is stdin\n"
+            "  SNAPSHOT  pickle, JSON or _memory_viz.py HTML, or a trace of torch.profiler;\n"
+            "            also .gz and .zst; - is stdin\n"
             "  NAME      name of the run (default: found in the path, as in iter1_rank0)\n"
             "\n"
             "Options:\n",

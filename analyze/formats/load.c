@@ -26,7 +26,8 @@ struct loader {
     uint64_t machine;           /* bytes that there are at all */
     const uint64_t *disk_bytes; /* of the file; a pipe's are counted while it is read */
     struct gm_source source;
-    struct gm_assembler *a;
+    struct gm_assembler *a;    /* of a snapshot; NULL: `profile` is read */
+    struct gm_profile profile; /* of a trace of torch.profiler, until it becomes the snapshot's */
     struct gm_source_info info;
     enum gm_content content;
     struct gm_error *err;
@@ -57,6 +58,7 @@ static enum gm_status peel(struct loader *l)
     l->info.format = l->content == GM_CONTENT_PICKLE    ? GM_FORMAT_PICKLE
                      : l->content == GM_CONTENT_JSON    ? GM_FORMAT_JSON
                      : l->content == GM_CONTENT_GMTRACE ? GM_FORMAT_GMTRACE
+                     : l->content == GM_CONTENT_KINETO  ? GM_FORMAT_KINETO
                                                         : GM_FORMAT_HTML;
     if (l->content == GM_CONTENT_PICKLE)
         gm_filter_expect_pickle(&l->source);
@@ -101,7 +103,7 @@ static enum gm_status check_memory(const struct loader *l, uint64_t held, struct
 static enum gm_status may_go_on(void *asked, struct gm_error *err)
 {
     const struct loader *l = asked;
-    return check_memory(l, gm_assembler_bytes(l->a), err);
+    return check_memory(l, l->a != NULL ? gm_assembler_bytes(l->a) : gm_profile_bytes(&l->profile), err);
 }
 
 /* ---- decoding --------------------------------------------------------------------------------------------------- */
@@ -123,11 +125,21 @@ static enum gm_status check_rest(struct loader *l)
 static enum gm_status decode(struct loader *l)
 {
     l->info.pickle_protocol = -1;
-    enum gm_status status = l->content == GM_CONTENT_JSON
+    enum gm_status status = l->content == GM_CONTENT_KINETO ? gm_kineto_decode(&l->source, &l->profile, l->err)
+                            : l->content == GM_CONTENT_JSON
                                 ? gm_json_decode(&l->source, l->a, l->err)
                                 : gm_pickle_decode(&l->source, l->a, &l->info.pickle_protocol, l->err);
     l->info.decoded_bytes = gm_source_offset(&l->source);
     return status;
+}
+
+/* From what was decoded to the snapshot; `is_partial`: as far as that came. */
+static enum gm_status finish(struct loader *l, struct gm_snapshot *snapshot, bool is_partial, uint64_t offset,
+                             struct gm_error *err)
+{
+    if (l->content != GM_CONTENT_KINETO)
+        return gm_assembler_finish(l->a, snapshot, is_partial, offset, err);
+    return gm_profile_finish(&l->profile) ? gm_kineto_snapshot(&l->profile, snapshot, err) : gm_no_memory(err);
 }
 
 static bool can_salvage(enum gm_status status)
@@ -142,12 +154,13 @@ static enum gm_status salvage(struct loader *l, struct gm_snapshot *snapshot, bo
     struct gm_error damage = *l->err, other = {0};
     l->info.is_salvaged = true;
     l->info.salvaged_offset = damage.offset != GM_NO_OFFSET ? damage.offset : l->info.decoded_bytes;
-    enum gm_status status = gm_assembler_finish(l->a, snapshot, !is_complete, l->info.salvaged_offset, &other);
+    enum gm_status status = finish(l, snapshot, !is_complete, l->info.salvaged_offset, &other);
     if (status == GM_E_NOMEM) {
         *l->err = other;
         return status;
     }
-    if (status == GM_OK && (snapshot->segments.count > 0 || snapshot->events.count > 0)) {
+    const bool has_spans = snapshot->profile != NULL && snapshot->profile->spans.n > 0;
+    if (status == GM_OK && (snapshot->segments.count > 0 || snapshot->events.count > 0 || has_spans)) {
         l->info.salvaged_reason = gm_arena_copy(&snapshot->memory->arena, damage.message, strlen(damage.message));
         if (l->info.salvaged_reason != NULL)
             return GM_OK;
@@ -182,7 +195,8 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         struct gm_source inner = l->source;
         gm_source_open_thread(&l->source, &inner);
     }
-    GM_THEN(status, gm_assembler_new(&l->a, l->err));
+    if (status == GM_OK && l->content != GM_CONTENT_KINETO)
+        status = gm_assembler_new(&l->a, l->err);
     if (status != GM_OK)
         return status;
     l->source.may_go_on = may_go_on;
@@ -194,7 +208,7 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
     if (is_complete)
         status = check_rest(l);
     if (status == GM_OK)
-        return gm_assembler_finish(l->a, snapshot, false, l->info.decoded_bytes, l->err);
+        return finish(l, snapshot, false, l->info.decoded_bytes, l->err);
     if (!can_salvage(status))
         return status;
     const struct gm_error damage = *l->err;
@@ -262,6 +276,7 @@ static enum gm_status load_and_close(struct loader *l, struct gm_snapshot *snaps
         gm_snapshot_free(snapshot);
     gm_source_free(&l->source);
     gm_assembler_free(l->a);
+    gm_profile_free(&l->profile);
     if (status == GM_OK && (status = check_devices(snapshot, &here)) != GM_OK)
         gm_snapshot_free(snapshot);
     if (status == GM_OK) {

@@ -133,7 +133,7 @@ static const unsigned char *find(struct view v, const char *word)
 }
 
 /* Chrome traces of torch.profiler (Kineto) are JSON too. A snapshot names its parts before anything of theirs. */
-static enum gm_status check_json(struct view v, struct gm_error *err)
+static enum gm_status check_json(struct view v, enum gm_content *content, struct gm_error *err)
 {
     static const char *const trace_words[] = {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"",
                                               "\"displayTimeUnit\"", "\"ph\""};
@@ -146,8 +146,7 @@ static enum gm_status check_json(struct view v, struct gm_error *err)
     struct view before = {v.p, (size_t)(end - v.p)};
     for (size_t i = 0; i < sizeof trace_words / sizeof *trace_words; i++)
         if (find(before, trace_words[i]) != NULL)
-            return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET,
-                           "this is a torch.profiler (Kineto) trace: Kineto traces are not supported yet");
+            *content = GM_CONTENT_KINETO;
     if (find(before, "\"gmanalyze.") != NULL || find(before, "\"gmreplay.") != NULL)
         return gm_fail(err, GM_E_FORMAT, GM_NO_OFFSET, "this is a result of gmanalyze or gmreplay, not a snapshot");
     return GM_OK;
@@ -188,7 +187,7 @@ enum gm_status gm_sniff(struct gm_source *source, enum gm_content *content, stru
         *content = GM_CONTENT_PICKLE;
     } else if (text.n > 0 && (text.p[0] == '{' || text.p[0] == '[')) {
         *content = GM_CONTENT_JSON;
-        return check_json(text, err);
+        return check_json(text, content, err);
     } else if (text.n > 0 && text.p[0] == '<') {
         *content = GM_CONTENT_HTML;
     } else {

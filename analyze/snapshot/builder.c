@@ -446,6 +446,7 @@ void gm_snapshot_memory_free(struct gm_snapshot_memory *m)
     }
     for (int kind = 0; kind < GM_ORDER_COUNT; kind++)
         free(m->key_orders[kind].v);
+    gm_profile_free(&m->profile);
     gm_arena_free(&m->arena);
     free(m);
 }

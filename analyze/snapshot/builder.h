@@ -15,6 +15,7 @@
 #include "analyze/base/error.h"
 #include "analyze/base/hash.h"
 #include "analyze/base/vec.h"
+#include "analyze/snapshot/profile.h"
 #include "analyze/snapshot/snapshot.h"
 
 /* Ids and rows fit in 28 bits, so that a loader can keep a reference with its kind in four bytes: 268 million events,
@@ -109,7 +110,8 @@ struct gm_snapshot_memory {
     struct GM_VEC(uint32_t) key_orders[GM_ORDER_COUNT];
     struct GM_VEC(struct gm_extra) extras[GM_ROW_KIND_COUNT];
 
-    struct gm_arena arena; /* settings, warnings, and the final tables of segments and blocks */
+    struct gm_profile profile; /* of a trace of torch.profiler */
+    struct gm_arena arena;     /* settings, warnings, and the final tables of segments and blocks */
 };
 
 struct gm_snapshot_memory *gm_snapshot_memory_new(void);

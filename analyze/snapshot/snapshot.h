@@ -307,6 +307,7 @@ struct gm_source_info {
     const char *salvaged_reason; /* one clean line, or NULL */
 };
 
+struct gm_profile;
 struct gm_snapshot {
     struct gm_source_info source;
 
@@ -344,6 +345,8 @@ struct gm_snapshot {
 
     const char *const *warnings; /* what was odd about the file, one clean line each, each said once */
     size_t warning_count;
+
+    const struct gm_profile *profile; /* the trace of torch.profiler that it was made of, see profile.h; else NULL */
 
     struct gm_snapshot_memory *memory; /* private: what gm_snapshot_free frees */
 };

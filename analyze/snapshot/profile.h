@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The profile: what a trace of torch.profiler (Kineto; docs/kineto.md) says, and nothing that we concluded from it.
+ *
+ * Glossary:
+ *   span     something that lasted: an operator, a Python function, a user's annotation, a call of the CUDA runtime, a
+ *            kernel or copy on a device. Spans of a thread nest.
+ *   memory   an instant at which an allocator handed out (bytes > 0) or took back (bytes < 0) memory.
+ *   thread   a pair of process and thread, as the file names them; for what runs on a device, its stream.
+ *
+ * Times are nanoseconds on the file's own clock: what "ts" says, times 1000 (base_ns + that is since 1970, if the file
+ * says so). Strings are numbers in `strings`, as raw as in the file; GM_PROFILE_NONE is absent.
+ */
+#ifndef GM_MODEL_PROFILE_H
+#define GM_MODEL_PROFILE_H
+
+#include "analyze/base/arena.h"
+#include "analyze/base/intern.h"
+#include "analyze/base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GM_PROFILE_NONE UINT32_MAX
+#define GM_PROFILE_ABSENT UINT64_MAX
+
+enum gm_span_kind {
+    GM_SPAN_OPERATOR,
+    GM_SPAN_ANNOTATION, /* record_function, ProfilerStep# */
+    GM_SPAN_PYTHON,
+    GM_SPAN_RUNTIME, /* a call of CUDA's API, on the host */
+    GM_SPAN_OTHER,   /* on the host */
+    GM_SPAN_KERNEL,  /* this and those that follow: on a device */
+    GM_SPAN_MEMCPY,
+    GM_SPAN_MEMSET,
+    GM_SPAN_DEVICE_ANNOTATION
+};
+static inline bool gm_span_is_on_device(enum gm_span_kind kind)
+{
+    return kind >= GM_SPAN_KERNEL;
+}
+
+enum { GM_PROFILE_THREADS = 1 << 20 };
+struct gm_span {
+    int64_t start_ns, duration_ns; /* start + duration fits, duration is not negative */
+    uint32_t name;
+    uint32_t detail;      /* index in details, or GM_PROFILE_NONE */
+    uint32_t parent;      /* the span that it is in, on its thread, or GM_PROFILE_NONE; none on a device */
+    uint32_t thread : 28; /* index in threads */
+    uint32_t kind : 4;    /* enum gm_span_kind */
+};
+static inline int64_t gm_span_end(const struct gm_span *span)
+{
+    return span->start_ns + span->duration_ns;
+}
+
+/* What only some spans say. */
+struct gm_span_detail {
+    uint64_t external; /* "External id": of an operator, or of the operator that a runtime call or kernel belongs to */
+    uint64_t bytes;    /* of a copy or a memset */
+    uint32_t shapes, types;  /* of an operator's inputs, as the file has them, without needless blanks */
+    uint32_t call_stack;     /* old files: "a.py(1): f;b.py(2): g", innermost first */
+    uint32_t forward_thread; /* PyTorch's number; 0: none */
+    uint32_t correlation;    /* of a runtime call with what it started on a device; 0: none */
+    int64_t sequence;        /* -1: none */
+};
+
+struct gm_profile_memory {
+    int64_t time_ns, bytes;
+    uint64_t address;             /* this and the next two: GM_PROFILE_ABSENT if the file does not say */
+    uint64_t allocated, reserved; /* of the device after it, as stated */
+    int32_t device;               /* -1: the host */
+    int32_t device_type;          /* PyTorch's c10::DeviceType */
+    uint32_t thread;
+    uint32_t span; /* the innermost one on its thread, or GM_PROFILE_NONE */
+};
+
+/* As key_averages() has them: CPU, MKLDNN and IDEEP; CUDA, HIP, XPU and PrivateUse1; others are on no side. */
+enum gm_memory_side { GM_SIDE_NONE, GM_SIDE_HOST, GM_SIDE_DEVICE };
+static inline enum gm_memory_side gm_profile_side(const struct gm_profile_memory *memory)
+{
+    const int32_t type = memory->device_type;
+    return type == 0 || type == 2 || type == 5                  ? GM_SIDE_HOST
+           : type == 1 || type == 6 || type == 12 || type == 20 ? GM_SIDE_DEVICE
+                                                                : GM_SIDE_NONE;
+}
+
+struct gm_profile_thread {
+    uint32_t process, thread; /* strings */
+};
+struct gm_profile_device {
+    int64_t id;
+    uint64_t memory; /* bytes, or GM_PROFILE_ABSENT */
+    uint32_t name;
+};
+
+struct gm_profile { /* zero-initialise */
+    struct gm_intern strings;
+    struct GM_VEC(struct gm_span) spans; /* by thread, then from the earliest and longest on, then as in the file */
+    struct GM_VEC(struct gm_span_detail) details;
+    struct GM_VEC(struct gm_profile_memory) memory; /* by time, then as in the file */
+    struct GM_VEC(struct gm_profile_thread) threads;
+    struct GM_VEC(struct gm_profile_device) devices;
+    uint64_t other_events;    /* flows, names of threads, ...: everything else under traceEvents */
+    uint64_t odd_events;      /* that lack what their kind needs, or whose numbers are none: left out */
+    int64_t rank, world_size; /* of distributedInfo; -1: not stated */
+    int64_t base_ns;          /* 0: not stated */
+    bool profile_memory, record_shapes, with_stack;      /* as the file states what was asked for */
+    bool has_host_name, has_trace_id, is_trace_id_first; /* which versions of PyTorch write (analyze/profile) */
+};
+
+/* After the last row: sorts the rows, which stand as in the file, finds the parents of spans, and the spans of memory.
+ * false: no memory. */
+bool gm_profile_finish(struct gm_profile *profile);
+/* Bytes of memory that it holds. */
+uint64_t gm_profile_bytes(const struct gm_profile *profile);
+void gm_profile_free(struct gm_profile *profile);
+
+/* The bytes of a string, followed by a NUL; "" for GM_PROFILE_NONE. */
+static inline const char *gm_profile_string(const struct gm_profile *p, uint32_t string, size_t *length)
+{
+    *length = string == GM_PROFILE_NONE ? 0 : p->strings.entries.v[string].length;
+    return string == GM_PROFILE_NONE ? "" : p->strings.entries.v[string].bytes;
+}
+
+#endif
