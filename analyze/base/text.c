@@ -87,6 +87,19 @@ void gm_text_add_count(struct gm_text *t, uint64_t count)
     }
 }
 
+void gm_text_add_csv(struct gm_text *t, const char *s)
+{
+    gm_text_add_char(t, '"');
+    if (s[0] != '\0' && strchr("=+-@", s[0]) != NULL)
+        gm_text_add_char(t, ' ');
+    for (; *s != '\0'; s++) {
+        if (*s == '"')
+            gm_text_add_char(t, '"');
+        gm_text_add_char(t, *s);
+    }
+    gm_text_add_char(t, '"');
+}
+
 void gm_text_free(struct gm_text *t)
 {
     free(t->data);

@@ -2,6 +2,7 @@
 #include "analyze/cli/judge.h"
 
 #include "analyze/diagnose/diagnose.h"
+#include "analyze/profile/profile_report.h"
 #include "analyze/report/remedy.h"
 #include "analyze/state/categories.h"
 #include "analyze/state/shown_names.h"
@@ -106,6 +107,8 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     struct gm_timeline_options options = *timeline; /* both analyses share what is learnt about the stacks */
     options.classifier = state.classifier;
     enum gm_status status = gm_state_analyze(report, snapshot, &state, err);
+    if (status == GM_OK && snapshot->profile != NULL)
+        status = gm_profile_analyze(report, snapshot->profile, err);
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
     GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));

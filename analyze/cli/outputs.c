@@ -25,6 +25,8 @@ void gm_outputs_make(struct gm_run_files *files, const struct gm_analyze_options
         if (gm_flamegraph_svg(svg, report, NULL) != GM_OK)
             svg->failed = true;
     }
+    if (report->profile != NULL)
+        gm_operators_csv_write(gm_run_files_text(files, "operators.csv"), report->profile);
     if (!gm_export_applies(report))
         return;
     if (!options->csv_full)

@@ -333,22 +333,6 @@ static void add_csv_bytes(struct gm_text *out, uint64_t value)
         gm_text_printf(out, "%" PRIu64, value);
 }
 
-/* In quotes; a blank before what a spreadsheet would take for a formula. */
-static void add_string(struct gm_text *out, const char *s)
-{
-    static const char formula[] = "=+-@";
-    gm_text_add_char(out, '"');
-    for (const char *f = formula; *f != '\0'; f++)
-        if (s[0] == *f)
-            gm_text_add_char(out, ' ');
-    for (; *s != '\0'; s++) {
-        if (*s == '"')
-            gm_text_add_char(out, '"');
-        gm_text_add_char(out, *s);
-    }
-    gm_text_add_char(out, '"');
-}
-
 static void add_number(struct gm_text *out, int64_t number)
 {
     add_csv_bytes(out, number == GM_FLEET_NONE ? GM_REPORT_NONE : (uint64_t)number);
@@ -359,12 +343,12 @@ static void add_csv_row(struct gm_text *out, const struct gm_fleet_item *item)
     char text[GM_NUMBER_TEXT];
     const bool ok = item->status == GM_OK;
     static const enum gm_level levels[] = {GM_LEVEL_RESERVED, GM_LEVEL_ALLOCATED, GM_LEVEL_ACTIVE, GM_LEVEL_REQUESTED};
-    add_string(out, item->path);
+    gm_text_add_csv(out, item->path);
     add_number(out, item->rank);
     add_number(out, item->iteration);
     gm_text_add_char(out, ',');
     if (!ok)
-        add_string(out, item->error == NULL ? "" : item->error);
+        gm_text_add_csv(out, item->error == NULL ? "" : item->error);
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         add_csv_bytes(out, ok && item->has_trace ? item->peaks[levels[i]] : GM_REPORT_NONE);
     add_csv_bytes(out, ok ? item->totals.reserved : GM_REPORT_NONE);

@@ -57,6 +57,7 @@ void gm_section_ignored(struct gm_doc *d, const struct gm_report *report); /* JS
 /* The places in the user's code that hold the most memory. JSON: "call_sites". */
 void gm_section_sites(struct gm_doc *d, const struct gm_report *report);
 void gm_section_blocks(struct gm_doc *d, const struct gm_report *report);   /* JSON: "top_blocks" */
+void gm_section_profile(struct gm_doc *d, const struct gm_report *report);  /* of torch.profiler. JSON: "profile" */
 void gm_section_contents(struct gm_doc *d, const struct gm_report *report); /* by category and by role */
 void gm_section_pins(struct gm_doc *d, const struct gm_report *report);     /* what keeps cached memory */
 void gm_section_histogram(struct gm_doc *d, const struct gm_report *report);

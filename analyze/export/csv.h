@@ -22,4 +22,8 @@ char *gm_csv_row_before(char out[GM_CSV_ROW], const struct gm_report *report, si
 /* The whole file from the report's samples, and its peaks of all four kinds where the samples lack them. */
 void gm_csv_write(struct gm_text *out, const struct gm_report *report);
 
+/* operators.csv, of a trace of torch.profiler: one row for each operator and shapes of its inputs, or each operator if
+ * no shapes were recorded. */
+void gm_operators_csv_write(struct gm_text *out, const struct gm_profile_report *profile);
+
 #endif

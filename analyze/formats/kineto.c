@@ -20,9 +20,9 @@ enum seen { HAS_TIME = 1, HAS_DURATION = 2, HAS_NAME = 4, HAS_BYTES = 8, HAS_DET
 struct event {
     unsigned seen;      /* enum seen */
     unsigned char kind; /* "ph", 0: none */
-    int span;           /* enum gm_span_kind by its "cat"; -1: what is no span */
-    struct gm_span row;
-    struct gm_span_detail detail;
+    int span;           /* enum gm_profile_span_kind by its "cat"; -1: what is no span */
+    struct gm_profile_span row;
+    struct gm_profile_detail detail;
     struct gm_profile_memory memory;
     char place[2][96]; /* "pid", "tid": their beginnings */
 };
@@ -189,7 +189,7 @@ static enum gm_status take_memory(struct reader *r, int word, const struct gm_js
 
 static enum gm_status take_detail(struct reader *r, int word, const struct gm_json_token *t, struct gm_error *err)
 {
-    struct gm_span_detail *d = &r->e.detail;
+    struct gm_profile_detail *d = &r->e.detail;
     r->e.seen |= HAS_DETAIL;
     switch (word) {
     case 0:
@@ -376,8 +376,8 @@ static void begin_event(struct event *e)
     e->seen = 0;
     e->kind = 0;
     e->span = GM_SPAN_OPERATOR;
-    e->row = (struct gm_span){.name = none};
-    e->detail = (struct gm_span_detail){.shapes = none, .types = none, .call_stack = none, .sequence = -1};
+    e->row = (struct gm_profile_span){.name = none};
+    e->detail = (struct gm_profile_detail){.shapes = none, .types = none, .call_stack = none, .sequence = -1};
     e->memory = (struct gm_profile_memory){
         .address = GM_PROFILE_ABSENT, .allocated = GM_PROFILE_ABSENT, .reserved = GM_PROFILE_ABSENT, .device = -1};
     e->place[0][0] = e->place[1][0] = '\0';

@@ -98,7 +98,7 @@ static bool add_call_stack(struct maker *k, uint32_t call_stack, uint32_t frames
 }
 
 /* A step's name differs from step to step, and so would the stacks. */
-static bool is_step(const struct gm_profile *p, const struct gm_span *span)
+static bool is_step(const struct gm_profile *p, const struct gm_profile_span *span)
 {
     static const char step[] = "ProfilerStep#";
     size_t n;
@@ -116,7 +116,7 @@ static bool stack_of(struct maker *k, uint32_t innermost, struct gm_stack_id *st
         return true;
     }
     for (uint32_t i = innermost; i != GM_PROFILE_NONE && depth < FRAMES_MOST; i = k->p->spans.v[i].parent) {
-        const struct gm_span *span = &k->p->spans.v[i];
+        const struct gm_profile_span *span = &k->p->spans.v[i];
         const uint32_t calls =
             span->detail == GM_PROFILE_NONE ? GM_PROFILE_NONE : k->p->details.v[span->detail].call_stack;
         if (!is_step(k->p, span) && (frames[depth++] = frame_of(k, span->name)) == 0)
@@ -243,7 +243,7 @@ GM_ORDERING(by_time, struct gm_annotation, GM_UP(time_us));
 static enum gm_status add_annotations(struct maker *k, struct gm_error *err)
 {
     for (size_t i = 0; i < k->p->spans.n; i++) {
-        const struct gm_span *span = &k->p->spans.v[i];
+        const struct gm_profile_span *span = &k->p->spans.v[i];
         size_t n;
         if (span->kind != GM_SPAN_ANNOTATION && !is_step(k->p, span))
             continue;
@@ -252,7 +252,7 @@ static enum gm_status add_annotations(struct maker *k, struct gm_error *err)
         struct gm_annotation a = {name, GM_STAGE_START, 0, (k->p->base_ns + span->start_ns) / 1000};
         bool ok = name.v != 0 && GM_VEC_PUSH(&k->m->annotations, a);
         a.stage = GM_STAGE_END;
-        a.time_us = (k->p->base_ns + gm_span_end(span)) / 1000;
+        a.time_us = (k->p->base_ns + gm_profile_span_end(span)) / 1000;
         if (!ok || !GM_VEC_PUSH(&k->m->annotations, a))
             return gm_builder_failure(k->m, GM_NO_OFFSET, err);
     }

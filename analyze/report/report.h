@@ -13,6 +13,7 @@
 #include "analyze/base/arithmetic.h"
 #include "analyze/report/diagnosis.h"
 #include "analyze/report/fit_plan.h"
+#include "analyze/report/profile_facts.h"
 #include "analyze/report/timeline.h"
 
 #include <stdbool.h>
@@ -323,6 +324,7 @@ struct gm_report {
     const char *const *warnings;       /* of loading */
     size_t warning_count;
     const char *oom_card; /* the smallest that has what the first request that failed was short of; NULL: not known */
+    const struct gm_profile_report *profile; /* of a trace of torch.profiler; else NULL */
     uint64_t host_reserved, host_active; /* pinned host memory; GM_REPORT_NONE if the file has none */
 };
 /* "expandable_segments:True", or words for none. */

@@ -7,18 +7,18 @@
 #include <stdlib.h>
 
 /* The number of a row in the file stands where its parent, or its span, will: so that equal ones keep their order. */
-GM_ORDERING(by_thread_and_time, struct gm_span,
+GM_ORDERING(by_thread_and_time, struct gm_profile_span,
             GM_UP(thread) || GM_UP(start_ns) || GM_DOWN(duration_ns) || GM_UP(parent));
 GM_ORDERING(by_time, struct gm_profile_memory, GM_UP(time_ns) || GM_UP(span));
 
 /* The first span from `parent` up that the one at `i` is in, as torch.profiler nests them: what overlaps only partly is
  * beside. */
-static uint32_t enclosing(const struct gm_profile *p, uint32_t parent, const struct gm_span *span)
+static uint32_t enclosing(const struct gm_profile *p, uint32_t parent, const struct gm_profile_span *span)
 {
     while (parent != GM_PROFILE_NONE) {
-        const struct gm_span *outer = &p->spans.v[parent];
-        if (outer->thread == span->thread && span->start_ns < gm_span_end(outer) &&
-            gm_span_end(span) <= gm_span_end(outer))
+        const struct gm_profile_span *outer = &p->spans.v[parent];
+        if (outer->thread == span->thread && span->start_ns < gm_profile_span_end(outer) &&
+            gm_profile_span_end(span) <= gm_profile_span_end(outer))
             break;
         parent = outer->thread == span->thread ? outer->parent : GM_PROFILE_NONE;
     }
@@ -29,8 +29,8 @@ static void nest(struct gm_profile *p)
 {
     uint32_t last = GM_PROFILE_NONE;
     for (uint32_t i = 0; i < p->spans.n; i++) {
-        struct gm_span *span = &p->spans.v[i];
-        const bool is_on_device = gm_span_is_on_device(span->kind);
+        struct gm_profile_span *span = &p->spans.v[i];
+        const bool is_on_device = gm_profile_span_is_on_device(span->kind);
         span->parent = is_on_device ? GM_PROFILE_NONE : enclosing(p, last, span);
         last = is_on_device ? last : i;
     }
@@ -45,10 +45,10 @@ struct cursor {
  * ended is never looked at again: nothing that comes later is in it. */
 static uint32_t span_at(const struct gm_profile *p, struct cursor *c, uint32_t thread, int64_t time)
 {
-    const struct gm_span *spans = p->spans.v;
+    const struct gm_profile_span *spans = p->spans.v;
     for (; c->next < p->spans.n && spans[c->next].thread == thread && spans[c->next].start_ns <= time; c->next++)
         c->at = c->next;
-    while (c->at != GM_PROFILE_NONE && gm_span_end(&spans[c->at]) < time)
+    while (c->at != GM_PROFILE_NONE && gm_profile_span_end(&spans[c->at]) < time)
         c->at = spans[c->at].parent;
     return c->at;
 }

@@ -24,7 +24,7 @@
 #define GM_PROFILE_NONE UINT32_MAX
 #define GM_PROFILE_ABSENT UINT64_MAX
 
-enum gm_span_kind {
+enum gm_profile_span_kind {
     GM_SPAN_OPERATOR,
     GM_SPAN_ANNOTATION, /* record_function, ProfilerStep# */
     GM_SPAN_PYTHON,
@@ -35,27 +35,27 @@ enum gm_span_kind {
     GM_SPAN_MEMSET,
     GM_SPAN_DEVICE_ANNOTATION
 };
-static inline bool gm_span_is_on_device(enum gm_span_kind kind)
+static inline bool gm_profile_span_is_on_device(enum gm_profile_span_kind kind)
 {
     return kind >= GM_SPAN_KERNEL;
 }
 
 enum { GM_PROFILE_THREADS = 1 << 20 };
-struct gm_span {
+struct gm_profile_span {
     int64_t start_ns, duration_ns; /* start + duration fits, duration is not negative */
     uint32_t name;
     uint32_t detail;      /* index in details, or GM_PROFILE_NONE */
     uint32_t parent;      /* the span that it is in, on its thread, or GM_PROFILE_NONE; none on a device */
     uint32_t thread : 28; /* index in threads */
-    uint32_t kind : 4;    /* enum gm_span_kind */
+    uint32_t kind : 4;    /* enum gm_profile_span_kind */
 };
-static inline int64_t gm_span_end(const struct gm_span *span)
+static inline int64_t gm_profile_span_end(const struct gm_profile_span *span)
 {
     return span->start_ns + span->duration_ns;
 }
 
 /* What only some spans say. */
-struct gm_span_detail {
+struct gm_profile_detail {
     uint64_t external; /* "External id": of an operator, or of the operator that a runtime call or kernel belongs to */
     uint64_t bytes;    /* of a copy or a memset */
     uint32_t shapes, types;  /* of an operator's inputs, as the file has them, without needless blanks */
@@ -96,8 +96,9 @@ struct gm_profile_device {
 
 struct gm_profile { /* zero-initialise */
     struct gm_intern strings;
-    struct GM_VEC(struct gm_span) spans; /* by thread, then from the earliest and longest on, then as in the file */
-    struct GM_VEC(struct gm_span_detail) details;
+    struct GM_VEC(
+        struct gm_profile_span) spans; /* by thread, then from the earliest and longest on, then as in the file */
+    struct GM_VEC(struct gm_profile_detail) details;
     struct GM_VEC(struct gm_profile_memory) memory; /* by time, then as in the file */
     struct GM_VEC(struct gm_profile_thread) threads;
     struct GM_VEC(struct gm_profile_device) devices;

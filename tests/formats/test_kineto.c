@@ -39,39 +39,59 @@ static const char *string(const struct gm_profile *p, uint32_t s)
           ", \"Device Type\": 1, \"Device Id\": 0, \"Total Allocated\": 700, \"Total Reserved\": 2048}")
 
 static const char
-    whole
-        [] = "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"Card\", \"totalGlobalMem\": "
-             "1000}],\n"
-             "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 4, \"more\": [{\"rank\": "
-             "9}]},\n"
-             "\"profile_memory\": 1, \"with_stack\": 1, \"trace_id\": \"A\", \"traceEvents\": [\n" EVENT("X", "inner",
-                                                                                                         "\"cat\": "
-                                                                                                         "\"cpu_op\", "
-                                                                                                         "\"tid\": 2, "
-                                                                                                         "\"ts\": "
-                                                                                                         "4520305372235"
-                                                                                                         ".001, "
-                                                                                                         "\"dur\": "
-                                                                                                         "2.5, "
-                                                                                                         "\"args\": "
-                                                                                                         "{\"External "
-                                                                                                         "id\": 7, "
-                                                                                                         "\"Input "
-                                                                                                         "Dims\": [[2, "
-                                                                                                         " 3], [], "
-                                                                                                         "[[1]]], "
-                                                                                                         "\"Input "
-                                                                                                         "type\": "
-                                                                                                         "[\"float\", "
-                                                                                                         "\"\"], "
-                                                                                                         "\"Sequence "
-                                                                                                         "number\": 5}") ",\n" EVENT("X", "a/b.py(12): f", "\"cat\": \"python_function\", \"tid\": 2, \"ts\": 4520305372234, \"dur\": 9") ",\n" EVENT("X",
-                                                                                                                                                                                                                                                      "ProfilerStep#4",
-                                                                                                                                                                                                                                                      "\"cat\": \"user_annotation\", \"tid\": 2, \"ts\": 4520305372233, \"dur\": 12") ",\n" EVENT("X", "Memcpy DtoH", "\"cat\": \"gpu_memcpy\", \"tid\": \"stream 7\", \"ts\": 4520305372235, \"dur\": 1, \"args\": {\"bytes\": 640}") ",\n" MEMORY("4520305372236.000", "512", "4096") ",\n" MEMORY("4520305372237.000",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "-512", "4096") ",\n" MEMORY("4520305372238.000", "-256", "8192") ",\n" EVENT("M",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "process_name",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "\"args\": {\"name\": \"python\"}") ", 5,\n"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "{\"ph\": \"X\", \"name\": \"no time\", \"dur\": 1}],\n\"baseTimeNanoseconds\": 1000000000000000, \"host_name\": \"h\"}";
+    whole[] =
+        "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"Card\", \"totalGlobalMem\": "
+        "1000}],\n"
+        "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 4, \"more\": [{\"rank\": "
+        "9}]},\n"
+        "\"profile_memory\": 1, \"with_stack\": 1, \"trace_id\": \"A\", \"traceEvents\": [\n" EVENT(
+            "X", "inner",
+            "\"cat\": "
+            "\"cpu_op\", "
+            "\"tid\": 2, "
+            "\"ts\": "
+            "4520305372235"
+            ".001, "
+            "\"dur\": "
+            "2.5, "
+            "\"args\": "
+            "{\"External "
+            "id\": 7, "
+            "\"Input "
+            "Dims\": [[2, "
+            " 3], [], "
+            "[[1]]], "
+            "\"Input "
+            "type\": "
+            "[\"float\", "
+            "\"\"], "
+            "\"Sequence "
+            "number\": 5}") ",\n" EVENT("X", "a/b.py(12): f",
+                                        "\"cat\": \"python_function\", \"tid\": 2, \"ts\": 4520305372234, \"dur\": "
+                                        "9") ",\n" EVENT("X", "ProfilerStep#4",
+                                                         "\"cat\": \"user_annotation\", \"tid\": 2, \"ts\": "
+                                                         "4520305372233, \"dur\": 12") ",\n" EVENT("X", "Memcpy DtoH",
+                                                                                                   "\"cat\": "
+                                                                                                   "\"gpu_memcpy\","
+                                                                                                   " \"tid\": "
+                                                                                                   "\"stream 7\", "
+                                                                                                   "\"ts\": "
+                                                                                                   "4520305372235, "
+                                                                                                   "\"dur\": 1, "
+                                                                                                   "\"args\": "
+                                                                                                   "{\"bytes\": "
+                                                                                                   "640}") ","
+                                                                                                           "\n" MEMORY("4520305372236.000", "512", "4096") ",\n" MEMORY(
+                                                                                                               "4520305"
+                                                                                                               "372237."
+                                                                                                               "000",
+                                                                                                               "-512",
+                                                                                                               "4096") ",\n" MEMORY("4520305372238.000",
+                                                                                                                                    "-256",
+                                                                                                                                    "8192") ",\n" EVENT("M",
+                                                                                                                                                        "process_name",
+                                                                                                                                                        "\"args\": {\"name\": \"python\"}") ", 5,\n"
+                                                                                                                                                                                            "{\"ph\": \"X\", \"name\": \"no time\", \"dur\": 1}],\n\"baseTimeNanoseconds\": 1000000000000000, \"host_name\": \"h\"}";
 
 static void check_whole(struct gm_profile *p)
 {
@@ -87,7 +107,7 @@ static void check_whole(struct gm_profile *p)
     assert_true(p->profile_memory && p->with_stack && !p->record_shapes && p->has_host_name && !p->is_trace_id_first);
     assert_int_equal(p->devices.n, 1);
     assert_int_equal(p->devices.v[0].memory, 1000);
-    const struct gm_span *step = &p->spans.v[0], *python = &p->spans.v[1], *inner = &p->spans.v[2];
+    const struct gm_profile_span *step = &p->spans.v[0], *python = &p->spans.v[1], *inner = &p->spans.v[2];
     assert_string_equal(string(p, step->name), "ProfilerStep#4");
     assert_string_equal(string(p, inner->name), "inner");
     assert_int_equal(inner->start_ns, 4520305372235001);
@@ -96,7 +116,7 @@ static void check_whole(struct gm_profile *p)
     assert_int_equal(python->parent, 0);
     assert_int_equal(step->parent, GM_PROFILE_NONE);
     assert_int_equal(inner->kind, GM_SPAN_OPERATOR);
-    const struct gm_span_detail *detail = &p->details.v[inner->detail];
+    const struct gm_profile_detail *detail = &p->details.v[inner->detail];
     assert_int_equal(detail->external, 7);
     assert_int_equal(detail->sequence, 5);
     assert_string_equal(string(p, detail->shapes), "[[2, 3], [], [[1]]]");
@@ -110,7 +130,7 @@ static void check_whole(struct gm_profile *p)
     assert_int_equal(p->memory.v[2].span, 1);
 }
 
-static void test_events(void **state)
+TEST(events)
 {
     for (size_t step = 0; step < 40; step++) {
         struct gm_profile p;
@@ -122,7 +142,7 @@ static void test_events(void **state)
 }
 
 /* Doubles would lose the last digit of times since 1970. */
-static void test_times(void **state)
+TEST(times)
 {
     static const struct {
         const char *text;
@@ -151,7 +171,7 @@ static void test_times(void **state)
 }
 
 /* What overlaps only partly is beside; of two equal ones the first in the file is outside. */
-static void test_nesting(void **state)
+TEST(nesting)
 {
 #define SPAN(name, ts, dur) "{\"ph\": \"X\", \"name\": \"" name "\", \"ts\": " ts ", \"dur\": " dur "}"
     struct gm_profile p;
@@ -187,7 +207,7 @@ static void assert_frame(const struct gm_snapshot *s, struct gm_frame_id frame, 
     assert_int_equal(s->frames.line[frame.v], line);
 }
 
-static void test_snapshot(void **state)
+TEST(snapshot)
 {
     struct gm_snapshot s;
     struct gm_error err = {0};
@@ -215,7 +235,7 @@ static void test_snapshot(void **state)
 }
 
 /* Of equal sizes the newest is freed first; a free without one is of memory from before the trace. */
-static void test_without_addresses(void **state)
+TEST(without_addresses)
 {
 #define PLAIN(ts, bytes)                                                                                               \
     EVENT("i", "[memory]", "\"ts\": " ts ", \"args\": {\"Bytes\": " bytes ", \"Device Type\": 1, \"Device Id\": 0}")
@@ -232,7 +252,7 @@ static void test_without_addresses(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
     static const struct {
         const char *text, *message;
@@ -259,7 +279,7 @@ static void test_damaged(void **state)
     }
 }
 
-static void test_deep(void **state)
+TEST(deep)
 {
     static char text[4096] = "{\"traceEvents\": [{\"args\": {\"a\": ";
     struct gm_snapshot s;
@@ -269,7 +289,7 @@ static void test_deep(void **state)
     assert_non_null(strstr(err.message, "nested deeper than"));
 }
 
-static void test_salvage(void **state)
+TEST(salvage)
 {
     char text[sizeof whole];
     struct gm_snapshot s;
@@ -284,7 +304,7 @@ static void test_salvage(void **state)
     gm_snapshot_free(&s);
 }
 
-static void test_nomem(void **state)
+TEST(nomem)
 {
     bool has_failed = true;
     for (size_t n = 1; has_failed; n++) {
@@ -296,13 +316,4 @@ static void test_nomem(void **state)
         assert_int_equal(status, has_failed ? GM_E_NOMEM : GM_OK);
         gm_snapshot_free(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),   cmocka_unit_test(test_times),   cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_snapshot), cmocka_unit_test(test_damaged), cmocka_unit_test(test_without_addresses),
-        cmocka_unit_test(test_deep),     cmocka_unit_test(test_salvage), cmocka_unit_test(test_nomem)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A trace of torch.profiler: what each operator used, what is stated of devices (docs/kineto.md).
+ */
+#include "analyze/document/sections.h"
+
+enum { OPERATORS_SHOWN = 20, SHAPES_SHOWN = 12, MODULES_SHOWN = 12 };
+
+static const char *duration(struct gm_doc *doc, int64_t ns)
+{
+    const uint64_t us = (uint64_t)(ns < 0 ? -(ns / 1000) : ns / 1000);
+    return gm_doc_printf(doc, "%s%s", ns <= -1000 ? "-" : "", gm_doc_duration(doc, us));
+}
+
+static union gm_value self_time_of(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = duration(c->doc, ((const struct gm_operator_row *)c->row)->self_time_ns)};
+}
+
+#define OPERATOR(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_operator_row, field)
+/* People read of the devices' memory where there is any, else of the host's. */
+#define COLUMNS(of_device, of_host)                                                                                    \
+    OPERATOR(GM_DELTA, GM_JSON | (of_device), "self_device_bytes", "Self", self_device_bytes),                         \
+        OPERATOR(GM_DELTA, GM_JSON | (of_device), "device_bytes", "Total", device_bytes),                              \
+        OPERATOR(GM_DELTA, GM_JSON | (of_host), "self_host_bytes", "Self", self_host_bytes),                           \
+        OPERATOR(GM_DELTA, GM_JSON | (of_host), "host_bytes", "Total", host_bytes),                                    \
+        GM_GET(GM_FIGURE, GM_READ, NULL, "Self time", self_time_of),                                                   \
+        OPERATOR(GM_SIGNED, GM_JSON, "self_time_ns", NULL, self_time_ns),                                              \
+        OPERATOR(GM_SIGNED, GM_JSON, "time_ns", NULL, time_ns),                                                        \
+        OPERATOR(GM_SIGNED, GM_JSON, "self_device_time_ns", NULL, self_device_time_ns),                                \
+        OPERATOR(GM_SIGNED, GM_JSON, "device_time_ns", NULL, device_time_ns),                                          \
+        OPERATOR(GM_COUNT, GM_ALL, "calls", "Calls", calls), OPERATOR(GM_NAME, GM_ALL, "name", "Name", name),          \
+        OPERATOR(GM_BOOL, GM_JSON, "annotation", NULL, is_annotation),                                                 \
+        OPERATOR(GM_BOOL, GM_JSON, "on_device", NULL, is_on_device),                                                   \
+        OPERATOR(GM_NAME, GM_ALL | GM_UNDER | GM_BLANK, "shapes", "Shapes", shapes),                                   \
+        OPERATOR(GM_NAME, GM_JSON, "stack", NULL, stack)
+static const struct gm_column device_columns[] = {COLUMNS(GM_READ, 0)};
+static const struct gm_column host_columns[] = {COLUMNS(0, GM_READ)};
+enum { COLUMN_COUNT = sizeof device_columns / sizeof *device_columns };
+
+static void tell_operators(struct gm_doc *d, const struct gm_profile_report *p, const struct gm_operator_table *rows,
+                           const char *key, const char *title, size_t shown)
+{
+    const bool is_told = rows->count > 0 && title != NULL;
+    gm_doc_table(d, &(struct gm_table){.columns = p->has_device_memory ? device_columns : host_columns,
+                                       .column_count = COLUMN_COUNT,
+                                       GM_ROWS(rows->v, rows->count),
+                                       .key = key,
+                                       .title = title,
+                                       .in = is_told ? GM_ALL : GM_JSON,
+                                       .txt_max = shown,
+                                       .md_max = shown});
+}
+
+#define STATED(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_stated_memory, field)
+static const struct gm_column stated_columns[] = {
+    STATED(GM_ID, GM_JSON, "device", NULL, device),
+    STATED(GM_NAME, GM_JSON, "name", NULL, name),
+    STATED(GM_BYTES, GM_JSON, "capacity_bytes", NULL, capacity),
+    STATED(GM_COUNT, GM_ALL, "allocs", "Allocs", allocs),
+    STATED(GM_COUNT, GM_ALL, "frees", "Frees", frees),
+    STATED(GM_BYTES, GM_ALL, "first_allocated_bytes", "At first", first_allocated),
+    STATED(GM_BYTES, GM_ALL, "peak_allocated_bytes", "Peak", peak_allocated),
+    STATED(GM_BYTES, GM_ALL, "last_allocated_bytes", "At last", last_allocated),
+    STATED(GM_BYTES, GM_JSON, "first_reserved_bytes", NULL, first_reserved),
+    STATED(GM_BYTES, GM_ALL, "peak_reserved_bytes", "Peak reserved", peak_reserved),
+    STATED(GM_BYTES, GM_JSON, "last_reserved_bytes", NULL, last_reserved),
+    STATED(GM_COUNT, GM_JSON, "peak_allocated_us", NULL, peak_allocated_us),
+    STATED(GM_COUNT, GM_JSON, "peak_reserved_us", NULL, peak_reserved_us),
+    STATED(GM_DELTA, GM_ALL, "net_bytes", "Net", net_bytes),
+    STATED(GM_SIGNED, GM_JSON, "most_net_bytes", NULL, most_net_bytes),
+    STATED(GM_NAME, GM_ALL | GM_UNDER, "peak_site", "At the peak", peak_site),
+};
+
+static union gm_value copy_time(const struct gm_cell_of *c)
+{
+    return (union gm_value){.s = duration(c->doc, ((const struct gm_copy_row *)c->row)->time_ns)};
+}
+
+static union gm_value copy_saves(const struct gm_cell_of *c)
+{
+    const struct gm_copy_row *row = c->row;
+    const bool is_known = row->before != GM_REPORT_NONE && row->after != GM_REPORT_NONE;
+    return (union gm_value){.i = is_known ? gm_signed_gap(row->after, row->before) : GM_SIGNED_NONE};
+}
+
+#define COPY(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_copy_row, field)
+static const struct gm_column copy_columns[] = {
+    COPY(GM_COUNT, GM_ALL, "copies", "Copies", copies),
+    COPY(GM_BYTES, GM_ALL, "bytes", "Bytes", bytes),
+    GM_GET(GM_FIGURE, GM_READ, NULL, "Took", copy_time),
+    COPY(GM_SIGNED, GM_JSON, "time_ns", NULL, time_ns),
+    COPY(GM_BYTES, GM_ALL, "allocated_before_bytes", "Before", before),
+    COPY(GM_BYTES, GM_ALL, "allocated_after_bytes", "After", after),
+    GM_GET(GM_DELTA, GM_ALL, "allocated_change_bytes", "Change", copy_saves),
+    COPY(GM_NAME, GM_ALL, "name", "Name", name),
+};
+
+static void tell_stated(struct gm_doc *d, const struct gm_profile_report *p)
+{
+    GM_TABLE(d, stated_columns, p->stated, p->stated_count, .key = "stated", .title = NULL);
+    for (size_t i = 0; i < p->stated_count; i++) {
+        const struct gm_stated_memory *s = &p->stated[i];
+        if (gm_doc_is(d, GM_READ) && s->device >= 0)
+            gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "Row %zu is device %lld%s%s%s.", i + 1, (long long)s->device,
+                       s->name == NULL ? "" : ", ", s->name == NULL ? "" : s->name,
+                       s->capacity == GM_REPORT_NONE ? "" : gm_doc_printf(d, " with %s", gm_doc_bytes(d, s->capacity)));
+        else if (gm_doc_is(d, GM_READ))
+            gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "Row %zu is the host.", i + 1);
+    }
+}
+
+static const struct gm_column count_columns[] = {
+    GM_KEY(GM_COUNT, "spans", struct gm_profile_report, spans),
+    GM_KEY(GM_COUNT, "memory_events", struct gm_profile_report, memory_events),
+    GM_KEY(GM_COUNT, "threads", struct gm_profile_report, threads),
+    GM_KEY(GM_COUNT, "other_events", struct gm_profile_report, other_events),
+    GM_KEY(GM_COUNT, "odd_events", struct gm_profile_report, odd_events),
+    GM_KEY(GM_ID, "rank", struct gm_profile_report, rank),
+    GM_KEY(GM_ID, "world_size", struct gm_profile_report, world_size),
+    GM_KEY(GM_DURATION, "span_us", struct gm_profile_report, span_us),
+    GM_KEY(GM_BOOL, "has_memory", struct gm_profile_report, has_memory),
+    GM_KEY(GM_BOOL, "has_shapes", struct gm_profile_report, has_shapes),
+    GM_KEY(GM_BOOL, "has_python", struct gm_profile_report, has_python),
+    GM_KEY(GM_BOOL, "modules_are_annotations", struct gm_profile_report, modules_are_annotations),
+    GM_KEY(GM_BOOL, "edges_are_rounded", struct gm_profile_report, has_rounded_edges),
+};
+
+static void tell_counts(struct gm_doc *d, const struct gm_profile_report *p)
+{
+    GM_FIELDS(d, count_columns, p, NULL);
+    if (!gm_doc_is(d, GM_READ))
+        return;
+    gm_doc_tell(d, "A trace of torch.profiler: %s spans and %s memory events of %s threads and streams in %s%s.",
+                gm_doc_count(d, p->spans), gm_doc_count(d, p->memory_events), gm_doc_count(d, p->threads),
+                gm_doc_duration(d, p->span_us),
+                p->rank < 0 ? ""
+                            : gm_doc_printf(d, ", rank %lld of %lld", (long long)p->rank, (long long)p->world_size));
+    gm_doc_tell(d, "It does not tell segments, streams of allocations, nor what of a block was requested.%s%s%s",
+                p->has_memory ? "" : " No memory was recorded: profile_memory=True.",
+                p->has_shapes ? "" : " No shapes: record_shapes=True.",
+                p->has_python ? "" : " No Python functions: with_stack=True.");
+}
+
+void gm_section_profile(struct gm_doc *d, const struct gm_report *report)
+{
+    const struct gm_profile_report *p = report->profile;
+    if (p == NULL)
+        return;
+    gm_doc_open(d, "profile", "Operators");
+    tell_counts(d, p);
+    tell_stated(d, p);
+    if (gm_doc_is(d, GM_READ))
+        gm_doc_tell(d,
+                    "Bytes below are of %s: what was handed out less what came back. Self is without what is inside.",
+                    p->has_device_memory ? "devices" : "the host");
+    tell_operators(d, p, &p->operators, "operators", "By operator, as key_averages() counts", OPERATORS_SHOWN);
+    GM_TABLE(d, copy_columns, p->copies, p->copy_count, .key = "copies",
+             .title = "Copies, and what devices had allocated before the first and after the last",
+             .in = p->copy_count > 0 ? GM_ALL : GM_JSON);
+    tell_operators(d, p, &p->modules, "modules", p->modules_are_annotations ? "By annotation" : "By module",
+                   MODULES_SHOWN);
+    if (p->has_shapes)
+        tell_operators(d, p, &p->shapes, "by_shapes", "By operator and shapes", SHAPES_SHOWN);
+    if (p->has_python)
+        tell_operators(d, p, &p->stacks, "by_stack", NULL, 0);
+    gm_doc_close(d);
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each operator used, counted as torch.profiler's key_averages() does, so that the numbers are the same to the
+ * byte:
+ *
+ *   - an operator has the memory of all threads between its start and its end, both included;
+ *   - operators of a thread nest by time; what overlaps only partly is beside;
+ *   - `self` is the total less the totals of what is directly inside;
+ *   - an operator that alone is inside one of its own name is not counted again;
+ *   - memory that no operator has is a row [memory] of its own.
+ *
+ * Two things depend on the version of PyTorch, which the file does not state but shows: from 2.12 on ("host_name")
+ * Python functions take part in the nesting; up to 2.10 the edges of operators are rounded by doubles, to about 256 ns.
+ */
+#include "analyze/profile/profile_pass.h"
+
+#include "analyze/base/address_map.h"
+#include "analyze/base/bisect.h"
+#include "analyze/base/intern.h"
+#include "analyze/base/order.h"
+#include "analyze/base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_FRAMES = 5 };
+
+struct sums {
+    int64_t host, device, time, device_time;
+};
+
+/* A span that has begun and not ended, or the one that alone is inside it and of its name, which may not count. */
+struct closed {
+    uint32_t span;
+    struct sums total, inside; /* inside: of what is directly in it */
+    int64_t kernels;
+};
+struct open {
+    struct closed row;
+    struct closed held;
+    uint32_t children;
+    bool has_held;
+};
+
+struct table {
+    struct gm_intern keys;
+    struct GM_VEC(struct gm_operator_row) rows;
+    bool by_shapes, by_stack;
+};
+
+struct averages {
+    struct gm_profile_pass *pass;
+    const struct gm_profile *p;
+    uint64_t *host, *device; /* [memory.n + 1]: bytes of the events before; they may wrap, differences count */
+    int64_t *covered;        /* [memory.n + 1]: how many operators begin to have the event, less how many ended to */
+    struct gm_address_map kernel_of; /* external id: index in kernels */
+    struct GM_VEC(int64_t) kernels;  /* ns on a device */
+    uint32_t *python;                /* [span]: the innermost Python function around it, or GM_PROFILE_NONE */
+    struct GM_VEC(struct open) open;
+    struct table *tables; /* those that are filled now */
+    size_t table_count;
+    bool has_python_nested, rounds_edges, is_of_modules, modules_are_annotations;
+    struct gm_intern shapes; /* as key_averages() tells them apart */
+    struct GM_VEC(char) text;
+};
+
+static struct sums add(struct sums a, struct sums b)
+{
+    return (struct sums){
+        (int64_t)((uint64_t)a.host + (uint64_t)b.host), (int64_t)((uint64_t)a.device + (uint64_t)b.device),
+        (int64_t)((uint64_t)a.time + (uint64_t)b.time), (int64_t)((uint64_t)a.device_time + (uint64_t)b.device_time)};
+}
+
+static int64_t less(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static bool sum_memory(struct averages *w)
+{
+    const size_t n = w->p->memory.n;
+    w->host = calloc(n + 1, sizeof *w->host);
+    w->device = calloc(n + 1, sizeof *w->device);
+    w->covered = calloc(n + 2, sizeof *w->covered);
+    if (w->host == NULL || w->device == NULL || w->covered == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct gm_profile_memory *m = &w->p->memory.v[i];
+        const enum gm_memory_side side = gm_profile_side(m);
+        w->host[i + 1] = w->host[i] + (side == GM_SIDE_HOST ? (uint64_t)m->bytes : 0);
+        w->device[i + 1] = w->device[i] + (side == GM_SIDE_DEVICE ? (uint64_t)m->bytes : 0);
+    }
+    return true;
+}
+
+/* What older versions make of a time: nanoseconds since 1970 / 1000 * 1000, as doubles. */
+static int64_t edge(const struct averages *w, int64_t ns)
+{
+    if (!w->rounds_edges)
+        return ns;
+    const double us = (double)((long double)(w->p->base_ns + ns) / 1000.0L);
+    return (int64_t)(us * 1000.0) - w->p->base_ns;
+}
+
+static struct sums measure(struct averages *w, const struct gm_profile_span *span, bool has_memory)
+{
+    const struct gm_profile_memory *m = w->p->memory.v;
+    const int64_t start = edge(w, span->start_ns), end = edge(w, gm_profile_span_end(span));
+    size_t first = 0, last = 0;
+    GM_BISECT(first, w->p->memory.n, i, m[i].time_ns < start);
+    last = first;
+    GM_BISECT(last, w->p->memory.n, i, m[i].time_ns <= end);
+    if (has_memory && last > first) {
+        w->covered[first]++;
+        w->covered[last]--;
+    }
+    return (struct sums){.host = less((int64_t)w->host[last], (int64_t)w->host[first]),
+                         .device = less((int64_t)w->device[last], (int64_t)w->device[first]),
+                         .time = span->duration_ns};
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct averages *w, uint32_t name, size_t *n)
+{
+    static const char step[] = "ProfilerStep#";
+    const char *s = gm_profile_string(w->p, name, n);
+    const bool is_step = *n >= sizeof step - 1 && memcmp(s, step, sizeof step - 1) == 0;
+    *n = is_step ? sizeof step - 1 : *n;
+    return is_step ? "ProfilerStep*" : s;
+}
+
+static bool same_name(const struct averages *w, uint32_t a, uint32_t b)
+{
+    size_t n, m;
+    const char *s = name_of(w, w->p->spans.v[a].name, &n), *t = name_of(w, w->p->spans.v[b].name, &m);
+    return n == m && memcmp(s, t, n) == 0;
+}
+
+/* A list of tensors among the inputs is told as [], whatever is in it. GM_INTERN_NONE: no memory. */
+static uint32_t shapes_of(struct averages *w, const struct gm_profile_span *span)
+{
+    size_t n;
+    const char *s =
+        span->detail == GM_PROFILE_NONE ? "" : gm_profile_string(w->p, w->p->details.v[span->detail].shapes, &n);
+    int depth = 0;
+    bool is_list = false; /* of the input that is read */
+    n = span->detail == GM_PROFILE_NONE ? 0 : n;
+    w->text.n = 0;
+    if (!GM_VEC_ROOM(&w->text, n + 1))
+        return GM_INTERN_NONE;
+    for (size_t i = 0; i < n; i++) {
+        depth += s[i] == '[';
+        is_list = is_list || depth > 2;
+        depth -= s[i] == ']';
+        is_list = is_list && depth > 1;
+        if (!is_list)
+            w->text.v[w->text.n++] = s[i];
+    }
+    return gm_intern_add(&w->shapes, n == 0 ? "[]" : w->text.v, n == 0 ? 2 : w->text.n);
+}
+
+/* The innermost Python functions around a span, as one string in w->text. */
+static bool stack_of(struct averages *w, uint32_t i)
+{
+    const struct gm_profile_span *span = &w->p->spans.v[i];
+    const uint32_t calls = span->detail == GM_PROFILE_NONE ? GM_PROFILE_NONE : w->p->details.v[span->detail].call_stack;
+    w->text.n = 0;
+    if (calls != GM_PROFILE_NONE) {
+        size_t n;
+        const char *s = gm_profile_string(w->p, calls, &n), *end = s;
+        for (int k = 0; k < STACK_FRAMES && end < s + n; k++) {
+            const char *next = memchr(end, ';', (size_t)(s + n - end));
+            end = next == NULL ? s + n : next + (k + 1 < STACK_FRAMES);
+        }
+        if (!GM_VEC_ROOM(&w->text, (size_t)(end - s) + 1))
+            return false;
+        memcpy(w->text.v, s, (size_t)(end - s));
+        w->text.n = (size_t)(end - s);
+        return true;
+    }
+    for (int k = 0; k < STACK_FRAMES && w->python != NULL && (i = w->python[i]) != GM_PROFILE_NONE; k++) {
+        size_t n;
+        const char *s = gm_profile_string(w->p, w->p->spans.v[i].name, &n);
+        if (!GM_VEC_ROOM(&w->text, n + 2))
+            return false;
+        if (k > 0)
+            w->text.v[w->text.n++] = ';';
+        memcpy(w->text.v + w->text.n, s, n);
+        w->text.n += n;
+    }
+    return true;
+}
+
+struct key {
+    uint32_t name, shapes, stack;
+    uint32_t what; /* bits: annotation, on a device */
+};
+
+static struct gm_operator_row *row_of(struct averages *w, struct table *t, struct key key, const char *name, size_t n)
+{
+    const uint32_t i = gm_intern_add(&t->keys, &key, sizeof key);
+    if (i == GM_INTERN_NONE)
+        return NULL;
+    if (i < t->rows.n)
+        return &t->rows.v[i];
+    struct gm_operator_row row = {.name = gm_profile_clean(w->pass->arena, name, n),
+                                  .is_annotation = (key.what & 1) != 0,
+                                  .is_on_device = (key.what & 2) != 0};
+    if (t->by_shapes)
+        row.shapes = gm_profile_clean(w->pass->arena, w->shapes.entries.v[key.shapes].bytes,
+                                      w->shapes.entries.v[key.shapes].length);
+    if (t->by_stack)
+        row.stack = gm_profile_clean(w->pass->arena, w->text.v == NULL ? "" : w->text.v, w->text.n);
+    const bool ok = row.name != NULL && (!t->by_shapes || row.shapes != NULL) && (!t->by_stack || row.stack != NULL);
+    return ok && GM_VEC_PUSH(&t->rows, row) ? &t->rows.v[i] : NULL;
+}
+
+static bool count_into(struct averages *w, struct table *t, const struct closed *c)
+{
+    const struct gm_profile_span *span = &w->p->spans.v[c->span];
+    size_t n;
+    const char *name = name_of(w, span->name, &n);
+    const bool is_device = gm_profile_span_is_on_device(span->kind);
+    struct key key = {.what = (uint32_t)(span->kind == GM_SPAN_ANNOTATION || span->kind == GM_SPAN_DEVICE_ANNOTATION) |
+                              (is_device ? 2u : 0u)};
+    key.name = gm_intern_add(&w->shapes, name, n); /* any table of numbers for strings will do */
+    key.shapes = t->by_shapes ? shapes_of(w, span) : 0;
+    if (key.name == GM_INTERN_NONE || key.shapes == GM_INTERN_NONE || (t->by_stack && !stack_of(w, c->span)))
+        return false;
+    if (t->by_stack)
+        key.stack = gm_intern_add(&w->shapes, w->text.v == NULL ? "" : w->text.v, w->text.n);
+    struct gm_operator_row *row = key.stack == GM_INTERN_NONE ? NULL : row_of(w, t, key, name, n);
+    if (row == NULL)
+        return false;
+    const struct sums *total = &c->total, *inside = &c->inside;
+    const struct sums was = {row->host_bytes, row->device_bytes, row->time_ns, row->device_time_ns};
+    const struct sums self = {row->self_host_bytes, row->self_device_bytes, row->self_time_ns,
+                              row->self_device_time_ns};
+    const struct sums now = add(was, *total);
+    const struct sums now_self =
+        add(self, (struct sums){less(total->host, inside->host), less(total->device, inside->device),
+                                less(total->time, inside->time), less(total->device_time, inside->device_time)});
+    row->calls++;
+    row->host_bytes = now.host;
+    row->device_bytes = now.device;
+    row->time_ns = now.time;
+    row->device_time_ns = now.device_time;
+    row->self_host_bytes = now_self.host;
+    row->self_device_bytes = now_self.device;
+    row->self_time_ns = now_self.time;
+    row->self_device_time_ns = now_self.device_time;
+    return true;
+}
+
+static bool emit(struct averages *w, const struct closed *c)
+{
+    if (!w->is_of_modules && w->p->spans.v[c->span].kind == GM_SPAN_PYTHON)
+        return true;
+    for (size_t i = 0; i < w->table_count; i++)
+        if (!count_into(w, &w->tables[i], c))
+            return false;
+    return true;
+}
+
+/* ---- nesting ----------------------------------------------------------------------------------------------------- */
+
+/* The innermost open span ends. */
+static bool close_one(struct averages *w)
+{
+    struct open *top = &w->open.v[--w->open.n];
+    struct closed c = top->row;
+    if (top->has_held && top->children == 1) { /* it alone: what is inside it is inside this one */
+        c.inside = top->held.inside;
+        c.kernels = top->held.kernels;
+        c.total.device_time = top->held.total.device_time;
+    } else {
+        c.total.device_time = (int64_t)((uint64_t)c.kernels + (uint64_t)c.inside.device_time);
+    }
+    if (w->open.n == 0)
+        return emit(w, &c);
+    struct open *outer = &w->open.v[w->open.n - 1];
+    outer->row.inside = add(outer->row.inside, c.total);
+    outer->children += outer->children < 2;
+    if (outer->children == 1 && same_name(w, outer->row.span, c.span)) {
+        outer->held = c;
+        outer->has_held = true;
+        return true;
+    }
+    const bool had_held = outer->has_held;
+    outer->has_held = false;
+    return (!had_held || emit(w, &outer->held)) && emit(w, &c);
+}
+
+static bool is_ignored(const struct averages *w, const struct gm_profile_span *span)
+{
+    static const char *const names[] = {"[memory]",
+                                        "[OutOfMemory]",
+                                        "profiler::_record_function_enter",
+                                        "profiler::_record_function_enter_new",
+                                        "profiler::_record_function_exit",
+                                        "aten::is_leaf",
+                                        "aten::output_nr",
+                                        "aten::_version"};
+    size_t n;
+    const char *s = gm_profile_string(w->p, span->name, &n);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == n && memcmp(names[i], s, n) == 0)
+            return true;
+    return false;
+}
+
+static bool takes_part(const struct averages *w, const struct gm_profile_span *span)
+{
+    static const char module[] = "nn.Module: ";
+    size_t n;
+    const char *s = gm_profile_string(w->p, span->name, &n);
+    if (w->is_of_modules && w->modules_are_annotations)
+        return span->kind == GM_SPAN_ANNOTATION;
+    if (w->is_of_modules)
+        return span->kind == GM_SPAN_PYTHON && n >= sizeof module - 1 && memcmp(s, module, sizeof module - 1) == 0;
+    return (span->kind != GM_SPAN_PYTHON || w->has_python_nested) && !is_ignored(w, span);
+}
+
+static int64_t kernels_of(const struct averages *w, const struct gm_profile_span *span)
+{
+    const uint64_t external = span->detail == GM_PROFILE_NONE ? 0 : w->p->details.v[span->detail].external;
+    const uint32_t i = external == 0 || span->kind > GM_SPAN_PYTHON ? GM_MAP_NONE : gm_map_get(&w->kernel_of, external);
+    return i == GM_MAP_NONE ? 0 : w->kernels.v[i];
+}
+
+static bool take(struct averages *w, uint32_t i)
+{
+    const struct gm_profile_span *span = &w->p->spans.v[i];
+    struct open o = {.row = {.span = i}};
+    if (gm_profile_span_is_on_device(span->kind)) {
+        o.row.total = (struct sums){.device_time = span->duration_ns};
+        return emit(w, &o.row);
+    }
+    while (w->open.n > 0) {
+        const struct gm_profile_span *outer = &w->p->spans.v[w->open.v[w->open.n - 1].row.span];
+        if (outer->thread == span->thread && span->start_ns < gm_profile_span_end(outer) &&
+            gm_profile_span_end(span) <= gm_profile_span_end(outer))
+            break;
+        if (!close_one(w))
+            return false;
+    }
+    o.row.total = measure(w, span, !w->is_of_modules);
+    o.row.kernels = kernels_of(w, span);
+    return GM_VEC_PUSH(&w->open, o);
+}
+
+static bool walk(struct averages *w, struct table *tables, size_t count)
+{
+    w->tables = tables;
+    w->table_count = count;
+    for (uint32_t i = 0; i < w->p->spans.n; i++)
+        if (takes_part(w, &w->p->spans.v[i]) && !take(w, i))
+            return false;
+    while (w->open.n > 0)
+        if (!close_one(w))
+            return false;
+    return true;
+}
+
+/* ---- before and after -------------------------------------------------------------------------------------------- */
+
+static bool sum_kernels(struct averages *w)
+{
+    for (size_t i = 0; i < w->p->spans.n; i++) {
+        const struct gm_profile_span *span = &w->p->spans.v[i];
+        if (!gm_profile_span_is_on_device(span->kind) || span->kind == GM_SPAN_DEVICE_ANNOTATION ||
+            span->detail == GM_PROFILE_NONE || w->p->details.v[span->detail].external == 0)
+            continue;
+        const uint64_t external = w->p->details.v[span->detail].external;
+        uint32_t at = gm_map_get(&w->kernel_of, external), before;
+        if (at == GM_MAP_NONE) {
+            at = (uint32_t)w->kernels.n;
+            if (!GM_VEC_PUSH(&w->kernels, 0) || !gm_map_put(&w->kernel_of, external, at, &before))
+                return false;
+        }
+        w->kernels.v[at] = (int64_t)((uint64_t)w->kernels.v[at] + (uint64_t)span->duration_ns);
+    }
+    return true;
+}
+
+static bool find_python(struct averages *w)
+{
+    if (!w->pass->out->has_python)
+        return true;
+    w->python = malloc((w->p->spans.n + 1) * sizeof *w->python);
+    for (size_t i = 0; w->python != NULL && i < w->p->spans.n; i++) {
+        const uint32_t parent = w->p->spans.v[i].parent;
+        const bool is_python = parent != GM_PROFILE_NONE && w->p->spans.v[parent].kind == GM_SPAN_PYTHON;
+        w->python[i] = parent == GM_PROFILE_NONE || is_python ? parent : w->python[parent];
+    }
+    return w->python != NULL;
+}
+
+/* Memory that no operator has. */
+static bool add_rest(struct averages *w, struct table *tables, size_t count)
+{
+    int64_t covers = 0;
+    for (size_t i = 0; i < w->p->memory.n; i++) {
+        const struct gm_profile_memory *m = &w->p->memory.v[i];
+        covers += w->covered[i];
+        for (size_t t = 0; covers == 0 && t < count; t++) {
+            struct key key = {.name = GM_PROFILE_NONE,
+                              .shapes = tables[t].by_shapes ? gm_intern_add(&w->shapes, "[]", 2) : 0};
+            w->text.n = 0;
+            struct gm_operator_row *row =
+                key.shapes == GM_INTERN_NONE ? NULL : row_of(w, &tables[t], key, "[memory]", 8);
+            if (row == NULL)
+                return false;
+            const enum gm_memory_side side = gm_profile_side(m);
+            int64_t *const bytes[] = {side == GM_SIDE_HOST ? &row->host_bytes : &row->device_bytes,
+                                      side == GM_SIDE_HOST ? &row->self_host_bytes : &row->self_device_bytes};
+            row->calls++;
+            for (size_t k = 0; side != GM_SIDE_NONE && k < 2; k++)
+                *bytes[k] = (int64_t)((uint64_t)*bytes[k] + (uint64_t)m->bytes);
+        }
+    }
+    return true;
+}
+
+GM_ORDERING(by_weight, struct gm_operator_row,
+            GM_DOWN(self_device_bytes) || GM_DOWN(self_host_bytes) || GM_DOWN(self_time_ns) ||
+                GM_DOWN(self_device_time_ns) || GM_BY(strcmp(a->name, b->name)) ||
+                GM_BY(a->shapes == NULL || b->shapes == NULL ? 0 : strcmp(a->shapes, b->shapes)) ||
+                GM_BY(a->stack == NULL || b->stack == NULL ? 0 : strcmp(a->stack, b->stack)) || GM_UP(is_annotation) ||
+                GM_UP(is_on_device));
+
+static bool publish(struct averages *w, struct table *t, struct gm_operator_table *out)
+{
+    struct gm_operator_row *rows = gm_arena_calloc(w->pass->arena, t->rows.n + 1, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    if (t->rows.n > 0) {
+        memcpy(rows, t->rows.v, t->rows.n * sizeof *rows);
+        qsort(rows, t->rows.n, sizeof *rows, by_weight);
+    }
+    *out = (struct gm_operator_table){rows, t->rows.n};
+    return true;
+}
+
+static bool run(struct averages *w, struct table tables[4])
+{
+    struct gm_profile_report *out = w->pass->out;
+    if (!sum_memory(w) || !sum_kernels(w) || !find_python(w) || !walk(w, tables, 3) || !add_rest(w, tables, 3))
+        return false;
+    w->is_of_modules = true;
+    bool ok = walk(w, &tables[3], 1);
+    if (ok && tables[3].rows.n == 0) {
+        w->modules_are_annotations = out->modules_are_annotations = true;
+        ok = walk(w, &tables[3], 1);
+    }
+    return ok && publish(w, &tables[0], &out->operators) && publish(w, &tables[1], &out->shapes) &&
+           publish(w, &tables[2], &out->stacks) && publish(w, &tables[3], &out->modules);
+}
+
+enum gm_status gm_profile_averages(struct gm_profile_pass *pass, struct gm_error *err)
+{
+    const struct gm_profile *p = pass->profile;
+    struct averages w = {.pass = pass, .p = p, .has_python_nested = p->has_host_name};
+    struct table tables[4] = {{.by_shapes = false}, {.by_shapes = true}, {.by_stack = true}, {.by_shapes = false}};
+    w.rounds_edges = p->base_ns != 0 && !p->has_host_name && !p->is_trace_id_first;
+    pass->out->has_rounded_edges = w.rounds_edges;
+    const bool ok = run(&w, tables);
+    for (size_t t = 0; t < 4; t++) {
+        gm_intern_free(&tables[t].keys);
+        free(tables[t].rows.v);
+    }
+    free(w.host);
+    free(w.device);
+    free(w.covered);
+    free(w.python);
+    free(w.kernels.v);
+    free(w.open.v);
+    free(w.text.v);
+    gm_map_free(&w.kernel_of);
+    gm_intern_free(&w.shapes);
+    return ok ? GM_OK : gm_no_memory(err);
+}

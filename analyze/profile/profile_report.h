@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Passes over a profile: what each operator used, as torch.profiler's key_averages() counts it, and what the trace
+ * states of devices.
+ */
+#ifndef GM_PROFILE_PROFILE_REPORT_H
+#define GM_PROFILE_PROFILE_REPORT_H
+
+#include "analyze/base/error.h"
+#include "analyze/report/report.h"
+#include "analyze/snapshot/profile.h"
+
+/* Makes report->profile of a finished profile. */
+enum gm_status gm_profile_analyze(struct gm_report *report, const struct gm_profile *profile, struct gm_error *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a trace of torch.profiler says beside its memory events (analyze/profile; docs/kineto.md): plain numbers and
+ * strings, as everything in the report.
+ */
+#ifndef GM_REPORT_PROFILE_FACTS_H
+#define GM_REPORT_PROFILE_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One row of key_averages(). Bytes are what was handed out less what was taken back; `self` is without what is inside.
+ */
+struct gm_operator_row {
+    const char *name;
+    const char *shapes; /* of the inputs; NULL: not told apart by them */
+    const char *stack;  /* "b.py(2): g;a.py(1): f", innermost first; NULL likewise */
+    bool is_annotation, is_on_device;
+    uint64_t calls;
+    int64_t host_bytes, self_host_bytes, device_bytes, self_device_bytes;
+    int64_t time_ns, self_time_ns; /* on the host */
+    int64_t device_time_ns, self_device_time_ns;
+};
+struct gm_operator_table {
+    const struct gm_operator_row *v; /* most self bytes of devices first, or of the host; then most self time */
+    size_t count;
+};
+
+/* What the events state of one device, or of the host. GM_REPORT_NONE: not stated. */
+struct gm_stated_memory {
+    int64_t device; /* -1: the host */
+    const char *name;
+    uint64_t capacity;
+    uint64_t allocs, frees;
+    uint64_t first_allocated, peak_allocated, last_allocated;
+    uint64_t first_reserved, peak_reserved, last_reserved;
+    uint64_t peak_allocated_us, peak_reserved_us; /* since 1970, or the start of the clock */
+    const char *peak_site;                        /* where the event of peak_allocated was: operators and functions */
+    int64_t net_bytes, most_net_bytes;            /* of the events alone: at the end, and at most, from 0 on */
+};
+
+/* Copies between host and device. */
+struct gm_copy_row {
+    const char *name;
+    uint64_t copies, bytes;
+    int64_t time_ns;
+    uint64_t before, after; /* allocated bytes of the device, as stated, before the first and after the last of them */
+};
+
+struct gm_profile_report {
+    struct gm_operator_table operators, shapes, modules, stacks;
+    bool modules_are_annotations;          /* no Python functions were recorded */
+    const struct gm_stated_memory *stated; /* devices, then the host */
+    size_t stated_count;
+    const struct gm_copy_row *copies;
+    size_t copy_count;
+    uint64_t spans, memory_events, threads, other_events, odd_events;
+    int64_t rank, world_size; /* -1: not stated */
+    uint64_t span_us;         /* from the first to the last moment */
+    bool has_memory, has_device_memory, has_shapes, has_python;
+    bool has_rounded_edges; /* PyTorch's own rounding of times was followed (docs/kineto.md) */
+};
+
+#endif

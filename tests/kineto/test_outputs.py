@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gmanalyze on traces of torch.profiler: what its run directory holds, and what damaged and odd files get."""
+import csv
+import glob
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = ""
+
+
+def trace(name):
+    return os.path.join(HERE, f"{name}.trace.json.gz")
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_on(self, *arguments):
+        return subprocess.run([PROGRAM, "-o", self.folder, "--no-charts", "--no-page", *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+    def analysis(self, *arguments):
+        out = self.run_on("--json", "-", *arguments)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        return json.loads(out.stdout)
+
+    def path(self, name, data):
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def test_files(self):
+        self.analysis(trace("cuda_2.15.0_blocks"))
+        there = set(os.listdir(os.path.join(self.folder, "latest")))
+        self.assertTrue({"analysis.json", "analysis_report.txt", "README.md", "operators.csv", "timeline.csv"} <= there)
+        with open(os.path.join(self.folder, "latest", "operators.csv"), newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        with gzip.open(trace("cuda_2.15.0_blocks").replace(".trace.", ".averages.")) as file:
+            want = json.load(file)["shapes"]
+        self.assertEqual(sum(int(r["calls"]) for r in rows), sum(r["count"] for r in want))
+        with open(os.path.join(self.folder, "latest", "analysis_report.txt"), encoding="utf-8") as file:
+            report = file.read()
+        self.assertIn("By operator, as key_averages() counts", report)
+        self.assertIn("nn.Module: Block_0", report)
+        self.assertLessEqual(max(len(line) for line in report.splitlines()), 80)
+
+    def test_what_it_says(self):
+        a = self.analysis(trace("cuda_2.15.0_blocks"))
+        self.assertEqual(a["snapshot"]["format"], "kineto")
+        profile = a["profile"]
+        device = next(row for row in profile["stated"] if row["device"] == 0)
+        host = next(row for row in profile["stated"] if row["device"] is None)
+        self.assertGreater(device["capacity_bytes"], 80 << 30 >> 1)
+        self.assertEqual(device["allocs"], device["frees"])
+        self.assertGreaterEqual(device["peak_reserved_bytes"], device["peak_allocated_bytes"])
+        self.assertGreater(host["allocs"], 0)
+        self.assertIn("aten::", device["peak_site"])
+        self.assertEqual({m["name"].split(":")[0] for m in profile["modules"]}, {"nn.Module"})
+        self.assertTrue(any("make_traces.py" in row["stack"] for row in profile["by_stack"]))
+        timeline = a["timeline"]["devices"][0]
+        self.assertEqual(timeline["allocs"], device["allocs"])
+        self.assertGreater(timeline["peak_requested_bytes"], 0)
+        self.assertEqual(timeline["steps"]["count"] if "count" in timeline["steps"] else 1, 1)
+
+    def test_host_only(self):
+        out = self.run_on(trace("cpu_2.15.0_mlp"))
+        self.assertEqual(out.returncode, 0)
+        self.assertIn("device 0 is of the host", out.stderr)
+
+    def test_no_memory(self):
+        out = self.run_on(trace("cpu_2.15.0_plain"))
+        self.assertEqual(out.returncode, 0)
+        self.assertIn("profile_memory=True", out.stderr)
+
+    def test_compressed(self):
+        with gzip.open(trace("cpu_2.15.0_lists")) as file:
+            plain = self.path("odd.name", file.read())
+        want = self.analysis(trace("cpu_2.15.0_lists"))["profile"]
+        self.assertEqual(self.analysis(plain)["profile"], want)
+        if shutil.which("zstd"):
+            subprocess.run(["zstd", "-q", plain], check=True)
+            self.assertEqual(self.analysis(plain + ".zst")["profile"], want)
+
+    def test_damaged(self):
+        with gzip.open(trace("cuda_2.15.0_mlp")) as file:
+            whole = file.read()
+        cut = self.path("cut.json", whole[:len(whole) // 2])
+        out = self.run_on(cut)
+        self.assertEqual(out.returncode, 3)
+        self.assertEqual(len(out.stderr.splitlines()), 1, out.stderr)
+        self.assertIn("at byte", out.stderr)
+        a = self.analysis("--salvage", cut)
+        self.assertGreater(a["profile"]["spans"], 0)
+        self.assertIsNotNone(a["snapshot"]["salvaged"])
+
+    def test_hostile(self):
+        rows = {
+            b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1e400, "dur": 1}]}': 0,
+            b'{"traceEvents": [{"ph": "X", "name": "a", "ts": -9e99, "dur": 1}, 7, null, [[]]]}': 0,
+            b'{"traceEvents": [{"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": -9223372036854775807, '
+            b'"Addr": 18446744073709551615, "Device Type": 1, "Device Id": 0, "Total Allocated": 18446744073709551615}}]}': 0,
+            b'{"traceEvents": []}': 0,
+            b'{"traceEvents": {}}': 3,
+            b'{"traceEvents": [' + b"[" * 100000: 3,
+            b'{"traceEvents": [{"name": "\\ud800"}], "x": 0': 3,
+        }
+        for i, (data, code) in enumerate(rows.items()):
+            out = self.run_on(self.path(f"{i}.json", data))
+            self.assertEqual(out.returncode, code, (data[:80], out.stderr))
+            self.assertEqual(code == 3, len(out.stderr.splitlines()) == 1 and out.returncode == 3, out.stderr)
+
+    def test_many_in_each_other(self):
+        events = [{"ph": "X", "name": f"f{i % 7}", "ts": i, "dur": 400000 - 2 * i} for i in range(200000)]
+        events += [{"ph": "i", "name": "[memory]", "ts": 399999 - i, "args": {"Bytes": 512, "Device Type": 1,
+                                                                           "Device Id": 0, "Addr": i * 512}}
+                   for i in range(2000)]
+        out = self.run_on("-q", self.path("deep.json", json.dumps({"traceEvents": events}).encode()))
+        self.assertEqual(out.returncode, 0, out.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    assert glob.glob(os.path.join(HERE, "*.trace.json.gz"))
+    unittest.main()
