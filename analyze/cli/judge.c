@@ -107,8 +107,9 @@ enum gm_status gm_judge_begin(struct gm_judged *judged, const struct gm_snapshot
     struct gm_timeline_options options = *timeline; /* both analyses share what is learnt about the stacks */
     options.classifier = state.classifier;
     enum gm_status status = gm_state_analyze(report, snapshot, &state, err);
+    const struct gm_gpu *card = options.serving.card == NULL ? NULL : gm_gpu_find(options.serving.card);
     if (status == GM_OK && snapshot->profile != NULL)
-        status = gm_profile_analyze(report, snapshot->profile, err);
+        status = gm_profile_analyze(report, snapshot->profile, card == NULL ? 0 : card->total, err);
     if (status == GM_OK && !is_partial)
         options.keep = &judged->kept;
     GM_THEN(status, gm_timeline_analyze(report, snapshot, &options, err));

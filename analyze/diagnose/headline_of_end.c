@@ -43,6 +43,21 @@ static uint64_t peak_reserved(const struct gm_report *report)
     return peak;
 }
 
+/* What a trace of torch.profiler states of its end; it lists neither segments nor blocks. */
+static void add_stated(struct gm_case *c, struct gm_heading *line)
+{
+    const struct gm_profile_report *p = c->report->profile;
+    char a[GM_SIZE_TEXT], b[GM_SIZE_TEXT];
+    for (size_t i = 0; i < p->stated_count; i++) {
+        const struct gm_stated_memory *s = &p->stated[i];
+        if (s->device >= 0 && s->last_allocated != GM_REPORT_NONE && s->last_reserved != GM_REPORT_NONE)
+            gm_headline_add(c, line, "device %" PRId64 ": %s reserved, %s allocated, as stated", s->device,
+                            gm_size_format(a, s->last_reserved), gm_size_format(b, s->last_allocated));
+    }
+    if (line->count == 0)
+        gm_headline_add(c, line, "not known: a profiler's trace lists neither segments nor blocks");
+}
+
 /* `is_all`: the summary, which has no line of its own for what is cached. */
 static void make_memory(struct gm_case *c, struct gm_heading *line, bool is_all)
 {
@@ -50,7 +65,9 @@ static void make_memory(struct gm_case *c, struct gm_heading *line, bool is_all)
     const struct gm_totals *t = &c->report->totals;
     char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
     const uint64_t peak = peak_reserved(c->report);
-    if (t->reserved == 0) {
+    if (c->report->profile != NULL) {
+        add_stated(c, line);
+    } else if (t->reserved == 0) {
         gm_headline_add(c, line, "nothing is reserved in this snapshot");
     } else {
         gm_headline_add(c, line, "%s reserved", gm_size_format(a, t->reserved));
@@ -64,7 +81,7 @@ static void make_memory(struct gm_case *c, struct gm_heading *line, bool is_all)
             gm_headline_add(c, line, "%s releasable", gm_size_format(a, c->report->fragmentation.releasable));
         }
     }
-    if (peak > 0)
+    if (peak > 0 && peak != GM_REPORT_NONE)
         gm_headline_add(c, line, "peak reserved %s%s", gm_size_format(a, peak),
                         c->report->device_count > 1 ? " on one device" : "");
 }

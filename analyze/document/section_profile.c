@@ -4,6 +4,9 @@
  */
 #include "analyze/document/sections.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 enum { OPERATORS_SHOWN = 20, SHAPES_SHOWN = 12, MODULES_SHOWN = 12 };
 
 static const char *duration(struct gm_doc *doc, int64_t ns)
@@ -53,10 +56,21 @@ static void tell_operators(struct gm_doc *d, const struct gm_profile_report *p, 
 }
 
 #define STATED(unit, in, key, title, field) GM_FIELD(unit, in, key, title, struct gm_stated_memory, field)
+static union gm_value stated_device(const struct gm_cell_of *c)
+{
+    const struct gm_stated_memory *s = c->row;
+    return (union gm_value){.s = s->device < 0 ? "host" : gm_doc_printf(c->doc, "%" PRId64, s->device)};
+}
+
 static const struct gm_column stated_columns[] = {
+    GM_GET(GM_FIGURE, GM_READ, NULL, "Device", stated_device),
     STATED(GM_ID, GM_JSON, "device", NULL, device),
     STATED(GM_NAME, GM_JSON, "name", NULL, name),
     STATED(GM_BYTES, GM_JSON, "capacity_bytes", NULL, capacity),
+    STATED(GM_BYTES, GM_JSON, "warning_bytes", NULL, limits[0]),
+    STATED(GM_BYTES, GM_JSON, "high_bytes", NULL, limits[1]),
+    STATED(GM_BYTES, GM_JSON, "critical_bytes", NULL, limits[2]),
+    STATED(GM_TEXT, GM_JSON, "pressure", NULL, pressure),
     STATED(GM_COUNT, GM_ALL, "allocs", "Allocs", allocs),
     STATED(GM_COUNT, GM_ALL, "frees", "Frees", frees),
     STATED(GM_BYTES, GM_ALL, "first_allocated_bytes", "At first", first_allocated),
@@ -98,15 +112,16 @@ static const struct gm_column copy_columns[] = {
 
 static void tell_stated(struct gm_doc *d, const struct gm_profile_report *p)
 {
-    GM_TABLE(d, stated_columns, p->stated, p->stated_count, .key = "stated", .title = NULL);
-    for (size_t i = 0; i < p->stated_count; i++) {
+    GM_TABLE(d, stated_columns, p->stated, p->stated_count, .key = "stated", .title = "As the memory events state it");
+    for (size_t i = 0; i < p->stated_count && gm_doc_is(d, GM_READ); i++) {
         const struct gm_stated_memory *s = &p->stated[i];
-        if (gm_doc_is(d, GM_READ) && s->device >= 0)
-            gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "Row %zu is device %lld%s%s%s.", i + 1, (long long)s->device,
-                       s->name == NULL ? "" : ", ", s->name == NULL ? "" : s->name,
-                       s->capacity == GM_REPORT_NONE ? "" : gm_doc_printf(d, " with %s", gm_doc_bytes(d, s->capacity)));
-        else if (gm_doc_is(d, GM_READ))
-            gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL, "Row %zu is the host.", i + 1);
+        if (s->pressure == NULL)
+            continue;
+        gm_doc_say(d, GM_SAY_ITEM, GM_READ, NULL,
+                   "Device %" PRId64 "%s%s has %s: %s is a warning, %s high, %s critical. The peak is %s%s.", s->device,
+                   s->name == NULL ? "" : ", ", s->name == NULL ? "" : s->name, gm_doc_bytes(d, s->capacity),
+                   gm_doc_bytes(d, s->limits[0]), gm_doc_bytes(d, s->limits[1]), gm_doc_bytes(d, s->limits[2]),
+                   s->pressure, strcmp(s->pressure, "below") == 0 ? " all of them" : "");
     }
 }
 

@@ -14,6 +14,7 @@ struct gm_profile_pass {
     const struct gm_profile *profile;
     struct gm_arena *arena; /* the report's */
     struct gm_profile_report *out;
+    uint64_t card_bytes; /* 0: as the trace says */
 };
 
 /* The tables of operators, shapes, modules and stacks. */

@@ -46,9 +46,10 @@ static void count(struct gm_profile_report *out, const struct gm_profile *p)
     out->world_size = p->world_size;
 }
 
-enum gm_status gm_profile_analyze(struct gm_report *report, const struct gm_profile *profile, struct gm_error *err)
+enum gm_status gm_profile_analyze(struct gm_report *report, const struct gm_profile *profile, uint64_t card_bytes,
+                                  struct gm_error *err)
 {
-    struct gm_profile_pass pass = {.profile = profile, .arena = &report->arena};
+    struct gm_profile_pass pass = {.profile = profile, .arena = &report->arena, .card_bytes = card_bytes};
     pass.out = gm_arena_calloc(&report->arena, 1, sizeof *pass.out);
     if (pass.out == NULL)
         return gm_no_memory(err);

@@ -24,6 +24,7 @@ static struct gm_stated_memory new_row(int64_t device)
     const uint64_t none = GM_REPORT_NONE;
     return (struct gm_stated_memory){.device = device,
                                      .capacity = none,
+                                     .limits = {none, none, none},
                                      .first_allocated = none,
                                      .peak_allocated = none,
                                      .last_allocated = none,
@@ -106,6 +107,23 @@ static bool name_device(struct gm_profile_pass *pass, struct gm_stated_memory *r
     return true;
 }
 
+/* How near the peak comes to what the card has. Cards are sold by whole, even gigabytes, of which they report less. */
+static void judge(struct gm_stated_memory *row)
+{
+    static const char *const words[] = {"below", "warning", "high", "critical"};
+    static const uint64_t eightieths[] = {70, 75, 78};
+    const uint64_t peak = row->peak_reserved != GM_REPORT_NONE ? row->peak_reserved : row->peak_allocated;
+    if (row->device < 0 || row->capacity == GM_REPORT_NONE)
+        return;
+    const uint64_t sold = gm_round_up(row->capacity, UINT64_C(2) << 30);
+    size_t level = 0;
+    for (size_t i = 0; i < 3; i++) {
+        row->limits[i] = sold / 80 * eightieths[i];
+        level = peak != GM_REPORT_NONE && peak >= row->limits[i] ? i + 1 : level;
+    }
+    row->pressure = peak == GM_REPORT_NONE ? NULL : words[level];
+}
+
 static enum gm_status state_devices(struct gm_profile_pass *pass, struct gm_error *err)
 {
     const struct gm_profile *p = pass->profile;
@@ -133,6 +151,9 @@ static enum gm_status state_devices(struct gm_profile_pass *pass, struct gm_erro
         if (rows[i].peak_allocated != GM_REPORT_NONE)
             rows[i].peak_site = site_of(pass, spans[i]);
         ok = name_device(pass, &rows[i]);
+        if (rows[i].device >= 0 && pass->card_bytes != 0)
+            rows[i].capacity = pass->card_bytes;
+        judge(&rows[i]);
         out[count++] = rows[i];
     }
     pass->out->stated = out;

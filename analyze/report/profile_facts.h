@@ -31,7 +31,10 @@ struct gm_operator_table {
 struct gm_stated_memory {
     int64_t device; /* -1: the host */
     const char *name;
-    uint64_t capacity;
+    uint64_t capacity; /* of the card, as the trace states it or --gpu names it */
+    uint64_t
+        limits[3]; /* of memory that is a warning, high, critical: 70, 75 and 78 of 80 GiB, and as much of others */
+    const char *pressure; /* "below", "warning", "high", "critical": where the peak is; NULL: not known */
     uint64_t allocs, frees;
     uint64_t first_allocated, peak_allocated, last_allocated;
     uint64_t first_reserved, peak_reserved, last_reserved;

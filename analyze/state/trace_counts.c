@@ -4,6 +4,7 @@
  * after the last event are known (the segments), so reserved bytes before each event follow, back to the start.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/snapshot/profile.h"
 #include "analyze/state/state_pass.h"
 
 struct walk {
@@ -101,6 +102,19 @@ static bool has_expandable(const struct gm_pass *pass, const struct gm_device_pa
     return false;
 }
 
+/* A trace of torch.profiler lists no segments, but most versions state what is reserved. */
+static uint64_t stated_peak_reserved(const struct gm_profile *profile, int64_t device)
+{
+    uint64_t peak = GM_REPORT_NONE;
+    for (size_t i = 0; i < profile->memory.n; i++) {
+        const struct gm_profile_memory *m = &profile->memory.v[i];
+        if (gm_profile_side(m) == GM_SIDE_DEVICE && m->device == device && m->reserved != GM_PROFILE_ABSENT &&
+            (peak == GM_REPORT_NONE || m->reserved > peak))
+            peak = m->reserved;
+    }
+    return peak;
+}
+
 static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *trace)
 {
     struct gm_device_pass *device = &pass->device_passes[d];
@@ -124,6 +138,8 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
                   out->segment_maps - out->segment_unmaps - counts[0][GM_ACTION_FREE_REQUESTED];
     bool is_known = trace->count > 0 && pass->devices[d].totals.reserved != GM_REPORT_NONE;
     out->peak_reserved = is_known ? gm_clamp(walk.peak) : GM_REPORT_NONE;
+    if (pass->snapshot->profile != NULL)
+        out->peak_reserved = stated_peak_reserved(pass->snapshot->profile, device->device);
     out->max_entries = trace->max_entries;
     out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
     out->span_us = time_span(&pass->snapshot->events, trace);

@@ -38,7 +38,7 @@ def summed(rows, fields, key):
 def differences(analysis, wanted):
     profile = analysis["profile"]
     for ours, theirs in (("operators", "operators"), ("by_shapes", "shapes")):
-        if not profile[ours]:
+        if ours not in profile:
             continue
         by_shapes = theirs == "shapes"
         key = (lambda r: (r["name"], r["shapes"])) if by_shapes else (lambda r: r["name"])
