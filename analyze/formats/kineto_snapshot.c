@@ -6,7 +6,9 @@
 #include "analyze/formats/decoders.h"
 
 #include "analyze/base/address_map.h"
+#include "analyze/base/arithmetic.h"
 #include "analyze/base/order.h"
+#include "analyze/base/size.h"
 #include "analyze/snapshot/builder.h"
 
 #include <inttypes.h>
@@ -21,6 +23,7 @@ struct maker {
     bool is_host;               /* nothing is said of devices: the host is device 0 */
     struct gm_trace *traces;
     size_t trace_count;
+    size_t *rows;     /* [trace_count]: of p->memory */
     uint32_t *order;  /* rows of p->memory that become events, by device, then by time */
     uint32_t *frames; /* by string: gm_frame_id of what has that name, 0: not yet */
     struct {          /* memory without addresses: what is live, by size */
@@ -29,6 +32,8 @@ struct maker {
         uint64_t *address;
         uint64_t next;
     } sized;
+    uint64_t reserved; /* of the device, as the event before stated it; GM_PROFILE_ABSENT: nobody did */
+    uint64_t segments; /* where the next made-up one lies */
     uint32_t last_span;
     struct gm_stack_id last_stack;
     size_t unpaired; /* events without an address */
@@ -149,6 +154,21 @@ static bool address_by_size(struct maker *k, uint32_t row, uint64_t size, bool i
     return !is_alloc || gm_map_put(&k->sized.newest, size, row, &k->sized.before[row]);
 }
 
+/* What is reserved has changed by a call of the driver, at the latest now: which segment it was is not known. */
+static bool add_segment_event(struct maker *k, const struct gm_event_row *event, uint64_t reserved)
+{
+    const uint64_t before = k->reserved;
+    k->reserved = reserved != GM_PROFILE_ABSENT ? reserved : before;
+    if (before == GM_PROFILE_ABSENT || before == k->reserved)
+        return true;
+    struct gm_event_row segment = *event;
+    segment.action = before < reserved ? GM_ACTION_SEGMENT_ALLOC : GM_ACTION_SEGMENT_FREE;
+    segment.size = gm_gap(before, reserved);
+    segment.addr = k->segments;
+    k->segments += UINT64_C(1) << 20;
+    return gm_builder_add_event(k->m, &segment);
+}
+
 static bool add_event(struct maker *k, uint32_t row)
 {
     const struct gm_profile_memory *from = &k->p->memory.v[row];
@@ -159,6 +179,8 @@ static bool add_event(struct maker *k, uint32_t row)
                                  .size = size,
                                  .time_us = (k->p->base_ns + from->time_ns) / 1000};
     if (!stack_of(k, from->span, &event.stack))
+        return false;
+    if (!add_segment_event(k, &event, from->reserved))
         return false;
     if (from->address == GM_PROFILE_ABSENT && !address_by_size(k, row, size, is_alloc, &event.addr))
         return false;
@@ -177,7 +199,7 @@ static int32_t device_of(const struct maker *k, const struct gm_profile_memory *
     return k->is_host ? 0 : m->device;
 }
 
-/* Rows by device; their counts go to k->traces. */
+/* Rows by device; their counts go to k->rows. */
 static enum gm_status sort_by_device(struct maker *k, struct gm_error *err)
 {
     const size_t n = k->p->memory.n;
@@ -194,17 +216,18 @@ static enum gm_status sort_by_device(struct maker *k, struct gm_error *err)
     }
     size_t next[MOST_DEVICES] = {0}, total = 0;
     k->traces = gm_arena_calloc(&k->m->arena, k->trace_count, sizeof *k->traces);
+    k->rows = gm_arena_calloc(&k->m->arena, k->trace_count, sizeof *k->rows);
     k->order = malloc((n + 1) * sizeof *k->order);
-    if (k->traces == NULL || k->order == NULL)
+    if (k->traces == NULL || k->rows == NULL || k->order == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         const int32_t device = device_of(k, &k->p->memory.v[i]);
         if (device >= 0)
-            k->traces[device].count++;
+            k->rows[device]++;
     }
     for (size_t d = 0; d < k->trace_count; d++) {
         next[d] = total;
-        total += k->traces[d].count;
+        total += k->rows[d];
     }
     for (size_t i = 0; i < n; i++) {
         const int32_t device = device_of(k, &k->p->memory.v[i]);
@@ -225,7 +248,9 @@ static enum gm_status add_events(struct maker *k, struct gm_error *err)
     if (k->frames == NULL || k->sized.before == NULL || k->sized.address == NULL)
         return gm_no_memory(err);
     for (size_t d = 0, i = 0; d < k->trace_count; d++) {
-        const size_t end = i + k->traces[d].count;
+        const size_t end = i + k->rows[d];
+        k->reserved = GM_PROFILE_ABSENT;
+        k->segments = UINT64_C(1) << 60;
         k->traces[d] = (struct gm_trace){.first = k->m->events.count, .max_entries = GM_ABSENT};
         for (; i < end; i++)
             if (!add_event(k, k->order[i]))
@@ -263,6 +288,35 @@ static enum gm_status add_annotations(struct maker *k, struct gm_error *err)
 
 /* ---- what it does not know, once --------------------------------------------------------------------------------- */
 
+/* What lived before the trace and is never freed in it is in no event. */
+static bool warn_of_untold(struct maker *k)
+{
+    bool ok = true;
+    for (size_t d = 0, i = 0; ok && !k->is_host && d < k->trace_count; d++) {
+        uint64_t first = GM_PROFILE_ABSENT, freed = 0;
+        struct gm_address_map born = {.slots = NULL};
+        for (size_t end = i + k->rows[d]; ok && i < end; i++) {
+            const struct gm_profile_memory *m = &k->p->memory.v[k->order[i]];
+            uint32_t before = GM_MAP_NONE;
+            if (first == GM_PROFILE_ABSENT && m->allocated != GM_PROFILE_ABSENT)
+                first = m->bytes > 0 ? gm_sat_sub(m->allocated, (uint64_t)m->bytes)
+                                     : gm_known_add(m->allocated, (uint64_t)0 - (uint64_t)m->bytes);
+            if (m->bytes > 0)
+                ok = gm_map_put(&born, m->address, 1, &before);
+            else if (gm_map_take(&born, m->address) == GM_MAP_NONE)
+                freed = gm_known_add(freed, (uint64_t)0 - (uint64_t)m->bytes);
+        }
+        gm_map_free(&born);
+        char size[GM_SIZE_TEXT];
+        if (ok && first != GM_PROFILE_ABSENT && first > freed)
+            ok = gm_builder_warn(k->m,
+                                 "device %zu: %s were allocated before the trace, as stated, and are not freed in it: "
+                                 "they have no event, so what is live is that much more than the trace tells",
+                                 d, gm_size_format(size, first - freed));
+    }
+    return ok;
+}
+
 static bool warn(struct maker *k)
 {
     const struct gm_profile *p = k->p;
@@ -279,7 +333,7 @@ static bool warn(struct maker *k)
                              "%zu [memory] events have no address (PyTorch before 1.10): a free is taken for that of "
                              "the newest block of its size",
                              k->unpaired);
-    return ok;
+    return ok && warn_of_untold(k);
 }
 
 static enum gm_status make(struct maker *k, struct gm_snapshot *snapshot, struct gm_error *err)

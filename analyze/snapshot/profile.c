@@ -85,6 +85,16 @@ bool gm_profile_finish(struct gm_profile *p)
     return place_memory(p);
 }
 
+uint64_t gm_profile_reserved(const struct gm_profile *p, int64_t device)
+{
+    for (size_t i = p->memory.n; i-- > 0;) {
+        const struct gm_profile_memory *m = &p->memory.v[i];
+        if (gm_profile_side(m) == GM_SIDE_DEVICE && m->device == device && m->reserved != GM_PROFILE_ABSENT)
+            return m->reserved;
+    }
+    return 0;
+}
+
 uint64_t gm_profile_bytes(const struct gm_profile *p)
 {
     return GM_VEC_BYTES(&p->spans) + GM_VEC_BYTES(&p->details) + GM_VEC_BYTES(&p->memory) + GM_VEC_BYTES(&p->threads) +

@@ -113,6 +113,8 @@ struct gm_profile { /* zero-initialise */
 /* After the last row: sorts the rows, which stand as in the file, finds the parents of spans, and the spans of memory.
  * false: no memory. */
 bool gm_profile_finish(struct gm_profile *profile);
+/* What a device has reserved after the last event that states it; 0: none does. */
+uint64_t gm_profile_reserved(const struct gm_profile *profile, int64_t device);
 /* Bytes of memory that it holds. */
 uint64_t gm_profile_bytes(const struct gm_profile *profile);
 void gm_profile_free(struct gm_profile *profile);

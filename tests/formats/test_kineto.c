@@ -252,6 +252,36 @@ TEST(without_addresses)
     gm_snapshot_free(&s);
 }
 
+/* What is reserved changes with the driver's help; what lived before and is not freed is told once. */
+TEST(reserved)
+{
+#define STATED(ts, bytes, address, allocated, reserved)                                                                \
+    EVENT("i", "[memory]",                                                                                             \
+          "\"ts\": " ts ", \"args\": {\"Bytes\": " bytes ", \"Addr\": " address                                        \
+          ", \"Device Type\": 1, \"Device Id\": 1, \"Total Allocated\": " allocated ", \"Total Reserved\": " reserved  \
+          "}")
+    struct gm_snapshot s;
+    assert_int_equal(load(&s,
+                          "{\"traceEvents\": [" STATED("1", "512", "4096", "1536", "2048") "," STATED(
+                              "2", "1024", "8192", "2560", "6144") "," STATED("3", "-512", "4096", "2048", "1024") "]}",
+                          false, NULL),
+                     GM_OK);
+    assert_null(gm_model_check(&s));
+    assert_int_equal(s.trace_count, 2);
+    assert_int_equal(s.traces[0].count, 0);
+    static const uint8_t actions[] = {GM_ACTION_ALLOC,        GM_ACTION_SEGMENT_ALLOC,  GM_ACTION_ALLOC,
+                                      GM_ACTION_SEGMENT_FREE, GM_ACTION_FREE_REQUESTED, GM_ACTION_FREE_COMPLETED};
+    assert_int_equal(s.traces[1].count, 6);
+    assert_memory_equal(s.events.action, actions, sizeof actions);
+    assert_int_equal(s.events.size[1], 4096);
+    assert_int_equal(s.events.size[3], 5120);
+    assert_int_equal(gm_profile_reserved(s.profile, 1), 1024);
+    assert_int_equal(gm_profile_reserved(s.profile, 0), 0);
+    assert_int_equal(s.warning_count, 1);
+    assert_non_null(strstr(s.warnings[0], "device 1: 1.00 KiB were allocated before the trace"));
+    gm_snapshot_free(&s);
+}
+
 TEST(damaged)
 {
     static const struct {

@@ -71,7 +71,17 @@ class Outputs(unittest.TestCase):
         timeline = a["timeline"]["devices"][0]
         self.assertEqual(timeline["allocs"], device["allocs"])
         self.assertGreater(timeline["peak_requested_bytes"], 0)
-        self.assertEqual(timeline["steps"]["count"] if "count" in timeline["steps"] else 1, 1)
+        self.assertEqual(timeline["peak_reserved_bytes"], device["peak_reserved_bytes"])
+
+    def test_card(self):
+        sold = {"h100-80": 80, "rtx-4090": 24}
+        for card, gigabytes in sold.items():
+            stated = self.analysis("--gpu", card, trace("cuda_2.15.0_blocks"))["profile"]["stated"][0]
+            self.assertEqual(stated["pressure"], "below")
+            self.assertEqual([stated[k] for k in ("warning_bytes", "high_bytes", "critical_bytes")],
+                             [gigabytes * 2**30 // 80 * n for n in (70, 75, 78)])
+        out = self.run_on("--fail-above", "33MiB", trace("cuda_2.15.0_blocks"))
+        self.assertEqual(out.returncode, 1)
 
     def test_host_only(self):
         out = self.run_on(trace("cpu_2.15.0_mlp"))

@@ -3,6 +3,7 @@
  * The end of the forward pass: the reconciliation, and the address space beside the snapshot, block by block.
  */
 #include "analyze/base/arithmetic.h"
+#include "analyze/snapshot/profile.h"
 #include "analyze/timeline/history/reconstruct.h"
 
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static struct gm_levels snapshot_levels(const struct gm_reconstruction *t)
 {
     const struct gm_snapshot *s = t->h->snapshot;
     struct gm_sums sums = {0};
+    if (s->profile != NULL) /* it lists no segments, but may state what they sum to */
+        sums.reserved = gm_profile_reserved(s->profile, t->h->device);
     for (size_t i = 0; i < s->segments.count; i++) {
         if (s->segments.device[i] != t->h->device)
             continue;
