@@ -217,7 +217,7 @@ static enum gm_status sort_by_device(struct maker *k, struct gm_error *err)
     size_t next[MOST_DEVICES] = {0}, total = 0;
     k->traces = gm_arena_calloc(&k->m->arena, k->trace_count, sizeof *k->traces);
     k->rows = gm_arena_calloc(&k->m->arena, k->trace_count, sizeof *k->rows);
-    k->order = malloc((n + 1) * sizeof *k->order);
+    k->order = calloc(n + 1, sizeof *k->order);
     if (k->traces == NULL || k->rows == NULL || k->order == NULL)
         return gm_no_memory(err);
     for (size_t i = 0; i < n; i++) {

@@ -209,7 +209,7 @@ static struct gm_operator_row *row_of(struct averages *w, struct table *t, struc
     struct gm_operator_row row = {.name = gm_profile_clean(w->pass->arena, name, n),
                                   .is_annotation = (key.what & 1) != 0,
                                   .is_on_device = (key.what & 2) != 0};
-    if (t->by_shapes)
+    if (t->by_shapes && key.shapes < w->shapes.entries.n)
         row.shapes = gm_profile_clean(w->pass->arena, w->shapes.entries.v[key.shapes].bytes,
                                       w->shapes.entries.v[key.shapes].length);
     if (t->by_stack)
@@ -328,7 +328,7 @@ static int64_t kernels_of(const struct averages *w, const struct gm_profile_span
 {
     const uint64_t external = span->detail == GM_PROFILE_NONE ? 0 : w->p->details.v[span->detail].external;
     const uint32_t i = external == 0 || span->kind > GM_SPAN_PYTHON ? GM_MAP_NONE : gm_map_get(&w->kernel_of, external);
-    return i == GM_MAP_NONE ? 0 : w->kernels.v[i];
+    return i < w->kernels.n ? w->kernels.v[i] : 0; /* GM_MAP_NONE is more */
 }
 
 static bool take(struct averages *w, uint32_t i)
@@ -381,7 +381,8 @@ static bool sum_kernels(struct averages *w)
             if (!GM_VEC_PUSH(&w->kernels, 0) || !gm_map_put(&w->kernel_of, external, at, &before))
                 return false;
         }
-        w->kernels.v[at] = (int64_t)((uint64_t)w->kernels.v[at] + (uint64_t)span->duration_ns);
+        if (at < w->kernels.n)
+            w->kernels.v[at] = (int64_t)((uint64_t)w->kernels.v[at] + (uint64_t)span->duration_ns);
     }
     return true;
 }
