@@ -69,7 +69,7 @@ static const struct gm_option option_table[] = {
      GM_OPTION_PARSED, AT(timeline.dims), .parse = gm_dims_parse,
      .wants = "infer, or as in batch=4,seq=512,hidden=768,heads=12,layers=12,vocab=50257,ffn=3072"},
     {0, "export", "FORMAT",
-     "the peak for folded, speedscope, pprof, modules (CSV), the timeline for perfetto; several with commas",
+     "the peak for folded, speedscope, pprof, modules; the timeline for perfetto; several with commas",
      GM_OPTION_CHOICES, AT(exports), .choices = gm_export_names},
     {0, "csv-full", NULL, "timeline.csv with every event, not only the extremes", GM_OPTION_FLAG, AT(csv_full)},
     GM_ROW_JOBS("threads to use (default: one for each CPU)", 256),
