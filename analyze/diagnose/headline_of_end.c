@@ -72,8 +72,11 @@ static void make_memory(struct gm_case *c, struct gm_heading *line, bool is_all)
     } else {
         gm_headline_add(c, line, "%s reserved", gm_size_format(a, t->reserved));
         gm_headline_add(c, line, "%s allocated", gm_size_format(a, t->allocated));
-        gm_headline_add(c, line, "efficiency %s %% (%s)", gm_share_format(b, t->allocated, t->reserved),
-                        gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
+        gm_share_format(b, t->allocated, t->reserved);
+        if (c->has_view) /* a grade is of the peak, if there is one */
+            gm_headline_add(c, line, "%s %% of it", b);
+        else
+            gm_headline_add(c, line, "efficiency %s %% (%s)", b, gm_grade_name(gm_grade_of(gm_totals_efficiency(t))));
         if (c->report->device_count > 1)
             gm_headline_add(c, line, "%zu devices", c->report->device_count);
         if (is_all && t->inactive > 0) {

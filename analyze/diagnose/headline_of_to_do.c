@@ -85,7 +85,6 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
     const struct gm_remedy_saving *saving = f == NULL || f->remedy == NULL ? NULL : &f->remedy->saving;
     char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
     line->label = "Do this";
-    line->are_sentences = true;
     if (f == NULL) {
         gm_headline_add_nothing(c, line, "nothing");
         return;

@@ -139,6 +139,16 @@ def truncate(path):
         file.truncate(os.path.getsize(path) // 2)
 
 
+def check_mistyped(folder):
+    """A path that is not there makes no page, and `latest` stays."""
+    os.makedirs(f"{folder}/pages/earlier")
+    os.symlink("earlier", f"{folder}/pages/latest")
+    done = subprocess.run([PROGRAM, "-o", f"{folder}/pages", f"{folder}/snpashots"], capture_output=True, check=False)
+    assert done.returncode == 3 and b"no page was made" in done.stderr, done
+    assert sorted(os.listdir(f"{folder}/pages")) == ["earlier", "latest"], os.listdir(f"{folder}/pages")
+    assert os.readlink(f"{folder}/pages/latest") == "earlier"
+
+
 def check_odd_beside_damaged(folder):
     """A rank that cannot be read hides no odd one, in whatever iteration it is missing, and is told to be left out."""
     def job(name, iterations):
@@ -506,6 +516,7 @@ def main():
         check_stages(folder, 400, False)
         check_stages(folder, 9000, True)  # most of what it holds
         check_doubles(folder)
+        check_mistyped(folder)
         check_odd_beside_damaged(folder)
         check_two_devices(folder)
         check_oom(folder)
