@@ -97,7 +97,7 @@ static void make_do(struct gm_case *c, struct gm_heading *line, const struct gm_
                     saving->card == NULL || saving->rank > 0 || saving->before <= saving->card_usable
                         ? ""
                         : gm_case_printf(c, " (fits on %s)", saving->card));
-    if (f->cost != NULL && strcmp(f->cost, "none") != 0)
+    if (f->cost != NULL && strncmp(f->cost, "none", strlen("none")) != 0)
         gm_headline_add(c, line, "price: %s", f->cost);
 }
 
