@@ -289,10 +289,12 @@ bool gm_pass_blocks(struct gm_pass *pass)
 {
     const size_t categories = gm_category_count(pass->options->rules), stacks = pass->snapshot->stacks.count;
     struct gm_amount *amounts = calloc(2 * categories + stacks + 1, sizeof *amounts);
+    if (amounts == NULL)
+        return false;
     struct tally t = {pass, amounts, amounts + categories, amounts + 2 * categories, {0}};
     start_histogram(pass->report);
-    const bool ok = amounts != NULL && top_new(&t.top, pass->options->top, pass->report->totals.allocated_blocks) &&
-                    visit_devices(&t) && publish_top(pass, &t.top) && make_sites(pass, t.of_stack);
+    const bool ok = top_new(&t.top, pass->options->top, pass->report->totals.allocated_blocks) && visit_devices(&t) &&
+                    publish_top(pass, &t.top) && make_sites(pass, t.of_stack);
     free(t.top.keys);
     free(amounts);
     return ok;
