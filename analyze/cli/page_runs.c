@@ -15,7 +15,7 @@ enum gm_status gm_page_trace_make(struct gm_page_trace *out, const struct gm_sna
 {
     if (!gm_page_is_there())
         return GM_OK;
-    gm_text_printf(&out->query, "format=%s\ncompression=%s\nbytes=%llu\n", gm_format_name(snapshot->source.format),
+    gm_text_printf(&out->query, "format=%s\ncompression=%s\nbytes=%llu\n", snapshot->source.format,
                    gm_compression_name(snapshot->source.compression), (unsigned long long)snapshot->source.disk_bytes);
     return gm_write_gmtrace_quickly(snapshot, &out->trace, err);
 }

@@ -9,7 +9,7 @@
 #include "analyze/base/bisect.h"
 #include "analyze/base/order.h"
 #include "analyze/base/vec.h"
-#include "analyze/formats/load.h"
+#include "analyze/formats/decoders.h"
 #include "analyze/run/run_names.h"
 
 #include <dirent.h>

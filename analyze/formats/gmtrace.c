@@ -194,8 +194,9 @@ static enum gm_status read_sections(struct gm_gmtrace_parts *p)
     return gm_gmtrace_finish(&p->r);
 }
 
-enum gm_status gm_gmtrace_decode(struct gm_source *source, struct gm_snapshot *snapshot, struct gm_error *err)
+enum gm_status gm_gmtrace_decode(struct gm_source *source, struct gm_decoded *out, struct gm_error *err)
 {
+    struct gm_snapshot *snapshot = out->snapshot;
     *snapshot = (struct gm_snapshot){0};
     struct gm_gmtrace_parts p = {.s = snapshot, .m = gm_snapshot_memory_new()};
     if (p.m == NULL)

@@ -42,14 +42,14 @@ static enum gm_status take(const struct gm_json_token *t, struct gm_assembler *a
     return GM_OK;
 }
 
-enum gm_status gm_json_decode(struct gm_source *source, struct gm_assembler *a, struct gm_error *err)
+enum gm_status gm_json_decode(struct gm_source *source, struct gm_decoded *out, struct gm_error *err)
 {
     struct gm_json_scan json = {.source = source};
     struct gm_json_token token;
     enum gm_status status;
     do
         status = gm_json_next(&json, &token, err);
-    while (status == GM_OK && token.kind != GM_TOKEN_DONE && (status = take(&token, a, err)) == GM_OK);
+    while (status == GM_OK && token.kind != GM_TOKEN_DONE && (status = take(&token, out->values, err)) == GM_OK);
     gm_json_scan_free(&json);
     return status;
 }

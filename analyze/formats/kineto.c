@@ -525,10 +525,10 @@ static enum gm_status take_document(struct reader *r, struct gm_error *err)
     return has_events ? GM_OK : gm_fail(err, GM_E_FORMAT, t.at, "no trace of torch.profiler: no 'traceEvents'");
 }
 
-enum gm_status gm_kineto_decode(struct gm_source *source, struct gm_profile *profile, struct gm_error *err)
+enum gm_status gm_kineto_decode(struct gm_source *source, struct gm_decoded *out, struct gm_error *err)
 {
-    struct reader r = {.json = {.source = source}, .p = profile};
-    *profile = (struct gm_profile){.rank = -1, .world_size = -1};
+    struct reader r = {.json = {.source = source}, .p = out->profile};
+    *out->profile = (struct gm_profile){.rank = -1, .world_size = -1};
     enum gm_status status = intern(&r, "[memory]", 8, &r.memory_name, err);
     if (status == GM_OK)
         status = take_document(&r, err);

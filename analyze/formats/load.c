@@ -4,6 +4,7 @@
  */
 #include "analyze/formats/load.h"
 
+#include "analyze/base/bisect.h"
 #include "analyze/base/machine.h"
 #include "analyze/base/size.h"
 #include "analyze/formats/assemble.h"
@@ -26,11 +27,21 @@ struct loader {
     uint64_t machine;           /* bytes that there are at all */
     const uint64_t *disk_bytes; /* of the file; a pipe's are counted while it is read */
     struct gm_source source;
-    struct gm_assembler *a;    /* of a snapshot; NULL: `profile` is read */
+    struct gm_assembler *a;    /* of a snapshot's values; NULL: there are none */
     struct gm_profile profile; /* of a trace of torch.profiler, until it becomes the snapshot's */
     struct gm_source_info info;
     enum gm_content content;
+    bool is_wrapped; /* in HTML */
     struct gm_error *err;
+};
+
+static const struct {
+    const char *word;
+    enum gm_status (*decode)(struct gm_source *source, struct gm_decoded *out, struct gm_error *err);
+} formats[] = {
+#define X(name, word, decode) {word, decode},
+    GM_FORMAT_MAP(X)
+#undef X
 };
 
 /* ---- layers ----------------------------------------------------------------------------------------------------- */
@@ -55,14 +66,11 @@ static enum gm_status peel_compression(struct loader *l)
 static enum gm_status peel(struct loader *l)
 {
     GM_TRY(peel_compression(l));
-    l->info.format = l->content == GM_CONTENT_PICKLE    ? GM_FORMAT_PICKLE
-                     : l->content == GM_CONTENT_JSON    ? GM_FORMAT_JSON
-                     : l->content == GM_CONTENT_GMTRACE ? GM_FORMAT_GMTRACE
-                     : l->content == GM_CONTENT_KINETO  ? GM_FORMAT_KINETO
-                                                        : GM_FORMAT_HTML;
+    l->info.format = formats[l->content].word;
+    l->is_wrapped = l->content == GM_CONTENT_HTML;
     if (l->content == GM_CONTENT_PICKLE)
         gm_filter_expect_pickle(&l->source);
-    if (l->content != GM_CONTENT_HTML)
+    if (!l->is_wrapped)
         return GM_OK;
     struct gm_source inner = l->source;
     enum gm_status status = gm_source_open_html(&l->source, &inner, l->err);
@@ -112,7 +120,7 @@ static enum gm_status may_go_on(void *asked, struct gm_error *err)
 static enum gm_status check_rest(struct loader *l)
 {
     enum { MAX_REST = 16 << 20 };
-    if (l->info.compression == GM_COMPRESSION_NONE || l->info.format == GM_FORMAT_HTML)
+    if (l->info.compression == GM_COMPRESSION_NONE || l->is_wrapped)
         return GM_OK;
     uint64_t first = gm_source_offset(&l->source);
     while (!l->source.at_end && gm_source_offset(&l->source) - first < MAX_REST) {
@@ -122,13 +130,11 @@ static enum gm_status check_rest(struct loader *l)
     return GM_OK;
 }
 
-static enum gm_status decode(struct loader *l)
+static enum gm_status decode(struct loader *l, struct gm_snapshot *snapshot)
 {
-    l->info.pickle_protocol = -1;
-    enum gm_status status = l->content == GM_CONTENT_KINETO ? gm_kineto_decode(&l->source, &l->profile, l->err)
-                            : l->content == GM_CONTENT_JSON
-                                ? gm_json_decode(&l->source, l->a, l->err)
-                                : gm_pickle_decode(&l->source, l->a, &l->info.pickle_protocol, l->err);
+    struct gm_decoded out = {.values = l->a, .snapshot = snapshot, .profile = &l->profile, .pickle_protocol = -1};
+    enum gm_status status = formats[l->content].decode(&l->source, &out, l->err);
+    l->info.pickle_protocol = out.pickle_protocol;
     l->info.decoded_bytes = gm_source_offset(&l->source);
     return status;
 }
@@ -137,7 +143,7 @@ static enum gm_status decode(struct loader *l)
 static enum gm_status finish(struct loader *l, struct gm_snapshot *snapshot, bool is_partial, uint64_t offset,
                              struct gm_error *err)
 {
-    if (l->content != GM_CONTENT_KINETO)
+    if (l->a != NULL)
         return gm_assembler_finish(l->a, snapshot, is_partial, offset, err);
     return gm_profile_finish(&l->profile) ? gm_kineto_snapshot(&l->profile, snapshot, err) : gm_no_memory(err);
 }
@@ -175,9 +181,7 @@ static enum gm_status salvage(struct loader *l, struct gm_snapshot *snapshot, bo
 /* A .gmtrace file is whole or it is refused: there is nothing to salvage. */
 static enum gm_status load_gmtrace(struct loader *l, struct gm_snapshot *snapshot)
 {
-    l->info.pickle_protocol = -1;
-    enum gm_status status = gm_gmtrace_decode(&l->source, snapshot, l->err);
-    l->info.decoded_bytes = gm_source_offset(&l->source);
+    enum gm_status status = decode(l, snapshot);
     l->info.is_salvaged = snapshot->source.is_salvaged; /* before it became a .gmtrace */
     l->info.salvaged_offset = snapshot->source.salvaged_offset;
     l->info.salvaged_reason = snapshot->source.salvaged_reason;
@@ -201,7 +205,7 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
         return status;
     l->source.may_go_on = may_go_on;
     l->source.asked = l;
-    status = decode(l);
+    status = decode(l, snapshot);
     l->source.may_go_on = NULL;
     GM_THEN(status, may_go_on(l, l->err));
     bool is_complete = status == GM_OK;
@@ -224,19 +228,6 @@ static enum gm_status load(struct loader *l, struct gm_snapshot *snapshot, const
     return status;
 }
 
-/* Where `device` is or belongs among the n sorted ones. */
-static size_t place_of(const int64_t *devices, size_t n, int64_t device)
-{
-    size_t low = 0;
-    while (n > 0) {
-        size_t half = n / 2;
-        bool is_above = devices[low + half] < device;
-        low += is_above ? half + 1 : 0;
-        n = is_above ? n - half - 1 : half;
-    }
-    return low;
-}
-
 /* A report, its tables and curves are made for each device, and a device costs a file a few bytes only. */
 static enum gm_status check_devices(const struct gm_snapshot *s, struct gm_error *err)
 {
@@ -247,7 +238,8 @@ static enum gm_status check_devices(const struct gm_snapshot *s, struct gm_error
         if (i >= s->segments.count && s->traces[trace].count == 0)
             continue;
         int64_t device = i < s->segments.count ? s->segments.device[i] : (int64_t)trace;
-        size_t at = place_of(devices, n, device);
+        size_t at = 0;
+        GM_BISECT(at, n, k, devices[k] < device);
         if (at < n && devices[at] == device)
             continue;
         memmove(&devices[at + 1], &devices[at], (n - at) * sizeof *devices);

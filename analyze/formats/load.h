@@ -36,20 +36,4 @@ enum gm_status gm_snapshot_load(struct gm_snapshot *snapshot, const char *path, 
 enum gm_status gm_snapshot_load_bytes(struct gm_snapshot *snapshot, const void *data, size_t length, const char *name,
                                       const struct gm_load_options *options, struct gm_error *err);
 
-/* What a file is, by its first bytes and never by its name. */
-
-enum gm_content {
-    GM_CONTENT_PICKLE,
-    GM_CONTENT_JSON,
-    GM_CONTENT_HTML,
-    GM_CONTENT_GMTRACE,
-    GM_CONTENT_KINETO,
-    GM_CONTENT_GZIP,
-    GM_CONTENT_ZSTD
-};
-
-/* Looks at the next bytes of *source without consuming them. GM_E_FORMAT, saying what it looks like, if it can be no
- * snapshot in any form that we read. */
-enum gm_status gm_sniff(struct gm_source *source, enum gm_content *content, struct gm_error *err);
-
 #endif

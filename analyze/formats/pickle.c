@@ -660,12 +660,12 @@ static enum gm_status run_one(struct machine *d, bool *stopped, struct gm_error 
     return GM_OK;
 }
 
-enum gm_status gm_pickle_decode(struct gm_source *source, struct gm_assembler *a, int *protocol, struct gm_error *err)
+enum gm_status gm_pickle_decode(struct gm_source *source, struct gm_decoded *out, struct gm_error *err)
 {
-    struct machine d = {.source = source, .a = a, .protocol = protocol};
+    struct machine d = {.source = source, .a = out->values, .protocol = &out->pickle_protocol};
     enum gm_status status = GM_OK;
     bool stopped = false;
-    *protocol = 0;
+    out->pickle_protocol = 0;
     while (status == GM_OK && !stopped) {
         if (source->end - source->p > MAX_FIXED)
             status = run_hot(&d, err);

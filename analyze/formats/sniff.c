@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyze/formats/load.h"
+#include "analyze/formats/decoders.h"
 
 #include "analyze/formats/gmtrace_format.h"
 

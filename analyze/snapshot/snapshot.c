@@ -15,12 +15,6 @@ const char *gm_action_name(enum gm_action action)
     return names[action];
 }
 
-const char *gm_format_name(enum gm_format format)
-{
-    static const char *const names[] = {"pickle", "json", "html", "gmtrace", "kineto"};
-    return names[format];
-}
-
 const char *gm_compression_name(enum gm_compression compression)
 {
     static const char *const names[] = {"none", "gzip", "zstd"};

@@ -288,17 +288,15 @@ struct gm_setting {
     struct gm_string_id string;
 };
 
-enum gm_format { GM_FORMAT_PICKLE, GM_FORMAT_JSON, GM_FORMAT_HTML, GM_FORMAT_GMTRACE, GM_FORMAT_KINETO };
 enum gm_compression { GM_COMPRESSION_NONE, GM_COMPRESSION_GZIP, GM_COMPRESSION_ZSTD };
-const char *gm_format_name(enum gm_format format);                /* the words of analysis.json */
-const char *gm_compression_name(enum gm_compression compression); /* likewise */
+const char *gm_compression_name(enum gm_compression compression); /* the words of analysis.json */
 
 /* Where the file came from and what loading it met. */
 struct gm_source_info {
     const char *path;       /* as given by the user; "-" is standard input */
     uint64_t disk_bytes;    /* size on disk (bytes read, if from a pipe) */
     uint64_t decoded_bytes; /* after decompression and base64 */
-    enum gm_format format;
+    const char *format;     /* a literal, the word of analysis.json: "pickle", as in analyze/formats/decoders.h */
     enum gm_compression compression;
     int pickle_protocol; /* -1 if it is no pickle */
     bool is_bare_segment_list;

@@ -181,7 +181,7 @@ static bool describe_source(struct gm_report *report, const struct gm_snapshot *
     const struct gm_source_info *source = &s->source;
     report->snapshot.path = gm_clean_copy(&report->arena, source->path != NULL ? source->path : "");
     report->snapshot.disk_bytes = source->disk_bytes;
-    report->snapshot.format = gm_format_name(source->format);
+    report->snapshot.format = source->format;
     report->snapshot.compression = gm_compression_name(source->compression);
     report->snapshot.segments = s->segments.count;
     report->snapshot.blocks = s->blocks.count;

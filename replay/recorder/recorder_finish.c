@@ -174,7 +174,7 @@ static bool add_warnings(struct gm_recorder *r)
 
 static enum gm_status finish(struct gm_recorder *r, struct gm_snapshot *s, struct gm_error *err)
 {
-    *s = (struct gm_snapshot){.source = {.format = GM_FORMAT_GMTRACE, .pickle_protocol = -1}};
+    *s = (struct gm_snapshot){.source = {.format = "gmtrace", .pickle_protocol = -1}};
     if (r->is_over)
         return gm_fail(err, GM_E_INTERNAL, GM_NO_OFFSET, "the recording is over already");
     r->is_over = true;

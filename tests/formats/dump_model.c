@@ -221,7 +221,7 @@ static void dump_settings(struct gm_text *t, const struct gm_snapshot *s)
 static void dump(struct gm_text *t, const struct gm_snapshot *s)
 {
     const struct gm_source_info *info = &s->source;
-    gm_text_printf(t, "[\"source\",\"%s\",\"%s\",%d,%" PRIu64 ",%" PRIu64 ",%s,", gm_format_name(info->format),
+    gm_text_printf(t, "[\"source\",\"%s\",\"%s\",%d,%" PRIu64 ",%" PRIu64 ",%s,", info->format,
                    gm_compression_name(info->compression), info->pickle_protocol, info->disk_bytes, info->decoded_bytes,
                    info->is_bare_segment_list ? "true" : "false");
     if (info->is_salvaged) {

@@ -400,20 +400,20 @@ TEST(source_info)
 {
     static const struct {
         const char *name;
-        enum gm_format format;
+        const char *format;
         enum gm_compression compression;
         int protocol;
         bool is_bare;
     } rows[] = {
-        {"full.p4.pickle", GM_FORMAT_PICKLE, GM_COMPRESSION_NONE, 4, false},
-        {"full.p0.pickle", GM_FORMAT_PICKLE, GM_COMPRESSION_NONE, 0, false},
-        {"full.p1.pickle", GM_FORMAT_PICKLE, GM_COMPRESSION_NONE, 0, false}, /* nothing in it tells 1 from 0 */
-        {"bare.p2.pickle", GM_FORMAT_PICKLE, GM_COMPRESSION_NONE, 2, true},
-        {"full.json", GM_FORMAT_JSON, GM_COMPRESSION_NONE, -1, false},
-        {"full.pickle.gz", GM_FORMAT_PICKLE, GM_COMPRESSION_GZIP, 4, false},
-        {"full.json.gz", GM_FORMAT_JSON, GM_COMPRESSION_GZIP, -1, false},
-        {"full.2.html", GM_FORMAT_HTML, GM_COMPRESSION_NONE, 4, false},
-        {"full.html.gz", GM_FORMAT_HTML, GM_COMPRESSION_GZIP, 4, false},
+        {"full.p4.pickle", "pickle", GM_COMPRESSION_NONE, 4, false},
+        {"full.p0.pickle", "pickle", GM_COMPRESSION_NONE, 0, false},
+        {"full.p1.pickle", "pickle", GM_COMPRESSION_NONE, 0, false}, /* nothing in it tells 1 from 0 */
+        {"bare.p2.pickle", "pickle", GM_COMPRESSION_NONE, 2, true},
+        {"full.json", "json", GM_COMPRESSION_NONE, -1, false},
+        {"full.pickle.gz", "pickle", GM_COMPRESSION_GZIP, 4, false},
+        {"full.json.gz", "json", GM_COMPRESSION_GZIP, -1, false},
+        {"full.2.html", "html", GM_COMPRESSION_NONE, 4, false},
+        {"full.html.gz", "html", GM_COMPRESSION_GZIP, 4, false},
     };
     struct bytes plain = read_fixture("full.p4.pickle");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -423,7 +423,7 @@ TEST(source_info)
         assert_int_equal(load(b, false, &s, &err), GM_OK);
         assert_string_equal(s.source.path, "hostile");
         assert_int_equal(s.source.disk_bytes, b.n);
-        assert_int_equal(s.source.format, rows[i].format);
+        assert_string_equal(s.source.format, rows[i].format);
         assert_int_equal(s.source.compression, rows[i].compression);
         if (strcmp(rows[i].name, "full.p1.pickle") != 0 || s.source.pickle_protocol != 1)
             assert_int_equal(s.source.pickle_protocol, rows[i].protocol);

@@ -111,7 +111,7 @@ static enum gm_status decode(struct gm_assembler *a, const char *json, size_t n,
         gm_source_open_memory(&s, json, n, err);
     else
         open_steps(&s, json, n, 2048, step);
-    enum gm_status status = gm_json_decode(&s, a, err);
+    enum gm_status status = gm_json_decode(&s, &(struct gm_decoded){.values = a}, err);
     *end = gm_source_offset(&s);
     gm_source_free(&s);
     return status;

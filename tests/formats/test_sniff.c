@@ -2,7 +2,7 @@
  *
  * What files are, by their first bytes.
  */
-#include "analyze/formats/load.h"
+#include "analyze/formats/decoders.h"
 #include "tests/unit.h"
 
 #include <stdlib.h>

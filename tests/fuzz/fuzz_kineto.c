@@ -18,7 +18,7 @@ static struct outcome decode(struct gm_source *source)
 {
     struct gm_profile p;
     struct gm_error err = {0};
-    struct outcome o = {.status = gm_kineto_decode(source, &p, &err)};
+    struct outcome o = {.status = gm_kineto_decode(source, &(struct gm_decoded){.profile = &p}, &err)};
     if ((o.status != GM_OK && err.message[0] == '\0') || !gm_profile_finish(&p))
         abort();
     o.spans = p.spans.n;

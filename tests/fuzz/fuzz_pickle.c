@@ -4,8 +4,7 @@
 
 static enum gm_status decode(struct gm_source *source, struct gm_assembler *a, struct gm_error *err)
 {
-    int protocol;
-    return gm_pickle_decode(source, a, &protocol, err);
+    return gm_pickle_decode(source, &(struct gm_decoded){.values = a}, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

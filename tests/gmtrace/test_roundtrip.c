@@ -22,7 +22,7 @@ static void load_same(const struct gm_snapshot *first, const void *file, size_t 
     struct gm_error err = {0};
     if (gm_snapshot_load_bytes(&second, file, length, name, NULL, &err) != GM_OK)
         fail_msg("%s: %s (byte %llu)", name, err.message, (unsigned long long)err.offset);
-    assert_int_equal(second.source.format, GM_FORMAT_GMTRACE);
+    assert_string_equal(second.source.format, "gmtrace");
     assert_int_equal(second.source.pickle_protocol, -1);
     const char *wrong = gm_model_check(&second);
     wrong = wrong != NULL ? wrong : gm_snapshot_difference(first, &second);
