@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import BINARY, EXPORTS, MIB, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, write
+from harness import BINARY, EXPORTS, MIB, SOURCE, Allocator, Case, Clock, frame, main, small_snapshot, unpacked, write
 
 import make_demo_snapshot
 
@@ -189,7 +189,7 @@ class Csv(Trace):
         contents = []
         for arguments in ([], ["--csv-full"]):
             done = self.run_it(*arguments, "demo.pickle", "n")
-            files = {name: stamp.sub(b"", self.in_run(name)) for name in os.listdir(self.at("results", self.latest()))}
+            files = {name: stamp.sub(b"", unpacked(self.in_run(name))) for name in os.listdir(self.at("results", self.latest()))}
             contents.append((stamp.sub(b"", done.stdout), files))
             self.assertNotEqual(files.pop("timeline.csv"), b"")
         self.assertEqual(contents[0][0], contents[1][0])
