@@ -85,22 +85,38 @@ static bool add_gradient(struct gm_set *set, const struct gm_lives *l, struct ro
     return ok;
 }
 
+/* Whether a forward pass of the trace is under way at the peak: it has made activations. */
+static bool has_forward(const struct gm_lives *l)
+{
+    bool has = false;
+    for (size_t a = 0; a < l->h->allocation_count; a++)
+        has |= l->role[a] == GM_ROLE_ACTIVATION && l->h->born[a] > 0 && gm_lives_at_peak(l, a);
+    return has;
+}
+
 static void find_old_gradients(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     struct gm_set set = {.v = NULL};
     struct round *rounds = look_at_rounds(l);
-    bool has_steps = false;
+    bool has_steps = false, has_backward = false;
     c->failed |= rounds == NULL;
-    for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++)
+    for (size_t r = 0; rounds != NULL && r <= l->rounds.n; r++) {
         has_steps |= rounds[r].has_step;
+        has_backward |= rounds[r].backward != GM_NEVER;
+    }
+    const bool is_forward = !has_backward && has_forward(l);
     for (size_t a = 0; !c->failed && a < l->h->allocation_count; a++)
         if (l->role[a] == GM_ROLE_GRADIENT && gm_lives_is_of_engine(l, a))
-            c->failed |= !add_gradient(&set, l, rounds, a, has_steps);
+            c->failed |= is_forward ? l->h->born[a] == 0 && !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0)
+                                    : !add_gradient(&set, l, rounds, a, has_steps);
     free(rounds);
     gm_case_accuse_backward(
         c, rule, &set, set.n > 0 ? l->h->born[set.v[0].allocation] : 0,
-        "they are gradients of the step before, kept through the forward pass, where nothing reads them");
+        is_forward
+            ? "they are gradients of a backward pass before the trace, kept through a forward pass that has no use "
+              "for them; needed only if they are accumulated, which a trace without a backward pass does not tell"
+            : "they are gradients of the step before, kept through the forward pass, where nothing reads them");
 }
 
 /* ---- what the optimizer's code makes for a moment ---------------------------------------------------------------- */
@@ -312,7 +328,8 @@ static const struct gm_rule rules[] = {
                 "+ optimizer.step(); optimizer.zero_grad(set_to_none=True)",
      .cost = "none",
      .severity = "warning",
-     .when = "gradients that are there after an optimizer step are not freed before the next backward pass",
+     .when = "gradients that are there after an optimizer step are not freed before the next backward pass; or the "
+             "peak of a trace without a backward pass is in a forward pass, and gradients are older than the trace",
      .what_to_do = "`optimizer.zero_grad(set_to_none=True)` right after `optimizer.step()`; not where they are "
                    "accumulated"},
     {.id = "foreach-transients",

@@ -4,7 +4,7 @@
 said of a peak or a history that the file does not have."""
 import unicodedata
 
-from harness import MIB, Allocator, Case, Clock, frame, main, write
+from harness import MIB, Allocator, Case, Clock, Run, frame, main, write
 
 STEP = [frame("forward", "/app/model/attention.py", 12), frame("main", "/app/train.py", 3)]
 OTHER = [frame("forward", "/app/model/mlp.py", 7), frame("main", "/app/train.py", 3)]
@@ -44,6 +44,22 @@ class Told(Case):
         self.run_it("--no-charts", self.at("s.pickle"))
         with open(self.at("results", self.latest(), "README.md"), encoding="utf-8") as file:
             self.assertIn("One call site holds much of what is live (600.0 MiB)<br>", file.read())
+
+    def test_one_site_beside_a_mistake(self):
+        """What the peak would be without it stands in the table of call sites, and is no fact of its own beside it."""
+        run = Run()
+        kept = []
+        for _ in range(6):
+            kept.append(run.alloc(100, 11, ("loss", 9)))
+            run.free(run.forward())
+        path = write(self.at("s.pickle"), run.snapshot())
+        self.assertIn("peak-by-one-site", {f["id"] for f in self.analysis(path)["findings"]})
+        self.run_it("--no-charts", path)
+        for name in ("analysis_report.txt", "README.md"):
+            with open(self.at("results", self.latest(), name), encoding="utf-8") as file:
+                text = file.read()
+            self.assertNotIn("One call site", text)
+            self.assertIn("Without: how high the peak would be", text.replace("*", ""))
 
     def test_trace_without_an_allocation(self):
         snapshot = without_trace(run_of([(600, STEP, False)]))

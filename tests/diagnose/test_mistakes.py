@@ -159,6 +159,26 @@ class Mistakes(unittest.TestCase):
         self.expect(zeroed(True), "gradients-through-forward", 174, 178, "train.py:22")
         self.expect_none(zeroed(False), "gradients-through-forward")
 
+    def test_gradients_of_before_the_trace(self):
+        """A trace of a forward pass alone; the weights and their gradients are older."""
+        engine = [("torch::autograd::Engine::evaluate_function", "??", 0)]
+
+        def forward(gradients, backward=False):
+            t = Trace()
+            for _ in range(4):
+                t.alloc(32, WEIGHTS)
+            for _ in range(gradients):
+                t.alloc(32, engine)
+            t.trace.clear()
+            hidden = [t.alloc(24, FORWARD) for _ in range(6)]
+            while backward and hidden:
+                t.alloc(16, engine)
+                t.free(hidden.pop())
+            return t
+        self.expect(forward(4), "gradients-through-forward", 127, 129)
+        self.expect_none(forward(0), "gradients-through-forward")
+        self.expect_none(forward(4, backward=True), "gradients-through-forward")  # it may add to them
+
     def test_workspaces(self):
         def work(streams):
             t = Trace()
