@@ -24,16 +24,17 @@ static uint64_t never_used(const struct gm_report *report, size_t d)
     return gm_sat_sub(device->totals.reserved, used);
 }
 
-/* A cache that the run's own peak filled is no waste: the next peak is served from it. Then says so. `bytes`: of the
- * finding. */
-static bool put_excuse(struct gm_text *detail, const struct gm_report *report, uint64_t bytes)
+/* A cache that the run's own peak filled is no waste: the next peak is served from it. Then says so, of all of it and
+ * of its parts. */
+static bool put_excuse(struct gm_text *detail, const struct gm_report *report)
 {
     uint64_t unused = 0;
     if (report->timelines == NULL || report->device_count == 0)
         return false;
     for (size_t d = 0; d < report->device_count; d++)
         unused += never_used(report, d);
-    if (unused >= report->totals.reserved / 10 || unused > bytes / 2) /* the first as a large cache itself */
+    if (unused >= report->totals.reserved / 10 ||
+        unused > report->totals.inactive / 2) /* the first as a large cache itself */
         return false;
     gm_text_printf(detail, " The trace shows what it served: at the peak%s all",
                    report->device_count > 1 ? "s of the devices" : "");
@@ -57,7 +58,7 @@ static void put_wreckage(struct gm_text *detail, const struct gm_case *c)
 static struct gm_finding *add_of_end(struct gm_case *c, const struct gm_rule *rule, uint64_t bytes,
                                      struct gm_text *detail, bool may_be_of_peak)
 {
-    bool is_excused = gm_case_is_wreckage(c) || (may_be_of_peak && put_excuse(detail, c->report, bytes));
+    bool is_excused = gm_case_is_wreckage(c) || (may_be_of_peak && put_excuse(detail, c->report));
     return gm_case_add(c, rule, is_excused || c->lives != NULL ? GM_INFO : GM_WARNING, bytes, detail);
 }
 
@@ -66,6 +67,13 @@ static struct gm_finding *add_of_end(struct gm_case *c, const struct gm_rule *ru
 static bool cache_is_large(const struct gm_totals *totals)
 {
     return totals->inactive >= LEAST_MIB * GM_MIB && gm_is_share(totals->inactive, totals->reserved, 0.1);
+}
+
+/* Poor, and by so much that it is worth a warning. */
+static bool is_poor(const struct gm_totals *totals)
+{
+    return gm_grade_of(gm_totals_efficiency(totals)) == GM_GRADE_POOR &&
+           gm_sat_sub(totals->reserved, totals->allocated) >= 512 * GM_MIB;
 }
 
 /* Where large-cache does not say it already. An excellent grade needs no action: see find_healthy.c. */
@@ -88,7 +96,7 @@ static void find_grade(struct gm_case *c, const struct gm_rule *rule)
         put_wreckage(&t, c);
     struct gm_rule named = *rule;
     named.title = grade == GM_GRADE_POOR ? rule->title : "Allocator efficiency is good";
-    if (grade == GM_GRADE_POOR && unused >= 512 * GM_MIB)
+    if (is_poor(totals))
         add_of_end(c, &named, unused, &t, true);
     else
         gm_case_add(c, &named, GM_INFO, unused, &t);
@@ -161,7 +169,9 @@ static void find_large_blocks(struct gm_case *c, const struct gm_rule *rule)
                    "would return %s now).",
                    blocks == 1 ? "its" : "their", gm_size_format(b, f->empty_cache));
     put_wreckage(&t, c);
-    add_of_end(c, rule, f->unused_over_100mib.bytes, &t, true);
+    struct gm_finding *added = add_of_end(c, rule, f->unused_over_100mib.bytes, &t, true);
+    if (!cache_is_large(&c->report->totals) && !is_poor(&c->report->totals)) /* all of what is cached is no warning */
+        added->severity = GM_INFO;
 }
 
 #define MUCH_PINNED 0.1 /* of reserved */
@@ -278,7 +288,8 @@ static const struct gm_rule rules[] = {
     {.id = "large-unused-blocks",
      .title = "Large blocks are unused",
      .find = find_large_blocks,
-     .severity = "info where a trace was looked at, or after an error; else warning",
+     .severity = "info where a trace was looked at, after an error, or where all that is cached is no warning; else "
+                 "warning",
      .when = "any inactive block of over 100 MiB",
      .what_to_do = "Look for the step that needed such a block once; `torch.cuda.empty_cache()` after it"},
     {.id = "pinned-segments",

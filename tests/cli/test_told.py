@@ -87,6 +87,14 @@ class Told(Case):
         self.assertEqual(found["large-cache"]["severity"], "info")  # the peak is what matters
         self.assertNotIn("in use;", found["large-cache"]["detail"])
 
+    def test_part_is_no_more_severe_than_the_whole(self):
+        """A cached block of 300 MiB is a warning where all that is cached is one: beside 600 MiB, not beside 6,000."""
+        for live, severity in ((600, "warning"), (6000, "info")):
+            snapshot = without_trace(run_of([(300, OTHER, True), (live, STEP, False)]))
+            found = self.findings(snapshot)
+            whole = found.get("large-cache", found.get("allocator-efficiency"))
+            self.assertEqual((found["large-unused-blocks"]["severity"], whole["severity"]), (severity, severity))
+
     def test_uneven_devices(self):
         heavy = [(3000, STEP, False), (3000, OTHER, False)]
         found = self.findings(run_of([(1000, STEP, False)], heavy))["uneven-devices"]
