@@ -8,16 +8,16 @@
 #define GM_RENDER_CHART_LIST_H
 
 #define GM_REPORT_CHARTS(X)                                                                                            \
-    X(MEMORY_OVERVIEW, memory_overview, always,                                                                        \
+    X(MEMORY_OVERVIEW, memory_overview, has_end,                                                                       \
       "Memory overview: how much of the reserved memory is allocated and how much only cached, per device, and which " \
       "categories hold the allocated part.")                                                                           \
-    X(TOP_CONSUMERS, top_consumers, always,                                                                            \
+    X(TOP_CONSUMERS, top_consumers, has_end,                                                                           \
       "Top consumers: the 30 largest live blocks with the line that made them, coloured by category.")                 \
-    X(CATEGORY_BREAKDOWN, category_breakdown, always,                                                                  \
+    X(CATEGORY_BREAKDOWN, category_breakdown, has_end,                                                                 \
       "Category breakdown: allocated memory by category, largest first.")                                              \
-    X(SIZE_DISTRIBUTION, size_distribution, always,                                                                    \
+    X(SIZE_DISTRIBUTION, size_distribution, has_end,                                                                   \
       "Size distribution: bytes and numbers of active and cached blocks by block size.")                               \
-    X(MEMORY_EFFICIENCY, memory_efficiency, always,                                                                    \
+    X(MEMORY_EFFICIENCY, memory_efficiency, has_end,                                                                   \
       "Memory efficiency: allocated over reserved with its grade, and where the rest is: rounding, pending, "          \
       "releasable, stranded.")                                                                                         \
     X(MEMORY_TIMELINE, memory_timeline, has_trace,                                                                     \
@@ -26,7 +26,7 @@
     X(PEAK_BREAKDOWN, peak_breakdown, has_trace,                                                                       \
       "Peak breakdown: what the peak was made of by category, role, lifetime and call site, and what it would be "     \
       "without each of the largest call sites.")                                                                       \
-    X(FRAGMENTATION_MAP, fragmentation_map, has_trace,                                                                 \
+    X(FRAGMENTATION_MAP, fragmentation_map, has_both,                                                                  \
       "Fragmentation map: the largest segments at the end with their blocks to scale, coloured by category; what is "  \
       "free is hatched.")                                                                                              \
     X(FLAMEGRAPH, flamegraph, has_trace,                                                                               \

@@ -18,10 +18,20 @@ static bool always(const void *model)
     return model != NULL;
 }
 
+static bool has_end(const void *report)
+{
+    return !((const struct gm_report *)report)->lacks_end;
+}
+
 static bool has_trace(const void *report)
 {
     struct gm_traced unused;
     return gm_traced_highest(report, &unused);
+}
+
+static bool has_both(const void *report)
+{
+    return has_end(report) && has_trace(report);
 }
 
 static bool has_plan(const void *report)

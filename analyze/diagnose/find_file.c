@@ -49,7 +49,14 @@ static void find_no_stacks(struct gm_case *c, const struct gm_rule *rule)
 static void find_empty(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_report *report = c->report;
-    if (report->evidence.events == 0 && report->snapshot.segments == 0 && !report->snapshot.is_salvaged)
+    if (report->lacks_end && report->evidence.events == 0) {
+        struct gm_finding *f =
+            gm_case_say(c, rule, GM_INFO, GM_REPORT_NONE,
+                        "A trace of torch.profiler has [memory] events only if it was asked for them. Record it with "
+                        "profile_memory=True; record_shapes=True and with_stack=True tell what made each allocation.");
+        f->title = "The trace has no memory events";
+        f->brief = "profile_memory=True";
+    } else if (report->evidence.events == 0 && report->snapshot.segments == 0 && !report->snapshot.is_salvaged)
         gm_case_say(c, rule, GM_INFO, GM_REPORT_NONE,
                     "No memory was reserved when it was dumped, and no event was recorded. It was dumped in a process "
                     "that did not use the device, before the first or after the last of its memory. Dump in the "

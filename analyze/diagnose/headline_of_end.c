@@ -55,7 +55,7 @@ static void add_stated(struct gm_case *c, struct gm_heading *line)
                             gm_size_format(a, s->last_reserved), gm_size_format(b, s->last_allocated));
     }
     if (line->count == 0)
-        gm_headline_add(c, line, "not known: a profiler's trace lists neither segments nor blocks");
+        gm_headline_add(c, line, "not known");
 }
 
 /* `is_all`: the summary, which has no line of its own for what is cached. */
@@ -65,7 +65,7 @@ static void make_memory(struct gm_case *c, struct gm_heading *line, bool is_all)
     const struct gm_totals *t = &c->report->totals;
     char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
     const uint64_t peak = peak_reserved(c->report);
-    if (c->report->profile != NULL) {
+    if (c->report->lacks_end) {
         add_stated(c, line);
     } else if (t->reserved == 0) {
         gm_headline_add(c, line, "nothing is reserved in this snapshot");
@@ -96,6 +96,10 @@ static void make_largest(struct gm_case *c, struct gm_heading *line)
     const struct gm_slice *slices = are_roles ? c->report->roles : c->report->categories;
     const size_t count = are_roles ? c->report->role_count : c->report->category_count;
     line->label = "Largest";
+    if (c->report->lacks_end) {
+        gm_headline_add(c, line, "not known: a profiler's trace lists neither segments nor blocks");
+        return;
+    }
     for (size_t i = 0; i < count && i < 3; i++) {
         const struct gm_slice *slice = &slices[i];
         char a[GM_SIZE_TEXT], b[GM_NUMBER_TEXT];
@@ -110,6 +114,8 @@ static void make_largest(struct gm_case *c, struct gm_heading *line)
 static void make_cached(struct gm_case *c, struct gm_heading *line)
 {
     line->label = "Cached";
+    if (c->report->lacks_end)
+        return;
     const struct gm_fragmentation *f = &c->report->fragmentation;
     char a[GM_SIZE_TEXT];
     if (c->report->totals.inactive == 0) {
@@ -167,6 +173,8 @@ static void make_stackless(struct gm_case *c, struct gm_heading *line)
 void gm_headline_where(struct gm_case *c, struct gm_heading *line)
 {
     line->label = "Where";
+    if (c->report->lacks_end)
+        return;
     if (is_nearly_stackless(c->report)) {
         make_stackless(c, line);
         return;

@@ -112,11 +112,12 @@ static void say_charts(struct gm_doc *d, const char *const *charts, const char *
 static void say_state(struct gm_doc *d, const struct gm_report *report)
 {
     static void (*const sections[])(struct gm_doc * d, const struct gm_report *report) = {
-        gm_section_contents,  gm_section_sites,    gm_section_blocks, gm_section_pins,
-        gm_section_histogram, gm_section_devices,  gm_section_pools,  gm_section_streams,
-        gm_section_ledger,    gm_section_settings, gm_section_trace,  gm_section_warnings};
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        gm_section_contents, gm_section_sites, gm_section_blocks,  gm_section_pins,   gm_section_histogram,
+        gm_section_devices,  gm_section_pools, gm_section_streams, gm_section_ledger, gm_section_settings};
+    for (size_t i = 0; !report->lacks_end && i < sizeof sections / sizeof *sections; i++)
         sections[i](d, report);
+    gm_section_trace(d, report);
+    gm_section_warnings(d, report);
 }
 
 /* What matters first: what to do, the peak, how it ended. */
@@ -140,7 +141,8 @@ static void say_analysis(struct gm_doc *d, const struct gm_report *report, const
     gm_section_profile(d, report);
     gm_section_end(d, report);
     say_views(d, report, &reliability);
-    gm_section_summary(d, report);
+    if (!report->lacks_end)
+        gm_section_summary(d, report);
     gm_section_trials(d, report);
     say_state(d, report);
     say_charts(d, charts, chart);
@@ -165,6 +167,41 @@ void gm_analysis_markdown(struct gm_text *out, const struct gm_report *report, c
 /* ---- for programs --------------------------------------------------------------------------------------------------
  */
 
+static void tell_unknown(struct gm_doc *d, const char *const *keys)
+{
+    for (; *keys != NULL; keys++)
+        gm_json_null(&d->json, *keys);
+}
+
+static void tell_end(struct gm_doc *d, const struct gm_report *report)
+{
+    if (report->lacks_end) {
+        tell_unknown(d, (const char *const[]){"categories", "roles", "top_blocks", "fragmentation", NULL});
+        return;
+    }
+    gm_json_slices(d, "categories", report->categories, report->category_count, report->totals.allocated);
+    if (report->roles == NULL) /* not inferred */
+        gm_json_null(&d->json, "roles");
+    else
+        gm_json_slices(d, "roles", report->roles, report->role_count, report->totals.allocated);
+    gm_section_blocks(d, report);
+    gm_json_fragmentation(d, &report->fragmentation, true);
+}
+
+static void tell_more_of_end(struct gm_doc *d, const struct gm_report *report)
+{
+    if (report->lacks_end) {
+        tell_unknown(
+            d, (const char *const[]){"call_sites", "call_sites_total", "ledger", "memory_summary", "histogram", NULL});
+        return;
+    }
+    gm_section_sites(d, report);
+    gm_json_number(&d->json, "call_sites_total", report->site_total);
+    gm_ledger_tell(d, &report->ledger);
+    gm_section_memory(d, report);
+    gm_section_histogram(d, report);
+}
+
 void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
 {
     struct gm_doc doc;
@@ -172,13 +209,7 @@ void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
     gm_json_string(&doc.json, "schema", "gmanalyze.analysis/1");
     gm_section_snapshot(&doc, report);
     gm_json_devices(&doc, report);
-    gm_json_slices(&doc, "categories", report->categories, report->category_count, report->totals.allocated);
-    if (report->roles == NULL) /* not inferred */
-        gm_json_null(&doc.json, "roles");
-    else
-        gm_json_slices(&doc, "roles", report->roles, report->role_count, report->totals.allocated);
-    gm_section_blocks(&doc, report);
-    gm_json_fragmentation(&doc, &report->fragmentation, true);
+    tell_end(&doc, report);
     gm_json_timeline(&doc, report);
     gm_section_findings(&doc, report);
 
@@ -189,11 +220,7 @@ void gm_analysis_json(struct gm_text *out, const struct gm_report *report)
     gm_section_to_do(&doc, report);
     gm_section_plan(&doc, report->plan);
     gm_section_ignored(&doc, report);
-    gm_section_sites(&doc, report);
-    gm_json_number(&doc.json, "call_sites_total", report->site_total);
-    gm_ledger_tell(&doc, &report->ledger);
-    gm_section_memory(&doc, report);
-    gm_section_histogram(&doc, report);
+    tell_more_of_end(&doc, report);
     gm_section_settings(&doc, report);
     gm_section_trials(&doc, report);
     gm_section_host(&doc, report);

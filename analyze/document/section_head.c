@@ -161,9 +161,11 @@ void gm_section_source(struct gm_doc *d, const struct gm_report *report)
     const bool is_plain = strcmp(compression, "none") == 0;
     gm_doc_say(d, GM_SAY_LABEL, GM_TXT, "Run", GM_QUOTED, report->run_name);
     gm_doc_say(d, GM_SAY_LABEL, GM_READ, "Snapshot", GM_QUOTED, report->snapshot.path);
-    gm_doc_say(d, GM_SAY_LABEL, GM_READ, "File", "%s%s%s, %s on disk; %s, %s, %s%s", report->snapshot.format,
+    gm_doc_say(d, GM_SAY_LABEL, GM_READ, "File", "%s%s%s, %s on disk; %s%s%s", report->snapshot.format,
                is_plain ? "" : " in ", is_plain ? "" : compression, gm_doc_bytes(d, report->snapshot.disk_bytes),
-               counted(d, report->snapshot.segments, "segment"), counted(d, report->snapshot.blocks, "block"),
+               report->lacks_end ? ""
+                                 : gm_doc_printf(d, "%s, %s, ", counted(d, report->snapshot.segments, "segment"),
+                                                 counted(d, report->snapshot.blocks, "block")),
                counted(d, report->snapshot.events, "event"),
                report->is_of_one_device && report->device_count == 1
                    ? gm_doc_printf(d, "; this report is of device %" PRId64 " only", report->devices[0].device)

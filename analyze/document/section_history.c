@@ -293,6 +293,11 @@ static const struct gm_column counts[] = {
     GM_FIELD(GM_BYTES, GM_JSON, "temporary_bytes", NULL, struct gm_fragmentation_history, temporary_bytes),
 };
 
+bool gm_history_is_told(const struct gm_view *v)
+{
+    return !v->lacks_end;
+}
+
 void gm_section_history(struct gm_doc *d, const struct gm_view *v)
 {
     const struct gm_fragmentation_history *h = &v->timeline->fragmentation;

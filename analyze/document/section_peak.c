@@ -77,7 +77,7 @@ static void say_moments(struct gm_doc *d, const struct gm_view *v)
                               {.name = "active", .moment = t->peak_active},
                               {.name = "reserved", .moment = t->peak_reserved}};
     const uint64_t reserved = t->peak_reserved.levels.reserved;
-    const bool is_known = reserved != GM_REPORT_NONE && reserved > 0;
+    const bool is_known = v->has_reserved && reserved != GM_REPORT_NONE && reserved > 0;
     if (!v->is_reconstructed) {
         rows[3].moment.levels = gm_view_levels(v, rows[3].moment.levels);
         rows[1] = rows[3];

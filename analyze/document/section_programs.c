@@ -38,7 +38,7 @@ void gm_section_snapshot(struct gm_doc *d, const struct gm_report *report)
         GM_NESTED(NULL, add_salvaged),
     };
     GM_OBJECT(d, "snapshot", columns, report, NULL);
-    GM_OBJECT(d, "totals", gm_totals_columns, &report->totals, NULL);
+    GM_OBJECT(d, "totals", gm_totals_columns, report->lacks_end ? NULL : &report->totals, NULL);
 }
 
 void gm_section_host(struct gm_doc *d, const struct gm_report *report)
@@ -172,6 +172,8 @@ static void add_device(const struct gm_cell_of *c)
     };
     const struct gm_device_report *device = c->row;
     gm_json_signed(&c->doc->json, "device", device->device);
+    if (((const struct gm_report *)c->of)->lacks_end)
+        return;
     GM_FIELDS(c->doc, gm_totals_columns, &device->totals, NULL);
     GM_TABLE(c->doc, streams, device->streams, device->stream_count, .key = "streams");
     GM_TABLE(c->doc, pools, device->pools, device->pool_count, .key = "pools");
@@ -182,7 +184,7 @@ static void add_device(const struct gm_cell_of *c)
 
 void gm_json_devices(struct gm_doc *d, const struct gm_report *report)
 {
-    gm_doc_nested(d, "devices", add_device, GM_NESTED_ROWS(report->devices, report->device_count), NULL);
+    gm_doc_nested(d, "devices", add_device, GM_NESTED_ROWS(report->devices, report->device_count), report);
 }
 
 /* ---- the trace -----------------------------------------------------------------------------------------------------
@@ -239,7 +241,7 @@ static void add_peaks(struct gm_doc *d, const struct gm_view *v)
     } peaks[] = {{"requested", &peak, true},
                  {"allocated", &t->peak_allocated, v->is_reconstructed},
                  {"active", &t->peak_active, v->is_reconstructed},
-                 {"reserved", &t->peak_reserved, t->peak_reserved.levels.reserved > 0}};
+                 {"reserved", &t->peak_reserved, v->has_reserved && t->peak_reserved.levels.reserved > 0}};
     gm_doc_open(d, "peaks", NULL);
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
         const struct told_moment told = moment_of(v, peaks[i].moment);

@@ -171,9 +171,12 @@ void gm_section_reconciliation(struct gm_doc *d, const struct gm_view *v)
     if (v->is_reconstructed)
         say_whether(d, b);
     else
-        gm_doc_tell(
-            d, "Only requested and reserved bytes are known: %s. The snapshot itself has %s active, %s reserved.",
-            gm_view_reason(v), gm_doc_bytes(d, v->device->totals.active), gm_doc_bytes(d, v->device->totals.reserved));
+        gm_doc_tell(d, "Only requested%s bytes are known: %s.%s", v->has_reserved ? " and reserved" : "",
+                    gm_view_reason(v),
+                    v->lacks_end ? ""
+                                 : gm_doc_printf(d, " The snapshot itself has %s active, %s reserved.",
+                                                 gm_doc_bytes(d, v->device->totals.active),
+                                                 gm_doc_bytes(d, v->device->totals.reserved)));
     if (v->is_reconstructed || b->disagreement_count > 0 || gm_doc_is(d, GM_JSON)) {
         gm_doc_fold(d, NULL, "Reconciliation of the trace with the snapshot");
         if (v->is_reconstructed && !gm_doc_is(d, GM_JSON)) {

@@ -34,7 +34,7 @@
     /* steps, the pattern that they follow, what survives them. JSON: "steps" */                                       \
     X(steps, "Steps", gm_view_always, false, false)                                                                    \
     /* why memory grew, what was cached and stuck, what pinned it. JSON: "fragmentation_history" */                    \
-    X(history, "Fragmentation", gm_view_always, false, false)
+    X(history, "Fragmentation", gm_history_is_told, false, false)
 #define GM_VIEW_SECTION(name, title, is_worth, is_folded, is_of_all)                                                   \
     void gm_section_##name(struct gm_doc *d, const struct gm_view *v);                                                 \
     bool is_worth(const struct gm_view *v);

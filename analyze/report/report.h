@@ -301,6 +301,7 @@ struct gm_report {
     struct gm_ledger ledger;
     const struct gm_device_report *devices; /* devices with a segment or an event, ascending */
     size_t device_count;
+    bool lacks_end;              /* segments and blocks at the end are not known: a trace of torch.profiler */
     bool is_of_one_device;       /* that was asked for; the counts of `snapshot` are of all */
     const struct gm_peak *peaks; /* parallel to devices, for those with events; NULL if they were not computed */
     const struct gm_device_timeline *timelines; /* parallel to devices; empty for one without events; NULL likewise */

@@ -12,8 +12,13 @@ bool gm_view_of(struct gm_view *view, const struct gm_report *report, size_t i)
     if (report->peaks == NULL || report->devices[i].trace.events == 0)
         return false;
     const struct gm_device_timeline *timeline = report->timelines == NULL ? &unknown : &report->timelines[i];
-    *view = (struct gm_view){i, &report->devices[i], &report->peaks[i], timeline,
-                             timeline->reconciliation.is_reconstructed};
+    *view = (struct gm_view){i,
+                             &report->devices[i],
+                             &report->peaks[i],
+                             timeline,
+                             timeline->reconciliation.is_reconstructed,
+                             report->devices[i].trace.peak_reserved != GM_REPORT_NONE,
+                             report->lacks_end};
     return true;
 }
 
@@ -57,6 +62,8 @@ struct gm_levels gm_view_levels(const struct gm_view *view, struct gm_levels lev
 {
     if (!view->is_reconstructed)
         levels.allocated = levels.active = GM_REPORT_NONE;
+    if (!view->has_reserved)
+        levels.reserved = GM_REPORT_NONE;
     return levels;
 }
 

@@ -17,6 +17,7 @@ struct gm_view {
     const struct gm_peak *peak;
     const struct gm_device_timeline *timeline; /* never NULL: without one, one in which nothing is known */
     bool is_reconstructed;                     /* allocated and active bytes are known */
+    bool has_reserved, lacks_end;              /* so are reserved bytes; as in the report */
 };
 
 /* Of the i-th device. false: it has no events, or the trace was not analysed. */

@@ -233,6 +233,7 @@ enum gm_status gm_state_analyze(struct gm_report *report, const struct gm_snapsh
     struct gm_pass pass = {
         .snapshot = snapshot, .options = options, .report = report, .conf = gm_settings_recorded(snapshot, NULL)};
     *report = (struct gm_report){
+        .lacks_end = snapshot->profile != NULL,
         .expandable_is_on = pass.conf.expandable_segments,
         .evidence = {.max_split = pass.conf.rules.max_split,
                      .is_async = pass.conf.backend == GM_BACKEND_ASYNC,

@@ -138,8 +138,10 @@ static bool count_device(struct gm_pass *pass, size_t d, const struct gm_trace *
                   out->segment_maps - out->segment_unmaps - counts[0][GM_ACTION_FREE_REQUESTED];
     bool is_known = trace->count > 0 && pass->devices[d].totals.reserved != GM_REPORT_NONE;
     out->peak_reserved = is_known ? gm_clamp(walk.peak) : GM_REPORT_NONE;
-    if (pass->snapshot->profile != NULL)
+    if (pass->snapshot->profile != NULL) {
         out->peak_reserved = stated_peak_reserved(pass->snapshot->profile, device->device);
+        out->segment_allocs = out->segment_frees = out->segment_maps = out->segment_unmaps = GM_REPORT_NONE;
+    }
     out->max_entries = trace->max_entries;
     out->overflowed = trace->overflowed == GM_TRUTH_ABSENT ? -1 : trace->overflowed == GM_TRUE;
     out->span_us = time_span(&pass->snapshot->events, trace);

@@ -172,12 +172,14 @@ static void begin_window(struct curves *c, uint32_t moment)
         c->peak[kind] = (struct extreme){moment, c->sums};
 }
 
-/* The books for readers: without block bytes what depends on them is not known. */
+/* The books for readers: without block bytes what depends on them is not known; nor is what a trace does not state. */
 static struct gm_levels levels_told(const struct gm_trace_pass *pass, const struct gm_sums *sums)
 {
     struct gm_levels levels = gm_sums_told(sums);
     if (!pass->history.is_reconstructed)
         levels.allocated = levels.active = GM_REPORT_NONE;
+    if (pass->report->devices[pass->index].trace.peak_reserved == GM_REPORT_NONE)
+        levels.reserved = GM_REPORT_NONE;
     return levels;
 }
 

@@ -26,8 +26,15 @@ class Outputs(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_on(self, *arguments):
-        return subprocess.run([PROGRAM, "-o", self.folder, "--no-charts", "--no-page", *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        return self.run_as_is("--no-charts", *arguments)
+
+    def run_as_is(self, *arguments):
+        return subprocess.run([PROGRAM, "-o", self.folder, "--no-page", *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+
+    def in_run(self, name):
+        with open(os.path.join(self.folder, "latest", name), encoding="utf-8") as file:
+            return file.read()
 
     def analysis(self, *arguments):
         out = self.run_on("--json", "-", *arguments)
@@ -49,8 +56,7 @@ class Outputs(unittest.TestCase):
         with gzip.open(trace("cuda_2.15.0_blocks").replace(".trace.", ".averages.")) as file:
             want = json.load(file)["shapes"]
         self.assertEqual(sum(int(r["calls"]) for r in rows), sum(r["count"] for r in want))
-        with open(os.path.join(self.folder, "latest", "analysis_report.txt"), encoding="utf-8") as file:
-            report = file.read()
+        report = self.in_run("analysis_report.txt")
         self.assertIn("By operator, as key_averages() counts", report)
         self.assertIn("nn.Module: Block_0", report)
         self.assertLessEqual(max(len(line) for line in report.splitlines()), 80)
@@ -73,6 +79,42 @@ class Outputs(unittest.TestCase):
         self.assertGreater(timeline["peak_requested_bytes"], 0)
         self.assertEqual(timeline["peak_reserved_bytes"], device["peak_reserved_bytes"])
 
+    def test_the_end_is_not_known(self):
+        """A trace lists neither segments nor blocks: that is said once, nothing is drawn of it, nothing is 0 B."""
+        for name in ("cuda_2.15.0_mlp", "cpu_2.15.0_mlp", "cpu_2.15.0_plain"):
+            self.assertEqual(self.run_as_is(trace(name)).returncode, 0)
+            charts = {file for file in os.listdir(os.path.join(self.folder, "latest")) if file.endswith(".png")}
+            self.assertEqual(charts, set() if name == "cpu_2.15.0_plain" else
+                             {"memory_timeline.png", "peak_breakdown.png", "flamegraph.png"}, name)
+            for text in (self.in_run("README.md"), self.in_run("analysis_report.txt")):
+                for untrue in ("Ledger", "LEDGER", "The snapshot itself", "no block is allocated", "No block", "Summary",
+                               "SUMMARY", "The driver was asked", "0 segments", "The snapshot is empty", "None."):
+                    self.assertNotIn(untrue, text, name)
+                if name != "cpu_2.15.0_plain":
+                    self.assertEqual(" ".join(text.split()).count("lists neither segments nor blocks"), 1, name)
+            a = json.loads(self.in_run("analysis.json"))
+            for key in ("totals", "categories", "roles", "top_blocks", "fragmentation", "call_sites", "ledger",
+                        "memory_summary", "histogram"):
+                self.assertIsNone(a[key], key)
+            for device in a["devices"]:
+                self.assertEqual(set(device), {"device"})
+            for device in a.get("timeline", {"devices": []})["devices"]:
+                self.assertIsNone(device["segment_allocs"])
+
+    def test_what_is_not_stated(self):
+        """Nobody stated what is reserved: n/a and null, never 0."""
+        a = self.analysis(trace("cpu_2.15.0_mlp"))
+        device = a["timeline"]["devices"][0]
+        self.assertIsNone(device["peak_reserved_bytes"])
+        self.assertIsNone(device["peaks"]["requested"]["reserved_bytes"])
+        self.assertIsNone(device["peaks"]["reserved"])
+        row = next(line for line in self.in_run("analysis_report.txt").splitlines() if line.startswith("  requested "))
+        self.assertEqual(row.split()[-3:], ["n/a"] * 3)
+        rows = list(csv.DictReader(self.in_run("timeline.csv").splitlines()))
+        self.assertEqual({row["reserved"] for row in rows}, {""})
+        known = self.analysis(trace("cuda_2.15.0_mlp"))["timeline"]["devices"][0]
+        self.assertEqual(known["peaks"]["reserved"]["reserved_bytes"], known["peak_reserved_bytes"])
+
     def test_card(self):
         sold = {"h100-80": 80, "rtx-4090": 24}
         for card, gigabytes in sold.items():
@@ -92,6 +134,7 @@ class Outputs(unittest.TestCase):
         out = self.run_on(trace("cpu_2.15.0_plain"))
         self.assertEqual(out.returncode, 0)
         self.assertIn("profile_memory=True", out.stderr)
+        self.assertIn("Do this profile_memory=True", out.stdout)
 
     def test_compressed(self):
         with gzip.open(trace("cpu_2.15.0_lists")) as file:
