@@ -332,7 +332,8 @@ static bool is_table(const struct gm_lives *l, uint64_t bytes)
     return is_there;
 }
 
-/* How many gradients its pass makes after it, but for tiny ones: what a forward pass begins with comes last. */
+/* How many gradients of weights its pass makes after it, but for tiny ones: what a forward pass begins with comes
+ * last. */
 static size_t gradients_after(const struct gm_lives *l, size_t a)
 {
     const struct gm_history *h = l->h;
@@ -343,31 +344,33 @@ static size_t gradients_after(const struct gm_lives *l, size_t a)
             continue;
         if (!gm_lives_is_of_backward(l, other))
             break;
-        n += is_gradient(l, other) && h->requested[other] >= h->requested[a] / TINY;
+        n += is_gradient(l, other) && h->requested[other] >= h->requested[a] / TINY && is_table(l, h->requested[other]);
     }
     return n;
 }
 
-/* Different stacks that look rows up. */
+/* The most lookups between two backward passes: as many tables have their gradients last in a pass. */
 static size_t count_lookups(const struct gm_lives *l)
 {
-    uint8_t *seen = calloc((size_t)l->snapshot->stacks.count + 1, 1);
-    size_t n = 0;
-    for (size_t a = 0; seen != NULL && a < l->h->allocation_count; a++)
-        if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a) &&
-            !gm_lives_is_lasting(l, a) && !seen[l->h->stack[a]]) {
-            seen[l->h->stack[a]] = 1;
-            n++;
-        }
-    free(seen);
-    return n;
+    size_t n = 0, most = 0;
+    for (uint32_t e = 0; e < l->h->count; e++) {
+        const uint32_t a = l->h->of_event[e];
+        if (a == GM_NEVER || l->h->born[a] != e + 1)
+            continue;
+        if (gm_lives_is_of_backward(l, a))
+            n = 0;
+        else
+            n += (gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && !gm_lives_is_lasting(l, a);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 static void find_tables(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
     const uint64_t rows = looked_up(l);
-    const size_t lookup_lines = count_lookups(l);
+    const size_t tables = count_lookups(l);
     struct gm_set set = {.v = NULL};
     struct gm_blame blame = {.bytes = 0};
     struct gm_set lookups = {.v = NULL};
@@ -376,7 +379,7 @@ static void find_tables(struct gm_case *c, const struct gm_rule *rule)
         if ((gm_lives_by(l, a) & GM_BY_LOOKUP) != 0 && l->h->born[a] > 0 && !gm_lives_is_of_backward(l, a))
             c->failed |= !gm_set_add(&lookups, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
         if (gm_lives_is_of_backward(l, a) && size / TABLE_PER_LOOKUP >= rows && gm_is_share(size, l->at_peak, 0.05) &&
-            is_table(l, size) && gradients_after(l, a) <= lookup_lines)
+            is_table(l, size) && gradients_after(l, a) < tables)
             c->failed |= !gm_set_add(&set, a, GM_REMEDY_NEVER, GM_REMEDY_NEVER, rows);
     }
     c->failed |= lookups.n > 0 && !gm_lives_blame(c->lives, &lookups, &blame);
@@ -427,8 +430,9 @@ static const struct gm_rule rules[] = {
                 "+ optimizer = torch.optim.SparseAdam(table.parameters())",
      .cost = "an optimizer that takes sparse gradients",
      .severity = "warning",
-     .when = "a gradient is at least 8 times what lookups in tables make in a round, and 5 % of the peak, and no "
-             "optimizer keeps states of its size",
+     .when = "a gradient is at least 8 times what lookups in tables make in a round, and 5 % of the peak, fewer "
+             "gradients of "
+             "weights come after it in its pass than there are lookups, and no optimizer keeps states of its size",
      .what_to_do = "`nn.Embedding(rows, width, sparse=True)`"},
     {.id = "create-graph",
      .title = "The backward pass keeps a graph of itself",

@@ -132,6 +132,24 @@ class Mistakes(unittest.TestCase):
         self.expect_none(looked_up(64, 256), "dense-embedding-gradients")
         self.expect_none(looked_up(8, 20), "dense-embedding-gradients")  # no table is as large
 
+    def test_flat_gradient_of_a_recurrent_network_is_of_no_table(self):
+        def recurrent(t, r):  # all its weights' in one, before that of the table
+            return [t.alloc(256, AUTOGRAD), t.alloc(100, AUTOGRAD)]
+
+        def forward(t, r):
+            for size in (256, 100) if r == 0 else ():
+                t.alloc(size, WEIGHTS)
+            return [t.alloc(20, LOOKUP)]
+        self.expect_none(train(5, forward, recurrent), "dense-embedding-gradients")
+
+    def test_tables_that_one_line_looks_up(self):
+        def forward(t, r):
+            for size in (256, 256, 256) if r == 0 else ():
+                t.alloc(size, WEIGHTS)
+            return [t.alloc(8, LOOKUP) for _ in range(3)]
+        three = train(5, forward, lambda t, r: [t.alloc(256, AUTOGRAD) for _ in range(3)])
+        self.expect(three, "dense-embedding-gradients", 650, 850)
+
     def test_outlier(self):
         def batch(t, r):
             return [t.alloc(400 if r == 3 else 64, FORWARD)]
