@@ -210,6 +210,46 @@ static uint64_t wide_end_of(const struct gm_lives *l)
     return ends >= LEAST_ENDS ? size : 0;
 }
 
+/* Of a backward pass that ends at that moment: of what is made while its last block of that size is there two are
+ * equally large, and none stays. A product with a weight has a gradient that stays, and another of another size. */
+static bool has_twins(const struct gm_lives *l, uint64_t size, size_t last, uint32_t end)
+{
+    const struct gm_history *h = l->h;
+    uint64_t first = 0;
+    bool is_found = false;
+    for (uint32_t e = h->born[last]; e < end && e < h->freed[last]; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER || h->born[a] != e + 1 || is_aside(l, a, size))
+            continue;
+        if (h->freed[a] > end)
+            return false;
+        is_found |= h->requested[a] == first;
+        first = first > 0 ? first : h->requested[a];
+    }
+    return is_found;
+}
+
+/* Whether what a loss makes of that size are similarities of a batch with a batch, not with the rows of a weight: the
+ * first backward pass that tells. */
+static bool is_of_pairs(const struct gm_lives *l, uint64_t size)
+{
+    const struct gm_history *h = l->h;
+    size_t last = SIZE_MAX;
+    for (uint32_t e = 0; e < h->count; e++) {
+        const uint32_t a = h->of_event[e];
+        if (a == GM_NEVER || h->born[a] != e + 1)
+            continue;
+        if (gm_lives_is_of_engine(l, a)) {
+            last = is_logits_of(h->requested[a], size) && h->requested[a] > size / 3 && h->freed[a] > e + 1 + BRIEF
+                       ? a
+                       : last;
+        } else if (last != SIZE_MAX) {
+            return has_twins(l, size, last, e + 1);
+        }
+    }
+    return false;
+}
+
 static void find_logits(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_lives *l = c->lives;
@@ -227,7 +267,7 @@ static void find_logits(struct gm_case *c, const struct gm_rule *rule)
             copies++;
             of_forward += !gm_lives_is_of_backward(l, a) && gm_lives_round(l, l->h->born[a]) == round;
         }
-    if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03))
+    if (copies < COPIES || !gm_is_share(size, l->at_peak, 0.03) || is_of_pairs(l, size))
         return;
     collect_size(c, &set, size, ANYBODY, CHUNKS);
     struct gm_finding *f =
@@ -378,7 +418,10 @@ static const struct gm_rule rules[] = {
          "at least 3 tensors of the size of what the loss makes (within 2 %), or half or twice that, 3 % of the peak "
          "each; where no "
          "name tells of a loss, of the largest size, if the forward pass ends in it after something 32 times "
-         "smaller, and one of the largest weights has the first gradient; the saving is that of chunks of an eighth",
+         "smaller, and one of the largest weights has the first gradient; not where the first two gradients made of it "
+         "are "
+         "equally large and none stays (similarities of a batch with a batch); the saving is that of chunks of an "
+         "eighth",
      .what_to_do = "Chunked or fused linear cross-entropy; no `.float()` of all logits"},
     {.id = "autocast-weight-casts",
      .title = "Casts of the weights are there beside the weights",

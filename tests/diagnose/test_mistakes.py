@@ -497,6 +497,22 @@ class Mistakes(unittest.TestCase):
         plain = diagnosed(model(600, 600))["vocabulary-copies"]  # every such loss has them
         self.assertEqual(plain["severity"], "info")
 
+    def test_similarities_of_a_batch_are_no_logits(self):
+        loss = [("cross_entropy", TORCH + "nn/functional.py", 9)] + FORWARD[1:]
+
+        def model(first, second):  # what is made of the last gradient of that size: of both batches, or of a weight
+            def backward(t, r):
+                made = [t.alloc(600, AUTOGRAD) for _ in range(2)]
+                parts = [t.alloc(mib, AUTOGRAD) for mib in (first, second)]
+                t.free(*made, *parts[:1])
+                if first == second:
+                    t.free(parts[1])
+                t.free(t.alloc(8, AUTOGRAD))
+                return parts[1:] if first != second else []
+            return train(5, lambda t, r: [t.alloc(m, stack) for m, stack in ((606, FORWARD), (600, loss), (600, loss))], backward, weights=2)
+        self.expect_none(model(20, 20), "vocabulary-copies")
+        self.expect(model(20, 32), "vocabulary-copies", 1500, 3100)
+
     def test_reference_of_a_step_that_begins_early(self):
         """What a callback lets go of only after the next step began to be counted."""
         def hold(keep):
