@@ -254,14 +254,24 @@ static bool is_to_do(const struct gm_diagnosis *diagnosis, const char *finding)
     return false;
 }
 
-/* What was found and asks for nothing, or for less than what is to do. What the peak would be without one call site
- * stands in the table of them. */
-static void say_facts(struct gm_doc *d, const struct gm_diagnosis *diagnosis)
+/* What the peak would be without one call site stands in the table of them, what failed in a section of its own. */
+static bool has_section(const struct gm_report *report, const struct gm_finding *f)
 {
+    bool has_oom = false;
+    for (size_t i = 0; report->timelines != NULL && i < report->device_count; i++)
+        has_oom |= report->timelines[i].oom_count > 0;
+    return (strcmp(f->id, "peak-by-one-site") == 0 && f->unit != NULL) ||
+           (strcmp(f->id, "out-of-memory") == 0 && has_oom);
+}
+
+/* What was found and asks for nothing, or for less than what is to do. */
+static void say_facts(struct gm_doc *d, const struct gm_report *report)
+{
+    const struct gm_diagnosis *diagnosis = &report->diagnosis;
     bool is_open = false;
     for (size_t i = 0; i < diagnosis->finding_count && !gm_doc_is(d, GM_JSON); i++) {
         const struct gm_finding *f = &diagnosis->findings[i];
-        if (is_to_do(diagnosis, f->id) || (strcmp(f->id, "peak-by-one-site") == 0 && f->unit != NULL))
+        if (is_to_do(diagnosis, f->id) || has_section(report, f))
             continue;
         if (!is_open)
             gm_doc_fold(d, NULL, "Also found");
@@ -368,7 +378,7 @@ void gm_section_to_do(struct gm_doc *d, const struct gm_report *report)
         }
         gm_doc_close(d);
     }
-    say_facts(d, &report->diagnosis);
+    say_facts(d, report);
 }
 
 void gm_analysis_summary(struct gm_text *out, const struct gm_report *report, const char *directory)

@@ -61,6 +61,40 @@ class Told(Case):
             self.assertNotIn("One call site", text)
             self.assertIn("Without: how high the peak would be", text.replace("*", ""))
 
+    def test_out_of_memory_beside_a_mistake(self):
+        """It is told on top and in its section, with the bytes in the appendix; not as a fact once more."""
+        run, kept = Run(), []
+        for _ in range(6):
+            run.alloc(100, 11, ("loss", 9))
+            kept.append(run.forward())
+        snapshot = run.snapshot()
+        snapshot["device_traces"][0].append({"action": "oom", "size": 500 * MIB, "device_free": 100 * MIB, "stream": 0,
+                                             "time_us": Clock.now + 9000, "frames": OTHER})
+        path = write(self.at("s.pickle"), snapshot)
+        found = self.analysis(path)
+        self.assertIn("out-of-memory", {f["id"] for f in found["findings"]})
+        self.assertNotIn("out-of-memory", {item["id"] for item in found["to_do"]})
+        self.run_it("--no-charts", path)
+        with open(self.at("results", self.latest(), "analysis_report.txt"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("\nWhy     ran out of memory, 364.0 MiB short", text)  # 36 MiB are cached
+        self.assertEqual(text.count("\nOUT OF MEMORY"), 2)
+        self.assertEqual(text.count("Out of memory: "), 0)
+
+    def test_cache_of_keys_is_told_first(self):
+        """Most of a server's memory is its cache; that of a large prompt, freed since, is no more than a fact."""
+        server = Allocator(0, 0x7F0000000000, Clock())
+        server.recording = True
+        server.alloc(800 * MIB, [frame("__init__", "/app/model.py", 5), frame("main", "/app/serve.py", 3)])
+        for _ in range(16):
+            server.alloc(500 * MIB, [frame("allocate_kv_cache", "/app/kv_cache.py", 12), frame("main", "/app/serve.py", 5)])
+        for size in (430, 20, 20, 20):
+            server.free(server.alloc(size * MIB, STEP))
+        told = self.run_it("--no-charts", write(self.at("s.pickle"), {
+            "segments": server.snapshot_segments(), "device_traces": [server.trace]})).stdout.decode()
+        self.assertRegex(told, r"\nWhy +The cache of keys and values makes most of the peak \(7\.81 GiB\)\n")
+        self.assertRegex(told, r"\nWhere +allocate_kv_cache  app/kv_cache\.py:12\n")
+
     def test_trace_without_an_allocation(self):
         snapshot = without_trace(run_of([(600, STEP, False)]))
         self.assertEqual(self.findings(snapshot)["no-trace"]["title"], "The file has no trace of events")
