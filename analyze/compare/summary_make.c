@@ -109,6 +109,7 @@ static bool describe_source(struct gm_summary_work *work, const char *name)
     s->events = report->snapshot.events;
     s->is_salvaged = report->snapshot.is_salvaged;
     s->totals = report->totals;
+    s->lacks_end = report->lacks_end;
     for (size_t d = 0; d < report->device_count; d++)
         s->has_trace = s->has_trace || report->devices[d].trace.events > 0;
     const char **warnings = gm_arena_calloc(&s->arena, report->warning_count, sizeof *warnings);

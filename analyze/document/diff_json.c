@@ -10,13 +10,20 @@
 
 #define KEY(unit, key, field) GM_KEY(unit, key, ROW, field)
 
+static void add_device_totals(const struct gm_cell_of *c)
+{
+    const struct gm_summary_device *device = c->row;
+    const struct gm_summary *run = c->of;
+    GM_OBJECT(c->doc, "totals", gm_totals_columns, run->lacks_end ? NULL : &device->totals, NULL);
+}
+
 static void add_device(const struct gm_cell_of *c)
 {
 #define ROW struct gm_summary_device
     static const struct gm_column columns[] = {
         KEY(GM_HANDLE, "device", device),
         KEY(GM_COUNT, "events", events),
-        GM_INSIDE("totals", gm_totals_columns, ROW, totals),
+        GM_NESTED("totals", add_device_totals),
         KEY(GM_EVENT, "peak_event", peaks[GM_LEVEL_REQUESTED].event),
         KEY(GM_TIME, "peak_time_us", peaks[GM_LEVEL_REQUESTED].time_us),
         KEY(GM_COUNT, "peak_step", peak_step),
@@ -32,17 +39,22 @@ static void add_device(const struct gm_cell_of *c)
     uint64_t peaks[GM_LEVEL_COUNT];
     for (int i = 0; i < GM_LEVEL_COUNT; i++)
         peaks[i] = device->peaks[i].bytes;
-    GM_FIELDS(c->doc, columns, device, NULL);
+    GM_FIELDS(c->doc, columns, device, c->of);
     gm_json_peaks(c->doc, "peaks", peaks);
+}
+
+static void add_totals(const struct gm_cell_of *c)
+{
+    const struct gm_summary *run = c->row;
+    GM_OBJECT(c->doc, "totals", gm_totals_columns, run->lacks_end ? NULL : &run->totals, NULL);
 }
 
 static void add_run(const struct gm_cell_of *cell)
 {
 #define ROW struct gm_summary
     static const struct gm_column columns[] = {
-        KEY(GM_PATH, "path", path),      GM_INSIDE("totals", gm_totals_columns, ROW, totals),
-        KEY(GM_TEXT, "format", format),  KEY(GM_BYTES, "bytes", disk_bytes),
-        KEY(GM_COUNT, "events", events), KEY(GM_BOOL, "salvaged", is_salvaged),
+        KEY(GM_PATH, "path", path),         GM_NESTED("totals", add_totals), KEY(GM_TEXT, "format", format),
+        KEY(GM_BYTES, "bytes", disk_bytes), KEY(GM_COUNT, "events", events), KEY(GM_BOOL, "salvaged", is_salvaged),
     };
 #undef ROW
     const struct gm_comparison *c = cell->of;
@@ -53,7 +65,7 @@ static void add_run(const struct gm_cell_of *cell)
     gm_json_null(&d->json, "error");
     GM_FIELDS(d, columns, run, NULL);
     gm_json_peaks(d, "peaks", run->has_trace ? run->peaks : NULL);
-    gm_doc_nested(d, "devices", add_device, GM_NESTED_ROWS(run->devices, run->device_count), NULL);
+    gm_doc_nested(d, "devices", add_device, GM_NESTED_ROWS(run->devices, run->device_count), run);
     gm_json_slices(d, "categories", run->categories.v, run->categories.n, run->totals.allocated);
     if (run->categories_at_peak.v != NULL)
         gm_json_slices(d, "categories_at_peak", run->categories_at_peak.v, run->categories_at_peak.n, peak);
@@ -162,7 +174,10 @@ static void add_pair(const struct gm_cell_of *c)
 
 void gm_json_diff_pair(struct gm_doc *d, const struct gm_comparison *c, const struct gm_diff_pair *pair)
 {
-    add_totals_delta(d, &c->runs[0]->totals, &c->runs[pair->after]->totals);
+    if (c->runs[0]->lacks_end || c->runs[pair->after]->lacks_end)
+        gm_json_null(&d->json, "totals_delta");
+    else
+        add_totals_delta(d, &c->runs[0]->totals, &c->runs[pair->after]->totals);
     add_peaks_delta(d, c->runs[0], c->runs[pair->after]);
     gm_doc_nested(d, "devices", add_pair, GM_NESTED_ROWS(pair->devices, pair->device_count), NULL);
 }

@@ -30,7 +30,7 @@ uint64_t gm_headline_bytes(const struct gm_summary *run, enum gm_headline headli
                                            t->allocated,
                                            t->requested,
                                            t->inactive};
-    return bytes[headline];
+    return headline >= GM_HEAD_RESERVED && run->lacks_end ? GM_REPORT_NONE : bytes[headline];
 }
 
 /* ---- categories of many runs --------------------------------------------------------------------------------------

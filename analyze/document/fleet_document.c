@@ -42,7 +42,7 @@ static void add_read(const struct gm_cell_of *c)
     };
 #undef KEY
     const struct gm_fleet_item *item = c->row;
-    GM_OBJECT(c->doc, "totals", gm_totals_columns, &item->totals, NULL);
+    GM_OBJECT(c->doc, "totals", gm_totals_columns, item->lacks_end ? NULL : &item->totals, NULL);
     gm_json_peaks(c->doc, "peaks", item->has_trace ? item->peaks : NULL);
     GM_FIELDS(c->doc, columns, item, NULL);
     if (item->ooms > 0)
@@ -351,8 +351,8 @@ static void add_csv_row(struct gm_text *out, const struct gm_fleet_item *item)
         gm_text_add_csv(out, item->error == NULL ? "" : item->error);
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         add_csv_bytes(out, ok && item->has_trace ? item->peaks[levels[i]] : GM_REPORT_NONE);
-    add_csv_bytes(out, ok ? item->totals.reserved : GM_REPORT_NONE);
-    add_csv_bytes(out, ok ? item->totals.allocated : GM_REPORT_NONE);
+    add_csv_bytes(out, ok && !item->lacks_end ? item->totals.reserved : GM_REPORT_NONE);
+    add_csv_bytes(out, ok && !item->lacks_end ? item->totals.allocated : GM_REPORT_NONE);
     gm_text_add_char(out, ',');
     if (ok && item->totals.reserved > 0)
         gm_text_add(out, gm_percent_format(text, item->totals.allocated, item->totals.reserved, 4));

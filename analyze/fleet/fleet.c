@@ -375,6 +375,9 @@ static bool make(struct gm_fleet_work *w, const struct gm_fleet_part *parts, siz
         placed[i].part = &parts[i];
         placed[i].place = w->options->pattern != NULL ? gm_place_match(w->options->pattern, parts[i].path)
                                                       : gm_place_detect(parts[i].path);
+        const int64_t stated = gm_record_rank(parts[i].record, parts[i].record_length);
+        if (stated >= 0 && w->options->pattern == NULL)
+            placed[i].place.rank = stated;
         gm_name_detect(placed[i].name, parts[i].path);
         name_series(&placed[i]);
         enum gm_status status;

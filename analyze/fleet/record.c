@@ -12,6 +12,7 @@
 #include "analyze/base/order.h"
 #include "analyze/compare/summary_make.h"
 #include "analyze/formats/load.h"
+#include "analyze/snapshot/profile.h"
 #include "analyze/state/shown_names.h"
 
 #include <stdlib.h>
@@ -133,7 +134,9 @@ static void walk_use(struct walk *w, struct use *use)
 
 static void walk_item(struct walk *w, struct gm_fleet_item *item)
 {
+    WALK(w, item->stated_rank); /* gm_record_rank finds it here */
     WALK(w, item->has_trace);
+    WALK(w, item->lacks_end);
     WALK(w, item->is_salvaged);
     WALK(w, item->disk_bytes);
     WALK(w, item->events);
@@ -375,7 +378,9 @@ static bool put_summary(struct walk *w, const struct gm_snapshot *snapshot, cons
 {
     const struct gm_summary_device *top = top_device(s);
     const struct gm_slices *held = s->categories_at_peak.v != NULL ? &s->categories_at_peak : &s->categories;
-    struct gm_fleet_item item = {.has_trace = s->has_trace,
+    struct gm_fleet_item item = {.stated_rank = snapshot->profile == NULL ? -1 : snapshot->profile->rank,
+                                 .has_trace = s->has_trace,
+                                 .lacks_end = s->lacks_end,
                                  .is_salvaged = snapshot->source.is_salvaged,
                                  .disk_bytes = s->disk_bytes,
                                  .events = s->events,
@@ -512,6 +517,19 @@ bool gm_record_read(struct gm_fleet_item *item, struct gm_arena *arena, struct g
     }
     gm_arena_free(&r.scratch);
     return r.ok && r.p == r.end;
+}
+
+int64_t gm_record_rank(const void *bytes, size_t length)
+{
+    enum gm_status status;
+    if (!check_ends(bytes, length, &status) || status != GM_OK)
+        return -1;
+    const unsigned char *p = bytes;
+    struct walk r = {.p = p + sizeof GM_RECORD_MAGIC - 1 + NUMBER_SIZE, .end = p + length - NUMBER_SIZE, .ok = true};
+    string_in(&r, NULL, &r.scratch);
+    const int64_t rank = (int64_t)number(&r, 0);
+    gm_arena_free(&r.scratch);
+    return r.ok ? rank : -1;
 }
 
 bool gm_record_check(const void *bytes, size_t length, enum gm_status *status)

@@ -15,7 +15,7 @@
 struct gm_category_rules; /* analyze/state/categories.h */
 
 /* Bump it when what is in a record changes. */
-#define GM_RECORD_MAGIC "gmfleet2"
+#define GM_RECORD_MAGIC "gmfleet3"
 enum { GM_RECORD_SITES = 256 /* the largest; the others are one number */ };
 
 struct gm_record_options {
@@ -43,6 +43,8 @@ void gm_record_sites_free(struct gm_record_sites *sites);
 
 /* Whether the bytes are a whole record that gm_record_read takes, of whatever status; *status is that one. */
 bool gm_record_check(const void *bytes, size_t length, enum gm_status *status);
+/* The rank that the file states itself; -1: none, or it was not read. */
+int64_t gm_record_rank(const void *bytes, size_t length);
 /* Fills all of *item but path, name and place; strings and sites go to `arena`. false: it is no record, or there is no
  * memory. */
 bool gm_record_read(struct gm_fleet_item *item, struct gm_arena *arena, struct gm_record_sites *sites,

@@ -37,7 +37,8 @@ struct gm_fleet_item { /* one snapshot */
     const char *each;           /* the run directory that --each made; NULL */
     enum gm_status each_status; /* of making it; not GM_OK: each_error says why */
     const char *each_error;
-    bool has_trace, is_salvaged;
+    int64_t stated_rank;                    /* by a trace of torch.profiler; -1: not stated */
+    bool has_trace, is_salvaged, lacks_end; /* the last: as in struct gm_report */
     uint64_t disk_bytes, events, ooms;
     uint64_t device_count;
     struct gm_totals totals;

@@ -88,7 +88,7 @@ struct gm_summary {
     const char *path, *name;
     const char *format, *compression;
     uint64_t disk_bytes, segments, blocks, events;
-    bool is_salvaged, has_trace;
+    bool is_salvaged, has_trace, lacks_end; /* the last: as in struct gm_report */
     struct gm_totals totals;
     uint64_t peaks[GM_LEVEL_COUNT]; /* each device's own peak, added up; GM_REPORT_NONE without a trace */
     const struct gm_summary_device *devices;

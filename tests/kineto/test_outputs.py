@@ -125,6 +125,46 @@ class Outputs(unittest.TestCase):
         out = self.run_on("--fail-above", "33MiB", trace("cuda_2.15.0_blocks"))
         self.assertEqual(out.returncode, 1)
 
+    def ranks(self, of):
+        """A folder of traces that torch.profiler named, which state their ranks."""
+        folder = os.path.join(self.folder, "job")
+        os.mkdir(folder)
+        for i, (rank, name) in enumerate(of):
+            with gzip.open(trace(name), "rt", encoding="utf-8") as file:
+                data = json.load(file)
+            data["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": len(of)}
+            with gzip.open(os.path.join(folder, f"host_{i}.178{i}.pt.trace.json.gz"), "wt", encoding="utf-8") as file:
+                json.dump(data, file)
+        return folder
+
+    def beside(self, program, *arguments):
+        out = subprocess.run([os.path.join(os.path.dirname(PROGRAM), program), "-o", self.folder, "--no-charts",
+                              *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(out.returncode, 0, out.stderr)
+
+    def test_fleet(self):
+        job = self.ranks([(1, "cuda_2.15.0_mlp"), (0, "cuda_2.15.0_blocks"), (3, "cuda_2.6.0_blocks")])
+        self.beside("gmfleet", "--no-page", job)
+        fleet = json.loads(self.in_run("fleet.json"))
+        self.assertEqual({os.path.basename(s["path"])[5]: s["rank"] for s in fleet["snapshots"]},
+                         {"0": 1, "1": 0, "2": 3})
+        for snapshot in fleet["snapshots"]:
+            self.assertIsNone(snapshot["totals"])
+            self.assertIn(snapshot["peaks"]["peak_reserved_bytes"], (34 << 20, 66 << 20))  # as the traces state it
+        self.beside("gmfleet", "--no-page", "--pattern", "host_{rank}.*", job)
+        fleet = json.loads(self.in_run("fleet.json"))
+        self.assertEqual(sorted(s["rank"] for s in fleet["snapshots"]), [0, 1, 2])
+
+    def test_diff(self):
+        self.beside("gmdiff", trace("cuda_2.15.0_mlp"), trace("cuda_2.15.0_blocks"))
+        diff = json.loads(self.in_run("diff.json"))
+        self.assertIsNone(diff["totals_delta"])
+        for run in diff["runs"]:
+            self.assertIsNone(run["totals"])
+            self.assertIsNone(run["devices"][0]["totals"])
+        self.assertEqual(diff["peaks_delta"]["peak_reserved_bytes"], 0)
+        self.assertRegex(self.in_run("diff_report.txt"), r"Reserved at the end +n/a +n/a +n/a")
+
     def test_host_only(self):
         out = self.run_on(trace("cpu_2.15.0_mlp"))
         self.assertEqual(out.returncode, 0)
