@@ -64,11 +64,34 @@ static void add_room(struct gm_case *c, struct gm_heading *line, const struct gm
         gm_headline_add(c, line, "room for %s more KV cache%s", gm_bytes_format(n, s->room), where);
 }
 
+/* The peak of allocated bytes that a trace of torch.profiler states, also of what it has no event of: that was there
+ * before it. GM_REPORT_NONE: it states none. */
+static uint64_t stated_peak(const struct gm_report *report, const struct gm_view *v)
+{
+    const struct gm_profile_report *p = v->lacks_end && v->timeline->filter == NULL ? report->profile : NULL;
+    for (size_t i = 0; p != NULL && i < p->stated_count; i++)
+        if (p->stated[i].device == v->device->device)
+            return p->stated[i].peak_allocated;
+    return GM_REPORT_NONE;
+}
+
+static void add_stated(struct gm_case *c, struct gm_heading *line, const char *device, uint64_t stated,
+                       uint64_t of_events)
+{
+    char a[GM_NUMBER_TEXT], b[GM_NUMBER_TEXT];
+    gm_bytes_format(a, stated);
+    if (stated > of_events)
+        gm_headline_add(c, line, "%s%s allocated (%s without an event)", device, a,
+                        gm_bytes_format(b, stated - of_events));
+    else
+        gm_headline_add(c, line, "%s%s allocated", device, a);
+}
+
 static void make_needs(struct gm_case *c, struct gm_heading *line, const struct gm_view *v)
 {
     char s[GM_NUMBER_TEXT], device[2 * GM_NUMBER_TEXT] = "";
     const struct gm_levels then = gm_view_peak(v).levels;
-    const uint64_t most = gm_view_peak_reserved(v);
+    const uint64_t most = gm_view_peak_reserved(v), stated = stated_peak(c->report, v);
     const bool has_reserved =
         then.reserved != GM_REPORT_NONE && most != GM_REPORT_NONE && most > 0; /* it has segments */
     line->label = "Needs";
@@ -80,6 +103,8 @@ static void make_needs(struct gm_case *c, struct gm_heading *line, const struct 
         gm_headline_add(c, line, "%s%s", line->count > 0 ? "" : device, reserved_of(c, then.reserved, most));
     if (then.allocated != GM_REPORT_NONE && v->peak->requested > 0)
         gm_headline_add(c, line, "%s%s allocated", line->count > 0 ? "" : device, gm_bytes_format(s, then.allocated));
+    else if (v->peak->requested > 0 && stated != GM_REPORT_NONE && stated >= v->peak->requested)
+        add_stated(c, line, line->count > 0 ? "" : device, stated, v->peak->requested);
     else if (v->peak->requested > 0)
         gm_headline_add(c, line, "%s%s requested", line->count > 0 ? "" : device,
                         gm_bytes_format(s, v->peak->requested));

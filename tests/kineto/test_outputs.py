@@ -101,6 +101,18 @@ class Outputs(unittest.TestCase):
             for device in a.get("timeline", {"devices": []})["devices"]:
                 self.assertIsNone(device["segment_allocs"])
 
+    def test_what_has_no_event(self):
+        """What lived before the trace is in no event, but in the peak that is stated: that one comes first."""
+        out = self.run_on(trace("cuda_2.15.0_mlp"))
+        peaks = json.loads(self.in_run("analysis.json"))
+        stated = peaks["profile"]["stated"][0]
+        seen = peaks["timeline"]["devices"][0]["peak_requested_bytes"]
+        self.assertEqual(stated["peak_allocated_bytes"] - seen, 10752)
+        needs = next(line for line in out.stdout.splitlines() if line.startswith("Needs"))
+        self.assertIn("34.00 MiB reserved, 32.02 MiB allocated (10.50 KiB without an event), at event 35", needs)
+        self.assertIn("requested", next(line for line in self.run_on("--min-size", "1", trace("cuda_2.15.0_mlp"))
+                                        .stdout.splitlines() if line.startswith("Needs")))
+
     def test_what_is_not_stated(self):
         """Nobody stated what is reserved: n/a and null, never 0."""
         a = self.analysis(trace("cpu_2.15.0_mlp"))
