@@ -184,6 +184,18 @@ static void tell_as_mistake(struct gm_case *c, const struct gm_rule *rule)
     gm_case_is_mistake(f, rule);
     f->site = pins->pin_count > 0 ? pins->pins[0].block.site : NULL;
 }
+/* Whether what pins most is a weight: nothing that stays can be made before it. */
+static bool is_pinned_by_weight(const struct gm_case *c)
+{
+    const struct gm_fragmentation *f = &c->report->fragmentation;
+    const struct gm_history *h = c->lives->h;
+    for (size_t a = 0; f->pin_count > 0 && a < h->allocation_count; a++)
+        if (h->final_block[a] != GM_NO_BLOCK &&
+            h->snapshot->blocks.address[h->final_block[a]] == f->pins[0].block.address)
+            return gm_lives_is_role(c->lives, a, GM_ROLE_PARAMETER);
+    return false;
+}
+
 static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
 {
     const struct gm_evidence *e = &c->report->evidence;
@@ -202,7 +214,8 @@ static void find_thin_segments(struct gm_case *c, const struct gm_rule *rule)
                     "x.clone()) before torch.cuda.empty_cache(), frees such segments.");
     put_wreckage(&t, c);
     const bool is_much = c->lives != NULL && !c->lives->has_backward && !gm_case_is_wreckage(c) &&
-                         gm_is_share(e->stranded_fixed, c->report->totals.reserved, MUCH_PINNED);
+                         gm_is_share(e->stranded_fixed, c->report->totals.reserved, MUCH_PINNED) &&
+                         !is_pinned_by_weight(c);
     add_of_end(c, rule, e->thin_inactive, &t, false);
     if (is_much) /* it is not the next backward pass that needs them */
         tell_as_mistake(c, rule);
@@ -300,7 +313,9 @@ static const struct gm_rule rules[] = {
      .snippet = "- big = activations(); keep = torch.zeros(n, device=\"cuda\")\n"
                 "+ keep = torch.zeros(n, device=\"cuda\"); big = activations()",
      .cost = "none",
-     .severity = "info where a trace was looked at, or after an error; else warning",
+     .severity =
+         "info where a trace was looked at, or after an error; else warning; warning in inference, too, if a tenth "
+         "of reserved is stranded and what pins most is no weight",
      .when = "`cudaMalloc` segments with 10 MiB or more inactive and at most a tenth as much active: together at least "
              "64 MiB inactive and 2 % of reserved",
      .what_to_do = "Allocate long-lived tensors before large temporary ones, or copy the survivors before "

@@ -107,6 +107,15 @@ static const struct part *spare(const struct part *a, const struct part *b, bool
     return a->born < b->born ? b : a;
 }
 
+/* Training without an optimizer of PyTorch's keeps states of its own, as large as the weights. */
+static bool may_be_states(const struct gm_lives *l, const struct part *a, const struct part *b)
+{
+    for (size_t i = 0; i < l->snapshot->stacks.count; i++)
+        if ((l->by[i] & GM_BY_OPTIMIZER) != 0)
+            return false;
+    return l->has_backward && ((a->by | b->by) & GM_BY_COPYING) == 0;
+}
+
 static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wanted_of_file, const char *evidence)
 {
     struct members m = list_members(c);
@@ -116,7 +125,8 @@ static void find_twice(struct gm_case *c, const struct gm_rule *rule, bool is_wa
         for (size_t k = a.to; !c->failed && k < m.n;) {
             const struct part b = part_at(&m, k);
             const bool is_file = is_of_file(c->lives, &a, &b);
-            if (is_file == is_wanted_of_file && are_alike(&m, &a, &b)) {
+            if (is_file == is_wanted_of_file && are_alike(&m, &a, &b) &&
+                (is_file || !may_be_states(c->lives, &a, &b))) {
                 const struct part *drop = spare(&a, &b, is_file);
                 for (size_t j = drop->from; j < drop->to; j++)
                     c->failed |= !gm_set_add(&set, m.v[j].allocation, GM_REMEDY_NEVER, GM_REMEDY_NEVER, 0);
@@ -206,7 +216,9 @@ static const struct gm_rule rules[] = {
                 "+ teacher = copy.deepcopy(model).cpu()",
      .cost = "a copy to the device where it is used",
      .severity = "warning",
-     .when = "the same, of two lines of which none read a file",
+     .when =
+         "the same, of two lines of which none read a file; in training without code of `torch.optim`, of which one "
+         "copies by its name: else they may be states of an optimizer",
      .what_to_do = "The average or teacher on the host or in bf16; adapters instead of a reference model"},
     {.id = "data-set-on-gpu",
      .title = "Data lie on the device for the whole run",

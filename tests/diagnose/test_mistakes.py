@@ -370,6 +370,20 @@ class Mistakes(unittest.TestCase):
         self.expect(serve(True), "checkpoint-beside-model", 158, 162, "train.py:7")
         self.expect_none(serve(False), "checkpoint-beside-model")
 
+    def test_states_of_an_optimizer_by_hand_are_no_copy(self):
+        def trained(step):
+            t = Trace()
+            for line in (5, 6):
+                for mib in (64, 48, 32, 16):
+                    t.alloc(mib, [("<listcomp>", "train.py", line), ("<module>", "train.py", line)])
+            for _ in range(5):
+                hidden, root = [t.alloc(24, FORWARD) for _ in range(4)], t.alloc(1 / 1024, ROOT)
+                gradients = [t.alloc(mib, AUTOGRAD) for mib in (16, 32, 48, 64)]
+                t.free(*hidden, root, t.alloc(1 / 1024, step), *gradients)
+            return t
+        self.expect(trained(STEP), "second-copy-of-weights", 158, 162, "train.py:6")
+        self.expect_none(trained([("<module>", "train.py", 23)]), "second-copy-of-weights")
+
     def test_loop_of_one_line(self):
         line = ("<module>", "train.py", 9)
 
