@@ -76,12 +76,14 @@ static const char *role_of(const struct gm_peak_detail *peak, const char *site)
     return NULL;
 }
 
-static const char *advice_for(const struct gm_report *report, size_t d, const char *site)
+/* is_lasting: no line that makes such memory can be left out. */
+static const char *advice_for(const struct gm_report *report, size_t d, const char *site, bool *is_lasting)
 {
     struct gm_role_advice advice = {.of_site = NULL};
     const struct gm_view view = {
         .device = &report->devices[d], .peak = &report->peaks[d], .timeline = &report->timelines[d]};
     gm_advice_of(&advice, role_of(&view.timeline->peak, site), &view, view.device->trace.allocs > 0);
+    *is_lasting = advice.is_lasting;
     return advice.of_site != NULL ? advice.of_site
                                   : "Whether the memory can be spared, recomputed or moved away from the peak is worth "
                                     "a look there first.";
@@ -94,18 +96,20 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
     const uint64_t saved = best_saving(&c->report->timelines[d]), peak = c->report->peaks[d].requested;
     char size[3][GM_SIZE_TEXT];
     struct gm_finding *f;
+    bool is_lasting = false;
     if (saved < 256 * GM_MIB || !gm_is_share(saved, peak, 0.1))
         return;
     const struct gm_saving *s = &c->report->timelines[d].peak.savings[0];
     if (!gm_site_has_stack(s->label)) /* nothing that a person could change */
         return;
+    const char *advice = advice_for(c->report, d, s->label, &is_lasting);
     gm_size_format(size[0], s->bytes_at_peak);
     gm_size_format(size[1], peak);
     if (device->trace.events == 0) { /* no history: the "peak" is what is live at the end */
         f = gm_case_say(c, rule, GM_INFO, saved,
                         "%s holds %s of %s requested that are live on device %" PRId64
                         ": no other call site holds as much. %s",
-                        s->label, size[0], size[1], device->device, advice_for(c->report, d, s->label));
+                        s->label, size[0], size[1], device->device, advice);
         f->title = "One call site holds much of what is live";
         f->unit = NULL;
     } else {
@@ -113,9 +117,8 @@ static void find_site(struct gm_case *c, const struct gm_rule *rule)
                         "%s holds %s at the peak of device %" PRId64
                         ". Without it the peak of requested bytes would fall from %s to %s: no other call site saves "
                         "as much. %s",
-                        s->label, size[0], device->device, size[1], gm_size_format(size[2], s->peak_after),
-                        advice_for(c->report, d, s->label));
-        f->remedy = gm_case_drop_site(c, device->device, s->label, true);
+                        s->label, size[0], device->device, size[1], gm_size_format(size[2], s->peak_after), advice);
+        f->remedy = is_lasting ? NULL : gm_case_drop_site(c, device->device, s->label, true);
     }
     f->brief = "see what that line makes, and what keeps it";
     f->site = s->label;

@@ -160,6 +160,13 @@ static void rank_judged(struct gm_case *c, struct gm_finding *list)
     }
 }
 
+/* A site of what lasts: its line cannot be left out, and the table of call sites has what the peak would be without. */
+static bool is_of_lasting(const struct gm_finding *f, const struct gm_group_row *site)
+{
+    return strcmp(f->id, "peak-by-one-site") == 0 && f->unit != NULL &&
+           (site == NULL || strcmp(f->site, site->label) != 0);
+}
+
 static void rank_guessed(struct gm_case *c, struct gm_finding *list)
 {
     const struct gm_diagnosis *diagnosis = &c->report->diagnosis;
@@ -180,7 +187,7 @@ static void rank_guessed(struct gm_case *c, struct gm_finding *list)
             best.brief = told.brief;
             best.rank = told.rank;
             best.remedy = f->remedy != NULL ? f->remedy : told.remedy;
-        } else {
+        } else if (!is_of_lasting(f, site)) {
             insert(list, &c->to_do_count, f);
         }
     }

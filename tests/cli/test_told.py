@@ -61,6 +61,17 @@ class Told(Case):
             self.assertNotIn("One call site", text)
             self.assertIn("Without: how high the peak would be", text.replace("*", ""))
 
+    def test_site_of_what_lasts(self):
+        """Weights that one line makes: the advice is about weights, and of sites it names what comes and goes."""
+        weights = [frame("__init__", "/site-packages/torch/nn/modules/linear.py", 3), frame("main", "/app/train.py", 3)]
+        run = run_of([*[(200, weights, False)] * 4, (300, STEP, True)])
+        run["segments"].pop()  # doubtful, so that nothing is said to be healthy
+        found = self.analysis(write(self.at("s.pickle"), run))
+        self.assertIn("train.py:3", {f["id"]: f for f in found["findings"]}["peak-by-one-site"]["detail"])
+        self.assertEqual([(item["title"].split(" (")[0], item["saves_bytes"]) for item in found["to_do"]][:2],
+                         [("One call site carries much of the peak", 300 * MIB),
+                          ("Parameters are 72.7 % of the peak", None)], found["to_do"])
+
     def test_out_of_memory_beside_a_mistake(self):
         """It is told on top and in its section, with the bytes in the appendix; not as a fact once more."""
         run, kept = Run(), []
