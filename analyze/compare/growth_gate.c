@@ -71,8 +71,10 @@ static void look_at(struct found *f, size_t run, int64_t device, const char *wha
         f->failed = true;
 }
 
-/* A peak that one of the two does not know is replaced by the totals of both. */
-static void look_at_level(struct found *f, size_t run, const struct gm_diff_device *d, enum gm_level level)
+/* A peak that one of the two does not know is replaced by the totals of both; where one lacks these, too, by what was
+ * requested. */
+static void look_at_level(struct found *f, size_t run, const struct gm_diff_device *d, enum gm_level level,
+                          bool lacks_end)
 {
     static const struct gm_summary_device nothing = {.events = 0};
     const bool is_reserved = level == GM_LEVEL_RESERVED;
@@ -82,7 +84,10 @@ static void look_at_level(struct found *f, size_t run, const struct gm_diff_devi
     const uint64_t x = b->peaks[level].bytes, y = a->peaks[level].bytes;
     if (x != GM_REPORT_NONE && y != GM_REPORT_NONE)
         look_at(f, run, device, is_reserved ? "peak reserved" : "peak allocated", x, y);
-    else
+    else if (lacks_end && !is_reserved)
+        look_at(f, run, device, "peak requested", b->peaks[GM_LEVEL_REQUESTED].bytes,
+                a->peaks[GM_LEVEL_REQUESTED].bytes);
+    else if (!lacks_end)
         look_at(f, run, device, is_reserved ? "reserved" : "allocated",
                 is_reserved ? b->totals.reserved : b->totals.allocated,
                 is_reserved ? a->totals.reserved : a->totals.allocated);
@@ -104,12 +109,13 @@ bool gm_compare_growth(struct gm_comparison *c)
     struct found f = {.limit = &c->limit};
     for (size_t i = 0; c->limit.is_set && i < c->pair_count; i++) {
         const struct gm_diff_pair *pair = &c->pairs[i];
+        const bool lacks_end = c->runs[0]->lacks_end || c->runs[pair->after]->lacks_end;
         if (!c->runs[0]->has_trace || !c->runs[pair->after]->has_trace)
             look_at_totals(&f, pair->after, &c->runs[0]->totals, &c->runs[pair->after]->totals);
         else
             for (size_t d = 0; d < pair->device_count; d++) {
-                look_at_level(&f, pair->after, &pair->devices[d], GM_LEVEL_RESERVED);
-                look_at_level(&f, pair->after, &pair->devices[d], GM_LEVEL_ALLOCATED);
+                look_at_level(&f, pair->after, &pair->devices[d], GM_LEVEL_RESERVED, lacks_end);
+                look_at_level(&f, pair->after, &pair->devices[d], GM_LEVEL_ALLOCATED, lacks_end);
             }
     }
     struct gm_growth *own = f.failed ? NULL : gm_arena_calloc(&c->arena, f.rows.n, sizeof *own);

@@ -149,10 +149,11 @@ class Outputs(unittest.TestCase):
                 json.dump(data, file)
         return folder
 
-    def beside(self, program, *arguments):
+    def beside(self, program, *arguments, code=0):
         out = subprocess.run([os.path.join(os.path.dirname(PROGRAM), program), "-o", self.folder, "--no-charts",
                               *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertEqual(out.returncode, code, out.stderr)
+        return out.stderr
 
     def test_fleet(self):
         job = self.ranks([(1, "cuda_2.15.0_mlp"), (0, "cuda_2.15.0_blocks"), (3, "cuda_2.6.0_blocks")])
@@ -176,6 +177,13 @@ class Outputs(unittest.TestCase):
             self.assertIsNone(run["devices"][0]["totals"])
         self.assertEqual(diff["peaks_delta"]["peak_reserved_bytes"], 0)
         self.assertRegex(self.in_run("diff_report.txt"), r"Reserved at the end +n/a +n/a +n/a")
+
+    def test_growth(self):
+        """Allocated bytes are in no trace: requested ones count."""
+        less, more = trace("cpu_2.15.0_mlp"), trace("cpu_2.15.0_blocks")
+        self.assertIn("peak requested on device 0 grew by ",
+                      self.beside("gmdiff", "--fail-growth", "1%", less, more, code=1))
+        self.beside("gmdiff", "--fail-growth", "1%", less, less)
 
     def test_host_only(self):
         out = self.run_on(trace("cpu_2.15.0_mlp"))
